@@ -1,0 +1,237 @@
+// Package host is the outside world as one value: streams, working directory,
+// environment, clock, files and processes. Everything in mysdk that touches
+// the world goes through a Host, so that a test can stand in for all of it.
+// It knows nothing of Kubernetes, of projects or of command lines.
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// Streams are the three standard streams. Data goes to Out, talk to Err.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Host is the world as a command sees it. It is passed by value; the zero
+// Host is not usable, see System and hosttest.New.
+type Host struct {
+	IO         Streams
+	Dir        string              // working directory, absolute
+	Executable string              // path of the running mysdk binary
+	Getenv     func(string) string // one environment variable, "" if unset
+	Environ    func() []string     // the whole environment, for child processes
+	Now        func() time.Time
+	Files      Files
+	Exec       Exec
+}
+
+// Files are the file operations that mysdk writes with. Paths are those of
+// the operating system.
+type Files interface {
+	ReadFile(name string) ([]byte, error)
+	WriteFile(name string, data []byte, mode fs.FileMode) error
+	Mkdir(name string, mode fs.FileMode) error
+	Rename(from, to string) error
+	Remove(name string) error
+	Chmod(name string, mode fs.FileMode) error
+	Lstat(name string) (fs.FileInfo, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+}
+
+// Cmd describes a process to run.
+type Cmd struct {
+	Name           string   // a path, or a name that is looked up in PATH
+	Args           []string // without the name
+	Dir            string   // working directory; empty is the current one
+	Env            []string // the whole environment; nil inherits
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Detach         bool          // outlives mysdk and does not see its Ctrl-C
+	Group          bool          // its own process group: the terminal's Ctrl-C does not reach it
+	Extra          []*os.File    // inherited as file descriptors 3 and up
+	Grace          time.Duration // from the interrupt sent when ctx ends to the kill; 0 kills at once
+}
+
+// Process is a started Cmd.
+type Process interface {
+	// Pid is the operating system's number of the process.
+	Pid() int
+	// Wait blocks until the process has ended and returns how.
+	Wait() error
+	// Interrupt asks the process to stop, as Ctrl-C does.
+	Interrupt() error
+	// Kill ends the process at once.
+	Kill() error
+}
+
+// Exec runs other programs.
+type Exec interface {
+	// LookPath finds a program in PATH.
+	LookPath(name string) (string, error)
+	// Start starts c and does not wait. When ctx ends, the process is
+	// interrupted and, after c.Grace, killed; a detached one is left alone.
+	Start(ctx context.Context, c Cmd) (Process, error)
+}
+
+// Run starts c on x and waits for its end.
+func Run(ctx context.Context, x Exec, c Cmd) error {
+	p, err := x.Start(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := p.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s: %w", filepath.Base(c.Name), err)
+	}
+	return nil
+}
+
+// System is the real world. An unknown working directory or executable is an
+// error: nothing works without them.
+func System() (Host, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return Host{}, fmt.Errorf("find the working directory: %w", err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return Host{}, fmt.Errorf("find this program's path: %w", err)
+	}
+	return Host{
+		IO:  Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+		Dir: dir, Executable: exe,
+		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
+		Files: OSFiles{}, Exec: OSExec{},
+	}, nil
+}
+
+// Path joins name onto the working directory unless it is absolute.
+func (h Host) Path(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(h.Dir, name)
+}
+
+// LookPath finds a program as the user's shell would.
+func (h Host) LookPath(name string) (string, error) { return h.Exec.LookPath(name) }
+
+// CacheDir is where rebuildable files of mysdk live: binaries, fingerprints.
+// MYSDK_CACHE_DIR overrides the system's place for caches.
+func (h Host) CacheDir() (string, error) {
+	return h.userDir("MYSDK_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "Library/Caches")
+}
+
+// StateDir is where clusters keep their data between runs. MYSDK_STATE_DIR
+// overrides the system's place for state.
+func (h Host) StateDir() (string, error) {
+	return h.userDir("MYSDK_STATE_DIR", "XDG_STATE_HOME", ".local/state", "Library/Application Support")
+}
+
+func (h Host) userDir(own, xdg, unix, mac string) (string, error) {
+	if d := h.Getenv(own); d != "" {
+		return h.Path(d), nil
+	}
+	if d := h.Getenv(xdg); filepath.IsAbs(d) {
+		return filepath.Join(d, "mysdk"), nil
+	}
+	if runtime.GOOS == "windows" {
+		if d := h.Getenv("LocalAppData"); d != "" {
+			return filepath.Join(d, "mysdk"), nil
+		}
+		return "", fmt.Errorf("neither %s nor LocalAppData is set", own)
+	}
+	home := h.Getenv("HOME")
+	if home == "" {
+		return "", fmt.Errorf("neither %s, %s nor HOME is set", own, xdg)
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, mac, "mysdk"), nil
+	}
+	return filepath.Join(home, unix, "mysdk"), nil
+}
+
+// IsTerminal reports whether v, one of the streams, is a terminal.
+func IsTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+}
+
+// OSFiles is Files on the operating system.
+type OSFiles struct{}
+
+// ReadFile implements Files.
+func (OSFiles) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
+
+// WriteFile implements Files.
+func (OSFiles) WriteFile(name string, data []byte, mode fs.FileMode) error {
+	return os.WriteFile(name, data, mode)
+}
+
+// Mkdir implements Files.
+func (OSFiles) Mkdir(name string, mode fs.FileMode) error { return os.Mkdir(name, mode) }
+
+// Rename implements Files.
+func (OSFiles) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove implements Files.
+func (OSFiles) Remove(name string) error { return os.Remove(name) }
+
+// Chmod implements Files.
+func (OSFiles) Chmod(name string, mode fs.FileMode) error { return os.Chmod(name, mode) }
+
+// Lstat implements Files.
+func (OSFiles) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
+
+// ReadDir implements Files.
+func (OSFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// OSExec is Exec on the operating system.
+type OSExec struct{}
+
+// LookPath implements Exec.
+func (OSExec) LookPath(name string) (string, error) { return exec.LookPath(name) }
+
+// Start implements Exec.
+func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if c.Detach {
+		ctx = context.WithoutCancel(ctx)
+	}
+	x := exec.CommandContext(ctx, c.Name, c.Args...)
+	x.Dir, x.Env, x.Stdin, x.Stdout, x.Stderr, x.ExtraFiles = c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr, c.Extra
+	if c.Grace > 0 {
+		x.Cancel = func() error { return interrupt(x.Process) }
+		x.WaitDelay = c.Grace
+	}
+	setGroup(x, c)
+	if err := x.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(c.Name), err)
+	}
+	return osProcess{x}, nil
+}
+
+type osProcess struct{ cmd *exec.Cmd }
+
+func (p osProcess) Pid() int         { return p.cmd.Process.Pid }
+func (p osProcess) Wait() error      { return p.cmd.Wait() }
+func (p osProcess) Interrupt() error { return interrupt(p.cmd.Process) }
+func (p osProcess) Kill() error      { return p.cmd.Process.Kill() }

@@ -1,0 +1,134 @@
+// Package hosttest makes worlds for tests: buffers for streams, a directory
+// that goes with the test, an environment of its own, and file systems that
+// fail or stop answering at a chosen write.
+package hosttest
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/example/mysdk/internal/host"
+)
+
+// World is a Host together with what it printed.
+type World struct {
+	host.Host
+	Out, Err *bytes.Buffer
+	Env      map[string]string
+}
+
+// New returns a world in a new temporary directory. It inherits PATH, HOME
+// and the go command's own variables, so that go can be run, and keeps mysdk's
+// cache and state below the temporary directory.
+func New(t testing.TB) *World {
+	t.Helper()
+	w := &World{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Env: map[string]string{
+		"MYSDK_CACHE_DIR": t.TempDir(), "MYSDK_STATE_DIR": t.TempDir(),
+	}}
+	for _, k := range []string{"PATH", "HOME", "GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOSUMDB", "GOTOOLCHAIN", "TMPDIR"} {
+		if v, ok := os.LookupEnv(k); ok {
+			w.Env[k] = v
+		}
+	}
+	w.Host = host.Host{
+		IO:  host.Streams{In: &bytes.Buffer{}, Out: w.Out, Err: w.Err},
+		Dir: t.TempDir(), Executable: "/nonexistent/mysdk",
+		Getenv: func(k string) string { return w.Env[k] },
+		Environ: func() []string {
+			var e []string
+			for k, v := range w.Env {
+				e = append(e, k+"="+v)
+			}
+			slices.Sort(e)
+			return e
+		},
+		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		Files: host.OSFiles{}, Exec: host.OSExec{},
+	}
+	return w
+}
+
+// ErrFault is what a Faults returns from the call that fails.
+var ErrFault = errors.New("no space left on device (simulated)")
+
+// Faults is a file system whose Nth writing call fails.
+type Faults struct {
+	host.Files
+	At     int  // the writing call that fails, counted from 1; 0 for never
+	Killed bool // the process died at that call: it may be half done, and nothing is written any more
+	Calls  int  // writing calls so far
+}
+
+// hit counts a writing call and reports whether it is to fail, and whether it
+// is the one at which the fault begins.
+func (f *Faults) hit() (fails, first bool) {
+	f.Calls++
+	first = f.Calls == f.At
+	return first || f.Killed && f.At > 0 && f.Calls > f.At, first
+}
+
+// WriteFile implements host.Files. The failing call leaves half of the data.
+func (f *Faults) WriteFile(name string, data []byte, mode fs.FileMode) error {
+	fails, first := f.hit()
+	if !fails {
+		return f.Files.WriteFile(name, data, mode)
+	}
+	if first {
+		return errors.Join(ErrFault, f.Files.WriteFile(name, data[:len(data)/2], mode))
+	}
+	return ErrFault
+}
+
+// Mkdir implements host.Files.
+func (f *Faults) Mkdir(name string, mode fs.FileMode) error {
+	if fails, _ := f.hit(); fails {
+		return ErrFault
+	}
+	return f.Files.Mkdir(name, mode)
+}
+
+// Rename implements host.Files.
+func (f *Faults) Rename(from, to string) error {
+	if fails, _ := f.hit(); fails {
+		return ErrFault
+	}
+	return f.Files.Rename(from, to)
+}
+
+// Remove implements host.Files. Only a kill makes it fail: a full disk does
+// not keep files from being removed.
+func (f *Faults) Remove(name string) error {
+	if fails, _ := f.hit(); fails && f.Killed {
+		return ErrFault
+	}
+	return f.Files.Remove(name)
+}
+
+// Snapshot maps the files below dir, slash-separated, to their contents; a
+// directory maps to "dir".
+func Snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == "." {
+			return err
+		}
+		if d.IsDir() {
+			out[p] = "dir"
+			return nil
+		}
+		data, err := fs.ReadFile(root, p)
+		out[p] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
