@@ -1,0 +1,250 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/config"
+	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+)
+
+// hinter is an error of a plugin that knows the next command to type.
+type hinter interface{ Hint() string }
+
+// projectExtras is implemented by subcommands that record top-level PROJECT
+// fields which kubebuilder/v3 does not know.
+type projectExtras interface{ ProjectExtras() map[string]any }
+
+// resourceExtras is the same for fields of the resource.
+type resourceExtras interface{ ResourceExtras() map[string]any }
+
+// takesExtras is implemented by subcommands that want to see the top-level
+// PROJECT fields which kubebuilder/v3 does not know.
+type takesExtras interface{ InjectExtras(map[string]any) }
+
+// BindFlags puts the flags of a plugin's subcommand on fs.
+func BindFlags(sub plugin.Subcommand, fs *pflag.FlagSet) {
+	if s, ok := sub.(plugin.HasFlags); ok {
+		s.BindFlags(fs)
+	}
+}
+
+// InitOptions describe the project that Init is to make.
+type InitOptions struct {
+	Dir        string // absolute
+	Domain     string
+	Repo       string // Go module path
+	Name       string
+	Layout     []string // plugin keys
+	MultiGroup bool
+	Force      bool // files that exist may be written over
+}
+
+// Init runs a plugin's init subcommand and returns the new project's files,
+// PROJECT among them. Wrong names are usage errors; a directory that holds a
+// project already is refused.
+func Init(sub plugin.InitSubcommand, o InitOptions) (fileset.Set, *Project, error) {
+	var none fileset.Set
+	for _, err := range []error{CheckDomain(o.Domain), CheckRepo(o.Repo), CheckName(o.Name)} {
+		if err != nil {
+			return none, nil, err
+		}
+	}
+	if err := checkFresh(o.Dir, o.Force); err != nil {
+		return none, nil, err
+	}
+	f := newFile()
+	for _, err := range []error{
+		f.config.SetDomain(o.Domain), f.config.SetRepository(o.Repo), f.config.SetProjectName(o.Name), f.config.SetPluginChain(o.Layout),
+	} {
+		if err != nil {
+			return none, nil, err
+		}
+	}
+	if o.MultiGroup {
+		if err := f.config.SetMultiGroup(); err != nil {
+			return none, nil, err
+		}
+	}
+	// A new project does not depend on what lies around in its directory, so
+	// the plugin sees an empty one; what is in the way is found at the commit.
+	view := newOverlay("")
+	if err := runHooks(sub, f, nil, view); err != nil {
+		return none, nil, err
+	}
+	if s, ok := sub.(projectExtras); ok {
+		for k, v := range s.ProjectExtras() {
+			if err := f.setExtra(k, v); err != nil {
+				return none, nil, err
+			}
+		}
+	}
+	return finish(view, f, !o.Force)
+}
+
+// checkFresh refuses a directory that is a project already.
+func checkFresh(dir string, force bool) error {
+	_, err := Load(dir)
+	if err != nil && isMissing(dir) {
+		return nil
+	}
+	if force {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "this directory is a project already (%s exists)", FileName)
+}
+
+func isMissing(dir string) bool {
+	_, err := afero.NewOsFs().Stat(filepath.Join(dir, FileName))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// APIOptions describe the API that CreateAPI is to add.
+type APIOptions struct {
+	Dir                  string // the project's root, absolute
+	Group, Version, Kind string
+	Domain               string // of an external API; empty is the project's
+	Force                bool   // the resource may exist already
+}
+
+// CreateAPI runs a plugin's create api subcommand and returns the files that
+// it adds and changes, PROJECT among them.
+func CreateAPI(sub plugin.CreateAPISubcommand, o APIOptions) (fileset.Set, *Project, error) {
+	var none fileset.Set
+	f, err := Load(o.Dir)
+	if err != nil {
+		return none, nil, err
+	}
+	if err := checkGVK(o.Group, o.Version, o.Kind); err != nil {
+		return none, nil, err
+	}
+	domain := o.Domain
+	if domain == "" {
+		domain = f.config.GetDomain()
+	}
+	res := &resource.Resource{
+		GVK:    resource.GVK{Group: o.Group, Domain: domain, Version: o.Version, Kind: o.Kind},
+		Plural: resource.RegularPlural(o.Kind), API: &resource.API{}, Webhooks: &resource.Webhooks{},
+	}
+	if err := checkUnique(f, res.GVK, o.Force); err != nil {
+		return none, nil, err
+	}
+	view := newOverlay(o.Dir)
+	if err := runHooks(sub, f, res, view); err != nil {
+		return none, nil, err
+	}
+	set, _, err := finish(view, f, false)
+	if err != nil {
+		return none, nil, err
+	}
+	if s, ok := sub.(resourceExtras); ok && len(s.ResourceExtras()) > 0 {
+		id := map[string]any{"group": res.Group, "domain": res.Domain, "version": res.Version, "kind": res.Kind}
+		if err := f.setResourceExtras(id, s.ResourceExtras()); err != nil {
+			return none, nil, err
+		}
+	}
+	return withFile(set, f, false)
+}
+
+// checkUnique refuses a resource that the project has, or one that would share
+// its file names with another.
+func checkUnique(f *File, gvk resource.GVK, force bool) error {
+	list, err := f.config.GetResources()
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		same := r.Group == gvk.Group && r.Version == gvk.Version && strings.EqualFold(r.Kind, gvk.Kind)
+		switch {
+		case !same:
+		case r.Kind != gvk.Kind:
+			return clierr.Usagef("use --kind "+r.Kind+", or another name", "kind %q: the project has %s, whose files have the same names", gvk.Kind, describe(r.Group, r.Version, r.Kind))
+		case !force:
+			return clierr.Failedf("edit its types, or write its files anew with --force", "the project has %s already", describe(r.Group, r.Version, r.Kind))
+		}
+	}
+	return nil
+}
+
+// runHooks calls a subcommand's hooks in kubebuilder's order. What a plugin
+// says of flags and names is the user's to mend; the rest is a failure.
+func runHooks(sub plugin.Subcommand, f *File, res *resource.Resource, view overlay) error {
+	if s, ok := sub.(takesExtras); ok {
+		s.InjectExtras(f.extras)
+	}
+	if s, ok := sub.(plugin.RequiresConfig); ok {
+		if err := s.InjectConfig(f.config); err != nil {
+			return refused(err, clierr.CodeUsage)
+		}
+	}
+	if s, ok := sub.(plugin.RequiresResource); ok {
+		if err := s.InjectResource(res); err != nil {
+			return refused(err, clierr.CodeUsage)
+		}
+		if err := res.Validate(); err != nil {
+			return refused(err, clierr.CodeUsage)
+		}
+	}
+	fsys := machinery.Filesystem{FS: view.fs}
+	if s, ok := sub.(plugin.HasPreScaffold); ok {
+		if err := s.PreScaffold(fsys); err != nil {
+			return refused(err, clierr.CodeFailed)
+		}
+	}
+	if err := sub.Scaffold(fsys); err != nil {
+		return refused(err, clierr.CodeFailed)
+	}
+	if s, ok := sub.(plugin.HasPostScaffold); ok {
+		return refused(s.PostScaffold(), clierr.CodeFailed)
+	}
+	return nil
+}
+
+func refused(err error, code int) error {
+	if err == nil {
+		return nil
+	}
+	e := &clierr.Error{Err: err, Code: code}
+	var h hinter
+	if errors.As(err, &h) {
+		e.Hint = h.Hint()
+	}
+	return e
+}
+
+// finish turns what the plugin wrote and the configuration into a change.
+func finish(view overlay, f *File, isNew bool) (fileset.Set, *Project, error) {
+	set, err := view.set(isNew)
+	if err != nil {
+		return fileset.Set{}, nil, err
+	}
+	return withFile(set, f, isNew)
+}
+
+func withFile(set fileset.Set, f *File, isNew bool) (fileset.Set, *Project, error) {
+	data, err := f.Bytes()
+	if err != nil {
+		return fileset.Set{}, nil, fmt.Errorf("write %s: %w", FileName, err)
+	}
+	if err := set.Put(FileName, fileset.File{Data: data, New: isNew}); err != nil {
+		return fileset.Set{}, nil, err
+	}
+	p, err := f.Project()
+	return set, p, err
+}
+
+// Config gives tests of plugins the configuration that hooks work on.
+func (f *File) Config() config.Config { return f.config }

@@ -1,0 +1,198 @@
+package project_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+)
+
+// written is a PROJECT file of a newer tool, with comments and fields of the
+// user's own, in an order of its own.
+const written = `# our shop
+version: "3"
+domain: example.com # do not touch
+layout:
+- go.kubebuilder.io/v4
+cliVersion: 4.15.0
+namespaced: true
+projectName: shop
+repo: example.com/shop
+ownedBy: # a field of ours
+  team: blue
+resources:
+# the first
+- api:
+    crdVersion: v1
+    namespaced: true
+  controllers:
+  - name: captain
+  domain: example.com
+  group: crew
+  kind: Captain
+  path: example.com/shop/api/v1
+  version: v1
+  webhooks:
+    defaulting: true
+    spoke:
+    - v2
+    webhookVersion: v1
+- core: true
+  group: apps
+  kind: Deployment
+  path: k8s.io/api/apps/v1
+  version: v1
+`
+
+func TestFileKeepsWhatItDoesNotKnow(t *testing.T) {
+	f, err := project.Parse([]byte(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(written, string(got)); d != "" {
+		t.Errorf("unchanged file (-want +got):\n%s", d)
+	}
+}
+
+func TestFileTakesChanges(t *testing.T) {
+	f, err := project.Parse([]byte(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resource.Resource{
+		GVK:    resource.GVK{Group: "crew", Domain: "example.com", Version: "v1", Kind: "Sailor"},
+		Plural: "sailors", Path: "example.com/shop/api/v1", API: &resource.API{CRDVersion: "v1", Namespaced: true}, Controller: true,
+	}
+	if err := f.Config().AddResource(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Config().SetMultiGroup(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(written, "namespaced: true\nproj", "multigroup: true\nnamespaced: true\nproj", 1) + `- api:
+    crdVersion: v1
+    namespaced: true
+  controller: true
+  domain: example.com
+  group: crew
+  kind: Sailor
+  path: example.com/shop/api/v1
+  version: v1
+`
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Errorf("changed file (-want +got):\n%s", d)
+	}
+}
+
+func TestProjectView(t *testing.T) {
+	f, err := project.Parse([]byte(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Project()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &project.Project{
+		Name: "shop", Domain: "example.com", Repo: "example.com/shop", Layout: []string{"go.kubebuilder.io/v4"}, Namespaced: true,
+		Resources: []project.Resource{
+			{Group: "crew", Domain: "example.com", Version: "v1", Kind: "Captain", Plural: "captains", Path: "example.com/shop/api/v1", API: true, Namespaced: true, Controller: true},
+			{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Path: "k8s.io/api/apps/v1"},
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("view (-want +got):\n%s", d)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ text, want, hint string }{
+		"empty":           {"", "the file is empty", "version control"},
+		"only comments":   {"# nothing\n", "the file is empty", "version control"},
+		"broken YAML":     {"version: \"3\"\n  domain: [", "line", "repair the file"},
+		"a list":          {"- version\n", "not a mapping", "repair"},
+		"no version":      {"domain: example.com\n", "no version field", "version: \"3\""},
+		"version 2":       {"version: \"2\"\n", "too old", "version 3"},
+		"version 3-alpha": {"version: 3-alpha\n", "too old", "version 3"},
+		"version 9":       {"version: \"9\"\n", "not known", "newer mysdk"},
+		"bad field type":  {"version: \"3\"\nmultigroup: maybe\n", "multigroup", "project-config"},
+		"null":            {"null\n", "no version", "version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, project.FileName), []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := project.Load(dir)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q", err, c.want)
+			}
+			if h := clierr.HintOf(err); !strings.Contains(h, c.hint) {
+				t.Errorf("hint %q, want %q", h, c.hint)
+			}
+		})
+	}
+	t.Run("a directory", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, project.FileName), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := project.Load(dir); err == nil || clierr.HintOf(err) == "" {
+			t.Errorf("error %v, hint %q", err, clierr.HintOf(err))
+		}
+	})
+	t.Run("missing", func(t *testing.T) {
+		_, err := project.Load(t.TempDir())
+		if err == nil || !strings.Contains(clierr.HintOf(err), "mysdk init") {
+			t.Errorf("error %v, hint %q", err, clierr.HintOf(err))
+		}
+	})
+}
+
+// FuzzParse: what is accepted can be written, and reads the same again.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(written))
+	f.Add([]byte("version: \"3\"\nresources:\n- 7\n"))
+	f.Add([]byte("version: \"3\"\nresources: {}\n"))
+	f.Add([]byte("version: 3\nlayout: go.kubebuilder.io/v4\nplugins:\n  a: {b: [1, 2]}\n"))
+	f.Add([]byte("version: &v \"3\"\ndomain: *v\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := project.Parse(data)
+		if err != nil {
+			return
+		}
+		before, err := file.Project()
+		if err != nil {
+			return
+		}
+		out, err := file.Bytes()
+		if err != nil {
+			t.Fatalf("cannot write what was read: %v", err)
+		}
+		again, err := project.Parse(out)
+		if err != nil {
+			t.Fatalf("cannot read what was written: %v\n%s", err, out)
+		}
+		after, err := again.Project()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(before, after); d != "" {
+			t.Errorf("changed on the way (-before +after):\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// mergeMap brings node from the state was to the state now. What is equal in
+// both is not touched, so that comments, order and fields that neither names
+// stay as they are.
+func mergeMap(node *yaml.Node, was, now map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if reflect.DeepEqual(was[key], now[key]) {
+			continue
+		}
+		if err := mergeKey(node, key, was[key], now[key]); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	for key := range was {
+		if _, still := now[key]; !still {
+			removeKey(node, key)
+		}
+	}
+	return nil
+}
+
+func mergeKey(node *yaml.Node, key string, was, now any) error {
+	old := valueOf(node, key)
+	if old == nil {
+		return setKey(node, key, now)
+	}
+	nowMap, isMap := now.(map[string]any)
+	wasMap, wasIt := was.(map[string]any)
+	if isMap && wasIt && old.Kind == yaml.MappingNode {
+		return mergeMap(old, wasMap, nowMap)
+	}
+	nowList, isList := now.([]any)
+	wasList, wasIt := was.([]any)
+	if isList && wasIt && key == "resources" && old.Kind == yaml.SequenceNode {
+		return mergeResources(old, wasList, nowList)
+	}
+	return setKey(node, key, now)
+}
+
+// mergeResources matches the entries by group, version and kind.
+func mergeResources(node *yaml.Node, was, now []any) error {
+	before := map[string]map[string]any{}
+	for _, item := range was {
+		if m, ok := item.(map[string]any); ok {
+			before[identity(m)] = m
+		}
+	}
+	entries := map[string]*yaml.Node{}
+	for _, n := range node.Content {
+		var m map[string]any
+		if err := n.Decode(&m); err != nil {
+			return err
+		}
+		entries[identity(m)] = n
+	}
+	for _, item := range now {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("entry %v is not a mapping", item)
+		}
+		id := identity(m)
+		if n := entries[id]; n != nil {
+			if err := mergeMap(n, before[id], m); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := encode(m)
+		if err != nil {
+			return err
+		}
+		node.Content = append(node.Content, n)
+	}
+	return nil
+}
+
+// identity is what tells one resource of a project from another.
+func identity(m map[string]any) string {
+	field := func(key string) any {
+		if m[key] == nil {
+			return ""
+		}
+		return m[key]
+	}
+	return fmt.Sprintf("%v.%v/%v %v", field("group"), field("domain"), field("version"), field("kind"))
+}
+
+// valueOf returns the value node of key in a mapping, or nil.
+func valueOf(node *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// setKey replaces the value of key, or adds it after the last lesser key: the
+// tools that share the file keep its fields sorted.
+func setKey(node *yaml.Node, key string, value any) error {
+	v, err := encode(value)
+	if err != nil {
+		return err
+	}
+	if old := valueOf(node, key); old != nil {
+		v.HeadComment, v.LineComment, v.FootComment = old.HeadComment, old.LineComment, old.FootComment
+		*old = *v
+		return nil
+	}
+	at := 0
+	for i := 0; i < len(node.Content); i += 2 {
+		if node.Content[i].Value < key {
+			at = i + 2
+		}
+	}
+	k := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}
+	node.Content = slices.Insert(node.Content, at, k, v)
+	return nil
+}
+
+func removeKey(node *yaml.Node, key string) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			node.Content = slices.Delete(node.Content, i, i+2)
+			return
+		}
+	}
+}
+
+func encode(value any) (*yaml.Node, error) {
+	n := &yaml.Node{}
+	return n, n.Encode(value)
+}

@@ -1,0 +1,89 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+)
+
+func TestCheckNames(t *testing.T) {
+	long := strings.Repeat("x", 264)
+	for name, c := range map[string]struct {
+		check      func(string) error
+		value      string
+		want, hint string // want "" means accepted
+	}{
+		"domain":                     {project.CheckDomain, "example.com", "", ""},
+		"domain of one label":        {project.CheckDomain, "localhost", "", ""},
+		"domain in upper case":       {project.CheckDomain, "Example.com", "upper-case", "--domain example.com"},
+		"domain with underscore":     {project.CheckDomain, "bad_domain.com", "subdomain", "domain you own"},
+		"domain with two dots":       {project.CheckDomain, "example..com", "subdomain", "domain you own"},
+		"domain empty":               {project.CheckDomain, "", "empty", "--domain"},
+		"domain with slash":          {project.CheckDomain, "example.com/", "subdomain", "--domain"},
+		"domain with scheme":         {project.CheckDomain, "https://example.com", "scheme", "--domain"},
+		"domain with space":          {project.CheckDomain, "exam ple.com", "subdomain", "--domain"},
+		"domain too long":            {project.CheckDomain, long, "no more than 253", "--domain"},
+		"repo":                       {project.CheckRepo, "github.com/x/y", "", ""},
+		"repo of one word":           {project.CheckRepo, "op", "", ""},
+		"repo with scheme":           {project.CheckRepo, "https://github.com/x/y.git", "no scheme", "--repo github.com/x/y"},
+		"repo with space":            {project.CheckRepo, "github.com/x y", "invalid char", "--repo"},
+		"repo empty":                 {project.CheckRepo, "", "empty", "--repo"},
+		"repo absolute":              {project.CheckRepo, "/x", "empty path element", "--repo"},
+		"repo climbing":              {project.CheckRepo, "a/../b", "invalid path element", "--repo"},
+		"repo of the toolchain":      {project.CheckRepo, "cmd/x", "reserved", "--repo"},
+		"project name":               {project.CheckName, "memcached-operator", "", ""},
+		"project name in upper case": {project.CheckName, "UPPER", "lower case", "--project-name"},
+		"project name with dot":      {project.CheckName, "a.b", "must not contain dots", "--project-name"},
+		"project name too long":      {project.CheckName, strings.Repeat("a", 29), "28 are the most", "shorter"},
+		"project name at the limit":  {project.CheckName, strings.Repeat("a", 28), "", ""},
+		"project name with digit":    {project.CheckName, "9lives", "digit", "--project-name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.check(c.value)
+			if c.want == "" {
+				if err != nil {
+					t.Fatalf("refused: %v", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q", err, c.want)
+			}
+			if h := clierr.HintOf(err); !strings.Contains(h, c.hint) {
+				t.Errorf("hint %q, want %q", h, c.hint)
+			}
+			if clierr.CodeOf(err) != clierr.CodeUsage {
+				t.Errorf("exit code %d", clierr.CodeOf(err))
+			}
+		})
+	}
+}
+
+func TestNameFromDir(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/home/me/Memcached Operator": "memcached-operator", "/x/UPPER_case.d": "upper-case-d", "/x/9lives": "lives",
+		"/x/---": "", "/x/日本": "", "/x/" + strings.Repeat("ab-", 20): "ab-ab-ab-ab-ab-ab-ab-ab-ab-a",
+	} {
+		if got := project.NameFromDir(dir); got != want {
+			t.Errorf("NameFromDir(%q) = %q, want %q", dir, got, want)
+		}
+	}
+}
+
+// FuzzNameFromDir: whatever a directory is called, the name made of it is one.
+func FuzzNameFromDir(f *testing.F) {
+	for _, s := range []string{"My Project", "..", "/", "a--b", "ünïcode", strings.Repeat("a-", 40)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, dir string) {
+		name := project.NameFromDir(dir)
+		if name == "" {
+			return
+		}
+		if err := project.CheckName(name); err != nil {
+			t.Errorf("NameFromDir(%q) = %q: %v", dir, name, err)
+		}
+	})
+}

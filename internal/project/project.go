@@ -1,0 +1,65 @@
+// Package project knows the PROJECT file and drives kubebuilder plugins: it
+// calls their hooks in kubebuilder's order on a file system in memory and
+// returns what they wrote as a fileset.Set. It knows neither what a plugin
+// writes nor how a command is typed, and it changes nothing on disk.
+package project
+
+import (
+	"slices"
+
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// Project is what the rest of mysdk needs to know of a project.
+type Project struct {
+	Name       string   // DNS-1123 label, the prefix of its objects in a cluster
+	Domain     string   // suffix of its API groups, such as example.com
+	Repo       string   // Go module path
+	Layout     []string // plugin keys, such as go.kubebuilder.io/v4
+	MultiGroup bool     // APIs are laid out as api/<group>/<version>
+	Namespaced bool     // the manager is restricted to namespaces
+	Resources  []Resource
+}
+
+// Resource is one API or controller of a project.
+type Resource struct {
+	Group, Domain, Version, Kind, Plural string
+	Path                                 string // Go import path of the types
+	API                                  bool   // the project defines the types
+	Namespaced                           bool   // objects of the kind live in namespaces
+	Controller                           bool
+}
+
+// QualifiedGroup is the API group as a cluster knows it.
+func (r Resource) QualifiedGroup() string {
+	return resource.GVK{Group: r.Group, Domain: r.Domain}.QualifiedGroup()
+}
+
+// Project returns the small view of the file.
+func (f *File) Project() (*Project, error) {
+	c := f.config
+	p := &Project{
+		Name: c.GetProjectName(), Domain: c.GetDomain(), Repo: c.GetRepository(),
+		Layout: slices.Clone(c.GetPluginChain()), MultiGroup: c.IsMultiGroup(),
+		Namespaced: f.extras["namespaced"] == true,
+	}
+	list, err := c.GetResources()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		p.Resources = append(p.Resources, view(r))
+	}
+	return p, nil
+}
+
+func view(r resource.Resource) Resource {
+	plural := r.Plural
+	if plural == "" {
+		plural = resource.RegularPlural(r.Kind)
+	}
+	return Resource{
+		Group: r.Group, Domain: r.Domain, Version: r.Version, Kind: r.Kind, Plural: plural, Path: r.Path,
+		API: r.HasAPI(), Namespaced: r.API != nil && r.API.Namespaced, Controller: r.Controller,
+	}
+}
