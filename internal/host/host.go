@@ -58,6 +58,7 @@ type Cmd struct {
 	Stdout, Stderr io.Writer
 	Detach         bool          // outlives mysdk and does not see its Ctrl-C
 	Group          bool          // its own process group: the terminal's Ctrl-C does not reach it
+	DieWithParent  bool          // killed when mysdk ends, even by kill -9 (Linux; elsewhere without effect); Wait must be called
 	Extra          []*os.File    // inherited as file descriptors 3 and up
 	Grace          time.Duration // from the interrupt sent when ctx ends to the kill; 0 kills at once
 }
@@ -223,15 +224,22 @@ func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
 		x.WaitDelay = c.Grace
 	}
 	setGroup(x, c)
-	if err := x.Start(); err != nil {
+	ended, err := start(x, c)
+	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", filepath.Base(c.Name), err)
 	}
-	return osProcess{x}, nil
+	return osProcess{x, ended}, nil
 }
 
-type osProcess struct{ cmd *exec.Cmd }
+type osProcess struct {
+	cmd   *exec.Cmd
+	ended func() // called when the process has been waited for
+}
 
-func (p osProcess) Pid() int         { return p.cmd.Process.Pid }
-func (p osProcess) Wait() error      { return p.cmd.Wait() }
+func (p osProcess) Pid() int { return p.cmd.Process.Pid }
+func (p osProcess) Wait() error {
+	defer p.ended()
+	return p.cmd.Wait()
+}
 func (p osProcess) Interrupt() error { return interrupt(p.cmd.Process) }
 func (p osProcess) Kill() error      { return p.cmd.Process.Kill() }

@@ -1,0 +1,155 @@
+// Command mysdk-cluster is the embedded control plane: `serve` runs it, and
+// `kubectl` is kubectl. It is started by mysdk, and may be started by hand.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane"
+)
+
+const usage = `mysdk-cluster runs a Kubernetes control plane in one process, on loopback only.
+
+Usage:
+  mysdk-cluster serve --dir DIR [flags]   run the control plane until SIGTERM or Ctrl-C
+  mysdk-cluster kubectl ARGS              kubectl, compiled in
+  mysdk-cluster version                   print the versions
+
+'mysdk cluster start' starts it in the background. Flags of serve:
+`
+
+func main() {
+	err := run(os.Args[1:], time.Now())
+	if errors.Is(err, flag.ErrHelp) {
+		err = nil
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		if hint := clierr.HintOf(err); hint != "" {
+			fmt.Fprintln(os.Stderr, "Hint: ", hint)
+		}
+	}
+	os.Exit(clierr.CodeOf(err))
+}
+
+func run(args []string, started time.Time) error {
+	if len(args) == 0 {
+		args = []string{"help"}
+	}
+	switch args[0] {
+	case "serve":
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return serve(ctx, args[1:], started)
+	case "kubectl":
+		return kubectl(args[1:])
+	case "version":
+		_, err := fmt.Printf("mysdk-cluster %s\nKubernetes %s\n", build(), controlplane.Version())
+		return err
+	case "help", "-h", "--help":
+		flags, _ := serveFlags(os.Stdout)
+		flags.Usage()
+		return nil
+	}
+	return clierr.Usagef("run 'mysdk-cluster help'", "unknown command %q", args[0])
+}
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	controlplane.Options
+	dieWithParent bool
+}
+
+func serveFlags(out io.Writer) (*flag.FlagSet, *serveOptions) {
+	o := &serveOptions{}
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&o.Dir, "dir", "", "private `directory` for data, keys and kubeconfig; its last part is the cluster's name (required)")
+	flags.IntVar(&o.Port, "port", 0, "`port` of the API server on 127.0.0.1 (0: as at the last start, else a free one)")
+	flags.IntVar(&o.Nodes, "nodes", 1, "`number` of simulated nodes")
+	flags.BoolVar(&o.FSync, "fsync", false, "wait for the disk at every write: survives a power cut, slower")
+	flags.BoolVar(&o.APIServerOnly, "apiserver-only", false, "run etcd and kube-apiserver only")
+	flags.IntVar(&o.Verbosity, "v", 0, "log `level` of the components (0: errors only)")
+	flags.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends")
+	flags.Usage = func() {
+		// An unwritable standard stream leaves nobody to tell.
+		_, _ = fmt.Fprint(out, usage)
+		flags.PrintDefaults()
+	}
+	return flags, o
+}
+
+func serve(ctx context.Context, args []string, started time.Time) error {
+	flags, o := serveFlags(os.Stderr)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return clierr.Usagef("run 'mysdk-cluster help'", "serve: %w", err)
+	}
+	if err := o.check(flags.Args()); err != nil {
+		return err
+	}
+	o.Log, o.Build, o.Started = os.Stderr, build(), started
+	if o.dieWithParent {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		go func() {
+			// The parent's end, however it ends, closes its side of the pipe.
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			cancel()
+		}()
+	}
+	err := controlplane.Run(ctx, o.Options)
+	if errors.Is(err, state.ErrLocked) {
+		return clierr.WithHint(fmt.Errorf("%s: %w", o.Dir, err), "stop the server that runs there first")
+	}
+	return err
+}
+
+// check refuses what cannot work before anything is written.
+func (o *serveOptions) check(rest []string) error {
+	const hint = "run 'mysdk-cluster help'"
+	if len(rest) > 0 {
+		return clierr.Usagef(hint, "serve: unexpected argument %q", rest[0])
+	}
+	if o.Dir == "" {
+		return clierr.Usagef(hint, "serve: --dir is required")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return fmt.Errorf("find the cluster's directory: %w", err)
+	}
+	o.Dir = dir
+	if err := state.CheckName(filepath.Base(dir)); err != nil {
+		return clierr.Usagef("name the directory like the cluster", "serve: %w", err)
+	}
+	if o.Nodes < 0 || o.Nodes > controlplane.MaxNodes {
+		return clierr.Usagef(hint, "serve: --nodes %d is not between 0 and %d", o.Nodes, controlplane.MaxNodes)
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return clierr.Usagef(hint, "serve: --port %d is not between 0 and 65535", o.Port)
+	}
+	return nil
+}
+
+// build is the version of mysdk that this binary was built from.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+const (
+	// reportInterval is how often a build says how far it is.
+	reportInterval = 15 * time.Second
+	// buildLines is how much of a failed build's output is shown.
+	buildLines = 20
+	// buildGrace is how long the go command may take to end after Ctrl-C.
+	buildGrace = 10 * time.Second
+)
+
+// build returns the binary in the cache for this version, made by the go
+// command if it is not there: a release by its version, anything else from the
+// checkout that mysdk was compiled from. The latter is looked at every time,
+// as its source may have changed; the go command does that in a second.
+func (f *finder) build(ctx context.Context) (string, error) {
+	cache, err := f.host.CacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache for mysdk-cluster: %w", err)
+	}
+	source, err := f.checkout()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "bin", cacheKey(f.version))
+	path := filepath.Join(dir, exeName())
+	fromVersion := isRelease(f.version) && f.host.Getenv(SourceEnv) == ""
+	if fromVersion && f.fits(path) {
+		return path, nil
+	}
+	if !fromVersion && source == "" {
+		return "", f.missing()
+	}
+	if _, err := f.host.LookPath("go"); err != nil {
+		return "", clierr.Failedf("install Go from https://go.dev/dl, or put a mysdk-cluster of this version beside mysdk",
+			"build mysdk-cluster: there is no go command in PATH")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("build mysdk-cluster: %w", err)
+	}
+	lock, err := f.lock(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", fmt.Errorf("build mysdk-cluster: %w", err)
+	}
+	switch {
+	case !fromVersion:
+		err = f.goBuild(ctx, source, path)
+	case !f.fits(path): // unless another process built it in the meantime
+		err = f.goInstall(ctx, path)
+	}
+	return path, errors.Join(err, lock.Release())
+}
+
+// missing is the error where there is nothing to build from.
+func (f *finder) missing() error {
+	text := "find mysdk-cluster: it is not beside mysdk, and this mysdk, " + f.version +
+		", is no release that the go command could build one of"
+	if len(f.unfit) > 0 {
+		text = "find mysdk-cluster: " + strings.Join(f.unfit, "; ")
+	}
+	return clierr.Failedf("build both in a checkout with 'go install ./cmd/...', or set "+SourceEnv+" to one", "%s", text)
+}
+
+// cacheKey is the name of the directory of a version's binary.
+func cacheKey(version string) string {
+	version = strings.Trim(regexp.MustCompile(`[^0-9A-Za-z.+-]+`).ReplaceAllString(version, "_"), "_.")
+	return version + "-" + runtime.GOOS + "-" + runtime.GOARCH
+}
+
+func (f *finder) lock(ctx context.Context, name string) (*state.Lock, error) {
+	lock, err := state.TakeLock(name)
+	if errors.Is(err, state.ErrLocked) {
+		f.progress("waiting for another mysdk that builds mysdk-cluster")
+		lock, err = state.AwaitLock(ctx, name)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return lock, err
+}
+
+// goBuild builds from a checkout.
+func (f *finder) goBuild(ctx context.Context, source, path string) error {
+	return f.run(ctx, host.Cmd{
+		Dir: source, Env: f.host.Environ(),
+		Args: []string{"build", "-v", "-ldflags=-s -w", "-o", path, "./cmd/mysdk-cluster"},
+	})
+}
+
+// goInstall builds a release. The go command insists on the binary's name, so
+// it goes to a directory of its own first.
+func (f *finder) goInstall(ctx context.Context, path string) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(path), "build-")
+	if err != nil {
+		return fmt.Errorf("build mysdk-cluster: %w", err)
+	}
+	err = f.run(ctx, host.Cmd{
+		Dir: tmp, Env: setEnv(f.host.Environ(), "GOBIN", tmp),
+		Args: []string{"install", "-v", "-ldflags=-s -w", packagePath + "@" + f.version},
+	})
+	if err == nil {
+		err = os.Rename(filepath.Join(tmp, exeName()), path)
+	}
+	return errors.Join(err, os.RemoveAll(tmp))
+}
+
+// run runs the go command and says how far it is.
+func (f *finder) run(ctx context.Context, cmd host.Cmd) error {
+	for _, why := range f.unfit {
+		f.progress("passing over " + why)
+	}
+	f.progress("building mysdk-cluster: about 5 minutes on 2 cores the first time, and nothing after that")
+	out := &buildOutput{}
+	cmd.Name, cmd.Stdout, cmd.Stderr, cmd.Grace = "go", out, out, buildGrace
+	began := f.host.Now()
+	done := make(chan struct{})
+	var reports sync.WaitGroup
+	reports.Go(func() {
+		tick := time.NewTicker(reportInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				f.progress(fmt.Sprintf("building mysdk-cluster: %d packages compiled after %s",
+					out.compiled(), f.host.Now().Sub(began).Round(time.Second)))
+			}
+		}
+	})
+	err := host.Run(ctx, f.host.Exec, cmd)
+	close(done)
+	reports.Wait()
+	if ctx.Err() != nil {
+		return fmt.Errorf("build mysdk-cluster: %w", ctx.Err())
+	}
+	if err != nil {
+		return clierr.Failedf("run 'go env' and 'go version' to see whether Go is fit: 1.26 or newer, with access to its module proxy",
+			"build mysdk-cluster: %w%s", err, out.errors())
+	}
+	f.progress(fmt.Sprintf("built mysdk-cluster in %s", f.host.Now().Sub(began).Round(time.Second)))
+	return nil
+}
+
+// buildOutput reads what `go build -v` prints: the path of each package that it
+// compiles, and errors.
+type buildOutput struct {
+	mu       sync.Mutex
+	partial  []byte
+	packages int
+	lines    []string
+}
+
+// Write implements io.Writer.
+func (o *buildOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.partial = append(o.partial, p...)
+	for {
+		line, rest, found := bytes.Cut(o.partial, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		o.partial = rest
+		o.add(string(line))
+	}
+}
+
+// add takes one line. Packages are lines of one word, errors have several.
+func (o *buildOutput) add(line string) {
+	if line != "" && !strings.ContainsAny(line, " \t") {
+		o.packages++
+		return
+	}
+	o.lines = append(o.lines, line)
+	o.lines = o.lines[max(0, len(o.lines)-buildLines):]
+}
+
+func (o *buildOutput) compiled() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.packages
+}
+
+// errors is the last of what is not progress, indented below a first line.
+func (o *buildOutput) errors() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := o.lines
+	if len(o.partial) > 0 {
+		lines = append(lines, string(o.partial))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\n  " + strings.Join(lines, "\n  ")
+}

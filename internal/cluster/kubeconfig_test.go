@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+// withKubeconfig gives h a cluster dev that was started once.
+func withKubeconfig(t *testing.T, h host.Host) state.Layout {
+	t.Helper()
+	l, err := layoutOf(h, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, l.Kubeconfig(), ours)
+	return l
+}
+
+func TestKubeconfig(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	if _, _, err := Kubeconfig(h, "dev"); err == nil || clierr.HintOf(err) != "run 'mysdk cluster start --name dev' first" {
+		t.Errorf("Kubeconfig() of no cluster = %v, hint %q", err, clierr.HintOf(err))
+	}
+	l := withKubeconfig(t, h)
+	path, content, err := Kubeconfig(h, "dev")
+	if err != nil || path != l.Kubeconfig() || string(content) != ours {
+		t.Errorf("Kubeconfig() = %s, %q, %v", path, content, err)
+	}
+	if _, _, err := Kubeconfig(h, "../dev"); clierr.CodeOf(err) != clierr.CodeUsage {
+		t.Errorf("Kubeconfig() of a bad name = %v, want exit code 2", err)
+	}
+}
+
+func TestMergeKubeconfigFindsTheUsersFile(t *testing.T) {
+	tests := map[string]struct {
+		kubeconfig []string // in KUBECONFIG, below the home directory
+		exist      []string
+		want       string
+	}{
+		"none yet":                 {nil, nil, ".kube/config"},
+		"the default":              {nil, []string{".kube/config"}, ".kube/config"},
+		"named":                    {[]string{"a"}, []string{".kube/config", "a"}, "a"},
+		"named, not there":         {[]string{"a"}, nil, "a"},
+		"first that exists":        {[]string{"a", "b", "c"}, []string{"b", "c"}, "b"},
+		"none exists, so the last": {[]string{"a", "b"}, nil, "b"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{}
+			h := testHost(t, &fakeExec{}, env)
+			h.Getenv = withHome(h)
+			withKubeconfig(t, h)
+			var list []string
+			for _, f := range tc.kubeconfig {
+				list = append(list, filepath.Join(h.Dir, f))
+			}
+			getenv := h.Getenv
+			h.Getenv = func(k string) string {
+				if k == "KUBECONFIG" {
+					return strings.Join(list, string(os.PathListSeparator))
+				}
+				return getenv(k)
+			}
+			for _, f := range tc.exist {
+				writeFile(t, filepath.Join(h.Dir, f), theirs)
+			}
+			want := filepath.Join(h.Dir, filepath.FromSlash(tc.want))
+			got, err := MergeKubeconfig(h, "dev")
+			if err != nil || got != want {
+				t.Fatalf("MergeKubeconfig() = %s, %v, want %s", got, err, want)
+			}
+			data, err := os.ReadFile(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := decode(t, data); d.Current != "mysdk-dev" {
+				t.Errorf("current context = %q", d.Current)
+			}
+			if left, err := filepath.Glob(want + ".*"); err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// withHome answers for the home directory under its name on every system.
+func withHome(h host.Host) func(string) string {
+	getenv := h.Getenv
+	return func(k string) string {
+		if k == "USERPROFILE" {
+			k = "HOME"
+		}
+		return getenv(k)
+	}
+}
+
+func TestMergeKubeconfigKeepsModeAndLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("file modes and links are those of Unix")
+	}
+	h := testHost(t, &fakeExec{}, nil)
+	withKubeconfig(t, h)
+	link, target := filepath.Join(h.Dir, ".kube", "config"), filepath.Join(h.Dir, "dotfiles", "config")
+	writeFile(t, target, theirs)
+	if err := os.Chmod(target, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Dir(link), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MergeKubeconfig(h, "dev"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info, err)
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o640 {
+		t.Errorf("mode = %o, want 640", info.Mode().Perm())
+	}
+	data, err := os.ReadFile(target)
+	if err != nil || !strings.Contains(string(data), "mysdk-dev") {
+		t.Errorf("the target holds %q, %v", data, err)
+	}
+}
+
+func TestMergeKubeconfigRefuses(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	l := withKubeconfig(t, h)
+	broken := filepath.Join(h.Dir, "broken")
+	writeFile(t, broken, "a: [")
+	for name, tc := range map[string]struct{ kubeconfig, want string }{
+		"the cluster's own file": {l.Kubeconfig(), "the cluster's own file"},
+		"a broken file":          {broken, "merge into " + broken},
+		"a directory":            {h.Dir, "read your kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := h
+			x.Getenv = func(k string) string {
+				if k == "KUBECONFIG" {
+					return tc.kubeconfig
+				}
+				return h.Getenv(k)
+			}
+			if _, err := MergeKubeconfig(x, "dev"); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("MergeKubeconfig() = %v, want an error with %q", err, tc.want)
+			}
+		})
+	}
+	if data, err := os.ReadFile(broken); err != nil || string(data) != "a: [" {
+		t.Errorf("the broken file now holds %q, %v", data, err)
+	}
+}

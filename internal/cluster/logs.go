@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+// followInterval is how often a followed log is read again.
+const followInterval = 200 * time.Millisecond
+
+// Logs writes the log of the cluster's last start to w. With follow it goes on
+// with what is added, also by a later start, until ctx ends, which is no error.
+func Logs(ctx context.Context, h host.Host, name string, follow bool, w io.Writer) error {
+	l, err := layoutOf(h, name)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(l.Log())
+	if errors.Is(err, fs.ErrNotExist) {
+		return clierr.Failedf(fmt.Sprintf("run '%s' first", command("start", name)), "cluster %s has no log: it was never started", name)
+	}
+	if err != nil {
+		return fmt.Errorf("read the log of cluster %s: %w", name, err)
+	}
+	for err == nil {
+		if _, err = io.Copy(w, f); err != nil || !follow {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return f.Close()
+		case <-time.After(followInterval):
+		}
+		f, err = reopened(f, l.Log())
+	}
+	if f != nil {
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("read the log of cluster %s: %w", name, err)
+	}
+	return nil
+}
+
+// reopened returns f, or the file that has taken its name since.
+func reopened(f *os.File, name string) (*os.File, error) {
+	now, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil // a start is about to make a new one
+	}
+	if err != nil {
+		return f, err
+	}
+	was, err := f.Stat()
+	if err != nil || os.SameFile(was, now) {
+		return f, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	return os.Open(name)
+}
+
+// tail is the end of the log, indented below an error's first line, or "".
+func tail(l state.Layout) string {
+	data, err := os.ReadFile(l.Log())
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(string(bytes.TrimSpace(data)), "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	if len(lines) == 1 && lines[0] == "" {
+		return ""
+	}
+	return "\nThe end of its log:\n  " + strings.Join(lines, "\n  ")
+}

@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlIndent is kubectl's indentation.
+const yamlIndent = 2
+
+// mergeKubeconfig returns the kubeconfig old with the context, cluster and
+// user of that name taken from add, and with it as the current context.
+// Whatever else old holds stays as it is, comments included. An empty old
+// gives add.
+func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
+	source, err := parseConfig(add)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's kubeconfig: %w", err)
+	}
+	doc, err := parseConfig(old)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return add, nil
+	}
+	if source == nil {
+		return nil, errors.New("the cluster's kubeconfig is empty")
+	}
+	for _, section := range []string{"clusters", "users", "contexts"} {
+		entry := namedEntry(value(source.Content[0], section), name)
+		if entry == nil {
+			return nil, fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
+		}
+		if err := putEntry(doc.Content[0], section, name, entry); err != nil {
+			return nil, err
+		}
+	}
+	set(doc.Content[0], "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(yamlIndent)
+	if err := errors.Join(e.Encode(doc), e.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// parseConfig reads one YAML document with a mapping in it; nil if there is
+// nothing in data.
+func parseConfig(data []byte) (*yaml.Node, error) {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	err := d.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one YAML document in it")
+	}
+	switch root := doc.Content[0]; {
+	case root.Kind == yaml.MappingNode:
+		return &doc, nil
+	case root.Tag == "!!null":
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("line %d: a kubeconfig must be a mapping", root.Line)
+	}
+}
+
+// value returns the value of a mapping's key, or nil.
+func value(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// set gives a mapping's key a value, in its place if it is there.
+func set(mapping *yaml.Node, key string, v *yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			v.LineComment = mapping.Content[i+1].LineComment
+			mapping.Content[i+1] = v
+			return
+		}
+	}
+	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, v)
+}
+
+// namedEntry returns the mapping with that name in a list, or nil.
+func namedEntry(list *yaml.Node, name string) *yaml.Node {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil
+	}
+	for _, e := range list.Content {
+		if n := value(e, "name"); e.Kind == yaml.MappingNode && n != nil && n.Value == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// putEntry replaces the entry of that name in a section, or appends it.
+func putEntry(config *yaml.Node, section, name string, entry *yaml.Node) error {
+	list := value(config, section)
+	if list == nil || list.Tag == "!!null" {
+		list = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		set(config, section, list)
+	}
+	if list.Kind != yaml.SequenceNode {
+		return fmt.Errorf("line %d: %s must be a list", list.Line, section)
+	}
+	if len(list.Content) == 0 {
+		list.Style = 0 // `[]` would keep the whole entry on one line
+	}
+	if old := namedEntry(list, name); old != nil {
+		*old = *entry
+		return nil
+	}
+	list.Content = append(list.Content, entry)
+	return nil
+}

@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+// ours is a kubeconfig as a control plane writes it.
+const ours = `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: Q0E=
+    server: https://127.0.0.1:20001
+  name: mysdk-dev
+contexts:
+- context:
+    cluster: mysdk-dev
+    namespace: default
+    user: mysdk-dev
+  name: mysdk-dev
+current-context: mysdk-dev
+kind: Config
+users:
+- name: mysdk-dev
+  user:
+    client-certificate-data: Q0VSVA==
+    client-key-data: S0VZ
+`
+
+// theirs is a user's kubeconfig with what must not be lost.
+const theirs = `# my clusters
+apiVersion: v1
+kind: Config
+preferences: {colors: true}
+current-context: work # the paid one
+clusters:
+- name: work
+  cluster:
+    server: https://work.example.com # behind the VPN
+contexts:
+- name: work
+  context: {cluster: work, user: me}
+users:
+- name: me
+  user:
+    exec: {command: login, apiVersion: client.authentication.k8s.io/v1}
+extra: kept
+`
+
+// decoded is a kubeconfig as far as these tests look at it.
+type decoded struct {
+	Current  string `yaml:"current-context"`
+	Extra    string `yaml:"extra"`
+	Clusters []struct {
+		Name    string            `yaml:"name"`
+		Cluster map[string]string `yaml:"cluster"`
+	} `yaml:"clusters"`
+	Contexts []struct {
+		Name    string            `yaml:"name"`
+		Context map[string]string `yaml:"context"`
+	} `yaml:"contexts"`
+	Users []struct {
+		Name string         `yaml:"name"`
+		User map[string]any `yaml:"user"`
+	} `yaml:"users"`
+}
+
+func decode(t *testing.T, data []byte) decoded {
+	t.Helper()
+	var d decoded
+	if err := yaml.Unmarshal(data, &d); err != nil {
+		t.Fatalf("%v in:\n%s", err, data)
+	}
+	return d
+}
+
+func TestMergeKeepsTheUsersContent(t *testing.T) {
+	merged, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decode(t, merged)
+	if d.Current != "mysdk-dev" || d.Extra != "kept" {
+		t.Errorf("current context %q, extra %q", d.Current, d.Extra)
+	}
+	if len(d.Clusters) != 2 || d.Clusters[0].Name != "work" || d.Clusters[1].Cluster["server"] != "https://127.0.0.1:20001" {
+		t.Errorf("clusters = %v", d.Clusters)
+	}
+	if len(d.Users) != 2 || d.Users[1].User["client-key-data"] != "S0VZ" || len(d.Contexts) != 2 {
+		t.Errorf("users = %v, contexts = %v", d.Users, d.Contexts)
+	}
+	for _, comment := range []string{"# my clusters", "# the paid one", "# behind the VPN"} {
+		if !strings.Contains(string(merged), comment) {
+			t.Errorf("the comment %q is gone from:\n%s", comment, merged)
+		}
+	}
+}
+
+func TestMergeAgainChangesOnlyWhatIsNew(t *testing.T) {
+	once, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := mergeKubeconfig(once, []byte(ours), "mysdk-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(once), string(twice)); d != "" {
+		t.Errorf("second merge (-first +second):\n%s", d)
+	}
+	moved := strings.ReplaceAll(ours, "20001", "20002")
+	third, err := mergeKubeconfig(twice, []byte(moved), "mysdk-dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.ReplaceAll(string(twice), "20001", "20002"); want != string(third) {
+		t.Errorf("merge of another port (-want +got):\n%s", cmp.Diff(want, string(third)))
+	}
+}
+
+func TestMergeIntoEmptyOrBareFiles(t *testing.T) {
+	for name, old := range map[string]string{
+		"empty": "", "comment only": "# nothing\n", "null": "null\n", "empty mapping": "{}\n",
+		"null lists": "clusters: null\nusers:\ncontexts: ~\n", "empty lists": "clusters: []\nusers: []\ncontexts: []\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			merged, err := mergeKubeconfig([]byte(old), []byte(ours), "mysdk-dev")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := decode(t, merged), decode(t, []byte(ours))
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("kubeconfig (-want +got):\n%s", d)
+			}
+			if strings.Contains(string(merged), "[{") {
+				t.Errorf("entries on one line:\n%s", merged)
+			}
+		})
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	tests := map[string]struct{ old, add, want string }{
+		"no YAML":             {"a: [", ours, "yaml"},
+		"a list":              {"- a\n", ours, "line 1: a kubeconfig must be a mapping"},
+		"a word":              {"hello\n", ours, "must be a mapping"},
+		"two documents":       {"a: 1\n---\nb: 2\n", ours, "more than one"},
+		"clusters no list":    {"kind: Config\nclusters: {a: 1}\n", ours, "line 2: clusters must be a list"},
+		"alias for a list":    {"x: &x []\nclusters: *x\n", ours, "line 2: clusters must be a list"},
+		"other context":       {theirs, strings.ReplaceAll(ours, "mysdk-dev", "x"), "no mysdk-dev in its clusters"},
+		"cluster's is empty":  {theirs, "", "is empty"},
+		"cluster's is broken": {theirs, "{", "the cluster's kubeconfig"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := mergeKubeconfig([]byte(tc.old), []byte(tc.add), "mysdk-dev")
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("mergeKubeconfig() = %s, %v, want an error with %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzMerge holds that a merge gives YAML with our context in it and keeps
+// every other entry, or is an error.
+func FuzzMerge(f *testing.F) {
+	for _, seed := range []string{
+		theirs, ours, "", "{}", "clusters: [{name: a}]", "clusters: [1, null, {name: mysdk-dev}, {name: [x]}]",
+		"? [a]\n: b\n", "a: &a {b: *a}", "clusters: !!binary x", "current-context: {a: b}\n", "<<: {clusters: []}\n", "\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, old string) {
+		merged, err := mergeKubeconfig([]byte(old), []byte(ours), "mysdk-dev")
+		if err != nil {
+			return
+		}
+		doc, err := parseConfig(merged)
+		if err != nil || doc == nil {
+			t.Fatalf("the merge does not parse: %v\n%s", err, merged)
+		}
+		root := doc.Content[0]
+		if v := value(root, "current-context"); v == nil || v.Value != "mysdk-dev" {
+			t.Fatalf("the current context is not ours:\n%s", merged)
+		}
+		before, err := parseConfig([]byte(old))
+		if err != nil {
+			t.Fatalf("merged what does not parse: %v", err)
+		}
+		for _, section := range []string{"clusters", "users", "contexts"} {
+			if namedEntry(value(root, section), "mysdk-dev") == nil {
+				t.Fatalf("no entry of ours in %s:\n%s", section, merged)
+			}
+			if before == nil {
+				continue
+			}
+			if list := value(before.Content[0], section); list != nil && list.Kind == yaml.SequenceNode {
+				if n := len(value(root, section).Content); n < len(list.Content) {
+					t.Fatalf("%s has %d entries, had %d", section, n, len(list.Content))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+// startDeadline bounds a start. It takes about a second and a half; the rest
+// is for machines that are busy with builds.
+const startDeadline = 2 * time.Minute
+
+// tailLines is how much of the log a failed start shows.
+const tailLines = 15
+
+// Options say which cluster Start is to start, and how.
+type Options struct {
+	Name          string            // empty means DefaultName
+	Fresh         bool              // with nothing in it: stops a running one and drops its data
+	Nodes         int               // simulated nodes; 0 means 1
+	FSync         bool              // write to the disk at once: survives a power cut, slower
+	Verbosity     int               // of the server's log; 0 logs errors only
+	DieWithParent bool              // stop when this process ends, however it ends
+	Progress      func(step string) // called with a line for each step; may be nil
+}
+
+func (o *Options) complete() {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+}
+
+// Start brings the cluster up and returns when it is ready. One that runs
+// already is left as it is, unless it is to be fresh, and AlreadyRunning says
+// so. A cluster that does not become ready is an error with exit code 4 that
+// shows the end of its log.
+func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
+	o.complete()
+	l, err := layoutOf(h, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Fresh {
+		if _, err := stop(ctx, l, o.Name); err != nil {
+			return nil, err
+		}
+		if err := empty(ctx, l); err != nil {
+			return nil, fmt.Errorf("empty cluster %s: %w", o.Name, err)
+		}
+	}
+	locked, err := l.Locked()
+	if err != nil {
+		return nil, err
+	}
+	if locked {
+		return attach(ctx, l, o, nil)
+	}
+	binary, err := Binary(ctx, h, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	o.Progress("starting the control plane")
+	s, err := spawn(ctx, h, l, binary, o)
+	if err != nil {
+		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
+	}
+	return attach(ctx, l, o, s)
+}
+
+// server is a server that this process has started.
+type server struct {
+	process host.Process
+	ended   chan error // gets the result of Wait
+}
+
+// spawn starts the server in the background with its streams in the log.
+func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Options) (*server, error) {
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	log, err := openLog(l)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity)}
+	if o.FSync {
+		args = append(args, "--fsync")
+	}
+	cmd := host.Cmd{Name: binary, Args: args, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true}
+	var lifeline *os.File
+	if o.DieWithParent {
+		var end *os.File
+		if end, lifeline, err = os.Pipe(); err != nil {
+			return nil, errors.Join(err, log.Close())
+		}
+		cmd.Args, cmd.Stdin = append(args, "--die-with-parent"), end
+		defer end.Close() //nolint:errcheck // only the child's copy counts
+	}
+	process, err := h.Exec.Start(ctx, cmd)
+	if err = errors.Join(err, log.Close()); err != nil {
+		return nil, err
+	}
+	s := &server{process: process, ended: make(chan error, 1)}
+	go func() {
+		s.ended <- process.Wait()
+		if lifeline != nil {
+			// Held until here: the server lives as long as it is open. What
+			// closing it says no longer matters.
+			_ = lifeline.Close()
+		}
+	}()
+	return s, nil
+}
+
+// openLog puts the last start's log aside and begins a new one.
+func openLog(l state.Layout) (*os.File, error) {
+	if err := os.Rename(l.Log(), l.OldLog()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(l.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// attach waits until the server is ready. mine is nil for a server that
+// another process has started.
+func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info, error) {
+	limited, cancel := context.WithTimeout(ctx, startDeadline)
+	defer cancel()
+	now, err := mine.await(limited, l, o.Progress)
+	if err == nil {
+		info := infoOf(l, o.Name, now)
+		info.State, info.AlreadyRunning = Running, mine == nil
+		if mine != nil && now.PID != mine.process.Pid() {
+			info.AlreadyRunning = true // another process was faster
+		}
+		if own := ownVersion(); info.AlreadyRunning && info.Build != own {
+			o.Progress(fmt.Sprintf("the running cluster is of mysdk %s, not %s: '%s' lets the next start renew it",
+				info.Build, own, command("stop", o.Name)))
+		}
+		return &info, nil
+	}
+	if mine != nil {
+		// It may have ended by itself.
+		_ = mine.process.Kill()
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("start cluster %s: %w", o.Name, ctx.Err())
+	}
+	if limited.Err() != nil {
+		err = fmt.Errorf("it was not ready after %s", startDeadline)
+	}
+	return nil, clierr.Unavailablef(fmt.Sprintf("run '%s' for the whole log", command("logs", o.Name)),
+		"start cluster %s: %w%s", o.Name, err, tail(l))
+}
+
+// errEnded says that the server ended before it was ready.
+var errEnded = errors.New("the control plane ended before it was ready")
+
+// await follows the server's start. A nil server is one that another process
+// has started.
+func (s *server) await(ctx context.Context, l state.Layout, progress func(string)) (state.Status, error) {
+	for {
+		if now, found, err := follow(ctx, l, progress); found || err != nil {
+			return now, err
+		}
+		if s == nil {
+			if locked, err := l.Locked(); err != nil || !locked {
+				return state.Status{}, errors.Join(err, errEnded)
+			}
+		}
+		select {
+		case <-s.end():
+			// Where somebody else owns the directory, theirs is the server.
+			if locked, err := l.Locked(); err != nil || !locked {
+				return state.Status{}, errors.Join(err, errEnded)
+			}
+			s = nil
+		case <-ctx.Done():
+			return state.Status{}, ctx.Err()
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// end is the channel of the server's end; it never comes for a nil server.
+func (s *server) end() <-chan error {
+	if s == nil {
+		return nil
+	}
+	return s.ended
+}
+
+// follow listens to the server that the state file names until it is ready or
+// has failed. found is false while there is none that answers.
+func follow(ctx context.Context, l state.Layout, progress func(string)) (now state.Status, found bool, err error) {
+	was, err := l.Read()
+	if err != nil || !was.Alive() {
+		return now, false, err
+	}
+	told := 0
+	now, err = state.Control{Socket: was.Socket}.Follow(ctx, func(s state.Status) {
+		for ; told < len(s.Stages); told++ {
+			stage := s.Stages[told]
+			progress(fmt.Sprintf("%s up after %.1f s", stage.Name, stage.After.Seconds()))
+		}
+	})
+	switch {
+	case now.Ready:
+		return now, true, nil
+	case now.Failed != "":
+		return now, true, errors.New(now.Failed)
+	}
+	// It went away, or does not answer yet: the caller looks again.
+	return now, false, nil
+}

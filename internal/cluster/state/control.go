@@ -1,0 +1,103 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Paths of the control socket, which speaks HTTP.
+const (
+	StatusPath = "/status" // GET: one Status
+	FollowPath = "/follow" // GET: a Status for every change until it is ready or has failed, one JSON value each
+	StopPath   = "/stop"   // POST: end the server
+)
+
+// Stage is a step of the start and when it was done.
+type Stage struct {
+	Name  string        `json:"name"`
+	After time.Duration `json:"after"` // from the start of the process, in nanoseconds
+}
+
+// Status is what a server says of itself over the control socket.
+type Status struct {
+	State
+	Ready  bool    `json:"ready"`
+	Stages []Stage `json:"stages,omitempty"`
+	Failed string  `json:"failed,omitempty"` // why it will not become ready
+	Memory int64   `json:"memory,omitempty"` // resident bytes, 0 where unknown
+}
+
+// Control speaks to a server over its control socket.
+type Control struct{ Socket string }
+
+// Status asks the server for its status.
+func (c Control) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.do(ctx, http.MethodGet, StatusPath, func(body io.Reader) error {
+		return json.NewDecoder(body).Decode(&s)
+	})
+	return s, err
+}
+
+// Follow calls each with the status now and after every change, until the
+// server is ready, has failed or ends. The last status is returned too; it is
+// neither ready nor failed if the server went away.
+func (c Control) Follow(ctx context.Context, each func(Status)) (Status, error) {
+	var last Status
+	err := c.do(ctx, http.MethodGet, FollowPath, func(body io.Reader) error {
+		for d := json.NewDecoder(body); ; {
+			var s Status
+			err := d.Decode(&s)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			last = s
+			each(s)
+		}
+	})
+	return last, err
+}
+
+// Stop asks the server to end. It returns when the server has agreed; the
+// lock tells when it has gone.
+func (c Control) Stop(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, StopPath, func(io.Reader) error { return nil })
+}
+
+func (c Control) do(ctx context.Context, method, path string, read func(io.Reader) error) error {
+	if c.Socket == "" {
+		return fmt.Errorf("ask the control plane: it has no control socket")
+	}
+	var d net.Dialer
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", c.Socket)
+		},
+		DisableKeepAlives: true,
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://control"+path, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask the control plane: %w", err)
+	}
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Errorf("ask the control plane: %w", err)
+	}
+	err = read(resp.Body)
+	if resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("it answered %s", resp.Status)
+	}
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return fmt.Errorf("ask the control plane: %w", err)
+	}
+	return nil
+}

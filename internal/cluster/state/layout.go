@@ -1,0 +1,67 @@
+// Package state is what the two sides of an embedded cluster agree on: where
+// a cluster's files lie, what the state file says, how its lock is held, how a
+// process is told from a later one with the same number, and how the control
+// socket is spoken to. It knows the contract only: neither how a control plane
+// is run (internal/controlplane) nor how a user starts one (internal/cluster).
+package state
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+)
+
+// maxNameLen is the longest name of a cluster: a DNS-1123 label.
+const maxNameLen = 63
+
+// Layout is a cluster's private directory. All of its paths are below it but
+// the sockets, whose names the operating system limits to about 100 bytes; see
+// RuntimeDir.
+type Layout struct{ Dir string }
+
+// New returns the layout of the cluster of that name below stateDir. The name
+// has been checked by CheckName.
+func New(stateDir, name string) Layout { return Layout{filepath.Join(Root(stateDir), name)} }
+
+// Root is the directory below which every cluster has its own.
+func Root(stateDir string) string { return filepath.Join(stateDir, "clusters") }
+
+// Kubeconfig is the file with the administrator's credentials.
+func (l Layout) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
+
+// PKI is the directory of keys and certificates.
+func (l Layout) PKI() string { return filepath.Join(l.Dir, "pki") }
+
+// Etcd is the directory of etcd's data.
+func (l Layout) Etcd() string { return filepath.Join(l.Dir, "etcd") }
+
+// Log is the file that the server's standard streams go to.
+func (l Layout) Log() string { return filepath.Join(l.Dir, "server.log") }
+
+// OldLog is the log of the start before.
+func (l Layout) OldLog() string { return filepath.Join(l.Dir, "server.log.1") }
+
+// LockFile is locked for as long as a server, or a reset, owns the directory.
+func (l Layout) LockFile() string { return filepath.Join(l.Dir, "lock") }
+
+// StateFile describes the running server, or the one that ran last.
+func (l Layout) StateFile() string { return filepath.Join(l.Dir, "state.json") }
+
+// ContextName is the name of the cluster's kubeconfig context, cluster and
+// user.
+func ContextName(name string) string { return "mysdk-" + name }
+
+// CheckName reports why name is not a cluster's name: it must be a DNS-1123
+// label, as it becomes a directory and a kubeconfig context.
+func CheckName(name string) error {
+	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	switch {
+	case name == "":
+		return fmt.Errorf("the cluster's name is empty")
+	case len(name) > maxNameLen:
+		return fmt.Errorf("cluster name %q has %d characters, more than %d", name, len(name), maxNameLen)
+	case !label.MatchString(name):
+		return fmt.Errorf("cluster name %q is not made of a-z, 0-9 and inner '-'", name)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// State is the content of the state file. A server writes it when it has
+// taken the lock and listens on its control socket, and once more with PID 0
+// when it stops; a PID that is left belongs to a server that was killed.
+type State struct {
+	Name         string    `json:"name"`
+	PID          int       `json:"pid,omitempty"`
+	ProcessStart string    `json:"processStart,omitempty"` // see ProcessStart
+	Socket       string    `json:"socket,omitempty"`       // control socket
+	RuntimeDir   string    `json:"runtimeDir,omitempty"`   // directory of all sockets
+	Port         int       `json:"port,omitempty"`         // of the API server, kept across starts
+	Server       string    `json:"server,omitempty"`       // URL of the API server
+	Kubernetes   string    `json:"kubernetes,omitempty"`   // version it reports
+	Build        string    `json:"build,omitempty"`        // version of mysdk it was built from
+	Nodes        int       `json:"nodes,omitempty"`
+	StartedAt    time.Time `json:"startedAt,omitzero"`
+}
+
+// Read returns the state of l. A file that is absent, or that a crash left
+// unreadable, is the zero State: what it says can be found out anew.
+func (l Layout) Read() (State, error) {
+	var s State
+	data, err := os.ReadFile(l.StateFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("read the cluster's state: %w", err)
+	}
+	if json.Unmarshal(data, &s) != nil {
+		return State{}, nil
+	}
+	return s, nil
+}
+
+// Write replaces the state of l in one step.
+func (l Layout) Write(s State) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the cluster's state: %w", err)
+	}
+	if err := WriteFile(l.StateFile(), append(data, '\n')); err != nil {
+		return fmt.Errorf("write the cluster's state: %w", err)
+	}
+	return nil
+}
+
+// WriteFile puts data at name, readable by its owner only, so that a reader
+// sees the old content or the new and never a part.
+func WriteFile(name string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// Alive reports whether the process of s runs: its number is in use, and by a
+// process that started when s says.
+func (s State) Alive() bool {
+	if s.PID <= 0 || s.ProcessStart == "" {
+		return false
+	}
+	start, err := ProcessStart(s.PID)
+	return err == nil && start == s.ProcessStart
+}
+
+// runtimePrefix begins the names of runtime directories outside a cluster's
+// own one.
+const runtimePrefix = "mysdk-cluster-"
+
+// maxSocketPath is the longest path of a unix socket that every system takes,
+// in bytes: 104 with its final zero on macOS, 108 on Linux.
+const maxSocketPath = 100
+
+// RuntimeDir makes an empty private directory for sockets: run below l, or a
+// short one in the system's temporary directory where l's path is so long that
+// sockets below it could not be addressed.
+func (l Layout) RuntimeDir(longest string) (string, error) {
+	dir := filepath.Join(l.Dir, "run")
+	if len(filepath.Join(dir, longest)) <= maxSocketPath {
+		if err := os.RemoveAll(dir); err != nil {
+			return "", fmt.Errorf("clear old sockets: %w", err)
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return "", fmt.Errorf("make a directory for sockets: %w", err)
+		}
+		return dir, nil
+	}
+	dir, err := os.MkdirTemp("", runtimePrefix)
+	if err != nil {
+		return "", fmt.Errorf("make a directory for sockets: %w", err)
+	}
+	if n := len(filepath.Join(dir, longest)); n > maxSocketPath {
+		return "", errors.Join(
+			fmt.Errorf("a socket below %s would have a path of %d bytes, more than %d: set TMPDIR to a shorter directory",
+				filepath.Dir(dir), n, maxSocketPath), os.Remove(dir))
+	}
+	return dir, nil
+}
+
+// RemoveRuntimeDir removes the runtime directory that s names, and only what
+// RuntimeDir can have made: the state file is no licence to delete.
+func (l Layout) RemoveRuntimeDir(s State) error {
+	if s.RuntimeDir == "" {
+		return nil
+	}
+	own := s.RuntimeDir == filepath.Join(l.Dir, "run")
+	temporary := filepath.Dir(s.RuntimeDir) == filepath.Clean(os.TempDir()) &&
+		strings.HasPrefix(filepath.Base(s.RuntimeDir), runtimePrefix)
+	if !own && !temporary {
+		return nil
+	}
+	if err := os.RemoveAll(s.RuntimeDir); err != nil {
+		return fmt.Errorf("remove old sockets: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+const (
+	// stopPatience is how long a server may take to end before it is killed.
+	// It loses nothing by that: what it acknowledged is in etcd's log.
+	stopPatience = 10 * time.Second
+	// pollInterval is how often a wait for another process looks again.
+	pollInterval = 10 * time.Millisecond
+)
+
+// Stop ends the cluster of that name and reports whether it was running. Its
+// data stay for the next start.
+func Stop(ctx context.Context, h host.Host, name string) (bool, error) {
+	l, err := layoutOf(h, name)
+	if err != nil {
+		return false, err
+	}
+	return stop(ctx, l, name)
+}
+
+func stop(ctx context.Context, l state.Layout, name string) (bool, error) {
+	locked, err := l.Locked()
+	if err != nil {
+		return false, err
+	}
+	if !locked {
+		return false, clearStale(l)
+	}
+	patience, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	gone, err := askToStop(patience, l)
+	if err == nil && !gone {
+		if err = ctx.Err(); err == nil {
+			gone, err = kill(ctx, l)
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("stop cluster %s: %w", name, err)
+	}
+	if !gone {
+		return false, fmt.Errorf("stop cluster %s: its server did not end", name)
+	}
+	return true, clearStale(l)
+}
+
+// askToStop asks the server over its control socket, as soon as it has one,
+// and reports whether it ended before ctx.
+func askToStop(ctx context.Context, l state.Layout) (bool, error) {
+	asked := false
+	for {
+		locked, err := l.Locked()
+		if err != nil || !locked {
+			return !locked, err
+		}
+		if s, err := l.Read(); err == nil && !asked && s.Alive() {
+			// A server that does not answer is killed in the end.
+			asked = state.Control{Socket: s.Socket}.Stop(ctx) == nil
+		}
+		if !pause(ctx) {
+			return false, nil
+		}
+	}
+}
+
+// kill ends the server the hard way and reports whether it has gone.
+func kill(ctx context.Context, l state.Layout) (bool, error) {
+	s, err := l.Read()
+	if err != nil || !s.Alive() {
+		return false, err
+	}
+	p, err := os.FindProcess(s.PID)
+	if err != nil {
+		return false, err
+	}
+	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	for {
+		locked, err := l.Locked()
+		if err != nil || !locked {
+			return !locked, err
+		}
+		if !pause(ctx) {
+			return false, nil
+		}
+	}
+}
+
+// pause waits for a moment and reports whether ctx is still good.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pollInterval):
+		return true
+	}
+}
+
+// clearStale removes what a killed server left behind: its sockets, and its
+// process number in the state file.
+func clearStale(l state.Layout) error {
+	s, err := l.Read()
+	if err != nil || s.PID == 0 {
+		return err
+	}
+	if err := l.RemoveRuntimeDir(s); err != nil {
+		return err
+	}
+	s.PID, s.ProcessStart, s.Socket, s.RuntimeDir = 0, "", "", ""
+	return l.Write(s)
+}
+
+// Reset stops the cluster of that name if it runs, and removes it with all of
+// its data. It reports whether there was anything to remove.
+func Reset(ctx context.Context, h host.Host, name string) (bool, error) {
+	l, err := layoutOf(h, name)
+	if err != nil {
+		return false, err
+	}
+	if _, err := os.Lstat(l.Dir); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return false, fmt.Errorf("reset cluster %s: %w", name, err)
+	}
+	if _, err := stop(ctx, l, name); err != nil {
+		return false, err
+	}
+	entries, err := os.ReadDir(l.Dir)
+	if err != nil {
+		return false, fmt.Errorf("reset cluster %s: %w", name, err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if path := filepath.Join(l.Dir, e.Name()); path != l.LockFile() {
+			paths = append(paths, path)
+		}
+	}
+	if err := remove(ctx, l, paths...); err != nil {
+		return false, fmt.Errorf("reset cluster %s: %w", name, err)
+	}
+	if err := os.RemoveAll(l.Dir); err != nil {
+		return false, fmt.Errorf("reset cluster %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// empty removes what the cluster stores, but neither its port nor its keys: a
+// kubeconfig handed out stays good.
+func empty(ctx context.Context, l state.Layout) error {
+	if _, err := os.Lstat(l.Etcd()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return remove(ctx, l, l.Etcd())
+}
+
+// remove deletes parts of a stopped cluster while it owns the directory.
+func remove(ctx context.Context, l state.Layout, paths ...string) error {
+	lock, err := l.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		err = errors.Join(err, os.RemoveAll(p))
+	}
+	return errors.Join(err, lock.Release())
+}

@@ -1,0 +1,140 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+	apiapp "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
+	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
+)
+
+// pollInterval is how often a step of the start looks whether it can go on.
+const pollInterval = 10 * time.Millisecond
+
+// slowHooks are post-start hooks that begin with a second's sleep. bootstrap
+// does their work for data that this version has written before.
+func slowHooks() []string {
+	return []string{rbacrest.PostStartHookName, schedulingrest.PostStartHookName}
+}
+
+// runAPIServer runs kube-apiserver on the listener that was opened before.
+// stockHooks leaves the default RBAC rules to the server itself, which also
+// brings those of another version up to date.
+func (s *server) runAPIServer(ctx context.Context, stockHooks bool) error {
+	config, err := s.apiServerConfig(ctx)
+	if err != nil {
+		return err
+	}
+	generic := config.KubeAPIs.ControlPlane.Generic
+	if !stockHooks {
+		generic.DisabledPostStartHooks.Insert(slowHooks()...)
+	}
+	generic.EffectiveVersion = reported{generic.EffectiveVersion, s.now.Kubernetes}
+	extensions := config.ApiExtensions.GenericConfig
+	extensions.EffectiveVersion = reported{extensions.EffectiveVersion, s.now.Kubernetes}
+	aggregator := config.Aggregator.GenericConfig
+	aggregator.EffectiveVersion = reported{aggregator.EffectiveVersion, s.now.Kubernetes}
+	if s.kubelet, err = newKubelet(s.keys.server, s.log); err != nil {
+		return err
+	}
+	s.parts.run("the simulated kubelet", s.kubelet.serve)
+	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = s.kubelet.lookup
+
+	completed, err := config.Complete()
+	if err != nil {
+		return fmt.Errorf("complete the configuration: %w", err)
+	}
+	chain, err := apiapp.CreateServerChain(completed)
+	if err != nil {
+		return fmt.Errorf("create the server: %w", err)
+	}
+	prepared, err := chain.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("prepare the server: %w", err)
+	}
+	return prepared.Run(ctx)
+}
+
+func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
+	// The only seam there is for webhooks that name a Service.
+	apiapp.SetServiceResolverForTests(serviceResolver{ctx, s.client})
+	o := apioptions.NewServerRunOptions()
+	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {
+		return nil, err
+	}
+	o.SecureServing.Listener, o.SecureServing.BindPort = s.listener, s.now.Port
+	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return nil, fmt.Errorf("set the feature gates: %w", err)
+	}
+	completed, err := o.Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("complete the options: %w", err)
+	}
+	if err := errors.Join(completed.Validate()...); err != nil {
+		return nil, fmt.Errorf("validate the options: %w", err)
+	}
+	config, err := apiapp.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("make the configuration: %w", err)
+	}
+	return config, nil
+}
+
+func (s *server) apiServerFlags() []string {
+	return []string{
+		"--etcd-servers=" + s.etcdURL,
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		"--tls-cert-file=" + s.keys.server.certFile, "--tls-private-key-file=" + s.keys.server.keyFile,
+		"--client-ca-file=" + s.keys.ca.certFile,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + s.keys.saPub, "--service-account-signing-key-file=" + s.keys.saKey,
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--authorization-mode=RBAC",
+		"--allow-privileged=true",
+		"--endpoint-reconciler-type=none",
+		"--kubelet-preferred-address-types=InternalIP",
+		// One user with every right: nobody to be fair to.
+		"--enable-priority-and-fairness=false",
+		// The node lifecycle controller, which would take the taint off again,
+		// does not run.
+		"--disable-admission-plugins=TaintNodesByCondition",
+	}
+}
+
+// parseFlags sets a component's options as its command line would, on a flag
+// set of its own: the global one carries flags of every linked package.
+func parseFlags(sets cliflag.NamedFlagSets, args []string) error {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, set := range sets.FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("set the options: %w", err)
+	}
+	return nil
+}
+
+// waitReadyz waits until the API server says that it is ready.
+func (s *server) waitReadyz(ctx context.Context) error {
+	return poll(ctx, func() bool {
+		return s.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
+	})
+}
+
+// poll returns when done says so, or the cause of ctx's end.
+func poll(ctx context.Context, done func() bool) error {
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollInterval):
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	systemclasses "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	policy "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+)
+
+// bootstrapWriters write the default objects side by side: more than these
+// only wait for each other in etcd.
+const bootstrapWriters = 4
+
+// bootstrap creates the default RBAC objects and priority classes, which the
+// API server's own hooks would do a second later. Objects that exist are left
+// as they are.
+func (s *server) bootstrap(ctx context.Context) error {
+	steps := make(chan func() error)
+	var work group
+	for range bootstrapWriters {
+		work.run(func() error {
+			for step := range steps {
+				if err := ensure(ctx, step); err != nil {
+					drain(steps)
+					return fmt.Errorf("create the default objects: %w", err)
+				}
+			}
+			return nil
+		})
+	}
+	for _, step := range s.defaultObjects(ctx) {
+		steps <- step
+	}
+	close(steps)
+	if err := work.wait(); err != nil {
+		return err
+	}
+	s.tracker.stage("rbac")
+	return nil
+}
+
+// drain lets the writer of steps finish.
+func drain(steps <-chan func() error) {
+	for range steps {
+		continue
+	}
+}
+
+// ensure creates one object. An API server that is starting may not have the
+// object's namespace yet.
+func ensure(ctx context.Context, create func() error) error {
+	for {
+		err := create()
+		switch {
+		case err == nil, errors.IsAlreadyExists(err):
+			return nil
+		case !errors.IsNotFound(err):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// defaultObjects returns a function for each object that creates it.
+func (s *server) defaultObjects(ctx context.Context) []func() error {
+	var steps []func() error
+	for _, class := range systemclasses.SystemPriorityClasses() {
+		steps = append(steps, func() error { return create(ctx, s.client.SchedulingV1().PriorityClasses().Create, class) })
+	}
+	rbac := s.client.RbacV1()
+	for _, role := range append(policy.ClusterRoles(), policy.ControllerRoles()...) {
+		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoles().Create, &role) })
+	}
+	for _, binding := range append(policy.ClusterRoleBindings(), policy.ControllerRoleBindings()...) {
+		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoleBindings().Create, &binding) })
+	}
+	for namespace, roles := range policy.NamespaceRoles() {
+		for _, role := range roles {
+			steps = append(steps, func() error { return create(ctx, rbac.Roles(namespace).Create, &role) })
+		}
+	}
+	for namespace, bindings := range policy.NamespaceRoleBindings() {
+		for _, binding := range bindings {
+			steps = append(steps, func() error { return create(ctx, rbac.RoleBindings(namespace).Create, &binding) })
+		}
+	}
+	return steps
+}
+
+// create calls a typed client's Create and drops what it returns.
+func create[T any](ctx context.Context, call func(context.Context, *T, metav1.CreateOptions) (*T, error), object *T) error {
+	_, err := call(ctx, object, metav1.CreateOptions{})
+	return err
+}

@@ -1,0 +1,122 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// controlSocket is the name of the control socket in the runtime directory.
+const controlSocket = "control.sock"
+
+// tracker holds the server's status and wakes those who follow it.
+type tracker struct {
+	mu      sync.Mutex
+	status  state.Status
+	changed chan struct{} // closed at the next change
+	log     *log.Logger
+}
+
+func newTracker(s state.State, l *log.Logger) *tracker {
+	return &tracker{status: state.Status{State: s}, changed: make(chan struct{}), log: l}
+}
+
+// stage records that a step of the start is done.
+func (t *tracker) stage(name string) {
+	t.change(func(s *state.Status) {
+		after := time.Since(s.StartedAt)
+		s.Stages = append(s.Stages, state.Stage{Name: name, After: after})
+		t.log.Printf("%s up after %d ms", name, after.Milliseconds())
+	})
+}
+
+// ready records that the start is complete.
+func (t *tracker) ready() {
+	t.stage("cluster")
+	t.change(func(s *state.Status) { s.Ready = true })
+}
+
+// fail records why the server is about to end.
+func (t *tracker) fail(err error) {
+	t.change(func(s *state.Status) { s.Ready, s.Failed = false, err.Error() })
+}
+
+func (t *tracker) change(f func(*state.Status)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(&t.status)
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// now returns the status and a channel that is closed when it changes.
+func (t *tracker) now() (state.Status, <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.status
+	s.Memory = residentMemory()
+	s.Stages = append([]state.Stage(nil), s.Stages...)
+	return s, t.changed
+}
+
+// serveControl answers on the control socket and, once it does, publishes the
+// state file that names it.
+func (s *server) serveControl() error {
+	l, err := net.Listen("unix", s.now.Socket)
+	if err != nil {
+		return fmt.Errorf("listen on the control socket: %w", err)
+	}
+	srv := &http.Server{Handler: controlHandler(s.tracker, s.parts.stop), ErrorLog: s.log, ReadHeaderTimeout: time.Minute}
+	s.parts.run("the control socket", func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() {
+			if err := srv.Close(); err != nil {
+				s.log.Printf("close the control socket: %v", err)
+			}
+		})()
+		return srv.Serve(l)
+	})
+	return s.layout.Write(s.now)
+}
+
+func controlHandler(t *tracker, stop func()) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+state.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
+		status, _ := t.now()
+		send(w, status)
+	})
+	mux.HandleFunc("GET "+state.FollowPath, func(w http.ResponseWriter, r *http.Request) {
+		for {
+			status, changed := t.now()
+			if !send(w, status) || status.Ready || status.Failed != "" {
+				return
+			}
+			select {
+			case <-changed:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	mux.HandleFunc("POST "+state.StopPath, func(w http.ResponseWriter, _ *http.Request) {
+		status, _ := t.now()
+		send(w, status)
+		stop()
+	})
+	return mux
+}
+
+// send writes one status and reports whether it went out: one who has hung up
+// needs no answer.
+func send(w http.ResponseWriter, s state.Status) bool {
+	if json.NewEncoder(w).Encode(s) != nil {
+		return false
+	}
+	return http.NewResponseController(w).Flush() == nil
+}

@@ -1,0 +1,172 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/controller-manager/pkg/healthz"
+	"k8s.io/klog/v2"
+	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	kcmconfig "k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
+	kcmoptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	sacontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+)
+
+// enabledControllers are those whose work shows in a cluster whose nodes are
+// simulated. What is left out deals with real nodes, clouds and their networks.
+func enabledControllers() []string {
+	return []string{
+		names.EndpointsController, names.EndpointSliceController, names.EndpointSliceMirroringController,
+		names.ReplicationControllerController, names.PodGarbageCollectorController, names.ResourceQuotaController,
+		names.NamespaceController, names.ServiceAccountController, names.GarbageCollectorController,
+		names.DaemonSetController, names.JobController, names.DeploymentController, names.ReplicaSetController,
+		names.HorizontalPodAutoscalerController, names.DisruptionController, names.StatefulSetController,
+		names.CronJobController, names.ClusterRoleAggregationController, names.TTLAfterFinishedController,
+		names.RootCACertificatePublisherController, names.CertificateSigningRequestApprovingController,
+		names.ValidatingAdmissionPolicyStatusController,
+		// Binding of claims, and the controllers that take off the finalizers
+		// which admission puts on claims and volumes.
+		names.PersistentVolumeBinderController, names.EphemeralVolumeController,
+		names.PersistentVolumeClaimProtectionController, names.PersistentVolumeProtectionController,
+	}
+}
+
+// startControllers starts the controllers and the scheduler and returns when
+// they have seen the cluster.
+func (s *server) startControllers(ctx context.Context) error {
+	synced := make(chan struct{})
+	s.parts.run("kube-controller-manager", func(ctx context.Context) error { return s.runControllers(ctx, synced) })
+	s.parts.run("kube-scheduler", s.runScheduler)
+	select {
+	case <-synced:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	// The first thing every pod needs, made by the last controller in line.
+	err := poll(ctx, func() bool {
+		_, err := s.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	s.tracker.stage("controllers")
+	return nil
+}
+
+// runControllers runs the controllers of kube-controller-manager without
+// leader election and closes synced when their caches are filled.
+func (s *server) runControllers(ctx context.Context, synced chan<- struct{}) error {
+	config, err := s.controllerConfig(ctx)
+	if err != nil {
+		return err
+	}
+	config.EventBroadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: config.Client.CoreV1().Events("")})
+	defer config.EventBroadcaster.Shutdown()
+
+	clients := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config.Kubeconfig}
+	cc, err := kcmapp.CreateControllerContext(ctx, config, clients, clients)
+	if err != nil {
+		return fmt.Errorf("make the controllers' context: %w", err)
+	}
+	controllers, err := s.buildControllers(ctx, cc, config.Client)
+	if err != nil {
+		return err
+	}
+	cc.InformerFactory.Start(ctx.Done())
+	cc.ObjectOrMetadataInformerFactory.Start(ctx.Done())
+	close(cc.InformersStarted)
+	go func() {
+		cc.InformerFactory.WaitForCacheSync(ctx.Done())
+		close(synced)
+	}()
+	kcmapp.RunControllers(ctx, cc, controllers, 0, 0)
+	return errors.New("all controllers returned")
+}
+
+func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConfig, error) {
+	o, err := kcmoptions.NewKubeControllerManagerOptions()
+	if err != nil {
+		return nil, fmt.Errorf("make the options: %w", err)
+	}
+	known, off, aliases := kcmapp.KnownControllers(), kcmapp.ControllersDisabledByDefault(), kcmapp.ControllerAliases()
+	err = parseFlags(o.Flags(known, off, aliases), []string{
+		"--kubeconfig=" + s.layout.Kubeconfig(), "--leader-elect=false", "--secure-port=0",
+		"--controllers=" + strings.Join(enabledControllers(), ","),
+		"--service-account-private-key-file=" + s.keys.saKey, "--root-ca-file=" + s.keys.ca.certFile,
+		"--kube-api-qps=" + clientRate, "--kube-api-burst=" + clientRate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.Config(ctx, known, off, aliases)
+	if err != nil {
+		return nil, fmt.Errorf("make the configuration: %w", err)
+	}
+	return config.Complete(), nil
+}
+
+func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerContext, client kubernetes.Interface) ([]kcmapp.Controller, error) {
+	descriptors := kcmapp.NewControllerDescriptors()
+	// These two are built below, each for a reason of its own.
+	maps.DeleteFunc(descriptors, func(name string, _ *kcmapp.ControllerDescriptor) bool {
+		return name == names.GarbageCollectorController || name == names.ServiceAccountTokenController
+	})
+	controllers, err := kcmapp.BuildControllers(ctx, cc, descriptors, nil, healthz.NewMutableHealthzHandler())
+	if err != nil {
+		return nil, fmt.Errorf("build the controllers: %w", err)
+	}
+	tokens, err := s.tokenController(ctx, cc, client)
+	if err != nil {
+		return nil, fmt.Errorf("build the token controller: %w", err)
+	}
+	collector, err := garbageCollector(ctx, cc)
+	if err != nil {
+		return nil, fmt.Errorf("build the garbage collector: %w", err)
+	}
+	return append(controllers, tokens, collector), nil
+}
+
+// loop is a controller of our own making.
+type loop struct {
+	name string
+	run  func(context.Context)
+}
+
+// Name implements kcmapp.Controller.
+func (l loop) Name() string { return l.name }
+
+// Run implements kcmapp.Controller.
+func (l loop) Run(ctx context.Context) { l.run(ctx) }
+
+// tokenController fills Secrets of type kubernetes.io/service-account-token.
+// The stock way starts it apart from the others, before all of them.
+func (s *server) tokenController(ctx context.Context, cc kcmapp.ControllerContext, client kubernetes.Interface) (kcmapp.Controller, error) {
+	data, err := os.ReadFile(s.keys.saKey)
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyutil.ParsePrivateKeyPEM(data)
+	if err != nil {
+		return nil, err
+	}
+	generator, err := serviceaccount.JWTTokenGenerator(serviceaccount.LegacyIssuer, key)
+	if err != nil {
+		return nil, err
+	}
+	core := cc.InformerFactory.Core().V1()
+	controller, err := sacontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(), client,
+		sacontroller.TokensControllerOptions{TokenGenerator: generator, RootCA: s.keys.ca.cert})
+	return loop{names.ServiceAccountTokenController, func(ctx context.Context) { controller.Run(ctx, 1) }}, err
+}

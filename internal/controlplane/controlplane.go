@@ -1,0 +1,208 @@
+// Package controlplane runs a Kubernetes control plane in one process: etcd,
+// kube-apiserver, the controllers, the scheduler and KWOK in place of kubelets.
+// It listens on loopback and on unix sockets in private directories only.
+//
+// It knows what these components need and in which order; it does not know how
+// a user names, finds or starts a cluster, which is internal/cluster, and
+// shares with it nothing but the contract in internal/cluster/state.
+//
+// The components keep state in package variables of their own, so a process
+// can call Run once.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// Options say what Run is to run.
+type Options struct {
+	Dir           string    // the cluster's private directory, absolute; its base is the cluster's name
+	Port          int       // of the API server on 127.0.0.1; 0 keeps the port of the last start
+	Nodes         int       // simulated nodes to have at least
+	FSync         bool      // let etcd wait for the disk: survives a power cut, and is slower
+	APIServerOnly bool      // etcd and kube-apiserver without controllers, scheduler and nodes
+	Verbosity     int       // 0 logs errors; n > 0 logs what klog has at verbosity n
+	Log           io.Writer // the server's log
+	Build         string    // version of mysdk, for the status
+	Started       time.Time // start of the process, from which stages count
+}
+
+// server is one run of the control plane.
+type server struct {
+	Options
+	layout   state.Layout
+	log      *log.Logger
+	parts    *supervisor
+	tracker  *tracker
+	now      state.State
+	listener net.Listener // of the API server
+	keys     pki
+	etcdURL  string
+	kubelet  *kubelet
+	config   *rest.Config
+	client   *kubernetes.Clientset
+}
+
+// Run starts the control plane in o.Dir and runs it until ctx ends or the
+// control socket is told to stop, which is no error. It returns state.ErrLocked
+// where another process owns the directory, and the reason where a component
+// fails or ends by itself. After Run the process is to exit: the components
+// are not stopped one by one, as all they acknowledged is in etcd's log.
+func Run(ctx context.Context, o Options) error {
+	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds)}
+	if err := quiet(o.Log, o.Verbosity); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the cluster's directory: %w", err)
+	}
+	lock, err := s.layout.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.run(ctx), lock.Release())
+}
+
+// run is Run with the directory owned.
+func (s *server) run(ctx context.Context) error {
+	was, err := s.layout.Read()
+	if err != nil {
+		return err
+	}
+	if was.PID != 0 {
+		s.log.Printf("the last server, process %d, was killed: clearing up after it", was.PID)
+	}
+	if err := s.layout.RemoveRuntimeDir(was); err != nil {
+		return err
+	}
+	if err := s.open(was); err != nil {
+		return err
+	}
+	s.parts = newSupervisor(ctx)
+	s.tracker = newTracker(s.now, s.log)
+	err = s.serveControl()
+	if err == nil {
+		err = s.start(s.parts.ctx, was)
+	}
+	if err == nil {
+		<-s.parts.ctx.Done()
+	}
+	// A step that failed because the whole was ending is not the reason.
+	if s.parts.ctx.Err() != nil {
+		err = s.parts.reason()
+	}
+	if err != nil {
+		s.log.Printf("failed: %v", err)
+		s.tracker.fail(err)
+	}
+	return errors.Join(err, s.close())
+}
+
+// open makes the listener, the directory of the sockets and the state file.
+func (s *server) open(was state.State) error {
+	runtimeDir, err := s.layout.RuntimeDir(longestSocket)
+	if err != nil {
+		return err
+	}
+	var port int
+	if s.listener, port, err = listen(s.name(), s.Port, was.Port); err != nil {
+		return err
+	}
+	if was.Port != 0 && s.Port == 0 && port != was.Port {
+		s.log.Printf("port %d of the last start is taken: using %d", was.Port, port)
+	}
+	start, err := state.ProcessStart(os.Getpid())
+	if err != nil {
+		return err
+	}
+	s.now = state.State{
+		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
+		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port),
+		Kubernetes: Version(), Build: s.Build, Nodes: s.Nodes,
+		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
+	}
+	return nil
+}
+
+// close leaves behind what the next start needs and nothing else.
+func (s *server) close() error {
+	err := s.layout.RemoveRuntimeDir(s.now)
+	s.now.PID, s.now.ProcessStart, s.now.Socket, s.now.RuntimeDir = 0, "", "", ""
+	s.log.Printf("stopped")
+	return errors.Join(err, s.layout.Write(s.now))
+}
+
+func (s *server) name() string { return filepath.Base(s.layout.Dir) }
+
+// start brings the components up, each as soon as what it needs is there, and
+// returns when a Deployment would become Ready.
+func (s *server) start(ctx context.Context, was state.State) error {
+	defer relaxGC()()
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	upgraded := was.Kubernetes != "" && was.Kubernetes != s.now.Kubernetes
+	s.parts.run("kube-apiserver", func(ctx context.Context) error { return s.runAPIServer(ctx, upgraded) })
+	if err := s.waitReadyz(ctx); err != nil {
+		return err
+	}
+	s.tracker.stage("kube-apiserver")
+	var work group
+	if !upgraded {
+		work.run(func() error { return s.bootstrap(ctx) })
+	}
+	if !s.APIServerOnly {
+		work.run(func() error { return s.startControllers(ctx) })
+		work.run(func() error { return s.startNodes(ctx) })
+	}
+	if err := work.wait(); err != nil {
+		return err
+	}
+	s.tracker.ready()
+	return nil
+}
+
+// prepare makes what the API server starts from: keys, credentials and etcd.
+func (s *server) prepare(ctx context.Context) error {
+	var work group
+	work.run(func() error { return s.startEtcd(ctx) })
+	work.run(func() (err error) {
+		if s.keys, err = ensurePKI(s.layout.PKI(), time.Now()); err != nil {
+			return fmt.Errorf("make the cluster's keys: %w", err)
+		}
+		if err := writeKubeconfig(s.layout.Kubeconfig(), s.now, s.keys); err != nil {
+			return err
+		}
+		s.config, s.client, err = connect(s.now.Server, s.keys)
+		return err
+	})
+	return work.wait()
+}
+
+// relaxGC turns garbage collection off while the components fill the heap,
+// unless it grows beyond all measure. The function returned turns it on again.
+func relaxGC() func() {
+	const startHeap = 1 << 30 // bytes
+	percent := debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(startHeap)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(math.MaxInt64)
+		debug.FreeOSMemory()
+	}
+}

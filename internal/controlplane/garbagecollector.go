@@ -1,0 +1,101 @@
+package controlplane
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+)
+
+const (
+	collectorWorkers = 5
+	// collectorSync is how long the collector waits for the caches of newly
+	// found kinds; the stock value.
+	collectorSync = 30 * time.Second
+	// lookInterval is how often the collector looks for new kinds, in place
+	// of the stock 30 seconds.
+	lookInterval = time.Second
+	// lookFor is how long after a change of a CRD the looks go to the API
+	// server: a CRD is served some time after it was created.
+	lookFor = 5 * time.Second
+)
+
+// garbageCollector is the stock collector, but it looks for new kinds within a
+// second after a CRD changed: an operator's owned objects go at once, also
+// those of a CRD that was installed just now.
+func garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
+	const user = "generic-garbage-collector"
+	client, err := cc.ClientBuilder.Client(user)
+	if err != nil {
+		return nil, err
+	}
+	config, err := cc.ClientBuilder.Config(user)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	server, err := cc.ClientBuilder.DiscoveryClient(user)
+	if err != nil {
+		return nil, err
+	}
+	kinds := &freshDiscovery{ServerResourcesInterface: server, now: time.Now}
+	kinds.touch()
+	if err := kinds.watchCRDs(cc); err != nil {
+		return nil, err
+	}
+	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, objects, cc.RESTMapper, cc.GraphBuilder)
+	return loop{names.GarbageCollectorController, func(ctx context.Context) {
+		go collector.Sync(ctx, kinds, lookInterval)
+		collector.Run(ctx, collectorWorkers, collectorSync)
+	}}, err
+}
+
+// freshDiscovery asks the API server for its kinds only for some seconds after
+// touch, and repeats the last answer otherwise.
+type freshDiscovery struct {
+	discovery.ServerResourcesInterface
+	now   func() time.Time
+	until atomic.Int64 // Unix nanoseconds
+	last  []*metav1.APIResourceList
+}
+
+func (d *freshDiscovery) touch() { d.until.Store(d.now().Add(lookFor).UnixNano()) }
+
+// watchCRDs calls touch whenever a CRD changes.
+func (d *freshDiscovery) watchCRDs(cc kcmapp.ControllerContext) error {
+	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	informer, err := cc.ObjectOrMetadataInformerFactory.ForResource(crds)
+	if err != nil {
+		return err
+	}
+	_, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { d.touch() },
+		UpdateFunc: func(any, any) { d.touch() },
+		DeleteFunc: func(any) { d.touch() },
+	})
+	return err
+}
+
+// ServerPreferredResources implements discovery.ServerResourcesInterface. Only
+// the collector's one goroutine that looks for kinds calls it.
+func (d *freshDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	if d.last != nil && d.now().UnixNano() > d.until.Load() {
+		return d.last, nil
+	}
+	kinds, err := d.ServerResourcesInterface.ServerPreferredResources()
+	if err == nil {
+		d.last = kinds
+	}
+	return kinds, err
+}

@@ -1,0 +1,47 @@
+package controlplane
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// writeKubeconfig writes the administrator's kubeconfig, with everything in
+// one file.
+func writeKubeconfig(file string, s state.State, k pki) error {
+	name := state.ContextName(s.Name)
+	c := clientcmdapi.NewConfig()
+	c.Clusters[name] = &clientcmdapi.Cluster{Server: s.Server, CertificateAuthorityData: k.ca.cert}
+	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
+	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	c.CurrentContext = name
+	data, err := clientcmd.Write(*c)
+	if err == nil {
+		err = state.WriteFile(file, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write the cluster's kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// connect makes a client with the administrator's rights and no rate limit:
+// it and the server are one process.
+func connect(server string, k pki) (*rest.Config, *kubernetes.Clientset, error) {
+	config := &rest.Config{
+		Host: server, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: k.ca.cert, CertData: k.admin.cert, KeyData: k.admin.key},
+		ContentConfig:   rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"},
+		UserAgent:       "mysdk-cluster",
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return config, client, nil
+}

@@ -1,0 +1,94 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/server/egressselector"
+)
+
+// kubelet answers what the API server asks of a node: logs, exec, attach and
+// port-forward of a pod. KWOK's pods run nothing, so it says that. It is
+// reached in memory; no node has an address of its own.
+type kubelet struct {
+	cert  tls.Certificate
+	log   *log.Logger
+	conns chan net.Conn
+	done  chan struct{} // closed when it no longer serves
+}
+
+func newKubelet(p pair, l *log.Logger) (*kubelet, error) {
+	cert, err := tls.X509KeyPair(p.cert, p.key)
+	if err != nil {
+		return nil, fmt.Errorf("load the kubelet's certificate: %w", err)
+	}
+	return &kubelet{cert: cert, log: l, conns: make(chan net.Conn), done: make(chan struct{})}, nil
+}
+
+// lookup gives the API server its way to every node.
+func (k *kubelet) lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return k.dial, nil }
+
+func (k *kubelet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case k.conns <- there:
+		return here, nil
+	case <-k.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// serve answers until ctx ends.
+func (k *kubelet) serve(ctx context.Context) error {
+	srv := &http.Server{
+		Handler: kubeletHandler(), ErrorLog: k.log, ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{k.cert}, MinVersion: tls.VersionTLS12},
+	}
+	defer context.AfterFunc(ctx, func() { close(k.done) })()
+	if err := srv.ServeTLS(pipeListener{k}, "", ""); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func kubeletHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
+		// One who has hung up needs no answer.
+		_, _ = fmt.Fprintf(w, "(pod %s/%s is simulated: no container runs, so there is no log)\n",
+			r.PathValue("namespace"), r.PathValue("pod"))
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "pods of this cluster are simulated: no container runs in which a command or a port could be reached",
+			http.StatusNotImplemented)
+	})
+	return mux
+}
+
+// pipeListener is the kubelet's end of dial.
+type pipeListener struct{ *kubelet }
+
+// Accept implements net.Listener.
+func (l pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener; the kubelet's context is what ends it.
+func (pipeListener) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "kubelet", Net: "unix"} }

@@ -1,0 +1,95 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/kwok/controllers"
+	kwoklog "sigs.k8s.io/kwok/pkg/log"
+	kwokclient "sigs.k8s.io/kwok/pkg/utils/client"
+)
+
+// podWorkers is how many pods KWOK moves to their next stage side by side.
+const podWorkers = 8
+
+// startKWOK lets KWOK play the kubelets: pods that are scheduled to a
+// simulated node become Ready at once, those of a Job complete, deleted ones go.
+func (s *server) startKWOK(ctx context.Context) error {
+	conf, err := s.kwokConfig()
+	if err != nil {
+		return fmt.Errorf("configure KWOK: %w", err)
+	}
+	controller, err := controllers.NewController(conf)
+	if err != nil {
+		return fmt.Errorf("configure KWOK: %w", err)
+	}
+	level := kwoklog.LevelError
+	if s.Verbosity > 0 {
+		level = kwoklog.LevelInfo
+	}
+	if err := controller.Start(kwoklog.NewContext(ctx, kwoklog.NewLogger(s.Log, level))); err != nil {
+		return fmt.Errorf("start KWOK: %w", err)
+	}
+	s.tracker.stage("kwok")
+	return nil
+}
+
+func (s *server) kwokConfig() (controllers.Config, error) {
+	var none controllers.Config
+	clients, err := kwokclient.NewClientset("", s.layout.Kubeconfig())
+	if err != nil {
+		return none, err
+	}
+	conf, err := clients.ToRESTConfig()
+	if err != nil {
+		return none, err
+	}
+	conf.QPS = -1
+	dynamic, err := clients.ToDynamicClient()
+	if err != nil {
+		return none, err
+	}
+	mapper, err := clients.ToRESTMapper()
+	if err != nil {
+		return none, err
+	}
+	restClient, err := rest.RESTClientFor(conf)
+	if err != nil {
+		return none, err
+	}
+	typed, err := kubernetes.NewForConfig(conf)
+	if err != nil {
+		return none, err
+	}
+	stages, err := kwokStages()
+	return controllers.Config{
+		ID: "mysdk", Clock: clock.RealClock{}, RESTClient: restClient, RESTMapper: mapper, DynamicClient: dynamic, TypedClient: typed,
+		ImpersonatingDynamicClient:        clients.ToImpersonatingDynamicClient(),
+		ImpersonatingTypedClient:          clients.ToImpersonatingTypedClient(),
+		ManageNodesWithAnnotationSelector: kwokAnnotation + "=" + kwokFake,
+		CIDR:                              podNetwork, NodeIP: nodeNetwork + ".1", LocalStages: stages,
+		PodPlayStageParallelism: podWorkers, NodePlayStageParallelism: 1, PodsOnNodeSyncParallelism: 1,
+	}, err
+}
+
+// kwokStages are KWOK's own stages without its artificial delays.
+func kwokStages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
+	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
+	for _, text := range []string{
+		nodefast.DefaultNodeInit, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+	} {
+		stage, err := config.UnmarshalWithType[*internalversion.Stage](text)
+		if err != nil {
+			return nil, fmt.Errorf("read a stage: %w", err)
+		}
+		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
+	}
+	return stages, nil
+}

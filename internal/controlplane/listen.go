@@ -1,0 +1,60 @@
+package controlplane
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net"
+	"strconv"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// The API server's port is one of these when nobody asked for another. They
+// lie below the ports that systems give to outgoing connections, one of which
+// could otherwise hold a cluster's port between two starts.
+const (
+	firstPort = 20000
+	numPorts  = 10000
+)
+
+// listen opens the API server's listener on loopback. want is the port the
+// user asked for, which must be free; else kept, the port of the last start, is
+// tried and then one that follows from the cluster's name and its successors.
+func listen(name string, want, kept int) (net.Listener, int, error) {
+	if want != 0 {
+		l, err := listenLoopback(want)
+		if err != nil {
+			return nil, 0, clierr.Failedf("leave the port out to have a free one chosen", "listen on port %d: %w", want, err)
+		}
+		return l, want, nil
+	}
+	if kept != 0 {
+		if l, err := listenLoopback(kept); err == nil {
+			return l, kept, nil
+		}
+	}
+	const tries = 100
+	first := firstChoice(name)
+	var err error
+	for i := range tries {
+		port := firstPort + (first+i)%numPorts
+		var l net.Listener
+		if l, err = listenLoopback(port); err == nil {
+			return l, port, nil
+		}
+	}
+	return nil, 0, fmt.Errorf("find a free port among %d from %d on: %w", tries, firstPort+first, err)
+}
+
+// firstChoice spreads names over the ports.
+func firstChoice(name string) int {
+	h := fnv.New32a()
+	if _, err := h.Write([]byte(name)); err != nil {
+		return 0 // hash.Hash never fails
+	}
+	return int(h.Sum32() % numPorts)
+}
+
+func listenLoopback(port int) (net.Listener, error) {
+	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}

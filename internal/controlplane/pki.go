@@ -1,0 +1,217 @@
+package controlplane
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+const (
+	caYears   = 10
+	leafYears = 1
+	// renewBefore is how long before its end a certificate is made anew: the
+	// time for which a server may run without a restart.
+	renewBefore = 90 * 24 * time.Hour
+	// adminGroup is bound to everything in every cluster.
+	adminGroup = "system:masters"
+)
+
+// pki is the cluster's keys and certificates. They are kept across starts, so
+// that a kubeconfig handed out stays good.
+type pki struct {
+	ca, admin, server pair
+	saKey, saPub      string // files of the key that signs service account tokens
+}
+
+// pair is a certificate with its key, in PEM, and the files they stand in.
+type pair struct {
+	cert, key         []byte
+	certFile, keyFile string
+	parsed            *x509.Certificate
+	signer            *ecdsa.PrivateKey
+}
+
+// ensurePKI returns the keys in dir and makes those that are missing, damaged
+// or near their end.
+func ensurePKI(dir string, now time.Time) (pki, error) {
+	var p pki
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return p, err
+	}
+	var err error
+	if p.ca, err = ensurePair(dir, "ca", caTemplate(), now, nil); err != nil {
+		return p, err
+	}
+	if p.server, err = ensurePair(dir, "apiserver", serverTemplate(), now, &p.ca); err != nil {
+		return p, err
+	}
+	if p.admin, err = ensurePair(dir, "admin", adminTemplate(), now, &p.ca); err != nil {
+		return p, err
+	}
+	p.saKey, p.saPub = filepath.Join(dir, "sa.key"), filepath.Join(dir, "sa.pub")
+	return p, ensureServiceAccountKey(p.saKey, p.saPub)
+}
+
+func caTemplate() x509.Certificate {
+	return x509.Certificate{
+		Subject: pkix.Name{CommonName: "mysdk-ca"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+}
+
+func serverTemplate() x509.Certificate {
+	return x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc.cluster.local"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback, net.IPv4(10, 0, 0, 1).To4()},
+	}
+}
+
+func adminTemplate() x509.Certificate {
+	return x509.Certificate{
+		Subject:     pkix.Name{CommonName: "mysdk-admin", Organization: []string{adminGroup}},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+}
+
+// ensurePair loads the pair of that name or issues it, signed by ca or, where
+// that is nil, by itself.
+func ensurePair(dir, name string, template x509.Certificate, now time.Time, ca *pair) (pair, error) {
+	p := pair{certFile: filepath.Join(dir, name+".crt"), keyFile: filepath.Join(dir, name+".key")}
+	if err := p.load(); err != nil {
+		return p, err
+	}
+	if p.good(now, ca) {
+		return p, nil
+	}
+	if err := p.issue(template, now, ca); err != nil {
+		return p, fmt.Errorf("issue the certificate %s: %w", name, err)
+	}
+	// The key first: a certificate without its key is seen as damaged.
+	if err := errors.Join(state.WriteFile(p.keyFile, p.key), state.WriteFile(p.certFile, p.cert)); err != nil {
+		return p, err
+	}
+	return p, nil
+}
+
+// load reads the pair. What is missing or damaged stays empty.
+func (p *pair) load() error {
+	var errs [2]error
+	p.cert, errs[0] = os.ReadFile(p.certFile)
+	p.key, errs[1] = os.ReadFile(p.keyFile)
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	certBlock, _ := pem.Decode(p.cert)
+	keyBlock, _ := pem.Decode(p.key)
+	if certBlock == nil || keyBlock == nil {
+		return nil
+	}
+	cert, certErr := x509.ParseCertificate(certBlock.Bytes)
+	key, keyErr := x509.ParseECPrivateKey(keyBlock.Bytes)
+	if certErr == nil && keyErr == nil && key.PublicKey.Equal(cert.PublicKey) {
+		p.parsed, p.signer = cert, key
+	}
+	return nil
+}
+
+// good reports whether the pair is whole, will last and is signed by ca.
+func (p *pair) good(now time.Time, ca *pair) bool {
+	if p.parsed == nil || now.Before(p.parsed.NotBefore) || now.Add(renewBefore).After(p.parsed.NotAfter) {
+		return false
+	}
+	return ca == nil || p.parsed.CheckSignatureFrom(ca.parsed) == nil
+}
+
+func (p *pair) issue(template x509.Certificate, now time.Time, ca *pair) error {
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	const serialBits = 120
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
+	if err != nil {
+		return err
+	}
+	years := leafYears
+	if ca == nil {
+		years = caYears
+	}
+	template.SerialNumber = serial
+	// An hour back, for clocks that are set a little later.
+	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(years, 0, 0)
+	parent, signer := &template, key
+	if ca != nil {
+		parent, signer = ca.parsed, ca.signer
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, parent, key.Public(), signer)
+	if err != nil {
+		return err
+	}
+	if p.parsed, err = x509.ParseCertificate(der); err != nil {
+		return err
+	}
+	p.signer = key
+	p.cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	p.key, err = keyPEM(key)
+	return err
+}
+
+// newKey makes a P-256 key: below a millisecond, where RSA takes hundreds.
+func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// ensureServiceAccountKey keeps the key in keyFile, or makes it, and puts its
+// public half in pubFile.
+func ensureServiceAccountKey(keyFile, pubFile string) error {
+	data, err := os.ReadFile(keyFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var key *ecdsa.PrivateKey
+	if block, _ := pem.Decode(data); block != nil {
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	}
+	if key == nil || err != nil {
+		if key, err = newKey(); err != nil {
+			return err
+		}
+		if data, err = keyPEM(key); err != nil {
+			return err
+		}
+		if err := state.WriteFile(keyFile, data); err != nil {
+			return err
+		}
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	return state.WriteFile(pubFile, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+}

@@ -1,0 +1,59 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// AddressAnnotation on a Service says where on this machine its backend
+// listens, such as 127.0.0.1:9443. Webhooks and aggregated APIs that name the
+// Service are called there: there is no cluster network.
+const AddressAnnotation = "mysdk.dev/address"
+
+// resolveTimeout bounds the look-up of a Service within a request.
+const resolveTimeout = 5 * time.Second
+
+// serviceResolver finds the backends of Services by their annotation.
+type serviceResolver struct {
+	ctx    context.Context // of the control plane: the interface passes none
+	client kubernetes.Interface
+}
+
+// ResolveEndpoint implements the API server's webhook.ServiceResolver. The
+// Service's port does not matter: the annotation has one.
+func (r serviceResolver) ResolveEndpoint(namespace, name string, _ int32) (*url.URL, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, resolveTimeout)
+	defer cancel()
+	service, err := r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("find where service %s/%s listens: %w", namespace, name, err)
+	}
+	address := service.Annotations[AddressAnnotation]
+	if address == "" {
+		return nil, fmt.Errorf("service %s/%s cannot be called: there is no cluster network here, and it has no annotation %s: 127.0.0.1:PORT",
+			namespace, name, AddressAnnotation)
+	}
+	if err := checkLoopback(address); err != nil {
+		return nil, fmt.Errorf("service %s/%s, annotation %s: %w", namespace, name, AddressAnnotation, err)
+	}
+	return &url.URL{Scheme: "https", Host: address}, nil
+}
+
+// checkLoopback refuses addresses of other machines: what is meant for a
+// cluster's inside must not leave this one.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not an address with a port: %w", address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		return fmt.Errorf("%q is not a loopback address", address)
+	}
+	return nil
+}
