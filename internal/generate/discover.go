@@ -1,0 +1,239 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// module is a Go module with directories in the project.
+type module struct {
+	dir    string   // absolute
+	path   string   // import path of dir
+	ignore []string // of the ignore directives
+}
+
+// sourcePackage is one directory of Go files that belong to a package.
+type sourcePackage struct {
+	dir        string // relative to the root
+	importPath string
+	module     *module
+	files      []*sourceFile
+}
+
+type sourceFile struct {
+	name string // relative to the root
+	ast  *ast.File
+}
+
+// sources are the Go files of the project, parsed but not type-checked.
+type sources struct {
+	fset     *token.FileSet
+	packages []*sourcePackage
+	byPath   map[string]*sourceFile // by absolute path
+	problems []problem              // syntax errors
+}
+
+// discoverer walks the project as the go command expands ./... patterns.
+type discoverer struct {
+	tree  *tree
+	build *build.Context
+	seen  map[string]bool // directories whose files are read
+	out   *sources
+}
+
+// discover parses the Go files below the given paths. A module nested in one
+// of them is walked too, as controller-gen does; unlike there, not one that
+// stands where the go command looks for no packages, such as testdata.
+func discover(t *tree, env goEnv, paths []string) (*sources, error) {
+	d := &discoverer{tree: t, build: env.buildContext(t), seen: map[string]bool{},
+		out: &sources{fset: token.NewFileSet(), byPath: map[string]*sourceFile{}}}
+	for _, p := range paths {
+		dir, all := strings.CutSuffix(p, "...")
+		dir = path.Clean(filepath.ToSlash(dir))
+		if !filepath.IsLocal(dir) {
+			return nil, clierr.Usagef("name a directory such as ./api/...",
+				"generate: path %q does not lie below the project", p)
+		}
+		m, err := d.moduleOf(dir, env)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.walk(dir, m, all); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, clierr.Usagef("", "generate: no directory %s in %s", dir, t.root)
+			}
+			return nil, fmt.Errorf("generate: read the project: %w", err)
+		}
+	}
+	return d.out, nil
+}
+
+// moduleOf finds the module that dir belongs to: the nearest go.mod at or
+// above it.
+func (d *discoverer) moduleOf(dir string, env goEnv) (*module, error) {
+	for at := dir; ; at = path.Dir(at) {
+		if d.tree.exists(path.Join(at, "go.mod")) {
+			return d.readModule(at)
+		}
+		if at == "." {
+			break
+		}
+	}
+	if env.GOMOD != "" && filepath.Base(env.GOMOD) == "go.mod" {
+		rel, err := filepath.Rel(d.tree.root, filepath.Dir(env.GOMOD))
+		if err == nil {
+			return d.readModule(filepath.ToSlash(rel))
+		}
+	}
+	return nil, clierr.Failedf("run 'mysdk init --domain example.com' here first, or 'go mod init MODULE'",
+		"generate: no go.mod in %s", d.tree.root)
+}
+
+func (d *discoverer) readModule(dir string) (*module, error) {
+	name := path.Join(dir, "go.mod")
+	data, err := d.tree.read(name)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	f, err := modfile.ParseLax(name, data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	if f.Module == nil {
+		return nil, fmt.Errorf("generate: %s has no module line", name)
+	}
+	m := &module{dir: d.tree.abs(dir), path: f.Module.Mod.Path}
+	for _, i := range f.Ignore {
+		m.ignore = append(m.ignore, i.Path)
+	}
+	return m, nil
+}
+
+func (d *discoverer) walk(dir string, m *module, all bool) error {
+	first := !d.seen[dir]
+	d.seen[dir] = true
+	entries, err := d.tree.list(dir)
+	if err != nil {
+		return err
+	}
+	p := &sourcePackage{dir: dir, module: m, importPath: m.importPath(d.tree.abs(dir))}
+	for _, e := range entries {
+		name := path.Join(dir, e.name)
+		switch {
+		case e.dir && all:
+			err = d.descend(name, m)
+		case !e.dir && first:
+			err = d.addFile(p, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(p.files) > 0 {
+		d.out.packages = append(d.out.packages, p)
+	}
+	return nil
+}
+
+// descend walks a subdirectory, unless the go command leaves it out.
+func (d *discoverer) descend(dir string, m *module) error {
+	if skipDir(path.Base(dir)) || m.ignores(d.tree.abs(dir)) {
+		return nil
+	}
+	if d.tree.exists(path.Join(dir, "go.mod")) {
+		nested, err := d.readModule(dir)
+		if err != nil {
+			return err
+		}
+		m = nested
+	}
+	return d.walk(dir, m, true)
+}
+
+// skipDir says which directories ./... does not go into.
+func skipDir(base string) bool {
+	return base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+}
+
+// addFile parses the file if it belongs to the package.
+func (d *discoverer) addFile(p *sourcePackage, name string) error {
+	base := path.Base(name)
+	if path.Ext(base) != ".go" || strings.HasSuffix(base, "_test.go") {
+		return nil
+	}
+	abs := d.tree.abs(name)
+	// An error here is one of the file's header; the parser says it better.
+	if match, err := d.build.MatchFile(filepath.Dir(abs), base); err == nil && !match {
+		return nil
+	}
+	data, err := d.tree.read(name)
+	if err != nil {
+		return err
+	}
+	f, err := parseFile(d.out.fset, abs, data)
+	if err != nil {
+		d.out.problems = append(d.out.problems, syntaxProblems(d.tree, err)...)
+		return nil
+	}
+	s := &sourceFile{name: name, ast: f}
+	p.files = append(p.files, s)
+	d.out.byPath[abs] = s
+	return nil
+}
+
+// parseFile parses as controller-tools' loader does: its generators read the
+// comments.
+func parseFile(fset *token.FileSet, abs string, data []byte) (*ast.File, error) {
+	return parser.ParseFile(fset, abs, data, parser.AllErrors|parser.ParseComments)
+}
+
+func syntaxProblems(t *tree, err error) []problem {
+	var list scanner.ErrorList
+	if !errors.As(err, &list) {
+		return []problem{{msg: err.Error()}}
+	}
+	list.RemoveMultiples() // what follows on a line follows from its first error
+	var out []problem
+	for _, e := range list {
+		out = append(out, newProblem(t, e.Pos, e.Msg))
+	}
+	return out
+}
+
+func (m *module) importPath(abs string) string {
+	rel, err := filepath.Rel(m.dir, abs)
+	if err != nil {
+		return m.path
+	}
+	return path.Join(m.path, filepath.ToSlash(rel))
+}
+
+// ignores implements go.mod's ignore directive: a path that begins with ./ is
+// one directory of the module, any other a directory at any depth.
+func (m *module) ignores(abs string) bool {
+	rel, err := filepath.Rel(m.dir, abs)
+	if err != nil {
+		return false
+	}
+	rel = filepath.ToSlash(rel)
+	return slices.ContainsFunc(m.ignore, func(dir string) bool {
+		if fixed, ok := strings.CutPrefix(dir, "./"); ok {
+			return rel == path.Clean(fixed)
+		}
+		return rel == dir || strings.HasSuffix(rel, "/"+dir)
+	})
+}

@@ -1,0 +1,156 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"io"
+	"slices"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// loaded are packages that the generators can work on.
+type loaded struct {
+	typed  []*loader.Package // with what type-checking needs
+	syntax []*loader.Package // all packages of the project; the others have syntax only
+}
+
+// load asks the go command for the packages that need types and for what they
+// import: one call for each module, which nearly always is one call. Their
+// syntax, and that of every other package of the project, is the one that is
+// parsed already, so the overlay counts and nothing is parsed twice.
+func load(ctx context.Context, t *tree, src *sources, environ []string, need []*sourcePackage) (*loaded, error) {
+	var modules []*module
+	paths := map[*module][]string{}
+	for _, p := range need {
+		if paths[p.module] == nil {
+			modules = append(modules, p.module)
+		}
+		paths[p.module] = append(paths[p.module], p.importPath)
+	}
+	out := &loaded{}
+	byPath := map[string]*loader.Package{}
+	adopt := adopter{tree: t, src: src, seen: map[*loader.Package]bool{}}
+	for _, m := range modules {
+		roots, err := loader.LoadRootsWithConfig(&packages.Config{
+			Context: ctx, Dir: m.workDir(t), Env: environ, Fset: src.fset, Overlay: t.goOverlay(),
+		}, paths[m]...)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, clierr.WithHint(fmt.Errorf("generate: %w", err), "run 'go mod tidy' if modules are missing")
+		}
+		for _, p := range roots {
+			if err := adopt.visit(p); err != nil {
+				return nil, err
+			}
+			byPath[p.PkgPath] = p
+		}
+		out.typed = append(out.typed, roots...)
+	}
+	for _, p := range src.packages {
+		if l, ok := byPath[p.importPath]; ok {
+			out.syntax = append(out.syntax, l)
+			continue
+		}
+		out.syntax = append(out.syntax, syntaxOnly(p))
+	}
+	return out, nil
+}
+
+// workDir is where to run the go command for the module: the project's root
+// unless the module is nested below it.
+func (m *module) workDir(t *tree) string {
+	if _, below := t.rel(m.dir); below {
+		return m.dir
+	}
+	return t.root
+}
+
+// syntaxOnly makes a package for generators that read markers and no types.
+// It has no loader behind it: their collector takes the syntax as it is.
+func syntaxOnly(p *sourcePackage) *loader.Package {
+	raw := &packages.Package{ID: p.importPath, PkgPath: p.importPath}
+	for _, f := range p.files {
+		raw.Name = f.ast.Name.Name
+		raw.Syntax = append(raw.Syntax, f.ast)
+	}
+	return &loader.Package{Package: raw}
+}
+
+// adopter gives packages of the project the syntax that is parsed already.
+type adopter struct {
+	tree *tree
+	src  *sources
+	seen map[*loader.Package]bool
+}
+
+func (a adopter) visit(p *loader.Package) error {
+	if a.seen[p] {
+		return nil
+	}
+	a.seen[p] = true
+	if err := a.adopt(p); err != nil {
+		return err
+	}
+	for _, imported := range p.Imports() {
+		if err := a.visit(imported); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt leaves packages alone that the project's files have no part in: the
+// loader reads those from disk when, and if, it needs them.
+func (a adopter) adopt(p *loader.Package) error {
+	if !slices.ContainsFunc(p.CompiledGoFiles, a.ours) {
+		return nil
+	}
+	files := make([]*ast.File, 0, len(p.CompiledGoFiles))
+	for _, abs := range p.CompiledGoFiles {
+		f, err := a.file(abs)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	p.Syntax = files
+	return nil
+}
+
+func (a adopter) ours(abs string) bool {
+	if _, parsed := a.src.byPath[abs]; parsed {
+		return true
+	}
+	name, _ := a.tree.rel(abs)
+	_, laidOver := a.tree.overlay.Get(name)
+	return laidOver
+}
+
+// file is the syntax of a file: parsed already, or new where discover did not
+// walk, such as in a package outside the paths that were asked for.
+func (a adopter) file(abs string) (*ast.File, error) {
+	if f, ok := a.src.byPath[abs]; ok {
+		return f.ast, nil
+	}
+	r, err := a.tree.open(abs)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	data, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	f, err := parseFile(a.src.fset, abs, data)
+	if err != nil {
+		return nil, &SourceError{problems: syntaxProblems(a.tree, err)}
+	}
+	return f, nil
+}

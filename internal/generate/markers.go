@@ -1,0 +1,140 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// ignoredMarker takes the place of a marker that does not parse when that is
+// only a warning: the generators refuse a package over it. A marker it stays,
+// so that it does not become part of the description.
+const ignoredMarker = "//+mysdk:ignored"
+
+// marker is one marker comment and where it stands.
+type marker struct {
+	comment *ast.Comment
+	text    string // with the plus sign, without slashes and space around it
+	place   place
+}
+
+// checkMarkers reports the markers of a file that no generator would
+// understand, and those that stand where they do nothing. With lax, those that
+// do not parse are hidden from the generators.
+func checkMarkers(t *tree, src *sources, f *sourceFile, r *registry, lax bool) (wrong, useless []problem) {
+	for _, m := range markersOf(f.ast, r) {
+		pos := src.fset.Position(m.comment.Pos())
+		pos.Column += strings.IndexByte(m.comment.Text, '+')
+		if msg := r.wrong(m); msg != "" {
+			wrong = append(wrong, newProblem(t, pos, msg))
+			if lax {
+				m.comment.Text = ignoredMarker
+			}
+			continue
+		}
+		if msg := r.useless(m); msg != "" {
+			useless = append(useless, newProblem(t, pos, msg))
+		}
+	}
+	return wrong, useless
+}
+
+// wrong says why the marker is a mistake; "" when it is none.
+func (r *registry) wrong(m marker) string {
+	def, _ := r.anywhere(m.text)
+	if def == nil {
+		return r.unknown(m.text)
+	}
+	if here := r.lookup(m.text, m.place.target); m.place.known && here != nil {
+		def = here
+	}
+	return malformed(def, m.text)
+}
+
+// unknown says that nobody reads the marker, if it is one of kubebuilder's or
+// looks as if it was meant to be.
+func (r *registry) unknown(text string) string {
+	name := nameOf(text)
+	if strings.HasPrefix(name, prefix) {
+		if foreign(name) {
+			return ""
+		}
+		word, rest, more := strings.Cut(name, " ")
+		if def, _ := r.anywhere("+" + word); more && def != nil {
+			return fmt.Sprintf("marker +%s: unexpected text behind it: %q", word, strings.TrimSpace(rest))
+		}
+		return didYouMean("unknown marker +"+name, r.suggestMarker(text), "+")
+	}
+	first, rest, nested := strings.Cut(name, ":")
+	if !nested || clierr.Closest(first, []string{strings.TrimSuffix(prefix, ":")}) == "" {
+		return ""
+	}
+	meant := "+" + prefix + rest + text[len("+"+name):]
+	if def, _ := r.anywhere(meant); def != nil {
+		return didYouMean("unknown marker +"+name, prefix+rest, "+")
+	}
+	return didYouMean("unknown marker +"+name, r.suggestMarker(meant), "+")
+}
+
+// nameOf is the part of a marker that names it, without values.
+func nameOf(text string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(text, "+"), "=")
+	return strings.TrimSpace(name)
+}
+
+func didYouMean(msg, suggestion, sign string) string {
+	if suggestion == "" {
+		return msg
+	}
+	return msg + "; did you mean " + sign + suggestion + "?"
+}
+
+// unknownArgument is how controller-tools' parser names one.
+var unknownArgument = regexp.MustCompile(`^unknown argument "([^"]*)"`)
+
+// malformed says why the marker does not parse; "" when it does.
+func malformed(def *markers.Definition, text string) string {
+	err := parseMarker(def, text)
+	if err == nil {
+		return ""
+	}
+	first := firstError(err)
+	var scan *markers.ScannerError
+	msg := first.Error()
+	if errors.As(first, &scan) {
+		msg = scan.Msg // without the position in text that the user does not see as such
+	}
+	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil {
+		msg = didYouMean(msg, clierr.Closest(arg[1], slices.Sorted(maps.Keys(def.Fields))), "")
+	}
+	return fmt.Sprintf("marker +%s: %s", def.Name, msg)
+}
+
+// parseMarker is Definition.Parse, which panics on some input.
+func parseMarker(def *markers.Definition, text string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("cannot be parsed: %v", p)
+		}
+	}()
+	_, err = def.Parse(text)
+	return err
+}
+
+// firstError is the first of a list: the ones behind it follow from it.
+func firstError(err error) error {
+	var list loader.ErrList
+	for errors.As(err, &list) && len(list) > 0 {
+		err = list[0]
+	}
+	return err
+}

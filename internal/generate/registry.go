@@ -1,0 +1,99 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+)
+
+// prefix is that of the markers that kubebuilder's tools share. Markers under
+// it that nobody knows are mistakes; under other names anything may stand.
+const prefix = "kubebuilder:"
+
+// registry knows the markers: those that the generators register, and the
+// ones that other tools of kubebuilder read.
+type registry struct {
+	*markers.Registry
+	elsewhere *markers.Registry // read by generators that do not run here
+	names     []string          // all names under prefix, without it, sorted, each once
+}
+
+// foreign are prefixes of markers with free text behind them, read by
+// kubebuilder's scaffolding and by the generator of its book.
+func foreign(name string) bool {
+	return strings.HasPrefix(name, prefix+"scaffold:") || strings.HasPrefix(name, prefix+"docs-gen:")
+}
+
+func newRegistry() (*registry, error) {
+	r := &registry{Registry: &markers.Registry{}, elsewhere: &markers.Registry{}}
+	for _, g := range []genall.Generator{deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}} {
+		if err := g.RegisterMarkers(r.Registry); err != nil {
+			return nil, fmt.Errorf("generate: register markers: %w", err)
+		}
+	}
+	// The apply configuration generator's own registration would link
+	// k8s.io/code-generator in for the sake of three names.
+	for _, d := range []struct {
+		name   string
+		target markers.TargetType
+		value  any
+	}{
+		{prefix + "ac:generate", markers.DescribesPackage, false},
+		{prefix + "ac:generate", markers.DescribesType, false},
+		{prefix + "ac:output:package", markers.DescribesPackage, ""},
+	} {
+		if err := r.elsewhere.Define(d.name, d.target, d.value); err != nil {
+			return nil, fmt.Errorf("generate: register marker %s: %w", d.name, err)
+		}
+	}
+	for _, reg := range []*markers.Registry{r.Registry, r.elsewhere} {
+		for _, def := range reg.AllDefinitions() {
+			if name, ok := strings.CutPrefix(def.Name, prefix); ok {
+				r.names = append(r.names, name)
+			}
+		}
+	}
+	slices.Sort(r.names)
+	r.names = slices.Compact(r.names)
+	return r, nil
+}
+
+// targets are the kinds of places that a marker may describe.
+func targets() []markers.TargetType {
+	return []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
+}
+
+// lookup finds the definition of the marker for a target, or nil.
+func (r *registry) lookup(text string, target markers.TargetType) *markers.Definition {
+	if d := r.Lookup(text, target); d != nil {
+		return d
+	}
+	return r.elsewhere.Lookup(text, target)
+}
+
+// anywhere finds a definition of the marker for any target, and the targets
+// that it has one for.
+func (r *registry) anywhere(text string) (def *markers.Definition, at []markers.TargetType) {
+	for _, target := range targets() {
+		if d := r.lookup(text, target); d != nil {
+			at = append(at, target)
+			if def == nil {
+				def = d
+			}
+		}
+	}
+	return def, at
+}
+
+// takesArguments reports whether a marker of this name has named arguments.
+func (r *registry) takesArguments(name string) bool {
+	def, _ := r.anywhere("+" + name)
+	return def != nil && !def.Empty() && !def.AnonymousField()
+}

@@ -1,0 +1,131 @@
+package generate
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// step is one generator with its input and output.
+type step struct {
+	name      string
+	generator genall.Generator
+	roots     []*loader.Package
+	out       *output
+}
+
+// steps are the generators that o selects.
+func steps(o Options, t *tree, l *loaded) []step {
+	to := func(dir string) *output { return &output{tree: t, dir: dir, files: map[string][]byte{}} }
+	var out []step
+	if o.Deepcopy {
+		out = append(out, step{"deepcopy", deepcopy.Generator{HeaderFile: o.Header, Year: o.Year}, l.typed, to(".")})
+	}
+	if o.CRDs {
+		out = append(out, step{"crds", crdGenerator(o.Schema), l.typed, to(crdDir)})
+	}
+	if o.RBAC {
+		out = append(out, step{"rbac", rbac.Generator{RoleName: o.RoleName}, l.syntax, to(rbacDir)})
+	}
+	if o.Webhooks {
+		out = append(out, step{"webhooks", webhook.Generator{}, l.syntax, to(webhookDir)})
+	}
+	return out
+}
+
+func crdGenerator(s SchemaOptions) crd.Generator {
+	g := crd.Generator{MaxDescLen: s.MaxDescLen}
+	if s.AllowDangerousTypes {
+		g.AllowDangerousTypes = &s.AllowDangerousTypes
+	}
+	if s.IgnoreUnexportedFields {
+		g.IgnoreUnexportedFields = &s.IgnoreUnexportedFields
+	}
+	if s.GenerateEmbeddedObjectMeta {
+		g.GenerateEmbeddedObjectMeta = &s.GenerateEmbeddedObjectMeta
+	}
+	return g
+}
+
+// filters say which references between types the generators follow.
+func filters(all []step) []loader.NodeFilter {
+	var out []loader.NodeFilter
+	for _, s := range all {
+		if g, ok := s.generator.(genall.NeedsTypeChecking); ok {
+			out = append(out, g.CheckFilter())
+		}
+	}
+	return out
+}
+
+// runAll runs the generators on shared packages, markers and types, and
+// returns all their outputs by name. Errors in the sources stay with the
+// packages, see packageProblems.
+func runAll(ctx context.Context, all []step, t *tree, r *registry, env goEnv) (map[string][]byte, error) {
+	checker := &loader.TypeChecker{NodeFilters: filters(all)}
+	collector := &markers.Collector{Registry: r.Registry}
+	files := map[string][]byte{}
+	for _, s := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		g := &genall.GenerationContext{Collector: collector, Roots: s.roots, OutputRule: s.out, InputRule: t}
+		if _, ok := s.generator.(genall.NeedsTypeChecking); ok {
+			g.Checker = checker
+		}
+		if err := s.run(g, env); err != nil {
+			return nil, err
+		}
+		for name, data := range s.out.files {
+			if s.out.dir == crdDir {
+				data = attribute(data)
+			}
+			files[name] = data
+		}
+	}
+	return files, nil
+}
+
+// run calls the generator and turns a panic, as seen with a Go newer than the
+// generators know, into an error that says where and with which versions.
+func (s step) run(g *genall.GenerationContext, env goEnv) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = clierr.Failedf("build mysdk with the Go that the project uses, or report the types that cause this",
+				"generate %s: the generator panicked at %s: %v (mysdk is built with %s, the project uses %s)",
+				s.name, panicSite(), p, runtime.Version(), env.GOVERSION)
+		}
+	}()
+	if err := s.generator.Generate(g); err != nil {
+		return fmt.Errorf("generate %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// panicSite is the innermost line of controller-tools on the stack of a panic
+// that is being recovered.
+func panicSite() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for {
+		f, more := frames.Next()
+		if strings.Contains(f.Function, "controller-tools/") {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "an unknown line"
+		}
+	}
+}

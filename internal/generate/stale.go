@@ -1,0 +1,41 @@
+package generate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+// staleOutputs warns about outputs of earlier runs that nothing in the sources
+// accounts for any more. They are left where they are: kustomizations and
+// people may name them.
+func staleOutputs(o Options, t *tree, rendered []string) ([]string, error) {
+	if !slices.Equal(o.Paths, []string{"./..."}) {
+		return nil, nil // the rest of the project may account for them
+	}
+	var out []string
+	if o.CRDs {
+		found, err := t.list(crdDir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("generate: %w", err)
+		}
+		for _, e := range found {
+			name := path.Join(crdDir, e.name)
+			if e.dir || path.Ext(name) != ".yaml" || slices.Contains(rendered, name) {
+				continue
+			}
+			if data, err := t.read(name); err == nil && attribution.Match(data) {
+				out = append(out, name+": no type in the project makes this CRD; remove it and its line in config/crd/kustomization.yaml")
+			}
+		}
+	}
+	if name := path.Join(webhookDir, "manifests.yaml"); o.Webhooks && !slices.Contains(rendered, name) {
+		if data, err := t.read(name); err == nil && bytes.Contains(data, []byte("WebhookConfiguration")) {
+			out = append(out, name+": no +kubebuilder:webhook marker in the project makes these; remove the file and its line in config/webhook/kustomization.yaml")
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,117 @@
+package generate
+
+import (
+	"go/ast"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// metav1Path is the package whose TypeMeta and ObjectMeta make a kind.
+const metav1Path = "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// typeMarkers begin the markers whose packages have to be type-checked.
+func typeMarkers() []string {
+	return []string{"+groupName", "+versionName", "+" + prefix + "object:", "+k8s:deepcopy-gen"}
+}
+
+// typed returns the packages that the deepcopy and CRD generators would find
+// something in. The rest need no type-checking, which is what takes time.
+func typed(packages []*sourcePackage) []*sourcePackage {
+	var out, rest []*sourcePackage
+	loose := map[string]bool{} // kinds of packages that name no group
+	for _, p := range packages {
+		kinds := p.kinds()
+		if len(kinds) == 0 && !p.marked(typeMarkers()) {
+			rest = append(rest, p)
+			continue
+		}
+		out = append(out, p)
+		if !p.marked([]string{"+groupName"}) {
+			for _, k := range kinds {
+				loose[k] = true
+			}
+		}
+	}
+	// controller-gen takes types of one name in packages without a group for
+	// versions of one kind.
+	for _, p := range rest {
+		if slices.ContainsFunc(p.typeSpecs(), func(s *ast.TypeSpec) bool { return loose[s.Name.Name] }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// marked reports whether a marker in the package begins with one of prefixes.
+func (p *sourcePackage) marked(prefixes []string) bool {
+	for _, f := range p.files {
+		for _, g := range f.ast.Comments {
+			for _, c := range g.List {
+				text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
+				if slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(text, s) }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (p *sourcePackage) typeSpecs() []*ast.TypeSpec {
+	var out []*ast.TypeSpec
+	for _, f := range p.files {
+		for _, d := range f.ast.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range g.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok {
+					out = append(out, t)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// kinds names the types that embed TypeMeta and ObjectMeta, by which
+// controller-gen knows a kind.
+func (p *sourcePackage) kinds() []string {
+	if !slices.ContainsFunc(p.files, func(f *sourceFile) bool { return imports(f.ast, metav1Path) }) {
+		return nil
+	}
+	var out []string
+	for _, t := range p.typeSpecs() {
+		s, ok := t.Type.(*ast.StructType)
+		if ok && embeds(s, "TypeMeta") && embeds(s, "ObjectMeta") {
+			out = append(out, t.Name.Name)
+		}
+	}
+	return out
+}
+
+func imports(f *ast.File, path string) bool {
+	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool {
+		p, err := strconv.Unquote(s.Path.Value)
+		return err == nil && p == path
+	})
+}
+
+// embeds reports whether s embeds a type of that name, whichever package it
+// is from.
+func embeds(s *ast.StructType, name string) bool {
+	return slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+		if len(f.Names) > 0 {
+			return false
+		}
+		switch t := f.Type.(type) {
+		case *ast.SelectorExpr:
+			return t.Sel.Name == name
+		case *ast.Ident:
+			return t.Name == name
+		}
+		return false
+	})
+}

@@ -1,0 +1,182 @@
+package generate
+
+import (
+	"go/ast"
+	"go/token"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// packageProblems collects the errors that loading and generating left with
+// the packages and what they import.
+func packageProblems(t *tree, src *sources, l *loaded) []problem {
+	c := problemCollector{tree: t, src: src, seen: map[*loader.Package]bool{}}
+	for _, p := range l.typed {
+		c.visit(p)
+	}
+	for _, p := range l.syntax {
+		c.own(p)
+	}
+	return c.found
+}
+
+type problemCollector struct {
+	tree  *tree
+	src   *sources
+	seen  map[*loader.Package]bool
+	found []problem
+}
+
+func (c *problemCollector) visit(p *loader.Package) {
+	if c.seen[p] {
+		return
+	}
+	c.own(p)
+	for _, imported := range p.Imports() {
+		c.visit(imported)
+	}
+}
+
+// own collects the errors of one package. A type error counts only where it is
+// sure: the loader checks types without what they do not need, and without the
+// generated code, so that most errors it finds are none.
+func (c *problemCollector) own(p *loader.Package) {
+	if c.seen[p] {
+		return
+	}
+	c.seen[p] = true
+	var broken []problem
+	for _, e := range p.Errors {
+		if e.Kind == packages.TypeError && c.sure(p, e) {
+			broken = append(broken, newProblem(c.tree, position(e.Pos), e.Msg))
+		}
+	}
+	c.found = append(c.found, broken...)
+	for _, e := range p.Errors {
+		if e.Kind == packages.TypeError {
+			continue
+		}
+		found := newProblem(c.tree, position(e.Pos), plain(strings.TrimSpace(e.Msg)))
+		if found.file == p.ID { // the package as a whole
+			found.file = c.dir(p)
+		}
+		if !onSameLine(broken, found) { // the generator stumbled over that type
+			c.found = append(c.found, found)
+		}
+	}
+}
+
+// plain says in the user's words what generators say in those of go/ast.
+func plain(msg string) string {
+	if strings.HasPrefix(msg, "unsupported AST kind *ast.Index") {
+		return "a CRD cannot describe an instance of a generic type; declare a type of its own"
+	}
+	return msg
+}
+
+// dir is the directory of the package, or its path where it is not ours.
+func (c *problemCollector) dir(p *loader.Package) string {
+	for _, s := range c.src.packages {
+		if s.importPath == p.PkgPath {
+			return s.dir
+		}
+	}
+	return p.ID
+}
+
+func onSameLine(ps []problem, q problem) bool {
+	for _, p := range ps {
+		if p.file == q.file && p.line == q.line {
+			return true
+		}
+	}
+	return false
+}
+
+// position reads file:line:col, file:line, or whatever else go/packages says.
+func position(s string) token.Position {
+	if s == "" || s == "-" || strings.HasSuffix(s, ":-") {
+		return token.Position{Filename: strings.TrimSuffix(strings.TrimSuffix(s, "-"), ":")}
+	}
+	var numbers []int
+	for len(numbers) < 2 {
+		i := strings.LastIndexByte(s, ':')
+		n, err := strconv.Atoi(s[i+1:])
+		if i < 0 || err != nil {
+			break
+		}
+		numbers, s = append([]int{n}, numbers...), s[:i]
+	}
+	p := token.Position{Filename: s}
+	if len(numbers) > 0 {
+		p.Line = numbers[0]
+	}
+	if len(numbers) > 1 {
+		p.Column = numbers[1]
+	}
+	return p
+}
+
+// sure reports whether a type error is one of the project's code, not of the
+// way in which it was checked: it stands in a type declaration and concerns
+// neither a package that was not loaded nor a method that is yet to be
+// generated.
+func (c *problemCollector) sure(p *loader.Package, e packages.Error) bool {
+	pos := position(e.Pos)
+	f, ours := c.src.byPath[pos.Filename]
+	if !ours || strings.HasPrefix(e.Msg, "\t") || strings.Contains(e.Msg, "missing method") {
+		return false
+	}
+	at := c.pos(f.ast, pos)
+	return at.IsValid() && inTypeDecl(f.ast, at) && !fromUnloaded(p, f.ast, at)
+}
+
+// pos finds the position in the file set again.
+func (c *problemCollector) pos(f *ast.File, p token.Position) token.Pos {
+	file := c.src.fset.File(f.FileStart)
+	if file == nil || p.Line < 1 || p.Line > file.LineCount() {
+		return token.NoPos
+	}
+	return file.LineStart(p.Line) + token.Pos(p.Column-1)
+}
+
+func inTypeDecl(f *ast.File, at token.Pos) bool {
+	for _, d := range f.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE && g.Pos() <= at && at < g.End() {
+			return true
+		}
+	}
+	return false
+}
+
+// fromUnloaded reports whether the name at a position is, or may be, one of a
+// package whose types were not loaded. The type checker knows nothing of such
+// an import, so this goes by names.
+func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos) bool {
+	unloaded := map[string]bool{}
+	for _, spec := range f.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		imported := p.Imports()[path]
+		if err != nil || imported == nil || imported.Types != nil && imported.Types.Complete() {
+			continue
+		}
+		name := imported.Name
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		unloaded[name] = true
+	}
+	found := unloaded["."] // any name may come from there
+	ast.Inspect(f, func(n ast.Node) bool {
+		if x, ok := n.(*ast.SelectorExpr); ok && x.Pos() <= at && at < x.End() {
+			if name, ok := x.X.(*ast.Ident); ok && unloaded[name.Name] {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
