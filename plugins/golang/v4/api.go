@@ -1,0 +1,299 @@
+package v4
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/config"
+	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+)
+
+// The patterns of --pattern.
+const (
+	patternDeployment = "deployment"
+	patternBlank      = "blank"
+)
+
+// createAPISubcommand adds an API, a controller, or both to a project.
+type createAPISubcommand struct {
+	plugin   Plugin
+	config   config.Config
+	resource *resource.Resource
+	flags    *pflag.FlagSet
+	operand  operand
+
+	// From flags.
+	plural, controllerName, pattern              string
+	namespaced, doResource, doController         bool
+	force, generate                              bool
+	externalPath, externalDomain, externalModule string
+
+	managerNamespaced bool               // PROJECT says namespaced: true
+	foreignSuite      bool // the tests there have another frame than ours
+	core              bool               // the resource is built into Kubernetes
+	existing          *resource.Resource // what PROJECT has of this group, version and kind
+	notes             []string
+}
+
+// UpdateMetadata implements plugin.UpdatesMetadata.
+func (s *createAPISubcommand) UpdateMetadata(cli plugin.CLIMetadata, meta *plugin.SubcommandMetadata) {
+	meta.Description = `Add an API (its Go types), a controller for it with tests, a sample and roles, and
+wire them into cmd/main.go and config/.
+
+The pattern "deployment" is a complete operator: it keeps a Deployment of
+spec.size pods running. The pattern "blank" has an empty Reconcile.
+`
+	meta.Examples = fmt.Sprintf(`  # An operator that runs memcached
+  %[1]s create api --group cache --version v1alpha1 --kind Memcached
+
+  # The same with an image, a command and a port of your own
+  %[1]s create api --group shop --version v1 --kind Frontend --image nginx:1.29 \
+    --image-container-command nginx,-g,"daemon off;" --image-container-port 8080
+
+  # Types and an empty reconciler, for a cluster-scoped kind
+  %[1]s create api --group net --version v1 --kind Zone --pattern blank --namespaced=false
+
+  # A controller for a kind that is built into Kubernetes
+  %[1]s create api --group apps --version v1 --kind Deployment --resource=false
+
+  # A controller for a kind of another project
+  %[1]s create api --group cert-manager --version v1 --kind Certificate --resource=false \
+    --external-api-domain io --external-api-module github.com/cert-manager/cert-manager@v1.20.2 \
+    --external-api-path github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1
+`, cli.CommandName)
+}
+
+// BindFlags implements plugin.HasFlags. --group, --version and --kind are the
+// command line's.
+func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
+	s.flags = flags
+	flags.StringVar(&s.plural, "plural", "", "plural of the kind, where it is irregular: people for Person")
+	flags.BoolVar(&s.namespaced, "namespaced", true, "objects are in namespaces; false for a cluster-scoped kind")
+	flags.BoolVar(&s.doResource, "resource", true, "write the API; false for a controller alone")
+	flags.BoolVar(&s.doController, "controller", true, "write the controller")
+	flags.StringVar(&s.controllerName, "controller-name", "", "name of the controller, where a kind has several")
+	flags.BoolVar(&s.force, "force", false, "write over files that exist")
+	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
+	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
+	s.operand.bindFlags(flags)
+	flags.StringVar(&s.externalPath, "external-api-path", "", "Go package of the API of another project")
+	flags.StringVar(&s.externalDomain, "external-api-domain", "", "domain of that API's group")
+	flags.StringVar(&s.externalModule, "external-api-module", "", "Go module of that package, with @version")
+}
+
+// InjectConfig implements plugin.RequiresConfig.
+func (s *createAPISubcommand) InjectConfig(c config.Config) error {
+	s.config = c
+	return nil
+}
+
+// InjectExtras takes the top-level fields of PROJECT that the config of
+// kubebuilder/v3 does not know. Of these the plugin reads "namespaced".
+func (s *createAPISubcommand) InjectExtras(project map[string]any) {
+	s.managerNamespaced, _ = project["namespaced"].(bool)
+}
+
+// Generate says whether deep copies, CRDs and roles are to be generated
+// afterwards: the flag --make.
+func (s *createAPISubcommand) Generate() bool { return s.generate }
+
+// Notes are sentences for the user about what was decided on the way, and
+// what remains to be done.
+func (s *createAPISubcommand) Notes() []string { return s.notes }
+
+// ResourceExtras returns the fields of the resource in a kubebuilder v4
+// PROJECT that the resource model of kubebuilder/v3 does not know. A name under
+// "controllers" is to be added to those the resource has, and then takes the
+// place of "controller: true".
+func (s *createAPISubcommand) ResourceExtras() map[string]any {
+	extras := map[string]any{}
+	if s.core {
+		extras["core"] = true
+	}
+	if s.externalPath != "" {
+		extras["external"] = true
+		if s.externalModule != "" {
+			extras["module"] = s.externalModule
+		}
+	}
+	if s.doController && s.controllerName != "" {
+		extras["controllers"] = []any{map[string]any{"name": s.controllerName}}
+	}
+	return extras
+}
+
+// InjectResource implements plugin.RequiresResource: it checks flags and names
+// and completes the resource.
+func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
+	s.resource = res
+	if res.Plural == "" || s.plural != "" {
+		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
+	}
+	if found, err := s.config.GetResource(res.GVK); err == nil {
+		s.existing = &found
+	}
+	if err := s.checkFlags(); err != nil {
+		return err
+	}
+	if err := checkGVK(res.GVK); err != nil {
+		return err
+	}
+	if err := s.complete(); err != nil {
+		return err
+	}
+	others, err := s.config.GetResources()
+	if err != nil {
+		return err
+	}
+	s.oneControllerPerKind(others)
+	if err := s.checkNames(others); err != nil {
+		return err
+	}
+	return res.Validate()
+}
+
+// checkFlags refuses flags that contradict each other.
+func (s *createAPISubcommand) checkFlags() error {
+	external := s.externalPath + s.externalDomain + s.externalModule
+	switch {
+	case !s.doResource && !s.doController:
+		return usage("leave out --resource=false or --controller=false", "neither an API nor a controller is to be written")
+	case s.pattern != patternDeployment && s.pattern != patternBlank:
+		return usage("use --pattern deployment or --pattern blank", "pattern %q is not known", s.pattern)
+	case !s.doResource && s.pattern == patternDeployment && s.changed("pattern"):
+		return usage("leave out --pattern", "the pattern deployment needs an API of its own, and --resource=false writes none")
+	case s.doResource && external != "":
+		return usage("add --resource=false", "an external API has its Go types elsewhere")
+	case external != "" && s.externalPath == "":
+		return usage("add --external-api-path", "the Go package of the external API is not given")
+	case s.externalPath != "" && checkRepo(s.externalPath) != nil:
+		return usage("use a path such as github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1", "--external-api-path %q is not a Go import path", s.externalPath)
+	case s.controllerName != "" && !s.doController:
+		return usage("leave out --controller=false", "--controller-name names a controller that is not to be written")
+	case s.existing != nil && s.existing.HasAPI() && s.doResource && !s.force:
+		return usage("edit its types, add a controller with --resource=false --controller-name, or write its files anew with --force",
+			"%s is in this project already", describe(s.resource.GVK))
+	}
+	return s.operand.check(s)
+}
+
+func (s *createAPISubcommand) changed(flag string) bool {
+	return s.flags != nil && s.flags.Changed(flag)
+}
+
+// complete fills in what the flags say about the resource.
+func (s *createAPISubcommand) complete() error {
+	res := s.resource
+	res.Controller = s.doController
+	switch {
+	case s.doResource:
+		res.API = &resource.API{CRDVersion: "v1", Namespaced: s.namespaced}
+		res.Path = path.Join(s.config.GetRepository(), s.apiDir())
+	case s.externalPath != "":
+		res.Path = s.externalPath
+		res.Domain = or(s.externalDomain, res.Domain)
+	case s.existing != nil:
+		res.Path, res.Plural = s.existing.Path, s.existing.Plural
+		if s.existing.HasAPI() {
+			api := s.existing.API.Copy()
+			res.API = &api
+		}
+	default:
+		found, err := findBuiltin(res.GVK)
+		if err != nil {
+			return err
+		}
+		s.core, res.Domain, res.Path = true, found.domain, found.path()
+	}
+	return nil
+}
+
+// apiDir is the directory of the API package, with slashes. A group and
+// version that the project has already stays where it is.
+func (s *createAPISubcommand) apiDir() string {
+	resources, err := s.config.GetResources()
+	if err == nil {
+		for _, r := range resources {
+			if dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/"); ok && r.HasAPI() &&
+				r.Group == s.resource.Group && r.Version == s.resource.Version {
+				return dir
+			}
+		}
+	}
+	return strings.TrimPrefix(resource.APIPackagePath("", s.resource.Group, s.resource.Version, s.config.IsMultiGroup()), "/")
+}
+
+// controllerDir is the directory of the controller's package, with slashes.
+func (s *createAPISubcommand) controllerDir() string {
+	if s.byGroup() {
+		return path.Join("internal/controller", s.resource.Group)
+	}
+	return "internal/controller"
+}
+
+// byGroup says whether this resource is laid out below its group's name.
+func (s *createAPISubcommand) byGroup() bool {
+	return s.config.IsMultiGroup() && s.resource.Group != ""
+}
+
+// oneControllerPerKind leaves out the controller where another version of the
+// kind has one: two would fight over the same objects.
+func (s *createAPISubcommand) oneControllerPerKind(others []resource.Resource) {
+	for _, r := range others {
+		if r.Group == s.resource.Group && r.Domain == s.resource.Domain && r.Kind == s.resource.Kind &&
+			r.Version != s.resource.Version && r.Controller && s.doController && s.controllerName == "" && !s.changed("controller") {
+			s.doController, s.resource.Controller = false, false
+			s.notes = append(s.notes, fmt.Sprintf(
+				"The controller of %s %s serves %s too: no second one was written.", r.Version, r.Kind, s.resource.Version))
+		}
+	}
+}
+
+// PreScaffold implements plugin.HasPreScaffold: it looks at what the scaffold
+// will be wired into and built with.
+func (s *createAPISubcommand) PreScaffold(disk machinery.Filesystem) error {
+	if _, err := disk.FS.Stat(mainPath); err != nil {
+		return usage("run 'mysdk init' first, or restore the file", "%s is missing: %w", mainPath, err)
+	}
+	// Projects of other tools test with Ginkgo. Theirs stays, ours goes beside it.
+	suite, err := readIfThere(disk.FS, path.Join(s.controllerDir(), "suite_test.go"))
+	if err != nil {
+		return err
+	}
+	s.foreignSuite = len(suite) > 0 && !strings.Contains(string(suite), "func startManager(")
+	return s.checkModule(disk.FS)
+}
+
+// oldestRuntime is the first minor version of controller-runtime v0 with all
+// that the controllers of the pattern deployment call.
+const oldestRuntime = 23
+
+var runtimePattern = regexp.MustCompile(`(?m)^(?:require)?\s*sigs\.k8s\.io/controller-runtime v0\.([0-9]+)\.`)
+
+// checkModule refuses projects on libraries that are too old for the code.
+func (s *createAPISubcommand) checkModule(disk afero.Fs) error {
+	text, err := readIfThere(disk, moduleFile)
+	if err != nil || !s.doResource || !s.doController || s.pattern != patternDeployment {
+		return err
+	}
+	found := runtimePattern.FindSubmatch(text)
+	if found == nil {
+		return nil // a fork or a workspace: the compiler will tell
+	}
+	if minor, err := strconv.Atoi(string(found[1])); err == nil && minor < oldestRuntime {
+		return usage(fmt.Sprintf("run 'go get sigs.k8s.io/controller-runtime@%s' first, or use --pattern blank", CurrentVersions().ControllerRuntime),
+			"the project has controller-runtime v0.%d, and the pattern deployment needs v0.%d", minor, oldestRuntime)
+	}
+	return nil
+}
+
+// PostScaffold implements plugin.HasPostScaffold. There is nothing to do:
+// generating is the caller's.
+func (s *createAPISubcommand) PostScaffold() error { return nil }

@@ -1,0 +1,74 @@
+package v4
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// builtin is a stable API that every Kubernetes API server has, with the kinds
+// that can be watched.
+type builtin struct {
+	group   string // as users and PROJECT call it, without domain
+	domain  string // what follows it in the qualified name
+	version string
+	dir     string // below k8s.io/api, where it differs from group
+	kinds   string
+}
+
+// builtins lists them. Versions that a server leaves out by default are not
+// here: --external-api-path reaches them.
+func builtins() []builtin {
+	return []builtin{
+		{"admissionregistration", "k8s.io", "v1", "", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration " +
+			"ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"},
+		{"apps", "", "v1", "", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"},
+		{"autoscaling", "", "v1", "", "HorizontalPodAutoscaler"},
+		{"autoscaling", "", "v2", "", "HorizontalPodAutoscaler"},
+		{"batch", "", "v1", "", "CronJob Job"},
+		{"certificates", "k8s.io", "v1", "", "CertificateSigningRequest"},
+		{"coordination", "k8s.io", "v1", "", "Lease"},
+		{"core", "", "v1", "", "ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod " +
+			"PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"},
+		{"discovery", "k8s.io", "v1", "", "EndpointSlice"},
+		{"events", "k8s.io", "v1", "", "Event"},
+		{"flowcontrol.apiserver", "k8s.io", "v1", "flowcontrol", "FlowSchema PriorityLevelConfiguration"},
+		{"networking", "k8s.io", "v1", "", "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR"},
+		{"node", "k8s.io", "v1", "", "RuntimeClass"},
+		{"policy", "", "v1", "", "PodDisruptionBudget"},
+		{"rbac.authorization", "k8s.io", "v1", "rbac", "ClusterRole ClusterRoleBinding Role RoleBinding"},
+		{"resource", "k8s.io", "v1", "", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"},
+		{"scheduling", "k8s.io", "v1", "", "PriorityClass"},
+		{"storage", "k8s.io", "v1", "", "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"},
+	}
+}
+
+// path is the Go package of the API.
+func (b builtin) path() string { return "k8s.io/api/" + or(b.dir, b.group) + "/" + b.version }
+
+// findBuiltin returns the built-in API of a kind, or says what is wrong with
+// its name.
+func findBuiltin(gvk resource.GVK) (builtin, error) {
+	var versions []string
+	for _, b := range builtins() {
+		if b.group != gvk.Group {
+			continue
+		}
+		versions = append(versions, b.version)
+		if b.version != gvk.Version {
+			continue
+		}
+		if !slices.Contains(strings.Fields(b.kinds), gvk.Kind) {
+			return b, usage("kinds of "+b.group+"/"+b.version+": "+strings.ReplaceAll(b.kinds, " ", ", "),
+				"Kubernetes has no kind %q in %s/%s", gvk.Kind, b.group, b.version)
+		}
+		return b, nil
+	}
+	if len(versions) > 0 {
+		return builtin{}, usage("use --version "+strings.Join(versions, " or ")+", or name another Go package with --external-api-path",
+			"%s/%s is not a stable API of Kubernetes", gvk.Group, gvk.Version)
+	}
+	return builtin{}, usage("name its Go package with --external-api-path, or leave out --resource=false",
+		"%s is neither in this project nor built into Kubernetes", describe(gvk))
+}

@@ -1,0 +1,64 @@
+package v4
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// The kinds must be Go types of k8s.io/api in the version of the scaffold.
+func TestBuiltinsAreInTheAPIModule(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	if err != nil {
+		t.Fatalf("finding k8s.io/api: %v", err)
+	}
+	root := strings.TrimSpace(string(out))
+	for _, b := range builtins() {
+		dir := filepath.Join(root, filepath.FromSlash(strings.TrimPrefix(b.path(), "k8s.io/api/")))
+		types, group := declarations(t, dir)
+		want := resource.GVK{Group: b.group, Domain: b.domain}.QualifiedGroup()
+		if want == "core" {
+			want = ""
+		}
+		if group != want {
+			t.Errorf("%s: the group is %q, want %q", b.path(), group, want)
+		}
+		for _, kind := range strings.Fields(b.kinds) {
+			if !types[kind] || !types[kind+"List"] {
+				t.Errorf("%s has no %s", b.path(), kind)
+			}
+		}
+	}
+}
+
+// declarations returns the types of a package and its constant GroupName.
+func declarations(t *testing.T, dir string) (types map[string]bool, group string) {
+	t.Helper()
+	notTests := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
+	packages, err := parser.ParseDir(token.NewFileSet(), dir, notTests, parser.SkipObjectResolution) //nolint:staticcheck // no build tags matter here
+	if err != nil {
+		t.Fatal(err)
+	}
+	types = map[string]bool{}
+	for _, p := range packages {
+		ast.Inspect(p, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				types[n.Name.Name] = true
+			case *ast.ValueSpec:
+				if n.Names[0].Name == "GroupName" {
+					group = strings.Trim(n.Values[0].(*ast.BasicLit).Value, `"`)
+				}
+			}
+			return true
+		})
+	}
+	return types, group
+}

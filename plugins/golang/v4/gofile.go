@@ -1,0 +1,193 @@
+package v4
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mainWiring is what cmd/main.go needs for an API, a controller, or both.
+type mainWiring struct {
+	apiPath, apiAlias               string // empty path: no API to register
+	controllerPath, controllerAlias string // empty path: no controller to set up
+	reconciler, controllerName      string
+	repo                            string   // the project's module
+	fields                          []string // of the reconciler, beyond Client and Scheme
+}
+
+// mainWiring says what this run wires.
+func (s *createAPISubcommand) mainWiring(d data) mainWiring {
+	w := mainWiring{repo: d.Repo}
+	if !s.core { // client-go's scheme has what is built in
+		w.apiPath, w.apiAlias = s.resource.Path, d.ImportAlias
+	}
+	if !s.doController {
+		return w
+	}
+	w.controllerPath, w.controllerAlias = d.Repo+"/"+s.controllerDir(), "controller"
+	if s.byGroup() {
+		w.controllerAlias = groupName(d.Resource.GVK) + "controller"
+	}
+	w.reconciler, w.controllerName = d.Reconciler, d.ControllerName
+	if s.doResource && s.pattern == patternDeployment {
+		w.fields = append(w.fields, fmt.Sprintf("Recorder: mgr.GetEventRecorder(%q),", d.ControllerName+"-controller"))
+		if !d.Resource.API.Namespaced {
+			w.fields = append(w.fields, `Namespace: os.Getenv("POD_NAMESPACE"),`)
+		}
+	}
+	return w
+}
+
+// insertion is code for the place above a marker.
+type insertion struct{ marker, code string }
+
+// wireMain adds to main.go what is missing in it, above its markers.
+func wireMain(text string, w mainWiring) (string, error) {
+	files := token.NewFileSet()
+	tree, err := parser.ParseFile(files, mainPath, text, parser.ParseComments)
+	if err != nil {
+		return "", syntaxError(err)
+	}
+	var todo []insertion
+	api, controller := w.apiAlias, w.controllerAlias
+	if w.apiPath != "" {
+		var line string
+		api, line = importName(tree, w.apiPath, w.apiAlias)
+		todo = append(todo, insertion{"imports", line}, insertion{"scheme", "utilruntime.Must(" + api + ".AddToScheme(scheme))"})
+	}
+	if w.controllerPath != "" {
+		var line string
+		controller, line = importName(tree, w.controllerPath, w.controllerAlias)
+		todo = append(todo, insertion{"imports", line}, insertion{"builder", w.setup(controller)})
+	}
+
+	lines := strings.Split(text, "\n")
+	todo = slices.DeleteFunc(todo, func(i insertion) bool { return i.code == "" || hasCode(lines, i.code) })
+	if err := checkMarkers(lines, todo, files, tree); err != nil {
+		return "", err
+	}
+	for _, i := range todo {
+		at := slices.IndexFunc(lines, func(l string) bool { return isMarker(l, i.marker) })
+		if i.marker == "imports" && at > 0 && !strings.Contains(lines[at-1], `"`+w.repo+"/") {
+			i.code = "\n" + i.code // the project's own imports stand apart
+		}
+		lines = slices.Insert(lines, at, i.code)
+	}
+	formatted, err := format.Source([]byte(strings.Join(lines, "\n")))
+	if err != nil {
+		return "", fmt.Errorf("wiring %s: %w", mainPath, err)
+	}
+	return string(formatted), nil
+}
+
+// setup is the statement that registers the controller with the manager.
+func (w mainWiring) setup(controller string) string {
+	fields := append([]string{"Client: mgr.GetClient(),", "Scheme: mgr.GetScheme(),"}, w.fields...)
+	return fmt.Sprintf(`if err := (&%s.%s{
+%s
+}).SetupWithManager(mgr); err != nil {
+setupLog.Error(err, "Failed to create controller", "controller", %q)
+os.Exit(1)
+}`, controller, w.reconciler, strings.Join(fields, "\n"), w.controllerName)
+}
+
+// syntaxError turns the first of a parser's errors into one for the user.
+func syntaxError(err error) error {
+	var list scanner.ErrorList
+	if errors.As(err, &list) && len(list) > 0 {
+		return usage("repair it and run the command again", "%s: %s", list[0].Pos, list[0].Msg)
+	}
+	return fmt.Errorf("parsing %s: %w", mainPath, err)
+}
+
+// importName returns the name under which the file imports a package, and the
+// line that is to be added, empty when it does already. A name that something
+// else has is made another one.
+func importName(tree *ast.File, importPath, alias string) (name, line string) {
+	taken := map[string]bool{}
+	for _, spec := range tree.Imports {
+		existing, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has checked it
+		}
+		name := path.Base(existing)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if existing == importPath && name != "_" && name != "." {
+			return name, ""
+		}
+		taken[name] = true
+	}
+	name = alias
+	for n := 2; taken[name]; n++ {
+		name = alias + "pkg" + strconv.Itoa(n)
+	}
+	if name == path.Base(importPath) {
+		return name, strconv.Quote(importPath)
+	}
+	return name, name + " " + strconv.Quote(importPath)
+}
+
+// hasCode says whether the lines hold the code, apart from indentation and
+// the alignment of fields.
+func hasCode(lines []string, code string) bool {
+	want := strings.Split(code, "\n")
+	normal := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for i := range lines {
+		if len(lines)-i >= len(want) && slices.EqualFunc(lines[i:i+len(want)], want, func(a, b string) bool {
+			return normal(a) == normal(b)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMarkers names the first marker that is gone, the place where it was in
+// the scaffold, and what is to be added there by hand.
+func checkMarkers(lines []string, todo []insertion, files *token.FileSet, tree *ast.File) error {
+	for _, i := range todo {
+		if slices.ContainsFunc(lines, func(l string) bool { return isMarker(l, i.marker) }) {
+			continue
+		}
+		var code []string
+		for _, other := range todo {
+			if other.marker == i.marker {
+				code = append(code, other.code)
+			}
+		}
+		return usage(fmt.Sprintf("put the marker back, or add this there by hand, and run the command again:\n%s", strings.Join(code, "\n")),
+			"%s:%d: the marker %q is missing", mainPath, markerLine(files, tree, i.marker), "// "+markerPrefix+i.marker)
+	}
+	return nil
+}
+
+// markerLine is the line where a marker belongs: the end of the imports, of
+// init, or the place in main before the manager starts.
+func markerLine(files *token.FileSet, tree *ast.File, marker string) int {
+	at := tree.Name.End()
+	function := map[string]string{"scheme": "init", "builder": "main"}[marker]
+	for _, decl := range tree.Decls {
+		switch decl := decl.(type) {
+		case *ast.GenDecl:
+			if decl.Tok == token.IMPORT && function == "" {
+				at = cmp.Or(decl.Rparen, decl.End())
+			}
+		case *ast.FuncDecl:
+			if decl.Recv == nil && decl.Body != nil && decl.Name.Name == function {
+				at = decl.Body.Rbrace
+			}
+		}
+	}
+	return files.Position(at).Line
+}

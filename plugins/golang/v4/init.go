@@ -1,0 +1,217 @@
+package v4
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/config"
+	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+)
+
+// boilerplatePath is the license header that goes on every Go file.
+const boilerplatePath = "hack/boilerplate.go.txt"
+
+// initSubcommand writes a new project.
+type initSubcommand struct {
+	plugin Plugin
+	config config.Config
+
+	owner, license, licenseFile string
+	namespaced                  bool
+
+	// What a command line that does not set these on the config itself leaves
+	// to the plugin.
+	domain, repo, projectName string
+	multiGroup                bool
+}
+
+// UpdateMetadata implements plugin.UpdatesMetadata.
+func (s *initSubcommand) UpdateMetadata(cli plugin.CLIMetadata, meta *plugin.SubcommandMetadata) {
+	meta.Description = `Write a new operator project into this directory: Go module, manager, kustomize
+configuration, Makefile and Dockerfile. Nothing is downloaded: go.mod and go.sum
+are written complete.
+`
+	meta.Examples = fmt.Sprintf(`  # A project whose APIs are in groups below example.com
+  %[1]s init --domain example.com
+
+  # With a module path and a name on the license header
+  %[1]s init --domain example.com --repo github.com/you/shop-operator --owner "Your Name"
+
+  # A manager that works in its own namespace only and needs no cluster-wide rights
+  %[1]s init --domain example.com --namespaced
+`, cli.CommandName)
+}
+
+// BindFlags implements plugin.HasFlags. Flags that the command line has bound
+// already are left to it.
+func (s *initSubcommand) BindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.owner, "owner", "", "name in the copyright line of the license header")
+	flags.StringVar(&s.license, "license", "apache2", "license header of Go files: apache2 or none")
+	flags.StringVar(&s.licenseFile, "license-file", "", "file with the license header to use, a Go comment")
+	flags.BoolVar(&s.namespaced, "namespaced", false, "restrict the manager to namespaces: a Role in place of a ClusterRole")
+	flags.Bool("skip-go-version-check", false, "accepted for compatibility: the go directive of go.mod says what is needed")
+	flags.Bool("fetch-deps", false, "accepted for compatibility: go.mod and go.sum are complete, 'go mod download' fetches")
+
+	bind := func(name string, define func()) {
+		if flags.Lookup(name) == nil {
+			define()
+		}
+	}
+	bind("domain", func() { flags.StringVar(&s.domain, "domain", "my.domain", "domain of the API groups") })
+	bind("repo", func() { flags.StringVar(&s.repo, "repo", "", "Go module path, such as github.com/you/shop-operator") })
+	bind("project-name", func() { flags.StringVar(&s.projectName, "project-name", "", "name of the project") })
+	bind("multigroup", func() {
+		flags.BoolVar(&s.multiGroup, "multigroup", false, "lay APIs out by group, in api/<group>/<version>")
+	})
+}
+
+// InjectConfig implements plugin.RequiresConfig. What the config has already
+// counts; the rest comes from the plugin's own flags, and a module path from
+// the domain as a last resort.
+func (s *initSubcommand) InjectConfig(c config.Config) error {
+	s.config = c
+	if s.license != "apache2" && s.license != "none" {
+		return &hintError{
+			fmt.Errorf("license %q is not known", s.license),
+			"use --license apache2 or --license none, or your own text with --license-file",
+		}
+	}
+	if s.multiGroup {
+		if err := c.SetMultiGroup(); err != nil {
+			return err
+		}
+	}
+	name := or(c.GetProjectName(), s.projectName, path.Base(s.repo))
+	if name == "." || name == "/" {
+		name = "operator"
+	}
+	domain := or(c.GetDomain(), s.domain)
+	repo := or(c.GetRepository(), s.repo, domain+"/"+name)
+	for _, err := range []error{
+		checkDomain(domain), checkRepo(repo), checkProjectName(name),
+		c.SetProjectName(name), c.SetDomain(domain), c.SetRepository(repo),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// or returns the first that is not empty.
+func or(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// ProjectExtras returns the top-level PROJECT fields of kubebuilder v4 that
+// the config of kubebuilder/v3 does not know.
+func (s *initSubcommand) ProjectExtras() map[string]any {
+	if !s.namespaced {
+		return nil
+	}
+	return map[string]any{"namespaced": true}
+}
+
+// Scaffold implements plugin.Scaffolder.
+func (s *initSubcommand) Scaffold(disk machinery.Filesystem) error {
+	d := projectData(s.plugin, s.config)
+	d.Namespaced, d.Owner = s.namespaced, s.owner
+	header, err := s.boilerplate(disk, d)
+	if err != nil {
+		return err
+	}
+	d.Boilerplate = strings.TrimSpace(header)
+
+	all, err := files(d, strings.NewReplacer(), ifExists(false), tree{root: "init"})
+	if err != nil {
+		return err
+	}
+	// The header is rendered first, as the other files carry it.
+	rest := all[:0]
+	for _, b := range all {
+		if b.GetPath() != boilerplatePath {
+			rest = append(rest, b)
+		}
+	}
+	if header != "" {
+		f := &file{data: d}
+		f.Path, f.TemplateBody, f.IfExistsAction = boilerplatePath, "{{ .Boilerplate }}\n", machinery.Error
+		rest = append(rest, f)
+	}
+	if err := machinery.NewScaffold(disk).Execute(rest...); err != nil {
+		return fmt.Errorf("writing the project: %w", err)
+	}
+	return nil
+}
+
+// boilerplate returns the license header, empty for none.
+func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string, error) {
+	switch {
+	case s.licenseFile != "":
+		return s.readLicense(disk)
+	case s.license == "none":
+		return "", nil
+	}
+	body, err := templates.ReadFile("templates/init/" + boilerplatePath + ".tmpl")
+	if err != nil {
+		return "", err
+	}
+	memory := machinery.Filesystem{FS: afero.NewMemMapFs()}
+	f := &file{data: d}
+	f.Path, f.TemplateBody = boilerplatePath, string(body)
+	if err := machinery.NewScaffold(memory).Execute(f); err != nil {
+		return "", fmt.Errorf("writing the license header: %w", err)
+	}
+	text, err := afero.ReadFile(memory.FS, boilerplatePath)
+	return string(text), err
+}
+
+// comment matches a text that is one block comment, or line comments only.
+var comment = regexp.MustCompile(`(?s)^(/\*([^*]|\*+[^*/])*\*+/|(//[^\n]*(\n|$))+)$`)
+
+func (s *initSubcommand) readLicense(disk machinery.Filesystem) (string, error) {
+	read := s.plugin.ReadFile
+	if read == nil {
+		read = func(name string) ([]byte, error) { return afero.ReadFile(disk.FS, name) }
+	}
+	text, err := read(s.licenseFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &hintError{fmt.Errorf("license file %s does not exist", s.licenseFile), "give the path of a file with the header as a Go comment"}
+	case err != nil:
+		return "", fmt.Errorf("reading the license file: %w", err)
+	}
+	header := strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n"))
+	if header != "" && !comment.MatchString(header) {
+		return "", &hintError{
+			fmt.Errorf("license file %s is not a Go comment", s.licenseFile),
+			"put the text between /* and */",
+		}
+	}
+	return header, nil
+}
+
+// projectData fills in what every template of a project gets.
+func projectData(p Plugin, c config.Config) data {
+	return data{
+		Domain:      c.GetDomain(),
+		Repo:        c.GetRepository(),
+		ProjectName: c.GetProjectName(),
+		MultiGroup:  c.IsMultiGroup(),
+		CLIVersion:  or(p.CLIVersion, "(devel)"),
+		Year:        p.Year,
+		Versions:    CurrentVersions(),
+	}
+}

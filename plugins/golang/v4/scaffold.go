@@ -1,0 +1,216 @@
+package v4
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// Scaffold implements plugin.Scaffolder. It writes through disk alone: new
+// files from the templates, then the edits that wire them in.
+func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
+	d, err := s.data(disk)
+	if err != nil {
+		return err
+	}
+	all, err := files(d, s.paths(), ifExists(s.force), s.trees()...)
+	if err != nil {
+		return err
+	}
+	if err := s.checkNew(disk, all); err != nil {
+		return err
+	}
+	wiring, err := s.wiring(disk, d)
+	if err != nil {
+		return err
+	}
+	if err := s.config.UpdateResource(s.record()); err != nil {
+		return fmt.Errorf("recording the resource in PROJECT: %w", err)
+	}
+	if err := machinery.NewScaffold(disk).Execute(all...); err != nil {
+		return fmt.Errorf("writing the files of %s: %w", describe(s.resource.GVK), err)
+	}
+	for _, edit := range wiring {
+		if err := edit.apply(disk.FS); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record is the resource as PROJECT lists it: with the API only where this
+// run wrote it, and without the controller where ResourceExtras names it.
+func (s *createAPISubcommand) record() resource.Resource {
+	res := s.resource.Copy()
+	if s.controllerName != "" {
+		res.Controller = false
+	}
+	return res
+}
+
+// controllerTemplate is the blank controller, without its test.
+const controllerTemplate = "internal/controller/{group}/{kind}_controller.go.tmpl"
+
+// trees returns the directories of templates that this run needs.
+func (s *createAPISubcommand) trees() []tree {
+	var out []tree
+	pattern := "pattern/" + s.pattern
+	if s.doResource {
+		out = append(out, tree{root: "api"}, tree{pattern, "api"}, tree{pattern, "config"})
+	}
+	if !s.doController {
+		return out
+	}
+	out = append(out, tree{root: "controller"})
+	switch {
+	case s.doResource:
+		return append(out, tree{pattern, "internal"})
+	case s.resource.HasAPI():
+		return append(out, tree{"pattern/blank", "internal"})
+	default:
+		return append(out, tree{"pattern/blank", controllerTemplate}, tree{root: "pattern/foreign"})
+	}
+}
+
+// paths replaces the placeholders in the paths of templates.
+func (s *createAPISubcommand) paths() *strings.Replacer {
+	kind := strings.ToLower(s.resource.Kind)
+	prefix, sample := "", s.sampleFile()
+	if s.byGroup() {
+		prefix = s.resource.Group + "_"
+	}
+	suite := "suite_test.go"
+	if s.foreignSuite {
+		suite = "mysdk_suite_test.go"
+	}
+	return strings.NewReplacer(
+		"api/{group}/{version}", s.apiDir(),
+		"internal/controller/{group}/{kind}", path.Join(s.controllerDir(), s.controllerFile()),
+		"internal/controller/{group}/suite_test.go", path.Join(s.controllerDir(), suite),
+		"{group}_{version}_{kind}.yaml", sample,
+		"{group_}", prefix,
+		"{kind}", kind,
+	)
+}
+
+func (s *createAPISubcommand) sampleFile() string {
+	name := s.resource.Version + "_" + strings.ToLower(s.resource.Kind) + ".yaml"
+	if s.resource.Group != "" {
+		name = s.resource.Group + "_" + name
+	}
+	return name
+}
+
+// controllerFile is the start of the names of the controller's files.
+func (s *createAPISubcommand) controllerFile() string {
+	if s.controllerName != "" {
+		return strings.ReplaceAll(s.controllerName, "-", "_")
+	}
+	return strings.ToLower(s.resource.Kind)
+}
+
+// data fills in the dot of the templates.
+func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
+	d := projectData(s.plugin, s.config)
+	res := s.resource
+	header, err := readIfThere(disk.FS, boilerplatePath)
+	if err != nil {
+		return d, err
+	}
+	d.Boilerplate = strings.TrimSpace(string(header))
+	d.Namespaced = s.managerNamespaced
+	d.Resource = res
+	d.ImportAlias = importAlias(res.GVK, s.core)
+	d.External = s.externalPath != ""
+	d.SampleFile = s.sampleFile()
+	if !res.IsRegularPlural() {
+		d.IrregularPlural = res.Plural
+	}
+	if d.ObjectRegister, err = s.objectRegister(disk.FS); err != nil {
+		return d, err
+	}
+
+	d.Name = res.Kind
+	d.ControllerName = strings.ToLower(res.Kind)
+	if s.controllerName != "" {
+		d.Name, d.ControllerName = camelCase(s.controllerName), s.controllerName
+	}
+	d.Reconciler = d.Name + "Reconciler"
+	d.Var = strings.ToLower(d.Name)
+	d.MetricName = metricName(or(res.Group, res.Domain), or(s.controllerName, strings.ToLower(res.Kind)))
+	d.ControllerPackage, d.RootFromController = "controller", "../.."
+	if s.byGroup() {
+		d.ControllerPackage, d.RootFromController = packageName(res.GVK), "../../.."
+		d.ControllerName = res.Group + "-" + d.ControllerName
+	}
+
+	d.TestClient, d.TestConfig = "k8sClient", "cfg"
+	if s.foreignSuite {
+		d.TestClient, d.TestConfig = "testClient", "testConfig"
+	}
+
+	d.Image = or(s.operand.image, strings.ToLower(res.Kind))
+	d.ImageEnv = strings.ToUpper(res.Kind) + "_IMAGE"
+	d.Port, d.Command, d.RunAsUser = s.operand.portNumber, s.operand.arguments, s.operand.userID
+	d.PortName = "main"
+	return d, nil
+}
+
+// metricName starts the names of a controller's metrics: letters, digits and
+// underscores, no digit first. Different groups and controllers get different
+// names, since a metric can be registered once only.
+func metricName(group, controller string) string {
+	name := strings.NewReplacer("-", "__", ".", "_").Replace(group + "." + controller)
+	if name[0] >= '0' && name[0] <= '9' {
+		return "group_" + name
+	}
+	return name
+}
+
+// objectRegister says whether the API package has the SchemeBuilder of
+// controller-runtime, as older scaffolds do, whose Register takes objects.
+func (s *createAPISubcommand) objectRegister(disk afero.Fs) (bool, error) {
+	text, err := readIfThere(disk, path.Join(s.apiDir(), "groupversion_info.go"))
+	return strings.Contains(string(text), "scheme.Builder{"), err
+}
+
+// checkNew lists every file that is in the way, at once.
+func (s *createAPISubcommand) checkNew(disk machinery.Filesystem, all []machinery.Builder) error {
+	var taken []string
+	for _, b := range all {
+		if b.GetIfExistsAction() != machinery.Error {
+			continue
+		}
+		exists, err := afero.Exists(disk.FS, b.GetPath())
+		if err != nil {
+			return err
+		}
+		if exists {
+			taken = append(taken, b.GetPath())
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	slices.Sort(taken)
+	return usage("move them away, or write over them with --force", "these files exist already: %s", strings.Join(taken, ", "))
+}
+
+// readIfThere returns a file's content, nothing where there is none.
+func readIfThere(disk afero.Fs, name string) ([]byte, error) {
+	text, err := afero.ReadFile(disk, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return text, nil
+}

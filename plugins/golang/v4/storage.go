@@ -1,0 +1,151 @@
+package v4
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// storageMarker says which of several versions the API server stores.
+const storageMarker = "+kubebuilder:storageversion"
+
+// markStorageVersion makes the first version of a kind the stored one when a
+// second one comes and none is yet. It is stored already: what is in the
+// cluster stays readable.
+func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) ([]edit, error) {
+	others, err := s.otherVersions()
+	if err != nil || len(others) == 0 {
+		return nil, err
+	}
+	var first *edit
+	for _, r := range others {
+		file, err := s.typesFile(disk, r)
+		if err != nil {
+			return nil, err
+		}
+		if file == nil {
+			continue
+		}
+		if slices.ContainsFunc(strings.Split(string(file.content), "\n"), isStorageMarker) {
+			return nil, nil
+		}
+		if first == nil {
+			first = file
+		}
+	}
+	if first == nil {
+		s.notes = append(s.notes, "No types of another version of "+s.resource.Kind+" were found: put '// "+storageMarker+"' on the one that the API server is to store.")
+		return nil, nil
+	}
+	marked, err := addStorageMarker(first.path, string(first.content), s.resource.Kind)
+	if err != nil {
+		return nil, err
+	}
+	s.notes = append(s.notes, first.path+" was marked as the stored version.")
+	return []edit{{first.path, []byte(marked)}}, nil
+}
+
+// otherVersions lists the resources of PROJECT that are another version of
+// this one, oldest first.
+func (s *createAPISubcommand) otherVersions() ([]resource.Resource, error) {
+	all, err := s.config.GetResources()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(r resource.Resource) bool {
+		return !r.HasAPI() || r.QualifiedGroup() != s.resource.QualifiedGroup() || r.Kind != s.resource.Kind || r.Version == s.resource.Version
+	}), nil
+}
+
+// typesFile finds the file that declares the type of a resource, nil when
+// none does.
+func (s *createAPISubcommand) typesFile(disk afero.Fs, r resource.Resource) (*edit, error) {
+	dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/")
+	if !ok {
+		return nil, nil
+	}
+	names, err := afero.Glob(disk, path.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := afero.ReadFile(disk, name)
+		if err != nil {
+			return nil, err
+		}
+		files := token.NewFileSet()
+		tree, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, syntaxError(err)
+		}
+		if declOf(tree, r.Kind) != nil {
+			return &edit{name, text}, nil
+		}
+	}
+	return nil, nil
+}
+
+// declOf returns the declaration of a type, nil where there is none.
+func declOf(tree *ast.File, kind string) *ast.GenDecl {
+	for _, decl := range tree.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == kind {
+				return gen
+			}
+		}
+	}
+	return nil
+}
+
+// addStorageMarker adds one line to a types file: below the marker that makes
+// the type a kind, or else above the type's comment. Every other line stays.
+func addStorageMarker(name, text, kind string) (string, error) {
+	files := token.NewFileSet()
+	tree, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return "", syntaxError(err)
+	}
+	decl := declOf(tree, kind)
+	at := decl.Pos()
+	if decl.Doc != nil {
+		at = decl.Doc.Pos()
+	}
+	line := files.Position(at).Line - 1 // index of the line to insert before
+	after := files.Position(previousEnd(tree, decl)).Line
+	for _, group := range tree.Comments {
+		for _, c := range group.List {
+			l := files.Position(c.Pos()).Line
+			if l > after && c.Pos() < decl.Pos() && strings.Contains(c.Text, "+kubebuilder:object:root=true") {
+				line = l
+			}
+		}
+	}
+	lines := strings.Split(text, "\n")
+	return strings.Join(slices.Insert(lines, line, "// "+storageMarker), "\n"), nil
+}
+
+// previousEnd is where the declaration before decl ends.
+func previousEnd(tree *ast.File, decl ast.Decl) token.Pos {
+	end := tree.Name.End()
+	for _, d := range tree.Decls {
+		if d == decl {
+			return end
+		}
+		end = d.End()
+	}
+	return end
+}
+
+func isStorageMarker(line string) bool {
+	return strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")), storageMarker)
+}
