@@ -1,0 +1,198 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// ApplyOptions say how to apply. The zero value is a plain apply that takes no
+// field from another manager.
+type ApplyOptions struct {
+	FieldManager string       // owner of the fields; empty: FieldManager
+	Force        bool         // take fields over that another manager owns
+	DryRun       bool         // the server checks everything and keeps nothing
+	Namespace    string       // for objects that name none; empty: the context's
+	Progress     func(Result) // called after each object; nil is fine
+}
+
+// Apply brings objs to the cluster by server-side apply, in an order that suits
+// their kinds: CRDs first, and the objects of their kinds once they are served.
+// It goes on after an object's error and returns all of them joined, but gives
+// up when ctx ends or the server is gone. The results are those that succeeded.
+//
+// Nothing is kept in annotations, so that objects larger than their 256 KiB,
+// as some CRDs are, apply like any other.
+func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o ApplyOptions) ([]Result, error) {
+	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}}
+	if a.options.FieldManager == "" {
+		a.options.FieldManager = FieldManager
+	}
+	var results []Result
+	var errs []error
+	for _, u := range inOrder(objs) {
+		if a.failed[u.GroupVersionKind().GroupKind()] {
+			continue // its CRD's error says it all
+		}
+		r, err := a.one(ctx, u)
+		if err != nil {
+			errs = append(errs, err)
+			if fatal(ctx, err) {
+				break
+			}
+			continue
+		}
+		results = append(results, r)
+		if o.Progress != nil {
+			o.Progress(r)
+		}
+	}
+	return results, errors.Join(errs...)
+}
+
+// applier is one Apply call: the kinds that its own CRDs bring.
+type applier struct {
+	*Client
+	options ApplyOptions
+	pending map[schema.GroupKind]*unstructured.Unstructured // applied, not yet seen to be served
+	failed  map[schema.GroupKind]bool
+}
+
+func (a *applier) one(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
+	u = clean(u)
+	gk := u.GroupVersionKind().GroupKind()
+	if crd, ok := a.pending[gk]; ok && !a.options.DryRun {
+		delete(a.pending, gk)
+		if err := a.WaitEstablished(ctx, []*unstructured.Unstructured{crd}); err != nil {
+			a.failed[gk] = true
+			return Result{}, err
+		}
+	}
+	r, err := a.send(ctx, u)
+	if isCRD(u) {
+		a.noteCRD(u, r, err)
+	}
+	return r, err
+}
+
+// noteCRD remembers what became of a CRD for the objects of its kind.
+func (a *applier) noteCRD(u *unstructured.Unstructured, r Result, err error) {
+	n := crdNames(u)
+	switch {
+	case err != nil:
+		a.failed[n.groupKind()] = true
+	case r.Action != Unchanged:
+		a.kinds.forget(n.group)
+		a.pending[n.groupKind()] = u
+	}
+}
+
+// send applies u and tells whether that changed it.
+func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
+	endpoint, ref, err := a.resource(ctx, u, a.options.Namespace)
+	if err != nil {
+		return Result{}, a.explain("apply", ref, err)
+	}
+	u.SetNamespace(ref.Namespace)
+	action := Configured
+	before, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		action = Created
+	case err != nil:
+		return Result{}, a.explain("read", ref, err)
+	}
+	opts := metav1.ApplyOptions{FieldManager: a.options.FieldManager, Force: a.options.Force}
+	if a.options.DryRun {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	after, err := endpoint.Apply(ctx, ref.Name, u, opts)
+	if err != nil {
+		return Result{}, a.explain("apply", ref, err)
+	}
+	if action == Configured && same(before, after) {
+		action = Unchanged
+	}
+	return Result{Ref: ref, Action: action}, nil
+}
+
+// same compares what a user can see of the two. The resource version is not
+// enough: it stays the same in a dry run, and moves when only bookkeeping or,
+// by a controller at the same moment, the status changes.
+func same(before, after *unstructured.Unstructured) bool {
+	a, b := before.DeepCopy(), after.DeepCopy()
+	for _, u := range []*unstructured.Unstructured{a, b} {
+		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+			unstructured.RemoveNestedField(u.Object, "metadata", field)
+		}
+		unstructured.RemoveNestedField(u.Object, "status")
+	}
+	return equality.Semantic.DeepEqual(a.Object, b.Object)
+}
+
+// clean copies u without the fields that only the server sets: manifests that
+// were read back from a cluster carry them, and they are refused or conflict.
+func clean(u *unstructured.Unstructured) *unstructured.Unstructured {
+	u = u.DeepCopy()
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	if isCRD(u) {
+		unstructured.RemoveNestedField(u.Object, "status")
+	}
+	return u
+}
+
+// fatal reports whether the objects that follow would fail in the same way.
+func fatal(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || clierr.CodeOf(err) == clierr.CodeUnavailable
+}
+
+// explain turns what the server said about ref into what to do about it.
+func (c *Client) explain(doing string, ref Ref, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s %s: %w", doing, ref, err)
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		var unknown *noKindError
+		if errors.As(err, &unknown) {
+			return fmt.Errorf("%s %s: %w", doing, ref, err)
+		}
+		return clierr.Unavailablef(c.reachHint(), "%s %s: %s does not answer: %w", doing, ref, c.Server, cause(err))
+	}
+	switch {
+	case apierrors.IsConflict(err) && status.Status().Details != nil:
+		if fields := conflicts(status.Status().Details.Causes); fields != "" {
+			return clierr.Failedf("take these fields out of the manifest, or let the manifest win with --force",
+				"%s %s: fields belong to others: %s", doing, ref, fields)
+		}
+	case apierrors.IsForbidden(err) && status.Status().Details != nil && strings.Contains(err.Error(), "cannot "):
+		return clierr.Failedf("use a context whose user has the right to do this", "%s %s: %w", doing, ref, err)
+	case apierrors.IsNotFound(err) && ref.Namespace != "" && doing == "apply":
+		return clierr.Failedf("create the namespace first, or choose another", "%s %s: %w", doing, ref, err)
+	}
+	return fmt.Errorf("%s %s: %w", doing, ref, err)
+}
+
+// conflicts lists field and owner of server-side apply's conflicts.
+func conflicts(causes []metav1.StatusCause) string {
+	var list []string
+	for _, c := range causes {
+		if c.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		owner := strings.TrimPrefix(c.Message, "conflict with ")
+		list = append(list, fmt.Sprintf("%s (%s)", strings.TrimPrefix(c.Field, "."), owner))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,205 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// establishTimeout bounds WaitEstablished: an API server that is alive takes
+// milliseconds.
+const establishTimeout = 30 * time.Second
+
+// names are the parts of a CRD that say what it serves.
+type names struct{ group, plural, kind, version string }
+
+func (n names) groupKind() schema.GroupKind { return schema.GroupKind{Group: n.group, Kind: n.kind} }
+
+func (n names) gvr() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: n.group, Version: n.version, Resource: n.plural}
+}
+
+// crdNames reads a CRD's names; version is the first that is served.
+func crdNames(crd *unstructured.Unstructured) names {
+	var n names
+	// A field of the wrong type stays empty: the API server's refusal of such a
+	// CRD says more than an error from here could.
+	n.group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
+	n.plural, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	n.kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok && m["served"] == true && n.version == "" {
+			n.version, _ = m["name"].(string)
+		}
+	}
+	return n
+}
+
+func crdResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: crdGroup, Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// getCRD reads a CRD as the cluster has it; nil if it is not there.
+func (c *Client) getCRD(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	live, err := c.dyn.Resource(crdResource()).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.explain("read", Ref{GroupVersionKind: schema.GroupVersionKind{Kind: crdKind}, Name: name}, err)
+	}
+	return live, nil
+}
+
+// WaitEstablished waits until the API server serves the kinds of crds. A CRD
+// whose names another has taken, or that is being deleted, is an error at once;
+// otherwise what the conditions say is part of the timeout's error, which has
+// clierr.CodeUnavailable.
+func (c *Client) WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		if err := c.waitEstablished(ctx, crd.GetName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) waitEstablished(ctx context.Context, name string) error {
+	why := "it does not exist"
+	err := poll(ctx, establishTimeout, func(ctx context.Context) (bool, error) {
+		live, err := c.getCRD(ctx, name)
+		if err != nil || live == nil {
+			return false, err
+		}
+		if live.GetDeletionTimestamp() != nil {
+			return false, clierr.Failedf("wait until it is gone, then try again", "%s %s is being deleted", crdKind, name)
+		}
+		if m := condition(live, "NamesAccepted", "False"); m != "" {
+			return false, clierr.Failedf("delete the other CRD, or choose other names", "%s %s is not accepted: %s", crdKind, name, m)
+		}
+		if condition(live, "Established", "True") == "" {
+			why = notTrue(live)
+			return false, nil
+		}
+		why = "its kind is not served yet"
+		_, err = c.kinds.find(ctx, crdNames(live).groupKind().WithVersion(crdNames(live).version))
+		var unknown *noKindError
+		if errors.As(err, &unknown) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if errors.Is(err, errTimeout{}) {
+		return clierr.Unavailablef("look at its conditions: mysdk kubectl describe crd "+name,
+			"%s %s is not established: %s", crdKind, name, why)
+	}
+	return err
+}
+
+// Instances counts the objects of the kind that crd defines, as the cluster has
+// it. None are counted where the CRD is not installed.
+func (c *Client) Instances(ctx context.Context, crd *unstructured.Unstructured) (int, error) {
+	live, err := c.getCRD(ctx, crd.GetName())
+	if err != nil || live == nil {
+		return 0, err
+	}
+	// One object and the number that remain are enough to count them all.
+	list, err := c.dyn.Resource(crdNames(live).gvr()).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, c.explain("count the objects of", RefOf(live), err)
+	}
+	n := len(list.Items)
+	if more := list.GetRemainingItemCount(); more != nil {
+		n += int(*more)
+	}
+	return n, nil
+}
+
+// Install applies crds and waits until the API server serves them. Fields that
+// another tool owns are taken over: a CRD has one author.
+func Install(ctx context.Context, c *Client, crds []*unstructured.Unstructured, progress func(Result)) ([]Result, error) {
+	results, err := c.Apply(ctx, crds, ApplyOptions{Force: true, Progress: progress})
+	if err != nil {
+		return results, err
+	}
+	return results, c.WaitEstablished(ctx, crds)
+}
+
+// InstanceCount is how many objects would go with a CRD.
+type InstanceCount struct {
+	CRD   string // metadata.name
+	Kind  string
+	Count int
+}
+
+// Uninstall deletes crds, and with them all objects of their kinds. When there
+// are such objects, confirm is asked first; if it says no, nothing is deleted
+// and there are neither results nor an error.
+func Uninstall(ctx context.Context, c *Client, crds []*unstructured.Unstructured, confirm func([]InstanceCount) (bool, error), o DeleteOptions) ([]Result, error) {
+	var counts []InstanceCount
+	for _, crd := range crds {
+		n, err := c.Instances(ctx, crd)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			counts = append(counts, InstanceCount{CRD: crd.GetName(), Kind: crdNames(crd).kind, Count: n})
+		}
+	}
+	if len(counts) > 0 {
+		ok, err := confirm(counts)
+		if err != nil || !ok {
+			return nil, err
+		}
+	}
+	return c.Delete(ctx, crds, o)
+}
+
+// EnsureNamespace creates the namespace unless it exists, and says whether it
+// did. A namespace that is being deleted is an error.
+func (c *Client) EnsureNamespace(ctx context.Context, name string) (created bool, err error) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+	}}
+	endpoint, ref, err := c.resource(ctx, u, "")
+	if err != nil {
+		return false, err
+	}
+	_, err = endpoint.Create(ctx, u, metav1.CreateOptions{FieldManager: FieldManager})
+	if err == nil {
+		return true, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return false, c.explain("create", ref, err)
+	}
+	live, err := endpoint.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, c.explain("read", ref, err)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return false, clierr.Failedf("wait until it is gone, then try again", "namespace %s is being deleted", name)
+	}
+	return false, nil
+}
+
+// HasNamespace reports whether the namespace exists.
+func (c *Client) HasNamespace(ctx context.Context, name string) (bool, error) {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	_, err := c.dyn.Resource(gvk.GroupVersion().WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, c.explain("read", Ref{GroupVersionKind: gvk, Name: name}, fmt.Errorf("%w", err))
+	}
+	return true, nil
+}

@@ -1,0 +1,193 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// deleteTimeout is DeleteOptions.Timeout's default.
+const deleteTimeout = time.Minute
+
+// blockersShown bounds how many objects a timeout names.
+const blockersShown = 5
+
+// DeleteOptions say how to delete.
+type DeleteOptions struct {
+	Timeout   time.Duration // for an object to be gone; 0: a minute
+	Namespace string        // for objects that name none; empty: the context's
+	Progress  func(Result)  // called when an object is gone; nil is fine
+}
+
+// Delete removes objs in the reverse of the order of Apply, and waits for each
+// to be gone before what it stands on goes. What is not there, or whose kind the
+// cluster does not know, counts as Absent. When an object does not go in time,
+// the error says which finalizers hold it.
+func (c *Client) Delete(ctx context.Context, objs []*unstructured.Unstructured, o DeleteOptions) ([]Result, error) {
+	if o.Timeout == 0 {
+		o.Timeout = deleteTimeout
+	}
+	var results []Result
+	ordered := inOrder(objs)
+	slices.Reverse(ordered)
+	for len(ordered) > 0 {
+		n := sameRank(ordered)
+		done, err := c.deleteAll(ctx, ordered[:n], o)
+		results = append(results, done...)
+		if err != nil {
+			return results, err
+		}
+		ordered = ordered[n:]
+	}
+	return results, nil
+}
+
+func sameRank(objs []*unstructured.Unstructured) int {
+	first := rank(objs[0].GroupVersionKind())
+	n := slices.IndexFunc(objs, func(u *unstructured.Unstructured) bool { return rank(u.GroupVersionKind()) != first })
+	if n < 0 {
+		return len(objs)
+	}
+	return n
+}
+
+// going is an object whose deletion was asked for.
+type going struct {
+	ref      Ref
+	endpoint dynamic.ResourceInterface
+	uid      types.UID // an object of the same name made since is another one
+}
+
+// deleteAll asks for the deletion of all objs before it waits for any.
+func (c *Client) deleteAll(ctx context.Context, objs []*unstructured.Unstructured, o DeleteOptions) ([]Result, error) {
+	var results []Result
+	report := func(ref Ref, action Action) {
+		results = append(results, Result{Ref: ref, Action: action})
+		if o.Progress != nil {
+			o.Progress(results[len(results)-1])
+		}
+	}
+	var waiting []going
+	for _, u := range objs {
+		g, err := c.startDelete(ctx, u, o.Namespace)
+		if err != nil {
+			return results, err
+		}
+		if g.endpoint == nil {
+			report(g.ref, Absent)
+			continue
+		}
+		waiting = append(waiting, g)
+	}
+	for _, g := range waiting {
+		if err := c.waitGone(ctx, g, o.Timeout); err != nil {
+			return results, err
+		}
+		report(g.ref, Deleted)
+	}
+	return results, nil
+}
+
+// startDelete asks for u's deletion. The endpoint is nil if there is no u.
+func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, namespace string) (going, error) {
+	endpoint, ref, err := c.resource(ctx, u, namespace)
+	var unknown *noKindError
+	if errors.As(err, &unknown) {
+		return going{ref: ref}, nil
+	}
+	if err != nil {
+		return going{}, c.explain("delete", ref, err)
+	}
+	live, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return going{ref: ref}, nil
+	}
+	if err != nil {
+		return going{}, c.explain("read", ref, err)
+	}
+	propagation := metav1.DeletePropagationBackground
+	uid := live.GetUID()
+	err = endpoint.Delete(ctx, ref.Name, metav1.DeleteOptions{
+		PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return going{}, c.explain("delete", ref, err)
+	}
+	return going{ref: ref, endpoint: endpoint, uid: uid}, nil
+}
+
+// waitGone waits for g to disappear.
+func (c *Client) waitGone(ctx context.Context, g going, timeout time.Duration) error {
+	var last *unstructured.Unstructured
+	err := poll(ctx, timeout, func(ctx context.Context) (bool, error) {
+		live, err := g.endpoint.Get(ctx, g.ref.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err != nil {
+			return false, c.explain("read", g.ref, err)
+		}
+		last = live
+		return live.GetUID() != g.uid, nil
+	})
+	if errors.Is(err, errTimeout{}) {
+		why := "the server gave no reason"
+		if last != nil {
+			why = c.blockers(ctx, last)
+		}
+		return clierr.Failedf("run what removes the finalizers (the operator: 'mysdk run local'), or take them out with 'mysdk kubectl edit'",
+			"%s is not gone after %s: %s", g.ref, timeout, why)
+	}
+	return err
+}
+
+// blockers says what keeps u: its finalizers, what its conditions tell, and for
+// a CRD the objects of its kind that have finalizers of their own.
+func (c *Client) blockers(ctx context.Context, u *unstructured.Unstructured) string {
+	var why []string
+	if isCRD(u) {
+		why = c.heldInstances(ctx, u)
+	}
+	if f := u.GetFinalizers(); len(f) > 0 && len(why) == 0 {
+		why = append(why, "finalizers "+strings.Join(f, ", "))
+	}
+	for _, kind := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"} {
+		if m := condition(u, kind, "True"); m != "" {
+			why = append(why, m)
+		}
+	}
+	if len(why) == 0 {
+		return "the server gave no reason"
+	}
+	return strings.Join(why, "; ")
+}
+
+// heldInstances lists objects of crd's kind that have finalizers.
+func (c *Client) heldInstances(ctx context.Context, crd *unstructured.Unstructured) []string {
+	list, err := c.dyn.Resource(crdNames(crd).gvr()).List(ctx, metav1.ListOptions{Limit: 100})
+	if err != nil {
+		return nil // only a detail of another error, which is reported
+	}
+	var held []string
+	for i := range list.Items {
+		u := &list.Items[i]
+		if f := u.GetFinalizers(); len(f) > 0 {
+			held = append(held, fmt.Sprintf("%s has finalizers %s", RefOf(u), strings.Join(f, ", ")))
+		}
+	}
+	if more := len(held) - blockersShown; more > 0 {
+		held = append(held[:blockersShown], fmt.Sprintf("and %d more", more))
+	}
+	return held
+}

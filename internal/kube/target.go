@@ -1,0 +1,172 @@
+package kube
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// embeddedPrefix begins the context names of embedded clusters.
+const embeddedPrefix = "mysdk-"
+
+// Target is what a client is connected to, for messages and for the kubeconfig
+// of other programs.
+type Target struct {
+	Context   string // context of the kubeconfig
+	Server    string // URL of the API server
+	Namespace string // the context's namespace, "default" if it has none
+	Version   string // of the server, e.g. v1.36.3
+	Files     []string
+	Named     bool // the user named the context, not just a file
+
+	config *api.Config
+}
+
+// Name is the context and the server, to be printed before anything is written.
+func (t Target) Name() string { return fmt.Sprintf("context %s, server %s", t.Context, t.Server) }
+
+// Kubeconfig is a kubeconfig with this context alone, made the current one, and
+// with certificates and keys inlined. Write it with mode 0600.
+func (t Target) Kubeconfig() ([]byte, error) {
+	c := t.config.DeepCopy()
+	c.CurrentContext = t.Context
+	if err := api.MinifyConfig(c); err != nil {
+		return nil, fmt.Errorf("make a kubeconfig for context %s: %w", t.Context, err)
+	}
+	if err := api.FlattenConfig(c); err != nil {
+		return nil, fmt.Errorf("make a kubeconfig for context %s: %w", t.Context, err)
+	}
+	return clientcmd.Write(*c)
+}
+
+// Guard refuses a cluster that looks like a shared one, unless its context was
+// named or stands in allow. Call it before anything is written.
+func (t Target) Guard(allow []string) error {
+	if t.Named || Safe(t.Context, allow) {
+		return nil
+	}
+	return clierr.Usagef(fmt.Sprintf("if this is the cluster you mean, add --context %s", t.Context),
+		"refusing to write to %s: it is not a local cluster, and its context was not named", t.Name())
+}
+
+// Safe reports whether context names a throw-away cluster by its usual name
+// (embedded, kind, minikube, k3d, Docker Desktop) or stands in allow.
+func Safe(context string, allow []string) bool {
+	if slices.Contains(allow, context) || context == "minikube" || context == "docker-desktop" {
+		return true
+	}
+	return slices.ContainsFunc([]string{embeddedPrefix, "kind-", "k3d-"}, func(prefix string) bool {
+		return strings.HasPrefix(context, prefix) && len(context) > len(prefix)
+	})
+}
+
+// resolve reads the kubeconfig and picks the context.
+func resolve(o Options) (Target, *rest.Config, error) {
+	rules, err := loadingRules(o)
+	if err != nil {
+		return Target{}, nil, err
+	}
+	files := rules.GetLoadingPrecedence()
+	cfg, err := rules.Load()
+	if err != nil {
+		return Target{}, nil, clierr.Usagef("repair the file, or name another with --kubeconfig", "read kubeconfig %s: %w", strings.Join(files, ", "), err)
+	}
+	name, err := pickContext(cfg, o.Context, files)
+	if err != nil {
+		return Target{}, nil, err
+	}
+	loader := clientcmd.NewNonInteractiveClientConfig(*cfg, name, &clientcmd.ConfigOverrides{}, rules)
+	rc, err := loader.ClientConfig()
+	if err != nil {
+		return Target{}, nil, clierr.Usagef("repair the file, or name another context with --context", "kubeconfig %s, context %q: %w", strings.Join(files, ", "), name, err)
+	}
+	ns := cfg.Contexts[name].Namespace
+	if ns == "" {
+		ns = "default"
+	}
+	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", config: cfg}, rc, nil
+}
+
+// loadingRules is the search order of kubectl, on the host's environment.
+func loadingRules(o Options) (*clientcmd.ClientConfigLoadingRules, error) {
+	if o.Kubeconfig != "" {
+		name := o.Host.Path(o.Kubeconfig)
+		if _, err := o.Host.Files.Lstat(name); err != nil {
+			return nil, clierr.Usagef("check the path given with --kubeconfig", "read kubeconfig: %w", plainNotExist(name, err))
+		}
+		return &clientcmd.ClientConfigLoadingRules{ExplicitPath: name}, nil
+	}
+	if files := fromEnv(o.Host); len(files) > 0 {
+		return &clientcmd.ClientConfigLoadingRules{Precedence: files}, nil
+	}
+	return nil, clierr.Usagef("name a file with --kubeconfig", "find a kubeconfig: neither KUBECONFIG nor HOME is set")
+}
+
+func fromEnv(h host.Host) []string {
+	var files []string
+	for _, name := range filepath.SplitList(h.Getenv("KUBECONFIG")) {
+		if name != "" {
+			files = append(files, h.Path(name))
+		}
+	}
+	if home := h.Getenv("HOME"); len(files) == 0 && home != "" {
+		files = append(files, filepath.Join(home, ".kube", "config"))
+	}
+	return files
+}
+
+func plainNotExist(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no file %s", name)
+	}
+	return err
+}
+
+// pickContext checks the wanted context, or the current one, against the file.
+func pickContext(cfg *api.Config, want string, files []string) (string, error) {
+	all := slices.Sorted(maps.Keys(cfg.Contexts))
+	where := strings.Join(files, ", ")
+	if len(all) == 0 {
+		return "", clierr.Usagef("name another file with --kubeconfig", "kubeconfig %s: it has no contexts", where)
+	}
+	name, what := want, "no context"
+	if name == "" {
+		name, what = cfg.CurrentContext, "the current context does not exist:"
+	}
+	if name == "" {
+		return "", clierr.Usagef("choose one with --context: "+strings.Join(all, ", "), "kubeconfig %s: no current context is set", where)
+	}
+	if _, ok := cfg.Contexts[name]; ok {
+		return name, nil
+	}
+	hint := "it has: " + strings.Join(all, ", ")
+	if near := clierr.Closest(name, all); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return "", clierr.Usagef(hint, "kubeconfig %s: %s %q", where, what, name)
+}
+
+func parseVersion(data []byte) (string, error) {
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return "", fmt.Errorf("the answer is not a version: %w", err)
+	}
+	if v.GitVersion == "" {
+		return "", errors.New("the answer has no gitVersion")
+	}
+	return v.GitVersion, nil
+}

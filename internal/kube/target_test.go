@@ -1,0 +1,215 @@
+package kube
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+const twoContexts = `apiVersion: v1
+kind: Config
+current-context: production
+clusters:
+- {name: far, cluster: {server: "https://far.example.com:6443"}}
+- {name: near, cluster: {server: "https://127.0.0.1:1", certificate-authority: ca.crt}}
+users:
+- {name: me, user: {token: secret}}
+contexts:
+- {name: production, context: {cluster: far, user: me, namespace: shop}}
+- {name: kind-dev, context: {cluster: near, user: me}}
+`
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestResolve(t *testing.T) {
+	tests := map[string]struct {
+		file, home      string // contents of ./config and of ~/.kube/config
+		env             string // KUBECONFIG
+		options         Options
+		context, server string
+		namespace       string
+		err             string
+		hint            string
+	}{
+		"current context of a file":   {file: twoContexts, options: Options{Kubeconfig: "config"}, context: "production", server: "https://far.example.com:6443", namespace: "shop"},
+		"named context":               {file: twoContexts, options: Options{Kubeconfig: "config", Context: "kind-dev"}, context: "kind-dev", server: "https://127.0.0.1:1", namespace: "default"},
+		"from KUBECONFIG":             {file: twoContexts, env: "missing:config", options: Options{Context: "kind-dev"}, context: "kind-dev", server: "https://127.0.0.1:1", namespace: "default"},
+		"from home":                   {home: twoContexts, options: Options{Context: "production"}, context: "production", server: "https://far.example.com:6443", namespace: "shop"},
+		"KUBECONFIG goes before home": {home: "x: [", file: twoContexts, env: "config", options: Options{Context: "production"}, context: "production", server: "https://far.example.com:6443", namespace: "shop"},
+		"no such file":                {options: Options{Kubeconfig: "nope"}, err: "no file ", hint: "--kubeconfig"},
+		"not YAML":                    {file: "a: [", options: Options{Kubeconfig: "config"}, err: "config", hint: "repair the file"},
+		"empty file":                  {file: "", options: Options{Kubeconfig: "config"}, err: "it has no contexts", hint: "--kubeconfig"},
+		"nothing at home":             {options: Options{Context: "x"}, err: "it has no contexts", hint: "--kubeconfig"},
+		"misspelt context":            {file: twoContexts, options: Options{Kubeconfig: "config", Context: "kind-dve"}, err: `no context "kind-dve"`, hint: `did you mean "kind-dev"? it has: kind-dev, production`},
+		"unknown context":             {file: twoContexts, options: Options{Kubeconfig: "config", Context: "zzzzzz"}, err: `no context "zzzzzz"`, hint: "it has: kind-dev, production"},
+		"no current context":          {file: strings.Replace(twoContexts, "current-context: production\n", "", 1), options: Options{Kubeconfig: "config"}, err: "no current context is set", hint: "--context: kind-dev, production"},
+		"current context is gone":     {file: strings.Replace(twoContexts, "current-context: production\n", "current-context: old\n", 1), options: Options{Kubeconfig: "config"}, err: `the current context does not exist: "old"`, hint: "it has:"},
+		"cluster is gone":             {file: strings.Replace(twoContexts, "cluster: far,", "cluster: gone,", 1), options: Options{Kubeconfig: "config"}, err: `context "production"`, hint: "--context"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t)
+			w.Env["HOME"], w.Env["KUBECONFIG"] = t.TempDir(), strings.ReplaceAll(tc.env, ":", string(filepath.ListSeparator))
+			write(t, w.Path("config"), tc.file)
+			if tc.home != "" {
+				write(t, filepath.Join(w.Env["HOME"], ".kube", "config"), tc.home)
+			}
+			write(t, w.Path("ca.crt"), "")
+			tc.options.Host = w.Host
+			got, _, err := resolve(tc.options)
+			if tc.err != "" {
+				checkError(t, err, []string{tc.err})
+				if hint := clierr.HintOf(err); !strings.Contains(hint, tc.hint) || clierr.CodeOf(err) != clierr.CodeUsage {
+					t.Errorf("hint %q, code %d; want %q, %d", hint, clierr.CodeOf(err), tc.hint, clierr.CodeUsage)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Context != tc.context || got.Server != tc.server || got.Namespace != tc.namespace || got.Named != (tc.options.Context != "") {
+				t.Errorf("got %s, namespace %s, named %v", got.Name(), got.Namespace, got.Named)
+			}
+		})
+	}
+}
+
+func TestResolveWithoutHome(t *testing.T) {
+	w := hosttest.New(t)
+	delete(w.Env, "HOME")
+	_, _, err := resolve(Options{Host: w.Host, Context: "x"})
+	checkError(t, err, []string{"neither KUBECONFIG nor HOME is set"})
+}
+
+// TestKubeconfig: another program must reach the named context, whatever the
+// file's current one is and wherever the file is put.
+func TestKubeconfig(t *testing.T) {
+	w := hosttest.New(t)
+	write(t, w.Path("config"), twoContexts)
+	write(t, w.Path("ca.crt"), serverCert(t))
+	target, _, err := resolve(Options{Host: w.Host, Kubeconfig: "config", Context: "kind-dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := target.Kubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := clientcmd.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.CurrentContext != "kind-dev" || len(cfg.Contexts) != 1 || len(cfg.Clusters["near"].CertificateAuthorityData) == 0 {
+		t.Errorf("kubeconfig:\n%s", data)
+	}
+	if strings.Contains(string(data), "far.example.com") {
+		t.Error("the kubeconfig still has the other cluster")
+	}
+}
+
+func TestGuard(t *testing.T) {
+	tests := map[string]struct {
+		context string
+		named   bool
+		allow   []string
+		ok      bool
+	}{
+		"embedded":          {context: "mysdk-default", ok: true},
+		"kind":              {context: "kind-x", ok: true},
+		"minikube":          {context: "minikube", ok: true},
+		"k3d":               {context: "k3d-x", ok: true},
+		"docker desktop":    {context: "docker-desktop", ok: true},
+		"production":        {context: "production"},
+		"production, named": {context: "production", named: true, ok: true},
+		"allowed":           {context: "lab", allow: []string{"lab"}, ok: true},
+		"kind in the name":  {context: "my-kind-cluster"},
+		"bare prefix":       {context: "kind-"},
+		"minikube's cousin": {context: "minikube-prod"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := Target{Context: tc.context, Server: "https://x", Named: tc.named}.Guard(tc.allow)
+			if (err == nil) != tc.ok {
+				t.Fatalf("error: %v", err)
+			}
+			if err != nil && !strings.Contains(clierr.HintOf(err), "--context "+tc.context) {
+				t.Errorf("hint %q", clierr.HintOf(err))
+			}
+		})
+	}
+}
+
+func TestConnectBadCertificate(t *testing.T) {
+	w := hosttest.New(t)
+	write(t, w.Path("config"), twoContexts)
+	write(t, w.Path("ca.crt"), "no certificate")
+	_, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config", Context: "kind-dev"})
+	checkError(t, err, []string{`use context "kind-dev"`})
+	if clierr.CodeOf(err) != clierr.CodeUsage {
+		t.Errorf("code %d", clierr.CodeOf(err))
+	}
+}
+
+func serverCert(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+}
+
+// TestConnectUnavailable: what answers wrongly, or not at all, is reported as
+// unavailable, with the place and without Go's wording of an HTTP request.
+func TestConnectUnavailable(t *testing.T) {
+	answer := func(code int, body string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(body)) // a client that is gone is the test's failure already
+		}
+	}
+	tests := map[string]struct {
+		handler http.HandlerFunc // nil: nothing listens
+		err     string
+	}{
+		"nobody listens":     {err: "connection refused"},
+		"a web site":         {handler: answer(200, "<html>"), err: "the answer is not a version"},
+		"another JSON":       {handler: answer(200, "{}"), err: "the answer has no gitVersion"},
+		"wrong credentials":  {handler: answer(401, ""), err: "refuses the credentials"},
+		"no rights":          {handler: answer(403, ""), err: "refuses the credentials"},
+		"broken server":      {handler: answer(500, "boom"), err: "connect to context x"},
+		"moved out of sight": {handler: answer(404, ""), err: "connect to context x"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t)
+			s := httptest.NewServer(http.HandlerFunc(tc.handler))
+			defer s.Close()
+			if tc.handler == nil {
+				s.Close()
+			}
+			write(t, w.Path("config"), "current-context: x\nclusters: [{name: x, cluster: {server: \""+s.URL+"\"}}]\ncontexts: [{name: x, context: {cluster: x}}]\n")
+			_, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config"})
+			checkError(t, err, []string{tc.err})
+			if clierr.CodeOf(err) != clierr.CodeUnavailable || strings.Contains(err.Error(), "Get \"") {
+				t.Errorf("code %d, error %q", clierr.CodeOf(err), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package localrun
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// staleBuild is the age at which what a killed go command left is removed.
+const staleBuild = 24 * time.Hour
+
+// build is the go build of the operator. It runs beside other steps; its output
+// is held back until announce.
+type build struct {
+	r       *run
+	out     gate
+	started bool
+	took    string
+	done    chan struct{}
+	err     error // valid when done is closed
+}
+
+func newBuild(r *run) *build {
+	return &build{r: r, out: gate{screen: r.screen}, done: make(chan struct{})}
+}
+
+// start begins the build. When it fails, the other steps are cancelled with its
+// error: there is no use in waiting for a cluster then.
+func (b *build) start(ctx context.Context, cancel context.CancelCauseFunc) {
+	b.started = true
+	from := b.r.Host.Now()
+	go func() {
+		defer close(b.done)
+		b.err = b.compile(ctx)
+		b.took = b.r.since(from)
+		if b.err != nil {
+			cancel(b.err)
+		}
+	}()
+}
+
+// announce lets the build's output through.
+func (b *build) announce() { b.out.release() }
+
+// wait blocks until the build has ended, and says so if that takes a while.
+func (b *build) wait(ctx context.Context) error {
+	select {
+	case <-b.done:
+	default:
+		b.r.screen.say("building the operator: go build %s", b.r.plan.mainPkg)
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			<-b.done // the go command is stopped by ctx
+		}
+	}
+	if b.err == nil {
+		b.r.screen.say("operator built (%s)", b.took)
+	}
+	return b.err
+}
+
+// finish waits for a build that was cancelled, so that no process is left.
+func (b *build) finish() {
+	if b.started {
+		<-b.done
+	}
+}
+
+// compile runs the go command in the project as the user would: its modules,
+// workspace, vendor directory and GOFLAGS count as they do in a terminal.
+func (b *build) compile(ctx context.Context) error {
+	p, h := b.r.plan, b.r.Host
+	env, err := b.tmp()
+	if err != nil {
+		return fmt.Errorf("build the operator: %w", err)
+	}
+	args := []string{"build", "-o", p.binary}
+	if b.r.GoLDFlags != "" {
+		args = append(args, "-ldflags="+b.r.GoLDFlags)
+	}
+	err = host.Run(ctx, h.Exec, host.Cmd{
+		Name: p.goTool, Args: append(args, p.mainPkg), Dir: b.r.Dir, Env: env,
+		Stdout: &b.out, Stderr: &b.out, Group: true, Grace: time.Second, DieWithParent: true,
+	})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return buildError(p.mainPkg, b.out.text())
+}
+
+// tmp has the go command work on the file system of the result. It then puts
+// the new program in place by a rename, which works while the old one runs.
+func (b *build) tmp() ([]string, error) {
+	h := b.r.Host
+	if h.Getenv("GOTMPDIR") != "" {
+		return h.Environ(), makeDirs(h, b.r.plan.cache)
+	}
+	dir := filepath.Join(b.r.plan.cache, "tmp")
+	if err := makeDirs(h, dir); err != nil {
+		return nil, err
+	}
+	entries, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && h.Now().Sub(info.ModTime()) > staleBuild {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return override(h.Environ(), []string{"GOTMPDIR=" + dir}), nil
+}
+
+// buildError sums the go command's output up; the output itself was printed.
+func buildError(pkg, output string) error {
+	const again = " and run 'mysdk run local' again"
+	if strings.Contains(output, "go.sum") || strings.Contains(output, "go.mod") || strings.Contains(output, "no required module provides") {
+		return clierr.Failedf("run 'go mod tidy'"+again, "build the operator: go build %s: the module's requirements are not complete", pkg)
+	}
+	n := len(regexp.MustCompile(`(?m)^\S+\.go:\d+:\d+: `).FindAllString(output, -1))
+	switch n {
+	case 0:
+		return clierr.Failedf("correct what the go command says above"+again, "build the operator: go build %s failed", pkg)
+	case 1:
+		return clierr.Failedf("correct the line above"+again, "build the operator: go build %s: 1 error", pkg)
+	}
+	return clierr.Failedf("correct the lines above"+again, "build the operator: go build %s: %d errors", pkg, n)
+}

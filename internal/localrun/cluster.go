@@ -1,0 +1,153 @@
+package localrun
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// startCluster connects to the cluster that was named, or starts the embedded
+// one, and says which it is before anything is written to it.
+func (r *run) startCluster(ctx context.Context) error {
+	if r.Options.Kubeconfig != "" || r.Context != "" {
+		return r.useNamed(ctx)
+	}
+	from := r.Host.Now()
+	c, err := r.StartCluster(ctx, r.Fresh)
+	if err != nil {
+		return err
+	}
+	r.embedded, r.plan.kubeconfig = true, c.Kubeconfig
+	r.cleanup = append(r.cleanup, func(ctx context.Context) error { return r.stopCluster(ctx, c) })
+	if r.client, err = r.connect(ctx, c.Kubeconfig, ""); err != nil {
+		return err
+	}
+	state := "started"
+	if c.AlreadyRunning {
+		state = "was running"
+	}
+	r.announceCluster(fmt.Sprintf("cluster ready (%s): embedded, %s", r.since(from), state))
+	return nil
+}
+
+// useNamed connects to a cluster of the user's, if it may be written to.
+func (r *run) useNamed(ctx context.Context) error {
+	from := r.Host.Now()
+	var err error
+	if r.client, err = r.connect(ctx, r.Options.Kubeconfig, r.Context); err != nil {
+		return err
+	}
+	if err := r.client.Guard(r.Allow); err != nil {
+		return err
+	}
+	if r.plan.kubeconfig, err = r.kubeconfigFor(); err != nil {
+		return err
+	}
+	r.announceCluster(fmt.Sprintf("cluster reached (%s)", r.since(from)))
+	return nil
+}
+
+func (r *run) connect(ctx context.Context, kubeconfig, context string) (Client, error) {
+	warn := func(text string) { r.screen.say("warning of the API server: %s", text) }
+	return r.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: context, Host: r.Host, Warn: warn})
+}
+
+func (r *run) announceCluster(what string) {
+	r.screen.say("%s: %s", what, r.client.Name())
+	r.screen.say("  for a second terminal: export KUBECONFIG=%s", shellQuote(r.plan.kubeconfig))
+}
+
+// kubeconfigFor returns a kubeconfig whose current context is the one in use:
+// the operator knows no other way to choose one. The user's own file serves
+// where only it was named; otherwise a private one is made for as long as the
+// run lasts.
+func (r *run) kubeconfigFor() (string, error) {
+	if r.Context == "" {
+		return r.Host.Path(r.Options.Kubeconfig), nil
+	}
+	data, err := r.client.Kubeconfig()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(r.plan.cache, "kubeconfig-"+strings.ToLower(rand.Text()[:8]))
+	if err := makeDirs(r.Host, r.plan.cache); err != nil {
+		return "", fmt.Errorf("write the operator's kubeconfig: %w", err)
+	}
+	if err := r.Host.Files.WriteFile(name, data, 0o600); err != nil {
+		return "", fmt.Errorf("write the operator's kubeconfig: %w", err)
+	}
+	r.cleanup = append(r.cleanup, func(context.Context) error { return r.Host.Files.Remove(name) })
+	return name, nil
+}
+
+// stopCluster stops the embedded cluster, unless it is to be kept.
+func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
+	if r.Keep || c.AlreadyRunning {
+		r.screen.say("the cluster keeps running; 'mysdk cluster stop' ends it")
+		return nil
+	}
+	from := r.Host.Now()
+	if err := c.Stop(ctx); err != nil {
+		return err
+	}
+	r.screen.say("cluster stopped (%s)", r.since(from))
+	return nil
+}
+
+// namespaces makes sure that there is something to watch. In a cluster of the
+// user's it only says what is missing.
+func (r *run) namespaces(ctx context.Context) error {
+	for _, name := range r.plan.namespaces {
+		if !r.embedded {
+			found, err := r.client.HasNamespace(ctx, name)
+			if err != nil {
+				return err
+			}
+			if !found {
+				r.screen.say("warning: there is no namespace %s in this cluster yet", name)
+			}
+			continue
+		}
+		created, err := r.client.EnsureNamespace(ctx, name)
+		if err != nil {
+			return err
+		}
+		if created {
+			r.screen.say("namespace %s created", name)
+		}
+	}
+	return nil
+}
+
+// makeDirs makes a private directory and those above it.
+func makeDirs(h host.Host, dir string) error {
+	if _, err := h.Files.Lstat(dir); err == nil {
+		return nil
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if err := makeDirs(h, parent); err != nil {
+			return err
+		}
+	}
+	if err := h.Files.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// shellQuote makes a line that can be pasted into a shell.
+func shellQuote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%", c)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,252 @@
+package localrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// world stands in for everything a run touches, and notes what happened in
+// which order.
+type world struct {
+	*hosttest.World
+	out, err *buffer
+	mu       sync.Mutex
+	events   []string
+
+	already   bool                            // the cluster runs before
+	startErr  error                           // of StartCluster
+	startHang bool                            // StartCluster waits for its ctx
+	applyErr  map[string]error                // by kind
+	crds      []*unstructured.Unstructured    // of RenderCRDs
+	renderErr error                           //
+	guardErr  error                           //
+	missing   []string                        // namespaces that a named cluster lacks
+	build     func(io.Writer) error           // the go command; nil succeeds
+	operator  func(context.Context, *process) // the operator; nil waits to be stopped
+	started   []host.Cmd
+	kill      chan struct{}
+	onEvent   func(string)
+}
+
+// newWorld makes a project with a main package and an environment without
+// surprises.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{World: hosttest.New(t), out: &buffer{}, err: &buffer{}, applyErr: map[string]error{}, kill: make(chan struct{})}
+	w.IO = host.Streams{In: strings.NewReader(""), Out: w.out, Err: w.err}
+	w.Exec = execFake{w}
+	w.write(t, "cmd/main.go", "package main\n\nimport \"flag\"\n\nfunc main() {\n\tflag.String(\"health-probe-bind-address\", \":8081\", \"\")\n\tflag.Bool(\"leader-elect\", false, \"\")\n}\n")
+	w.crds = objects(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: memcacheds.cache.example.com}\n")
+	return w
+}
+
+func objects(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	objs, err := kube.ParseManifests([]byte(text), "test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objs
+}
+
+func (w *world) write(t *testing.T, name, text string) {
+	t.Helper()
+	full := filepath.Join(w.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) event(format string, args ...any) {
+	e := fmt.Sprintf(format, args...)
+	w.mu.Lock()
+	w.events = append(w.events, e)
+	f := w.onEvent
+	w.mu.Unlock()
+	if f != nil {
+		f(e)
+	}
+}
+
+func (w *world) happened(prefix string) bool { return w.index(prefix) >= 0 }
+
+func (w *world) index(prefix string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.IndexFunc(w.events, func(e string) bool { return strings.HasPrefix(e, prefix) })
+}
+
+// ordered wants the events to have happened, one after the other.
+func (w *world) ordered(t *testing.T, events ...string) {
+	t.Helper()
+	last := -1
+	for _, e := range events {
+		i := w.index(e)
+		if i < 0 {
+			t.Errorf("%q did not happen; events: %q", e, w.events)
+			return
+		}
+		if i < last {
+			t.Errorf("%q came too early; events: %q", e, w.events)
+		}
+		last = i
+	}
+}
+
+func (w *world) deps() Deps {
+	return Deps{
+		Host: w.Host, Kill: w.kill,
+		StartCluster: func(ctx context.Context, fresh bool) (*Cluster, error) {
+			w.event("start cluster, fresh %v", fresh)
+			if w.startHang {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			if w.startErr != nil {
+				return nil, w.startErr
+			}
+			return &Cluster{Kubeconfig: "/state/kubeconfig", AlreadyRunning: w.already, Stop: func(ctx context.Context) error {
+				w.event("stop cluster")
+				return ctx.Err()
+			}}, nil
+		},
+		RenderCRDs: func(context.Context) ([]*unstructured.Unstructured, error) { return w.crds, w.renderErr },
+		Connect: func(_ context.Context, o kube.Options) (Client, error) {
+			w.event("connect %s %s", o.Kubeconfig, o.Context)
+			return clientFake{w}, nil
+		},
+	}
+}
+
+type clientFake struct{ w *world }
+
+func (c clientFake) Name() string                { return "context mysdk-test, server https://127.0.0.1:6443" }
+func (c clientFake) Guard([]string) error        { return c.w.guardErr }
+func (c clientFake) Kubeconfig() ([]byte, error) { return []byte("private"), nil }
+func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error) {
+	var results []kube.Result
+	for _, u := range objs {
+		c.w.event("apply %s in %q", u.GetKind(), o.Namespace)
+		if err := c.w.applyErr[u.GetKind()]; err != nil {
+			return results, err
+		}
+		results = append(results, kube.Result{Ref: kube.RefOf(u), Action: kube.Created})
+	}
+	return results, ctx.Err()
+}
+func (c clientFake) WaitEstablished(context.Context, []*unstructured.Unstructured) error {
+	c.w.event("established")
+	return nil
+}
+func (c clientFake) EnsureNamespace(_ context.Context, name string) (bool, error) {
+	c.w.event("ensure namespace %s", name)
+	return name != "default", nil
+}
+func (c clientFake) HasNamespace(_ context.Context, name string) (bool, error) {
+	return !slices.Contains(c.w.missing, name), nil
+}
+
+// execFake runs the go command and the operator as functions.
+type execFake struct{ w *world }
+
+func (x execFake) LookPath(name string) (string, error) {
+	if x.w.Env["PATH"] == "" {
+		return "", errors.New("executable file not found in $PATH")
+	}
+	return "/usr/bin/" + name, nil
+}
+
+func (x execFake) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	x.w.mu.Lock()
+	x.w.started = append(x.w.started, c)
+	x.w.mu.Unlock()
+	p := &process{w: x.w, cmd: c, ctx: ctx, ended: make(chan error, 1), killed: make(chan struct{})}
+	if filepath.Base(c.Name) == "go" {
+		x.w.event("build")
+		go func() {
+			var err error
+			if x.w.build != nil {
+				err = x.w.build(c.Stdout)
+			}
+			x.w.event("built")
+			p.ended <- err
+		}()
+		return p, nil
+	}
+	x.w.event("run operator")
+	go func() {
+		if x.w.operator != nil {
+			x.w.operator(ctx, p)
+			return
+		}
+		p.obey(ctx)
+	}()
+	return p, nil
+}
+
+// process is a fake process.
+type process struct {
+	w      *world
+	cmd    host.Cmd
+	ctx    context.Context
+	ended  chan error
+	killed chan struct{}
+}
+
+// obey waits for the interrupt or the kill, as an operator does.
+func (p *process) obey(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		p.w.event("operator interrupted")
+	case <-p.killed:
+		p.w.event("operator killed")
+	}
+	p.ended <- nil
+}
+
+func (p *process) Pid() int         { return 4711 }
+func (p *process) Wait() error      { return <-p.ended }
+func (p *process) Interrupt() error { return nil }
+func (p *process) Kill() error      { close(p.killed); return nil }
+
+// exited is how a process ended.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e exited) ExitCode() int { return int(e) }
+
+// buffer is a stream that several goroutines write to.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(data)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

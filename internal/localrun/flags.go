@@ -1,0 +1,112 @@
+package localrun
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// mainFacts is what the main package's source tells about the operator.
+type mainFacts struct {
+	flags         map[string]bool // names that it defines
+	webhookSwitch bool            // it looks at ENABLE_WEBHOOKS, as kubebuilder's scaffold does
+}
+
+// scanMain reads the main package. Only flags that are known to exist may be
+// passed: a program that does not know a flag ends at once. Files that do not
+// parse are skipped: the build has more to say about them.
+func scanMain(h host.Host, dir string) (mainFacts, error) {
+	found := mainFacts{flags: map[string]bool{}}
+	entries, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return found, fmt.Errorf("read the operator's main package: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		data, err := h.Files.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return found, fmt.Errorf("read the operator's main package: %w", err)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), data, parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		found.scan(file)
+	}
+	return found, nil
+}
+
+func (f *mainFacts) scan(file *ast.File) {
+	define := regexp.MustCompile(`^((String|Bool|Int|Int64|Uint|Uint64|Float64|Duration|Text)(Var)?P?|(Var|Func|BoolFunc)P?)$`)
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			sel, ok := n.Fun.(*ast.SelectorExpr)
+			if ok && define.MatchString(sel.Sel.Name) {
+				f.add(n.Args)
+			}
+		case *ast.BasicLit:
+			f.webhookSwitch = f.webhookSwitch || n.Value == `"ENABLE_WEBHOOKS"`
+		}
+		return true
+	})
+}
+
+// add takes the flag's name from a call of package flag or pflag: the first
+// text among the first two arguments.
+func (f *mainFacts) add(args []ast.Expr) {
+	for _, a := range args[:min(2, len(args))] {
+		if lit, ok := a.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if name, err := strconv.Unquote(lit.Value); err == nil {
+				f.flags[name] = true
+			}
+			return
+		}
+	}
+}
+
+// operatorArgs are the operator's arguments: addresses that collide with no
+// other process, leader election where it is wanted, then the user's own.
+func operatorArgs(found mainFacts, o Options) ([]string, error) {
+	var args []string
+	for _, f := range []struct{ name, value string }{
+		{"metrics-bind-address", "0"},
+		{"metrics-addr", "0"}, // its name before kubebuilder v3
+		{"health-probe-bind-address", "127.0.0.1:0"},
+	} {
+		if found.flags[f.name] && !given(o.OperatorArgs, f.name) {
+			args = append(args, "--"+f.name+"="+f.value)
+		}
+	}
+	if o.LeaderElect {
+		names := []string{"leader-elect", "enable-leader-election"}
+		i := slices.IndexFunc(names, func(n string) bool { return found.flags[n] })
+		if i < 0 {
+			return nil, clierr.Usagef("pass the operator's own flag with --operator-flags",
+				"--leader-elect: the operator's main package defines no flag --leader-elect")
+		}
+		args = append(args, "--"+names[i])
+	}
+	return append(args, o.OperatorArgs...), nil
+}
+
+// given reports whether args set the flag of that name.
+func given(args []string, name string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		if a, _, _ = strings.Cut(a, "="); !strings.HasPrefix(a, "-") {
+			return false
+		}
+		return strings.TrimLeft(a, "-") == name
+	})
+}

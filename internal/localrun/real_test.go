@@ -1,0 +1,214 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kube/kubetest"
+)
+
+// program is an operator of the standard library alone: it says what it was
+// started with, and ends when asked, or at once with -crash.
+const program = `package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+var version = "none"
+
+func main() {
+	flag.String("health-probe-bind-address", ":8081", "")
+	crash := flag.Bool("crash", false, "")
+	deaf := flag.Bool("deaf", false, "")
+	flag.Parse()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	fmt.Println("version", version, "watching", os.Getenv("WATCH_NAMESPACE"))
+	if *crash {
+		fmt.Fprintln(os.Stderr, "cannot go on")
+		os.Exit(3)
+	}
+	<-stop
+	fmt.Println("told to stop")
+	if *deaf {
+		select {}
+	}
+}
+`
+
+// realWorld builds and runs for real; only the cluster is a fake.
+func realWorld(t *testing.T) *world {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the go command")
+	}
+	w := newWorld(t)
+	w.Exec, w.Now = host.OSExec{}, time.Now
+	w.write(t, "go.mod", "module example.com/shop\n\ngo 1.24\n")
+	w.write(t, "cmd/main.go", program)
+	return w
+}
+
+// until ends a context when the operator has printed a text.
+func until(t *testing.T, w *world, text string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() {
+		for !strings.Contains(w.out.String(), text) && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		cancel()
+	}()
+	return ctx
+}
+
+func TestRealRun(t *testing.T) {
+	w := realWorld(t)
+	o := Options{Dir: w.Dir, WatchNamespaces: []string{"default"}, GoLDFlags: "-X main.version=v9"}
+	if err := Run(until(t, w, "watching"), o, w.deps()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error: %v\n%s", err, w.err)
+	}
+	if got, want := w.out.String(), "operator | version v9 watching default\noperator | told to stop\n"; got != want {
+		t.Errorf("stdout:\n%swant:\n%s", got, want)
+	}
+	entries, err := os.ReadDir(w.Dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the project holds %v, %v", entries, err)
+	}
+}
+
+// TestRealRebuild: the program can be built anew while it runs.
+func TestRealRebuild(t *testing.T) {
+	w := realWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error)
+	go func() { done <- Run(ctx, Options{Dir: w.Dir}, w.deps()) }()
+	<-until(t, w, "watching").Done()
+	w.write(t, "cmd/main.go", strings.Replace(program, `"none"`, `"two"`, 1))
+	if err := Run(until(t, w, "version two"), Options{Dir: w.Dir}, w.deps()); !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v\n%s", err, w.err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first run: %v", err)
+	}
+}
+
+func TestRealFailures(t *testing.T) {
+	w := realWorld(t)
+	err := Run(t.Context(), Options{Dir: w.Dir, OperatorArgs: []string{"--crash"}}, w.deps())
+	if err == nil || !strings.Contains(err.Error(), "exit code 3") || !strings.Contains(err.Error(), "\n  cannot go on") {
+		t.Errorf("a crash: %v", err)
+	}
+	w.write(t, "cmd/main.go", "package main\n\nfunc main() { missing() }\n")
+	err = Run(t.Context(), Options{Dir: w.Dir}, w.deps())
+	if err == nil || !strings.Contains(err.Error(), "go build ./cmd: 1 error") || clierr.HintOf(err) == "" {
+		t.Errorf("a compiler error: %v", err)
+	}
+	if !strings.Contains(w.err.String(), filepath.FromSlash("cmd/main.go")+":3:15: undefined: missing\n") {
+		t.Errorf("the compiler's words are missing:\n%s", w.err)
+	}
+}
+
+// TestRealKill: an operator that is deaf to the interrupt goes at the second
+// Ctrl-C, long before its grace is over.
+func TestRealKill(t *testing.T) {
+	w := realWorld(t)
+	ctx := until(t, w, "watching")
+	go func() {
+		for !strings.Contains(w.out.String(), "told to stop") && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		close(w.kill)
+	}()
+	from := time.Now()
+	err := Run(ctx, Options{Dir: w.Dir, OperatorArgs: []string{"--deaf"}, Keep: true}, w.deps())
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+	if _, ran, ok := strings.Cut(w.err.String(), "operator stopped after "); !ok || time.Since(from) > operatorGrace && strings.HasPrefix(ran, "10.") {
+		t.Errorf("it was not killed at once:\n%s", w.err)
+	}
+}
+
+// TestOnControlPlane runs against a real cluster, started and stopped by Run.
+func TestOnControlPlane(t *testing.T) {
+	w := realWorld(t)
+	real := kubetest.World(t)
+	real.IO, real.Dir, real.Now = w.IO, w.Dir, time.Now
+	w.crds = objects(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: memcacheds.cache.example.com}
+spec:
+  group: cache.example.com
+  scope: Namespaced
+  names: {kind: Memcached, listKind: MemcachedList, plural: memcacheds, singular: memcached}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`)
+	w.write(t, "sample.yaml", sample)
+	deps := Deps{
+		Host:       real,
+		RenderCRDs: func(context.Context) ([]*unstructured.Unstructured, error) { return w.crds, nil },
+		StartCluster: func(ctx context.Context, fresh bool) (*Cluster, error) {
+			info, err := cluster.Start(ctx, real, cluster.Options{Fresh: fresh, DieWithParent: true})
+			if err != nil {
+				return nil, err
+			}
+			return &Cluster{Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, Stop: func(ctx context.Context) error {
+				_, err := cluster.Stop(ctx, real, info.Name)
+				return err
+			}}, nil
+		},
+	}
+	// The second run finds what the first one left.
+	for _, want := range []string{"namespace shop created\n", "Memcached shop/sample unchanged"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			w.shows(ctx, want)
+			w.shows(ctx, "applied sample.yaml")
+			cancel()
+		}()
+		err := Run(ctx, Options{Dir: w.Dir, WatchNamespaces: []string{"shop"}, Apply: []string{"sample.yaml"}}, deps)
+		cancel()
+		if !errors.Is(err, context.Canceled) || !strings.Contains(w.err.String(), want) {
+			t.Fatalf("error: %v\n%s", err, w.err)
+		}
+		status, err := cluster.Status(t.Context(), real, cluster.DefaultName)
+		if err != nil || status.State != cluster.Stopped {
+			t.Errorf("the cluster is %s, %v", status.State, err)
+		}
+	}
+	t.Log("\n" + w.err.String())
+}
+
+// TestConnectByDefault: without a function of its own, a run uses package kube.
+func TestConnectByDefault(t *testing.T) {
+	w := newWorld(t)
+	deps := w.deps()
+	deps.Connect = nil
+	err := Run(t.Context(), Options{Dir: w.Dir, Context: "nowhere"}, deps)
+	if clierr.CodeOf(err) != clierr.CodeUsage || !strings.Contains(err.Error(), "kubeconfig") {
+		t.Errorf("error: %v", err)
+	}
+	var _ Client = (*kube.Client)(nil)
+}

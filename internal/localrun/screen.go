@@ -1,0 +1,171 @@
+package localrun
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	prefix      = "operator | "
+	colorPrefix = "\x1b[36moperator |\x1b[0m "
+	// maxLine bounds what is kept of a line without an end.
+	maxLine = 64 << 10
+	// tailLines is how many of the operator's last lines a failure shows.
+	tailLines = 5
+)
+
+// screen keeps lines from different goroutines whole.
+type screen struct {
+	mu       sync.Mutex
+	out, err io.Writer
+}
+
+// say prints a line of our own. A screen that cannot be written to has nobody
+// to tell about it.
+func (s *screen) say(format string, args ...any) {
+	s.write(s.err, fmt.Appendf(nil, format+"\n", args...))
+}
+
+func (s *screen) write(w io.Writer, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = w.Write(data)
+}
+
+// lines prints one of the operator's streams with a prefix, a line at a time,
+// and remembers the last lines.
+type lines struct {
+	screen *screen
+	to     io.Writer
+	prefix string
+	tail   *tail
+	mu     sync.Mutex
+	rest   []byte // a line that has not ended yet
+}
+
+// Write implements io.Writer. It never fails: the operator must not block or
+// die because of a screen.
+func (l *lines) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, data...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok {
+			break
+		}
+		l.print(line)
+		l.rest = rest
+	}
+	if len(l.rest) > maxLine {
+		l.print(l.rest)
+		l.rest = nil
+	}
+	l.rest = slices.Clone(l.rest) // lets go of what was printed
+	return len(data), nil
+}
+
+// flush prints what the operator left without a line end.
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.rest) > 0 {
+		l.print(l.rest)
+		l.rest = nil
+	}
+}
+
+func (l *lines) print(line []byte) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	l.tail.add(string(line))
+	l.screen.write(l.to, fmt.Appendf(nil, "%s%s\n", l.prefix, line))
+}
+
+// tail keeps the last lines of both streams that are not blank.
+type tail struct {
+	mu   sync.Mutex
+	last []string
+}
+
+func (t *tail) add(line string) {
+	if line == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = append(t.last, line)
+	if len(t.last) > tailLines {
+		t.last = slices.Delete(t.last, 0, len(t.last)-tailLines)
+	}
+}
+
+// lines returns what was kept, each line indented on a line of its own.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b bytes.Buffer
+	for _, line := range t.last {
+		b.WriteString("\n  " + line)
+	}
+	return b.String()
+}
+
+// gate holds back what is written to it until it is opened: the build's output
+// must not come before the cluster's name.
+type gate struct {
+	screen *screen
+	mu     sync.Mutex
+	open   bool
+	held   bytes.Buffer
+	all    bytes.Buffer // everything, to judge the build by
+}
+
+// Write implements io.Writer; it never fails.
+func (g *gate) Write(data []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all.Write(data)
+	if g.open {
+		g.screen.write(g.screen.err, data)
+	} else {
+		g.held.Write(data)
+	}
+	return len(data), nil
+}
+
+func (g *gate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.open && g.held.Len() > 0 {
+		g.screen.write(g.screen.err, g.held.Bytes())
+	}
+	g.open = true
+	g.held.Reset()
+}
+
+func (g *gate) text() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.all.String()
+}
+
+// summary lists results for a line, names without the kind where all are CRDs.
+func summary(results []kube.Result) string {
+	var b bytes.Buffer
+	for i, r := range results {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		name := r.String()
+		if r.Kind == "CustomResourceDefinition" {
+			name = r.Name
+		}
+		fmt.Fprintf(&b, "%s %s", name, r.Action)
+	}
+	return b.String()
+}
