@@ -1,0 +1,172 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/project"
+)
+
+func newCreate(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use: "create", Short: "Add an API to the project", GroupID: "write",
+		Example: "  mysdk create api --group cache --kind Memcached",
+	}
+	c.AddCommand(newCreateAPI(a, a.runCreateAPI))
+	return c
+}
+
+// createAPIOptions are the flags of create api that are not the plugin's.
+type createAPIOptions struct {
+	plugin               plugin.CreateAPISubcommand
+	group, version, kind string
+	domain               string // of an external API
+	force                bool
+	overwrite            bool
+	make                 bool
+	dryRun               bool
+}
+
+func newCreateAPI(a *app, run func(context.Context, *createAPIOptions) error) *cobra.Command {
+	o := &createAPIOptions{plugin: a.goPlugin().GetCreateAPISubcommand()}
+	c := &cobra.Command{
+		Use: "api", Short: "Write a kind's types, controller, tests, manifests and sample",
+		Long: `Write a kind's types, controller, tests, manifests and sample.
+
+The default pattern is an operator that runs at once: a Deployment of
+spec.size pods that is healed when it is changed or deleted, the pods' names
+and conditions in the status, a finalizer and events. The other pattern,
+blank, is an empty reconciler.
+
+Code, CRD and RBAC manifests are generated in the same step. Either all files
+are written or none.`,
+		Example: `  # types, controller and manifests of cache.example.com/v1alpha1 Memcached
+  mysdk create api --group cache --kind Memcached
+
+  # another image and port behind the same pattern
+  mysdk create api --group cache --kind Redis --image redis:8 --image-container-port 6379
+
+  # an empty reconciler, and a version of its own
+  mysdk create api --group cache --version v1 --kind Queue --pattern blank
+
+  # only a controller, for a kind of Kubernetes itself
+  mysdk create api --group apps --version v1 --kind Deployment --resource=false`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.group, "group", "", "API group without the domain, such as cache")
+	fs.StringVar(&o.version, "version", "v1alpha1", "API version, such as v1 or v1beta1")
+	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "with --force: write over lines of yours as well")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	project.BindFlags(o.plugin, fs)
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.read(c) }
+	return c
+}
+
+// read takes over the values of flags that the plugin has bound and the
+// command needs too.
+func (o *createAPIOptions) read(c *cobra.Command) (err error) {
+	if o.force, err = c.Flags().GetBool("force"); err != nil {
+		return err
+	}
+	if o.make, err = c.Flags().GetBool("make"); err != nil {
+		return err
+	}
+	o.domain, err = c.Flags().GetString("external-api-domain")
+	return err
+}
+
+func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
+	p, done, err := a.loadProject()
+	if done || err != nil {
+		return err
+	}
+	if o.kind == "" {
+		return clierr.Usagef("such as: mysdk create api --group cache --kind Memcached", "no --kind was given")
+	}
+	set, after, err := project.CreateAPI(o.plugin, project.APIOptions{
+		Dir: a.host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain, Force: o.force,
+	})
+	if err != nil {
+		return err
+	}
+	if o.force && !o.overwrite {
+		if err := a.keepsTheUsers(set); err != nil {
+			return err
+		}
+	}
+	if o.make {
+		if set, err = a.generateInto(ctx, set); err != nil {
+			return err
+		}
+	}
+	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
+		return err
+	}
+	a.reportAPI(set, p, after, o)
+	return nil
+}
+
+// generateInto renders code and manifests of the project as it will be with
+// set, and returns set together with them.
+func (a *app) generateInto(ctx context.Context, set fileset.Set) (fileset.Set, error) {
+	opts := a.generateOptions()
+	opts.Overlay = set
+	r, err := generate.Render(ctx, opts)
+	if err != nil {
+		return set, err
+	}
+	for _, w := range r.Warnings {
+		a.warn("%s", w)
+	}
+	out := set.Clone()
+	return out, out.Merge(r.Set)
+}
+
+// keepsTheUsers refuses a change that takes away lines which are in the files
+// now; what only adds lines is a merge and passes.
+func (a *app) keepsTheUsers(set fileset.Set) error {
+	diff, err := a.tree().Diff(set)
+	if err != nil {
+		return err
+	}
+	for line := range bytes.Lines(diff) {
+		if bytes.HasPrefix(line, []byte("-")) && !bytes.HasPrefix(line, []byte("--- ")) {
+			if err := a.print(diff); err != nil {
+				return err
+			}
+			return clierr.Failedf("add --overwrite if the lines marked - above may go", "nothing was written: --force would take away lines of yours")
+		}
+	}
+	return nil
+}
+
+func (a *app) reportAPI(set fileset.Set, before, after *project.Project, o *createAPIOptions) {
+	what := "controller"
+	for _, r := range after.Resources {
+		if r.API && r.Kind == o.kind && r.Version == o.version && r.Group == o.group {
+			what = "API and controller"
+			if !r.Controller {
+				what = "API"
+			}
+		}
+	}
+	a.say("%s %s/%s %s: %d files", strings.ToUpper(what[:1])+what[1:], o.group, o.version, o.kind, set.Len())
+	for _, name := range set.Paths() {
+		a.detail("  %s", name)
+	}
+	if len(before.Resources) == 0 {
+		a.say("Next: mysdk run local --watch-namespace default")
+		a.say("      mysdk kubectl apply -k config/samples   (in a second terminal)")
+		return
+	}
+	a.say("Next: mysdk run local")
+}

@@ -1,0 +1,186 @@
+package cmd_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/example/mysdk/"
+
+// quarantine says which of our packages may import a library. A key ending in
+// a slash stands for everything below it.
+var quarantine = map[string][]string{
+	"sigs.k8s.io/kubebuilder/":       {"internal/project", "plugins/golang/v4", "cmd"},
+	"sigs.k8s.io/controller-tools/":  {"internal/generate"},
+	"sigs.k8s.io/kustomize/":         {"internal/kustomize"},
+	"k8s.io/client-go/":              {"internal/kube", "internal/controlplane", "cmd/mysdk-cluster"},
+	"k8s.io/kubernetes/":             {"internal/controlplane"},
+	"k8s.io/kubectl/":                {"cmd/mysdk-cluster"},
+	"go.etcd.io/etcd/":               {"internal/controlplane"},
+	"sigs.k8s.io/kwok/":              {"internal/controlplane"},
+	"github.com/spf13/cobra":         {"cmd"},
+	"github.com/spf13/viper":         {"cmd"},
+	"github.com/operator-framework/": {"internal/bundle", "internal/olm"},
+}
+
+// layers are our packages from the bottom up: one may import those of lower
+// rows only. localrun may use generate, which stands below it for that.
+var layers = [][]string{
+	{"internal/clierr", "internal/host"},
+	{"internal/fileset", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/kube", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate"},
+	{"internal/project", "internal/localrun", "plugins/golang/v4"},
+	{"cmd"},
+	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart"},
+}
+
+// alone are packages that import nothing of ours but what is named.
+var alone = map[string][]string{
+	"internal/clierr":       {},
+	"internal/host":         {},
+	"internal/fileset":      {},
+	"internal/controlplane": {"internal/clierr", "internal/host", "internal/cluster/state"},
+	"plugins/golang/v4":     {},
+}
+
+// worldly are calls that only the host package and the two main programs make.
+var worldly = map[string][]string{
+	"os":      {"Exit", "Chdir", "Stdin", "Stdout", "Stderr", "Getenv", "Environ", "Setenv"},
+	"os/exec": {"Command", "CommandContext", "LookPath"},
+	"log":     {"Fatal", "Fatalf", "Fatalln"},
+	"time":    {"Now"},
+}
+
+// worldlyAllowed may make some of them; the reason stands with each.
+var worldlyAllowed = map[string][]string{
+	"internal/host":         {"os", "os/exec", "time"}, // this is the world
+	"cmd/mysdk":             {"os"},                    // the exit code
+	"cmd/mysdk-cluster":     {"os", "time"},            // the exit code; when the process started
+	"internal/quickstart":   {"os"},                    // a main program too
+	"internal/controlplane": {"time", "os"},            // a server of its own, with certificates that expire
+}
+
+func TestImportsPointDown(t *testing.T) {
+	row := map[string]int{}
+	for i, layer := range layers {
+		for _, p := range layer {
+			row[p] = i
+		}
+	}
+	eachFile(t, func(pkg string, f *ast.File, fset *token.FileSet) {
+		at, ok := row[pkg]
+		if !ok {
+			t.Errorf("package %s stands in no layer of this test", pkg)
+		}
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			where := fset.Position(spec.Pos())
+			checkLibrary(t, pkg, imp, where)
+			ours, isOurs := strings.CutPrefix(imp, modulePath)
+			if !isOurs {
+				continue
+			}
+			if row[ours] >= at && !strings.HasPrefix(ours, pkg+"/") {
+				t.Errorf("%s: %s imports %s, which does not stand below it", where, pkg, ours)
+			}
+			if list, ok := alone[pkg]; ok && !slices.Contains(list, ours) {
+				t.Errorf("%s: %s is to know nothing of %s", where, pkg, ours)
+			}
+		}
+	})
+}
+
+func checkLibrary(t *testing.T, pkg, imp string, where token.Position) {
+	t.Helper()
+	for lib, allowed := range quarantine {
+		if imp != lib && !(strings.HasSuffix(lib, "/") && strings.HasPrefix(imp, lib)) {
+			continue
+		}
+		if !slices.Contains(allowed, pkg) {
+			t.Errorf("%s: only %s may import %s", where, strings.Join(allowed, ", "), imp)
+		}
+	}
+}
+
+func TestOnlyHostTouchesTheWorld(t *testing.T) {
+	eachFile(t, func(pkg string, f *ast.File, fset *token.FileSet) {
+		names := map[string]string{}
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := path.Base(imp)
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			names[name] = imp
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if fn, ok := n.(*ast.FuncDecl); ok && fn.Name.Name == "init" && fn.Recv == nil {
+				t.Errorf("%s: func init", fset.Position(n.Pos()))
+			}
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			id, ok := sel.X.(*ast.Ident)
+			if !ok || id.Obj != nil {
+				return true
+			}
+			imp := names[id.Name]
+			if slices.Contains(worldly[imp], sel.Sel.Name) && !slices.Contains(worldlyAllowed[pkg], imp) {
+				t.Errorf("%s: %s.%s belongs in package host", fset.Position(n.Pos()), id.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	})
+}
+
+// eachFile parses every file of ours that is not a test.
+func eachFile(t *testing.T, visit func(pkg string, f *ast.File, fset *token.FileSet)) {
+	t.Helper()
+	fset := token.NewFileSet()
+	for _, top := range []string{"cmd", "internal", "plugins"} {
+		err := filepath.WalkDir(filepath.Join("..", top), func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (d.Name() == "testdata" || d.Name() == "templates") {
+				return filepath.SkipDir
+			}
+			if d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+				return nil
+			}
+			f, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel("..", filepath.Dir(p))
+			visit(filepath.ToSlash(rel), f, fset)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestNoFileIsLong(t *testing.T) {
+	eachFile(t, func(_ string, f *ast.File, fset *token.FileSet) {
+		if n := fset.Position(f.FileEnd).Line; n > 501 {
+			t.Errorf("%s has %d lines: 500 are the most", fset.Position(f.Pos()).Filename, n)
+		}
+	})
+}

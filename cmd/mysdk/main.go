@@ -1,0 +1,30 @@
+// Command mysdk scaffolds Kubernetes operators and carries them through their
+// life. Everything is in package cmd; this is the only place that exits.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/host"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	h, err := host.System()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks for a clean stop; from then on a second one has its
+	// usual effect and ends the process at once.
+	context.AfterFunc(ctx, stop)
+	return cmd.Main(ctx, h, os.Args[1:])
+}

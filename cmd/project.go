@@ -1,0 +1,88 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/project"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
+)
+
+// goPlugin is the plugin that scaffolds Go projects, the only one for now.
+func (a *app) goPlugin() v4.Plugin {
+	return v4.Plugin{
+		CLIVersion: thisBuild().Version, Year: a.host.Now().Year(),
+		ReadFile: func(name string) ([]byte, error) { return a.host.Files.ReadFile(a.host.Path(name)) },
+	}
+}
+
+// tree is the working directory as the target of commits.
+func (a *app) tree() fileset.Tree { return fileset.Tree{FS: a.host.Files, Root: a.host.Dir} }
+
+// recover ends a commit that an earlier run left half-way. done says that it
+// was this very command, which has nothing left to do.
+func (a *app) recover() (done bool, err error) {
+	rec, err := a.tree().Recover()
+	switch {
+	case err != nil:
+		return false, clierr.WithHint(fmt.Errorf("end an interrupted command: %w", err), "make the directory writable and run the command again")
+	case rec.Command == "":
+	case !rec.Finished:
+		a.say("Took back 'mysdk %s', which was interrupted.", rec.Command)
+	case rec.Command == a.typed:
+		a.say("Finished 'mysdk %s', which was interrupted.", rec.Command)
+		return true, nil
+	default:
+		a.say("Finished 'mysdk %s', which was interrupted; now 'mysdk %s'.", rec.Command, a.typed)
+	}
+	return false, nil
+}
+
+// write commits the change, or with dryRun prints it as a diff.
+func (a *app) write(ctx context.Context, set fileset.Set, dryRun bool) error {
+	t := a.tree()
+	if dryRun {
+		if err := t.Check(set); err != nil {
+			return err
+		}
+		diff, err := t.Diff(set)
+		if err != nil {
+			return err
+		}
+		return a.print(diff)
+	}
+	if err := t.Commit(ctx, set, a.typed); err != nil {
+		return clierr.WithHint(err, "nothing was changed; run the command again when the cause is gone")
+	}
+	return nil
+}
+
+// loadProject reads PROJECT in the working directory after ending what an
+// earlier run left half-way.
+func (a *app) loadProject() (p *project.Project, done bool, err error) {
+	if done, err = a.recover(); err != nil {
+		return nil, false, err
+	}
+	f, err := project.Load(a.host.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err = f.Project()
+	return p, done, err
+}
+
+// generateOptions are what every run of the generators has in common.
+func (a *app) generateOptions() generate.Options {
+	cache, err := a.host.CacheDir()
+	if err != nil {
+		cache = "" // no home: nothing is remembered between runs
+	}
+	return generate.Options{
+		Host: a.host, Dir: a.host.Dir, CacheDir: cache, ToolVersion: thisBuild().Version,
+		Year: strconv.Itoa(a.host.Now().Year()),
+	}
+}

@@ -1,0 +1,107 @@
+package cmd_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+const referenceDir = "../docs/reference"
+
+// TestReference holds docs/reference to the commands; -update writes it anew.
+func TestReference(t *testing.T) {
+	w := hosttest.New(t)
+	want := map[string]string{}
+	render(t, cmd.Root(w.Host), want)
+	if *update {
+		if err := os.RemoveAll(referenceDir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(referenceDir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range want {
+			if err := os.WriteFile(filepath.Join(referenceDir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if d := cmp.Diff(want, hosttest.Snapshot(t, referenceDir)); d != "" {
+		t.Errorf("docs/reference is out of date, rewrite it with -update (-want +got):\n%s", d)
+	}
+}
+
+// render puts a page for c and one for each command below it into pages.
+func render(t *testing.T, c *cobra.Command, pages map[string]string) {
+	t.Helper()
+	if !c.IsAvailableCommand() && c.HasParent() || c.Name() == "completion" {
+		return
+	}
+	c.DisableAutoGenTag = true
+	c.InitDefaultHelpFlag()
+	var page bytes.Buffer
+	if err := doc.GenMarkdown(c, &page); err != nil {
+		t.Fatal(err)
+	}
+	pages[strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = page.String()
+	for _, sub := range c.Commands() {
+		render(t, sub, pages)
+	}
+}
+
+// TestHelpIsComplete: every command says what it does and shows a real example.
+func TestHelpIsComplete(t *testing.T) {
+	w := hosttest.New(t)
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c.Name() == "completion" || c.Name() == "help" {
+			return
+		}
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: the short help is %q: one line without a full stop", c.CommandPath(), c.Short)
+		}
+		if !strings.Contains(c.Example, "mysdk ") {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		for line := range strings.Lines(c.Example) {
+			checkExample(t, c, strings.TrimSpace(line))
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(cmd.Root(w.Host))
+}
+
+// checkExample parses the flags of an example without running it.
+func checkExample(t *testing.T, c *cobra.Command, line string) {
+	t.Helper()
+	args := strings.Fields(line)
+	if len(args) == 0 || args[0] != "mysdk" {
+		return
+	}
+	w := hosttest.New(t)
+	found, rest, err := cmd.Root(w.Host).Find(args[1:])
+	if err != nil {
+		t.Errorf("%s: example %q: %v", c.CommandPath(), line, err)
+		return
+	}
+	if found.DisableFlagParsing {
+		return
+	}
+	if err := found.ParseFlags(rest); err != nil {
+		t.Errorf("%s: example %q: %v", c.CommandPath(), line, err)
+	}
+	if err := found.ValidateArgs(found.Flags().Args()); err != nil {
+		t.Errorf("%s: example %q: %v", c.CommandPath(), line, err)
+	}
+}

@@ -1,0 +1,165 @@
+// Package cmd is the command line of mysdk: it knows flags, help, the layers
+// of configuration, exit codes and what to print. The work is done by the
+// engines below internal/, which it calls and which know nothing of it.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/host"
+)
+
+// app is what all commands share: the world, and the global flags.
+type app struct {
+	host    host.Host
+	quiet   bool
+	verbose bool
+	color   string
+	allowed []string // contexts of real clusters that may be written to unnamed
+	typed   string   // the command line, for the journal of an interrupted commit
+}
+
+// Main runs the command line args and returns the exit code. It prints errors,
+// once, on stderr.
+func Main(ctx context.Context, h host.Host, args []string) int {
+	a := &app{host: h, typed: strings.Join(args, " ")}
+	root := newRoot(a)
+	root.SetArgs(args)
+	ran, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		a.say("Stopped.")
+		return clierr.CodeInterrupted
+	}
+	return a.fail(ran, err)
+}
+
+// Root returns the whole command tree, for the generator of the reference.
+func Root(h host.Host) *cobra.Command { return newRoot(&app{host: h}) }
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mysdk",
+		Short: "Kubernetes operators in Go, from an empty directory to a running cluster",
+		Long: `mysdk scaffolds Kubernetes operators in Go and carries them through their life.
+
+It needs nothing but Go: a Kubernetes control plane of its own runs operators
+and tests on this machine, and the same commands work on any cluster.`,
+		Example: `  # three commands from an empty directory to a reconciling operator
+  mysdk init --domain example.com
+  mysdk create api --group cache --kind Memcached
+  mysdk run local --watch-namespace default`,
+		SilenceErrors: true, SilenceUsage: true,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.configure(c) },
+	}
+	a.bindGlobals(root.PersistentFlags())
+	root.SetIn(a.host.IO.In)
+	root.SetOut(a.host.IO.Out)
+	root.SetErr(a.host.IO.Err)
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(
+		&cobra.Group{ID: "write", Title: "Write an operator:"},
+		&cobra.Group{ID: "run", Title: "Run it:"},
+		&cobra.Group{ID: "about", Title: "About mysdk:"},
+	)
+	root.SetHelpCommandGroupID("about")
+	root.SetCompletionCommandGroupID("about")
+	root.AddCommand(
+		newInit(a, a.runInit), newCreate(a), newGenerate(a, a.runGenerate),
+		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
+		newTest(a, a.runTest), newCluster(a), newKubectl(a), newVersion(a),
+	)
+	strict(root)
+	return root
+}
+
+func (a *app) bindGlobals(fs *pflag.FlagSet) {
+	fs.BoolVarP(&a.quiet, "quiet", "q", false, "print errors and results only")
+	fs.BoolVar(&a.verbose, "verbose", false, "print more of what is done")
+	a.color = "auto"
+	fs.Var(choice(&a.color, "auto", "always", "never"), "color", "colour the output: auto, always or never")
+}
+
+// strict makes every command refuse arguments that it does not take, and every
+// group of commands refuse to do nothing: no mistake exits 0.
+func strict(c *cobra.Command) {
+	if c.Args == nil && c.HasSubCommands() {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return clierr.Usagef(clierr.DidYouMean(args[0], children(c)), "unknown command %q for %q", args[0], c.CommandPath())
+		}
+	}
+	if c.Args == nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%q takes no arguments, and got %q", c.CommandPath(), strings.Join(args, " "))
+		}
+	}
+	if c.HasSubCommands() && c.HasParent() && c.Run == nil && c.RunE == nil {
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			return clierr.Usagef("choose one of: "+strings.Join(children(c), ", "), "%q needs a subcommand", c.CommandPath())
+		}
+	}
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
+}
+
+func children(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// flagError turns pflag's complaint into a usage error that knows better names.
+func flagError(c *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%w", err)
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := clierr.Closest(missing.GetSpecifiedName(), names); near != "" {
+		return clierr.Usagef("did you mean --"+near+"?", "unknown flag --%s", missing.GetSpecifiedName())
+	}
+	return clierr.Usagef("see '"+c.CommandPath()+" --help' for its flags", "%w", err)
+}
+
+// fail prints err and its hint and returns its exit code.
+func (a *app) fail(c *cobra.Command, err error) int {
+	var kubectl *cluster.ExitError
+	if errors.As(err, &kubectl) {
+		return kubectl.Code // it has said all there is to say
+	}
+	text := err.Error()
+	if at := strings.TrimPrefix(c.CommandPath(), "mysdk "); at != "mysdk" && !strings.HasPrefix(text, "unknown command") {
+		text = at + ": " + text
+	}
+	fmt.Fprintf(a.host.IO.Err, "%s %s\n", a.paint(red, "Error:"), text)
+	if h := clierr.HintOf(err); h != "" {
+		fmt.Fprintf(a.host.IO.Err, "%s  %s\n", a.paint(yellow, "Hint:"), indent(h))
+	}
+	return clierr.CodeOf(err)
+}
+
+// indent lines up the lines of a hint after the first.
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n       ") }

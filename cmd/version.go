@@ -1,0 +1,69 @@
+package cmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v4 "github.com/example/mysdk/plugins/golang/v4"
+)
+
+// version is set by the release build; a go install finds its own.
+var version string //nolint:gochecknoglobals // set by -ldflags -X
+
+// build is what mysdk can say of itself.
+type build struct {
+	Version    string `json:"version"`
+	Commit     string `json:"commit,omitempty"`
+	Kubernetes string `json:"kubernetes"` // of the embedded control plane
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+}
+
+func newVersion(a *app) *cobra.Command {
+	output := "text"
+	c := &cobra.Command{
+		Use: "version", Short: "Print the version of mysdk and of the Kubernetes it brings", GroupID: "about",
+		Example: "  mysdk version\n  mysdk version -o json",
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if output == "json" {
+				data, err := json.MarshalIndent(b, "", "  ")
+				if err != nil {
+					return err
+				}
+				return a.print(append(data, '\n'))
+			}
+			return a.print(fmt.Appendf(nil, "mysdk %s (Kubernetes %s, %s, %s)\n", b.Version, b.Kubernetes, b.Go, b.Platform))
+		},
+	}
+	c.Flags().VarP(choice(&output, "text", "json"), "output", "o", "format: text or json")
+	return c
+}
+
+// thisBuild reads the versions that the linker recorded.
+func thisBuild() build {
+	b := build{
+		Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		// k8s.io/* v0.N.P belongs to Kubernetes v1.N.P.
+		Kubernetes: "v1" + strings.TrimPrefix(v4.CurrentVersions().Kubernetes, "v0"),
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.Version == "" {
+		b.Version = cmp.Or(info.Main.Version, "(devel)")
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Commit = s.Value
+		}
+	}
+	return b
+}

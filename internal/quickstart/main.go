@@ -1,0 +1,212 @@
+// Command quickstart does what a newcomer does, with the real binaries and
+// nothing else but Go in PATH: it makes a project in an empty directory, runs
+// its operator, and watches it create, scale, heal and delete. It knows the
+// command line only, none of mysdk's packages but host. `make quickstart`
+// runs it; it prints every step with its time and fails at the first that does
+// not happen.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/example/mysdk/internal/host"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	bin := flag.String("bin", "bin", "directory with mysdk and mysdk-cluster")
+	keep := flag.Bool("keep", false, "leave the project and the cluster's state where they are")
+	flag.Parse()
+	h, err := host.System()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := quickstart(ctx, h, h.Path(*bin), *keep); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		return 1
+	}
+	return 0
+}
+
+func quickstart(ctx context.Context, h host.Host, bin string, keep bool) (err error) {
+	top, err := os.MkdirTemp("", "mysdk-quickstart-")
+	if err != nil {
+		return err
+	}
+	u, err := newUser(h, bin, top)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if keep || err != nil {
+			fmt.Fprintf(h.IO.Out, "the project is in %s\n", u.dir)
+			return
+		}
+		err = os.RemoveAll(top)
+	}()
+	defer func() { err = errors.Join(err, u.stop()) }()
+	fmt.Fprintf(h.IO.Out, "In the empty directory %s, with PATH=%s\n\n", u.dir, u.path)
+	start := h.Now()
+	for _, s := range steps() {
+		if err := u.do(ctx, s); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(h.IO.Out, "\nAll of it happened, in %.1f s.\n", h.Now().Sub(start).Seconds())
+	return nil
+}
+
+// step is one line of the report: what the user does, or sees happen.
+type step struct {
+	what string
+	do   func(ctx context.Context, u *user) error
+}
+
+func steps() []step {
+	return []step{
+		typed("init", "--domain", "example.com"),
+		typed("create", "api", "--group", "cache", "--kind", "Memcached"),
+		{"mysdk run local --watch-namespace default   (in the background)", func(ctx context.Context, u *user) error { return u.runLocal(ctx) }},
+		sample(3),
+		sees("3 Ready pods", readyPods(3)),
+		sees("their 3 names in status.nodes", nodesInStatus(3)),
+		typed("kubectl", "patch", "memcached/"+name, "--type=merge", "-p", `{"spec":{"size":4}}`),
+		sees("4 Ready pods", readyPods(4)),
+		sees("4 names in status.nodes", nodesInStatus(4)),
+		{"the Deployment is deleted, and healed", healed},
+		sees("4 Ready pods again", readyPods(4)),
+		typed("kubectl", "delete", "memcached/"+name, "--wait=true"),
+		sees("everything gone", everythingGone),
+		{"Ctrl-C", func(_ context.Context, u *user) error { return u.stop() }},
+	}
+}
+
+// name is the sample's object name.
+const name = "memcached-sample"
+
+// typed is a command that must succeed.
+func typed(args ...string) step {
+	return step{"mysdk " + strings.Join(args, " "), func(ctx context.Context, u *user) error {
+		_, err := u.mysdk(ctx, args...)
+		return err
+	}}
+}
+
+// sees waits for a condition to hold.
+func sees(what string, holds func(context.Context, *user) error) step {
+	return step{"  → " + what, func(ctx context.Context, u *user) error { return eventually(ctx, u, holds) }}
+}
+
+// eventually asks again until holds, for a minute at the most.
+func eventually(ctx context.Context, u *user, holds func(context.Context, *user) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := holds(ctx, u)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("did not happen within a minute: %w", err)
+		case err := <-u.ended:
+			return fmt.Errorf("'mysdk run local' ended: %w", errors.Join(err, errors.New("it should run until Ctrl-C")))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// sample applies the scaffolded sample with the given size.
+func sample(size int) step {
+	const file = "config/samples/cache_v1alpha1_memcached.yaml"
+	return step{fmt.Sprintf("mysdk kubectl apply -f %s   (size: %d)", file, size), func(ctx context.Context, u *user) error {
+		path := filepath.Join(u.dir, file)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(string(data), "\n")
+		for i, line := range lines {
+			if strings.HasPrefix(line, "  size: ") {
+				lines[i] = fmt.Sprintf("  size: %d", size)
+			}
+		}
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			return err
+		}
+		return eventually(ctx, u, func(ctx context.Context, u *user) error {
+			_, err := u.mysdk(ctx, "kubectl", "apply", "-f", file)
+			return err
+		})
+	}}
+}
+
+func readyPods(n int) func(context.Context, *user) error {
+	return func(ctx context.Context, u *user) error {
+		names, err := u.readyPods(ctx)
+		if err == nil && len(names) != n {
+			err = fmt.Errorf("%d Ready pods: %v", len(names), names)
+		}
+		return err
+	}
+}
+
+func nodesInStatus(n int) func(context.Context, *user) error {
+	return func(ctx context.Context, u *user) error {
+		pods, err := u.readyPods(ctx)
+		if err != nil {
+			return err
+		}
+		out, err := u.mysdk(ctx, "kubectl", "get", "memcached/"+name, "-o", "jsonpath={.status.nodes[*]}")
+		if err != nil {
+			return err
+		}
+		nodes := strings.Fields(out)
+		if len(nodes) != n || strings.Join(nodes, " ") != strings.Join(pods, " ") {
+			return fmt.Errorf("status.nodes is %v, the pods are %v", nodes, pods)
+		}
+		return nil
+	}
+}
+
+// healed deletes the Deployment and waits for another one in its place.
+func healed(ctx context.Context, u *user) error {
+	uid := func(ctx context.Context) (string, error) {
+		return u.mysdk(ctx, "kubectl", "get", "deployment/"+name, "-o", "jsonpath={.metadata.uid}")
+	}
+	old, err := uid(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := u.mysdk(ctx, "kubectl", "delete", "deployment/"+name); err != nil {
+		return err
+	}
+	return eventually(ctx, u, func(ctx context.Context, _ *user) error {
+		now, err := uid(ctx)
+		if err == nil && now == old {
+			err = errors.New("the old Deployment is still there")
+		}
+		return err
+	})
+}
+
+func everythingGone(ctx context.Context, u *user) error {
+	out, err := u.mysdk(ctx, "kubectl", "get", "memcacheds,deployments,replicasets,pods", "-o", "name")
+	if err == nil && strings.TrimSpace(out) != "" {
+		err = fmt.Errorf("still there: %s", strings.Fields(out))
+	}
+	return err
+}
