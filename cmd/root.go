@@ -78,6 +78,7 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.AddCommand(
 		newInit(a, a.runInit), newCreate(a), newGenerate(a, a.runGenerate),
 		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
+		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), newBuildInstaller(a, a.runBuildInstaller),
 		newTest(a, a.runTest), newCluster(a), newKubectl(a), newVersion(a),
 	)
 	strict(root)
@@ -133,6 +134,11 @@ func children(c *cobra.Command) []string {
 // flagError turns pflag's complaint into a usage error that knows better names.
 func flagError(c *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
+		name := invalid.GetFlag().Name
+		return clierr.Usagef("use --"+name+" or --"+name+"=false", "invalid argument %q for \"--%s\" flag: must be true or false", invalid.GetValue(), name)
+	}
 	if !errors.As(err, &missing) {
 		return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%w", err)
 	}
@@ -151,7 +157,7 @@ func (a *app) fail(c *cobra.Command, err error) int {
 		return kubectl.Code // it has said all there is to say
 	}
 	text := err.Error()
-	if at := strings.TrimPrefix(c.CommandPath(), "mysdk "); at != "mysdk" && !strings.HasPrefix(text, "unknown command") {
+	if at := strings.TrimPrefix(c.CommandPath(), "mysdk "); at != "mysdk" && !strings.HasPrefix(text, "unknown command") && !strings.HasPrefix(text, at+": ") {
 		text = at + ": " + text
 	}
 	fmt.Fprintf(a.host.IO.Err, "%s %s\n", a.paint(red, "Error:"), text)
