@@ -1,0 +1,68 @@
+/*
+Copyright 2026.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "example.com/second-kind/api/v1alpha1"
+)
+
+func TestRedis_ReconcilesItsSample(t *testing.T) {
+	if err := cachev1alpha1.AddToScheme(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	namespace := newNamespace(t)
+	var reconciler *RedisReconciler
+	startManager(t, namespace, func(mgr ctrl.Manager) error {
+		reconciler = &RedisReconciler{Client: k8sClient, Scheme: mgr.GetScheme()}
+		return reconciler.SetupWithManager(mgr)
+	})
+
+	sample, err := os.ReadFile(filepath.Join(root, "config", "samples", "cache_v1alpha1_redis.yaml"))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the sample is gone")
+	}
+	object := &unstructured.Unstructured{}
+	if err := errors.Join(err, yaml.Unmarshal(sample, &object.Object)); err != nil {
+		t.Fatal(err)
+	}
+	object.SetNamespace(namespace)
+	if err := k8sClient.Create(t.Context(), object, client.FieldValidation("Strict")); err != nil {
+		t.Fatalf("the sample is refused: %v", err)
+	}
+
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}
+	if _, err := reconciler.Reconcile(t.Context(), request); err != nil {
+		t.Errorf("reconciling the sample: %v", err)
+	}
+	if err := k8sClient.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reconciler.Reconcile(t.Context(), request); err != nil {
+		t.Errorf("reconciling the deleted sample: %v", err)
+	}
+}
