@@ -67,6 +67,7 @@ type applier struct {
 	failed  map[schema.GroupKind]bool
 }
 
+// one applies u, after waiting for its CRD if this call brought that.
 func (a *applier) one(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
 	u = clean(u)
 	gk := u.GroupVersionKind().GroupKind()
@@ -168,6 +169,7 @@ func (c *Client) explain(doing string, ref Ref, err error) error {
 		if errors.As(err, &unknown) {
 			return fmt.Errorf("%s %s: %w", doing, ref, err)
 		}
+		// No answer of the API server's: the connection is at fault.
 		return clierr.Unavailablef(c.reachHint(), "%s %s: %s does not answer: %w", doing, ref, c.Server, cause(err))
 	}
 	switch {

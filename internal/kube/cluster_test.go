@@ -35,6 +35,17 @@ func TestOnControlPlane(t *testing.T) {
 		"delete order":     testDelete,
 		"cancelled":        testCancelled,
 		"server warnings":  testWarnings,
+		"server dies":      testServerDies,
+		"partly applied":   testPartly,
+		"scopes":           testScopes,
+		"new version":      testNewVersion,
+		"many blockers":    testManyBlockers,
+		"terminating":      testTerminating,
+		"confirm fails":    testConfirmFails,
+		"concurrent":       testConcurrent,
+		"deadline":         testDeadline,
+		"workloads":        testWorkloads,
+		"find":             testFind,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // two of them wait 5 s for the API server's finalizers

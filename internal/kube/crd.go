@@ -21,8 +21,10 @@ const establishTimeout = 30 * time.Second
 // names are the parts of a CRD that say what it serves.
 type names struct{ group, plural, kind, version string }
 
+// groupKind is how objects of the CRD name their type.
 func (n names) groupKind() schema.GroupKind { return schema.GroupKind{Group: n.group, Kind: n.kind} }
 
+// gvr is the endpoint of the CRD's objects.
 func (n names) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: n.group, Version: n.version, Resource: n.plural}
 }
@@ -44,6 +46,7 @@ func crdNames(crd *unstructured.Unstructured) names {
 	return n
 }
 
+// crdResource is the endpoint of CRDs themselves, which every API server has.
 func crdResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: crdGroup, Version: "v1", Resource: "customresourcedefinitions"}
 }
@@ -73,6 +76,7 @@ func (c *Client) WaitEstablished(ctx context.Context, crds []*unstructured.Unstr
 	return nil
 }
 
+// waitEstablished waits for one CRD, and keeps the reason why it is not there.
 func (c *Client) waitEstablished(ctx context.Context, name string) error {
 	why := "it does not exist"
 	err := poll(ctx, establishTimeout, func(ctx context.Context) (bool, error) {
@@ -90,6 +94,7 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 			why = notTrue(live)
 			return false, nil
 		}
+		// The condition comes a moment before discovery knows of the kind.
 		why = "its kind is not served yet"
 		_, err = c.kinds.find(ctx, crdNames(live).groupKind().WithVersion(crdNames(live).version))
 		var unknown *noKindError
@@ -174,6 +179,7 @@ func (c *Client) EnsureNamespace(ctx context.Context, name string) (created bool
 	if err != nil {
 		return false, err
 	}
+	// Creating first saves a request where it matters: on a fresh cluster.
 	_, err = endpoint.Create(ctx, u, metav1.CreateOptions{FieldManager: FieldManager})
 	if err == nil {
 		return true, nil

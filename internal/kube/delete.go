@@ -53,6 +53,7 @@ func (c *Client) Delete(ctx context.Context, objs []*unstructured.Unstructured, 
 	return results, nil
 }
 
+// sameRank is how many objects at the head of objs may go at the same time.
 func sameRank(objs []*unstructured.Unstructured) int {
 	first := rank(objs[0].GroupVersionKind())
 	n := slices.IndexFunc(objs, func(u *unstructured.Unstructured) bool { return rank(u.GroupVersionKind()) != first })
@@ -116,6 +117,8 @@ func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, 
 	if err != nil {
 		return going{}, c.explain("read", ref, err)
 	}
+	// Background: dependents go by the garbage collector, and finalizers hold
+	// the object itself no longer than they must.
 	propagation := metav1.DeletePropagationBackground
 	uid := live.GetUID()
 	err = endpoint.Delete(ctx, ref.Name, metav1.DeleteOptions{

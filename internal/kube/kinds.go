@@ -88,6 +88,7 @@ func (k *kinds) forget(group string) {
 	maps.DeleteFunc(k.seen, func(gv schema.GroupVersion, _ []metav1.APIResource) bool { return gv.Group == group })
 }
 
+// pick finds the resource that creates objects of that kind.
 func pick(list []metav1.APIResource, kind string) (metav1.APIResource, bool) {
 	i := slices.IndexFunc(list, func(r metav1.APIResource) bool {
 		return r.Kind == kind && !strings.Contains(r.Name, "/") // subresources repeat their kind
@@ -98,6 +99,8 @@ func pick(list []metav1.APIResource, kind string) (metav1.APIResource, bool) {
 	return list[i], true
 }
 
+// unknownKind is a noKindError with the likeliest way out: a CRD that is not
+// installed, or a slip of the pen where the group has similar kinds.
 func unknownKind(gvk schema.GroupVersionKind, list []metav1.APIResource) error {
 	var names []string
 	for _, r := range list {

@@ -82,6 +82,8 @@ func (c *Client) open(cfg *rest.Config) error {
 	if c.dyn, err = dynamic.NewForConfigAndClient(cfg, hc); err != nil {
 		return err
 	}
+	// For /version and the lists of kinds, which belong to no API group. The
+	// scheme has to know the Status object, or refusals lose their text.
 	plain := rest.CopyConfig(cfg)
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -90,6 +92,7 @@ func (c *Client) open(cfg *rest.Config) error {
 	return err
 }
 
+// askVersion finds out whether there is an API server, and lets us in.
 func (c *Client) askVersion(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -118,9 +121,13 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	return clierr.Unavailablef(c.reachHint(), "connect to %s: %w", c.Name(), cause(err))
 }
 
+// reachHint is the next step when the server does not answer.
 func (c *Client) reachHint() string {
-	if strings.HasPrefix(c.Context, embeddedPrefix) {
+	switch name, ok := strings.CutPrefix(c.Context, embeddedPrefix); {
+	case ok && name == "default":
 		return "run 'mysdk cluster start'"
+	case ok:
+		return fmt.Sprintf("run 'mysdk cluster start --name %s'", name)
 	}
 	return "start that cluster, or leave out --kubeconfig and --context to use the embedded one"
 }

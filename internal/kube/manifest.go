@@ -60,6 +60,7 @@ func splitDocuments(data []byte) []document {
 	return docs
 }
 
+// isSeparator reports whether line begins a document. "---x" is a text.
 func isSeparator(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
@@ -163,11 +164,15 @@ func checkObject(u *unstructured.Unstructured) error {
 		}
 	}
 	if u.GetName() == "" {
+		if u.GetGenerateName() != "" {
+			return fmt.Errorf("%s: metadata.generateName cannot be applied: give it a name", u.GetKind())
+		}
 		return fmt.Errorf("%s: metadata.name is missing", u.GetKind())
 	}
 	return nil
 }
 
+// errorf is an error at the document's place in the file.
 func (d document) errorf(name, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", name, d.firstLine(), fmt.Errorf(format, args...))
 }

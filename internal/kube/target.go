@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,14 +25,14 @@ const embeddedPrefix = "mysdk-"
 // Target is what a client is connected to, for messages and for the kubeconfig
 // of other programs.
 type Target struct {
-	Context   string // context of the kubeconfig
-	Server    string // URL of the API server
-	Namespace string // the context's namespace, "default" if it has none
-	Version   string // of the server, e.g. v1.36.3
-	Files     []string
-	Named     bool // the user named the context, not just a file
+	Context   string   // context of the kubeconfig
+	Server    string   // URL of the API server
+	Namespace string   // the context's namespace, "default" if it has none
+	Version   string   // of the server, e.g. v1.36.3
+	Files     []string // kubeconfig files that were looked at
+	Named     bool     // the user named the context, not just a file
 
-	config *api.Config
+	config *api.Config // all of what the files say
 }
 
 // Name is the context and the server, to be printed before anything is written.
@@ -108,12 +109,19 @@ func loadingRules(o Options) (*clientcmd.ClientConfigLoadingRules, error) {
 		}
 		return &clientcmd.ClientConfigLoadingRules{ExplicitPath: name}, nil
 	}
-	if files := fromEnv(o.Host); len(files) > 0 {
+	files := fromEnv(o.Host)
+	missing := func(name string) bool { _, err := o.Host.Files.Lstat(name); return errors.Is(err, fs.ErrNotExist) }
+	if len(files) > 0 && !slices.ContainsFunc(files, func(f string) bool { return !missing(f) }) {
+		return nil, clierr.Usagef("name a file with --kubeconfig", "read kubeconfig: no file %s", strings.Join(files, ", "))
+	}
+	if len(files) > 0 {
 		return &clientcmd.ClientConfigLoadingRules{Precedence: files}, nil
 	}
 	return nil, clierr.Usagef("name a file with --kubeconfig", "find a kubeconfig: neither KUBECONFIG nor HOME is set")
 }
 
+// fromEnv lists the files of KUBECONFIG, else the one in the home directory.
+// Some of them may not exist: kubectl's rules skip those.
 func fromEnv(h host.Host) []string {
 	var files []string
 	for _, name := range filepath.SplitList(h.Getenv("KUBECONFIG")) {
@@ -121,12 +129,14 @@ func fromEnv(h host.Host) []string {
 			files = append(files, h.Path(name))
 		}
 	}
-	if home := h.Getenv("HOME"); len(files) == 0 && home != "" {
+	// Windows has its own name for it.
+	if home := cmp.Or(h.Getenv("HOME"), h.Getenv("USERPROFILE")); len(files) == 0 && home != "" {
 		files = append(files, filepath.Join(home, ".kube", "config"))
 	}
 	return files
 }
 
+// plainNotExist says in few words what is wrong with most wrong paths.
 func plainNotExist(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no file %s", name)
@@ -158,6 +168,8 @@ func pickContext(cfg *api.Config, want string, files []string) (string, error) {
 	return "", clierr.Usagef(hint, "kubeconfig %s: %s %q", where, what, name)
 }
 
+// parseVersion reads the answer to GET /version. Proxies and login pages answer
+// there too, with something else.
 func parseVersion(data []byte) (string, error) {
 	var v struct {
 		GitVersion string `json:"gitVersion"`

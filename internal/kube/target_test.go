@@ -57,7 +57,8 @@ func TestResolve(t *testing.T) {
 		"no such file":                {options: Options{Kubeconfig: "nope"}, err: "no file ", hint: "--kubeconfig"},
 		"not YAML":                    {file: "a: [", options: Options{Kubeconfig: "config"}, err: "config", hint: "repair the file"},
 		"empty file":                  {file: "", options: Options{Kubeconfig: "config"}, err: "it has no contexts", hint: "--kubeconfig"},
-		"nothing at home":             {options: Options{Context: "x"}, err: "it has no contexts", hint: "--kubeconfig"},
+		"nothing at home":             {options: Options{Context: "x"}, err: "no file ", hint: "--kubeconfig"},
+		"nothing where it points":     {env: "a:b", options: Options{Context: "x"}, err: "no file ", hint: "--kubeconfig"},
 		"misspelt context":            {file: twoContexts, options: Options{Kubeconfig: "config", Context: "kind-dve"}, err: `no context "kind-dve"`, hint: `did you mean "kind-dev"? it has: kind-dev, production`},
 		"unknown context":             {file: twoContexts, options: Options{Kubeconfig: "config", Context: "zzzzzz"}, err: `no context "zzzzzz"`, hint: "it has: kind-dev, production"},
 		"no current context":          {file: strings.Replace(twoContexts, "current-context: production\n", "", 1), options: Options{Kubeconfig: "config"}, err: "no current context is set", hint: "--context: kind-dev, production"},
@@ -212,4 +213,30 @@ func TestConnectUnavailable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzKubeconfig: whatever a file holds, it names a cluster or is refused with
+// a way out, and never as if the user's program were at fault.
+func FuzzKubeconfig(f *testing.F) {
+	for _, s := range []string{
+		twoContexts, "", "a: [", "current-context: x\ncontexts: [{name: x}]\n", "contexts: [{name: x, context: {cluster: y}}]\ncurrent-context: x\n",
+		"clusters: [{name: x, cluster: {server: ':'}}]\ncontexts: [{name: x, context: {cluster: x}}]\ncurrent-context: x\n",
+		"apiVersion: v9\nkind: Config\n", "users: [{name: u, user: {exec: {command: x}}}]\n", "clusters: 3\n", "contexts: null\ncurrent-context: 1\n",
+	} {
+		f.Add([]byte(s), "")
+		f.Add([]byte(s), "x")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, context string) {
+		w := hosttest.New(t)
+		target, _, err := resolve(Options{Host: w.Host, Kubeconfig: write(t, w.Path("config"), string(data)), Context: context})
+		if err == nil {
+			if target.Context == "" || target.Server == "" || context != "" && target.Context != context {
+				t.Errorf("accepted as %+v", target)
+			}
+			return
+		}
+		if clierr.CodeOf(err) != clierr.CodeUsage || clierr.HintOf(err) == "" {
+			t.Errorf("code %d, hint %q: %v", clierr.CodeOf(err), clierr.HintOf(err), err)
+		}
+	})
 }

@@ -92,6 +92,7 @@ func (c *Client) notReady(ctx context.Context, u *unstructured.Unstructured) (st
 
 // missing judges an object by its status alone.
 func missing(u *unstructured.Unstructured) string {
+	// Until then the status tells of an older spec.
 	if observed, ok, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); ok && observed < u.GetGeneration() {
 		return "its controller has not seen the last change"
 	}
@@ -110,6 +111,10 @@ func missing(u *unstructured.Unstructured) string {
 		return unless(condition(u, "Complete", "True") != "", "not complete")
 	case crdKind + "." + crdGroup:
 		return unless(condition(u, "Established", "True") != "", notTrue(u))
+	case "Pod":
+		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == "Succeeded" {
+			return "" // a pod that has done its work is never Ready again
+		}
 	case "PersistentVolumeClaim", "Namespace":
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 		return unless(phase == "Bound" || phase == "Active", "phase "+phase)
@@ -141,10 +146,12 @@ func replicas(u *unstructured.Unstructured, ready, updated string) string {
 	return ""
 }
 
+// fewer says how many of the wanted replicas are there, while some are missing.
 func fewer(got, want int64) string {
 	return unless(got >= want, fmt.Sprintf("%d of %d ready", got, want))
 }
 
+// unless is the reason, or "" when all is well.
 func unless(ok bool, reason string) string {
 	if ok {
 		return ""
@@ -174,6 +181,7 @@ func condition(u *unstructured.Unstructured, kind, status string) string {
 	return ""
 }
 
+// conditions returns status.conditions; what is not shaped like one is left out.
 func conditions(u *unstructured.Unstructured) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	var all []map[string]any

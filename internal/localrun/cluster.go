@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,7 +25,7 @@ func (r *run) startCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.embedded, r.plan.kubeconfig = true, c.Kubeconfig
+	r.embedded, r.kubeconfig = true, c.Kubeconfig
 	r.cleanup = append(r.cleanup, func(ctx context.Context) error { return r.stopCluster(ctx, c) })
 	if r.client, err = r.connect(ctx, c.Kubeconfig, ""); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (r *run) useNamed(ctx context.Context) error {
 	if err := r.client.Guard(r.Allow); err != nil {
 		return err
 	}
-	if r.plan.kubeconfig, err = r.kubeconfigFor(); err != nil {
+	if r.kubeconfig, err = r.kubeconfigFor(); err != nil {
 		return err
 	}
 	r.announceCluster(fmt.Sprintf("cluster reached (%s)", r.since(from)))
@@ -61,7 +62,7 @@ func (r *run) connect(ctx context.Context, kubeconfig, context string) (Client, 
 
 func (r *run) announceCluster(what string) {
 	r.screen.say("%s: %s", what, r.client.Name())
-	r.screen.say("  for a second terminal: export KUBECONFIG=%s", shellQuote(r.plan.kubeconfig))
+	r.screen.say("  for a second terminal: export KUBECONFIG=%s", shellQuote(r.kubeconfig))
 }
 
 // kubeconfigFor returns a kubeconfig whose current context is the one in use:
@@ -90,7 +91,7 @@ func (r *run) kubeconfigFor() (string, error) {
 // stopCluster stops the embedded cluster, unless it is to be kept.
 func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 	if r.Keep || c.AlreadyRunning {
-		r.screen.say("the cluster keeps running; 'mysdk cluster stop' ends it")
+		r.screen.say("the cluster keeps running; '%s' ends it", cmp.Or(c.StopCommand, "mysdk cluster stop"))
 		return nil
 	}
 	from := r.Host.Now()

@@ -46,6 +46,7 @@ type Options struct {
 type Cluster struct {
 	Kubeconfig     string                      // path
 	AlreadyRunning bool                        // it ran before, and is left running
+	StopCommand    string                      // what ends it when it is left running; empty: mysdk cluster stop
 	Stop           func(context.Context) error // called once the operator has ended
 }
 
@@ -105,14 +106,15 @@ func Run(ctx context.Context, o Options, d Deps) error {
 type run struct {
 	Options
 	Deps
-	screen    *screen
-	plan      plan
-	manifests []manifest
-	build     *build
-	client    Client
-	embedded  bool
-	operator  *operator
-	cleanup   []func(context.Context) error // in the order of starting
+	screen     *screen
+	plan       plan
+	manifests  []manifest
+	build      *build
+	client     Client
+	embedded   bool   // the cluster is the embedded one
+	kubeconfig string // path of the operator's
+	operator   *operator
+	cleanup    []func(context.Context) error // in the order of starting
 }
 
 // start brings everything up. The operator is built, and the CRDs are rendered,

@@ -214,6 +214,12 @@ func TestRunFailures(t *testing.T) {
 		"unsafe cluster":         {set: func(w *world) { w.guardErr = clierr.Usagef("h", "refusing") }, options: Options{Kubeconfig: "prod"}, err: []string{"refusing"}, code: clierr.CodeUsage},
 		"operator crashes": {set: func(w *world) { w.operator = exitsWith(exited(7)) }, started: true, stops: true, code: 1,
 			err: []string{"ended after 0.0s with exit code 7; its last lines:\n  line 4\n  line 5\n  line 6\n  line 7\n  line 8"}},
+		"operator has no such flag": {set: func(w *world) {
+			w.operator = func(_ context.Context, p *process) {
+				fmt.Fprint(p.cmd.Stderr, "flag provided but not defined: -nope\nUsage:\n"+strings.Repeat("  -x\n", 9))
+				p.ended <- exited(2)
+			}
+		}, err: []string{"the operator knows no flag -nope"}, code: clierr.CodeUsage, started: true, stops: true},
 		"operator is killed":   {set: func(w *world) { w.operator = exitsWith(errors.New("signal: killed")) }, err: []string{"with signal: killed"}, code: 1, started: true, stops: true},
 		"operator ends":        {set: func(w *world) { w.operator = exitsWith(nil) }, started: true, stops: true, wantsOutput: "operator ended by itself"},
 		"manifest is refused":  {set: func(w *world) { w.applyErr["Memcached"] = boom }, options: Options{Apply: []string{"sample.yaml"}}, err: []string{"--apply sample.yaml: boom"}, code: 1, started: true, stops: true},

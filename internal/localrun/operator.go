@@ -105,6 +105,9 @@ func (r *run) operatorEnded(err error, asked bool, failed error) error {
 		r.screen.say("operator ended by itself after %s", ran)
 		return nil
 	}
+	if flag := r.operator.tail.unknownFlag(); flag != "" {
+		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator knows no flag %s", flag)
+	}
 	return clierr.Failedf("correct the operator and run 'mysdk run local' again",
 		"the operator ended after %s with %s; its last lines:%s", ran, exitText(err), r.operator.tail)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// plan is what follows from the options and the project alone.
+// plan is what follows from the options and the project alone. It does not
+// change any more once steps run side by side.
 type plan struct {
 	name       string   // of the operator
 	mainPkg    string   // for the go command, relative to the project
@@ -26,7 +27,6 @@ type plan struct {
 	args       []string // of the operator
 	extraEnv   []string // set for the operator besides what is always set
 	userEnv    []string // KEY=VALUE as given
-	kubeconfig string   // path; known once the cluster is
 }
 
 // prepare checks the options against the project and reads the manifests.
@@ -148,7 +148,7 @@ func (r *run) environment() (set, all []string) {
 		"WATCH_NAMESPACE=" + strings.Join(r.plan.namespaces, ","),
 		"OPERATOR_NAME=" + r.plan.name,
 		"POD_NAMESPACE=" + podNamespace,
-		"KUBECONFIG=" + r.plan.kubeconfig,
+		"KUBECONFIG=" + r.kubeconfig,
 	}, r.plan.extraEnv)
 	set = override(set, r.plan.userEnv)
 	return set, override(r.Host.Environ(), set)

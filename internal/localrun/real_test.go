@@ -128,24 +128,26 @@ func TestRealFailures(t *testing.T) {
 	}
 }
 
+// patient gives a process an hour to stop after the interrupt.
+type patient struct{ host.OSExec }
+
+func (p patient) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	c.Grace = time.Hour
+	return p.OSExec.Start(ctx, c)
+}
+
 // TestRealKill: an operator that is deaf to the interrupt goes at the second
-// Ctrl-C, long before its grace is over.
+// Ctrl-C, whatever is left of its grace.
 func TestRealKill(t *testing.T) {
 	w := realWorld(t)
-	ctx := until(t, w, "watching")
+	w.Exec = patient{}
 	go func() {
-		for !strings.Contains(w.out.String(), "told to stop") && t.Context().Err() == nil {
-			time.Sleep(5 * time.Millisecond)
-		}
+		<-until(t, w, "told to stop").Done()
 		close(w.kill)
 	}()
-	from := time.Now()
-	err := Run(ctx, Options{Dir: w.Dir, OperatorArgs: []string{"--deaf"}, Keep: true}, w.deps())
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error: %v", err)
-	}
-	if _, ran, ok := strings.Cut(w.err.String(), "operator stopped after "); !ok || time.Since(from) > operatorGrace && strings.HasPrefix(ran, "10.") {
-		t.Errorf("it was not killed at once:\n%s", w.err)
+	err := Run(until(t, w, "watching"), Options{Dir: w.Dir, OperatorArgs: []string{"--deaf"}, Keep: true}, w.deps())
+	if !errors.Is(err, context.Canceled) || !strings.Contains(w.err.String(), "operator stopped after ") {
+		t.Errorf("error: %v\n%s", err, w.err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/example/mysdk/internal/kube"
@@ -88,8 +89,9 @@ func (l *lines) print(line []byte) {
 
 // tail keeps the last lines of both streams that are not blank.
 type tail struct {
-	mu   sync.Mutex
-	last []string
+	mu      sync.Mutex
+	last    []string
+	badFlag string // the flag that package flag complained of, before it printed them all
 }
 
 func (t *tail) add(line string) {
@@ -98,13 +100,25 @@ func (t *tail) add(line string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for _, complaint := range []string{"flag provided but not defined: ", "unknown flag: ", "unknown shorthand flag: "} {
+		if name, ok := strings.CutPrefix(line, complaint); ok {
+			t.badFlag = name
+		}
+	}
 	t.last = append(t.last, line)
 	if len(t.last) > tailLines {
 		t.last = slices.Delete(t.last, 0, len(t.last)-tailLines)
 	}
 }
 
-// lines returns what was kept, each line indented on a line of its own.
+// unknownFlag returns the flag that the operator does not know, or "".
+func (t *tail) unknownFlag() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.badFlag
+}
+
+// String returns what was kept, each line indented on a line of its own.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

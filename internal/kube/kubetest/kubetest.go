@@ -41,7 +41,7 @@ func World(t testing.TB) host.Host {
 	w := hosttest.New(t)
 	for _, name := range []string{cluster.BinaryEnv, "MYSDK_CACHE_DIR", "XDG_CACHE_HOME"} {
 		delete(w.Env, name)
-		if v := os.Getenv(name); v != "" {
+		if v, ok := os.LookupEnv(name); ok {
 			w.Env[name] = v
 		}
 	}
