@@ -65,7 +65,11 @@ func TestChanged(t *testing.T) {
 		{"the header", write(DefaultHeader, "// Copyright\n"), false},
 		{"the header's text", write(DefaultHeader, "// Copyright two\n"), false},
 		{"the year", func(o *Options) { o.Year = "2027" }, false},
-		{"the selection", func(o *Options) { o.CRDs = true }, false},
+		{"the role's name", func(o *Options) { o.RoleName = "boss" }, false},
+		{"the schema", func(o *Options) { o.Schema.AllowDangerousTypes = true }, false},
+		{"lax", func(o *Options) { o.Lax = true }, false},
+		{"the paths", func(o *Options) { o.Paths = []string{"./api/..."} }, false},
+		{"a part of the outputs", func(o *Options) { o.CRDs = true }, true},
 		{"the tool", func(o *Options) { o.ToolVersion = "v9" }, false},
 		{"the executable", func(o *Options) { o.Host.Executable = filepath.Join(p.dir, "go.mod") }, false},
 		{"the overlay", func(o *Options) { o.Overlay = overlay(t, map[string]string{"api/v1/o.go": "package v1\n"}) }, false},
@@ -130,6 +134,23 @@ func remember(t *testing.T, p *project) {
 	c.store(inputs, files, nil)
 	if !lookup(t, p.opts) {
 		t.Fatal("a record is not found again")
+	}
+}
+
+// TestPartOfOutputs does not take a run for some outputs for one for all.
+func TestPartOfOutputs(t *testing.T) {
+	p := newProject(t, map[string]string{"internal/controller/cache.go": rbacFile})
+	p.opts.CacheDir = t.TempDir()
+	rbac := func(o *Options) { o.RBAC = true }
+	p.accept(p.render(rbac))
+	if !p.render(rbac).Unchanged {
+		t.Error("the record of the same selection is not found")
+	}
+	if p.render().Unchanged {
+		t.Error("roles were rendered, and all is taken for unchanged")
+	}
+	if !p.render(func(o *Options) { o.Webhooks = true }).Unchanged {
+		t.Error("all was rendered, and the webhooks are not taken for unchanged")
 	}
 }
 

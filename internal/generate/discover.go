@@ -34,6 +34,7 @@ type sourcePackage struct {
 	files      []*sourceFile
 }
 
+// sourceFile is one file of a package, parsed with its comments.
 type sourceFile struct {
 	name string // relative to the root
 	ast  *ast.File
@@ -103,6 +104,8 @@ func (d *discoverer) moduleOf(dir string, env goEnv) (*module, error) {
 		"generate: no go.mod in %s", d.tree.root)
 }
 
+// readModule reads the go.mod in dir. What mysdk does not know in it is the go
+// command's to judge.
 func (d *discoverer) readModule(dir string) (*module, error) {
 	name := path.Join(dir, "go.mod")
 	data, err := d.tree.read(name)
@@ -114,7 +117,7 @@ func (d *discoverer) readModule(dir string) (*module, error) {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
 	if f.Module == nil {
-		return nil, fmt.Errorf("generate: %s has no module line", name)
+		return nil, clierr.Failedf("run 'go mod init MODULE'", "generate: %s has no module line", name)
 	}
 	m := &module{dir: d.tree.abs(dir), path: f.Module.Mod.Path}
 	for _, i := range f.Ignore {
@@ -123,6 +126,8 @@ func (d *discoverer) readModule(dir string) (*module, error) {
 	return m, nil
 }
 
+// walk reads the package in dir and, for all, those below. A directory that is
+// reached by two paths is a package once.
 func (d *discoverer) walk(dir string, m *module, all bool) error {
 	first := !d.seen[dir]
 	d.seen[dir] = true
@@ -201,6 +206,7 @@ func parseFile(fset *token.FileSet, abs string, data []byte) (*ast.File, error) 
 	return parser.ParseFile(fset, abs, data, parser.AllErrors|parser.ParseComments)
 }
 
+// syntaxProblems takes the parser's error apart.
 func syntaxProblems(t *tree, err error) []problem {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) {
@@ -214,6 +220,7 @@ func syntaxProblems(t *tree, err error) []problem {
 	return out
 }
 
+// importPath is the import path of a directory of the module.
 func (m *module) importPath(abs string) string {
 	rel, err := filepath.Rel(m.dir, abs)
 	if err != nil {

@@ -3,6 +3,7 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,6 +98,9 @@ func TestSourceErrors(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && !strings.HasPrefix(name, "syntax") && !strings.HasPrefix(name, "undefined") {
+				t.Skip("type-checks an API")
+			}
 			p := newProject(t, small())
 			for file, text := range tt.files {
 				p.write(file, text)
@@ -116,6 +120,34 @@ func TestSourceErrors(t *testing.T) {
 			}
 			if clierr.HintOf(err) == "" {
 				t.Error("no hint")
+			}
+		})
+	}
+}
+
+// TestModuleErrors has go.mod and go.sum in states that the go command refuses.
+func TestModuleErrors(t *testing.T) {
+	p := newProject(t, small())
+	mod := readFile(t, filepath.Join(p.dir, "go.mod"))
+	tests := map[string]struct{ mod, sum, want, hint string }{
+		"no module":    {"", "", "generate: go.mod has no module line", ""},
+		"not a go.mod": {"module \"x", "", "generate: go.mod:1:", ""},
+		"unknown directive": {"module x\n\nfoo bar\n", "",
+			"generate: load packages: errors parsing go.mod:\ngo.mod:3: unknown directive: foo", "go list"},
+		"no requirements": {"module example.com/apis\n\ngo 1.24\n", "",
+			"generate: " + kindPath + ":3:8: no required module provides package " + metav1Path, "go mod tidy"},
+		"no checksums": {mod, "", "generate: " + kindPath + ":3:8: missing go.sum entry for module providing package " + metav1Path, "go mod tidy"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p.write("go.mod", tt.mod)
+			p.write("go.sum", tt.sum)
+			_, err := p.tryRender()
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Fatalf("got %v, want %s", err, tt.want)
+			}
+			if hint := clierr.HintOf(err); !strings.Contains(hint, tt.hint) {
+				t.Errorf("hint %q lacks %q", hint, tt.hint)
 			}
 		})
 	}

@@ -25,27 +25,36 @@ type cache struct {
 	opts Options
 	tree *tree
 	env  goEnv
-	file string // "" turns the cache off
+	file string // where this selection's record is; "" turns the cache off
+	full string // where that of a run for all outputs is, which covers this one
 }
 
+// newCache opens the cache for a project and selection. Selections have records
+// of their own, so that 'generate crds' does not push out 'generate'.
 func newCache(o Options, t *tree, env goEnv) *cache {
 	c := &cache{opts: o, tree: t, env: env}
 	// These flags name further files that decide about packages.
 	elsewhere := strings.Contains(env.GOFLAGS, "-overlay") || strings.Contains(env.GOFLAGS, "-modfile")
 	if o.CacheDir != "" && !elsewhere {
-		sum := sha256.Sum256([]byte(o.Dir + "\x00" + o.selection()))
-		c.file = filepath.Join(o.CacheDir, "generate", hex.EncodeToString(sum[:16])+".json")
+		c.file = o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks)
+		c.full = o.recordFile(true, true, true, true)
 	}
 	return c
 }
 
-// selection is every option that changes what is rendered.
-func (o Options) selection() string {
-	return fmt.Sprintf("%t %t %t %t %q %q %q %q %t %s", o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks,
-		o.Paths, o.Header, o.Year, o.RoleName, o.Lax, o.Schema.selection())
+// recordFile is where the record for a selection of outputs is.
+func (o Options) recordFile(selection ...bool) string {
+	sum := sha256.Sum256(fmt.Append(nil, o.Dir, "\x00", selection, o.settings()))
+	return filepath.Join(o.CacheDir, "generate", hex.EncodeToString(sum[:16])+".json")
 }
 
-func (s SchemaOptions) selection() string {
+// settings is every option that changes the content of an output.
+func (o Options) settings() string {
+	return fmt.Sprintf("%q %q %q %q %t %s", o.Paths, o.Header, o.Year, o.RoleName, o.Lax, o.Schema.settings())
+}
+
+// settings spells the pointer out: its address means nothing.
+func (s SchemaOptions) settings() string {
 	descLen := "whole"
 	if s.MaxDescLen != nil {
 		descLen = fmt.Sprint(*s.MaxDescLen)
@@ -56,11 +65,18 @@ func (s SchemaOptions) selection() string {
 // lookup returns the record of an earlier run if its inputs are these and its
 // outputs are what the project has now.
 func (c *cache) lookup(inputs string) (record, bool) {
-	var r record
 	if inputs == "" {
-		return r, false
+		return record{}, false
 	}
-	data, err := c.opts.Host.Files.ReadFile(c.file)
+	if r, ok := c.lookupIn(c.file, inputs); ok || c.file == c.full {
+		return r, ok
+	}
+	return c.lookupIn(c.full, inputs)
+}
+
+func (c *cache) lookupIn(file, inputs string) (record, bool) {
+	var r record
+	data, err := c.opts.Host.Files.ReadFile(file)
 	if err != nil {
 		return r, false
 	}
@@ -106,6 +122,7 @@ func (c *cache) store(inputs string, files map[string][]byte, warnings []string)
 	_ = fsys.Remove(temporary)
 }
 
+// makeDirs makes dir and its parents with the given Mkdir.
 func makeDirs(mkdir func(string, fs.FileMode) error, dir string) error {
 	err := mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,6 +137,7 @@ func makeDirs(mkdir func(string, fs.FileMode) error, dir string) error {
 	return err
 }
 
+// sumOf is the hash of an output's content.
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -55,6 +55,8 @@ func readGoEnv(ctx context.Context, h host.Host, dir string) (goEnv, error) {
 // buildContext decides which files belong to a package, as the go command
 // does when controller-gen runs it.
 func (e goEnv) buildContext(t *tree) *build.Context {
+	// The rest of the default, such as the compiler and the tool tags of
+	// GOEXPERIMENT, is that of the Go that mysdk is built with.
 	c := build.Default
 	c.GOOS, c.GOARCH, c.GOROOT, c.GOPATH = e.GOOS, e.GOARCH, e.GOROOT, e.GOPATH
 	c.CgoEnabled = e.CGO_ENABLED == "1"
@@ -72,6 +74,8 @@ func (e goEnv) buildContext(t *tree) *build.Context {
 // minor is the 26 of go1.26.3; 0 for a development version.
 func (e goEnv) minor() int { return goMinor(e.GOVERSION) }
 
+// goMinor reads the minor version of a release; release candidates count as
+// the release they lead to.
 func goMinor(version string) int {
 	rest, ok := strings.CutPrefix(version, "go1.")
 	if !ok {

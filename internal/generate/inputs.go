@@ -28,7 +28,7 @@ func (c *cache) inputs() (string, error) {
 	}
 	h := &hasher{Hash: sha256.New(), seen: map[string]bool{}}
 	h.add("tool", []byte(c.opts.ToolVersion+" "+ControllerToolsVersion+" "+runtime.Version()+" "+c.executable()))
-	h.add("options", []byte(c.opts.selection()))
+	h.add("options", []byte(c.opts.settings()))
 	env, err := json.Marshal(c.env)
 	if err != nil {
 		return "", fmt.Errorf("generate: %w", err)
@@ -64,12 +64,16 @@ type hasher struct {
 	blind bool            // a go.mod cannot be read, so directories may be missing
 }
 
+// add hashes data under a name, with its length, so that no two lists of files
+// give one stream of bytes.
 func (h *hasher) add(name string, data []byte) {
 	// A hash accepts everything that is written to it.
 	_, _ = fmt.Fprintf(h, "%q %d\n", name, len(data))
 	_, _ = h.Write(data)
 }
 
+// file hashes a file, unless the loader never sees it: generated code counts
+// as an output, not as an input.
 func (h *hasher) file(t *tree, name string) error {
 	data, err := t.read(name)
 	if err != nil {
@@ -158,6 +162,7 @@ func (h *hasher) replacements(dir string, data []byte) {
 	}
 }
 
+// note remembers a directory that a file in base names, to hash it later.
 func (h *hasher) note(base, dir string) {
 	dir = filepath.FromSlash(dir)
 	if !filepath.IsAbs(dir) {

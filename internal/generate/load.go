@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -44,7 +45,7 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, clierr.WithHint(fmt.Errorf("generate: %w", err), "run 'go mod tidy' if modules are missing")
+			return nil, clierr.WithHint(&loadError{err}, "see that 'go list ./...' works, then run 'mysdk generate' again")
 		}
 		for _, p := range roots {
 			if err := adopt.visit(p); err != nil {
@@ -63,6 +64,21 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 	}
 	return out, nil
 }
+
+// loadError is an error of the go command, told in the go command's own words.
+type loadError struct{ err error }
+
+// Error leaves out what go/packages puts around the go command's message.
+func (e *loadError) Error() string {
+	msg := e.err.Error()
+	if _, said, ok := strings.Cut(msg, "stderr: "); ok {
+		msg = strings.TrimSpace(said)
+	}
+	return "generate: load packages: " + strings.TrimPrefix(msg, "go: ")
+}
+
+// Unwrap gives errors.Is and errors.As the whole error.
+func (e *loadError) Unwrap() error { return e.err }
 
 // workDir is where to run the go command for the module: the project's root
 // unless the module is nested below it.
@@ -91,6 +107,8 @@ type adopter struct {
 	seen map[*loader.Package]bool
 }
 
+// visit adopts p and all that it imports. It also makes the loader resolve its
+// imports, which it does on first use and not safely from several goroutines.
 func (a adopter) visit(p *loader.Package) error {
 	if a.seen[p] {
 		return nil
@@ -125,6 +143,7 @@ func (a adopter) adopt(p *loader.Package) error {
 	return nil
 }
 
+// ours reports whether a file was parsed by discover or stands in the overlay.
 func (a adopter) ours(abs string) bool {
 	if _, parsed := a.src.byPath[abs]; parsed {
 		return true

@@ -54,8 +54,12 @@ func (r *registry) wrong(m marker) string {
 	if def == nil {
 		return r.unknown(m.text)
 	}
+	// The generators parse with the definition for the place, and those of one
+	// name may differ.
 	if here := r.lookup(m.text, m.place.target); m.place.known && here != nil {
 		def = here
+	} else if !strings.HasPrefix(def.Name, prefix) {
+		return "" // +default and the like may mean something else elsewhere
 	}
 	return malformed(def, m.text)
 }
@@ -74,6 +78,7 @@ func (r *registry) unknown(text string) string {
 		}
 		return didYouMean("unknown marker +"+name, r.suggestMarker(text), "+")
 	}
+	// Only names with a colon: +kube or +build are other people's.
 	first, rest, nested := strings.Cut(name, ":")
 	if !nested || clierr.Closest(first, []string{strings.TrimSuffix(prefix, ":")}) == "" {
 		return ""
@@ -91,6 +96,7 @@ func nameOf(text string) string {
 	return strings.TrimSpace(name)
 }
 
+// didYouMean adds the suggestion to the message, if there is one.
 func didYouMean(msg, suggestion, sign string) string {
 	if suggestion == "" {
 		return msg

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"os"
@@ -10,17 +11,19 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
+// references are the packages whose types each package's types refer to.
+type references map[*loader.Package][]*loader.Package
+
 // prefetch parses the dependencies whose types the type checker will ask for,
-// as fast as can be: without function bodies, and in parallel. It is there for
-// speed only; what it leaves out the loader parses itself.
-func prefetch(src *sources, roots []*loader.Package, filters []loader.NodeFilter) {
-	seen := map[*loader.Package]bool{}
-	next := roots
-	for len(next) > 0 {
+// as fast as can be: without function bodies, and in parallel. What it leaves
+// out the loader parses itself, so it decides about time, not about results.
+func prefetch(src *sources, roots []*loader.Package, filters []loader.NodeFilter) references {
+	refs := references{}
+	for next := roots; len(next) > 0; {
 		var wave []*loader.Package
 		for _, p := range next {
-			if !seen[p] {
-				seen[p] = true
+			if _, seen := refs[p]; !seen {
+				refs[p] = nil
 				wave = append(wave, p)
 			}
 		}
@@ -36,10 +39,61 @@ func prefetch(src *sources, roots []*loader.Package, filters []loader.NodeFilter
 		}
 		wg.Wait()
 		next = nil
-		for _, f := range found {
-			next = append(next, f...)
+		for i, p := range wave {
+			refs[p] = found[i]
+			next = append(next, found[i]...)
 		}
 	}
+	return refs
+}
+
+// checkTypes type-checks the packages, each after those it refers to. The
+// loader would do so too, but in goroutines where a panic of the type checker
+// cannot be recovered from.
+func checkTypes(refs references, env goEnv) error {
+	for _, level := range refs.levels() {
+		errs := make([]error, len(level))
+		var wg sync.WaitGroup
+		for i, p := range level {
+			wg.Go(func() {
+				defer recoverAs(&errs[i], "type-check "+p.PkgPath, env)
+				p.Lock()
+				defer p.Unlock()
+				p.NeedTypesInfo()
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// levels puts every package into a level above those it refers to.
+func (r references) levels() [][]*loader.Package {
+	height := map[*loader.Package]int{}
+	var measure func(*loader.Package) int
+	measure = func(p *loader.Package) int {
+		if h, done := height[p]; done {
+			return h
+		}
+		height[p] = 0 // ends the walk in an import cycle, which go list reports
+		h := 0
+		for _, to := range r[p] {
+			h = max(h, measure(to)+1)
+		}
+		height[p] = h
+		return h
+	}
+	var out [][]*loader.Package
+	for p := range r {
+		for h := measure(p); len(out) <= h; {
+			out = append(out, nil)
+		}
+		out[height[p]] = append(out[height[p]], p)
+	}
+	return out
 }
 
 // parseStripped returns the syntax of all files, or nil if one has an error,
@@ -116,6 +170,8 @@ func selectedFrom(f *ast.File, filters []loader.NodeFilter) []string {
 	return out
 }
 
+// passes reports whether one of the filters finds the node worth following,
+// by the rule of the loader's type checker.
 func passes(n ast.Node, filters []loader.NodeFilter) bool {
 	for _, f := range filters {
 		if f(n) {

@@ -88,8 +88,13 @@ func render(ctx context.Context, o Options, t *tree, env goEnv) (map[string][]by
 	if err != nil {
 		return nil, nil, err
 	}
+	if found := packageProblems(t, src, l); len(found) > 0 {
+		return nil, nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
+	}
 	all := steps(o, t, l)
-	prefetch(src, l.typed, filters(all))
+	if err := checkTypes(prefetch(src, l.typed, filters(all)), env); err != nil {
+		return nil, nil, err
+	}
 	files, runErr := runAll(ctx, all, t, r, env)
 	if found := packageProblems(t, src, l); len(found) > 0 {
 		return nil, nil, sourceError(found, env, "correct the Go code and run 'mysdk generate' again")

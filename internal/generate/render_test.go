@@ -120,6 +120,9 @@ func TestSelection(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && len(tt.want) > 1 {
+				t.Skip("type-checks an API once more")
+			}
 			res := p.render(tt.change)
 			if diff := cmp.Diff(tt.want, res.Set.Paths()); diff != "" {
 				t.Errorf("outputs:\n%s", diff)
@@ -129,6 +132,9 @@ func TestSelection(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("type-checks an API for each option")
+	}
 	p := newProject(t, small())
 	p.write("hack/boilerplate.go.txt", "// Copyright YEAR The Authors.")
 	p.write("other.txt", "// Other.")
@@ -230,6 +236,15 @@ func TestStale(t *testing.T) {
 	}
 	if res := p.render(func(o *Options) { o.Paths = []string{"./api/..."} }); len(res.Warnings) > 0 {
 		t.Errorf("a part of the project cannot tell what is stale: %v", res.Warnings)
+	}
+}
+
+// TestEmptyCRD warns about the file that controller-gen writes for a kind
+// without versions.
+func TestEmptyCRD(t *testing.T) {
+	got, err := staleOutputs(Options{}, newTree(t.TempDir(), fileset.Set{}), []string{emptyCRD})
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], emptyCRD+": no CRD") {
+		t.Errorf("warnings %q, %v", got, err)
 	}
 }
 

@@ -45,6 +45,8 @@ func steps(o Options, t *tree, l *loaded) []step {
 	return out
 }
 
+// crdGenerator leaves options at nil that are at their default, as
+// controller-gen has them without arguments.
 func crdGenerator(s SchemaOptions) crd.Generator {
 	g := crd.Generator{MaxDescLen: s.MaxDescLen}
 	if s.AllowDangerousTypes {
@@ -98,20 +100,23 @@ func runAll(ctx context.Context, all []step, t *tree, r *registry, env goEnv) (m
 	return files, nil
 }
 
-// run calls the generator and turns a panic, as seen with a Go newer than the
-// generators know, into an error that says where and with which versions.
+// run calls the generator.
 func (s step) run(g *genall.GenerationContext, env goEnv) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = clierr.Failedf("build mysdk with the Go that the project uses, or report the types that cause this",
-				"generate %s: the generator panicked at %s: %v (mysdk is built with %s, the project uses %s)",
-				s.name, panicSite(), p, runtime.Version(), env.GOVERSION)
-		}
-	}()
+	defer recoverAs(&err, s.name, env)
 	if err := s.generator.Generate(g); err != nil {
 		return fmt.Errorf("generate %s: %w", s.name, err)
 	}
 	return nil
+}
+
+// recoverAs is to be deferred. It turns a panic, as seen with a Go newer than
+// the generators know, into an error that says where and with which versions.
+func recoverAs(err *error, what string, env goEnv) {
+	if p := recover(); p != nil {
+		*err = clierr.Failedf("build mysdk with the Go that the project uses, or report the types that cause this",
+			"generate %s: panic at %s: %v (mysdk is built with %s, the project uses %s)",
+			what, panicSite(), p, runtime.Version(), env.GOVERSION)
+	}
 }
 
 // panicSite is the innermost line of controller-tools on the stack of a panic

@@ -9,14 +9,20 @@ import (
 	"slices"
 )
 
+// emptyCRD is the name that a CRD without group, plural and versions gets.
+const emptyCRD = crdDir + "/_.yaml"
+
 // staleOutputs warns about outputs of earlier runs that nothing in the sources
 // accounts for any more. They are left where they are: kustomizations and
 // people may name them.
 func staleOutputs(o Options, t *tree, rendered []string) ([]string, error) {
-	if !slices.Equal(o.Paths, []string{"./..."}) {
-		return nil, nil // the rest of the project may account for them
-	}
 	var out []string
+	if slices.Contains(rendered, emptyCRD) {
+		out = append(out, emptyCRD+": no CRD, but what controller-gen makes of a kind all of whose versions have +kubebuilder:skipversion")
+	}
+	if !slices.Equal(o.Paths, []string{"./..."}) {
+		return out, nil // the rest of the project may account for the others
+	}
 	if o.CRDs {
 		found, err := t.list(crdDir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -23,6 +23,8 @@ func stripBodies(src []byte) []byte {
 	return s.out
 }
 
+// stripper goes through a file with no more understanding of Go than where
+// strings, comments and brackets end.
 type stripper struct {
 	src, out []byte
 	pos      int
@@ -70,6 +72,7 @@ func (s *stripper) skipTo(end string, from int) {
 	s.pos += from + i + len(end)
 }
 
+// skipQuoted moves behind a string or character that begins here.
 func (s *stripper) skipQuoted(quote byte) {
 	for s.pos++; s.pos < len(s.src); s.pos++ {
 		switch s.src[s.pos] {

@@ -23,11 +23,15 @@ type tree struct {
 	added   map[string][]entry // by directory: what the overlay puts there
 }
 
+// entry is a file or directory in a directory.
 type entry struct {
 	name string
 	dir  bool
 }
 
+// newTree lays the overlay over the directory root. The disk is read when it
+// is asked for; the overlay is indexed by directory now, so that directories
+// that exist in it only can be listed.
 func newTree(root string, overlay fileset.Set) *tree {
 	t := &tree{root: root, overlay: overlay, added: map[string][]entry{}}
 	for _, name := range overlay.Paths() {
@@ -69,6 +73,7 @@ func (t *tree) read(name string) ([]byte, error) {
 	return os.ReadFile(t.abs(name))
 }
 
+// exists reports whether there is a regular file by that name.
 func (t *tree) exists(name string) bool {
 	if f, ok := t.overlay.Get(path.Clean(name)); ok {
 		return !f.Removed
@@ -137,7 +142,7 @@ func (t *tree) goOverlay() map[string][]byte {
 		switch base := path.Base(name); {
 		case f.Removed && path.Ext(base) == ".go":
 			out[t.abs(name)] = []byte(removedSource)
-		case f.Removed:
+		case f.Removed: // a go.mod that goes away cannot be shown to the go command
 		case path.Ext(base) == ".go", base == "go.mod", base == "go.sum":
 			if onDisk, err := os.ReadFile(t.abs(name)); err != nil || !bytes.Equal(onDisk, f.Data) {
 				out[t.abs(name)] = f.Data

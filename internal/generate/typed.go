@@ -58,6 +58,7 @@ func (p *sourcePackage) marked(prefixes []string) bool {
 	return false
 }
 
+// typeSpecs are the package's type declarations, not those within functions.
 func (p *sourcePackage) typeSpecs() []*ast.TypeSpec {
 	var out []*ast.TypeSpec
 	for _, f := range p.files {
@@ -92,6 +93,7 @@ func (p *sourcePackage) kinds() []string {
 	return out
 }
 
+// imports reports whether the file imports the path, under whatever name.
 func imports(f *ast.File, path string) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool {
 		p, err := strconv.Unquote(s.Path.Value)

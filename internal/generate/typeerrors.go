@@ -11,7 +11,8 @@ import (
 )
 
 // packageProblems collects the errors that loading and generating left with
-// the packages and what they import.
+// the packages and what they import. If packages are missing, the rest follows
+// from that and is left out.
 func packageProblems(t *tree, src *sources, l *loaded) []problem {
 	c := problemCollector{tree: t, src: src, seen: map[*loader.Package]bool{}}
 	for _, p := range l.typed {
@@ -20,16 +21,23 @@ func packageProblems(t *tree, src *sources, l *loaded) []problem {
 	for _, p := range l.syntax {
 		c.own(p)
 	}
+	if len(c.missing) > 0 {
+		return c.missing
+	}
 	return c.found
 }
 
+// problemCollector walks packages and sorts their errors.
 type problemCollector struct {
 	tree  *tree
 	src   *sources
 	seen  map[*loader.Package]bool
 	found []problem
+	// missing are those of the go command: modules and packages not there.
+	missing []problem
 }
 
+// visit collects the errors of p and of all that it imports.
 func (c *problemCollector) visit(p *loader.Package) {
 	if c.seen[p] {
 		return
@@ -63,7 +71,10 @@ func (c *problemCollector) own(p *loader.Package) {
 		if found.file == p.ID { // the package as a whole
 			found.file = c.dir(p)
 		}
-		if !onSameLine(broken, found) { // the generator stumbled over that type
+		switch {
+		case e.Kind == packages.ListError:
+			c.missing = append(c.missing, found)
+		case !onSameLine(broken, found): // else the generator stumbled over that type
 			c.found = append(c.found, found)
 		}
 	}
@@ -87,6 +98,7 @@ func (c *problemCollector) dir(p *loader.Package) string {
 	return p.ID
 }
 
+// onSameLine reports whether one of ps stands on the line of q.
 func onSameLine(ps []problem, q problem) bool {
 	for _, p := range ps {
 		if p.file == q.file && p.line == q.line {
@@ -143,6 +155,7 @@ func (c *problemCollector) pos(f *ast.File, p token.Position) token.Pos {
 	return file.LineStart(p.Line) + token.Pos(p.Column-1)
 }
 
+// inTypeDecl reports whether a position is in a type declaration of the file.
 func inTypeDecl(f *ast.File, at token.Pos) bool {
 	for _, d := range f.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE && g.Pos() <= at && at < g.End() {
