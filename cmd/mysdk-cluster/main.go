@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,7 +32,7 @@ Usage:
 `
 
 func main() {
-	err := run(os.Args[1:], time.Now())
+	err := run(os.Args, time.Now())
 	if errors.Is(err, flag.ErrHelp) {
 		err = nil
 	}
@@ -44,15 +45,25 @@ func main() {
 	os.Exit(clierr.CodeOf(err))
 }
 
-func run(args []string, started time.Time) error {
+// run does what the name says by which the program was called: etcd,
+// kube-apiserver and kubectl are links to it, for controller-runtime's envtest.
+// By any other name the first argument says what to do.
+func run(argv []string, started time.Time) error {
+	args := argv[1:]
+	switch strings.TrimSuffix(filepath.Base(argv[0]), ".exe") {
+	case "etcd":
+		return untilSignal(func(ctx context.Context) error { return controlplane.RunEtcd(ctx, args, os.Stdout) })
+	case "kube-apiserver":
+		return untilSignal(func(ctx context.Context) error { return controlplane.RunAPIServer(ctx, args, os.Stdout) })
+	case "kubectl":
+		return kubectl(args)
+	}
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
 	switch args[0] {
 	case "serve":
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return serve(ctx, args[1:], started)
+		return untilSignal(func(ctx context.Context) error { return serve(ctx, args[1:], started) })
 	case "kubectl":
 		return kubectl(args[1:])
 	case "version":
@@ -64,6 +75,14 @@ func run(args []string, started time.Time) error {
 		return nil
 	}
 	return clierr.Usagef("run 'mysdk-cluster help'", "unknown command %q", args[0])
+}
+
+// untilSignal runs a server with a context that Ctrl-C and SIGTERM end. kubectl
+// is not run by it: signals are to end that at once.
+func untilSignal(server func(context.Context) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return server(ctx)
 }
 
 // serveOptions are the flags of serve.

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
@@ -32,9 +33,10 @@ const (
 type finder struct {
 	host     host.Host
 	progress func(string)
-	version  string   // of this mysdk, which the binary must have too
-	source   string   // directory this mysdk was compiled from, as the compiler recorded it
-	unfit    []string // binaries that were passed over, and why
+	version  string        // of this mysdk, which the binary must have too
+	source   string        // directory this mysdk was compiled from, as the compiler recorded it
+	unfit    []string      // binaries that were passed over, and why
+	patience time.Duration // with a build before it is told of
 }
 
 // Binary returns the path of the mysdk-cluster that belongs to this mysdk: the
@@ -43,7 +45,7 @@ type finder struct {
 // minutes the first time; progress is called with lines that say so.
 func Binary(ctx context.Context, h host.Host, progress func(string)) (string, error) {
 	_, file, _, _ := runtime.Caller(0)
-	f := &finder{host: h, progress: progress, version: ownVersion(), source: sourceOf(file)}
+	f := &finder{host: h, progress: progress, version: ownVersion(), source: sourceOf(file), patience: buildPatience}
 	return f.find(ctx)
 }
 

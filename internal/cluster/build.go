@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	// buildPatience is how long a build may take without a word.
+	buildPatience = 2 * time.Second
 	// reportInterval is how often a build says how far it is.
 	reportInterval = 15 * time.Second
 	// buildLines is how much of a failed build's output is shown.
@@ -124,28 +126,14 @@ func (f *finder) goInstall(ctx context.Context, path string) error {
 
 // run runs the go command and says how far it is.
 func (f *finder) run(ctx context.Context, cmd host.Cmd) error {
-	for _, why := range f.unfit {
-		f.progress("passing over " + why)
-	}
-	f.progress("building mysdk-cluster: about 5 minutes on 2 cores the first time, and nothing after that")
 	out := &buildOutput{}
 	cmd.Name, cmd.Stdout, cmd.Stderr, cmd.Grace = "go", out, out, buildGrace
 	began := f.host.Now()
+	elapsed := func() time.Duration { return f.host.Now().Sub(began).Round(time.Second) }
 	done := make(chan struct{})
+	announced := false
 	var reports sync.WaitGroup
-	reports.Go(func() {
-		tick := time.NewTicker(reportInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				f.progress(fmt.Sprintf("building mysdk-cluster: %d packages compiled after %s",
-					out.compiled(), f.host.Now().Sub(began).Round(time.Second)))
-			}
-		}
-	})
+	reports.Go(func() { announced = f.report(done, out, elapsed) })
 	err := host.Run(ctx, f.host.Exec, cmd)
 	close(done)
 	reports.Wait()
@@ -156,8 +144,34 @@ func (f *finder) run(ctx context.Context, cmd host.Cmd) error {
 		return clierr.Failedf("run 'go env' and 'go version' to see whether Go is fit: 1.26 or newer, with access to its module proxy",
 			"build mysdk-cluster: %w%s", err, out.errors())
 	}
-	f.progress(fmt.Sprintf("built mysdk-cluster in %s", f.host.Now().Sub(began).Round(time.Second)))
+	if announced {
+		f.progress(fmt.Sprintf("built mysdk-cluster in %s", elapsed()))
+	}
 	return nil
+}
+
+// report tells of a build until done is closed, and whether it did: a build
+// that has nothing to do is not worth a word.
+func (f *finder) report(done <-chan struct{}, out *buildOutput, elapsed func() time.Duration) bool {
+	select {
+	case <-done:
+		return false
+	case <-time.After(f.patience):
+	}
+	for _, why := range f.unfit {
+		f.progress("passing over " + why)
+	}
+	f.progress("building mysdk-cluster: about 5 minutes on 2 cores the first time, and nothing after that")
+	tick := time.NewTicker(reportInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return true
+		case <-tick.C:
+			f.progress(fmt.Sprintf("building mysdk-cluster: %d packages compiled after %s", out.compiled(), elapsed()))
+		}
+	}
 }
 
 // buildOutput reads what `go build -v` prints: the path of each package that it

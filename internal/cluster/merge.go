@@ -26,7 +26,7 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 		return nil, err
 	}
 	if doc == nil {
-		return add, nil
+		return append(comments(old), add...), nil
 	}
 	if source == nil {
 		return nil, errors.New("the cluster's kubeconfig is empty")
@@ -66,13 +66,24 @@ func parseConfig(data []byte) (*yaml.Node, error) {
 		return nil, errors.New("there is more than one YAML document in it")
 	}
 	switch root := doc.Content[0]; {
+	case root.Tag == "!!null", root.Kind == yaml.MappingNode && len(root.Content) == 0:
+		return nil, nil
 	case root.Kind == yaml.MappingNode:
 		return &doc, nil
-	case root.Tag == "!!null":
-		return nil, nil
 	default:
 		return nil, fmt.Errorf("line %d: a kubeconfig must be a mapping", root.Line)
 	}
+}
+
+// comments are the lines of a file with nothing else in it.
+func comments(data []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(line, []byte("#")) {
+			kept = append(append(kept, bytes.TrimRight(line, "\r\n")...), '\n')
+		}
+	}
+	return kept
 }
 
 // value returns the value of a mapping's key, or nil.

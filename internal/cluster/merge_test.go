@@ -135,6 +135,9 @@ func TestMergeIntoEmptyOrBareFiles(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("kubeconfig (-want +got):\n%s", d)
 			}
+			if strings.HasPrefix(old, "#") && !strings.HasPrefix(string(merged), old) {
+				t.Errorf("the comment is gone:\n%s", merged)
+			}
 			if strings.Contains(string(merged), "[{") {
 				t.Errorf("entries on one line:\n%s", merged)
 			}

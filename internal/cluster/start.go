@@ -28,7 +28,8 @@ type Options struct {
 	FSync         bool              // write to the disk at once: survives a power cut, slower
 	Verbosity     int               // of the server's log; 0 logs errors only
 	DieWithParent bool              // stop when this process ends, however it ends
-	Progress      func(step string) // called with a line for each step; may be nil
+	Progress      func(step string) // called with a line for what takes long; may be nil
+	Detail        func(step string) // called with a line for every step of the start; may be nil
 }
 
 func (o *Options) complete() {
@@ -40,6 +41,9 @@ func (o *Options) complete() {
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.Detail == nil {
+		o.Detail = func(string) {}
 	}
 }
 
@@ -72,7 +76,7 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Progress("starting the control plane")
+	o.Detail("starting the control plane")
 	s, err := spawn(ctx, h, l, binary, o)
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
@@ -138,7 +142,7 @@ func openLog(l state.Layout) (*os.File, error) {
 func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info, error) {
 	limited, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()
-	now, err := mine.await(limited, l, o.Progress)
+	now, err := mine.await(limited, l, o.Detail)
 	if err == nil {
 		info := infoOf(l, o.Name, now)
 		info.State, info.AlreadyRunning = Running, mine == nil
@@ -209,9 +213,13 @@ func follow(ctx context.Context, l state.Layout, progress func(string)) (now sta
 	if err != nil || !was.Alive() {
 		return now, false, err
 	}
-	told := 0
-	now, err = state.Control{Socket: was.Socket}.Follow(ctx, func(s state.Status) {
-		for ; told < len(s.Stages); told++ {
+	told, first := 0, true
+	// One that went away, or does not answer yet, is looked at again.
+	now, _ = state.Control{Socket: was.Socket}.Follow(ctx, func(s state.Status) {
+		if first && s.Ready {
+			told = len(s.Stages) // old news
+		}
+		for first = false; told < len(s.Stages); told++ {
 			stage := s.Stages[told]
 			progress(fmt.Sprintf("%s up after %.1f s", stage.Name, stage.After.Seconds()))
 		}
@@ -222,6 +230,5 @@ func follow(ctx context.Context, l state.Layout, progress func(string)) (now sta
 	case now.Failed != "":
 		return now, true, errors.New(now.Failed)
 	}
-	// It went away, or does not answer yet: the caller looks again.
 	return now, false, nil
 }

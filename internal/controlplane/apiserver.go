@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericserver "k8s.io/apiserver/pkg/server"
 	cliflag "k8s.io/component-base/cli/flag"
 	apiapp "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -35,17 +37,17 @@ func (s *server) runAPIServer(ctx context.Context, stockHooks bool) error {
 	if !stockHooks {
 		generic.DisabledPostStartHooks.Insert(slowHooks()...)
 	}
-	generic.EffectiveVersion = reported{generic.EffectiveVersion, s.now.Kubernetes}
-	extensions := config.ApiExtensions.GenericConfig
-	extensions.EffectiveVersion = reported{extensions.EffectiveVersion, s.now.Kubernetes}
-	aggregator := config.Aggregator.GenericConfig
-	aggregator.EffectiveVersion = reported{aggregator.EffectiveVersion, s.now.Kubernetes}
 	if s.kubelet, err = newKubelet(s.keys.server, s.log); err != nil {
 		return err
 	}
 	s.parts.run("the simulated kubelet", s.kubelet.serve)
 	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = s.kubelet.lookup
 
+	return serveAPI(ctx, config)
+}
+
+// serveAPI runs an API server until ctx ends.
+func serveAPI(ctx context.Context, config *apiapp.Config) error {
 	completed, err := config.Complete()
 	if err != nil {
 		return fmt.Errorf("complete the configuration: %w", err)
@@ -69,6 +71,11 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 		return nil, err
 	}
 	o.SecureServing.Listener, o.SecureServing.BindPort = s.listener, s.now.Port
+	return configureAPI(ctx, o, s.now.Kubernetes)
+}
+
+// configureAPI turns options into a configuration that reports version.
+func configureAPI(ctx context.Context, o *apioptions.ServerRunOptions, version string) (*apiapp.Config, error) {
 	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return nil, fmt.Errorf("set the feature gates: %w", err)
 	}
@@ -82,6 +89,11 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	config, err := apiapp.NewConfig(completed)
 	if err != nil {
 		return nil, fmt.Errorf("make the configuration: %w", err)
+	}
+	for _, c := range []*genericserver.Config{
+		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
+	} {
+		c.EffectiveVersion = reported{c.EffectiveVersion, version}
 	}
 	return config, nil
 }
@@ -120,11 +132,24 @@ func parseFlags(sets cliflag.NamedFlagSets, args []string) error {
 	return nil
 }
 
+// waitServing waits until the API server answers requests for objects. It does
+// so some time before it calls itself ready, which the rest need not wait for.
+func (s *server) waitServing(ctx context.Context) error {
+	return poll(ctx, func() bool {
+		_, err := s.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+		return err == nil
+	})
+}
+
 // waitReadyz waits until the API server says that it is ready.
 func (s *server) waitReadyz(ctx context.Context) error {
-	return poll(ctx, func() bool {
+	err := poll(ctx, func() bool {
 		return s.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 	})
+	if err == nil {
+		s.tracker.stage("kube-apiserver")
+	}
+	return err
 }
 
 // poll returns when done says so, or the cause of ctx's end.

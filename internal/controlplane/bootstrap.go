@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	systemclasses "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	policy "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
@@ -15,10 +16,19 @@ import (
 // only wait for each other in etcd.
 const bootstrapWriters = 4
 
-// bootstrap creates the default RBAC objects and priority classes, which the
-// API server's own hooks would do a second later. Objects that exist are left
-// as they are.
+// bootstrap is createDefaults as a step of the start.
 func (s *server) bootstrap(ctx context.Context) error {
+	if err := createDefaults(ctx, s.client); err != nil {
+		return err
+	}
+	s.tracker.stage("rbac")
+	return nil
+}
+
+// createDefaults creates the default RBAC objects and priority classes, which
+// the API server's own hooks would do a second later. Objects that exist are
+// left as they are.
+func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 	steps := make(chan func() error)
 	var work group
 	for range bootstrapWriters {
@@ -32,15 +42,11 @@ func (s *server) bootstrap(ctx context.Context) error {
 			return nil
 		})
 	}
-	for _, step := range s.defaultObjects(ctx) {
+	for _, step := range defaultObjects(ctx, client) {
 		steps <- step
 	}
 	close(steps)
-	if err := work.wait(); err != nil {
-		return err
-	}
-	s.tracker.stage("rbac")
-	return nil
+	return work.wait()
 }
 
 // drain lets the writer of steps finish.
@@ -70,12 +76,12 @@ func ensure(ctx context.Context, create func() error) error {
 }
 
 // defaultObjects returns a function for each object that creates it.
-func (s *server) defaultObjects(ctx context.Context) []func() error {
+func defaultObjects(ctx context.Context, client kubernetes.Interface) []func() error {
 	var steps []func() error
 	for _, class := range systemclasses.SystemPriorityClasses() {
-		steps = append(steps, func() error { return create(ctx, s.client.SchedulingV1().PriorityClasses().Create, class) })
+		steps = append(steps, func() error { return create(ctx, client.SchedulingV1().PriorityClasses().Create, class) })
 	}
-	rbac := s.client.RbacV1()
+	rbac := client.RbacV1()
 	for _, role := range append(policy.ClusterRoles(), policy.ControllerRoles()...) {
 		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoles().Create, &role) })
 	}

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
@@ -54,8 +53,7 @@ type server struct {
 	keys     pki
 	etcdURL  string
 	kubelet  *kubelet
-	config   *rest.Config
-	client   *kubernetes.Clientset
+	client   kubernetes.Interface
 }
 
 // Run starts the control plane in o.Dir and runs it until ctx ends or the
@@ -158,18 +156,24 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	}
 	upgraded := was.Kubernetes != "" && was.Kubernetes != s.now.Kubernetes
 	s.parts.run("kube-apiserver", func(ctx context.Context) error { return s.runAPIServer(ctx, upgraded) })
-	if err := s.waitReadyz(ctx); err != nil {
+	if err := s.waitServing(ctx); err != nil {
 		return err
 	}
-	s.tracker.stage("kube-apiserver")
 	var work group
 	if !upgraded {
 		work.run(func() error { return s.bootstrap(ctx) })
 	}
 	if !s.APIServerOnly {
-		work.run(func() error { return s.startControllers(ctx) })
 		work.run(func() error { return s.startNodes(ctx) })
 	}
+	work.run(func() error {
+		// Informers that start earlier fail at first and wait for a second
+		// before they try again.
+		if err := s.waitReadyz(ctx); err != nil || s.APIServerOnly {
+			return err
+		}
+		return s.startControllers(ctx)
+	})
 	if err := work.wait(); err != nil {
 		return err
 	}
@@ -188,7 +192,7 @@ func (s *server) prepare(ctx context.Context) error {
 		if err := writeKubeconfig(s.layout.Kubeconfig(), s.now, s.keys); err != nil {
 			return err
 		}
-		s.config, s.client, err = connect(s.now.Server, s.keys)
+		s.client, err = connect(s.now.Server, s.keys)
 		return err
 	})
 	return work.wait()

@@ -58,7 +58,9 @@ func (s *server) startEtcd(ctx context.Context) error {
 func (s *server) etcdConfig() *embed.Config {
 	c := embed.NewConfig()
 	c.Dir = s.layout.Etcd()
-	c.LogOutputs, c.LogLevel = []string{"stderr"}, "error"
+	// A first start always logs an error that means nothing; what stops etcd
+	// comes back as an error value.
+	c.LogOutputs, c.LogLevel = []string{"stderr"}, "fatal"
 	if s.Verbosity > 0 {
 		c.LogLevel = "info"
 	}

@@ -32,7 +32,7 @@ func writeKubeconfig(file string, s state.State, k pki) error {
 
 // connect makes a client with the administrator's rights and no rate limit:
 // it and the server are one process.
-func connect(server string, k pki) (*rest.Config, *kubernetes.Clientset, error) {
+func connect(server string, k pki) (kubernetes.Interface, error) {
 	config := &rest.Config{
 		Host: server, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: k.ca.cert, CertData: k.admin.cert, KeyData: k.admin.key},
@@ -41,7 +41,7 @@ func connect(server string, k pki) (*rest.Config, *kubernetes.Clientset, error) 
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect to the API server: %w", err)
+		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	return config, client, nil
+	return client, nil
 }

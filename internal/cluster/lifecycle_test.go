@@ -1,0 +1,499 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+func TestStopAndStartKeepDataPortAndKeys(t *testing.T) {
+	h := realHost(t)
+	first, c := start(t, h, Options{Name: "one"})
+	if first.State != Running || !first.Ready || first.AlreadyRunning || first.PID == 0 || len(first.Stages) == 0 {
+		t.Errorf("Start() = %+v", first)
+	}
+	c.post(configMaps, configMap("kept"))
+	before := readAll(t, first.StateDir)
+
+	again, err := Start(t.Context(), h, Options{Name: "one"})
+	if err != nil || !again.AlreadyRunning || again.PID != first.PID {
+		t.Errorf("second Start() = %+v, %v, want the one that runs", again, err)
+	}
+	for want := range 2 {
+		stopped, err := Stop(t.Context(), h, "one")
+		if err != nil || stopped != (want == 0) {
+			t.Errorf("Stop() no. %d = %v, %v", want+1, stopped, err)
+		}
+	}
+	if now, err := Status(t.Context(), h, "one"); err != nil || now.State != Stopped || now.PID != 0 || now.Server != first.Server {
+		t.Errorf("Status() after the stop = %+v, %v", now, err)
+	}
+	if _, err := os.Stat(filepath.Join(first.StateDir, "run")); !os.IsNotExist(err) {
+		t.Errorf("the sockets are still there: %v", err)
+	}
+	second, _ := start(t, h, Options{Name: "one"})
+	if second.Server != first.Server || second.PID == first.PID {
+		t.Errorf("started at %s as %d, was %s as %d", second.Server, second.PID, first.Server, first.PID)
+	}
+	for file, content := range readAll(t, second.StateDir) {
+		if before[file] != content {
+			t.Errorf("%s has changed", file)
+		}
+	}
+	// The client of the first start still has good credentials.
+	if got := c.get(configMaps + "/kept").at("data.k"); got != "v" {
+		t.Errorf("the data are %v", got)
+	}
+}
+
+// readAll returns the credentials in a cluster's directory.
+func readAll(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "pki", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("pki holds %v, %v", files, err)
+	}
+	content := map[string]string{}
+	for _, f := range append(files, filepath.Join(dir, "kubeconfig")) {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[f] = string(data)
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode != 0o600 {
+			t.Errorf("mode of %s = %o, want 600", f, mode)
+		}
+	}
+	return content
+}
+
+func TestKilledServerLosesNothingThatItAcknowledged(t *testing.T) {
+	h := realHost(t)
+	info, c := start(t, h, Options{Name: "one"})
+	// One write after the other until the kill: the last that was
+	// acknowledged is the one at risk.
+	acknowledged := make(chan int, 1)
+	go func() {
+		n := 0
+		for {
+			_, code, err := c.try(http.MethodPost, configMaps, configMap(fmt.Sprint("n-", n)))
+			if err != nil || code != http.StatusCreated {
+				acknowledged <- n
+				return
+			}
+			n++
+		}
+	}()
+	c.await(configMaps+"/n-50", is("data.k", "v"))
+	killHard(t, info.PID)
+	n := <-acknowledged
+	awaitUnlocked(t, h, "one")
+	if now, err := Status(t.Context(), h, "one"); err != nil || now.State != Stale || now.Ready {
+		t.Errorf("Status() after the kill = %+v, %v", now, err)
+	}
+	if left := processesIn(t, info.StateDir); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	_, c = start(t, h, Options{Name: "one"})
+	for i := range n {
+		c.get(fmt.Sprint(configMaps, "/n-", i))
+	}
+	t.Logf("%d writes are there", n)
+}
+
+func killHard(t *testing.T, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitUnlocked(t *testing.T, h host.Host, name string) {
+	t.Helper()
+	l, err := layoutOf(h, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(testPatience)
+	for {
+		locked, err := l.Locked()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !locked {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server of cluster %s does not end", name)
+		}
+		time.Sleep(pollInterval)
+	}
+}
+
+// processesIn returns the processes whose command line names dir.
+func processesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	var found []string
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range lines {
+		// Processes come and go; zombies have an empty command line.
+		if data, err := os.ReadFile(f); err == nil && bytes.Contains(data, []byte(dir)) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func TestTwoClustersSideBySide(t *testing.T) {
+	h := realHost(t)
+	one, c1 := start(t, h, Options{Name: "one"})
+	two, c2 := start(t, h, Options{Name: "two", Nodes: 3})
+	if one.Server == two.Server || one.PID == two.PID {
+		t.Errorf("both run at %s as %d", one.Server, one.PID)
+	}
+	c1.post(configMaps, configMap("only-here"))
+	if _, code, err := c2.try(http.MethodGet, configMaps+"/only-here", nil); code != http.StatusNotFound {
+		t.Errorf("the other cluster answers %d, %v", code, err)
+	}
+	if nodes, ok := c2.get("/api/v1/nodes")["items"].([]any); !ok || len(nodes) != 3 {
+		t.Errorf("the second cluster has %d nodes, want 3", len(nodes))
+	}
+	list, err := List(t.Context(), h)
+	if err != nil || len(list) != 2 || !list[0].Ready || !list[1].Ready {
+		t.Errorf("List() = %+v, %v", list, err)
+	}
+	if _, err := Stop(t.Context(), h, "one"); err != nil {
+		t.Fatal(err)
+	}
+	c2.get(configMaps)
+}
+
+func TestFreshAndReset(t *testing.T) {
+	h := realHost(t)
+	first, c := start(t, h, Options{Name: "one"})
+	c.post(configMaps, configMap("old"))
+	fresh, err := Start(t.Context(), h, Options{Name: "one", Fresh: true})
+	if err != nil || fresh.AlreadyRunning || fresh.Server != first.Server {
+		t.Fatalf("fresh Start() = %+v, %v", fresh, err)
+	}
+	if _, code, err := c.try(http.MethodGet, configMaps+"/old", nil); code != http.StatusNotFound {
+		t.Errorf("old data: %d, %v", code, err)
+	}
+	if done, err := Reset(t.Context(), h, "one"); !done || err != nil {
+		t.Errorf("Reset() = %v, %v", done, err)
+	}
+	if _, err := os.Stat(first.StateDir); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", first.StateDir, err)
+	}
+}
+
+func TestStartsAtOnceShareOneServer(t *testing.T) {
+	h := realHost(t)
+	type result struct {
+		info *Info
+		err  error
+	}
+	results := make(chan result)
+	for range 3 {
+		go func() {
+			info, err := Start(t.Context(), h, Options{Name: "one"})
+			results <- result{info, err}
+		}()
+	}
+	pids, mine := map[int]bool{}, 0
+	for range 3 {
+		r := <-results
+		if r.err != nil {
+			t.Error(r.err)
+			continue
+		}
+		pids[r.info.PID] = true
+		if !r.info.AlreadyRunning {
+			mine++
+		}
+	}
+	if len(pids) != 1 || mine > 1 {
+		t.Errorf("servers %v, of which %d say that they are new", pids, mine)
+	}
+}
+
+func TestPortOfTheLastStartIsTaken(t *testing.T) {
+	h := realHost(t)
+	first, _ := start(t, h, Options{Name: "one"})
+	if _, err := Stop(t.Context(), h, "one"); err != nil {
+		t.Fatal(err)
+	}
+	blocker := &http.Server{Addr: strings.TrimPrefix(first.Server, "https://"), ReadHeaderTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- blocker.ListenAndServe() }()
+	t.Cleanup(func() { _ = blocker.Close(); <-ended })
+	time.Sleep(100 * time.Millisecond)
+	second, c := start(t, h, Options{Name: "one"})
+	if second.Server == first.Server {
+		t.Errorf("started at %s, which is taken", second.Server)
+	}
+	c.get(configMaps)
+}
+
+func TestDirectoryWithALongPath(t *testing.T) {
+	h := realHost(t)
+	long := filepath.Join(h.Dir, strings.Repeat("long-", 25))
+	getenv := h.Getenv
+	h.Getenv = func(name string) string {
+		if name == "MYSDK_STATE_DIR" {
+			return long
+		}
+		return getenv(name)
+	}
+	info, _ := start(t, h, Options{Name: "one"})
+	l := state.Layout{Dir: info.StateDir}
+	s, err := l.Read()
+	if err != nil || strings.HasPrefix(s.RuntimeDir, long) {
+		t.Errorf("sockets in %s, %v", s.RuntimeDir, err)
+	}
+	if stopped, err := Stop(t.Context(), h, "one"); !stopped || err != nil {
+		t.Errorf("Stop() = %v, %v", stopped, err)
+	}
+	if _, err := os.Stat(s.RuntimeDir); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", s.RuntimeDir, err)
+	}
+}
+
+// parentEnv makes this test binary the parent of a cluster and nothing else.
+const parentEnv = "MYSDK_TEST_PARENT"
+
+func TestServerDiesWithItsParent(t *testing.T) {
+	h := realHost(t)
+	if os.Getenv(parentEnv) != "" {
+		h.Getenv = os.Getenv
+		info, err := Start(t.Context(), h, Options{Name: "one", DieWithParent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("\nstarted %d\n", info.PID)
+		select {} // until it is killed
+	}
+	parent := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithItsParent$")
+	parent.Env = setEnv(h.Environ(), parentEnv, "1")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "started ") {
+		t.Log(lines.Text())
+	}
+	info, err := Status(t.Context(), h, "one")
+	if err != nil || !info.Ready {
+		t.Errorf("Status() = %+v, %v", info, err)
+	}
+	killHard(t, parent.Process.Pid)
+	var exit *exec.ExitError
+	if err := parent.Wait(); !errors.As(err, &exit) {
+		t.Errorf("the parent ended with %v", err)
+	}
+	awaitUnlocked(t, h, "one")
+	if now, err := Status(t.Context(), h, "one"); err != nil || now.State != Stopped {
+		t.Errorf("Status() = %+v, %v, want a clean stop", now, err)
+	}
+}
+
+func TestListensOnLoopbackOnly(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	h := realHost(t)
+	info, _ := start(t, h, Options{Name: "one"})
+	own := map[string]bool{}
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", info.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if target, err := os.Readlink(l); err == nil {
+			own[target] = true
+		}
+	}
+	const listening, loopback4 = "0A", "0100007F" // as /proc/net/tcp writes them
+	var found []string
+	for _, file := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", info.PID, file))
+		if err != nil {
+			continue // no IPv6 here
+		}
+		for line := range strings.Lines(string(data)) {
+			f := strings.Fields(line)
+			if len(f) < 10 || !own["socket:["+f[9]+"]"] || (f[3] != listening && strings.HasPrefix(file, "tcp")) {
+				continue
+			}
+			found = append(found, file+" "+f[1])
+			if !strings.HasPrefix(f[1], loopback4+":") {
+				t.Errorf("listens on %s %s", file, f[1])
+			}
+		}
+	}
+	if len(found) != 1 {
+		t.Errorf("listens on %v, want the API server's port alone", found)
+	}
+}
+
+func TestReportsItsRealVersion(t *testing.T) {
+	h := realHost(t)
+	info, c := start(t, h, Options{Name: "one"})
+	version, ok := c.get("/version").at("gitVersion").(string)
+	if !ok || !regexp.MustCompile(`^v1\.\d+\.\d+$`).MatchString(version) || version != info.Version {
+		t.Errorf("the server says %q, its state %q", version, info.Version)
+	}
+	var out bytes.Buffer
+	h.IO.Out, h.IO.Err = &out, &out
+	if err := Kubectl(t.Context(), h, info.Kubeconfig, []string{"version"}); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, line := range []string{"Client Version: " + version, "Server Version: " + version} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("kubectl version lacks %q:\n%s", line, &out)
+		}
+	}
+}
+
+func TestKubectlOfTheBinary(t *testing.T) {
+	h := realHost(t)
+	info, c := start(t, h, Options{Name: "one"})
+	c.post(deployments, deployment("web", 1))
+	c.await(deployments+"/web", is("status.readyReplicas", 1.0))
+	tests := map[string]struct {
+		args []string
+		want string
+		code int
+	}{
+		"get":                   {[]string{"get", "deployments"}, "web    1/1", 0},
+		"context":               {[]string{"config", "current-context"}, "mysdk-one", 0},
+		"rights":                {[]string{"auth", "can-i", "*", "*"}, "yes", 0},
+		"not there":             {[]string{"get", "pod", "none"}, "NotFound", 1},
+		"logs of a simulated":   {[]string{"logs", "deployment/web"}, "is simulated", 0},
+		"exec in a simulated":   {[]string{"exec", "deployment/web", "--", "ls"}, "are simulated", 1},
+		"unknown command":       {[]string{"gett"}, "unknown command", 1},
+		"version of the client": {[]string{"version", "--client"}, info.Version, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			x := h
+			x.IO.Out, x.IO.Err = &out, &out
+			err := Kubectl(t.Context(), x, info.Kubeconfig, tc.args)
+			var exit *ExitError
+			if (tc.code == 0) != (err == nil) || tc.code != 0 && (!errors.As(err, &exit) || exit.Code != tc.code) {
+				t.Errorf("Kubectl() = %v, want exit code %d", err, tc.code)
+			}
+			if !strings.Contains(out.String(), tc.want) {
+				t.Errorf("output lacks %q:\n%s", tc.want, &out)
+			}
+		})
+	}
+}
+
+func TestLogAndStatusOfARunningCluster(t *testing.T) {
+	h := realHost(t)
+	info, _ := start(t, h, Options{Name: "one"})
+	var log bytes.Buffer
+	if err := Logs(t.Context(), h, "one", false, &log); err != nil || !strings.Contains(log.String(), "cluster up after") {
+		t.Errorf("Logs() = %v:\n%s", err, &log)
+	}
+	now, err := Status(t.Context(), h, "one")
+	if err != nil || now.PID != info.PID || !now.Ready || now.Problem != "" || now.Nodes != 1 {
+		t.Errorf("Status() = %+v, %v", now, err)
+	}
+	if runtime.GOOS == "linux" && now.Memory < 50<<20 {
+		t.Errorf("memory = %d bytes", now.Memory)
+	}
+}
+
+// The server run by hand, as a program of its own in the foreground.
+func TestServerByHandWithTheAPIServerOnly(t *testing.T) {
+	h := realHost(t)
+	l, err := layoutOf(h, "only")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(h.Getenv(BinaryEnv), "serve", "--dir", l.Dir, "--apiserver-only", "--fsync")
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for { // or Start would start another one
+		now, err := Status(t.Context(), h, "only")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.State == Running {
+			break
+		}
+		time.Sleep(pollInterval)
+	}
+	info, c := start(t, h, Options{Name: "only"})
+	if !info.AlreadyRunning || info.PID != cmd.Process.Pid {
+		t.Errorf("Start() = %+v, want the one that runs", info)
+	}
+	c.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin")
+	if !isEmpty(c.get("/api/v1/nodes")) {
+		t.Error("there are nodes")
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Skip("no interrupts here:", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v:\n%s", err, &log)
+	}
+	if now, err := Status(t.Context(), h, "only"); err != nil || now.State != Stopped {
+		t.Errorf("Status() = %+v, %v", now, err)
+	}
+}
+
+func TestDamagedDataFailTheStartWithTheReason(t *testing.T) {
+	h := realHost(t)
+	info, _ := start(t, h, Options{Name: "one"})
+	if _, err := Stop(t.Context(), h, "one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(info.StateDir, "etcd", "member", "snap", "db"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), h, Options{Name: "one"})
+	if err == nil || !strings.Contains(err.Error(), "etcd") {
+		t.Errorf("Start() = %v, want an error that names etcd", err)
+	}
+	if now, err := Status(t.Context(), h, "one"); err != nil || now.State == Running {
+		t.Errorf("Status() = %+v, %v", now, err)
+	}
+}

@@ -1,0 +1,85 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRunEtcd starts etcd with the flags that envtest passes, asks for its
+// health as envtest does, and stops it.
+func TestRunEtcd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts etcd")
+	}
+	url := fmt.Sprintf("http://127.0.0.1:%d", freePort(t))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- RunEtcd(ctx, []string{
+			"--advertise-client-urls=" + url, "--listen-client-urls=" + url,
+			"--listen-peer-urls=http://127.0.0.1:0", "--data-dir=" + t.TempDir(), "--unsafe-no-fsync=true",
+		}, io.Discard)
+	}()
+	for {
+		resp, err := http.Get(url + "/health")
+		if err == nil && resp.StatusCode == http.StatusOK {
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("etcd ended: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("after the stop: %v", err)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// TestEnvtestHelp: envtest reads the help of kube-apiserver to learn which
+// flags there are.
+func TestEnvtestHelp(t *testing.T) {
+	for name, c := range map[string]struct {
+		run        func(context.Context, []string, io.Writer) error
+		has, hasnt string
+	}{
+		"etcd":           {RunEtcd, "--listen-client-urls", "--secure-port"},
+		"kube-apiserver": {RunAPIServer, "--service-account-issuer", "--insecure-port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := c.run(t.Context(), []string{"--help"}, &out); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), c.has) || strings.Contains(out.String(), c.hasnt) {
+				t.Errorf("help:\n%s", out.String())
+			}
+			err := c.run(t.Context(), []string{"--no-such-flag"}, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "no-such-flag") {
+				t.Errorf("an unknown flag: %v", err)
+			}
+		})
+	}
+}
