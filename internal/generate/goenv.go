@@ -31,7 +31,7 @@ func readGoEnv(ctx context.Context, h host.Host, dir string) (goEnv, error) {
 	var env goEnv
 	if _, err := h.LookPath("go"); err != nil {
 		return env, clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory in PATH",
-			"generate: the go command is not in PATH: %w", err)
+			"generate: the go command is not in PATH")
 	}
 	var stdout, stderr bytes.Buffer
 	err := host.Run(ctx, h.Exec, host.Cmd{

@@ -13,6 +13,10 @@ import (
 
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
+
+	// What testdata/apis and the scaffolds import must stand in mysdk's own
+	// go.mod: its versions are theirs.
+	_ "sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/apis/*/want with what controller-gen writes")

@@ -70,7 +70,7 @@ func render(ctx context.Context, o Options, t *tree, env goEnv) (map[string][]by
 		return nil, nil, err
 	}
 	if len(src.problems) > 0 {
-		return nil, nil, sourceError(src.problems, env, "correct the Go code and run 'mysdk generate' again")
+		return nil, nil, sourceError(src.problems, env, "correct the Go code and run the command again")
 	}
 	r, err := newRegistry()
 	if err != nil {
@@ -97,7 +97,7 @@ func render(ctx context.Context, o Options, t *tree, env goEnv) (map[string][]by
 	}
 	files, runErr := runAll(ctx, all, t, r, env)
 	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, nil, sourceError(found, env, "correct the Go code and run 'mysdk generate' again")
+		return nil, nil, sourceError(found, env, "correct the Go code and run the command again")
 	}
 	if runErr != nil {
 		return nil, nil, runErr

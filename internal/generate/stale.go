@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"syscall"
 )
 
 // emptyCRD is the name that a CRD without group, plural and versions gets.
@@ -25,7 +26,8 @@ func staleOutputs(o Options, t *tree, rendered []string) ([]string, error) {
 	}
 	if o.CRDs {
 		found, err := t.list(crdDir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// A file in the place of the directory is for the commit to refuse.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return nil, fmt.Errorf("generate: %w", err)
 		}
 		for _, e := range found {
