@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -80,6 +80,9 @@ func (o *createAPIOptions) read(c *cobra.Command) (err error) {
 	if o.make, err = c.Flags().GetBool("make"); err != nil {
 		return err
 	}
+	if o.overwrite && !o.force {
+		return clierr.Usagef("add --force", "--overwrite says what --force may do, and there is no --force")
+	}
 	o.domain, err = c.Flags().GetString("external-api-domain")
 	return err
 }
@@ -89,11 +92,14 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 	if done || err != nil {
 		return err
 	}
+	if err := a.checkLayout(p); err != nil {
+		return err
+	}
 	if o.kind == "" {
 		return clierr.Usagef("such as: mysdk create api --group cache --kind Memcached", "no --kind was given")
 	}
 	set, after, err := project.CreateAPI(o.plugin, project.APIOptions{
-		Dir: a.host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain, Force: o.force,
+		Dir: a.host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
 	})
 	if err != nil {
 		return err
@@ -103,15 +109,39 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 			return err
 		}
 	}
+	if err := a.check(set); err != nil {
+		return err
+	}
 	if o.make {
 		if set, err = a.generateInto(ctx, set); err != nil {
 			return err
 		}
 	}
+	if set, err = a.tree().Changed(set); err != nil {
+		return err
+	}
 	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
 		return err
 	}
+	if set.Len() == 0 {
+		a.say("Nothing to do: the files are as they would be written")
+		return nil
+	}
 	a.reportAPI(set, p, after, o)
+	return nil
+}
+
+// checkLayout refuses projects that the plugin did not lay out: it would put
+// files where nothing looks for them.
+func (a *app) checkLayout(p *project.Project) error {
+	key := plugin.KeyFor(a.goPlugin())
+	if len(p.Layout) == 0 {
+		return clierr.Failedf("add to it, if the project is laid out so:\nlayout:\n- "+key, "%s: no layout field", project.FileName)
+	}
+	// Bundles of plugins name the part that lays the files out with a prefix.
+	if !slices.Contains(p.Layout, key) && !slices.Contains(p.Layout, "base."+key) {
+		return clierr.Failedf("use the tool that made the project", "%s: layout %s is not known: mysdk adds APIs to %s", project.FileName, strings.Join(p.Layout, ", "), key)
+	}
 	return nil
 }
 
@@ -120,12 +150,9 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 func (a *app) generateInto(ctx context.Context, set fileset.Set) (fileset.Set, error) {
 	opts := a.generateOptions()
 	opts.Overlay = set
-	r, err := generate.Render(ctx, opts)
+	r, err := a.render(ctx, opts)
 	if err != nil {
 		return set, err
-	}
-	for _, w := range r.Warnings {
-		a.warn("%s", w)
 	}
 	out := set.Clone()
 	return out, out.Merge(r.Set)
@@ -150,23 +177,32 @@ func (a *app) keepsTheUsers(set fileset.Set) error {
 }
 
 func (a *app) reportAPI(set fileset.Set, before, after *project.Project, o *createAPIOptions) {
-	what := "controller"
+	what, group, api := "controller", o.group, false
 	for _, r := range after.Resources {
-		if r.API && r.Kind == o.kind && r.Version == o.version && r.Group == o.group {
+		if r.Kind != o.kind || r.Version != o.version || r.Group != o.group {
+			continue
+		}
+		group, api = r.QualifiedGroup(), r.API
+		switch {
+		case api && r.Controller:
 			what = "API and controller"
-			if !r.Controller {
-				what = "API"
-			}
+		case api:
+			what = "API"
 		}
 	}
-	a.say("%s %s/%s %s: %d files", strings.ToUpper(what[:1])+what[1:], o.group, o.version, o.kind, set.Len())
+	a.say("%s %s/%s %s: %d files", strings.ToUpper(what[:1])+what[1:], group, o.version, o.kind, set.Len())
 	for _, name := range set.Paths() {
 		a.detail("  %s", name)
 	}
-	if len(before.Resources) == 0 {
-		a.say("Next: mysdk run local --watch-namespace default")
-		a.say("      mysdk kubectl apply -k config/samples   (in a second terminal)")
+	if n, ok := o.plugin.(interface{ Notes() []string }); ok {
+		for _, note := range n.Notes() {
+			a.say("%s", note)
+		}
+	}
+	if !api || len(before.Resources) > 0 {
+		a.say("Next: mysdk run local")
 		return
 	}
-	a.say("Next: mysdk run local")
+	a.say("Next: mysdk run local --watch-namespace default")
+	a.say("      mysdk kubectl apply -k config/samples   (in a second terminal)")
 }

@@ -76,12 +76,9 @@ func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 	opts := a.generateOptions()
 	opts.Lax = o.lax
 	o.selectInto(&opts)
-	r, err := generate.Render(ctx, opts)
+	r, err := a.render(ctx, opts)
 	if err != nil {
 		return err
-	}
-	for _, w := range r.Warnings {
-		a.warn("%s", w)
 	}
 	if o.check || o.dryRun {
 		return a.reportDrift(r, o.check)

@@ -80,8 +80,13 @@ func (o *initOptions) read(c *cobra.Command) (err error) {
 	if o.repo, err = c.Flags().GetString("repo"); err != nil {
 		return err
 	}
-	if c.Flags().Changed("repo") && o.repo == "" {
+	switch changed := c.Flags().Changed; {
+	case changed("repo") && o.repo == "":
 		return clierr.Usagef("leave the flag out, or give a path such as --repo github.com/you/my-operator", "the module path is empty")
+	case changed("project-name") && o.name == "":
+		return clierr.Usagef("leave the flag out, or give a name such as --project-name shop-operator", "the project name is empty")
+	case changed("plugins") && len(o.plugins) == 0:
+		return clierr.Usagef("leave the flag out, or use --plugins go/v4", "no plugin was given")
 	}
 	if o.fetchDeps, err = c.Flags().GetBool("fetch-deps"); err != nil {
 		return err
@@ -106,7 +111,7 @@ func (a *app) runInit(ctx context.Context, o *initOptions) error {
 	}
 	if o.name == "" {
 		if o.name = project.NameFromDir(a.host.Dir); o.name == "" {
-			return clierr.Usagef("pass --project-name", "no project name can be made of the directory name %q", filepath.Base(a.host.Dir))
+			return clierr.Usagef("give one, such as --project-name shop-operator", "no project name can be made of the directory name %q", filepath.Base(a.host.Dir))
 		}
 	}
 	goVersion := a.goVersionInBackground(ctx, o)
@@ -117,7 +122,8 @@ func (a *app) runInit(ctx context.Context, o *initOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := project.MergeModule(a.tree(), &set); err != nil {
+	ownModules, err := project.MergeModule(a.tree(), &set)
+	if err != nil {
 		return err
 	}
 	if err := checkGo(<-goVersion, set); err != nil {
@@ -128,6 +134,9 @@ func (a *app) runInit(ctx context.Context, o *initOptions) error {
 	}
 	a.say("Project %s in %s: %d files, domain %s", p.Name, a.host.Dir, set.Len(), p.Domain)
 	a.say("Module %s (%s)", p.Repo, why)
+	if ownModules {
+		a.say("go.mod keeps the modules it had: run 'go mod tidy' if the build asks for it")
+	}
 	if o.fetchDeps {
 		if err := a.fetchModules(ctx); err != nil {
 			return err

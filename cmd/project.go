@@ -46,7 +46,7 @@ func (a *app) recover() (done bool, err error) {
 func (a *app) write(ctx context.Context, set fileset.Set, dryRun bool) error {
 	t := a.tree()
 	if dryRun {
-		if err := t.Check(set); err != nil {
+		if err := a.check(set); err != nil {
 			return err
 		}
 		diff, err := t.Diff(set)
@@ -55,10 +55,15 @@ func (a *app) write(ctx context.Context, set fileset.Set, dryRun bool) error {
 		}
 		return a.print(diff)
 	}
-	if err := t.Commit(ctx, set, a.typed); err != nil {
-		return clierr.WithHint(err, "nothing was changed; run the command again when the cause is gone")
-	}
-	return nil
+	return clierr.WithHint(t.Commit(ctx, set, a.typed), again)
+}
+
+// again is the hint for a commit that was refused or broken off.
+const again = "nothing was changed; run the command again when the cause is gone"
+
+// check tells what is in the way of a change before more work is put into it.
+func (a *app) check(set fileset.Set) error {
+	return clierr.WithHint(a.tree().Check(set), again)
 }
 
 // loadProject reads PROJECT in the working directory after ending what an
@@ -85,4 +90,14 @@ func (a *app) generateOptions() generate.Options {
 		Host: a.host, Dir: a.host.Dir, CacheDir: cache, ToolVersion: thisBuild().Version,
 		Year: strconv.Itoa(a.host.Now().Year()),
 	}
+}
+
+// render runs the generators and prints their warnings. A failure has a hint,
+// whatever caused it.
+func (a *app) render(ctx context.Context, opts generate.Options) (generate.Result, error) {
+	r, err := generate.Render(ctx, opts)
+	for _, w := range r.Warnings {
+		a.warn("%s", w)
+	}
+	return r, clierr.WithHint(err, again)
 }

@@ -2,14 +2,22 @@ package cmd_test
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -24,7 +32,9 @@ func mysdk() int {
 	if err != nil {
 		return 1
 	}
-	return cmd.Main(context.Background(), h, os.Args[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return cmd.Main(ctx, h, os.Args[1:])
 }
 
 // TestScripts runs every script below testdata/script. A folder named cluster
@@ -39,9 +49,69 @@ func TestScripts(t *testing.T) {
 			if testing.Short() && filepath.Base(dir) == "cluster" {
 				t.Skip("needs the control plane")
 			}
-			testscript.Run(t, testscript.Params{Dir: dir, Setup: setUp, UpdateScripts: *update, RequireUniqueNames: true})
+			testscript.Run(t, testscript.Params{
+				Dir: dir, Setup: setUp, UpdateScripts: *update, RequireUniqueNames: true,
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"untouched": untouched},
+			})
 		})
 	}
+}
+
+// untouched CODE COMMAND... runs a command that must end with the exit code and
+// leave every file and directory here as it was. One that fails says so once:
+// on stderr, as a line with the error and one with a hint, without colours,
+// usage or log lines. Its output can be compared as after exec.
+func untouched(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: untouched CODE COMMAND...")
+	}
+	dir := ts.MkAbs(".")
+	before := listing(ts, dir)
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+	if d := cmp.Diff(before, listing(ts, dir)); d != "" {
+		ts.Fatalf("files (-before +after):\n%s", d)
+	}
+	if code == clierr.CodeInterrupted || code == 0 {
+		return
+	}
+	said := ts.ReadFile("stderr")
+	for text, times := range map[string]int{"\x1b": 0, "Usage:": 0, "level=": 0, "Error: ": 1, "\nHint:  ": 1} {
+		if n := strings.Count(said, text); n != times {
+			ts.Fatalf("%q is %d times on stderr, want %d", text, n, times)
+		}
+	}
+}
+
+// listing maps all paths below dir to what is there, times aside.
+func listing(ts *testscript.TestScript, dir string) map[string]string {
+	out := map[string]string{}
+	ts.Check(filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".cache" || d.Name() == ".state" {
+			return fs.SkipDir // mysdk's own, see setUp
+		}
+		info, err := d.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			out[name] = fmt.Sprint(d.Type())
+			return err
+		}
+		data, err := os.ReadFile(name)
+		out[name] = info.Mode().String() + "\n" + string(data)
+		return err
+	}))
+	return out
 }
 
 // setUp gives each script a home of its own and the real module and build

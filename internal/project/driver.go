@@ -89,7 +89,11 @@ func Init(sub plugin.InitSubcommand, o InitOptions) (fileset.Set, *Project, erro
 			}
 		}
 	}
-	return finish(view, f, !o.Force)
+	set, p, err := finish(view, f, func(bool) bool { return !o.Force })
+	if err != nil {
+		return none, nil, err
+	}
+	return set, p, checkSelf(set, o.Repo)
 }
 
 // checkFresh refuses a directory that is a project already.
@@ -117,7 +121,6 @@ type APIOptions struct {
 	Dir                  string // the project's root, absolute
 	Group, Version, Kind string
 	Domain               string // of an external API; empty is the project's
-	Force                bool   // the resource may exist already
 }
 
 // CreateAPI runs a plugin's create api subcommand and returns the files that
@@ -128,7 +131,7 @@ func CreateAPI(sub plugin.CreateAPISubcommand, o APIOptions) (fileset.Set, *Proj
 	if err != nil {
 		return none, nil, err
 	}
-	if err := checkGVK(o.Group, o.Version, o.Kind); err != nil {
+	if err := f.checkComplete(o.Dir); err != nil {
 		return none, nil, err
 	}
 	domain := o.Domain
@@ -139,14 +142,17 @@ func CreateAPI(sub plugin.CreateAPISubcommand, o APIOptions) (fileset.Set, *Proj
 		GVK:    resource.GVK{Group: o.Group, Domain: domain, Version: o.Version, Kind: o.Kind},
 		Plural: resource.RegularPlural(o.Kind), API: &resource.API{}, Webhooks: &resource.Webhooks{},
 	}
-	if err := checkUnique(f, res.GVK, o.Force); err != nil {
+	if err := checkGVK(res.GVK); err != nil {
+		return none, nil, err
+	}
+	if err := checkCase(f, res.GVK); err != nil {
 		return none, nil, err
 	}
 	view := newOverlay(o.Dir)
 	if err := runHooks(sub, f, res, view); err != nil {
 		return none, nil, err
 	}
-	set, _, err := finish(view, f, false)
+	set, _, err := finish(view, f, func(exists bool) bool { return !exists })
 	if err != nil {
 		return none, nil, err
 	}
@@ -159,21 +165,17 @@ func CreateAPI(sub plugin.CreateAPISubcommand, o APIOptions) (fileset.Set, *Proj
 	return withFile(set, f, false)
 }
 
-// checkUnique refuses a resource that the project has, or one that would share
-// its file names with another.
-func checkUnique(f *File, gvk resource.GVK, force bool) error {
+// checkCase refuses a resource that would share its file names with another.
+// Whether one that the project has already may come again is the plugin's to
+// say.
+func checkCase(f *File, gvk resource.GVK) error {
 	list, err := f.config.GetResources()
 	if err != nil {
 		return err
 	}
 	for _, r := range list {
-		same := r.Group == gvk.Group && r.Version == gvk.Version && strings.EqualFold(r.Kind, gvk.Kind)
-		switch {
-		case !same:
-		case r.Kind != gvk.Kind:
+		if r.Group == gvk.Group && r.Version == gvk.Version && r.Kind != gvk.Kind && strings.EqualFold(r.Kind, gvk.Kind) {
 			return clierr.Usagef("use --kind "+r.Kind+", or another name", "kind %q: the project has %s, whose files have the same names", gvk.Kind, describe(r.Group, r.Version, r.Kind))
-		case !force:
-			return clierr.Failedf("edit its types, or write its files anew with --force", "the project has %s already", describe(r.Group, r.Version, r.Kind))
 		}
 	}
 	return nil
@@ -226,12 +228,14 @@ func refused(err error, code int) error {
 }
 
 // finish turns what the plugin wrote and the configuration into a change.
-func finish(view overlay, f *File, isNew bool) (fileset.Set, *Project, error) {
+// isNew says whether a file may be written only where none is, given whether
+// the plugin saw one there.
+func finish(view overlay, f *File, isNew func(exists bool) bool) (fileset.Set, *Project, error) {
 	set, err := view.set(isNew)
 	if err != nil {
 		return fileset.Set{}, nil, err
 	}
-	return withFile(set, f, isNew)
+	return withFile(set, f, isNew(!f.isNew()))
 }
 
 func withFile(set fileset.Set, f *File, isNew bool) (fileset.Set, *Project, error) {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -64,29 +66,30 @@ func Load(dir string) (*File, error) {
 		return nil, clierr.Failedf("run 'mysdk init --domain example.com' here first, or change to the project's root directory",
 			"no %s file in %s", FileName, dir)
 	case err != nil:
-		return nil, clierr.Failedf("PROJECT must be a readable file", "read the project file: %w", err)
+		var reason *fs.PathError
+		if errors.As(err, &reason) {
+			err = reason.Err // the path is known
+		}
+		return nil, clierr.Failedf("it must be a readable file", "%s: %w", FileName, err)
 	}
-	f, err := Parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, FileName), err)
-	}
-	return f, nil
+	return Parse(data)
 }
 
-// Parse reads the text of a PROJECT file.
+// Parse reads the text of a PROJECT file. Errors name the file and, where one
+// is known, the line.
 func Parse(data []byte) (*File, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, clierr.Failedf("repair the file, or take it from version control", "not valid YAML: %w", err)
-	}
-	if len(doc.Content) == 0 {
-		return nil, clierr.Failedf("take it from version control, or remove it and run 'mysdk init'", "the file is empty")
+	doc, err := document(data)
+	if err != nil {
+		return nil, err
 	}
 	var all map[string]any
 	if err := doc.Decode(&all); err != nil {
-		return nil, clierr.Failedf("repair the file, or take it from version control", "not a mapping of fields: %w", err)
+		return nil, yamlError(err)
 	}
 	if err := checkVersion(all["version"]); err != nil {
+		return nil, fmt.Errorf("%s: %w", FileName, err)
+	}
+	if err := checkTypes(doc.Content[0], "", fieldTypes()); err != nil {
 		return nil, err
 	}
 	loaded := pick(all)
@@ -96,15 +99,39 @@ func Parse(data []byte) (*File, error) {
 	}
 	cfg := cfgv3.New()
 	if err := cfg.UnmarshalYAML(raw); err != nil {
-		return nil, clierr.Failedf("compare it with https://book.kubebuilder.io/reference/project-config.html", "%w", err)
+		return nil, clierr.Failedf(reference, "%s: %w", FileName, err)
 	}
-	f := &File{doc: &doc, config: cfg, extras: map[string]any{}}
+	f := &File{doc: doc, config: cfg, extras: map[string]any{}}
 	maps.Copy(f.extras, all)
 	for _, k := range strings.Fields(knownTop) {
 		delete(f.extras, k)
 	}
 	f.loaded, err = known(cfg)
 	return f, err
+}
+
+// document reads the one YAML document that the file may hold.
+func document(data []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	doc, second := &yaml.Node{}, &yaml.Node{}
+	switch err := dec.Decode(doc); {
+	case errors.Is(err, io.EOF):
+		return nil, clierr.Failedf("take it from version control, or remove it and run 'mysdk init'", "%s: the file is empty", FileName)
+	case err != nil:
+		return nil, yamlError(err)
+	}
+	top := doc.Content[0]
+	if top.Kind != yaml.MappingNode && top.ShortTag() != "!!null" {
+		return nil, clierr.Failedf("repair the file, or take it from version control", "%s:%d:%d: not a mapping of fields", FileName, top.Line, top.Column)
+	}
+	// A second document would be lost when the file is written.
+	switch err := dec.Decode(second); {
+	case err == nil:
+		return nil, clierr.Failedf("leave one in the file", "%s:%d: more than one YAML document", FileName, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, yamlError(err)
+	}
+	return doc, nil
 }
 
 func checkVersion(v any) error {
@@ -204,6 +231,21 @@ func (f *File) setExtra(key string, value any) error {
 	return setKey(f.doc.Content[0], key, value)
 }
 
+// mergeControllers adds controllers to those of a resource. A plain
+// "controller: true" stands for one that is named after the kind.
+func mergeControllers(resource map[string]any, added []any) []any {
+	list, _ := resource["controllers"].([]any)
+	if kind, ok := resource["kind"].(string); ok && resource["controller"] == true {
+		list = append(list, map[string]any{"name": strings.ToLower(kind)})
+	}
+	for _, a := range added {
+		if !slices.ContainsFunc(list, func(c any) bool { return reflect.DeepEqual(c, a) }) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // setResourceExtras writes fields that kubebuilder/v3's resource lacks into
 // the entry of the resource with the given group, version and kind.
 func (f *File) setResourceExtras(id map[string]any, extras map[string]any) error {
@@ -220,7 +262,12 @@ func (f *File) setResourceExtras(id map[string]any, extras map[string]any) error
 			continue
 		}
 		for _, k := range slices.Sorted(maps.Keys(extras)) {
-			if err := setKey(item, k, extras[k]); err != nil {
+			value := extras[k]
+			if added, isList := value.([]any); isList && k == "controllers" {
+				value = mergeControllers(m, added)
+				removeKey(item, "controller")
+			}
+			if err := setKey(item, k, value); err != nil {
 				return err
 			}
 		}

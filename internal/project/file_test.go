@@ -123,13 +123,20 @@ func TestLoadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, hint string }{
 		"empty":           {"", "the file is empty", "version control"},
 		"only comments":   {"# nothing\n", "the file is empty", "version control"},
-		"broken YAML":     {"version: \"3\"\n  domain: [", "line", "repair the file"},
-		"a list":          {"- version\n", "not a mapping", "repair"},
+		"broken YAML":     {"version: \"3\"\n  domain: [", "PROJECT:1: ", "repair the file"},
+		"a field twice":   {"version: \"3\"\nrepo: a\nrepo: b\n", "PROJECT:3: mapping key \"repo\"", "repair the file"},
+		"two documents":   {"version: \"3\"\n---\na: b\n", "PROJECT:2: more than one", "leave one"},
+		"a list":          {"- version\n", "PROJECT:1:1: not a mapping", "repair"},
 		"no version":      {"domain: example.com\n", "no version field", "version: \"3\""},
 		"version 2":       {"version: \"2\"\n", "too old", "version 3"},
 		"version 3-alpha": {"version: 3-alpha\n", "too old", "version 3"},
 		"version 9":       {"version: \"9\"\n", "not known", "newer mysdk"},
-		"bad field type":  {"version: \"3\"\nmultigroup: maybe\n", "multigroup", "project-config"},
+		"unquoted number": {"version: 3\n", "PROJECT:1:10: version must be a text, and is a number", "put it in quotes: \"3\""},
+		"bad field type":  {"version: \"3\"\nmultigroup: maybe\n", "PROJECT:2:13: multigroup must be true or false, and is a text", "project-config"},
+		"list for a text": {"version: \"3\"\ndomain: [a]\n", "PROJECT:2:9: domain must be a text, and is a list", "project-config"},
+		"bad resource":    {"version: \"3\"\nresources:\n- 7\n", "PROJECT:3:3: an entry of resources must be a mapping of fields, and is a number", "project-config"},
+		"bad in resource": {"version: \"3\"\nresources:\n- kind: {}\n", "PROJECT:3:9: resources.kind must be a text", "project-config"},
+		"bad in its api":  {"version: \"3\"\nresources:\n- api:\n    namespaced: 1\n", "PROJECT:4:17: resources.api.namespaced", "project-config"},
 		"null":            {"null\n", "no version", "version"},
 	} {
 		t.Run(name, func(t *testing.T) {

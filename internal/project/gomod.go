@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,60 +18,118 @@ import (
 // MergeModule brings a go.mod and go.sum that are in the directory already
 // together with those of the scaffold in set: of each module the higher
 // version, everything else as the user wrote it. Without a go.mod in the
-// directory it does nothing.
-func MergeModule(t fileset.Tree, set *fileset.Set) error {
+// directory it does nothing. kept says that modules remain which the scaffold
+// knows nothing of, so that 'go mod tidy' may find more to do.
+func MergeModule(t fileset.Tree, set *fileset.Set) (kept bool, err error) {
 	mine, err := t.FS.ReadFile(filepath.Join(t.Root, "go.mod"))
 	if err != nil {
-		return nil //nolint:nilerr // nothing there, or nothing readable: the commit will tell
+		return false, nil //nolint:nilerr // nothing there, or nothing readable: the commit will tell
 	}
 	scaffold, _ := set.Get("go.mod")
-	merged, err := mergeGoMod(mine, scaffold.Data)
+	scaffoldSums, _ := set.Get("go.sum")
+	merged, kept, err := mergeGoMod(mine, scaffold.Data, scaffoldSums.Data)
 	if err != nil {
-		return clierr.Failedf("repair go.mod, or remove it and run the command again", "%w", err)
+		return false, clierr.WithHint(err, "repair go.mod, or remove it and run the command again")
 	}
 	if err := set.Put("go.mod", fileset.File{Data: merged}); err != nil {
-		return err
+		return false, err
 	}
 	sums, err := t.FS.ReadFile(filepath.Join(t.Root, "go.sum"))
 	if err != nil {
-		return nil //nolint:nilerr // as above
+		return kept, nil //nolint:nilerr // as above
 	}
-	scaffoldSums, _ := set.Get("go.sum")
-	return set.Put("go.sum", fileset.File{Data: union(sums, scaffoldSums.Data)})
+	return kept, set.Put("go.sum", fileset.File{Data: union(sums, scaffoldSums.Data)})
 }
 
-func mergeGoMod(mine, scaffold []byte) ([]byte, error) {
+func mergeGoMod(mine, scaffold, sums []byte) (merged []byte, kept bool, err error) {
 	m, err := modfile.Parse("go.mod", mine, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	s, err := modfile.Parse("go.mod of the scaffold", scaffold, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if s.Go != nil && (m.Go == nil || semver.Compare("v"+m.Go.Version, "v"+s.Go.Version) < 0) {
-		if err := m.AddGoStmt(s.Go.Version); err != nil {
-			return nil, err
+	if err := mergeModuleLine(m, s); err != nil {
+		return nil, false, err
+	}
+	wanted := map[string]*modfile.Require{}
+	for _, r := range s.Require {
+		wanted[r.Mod.Path] = r
+	}
+	loaded := versionsIn(sums)
+	for _, r := range m.Require {
+		want := loaded[r.Mod.Path]
+		if w := wanted[r.Mod.Path]; w != nil {
+			want = w.Mod.Version
+			delete(wanted, r.Mod.Path)
+		} else {
+			kept = true
+		}
+		if semver.Compare(r.Mod.Version, want) < 0 {
+			if err := m.AddRequire(r.Mod.Path, want); err != nil {
+				return nil, false, err
+			}
 		}
 	}
-	have := map[string]*modfile.Require{}
-	for _, r := range m.Require {
-		have[r.Mod.Path] = r
-	}
 	for _, r := range s.Require {
-		old := have[r.Mod.Path]
-		switch {
-		case old == nil:
+		if wanted[r.Mod.Path] != nil {
 			m.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
-		case semver.Compare(old.Mod.Version, r.Mod.Version) < 0:
-			if err := m.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
-				return nil, err
-			}
 		}
 	}
 	m.SetRequireSeparateIndirect(m.Require)
 	m.Cleanup()
-	return m.Format()
+	merged, err = m.Format()
+	return merged, kept, err
+}
+
+// mergeModuleLine sees to the module path and the Go version.
+func mergeModuleLine(m, s *modfile.File) error {
+	path := s.Module.Mod.Path
+	if m.Module == nil {
+		if err := m.AddModuleStmt(path); err != nil {
+			return err
+		}
+	}
+	if m.Module.Mod.Path != path {
+		return clierr.Usagef("leave --repo out, or change the line in go.mod", "the module path is to be %s, and go.mod says module %s", path, m.Module.Mod.Path)
+	}
+	if s.Go != nil && (m.Go == nil || semver.Compare("v"+m.Go.Version, "v"+s.Go.Version) < 0) {
+		return m.AddGoStmt(s.Go.Version)
+	}
+	return nil
+}
+
+// versionsIn lists the highest version of each module in a go.sum: a go.mod
+// that asks for less than the build loads is out of date.
+func versionsIn(sums []byte) map[string]string {
+	versions := map[string]string{}
+	for line := range bytes.Lines(sums) {
+		fields := strings.Fields(string(line))
+		if len(fields) != 3 {
+			continue
+		}
+		path, version := fields[0], strings.TrimSuffix(fields[1], "/go.mod")
+		if semver.Compare(versions[path], version) < 0 {
+			versions[path] = version
+		}
+	}
+	return versions
+}
+
+// checkSelf refuses a module path that the scaffold requires as another's.
+func checkSelf(set fileset.Set, repo string) error {
+	f, _ := set.Get("go.mod")
+	m, err := modfile.ParseLax("go.mod", f.Data, nil)
+	if err != nil {
+		return fmt.Errorf("read the go.mod of the scaffold: %w", err)
+	}
+	for _, r := range m.Require {
+		if r.Mod.Path == repo {
+			return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q is that of a module that the project needs", repo)
+		}
+	}
+	return nil
 }
 
 // union merges the lines of two go.sum files.

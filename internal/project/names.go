@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/mod/module"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -16,6 +17,17 @@ import (
 // called <name>-controller-manager-metrics-service, and a Service's name has
 // at most 63 characters.
 const maxName = 63 - len("-controller-manager-metrics-service")
+
+// maxKind is the longest kind: a CRD's kind and that of its list have at most
+// 63 characters.
+const maxKind = 63 - len("List")
+
+// maxDomain leaves room for a plural and a group in the name of a CRD, which
+// is <plural>.<group>.<domain> and has at most 253 characters.
+const maxDomain = 253 - 64
+
+// subdomainRule is RFC 1123 in the user's words.
+const subdomainRule = "it may have lower-case letters, digits, '-' and '.', and each part begins and ends with a letter or a digit"
 
 // CheckDomain refuses what cannot be the end of an API group: it must be a
 // DNS-1123 subdomain (RFC 1123).
@@ -30,8 +42,16 @@ func CheckDomain(domain string) error {
 	if fixed := strings.ToLower(domain); fixed != domain && len(validation.IsDNS1123Subdomain(fixed)) == 0 {
 		return clierr.Usagef("use --domain "+fixed, "domain %q: upper-case letters are not allowed", domain)
 	}
-	if msgs := validation.IsDNS1123Subdomain(domain); len(msgs) > 0 {
-		return clierr.Usagef(hint, "domain %q: %s", domain, reason(msgs))
+	switch {
+	case len(domain) > maxDomain:
+		return clierr.Usagef("use a shorter one", "domain %q has %d characters: %d are the most, as plural and group come before it", domain, len(domain), maxDomain)
+	case len(validation.IsDNS1123Subdomain(domain)) > 0:
+		return clierr.Usagef(hint, "domain %q: %s", domain, subdomainRule)
+	}
+	for _, taken := range []string{"k8s.io", "kubernetes.io"} {
+		if domain == taken || strings.HasSuffix(domain, "."+taken) {
+			return clierr.Usagef(hint, "domain %q: the API server takes CRDs of %s only with an approval of the Kubernetes project", domain, taken)
+		}
 	}
 	return nil
 }
@@ -45,8 +65,14 @@ func CheckRepo(repo string) error {
 	if err := module.CheckImportPath(repo); err != nil {
 		return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q: %w", repo, unwrapPath(err))
 	}
-	first, _, _ := strings.Cut(repo, "/")
-	if first == "std" || first == "cmd" || first == "internal" || first == "vendor" {
+	elements := strings.Split(repo, "/")
+	for _, e := range elements {
+		if e == "vendor" || strings.HasPrefix(e, ".") || strings.HasPrefix(e, "_") {
+			return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q: the go command does not import from a directory %q", repo, e)
+		}
+	}
+	first := elements[0]
+	if first == "std" || first == "cmd" || first == "internal" {
 		return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q: %q is reserved for the Go toolchain", repo, first)
 	}
 	return nil
@@ -64,15 +90,12 @@ func unwrapPath(err error) error {
 // names of Namespaces, Services and Deployments.
 func CheckName(name string) error {
 	hint := "use --project-name with lower-case letters, digits and dashes, such as memcached-operator"
-	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
-		return clierr.Usagef(hint, "project name %q: %s", name, reason(msgs))
-	}
 	if len(name) > maxName {
 		return clierr.Usagef("give a shorter one with --project-name", "project name %q has %d characters: %d are the most, as %s-controller-manager-metrics-service must fit into 63",
 			name, len(name), maxName, "<name>")
 	}
-	if name[0] >= '0' && name[0] <= '9' {
-		return clierr.Usagef(hint, "project name %q: a Service's name cannot begin with a digit", name)
+	if len(validation.IsDNS1035Label(name)) > 0 {
+		return clierr.Usagef(hint, "project name %q: it may have lower-case letters, digits and dashes, begins with a letter and does not end with a dash", name)
 	}
 	return nil
 }
@@ -90,14 +113,20 @@ func NameFromDir(dir string) string {
 }
 
 // checkGVK refuses names that cannot be an API's group, version and kind.
-func checkGVK(group, version, kind string) error {
-	if msgs := validation.IsDNS1123Subdomain(group); group != "" && len(msgs) > 0 {
-		return clierr.Usagef("use lower-case letters, digits and dashes, such as --group cache", "group %q: %s", group, reason(msgs))
+func checkGVK(gvk resource.GVK) error {
+	hint := "use lower-case letters, digits and dashes, such as --group cache"
+	switch {
+	case gvk.Group != "" && len(validation.IsDNS1123Subdomain(gvk.Group)) > 0:
+		if fixed := strings.ToLower(gvk.Group); len(validation.IsDNS1123Subdomain(fixed)) == 0 {
+			hint = "use --group " + fixed
+		}
+		return clierr.Usagef(hint, "group %q: %s", gvk.Group, subdomainRule)
+	case gvk.Group == "" && !strings.Contains(gvk.Domain, "."):
+		return clierr.Usagef("give a group, such as --group cache", "without a --group the API group is the domain %q, which has no dot in it as CRDs need", gvk.Domain)
+	case !regexp.MustCompile(`^v[1-9][0-9]{0,8}((alpha|beta)[1-9][0-9]{0,8})?$`).MatchString(gvk.Version):
+		return clierr.Usagef("use a version such as v1, v1beta1 or v1alpha1", "version %q is not a Kubernetes API version", gvk.Version)
 	}
-	if !regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`).MatchString(version) {
-		return clierr.Usagef("use a version such as v1, v1beta1 or v1alpha1", "version %q is not a Kubernetes API version", version)
-	}
-	return checkKind(kind)
+	return checkKind(gvk.Kind)
 }
 
 func checkKind(kind string) error {
@@ -111,8 +140,8 @@ func checkKind(kind string) error {
 		}
 		return clierr.Usagef(hint, "kind %q: a kind begins with an upper-case letter and has only letters and digits", kind)
 	}
-	if len(kind) > 63 {
-		return clierr.Usagef(hint, "kind %q has %d characters: 63 are the most", kind, len(kind))
+	if len(kind) > maxKind {
+		return clierr.Usagef("use a shorter one", "kind %q has %d characters: %d are the most, as <kind>List must fit into 63", kind, len(kind), maxKind)
 	}
 	return nil
 }
@@ -127,16 +156,6 @@ func camel(s string) string {
 		return strings.ToUpper(kind[:1]) + kind[1:]
 	}
 	return ""
-}
-
-// reason shortens the sentences of apimachinery's validation to the part
-// before the examples and the regular expression.
-func reason(msgs []string) string {
-	s := strings.Join(msgs, "; ")
-	if i := strings.Index(s, " (e.g."); i >= 0 {
-		s = s[:i]
-	}
-	return s
 }
 
 func describe(group, version, kind string) string {

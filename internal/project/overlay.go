@@ -1,9 +1,11 @@
 package project
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/afero"
 
@@ -17,20 +19,47 @@ type overlay struct {
 	memory afero.Fs // what was written
 }
 
+// directory is that of a project, in which a path below a file is a path at
+// which there is nothing: plugins ask what exists, and the commit says what is
+// in the way.
+type directory struct{ afero.Fs }
+
+func (d directory) Stat(name string) (fs.FileInfo, error) {
+	info, err := d.Fs.Stat(name)
+	return info, nothing("stat", name, err)
+}
+
+func (d directory) Open(name string) (afero.File, error) {
+	f, err := d.Fs.Open(name)
+	return f, nothing("open", name, err)
+}
+
+func (d directory) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
+	f, err := d.Fs.OpenFile(name, flag, mode)
+	return f, nothing("open", name, err)
+}
+
+func nothing(op, name string, err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
 // newOverlay lays an empty memory over dir; an empty dir is an empty directory.
 func newOverlay(dir string) overlay {
 	base := afero.NewMemMapFs()
 	if dir != "" {
-		base = afero.NewBasePathFs(afero.NewOsFs(), dir)
+		base = directory{afero.NewBasePathFs(afero.NewOsFs(), dir)}
 	}
 	base = afero.NewReadOnlyFs(base)
 	memory := afero.NewMemMapFs()
 	return overlay{fs: afero.NewCopyOnWriteFs(base, memory), base: base, memory: memory}
 }
 
-// set returns the files in memory. Those that the directory does not have are
-// marked New, so that nobody else's file is written over between now and then.
-func (o overlay) set(isNew bool) (fileset.Set, error) {
+// set returns the files in memory. isNew decides which are marked New, so that
+// nobody else's file is written over between now and then.
+func (o overlay) set(isNew func(exists bool) bool) (fileset.Set, error) {
 	var out fileset.Set
 	err := afero.Walk(o.memory, ".", func(p string, info fs.FileInfo, err error) error {
 		if err != nil || info.IsDir() {
@@ -45,7 +74,7 @@ func (o overlay) set(isNew bool) (fileset.Set, error) {
 			return err
 		}
 		name := strings.TrimPrefix(filepath.ToSlash(filepath.Clean(p)), "/")
-		return out.Put(name, fileset.File{Data: data, Mode: info.Mode().Perm() | 0o644, New: isNew || !exists})
+		return out.Put(name, fileset.File{Data: data, Mode: info.Mode().Perm() | 0o644, New: isNew(exists)})
 	})
 	return out, err
 }
