@@ -1,0 +1,233 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// base is what the operator's layer is put on.
+type base struct {
+	name     string // as asked for
+	fullName string // with registry and tag; empty for scratch
+	digest   string // what the name stands for; empty for scratch
+	images   []v1.Image
+}
+
+// digestFile remembers what a base's name stood for when it was last asked.
+const digestFile = "digest"
+
+func (b *builder) baseRef() (name.Reference, error) {
+	ref, err := parseRef(b.Base, httpOption(b.UseHTTP)...)
+	if err != nil {
+		return nil, fmt.Errorf("--base: %w", err)
+	}
+	return ref, nil
+}
+
+// findBase gets the base for each platform: from its registry, or from the
+// cache where that has what the registry names.
+func (b *builder) findBase(ctx context.Context) (*base, error) {
+	if b.Base == Scratch {
+		return b.scratch()
+	}
+	ref, err := b.baseRef()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := b.baseCache(ref)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := b.resolveBase(ctx, ref, cache)
+	if err != nil {
+		return nil, err
+	}
+	found := &base{name: b.Base, fullName: ref.Name(), digest: digest.String()}
+	for _, p := range b.platforms {
+		img, err := b.baseFor(ctx, ref.Context().Digest(digest.String()), p, cache)
+		if err != nil {
+			return nil, b.baseError(err)
+		}
+		found.images = append(found.images, img)
+	}
+	return found, nil
+}
+
+// baseError adds the way out that needs no network.
+func (b *builder) baseError(err error) error {
+	if b.Base != DefaultBase || clierr.CodeOf(err) == clierr.CodeInterrupted {
+		return err
+	}
+	return &clierr.Error{Err: err, Hint: "add '--base scratch', which needs no network, or name an image that can be reached with --base"}
+}
+
+// baseCache is the directory that the base of this name is kept in.
+func (b *builder) baseCache(ref name.Reference) (string, error) {
+	cache, err := b.host.CacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache directory: %w", err)
+	}
+	return filepath.Join(cache, "image", "base", fileKey(ref.Name())), nil
+}
+
+// resolveBase finds what the name stands for now. Where the registry cannot be
+// asked, what it last stood for is good enough, and said.
+func (b *builder) resolveBase(ctx context.Context, ref name.Reference, cache string) (v1.Hash, error) {
+	if d, ok := ref.(name.Digest); ok {
+		return v1.NewHash(d.DigestStr())
+	}
+	known, cacheErr := cachedDigest(cache)
+	if b.Offline {
+		if cacheErr != nil {
+			return v1.Hash{}, clierr.Failedf("add '--base scratch', or build once without --offline", "the base %s is not in the cache", b.Base)
+		}
+		return known, nil
+	}
+	b.progress("looking for the base %s", b.Base)
+	desc, err := remote.Get(ref, remoteOptions(ctx, b.UseHTTP)...)
+	if err == nil {
+		return desc.Digest, remember(cache, desc.Digest)
+	}
+	err = explain(ctx, err, "get the base "+b.Base, ref.Context())
+	if cacheErr != nil || ctx.Err() != nil {
+		return v1.Hash{}, b.baseError(err)
+	}
+	b.warn("%v; using the one in the cache, %s", err, known)
+	return known, nil
+}
+
+func cachedDigest(cache string) (v1.Hash, error) {
+	data, err := os.ReadFile(filepath.Join(cache, digestFile))
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	return v1.NewHash(strings.TrimSpace(string(data)))
+}
+
+func remember(cache string, digest v1.Hash) error {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return fmt.Errorf("keep the base: %w", err)
+	}
+	return writeAtomic(filepath.Join(cache, digestFile), []byte(digest.String()+"\n"))
+}
+
+// baseFor returns the base for one platform, out of the cache where it is.
+func (b *builder) baseFor(ctx context.Context, ref name.Digest, p v1.Platform, cache string) (v1.Image, error) {
+	dir := filepath.Join(cache, strings.TrimPrefix(ref.DigestStr(), "sha256:"), strings.ReplaceAll(platformName(p), "/", "_"))
+	img, err := readOne(dir)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return img, err
+	}
+	if b.Offline {
+		return nil, clierr.Failedf("add '--base scratch', or build once without --offline", "the base %s for %s is not in the cache", b.Base, platformName(p))
+	}
+	release, err := lock(ctx, filepath.Join(cache, "lock"), func() { b.progress("waiting for another build that pulls %s", b.Base) })
+	if err != nil {
+		return nil, err
+	}
+	err = b.pullInto(ctx, ref, p, dir)
+	if err = errors.Join(err, release()); err != nil {
+		return nil, err
+	}
+	return readOne(dir)
+}
+
+// pullInto pulls the base for one platform into the cache.
+func (b *builder) pullInto(ctx context.Context, ref name.Digest, p v1.Platform, dir string) error {
+	b.progress("pulling the base %s for %s", b.Base, platformName(p))
+	img, err := b.pull(ctx, ref, p)
+	if err != nil {
+		return err
+	}
+	err = replaceDir(dir, func(tmp string) error {
+		path, err := layout.Write(tmp, empty.Index)
+		if err != nil {
+			return err
+		}
+		return path.AppendImage(img, layout.WithPlatform(p))
+	})
+	return explain(ctx, err, "pull the base "+b.Base, ref.Context())
+}
+
+// readOne reads the only image of a layout.
+func readOne(dir string) (v1.Image, error) {
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	if len(manifest.Manifests) != 1 {
+		return nil, clierr.Failedf("remove the directory and build again", "%s is damaged: it has %d images", dir, len(manifest.Manifests))
+	}
+	return index.Image(manifest.Manifests[0].Digest)
+}
+
+// pull gets the image for p from the registry. What stands in the index is
+// believed; an image that is no part of one says itself what it is for.
+func (b *builder) pull(ctx context.Context, ref name.Digest, p v1.Platform) (v1.Image, error) {
+	desc, err := remote.Get(ref, remoteOptions(ctx, b.UseHTTP)...)
+	if err != nil {
+		return nil, explain(ctx, err, "pull the base "+b.Base, ref.Context())
+	}
+	if !desc.MediaType.IsIndex() {
+		return b.pullSingle(desc, p)
+	}
+	index, err := desc.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	found, have := pick(manifest, p)
+	if found == nil {
+		return nil, b.wrongPlatform(p, have)
+	}
+	return index.Image(found.Digest)
+}
+
+func (b *builder) pullSingle(desc *remote.Descriptor, p v1.Platform) (v1.Image, error) {
+	img, err := desc.Image()
+	if err != nil {
+		return nil, err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if is := config.Platform(); is == nil || !runsOn(*is, p) {
+		have := v1.Platform{OS: config.OS, Architecture: config.Architecture, Variant: config.Variant}
+		return nil, b.wrongPlatform(p, []v1.Platform{have})
+	}
+	return img, nil
+}
+
+func (b *builder) wrongPlatform(p v1.Platform, have []v1.Platform) error {
+	return clierr.Failedf("it has "+platformNames(have)+"; 'scratch' is a base for every platform", "the base %s has no %s", b.Base, platformName(p))
+}
+
+// fileKey turns a reference into a name for a directory: readable, and apart
+// from every other.
+func fileKey(ref string) string {
+	readable := regexp.MustCompile(`[^A-Za-z0-9.-]+`).ReplaceAllString(ref, "_")
+	return fmt.Sprintf("%.60s-%.6x", readable, sha256.Sum256([]byte(ref)))
+}

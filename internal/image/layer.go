@@ -1,0 +1,126 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/gzip"
+)
+
+// compression is the level at which a layer costs what the standard library's
+// lowest does, and is a tenth smaller.
+const compression = 6
+
+// entry is a file or a directory of a layer.
+type entry struct {
+	name     string // without a leading slash; a directory's ends in one
+	mode     int64  // permission bits, sticky bit included
+	uid, gid int
+	data     []byte // of a file
+	file     string // path of a file's content on this machine, in place of data
+}
+
+// layer is a compressed layer in a file of its own.
+type layer struct {
+	path           string
+	digest, diffID v1.Hash
+	size           int64
+}
+
+var _ partial.CompressedLayer = (*layer)(nil)
+
+// Digest implements partial.CompressedLayer.
+func (l *layer) Digest() (v1.Hash, error) { return l.digest, nil }
+
+// DiffID saves the library from computing it.
+func (l *layer) DiffID() (v1.Hash, error) { return l.diffID, nil }
+
+// Size implements partial.CompressedLayer.
+func (l *layer) Size() (int64, error) { return l.size, nil }
+
+// MediaType implements partial.CompressedLayer.
+func (l *layer) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
+
+// Compressed implements partial.CompressedLayer.
+func (l *layer) Compressed() (io.ReadCloser, error) { return os.Open(l.path) }
+
+// writeLayer writes the entries, in their order, as a compressed tar archive
+// to path. Nothing in it depends on this machine or on the time. It is made in
+// one pass: archive, sum, compression, sum, file.
+func writeLayer(path string, at time.Time, entries []entry) (v1.Layer, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	compressed, plain := sha256.New(), sha256.New()
+	count := &counter{}
+	zip, err := gzip.NewWriterLevel(io.MultiWriter(f, compressed, count), compression)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	err = writeTar(io.MultiWriter(zip, plain), at, entries)
+	if err = errors.Join(err, zip.Close(), f.Close()); err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	return partial.CompressedToLayer(&layer{path: path, digest: sum(compressed), diffID: sum(plain), size: count.n})
+}
+
+func writeTar(w io.Writer, at time.Time, entries []entry) error {
+	archive := tar.NewWriter(w)
+	for _, e := range entries {
+		if err := e.write(archive, at); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return archive.Close()
+}
+
+func (e entry) write(archive *tar.Writer, at time.Time) error {
+	header := &tar.Header{Name: e.name, Mode: e.mode, Uid: e.uid, Gid: e.gid, ModTime: at, Typeflag: tar.TypeReg, Size: int64(len(e.data))}
+	var content io.Reader = bytes.NewReader(e.data)
+	if e.name[len(e.name)-1] == '/' {
+		header.Typeflag = tar.TypeDir
+	}
+	if e.file != "" {
+		f, err := os.Open(e.file)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // it is only read
+		var info fs.FileInfo
+		if info, err = f.Stat(); err != nil {
+			return err
+		}
+		header.Size, content = info.Size(), f
+	}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := io.Copy(archive, content)
+	return err
+}
+
+// counter counts the bytes that are written to it.
+type counter struct{ n int64 }
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+func sum(h hash.Hash) v1.Hash {
+	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(h.Sum(nil))}
+}

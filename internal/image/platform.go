@@ -1,0 +1,123 @@
+package image
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// knownPlatforms are those of containers that the go command compiles for.
+func knownPlatforms() []string {
+	return []string{
+		"linux/amd64", "linux/arm64", "linux/arm/v7", "linux/arm/v6", "linux/386",
+		"linux/ppc64le", "linux/s390x", "linux/riscv64", "linux/loong64",
+	}
+}
+
+// otherNames maps what other tools call an architecture to its name in Go.
+func otherNames() map[string]string {
+	return map[string]string{
+		"x86_64": "amd64", "x64": "amd64", "x86-64": "amd64", "aarch64": "arm64", "armv8": "arm64", "arm64/v8": "arm64",
+		"armv7": "arm/v7", "armhf": "arm/v7", "arm": "arm/v7", "arm/v5": "arm/v6", "i386": "386", "i686": "386", "x86": "386",
+	}
+}
+
+// parsePlatforms reads OS/ARCH or OS/ARCH/VARIANT, without repeats. None is
+// Linux on this machine's architecture.
+func parsePlatforms(list []string) ([]v1.Platform, error) {
+	if len(list) == 0 {
+		list = []string{"linux/" + runtime.GOARCH}
+	}
+	var platforms []v1.Platform
+	for _, s := range list {
+		p, err := parsePlatform(strings.TrimSpace(s))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(platforms, p.Equals) {
+			platforms = append(platforms, p)
+		}
+	}
+	return platforms, nil
+}
+
+func parsePlatform(s string) (v1.Platform, error) {
+	exact := s
+	switch s {
+	case "linux/arm64/v8":
+		exact = "linux/arm64" // what other tools write for the same
+	case "linux/arm":
+		exact = "linux/arm/v7"
+	}
+	if !slices.Contains(knownPlatforms(), exact) {
+		return v1.Platform{}, clierr.Usagef(platformHint(s), "--platform: unknown platform %q", s)
+	}
+	parts := append(strings.Split(exact, "/"), "")
+	return v1.Platform{OS: parts[0], Architecture: parts[1], Variant: parts[2]}, nil
+}
+
+// platformHint finds the platform that s was meant to be: an operating system
+// that is missing, or another tool's name for the architecture.
+func platformHint(s string) string {
+	arch := strings.ToLower(s)
+	if os, rest, ok := strings.Cut(arch, "/"); ok && slices.Contains([]string{"linux", "windows", "darwin"}, os) {
+		arch = rest
+	}
+	if known, ok := otherNames()[arch]; ok {
+		arch = known
+	}
+	if meant := "linux/" + arch; slices.Contains(knownPlatforms(), meant) {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	return clierr.DidYouMean(s, knownPlatforms())
+}
+
+func platformName(p v1.Platform) string {
+	s := p.OS + "/" + p.Architecture
+	if p.Variant != "" {
+		s += "/" + p.Variant
+	}
+	return s
+}
+
+// runsOn reports whether an image for p is one for want. A variant that one of
+// them does not name is no difference, and v8 is what arm64 always is.
+func runsOn(p, want v1.Platform) bool {
+	plain := func(v string) string {
+		if p.Architecture == "arm64" && v == "v8" {
+			return ""
+		}
+		return v
+	}
+	a, b := plain(p.Variant), plain(want.Variant)
+	return p.OS == want.OS && p.Architecture == want.Architecture && (a == b || a == "" || b == "")
+}
+
+// pick finds the image for want in an index: one of the same variant, else one
+// that will do. Without any, have is what there is.
+func pick(index *v1.IndexManifest, want v1.Platform) (found *v1.Descriptor, have []v1.Platform) {
+	for i, d := range index.Manifests {
+		if d.Platform == nil || d.Platform.OS == "unknown" {
+			continue // an attestation, for one
+		}
+		have = append(have, *d.Platform)
+		if runsOn(*d.Platform, want) && (found == nil || d.Platform.Variant == want.Variant) {
+			found = &index.Manifests[i]
+		}
+	}
+	return found, have
+}
+
+// goEnv are the go command's variables for p.
+func goEnv(p v1.Platform) []string {
+	env := []string{"GOOS=" + p.OS, "GOARCH=" + p.Architecture}
+	if p.Architecture == "arm" {
+		env = append(env, "GOARM="+strings.TrimPrefix(p.Variant, "v"))
+	}
+	return env
+}

@@ -1,0 +1,171 @@
+package image
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// The grammar of references is that of the OCI distribution specification and
+// of github.com/distribution/reference.
+const (
+	componentPattern = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+	tagPattern       = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`
+	registryPattern  = `(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?`
+	digestPattern    = `sha256:[0-9a-f]{64}`
+)
+
+const refExample = "write it as registry/name:tag, for example ghcr.io/example/controller:v0.1.0"
+
+// parts of a reference as written.
+type refParts struct{ registry, repository, tag, digest string }
+
+// split takes a reference apart without judging it. What stands before the
+// first slash is a registry if it could not be part of a name.
+func split(s string) refParts {
+	var p refParts
+	s, p.digest, _ = strings.Cut(s, "@")
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.Contains(s[i:], "/") {
+		s, p.tag = s[:i], s[i:]
+	}
+	if first, rest, ok := strings.Cut(s, "/"); ok && (strings.ContainsAny(first, ".:") || first == "localhost") {
+		p.registry, s = first, rest
+	}
+	p.repository = s
+	return p
+}
+
+// join is the reverse of split.
+func (p refParts) join() string {
+	s := p.repository + p.tag
+	if p.registry != "" {
+		s = p.registry + "/" + s
+	}
+	if p.digest != "" {
+		s += "@" + p.digest
+	}
+	return s
+}
+
+// problem says what keeps s from being a reference; "" is nothing.
+func problem(s string) string {
+	p := split(s)
+	full := func(pattern, text string) bool { return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(text) }
+	switch {
+	case strings.Contains(s, "://"):
+		return "it is a URL"
+	case strings.TrimSpace(s) != s:
+		return "there is space around it"
+	case p.repository == "":
+		return "the name is missing"
+	case p.registry != "" && !full(registryPattern, p.registry):
+		return fmt.Sprintf("%q is no registry", p.registry)
+	case p.repository != strings.ToLower(p.repository):
+		return "a name is in lower case"
+	case !full(componentPattern+`(?:/`+componentPattern+`)*`, p.repository):
+		return fmt.Sprintf("%q is no name: it has lower-case letters and digits, with '.', '_', '-' and '/' between them", p.repository)
+	case p.tag == ":":
+		return "the tag after ':' is missing"
+	case p.tag != "" && !full(tagPattern, p.tag[1:]):
+		return fmt.Sprintf("%q is no tag: it has letters, digits, '_', '.' and '-', at most 128", p.tag[1:])
+	case strings.Contains(s, "@") && !full(digestPattern, p.digest):
+		return fmt.Sprintf("%q is no digest: it is sha256: and 64 hexadecimal digits", p.digest)
+	}
+	return ""
+}
+
+// correct is what s was probably meant to be, or "".
+func correct(s string) string {
+	s = strings.TrimSpace(s)
+	if _, rest, ok := strings.Cut(s, "://"); ok {
+		s = rest
+	}
+	p := split(strings.TrimLeft(strings.TrimRight(s, "/:"), "/"))
+	p.digest = "" // a mistaken digest cannot be guessed
+	p.repository = strings.ToLower(p.repository)
+	p.repository = regexp.MustCompile(`[^a-z0-9._/-]+`).ReplaceAllString(p.repository, "-")
+	p.repository = regexp.MustCompile(`[._-]*/+[._-]*`).ReplaceAllString(p.repository, "/")
+	p.repository = strings.Trim(p.repository, "._-/")
+	if p.tag != "" {
+		p.tag = ":" + strings.TrimLeft(regexp.MustCompile(`[^A-Za-z0-9_.-]+`).ReplaceAllString(p.tag[1:], "-"), ".-")
+	}
+	fixed := p.join()
+	if problem(fixed) != "" {
+		return ""
+	}
+	if _, err := name.ParseReference(fixed); err != nil {
+		return ""
+	}
+	return fixed
+}
+
+// parseRef reads an image's name, with a tag or a digest. The error is a usage
+// error that knows what was probably meant.
+func parseRef(s string, opts ...name.Option) (name.Reference, error) {
+	why := problem(s)
+	var ref name.Reference
+	if why == "" {
+		var err error
+		if ref, err = name.ParseReference(s, opts...); err == nil {
+			return ref, nil
+		}
+		_, err = name.NewRepository(split(s).repository) // this error says more
+		if why = "a name has 2 to 255 characters"; err != nil {
+			why = err.Error()
+		}
+	}
+	hint := refExample
+	if fixed := correct(s); fixed != "" && fixed != s {
+		hint = fmt.Sprintf("did you mean %q?", fixed)
+	}
+	return nil, clierr.Usagef(hint, "%q is not an image's name: %s", s, why)
+}
+
+// parseTag reads the name of an image that is to be made or looked for in the
+// store: with a tag, latest if there is none. Empty is DefaultName.
+func parseTag(s string, opts ...name.Option) (name.Tag, error) {
+	if s == "" {
+		s = DefaultName
+	}
+	ref, err := parseRef(s, opts...)
+	if err != nil {
+		return name.Tag{}, err
+	}
+	tag, ok := ref.(name.Tag)
+	if !ok {
+		return name.Tag{}, clierr.Usagef("did you mean \""+s[:strings.IndexByte(s, '@')]+"\"?", "%q names an image by its digest, which comes out of the build", s)
+	}
+	if split(s).tag == "" {
+		return name.NewTag(s+":"+tag.TagStr(), opts...) // so that its text has a tag too
+	}
+	return tag, nil
+}
+
+// pushTarget reads the name that an image is to be pushed to. It must name a
+// registry that the user can mean. example is what to type where it does not,
+// with %[1]s for the name's last part and %[2]s for the whole.
+func pushTarget(s string, useHTTP bool, example string) (name.Tag, error) {
+	tag, err := parseTag(s, httpOption(useHTTP)...)
+	if err != nil {
+		return name.Tag{}, err
+	}
+	short := tag.RepositoryStr()[strings.LastIndexByte(tag.RepositoryStr(), '/')+1:] + ":" + tag.TagStr()
+	switch {
+	case split(s).registry == "localhost":
+		return name.Tag{}, clierr.Usagef("add the port, as in localhost:5000/"+short, "%q names no registry's port", tag)
+	case tag.RegistryStr() == name.DefaultRegistry && strings.HasPrefix(tag.RepositoryStr(), "library/"):
+		return name.Tag{}, clierr.Usagef("name a registry and who you are there: "+fmt.Sprintf(example, short, tag), "%q names no registry", tag)
+	}
+	return tag, nil
+}
+
+func httpOption(useHTTP bool) []name.Option {
+	if useHTTP {
+		return []name.Option{name.Insecure}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package image
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// Stdout is the name of a file for Save that is the standard output.
+const Stdout = "-"
+
+// SaveOptions say what to save and where to. One of File and Layout is set.
+type SaveOptions struct {
+	Image    string // name in the store; empty is DefaultName
+	File     string // archive that docker load and podman load take; Stdout for the standard output
+	Layout   string // directory for an OCI image layout
+	Platform string // which one of several goes into File; empty is linux on this machine's architecture
+	Progress func(string)
+}
+
+// Saved is an image that was saved.
+type Saved struct {
+	Image    string `json:"image"`
+	Digest   string `json:"digest"`
+	Platform string `json:"platform,omitempty"` // the one in the archive, where the image has several
+	Path     string `json:"path"`
+}
+
+// Save copies an image from the store to a file or a directory. An archive
+// holds the image for one platform, as docker's format has no place for more;
+// a layout has all of them, and the SBOMs.
+func Save(ctx context.Context, h host.Host, o SaveOptions) (Saved, error) {
+	if err := o.check(h); err != nil {
+		return Saved{}, err
+	}
+	tag, err := parseTag(o.Image)
+	if err != nil {
+		return Saved{}, fmt.Errorf("--image: %w", err)
+	}
+	c, release, err := openStored(ctx, h, tag, orNothing(o.Progress))
+	if err != nil {
+		return Saved{}, err
+	}
+	digest, err := c.digest()
+	s := Saved{Image: tag.String(), Digest: digest.String()}
+	switch {
+	case err != nil:
+	case o.Layout != "":
+		s.Path = h.Path(o.Layout)
+		err = saveLayout(c, s.Path)
+	default:
+		s.Path, s.Platform, err = c.saveArchive(h, o)
+	}
+	return s, errors.Join(err, release())
+}
+
+func (o SaveOptions) check(h host.Host) error {
+	const both = "mysdk image save controller.tar, or mysdk image save --oci-layout DIR"
+	switch {
+	case o.File == "" && o.Layout == "":
+		return clierr.Usagef(both, "say where to save the image")
+	case o.File != "" && o.Layout != "":
+		return clierr.Usagef(both, "an archive and a layout cannot be saved at once")
+	case o.Layout != "" && o.Platform != "":
+		return clierr.Usagef("leave out --platform", "a layout holds all platforms")
+	case o.File == Stdout && host.IsTerminal(h.IO.Out):
+		return clierr.Usagef("write 'mysdk image save - | docker load', or name a file", "an archive is nothing for a terminal")
+	}
+	return nil
+}
+
+// saveLayout writes into a directory that is empty or new.
+func saveLayout(c *content, dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("save the image: %w", err)
+	case len(entries) > 0:
+		return clierr.Failedf("name a new one, or remove it", "save the image: the directory %s is not empty", dir)
+	}
+	if err := replaceDir(dir, c.write); err != nil {
+		return clierr.WithHint(fmt.Errorf("save the image: %w", err), "name a directory that you may write to")
+	}
+	return nil
+}
+
+// saveArchive writes the image for one platform.
+func (c *content) saveArchive(h host.Host, o SaveOptions) (path, platform string, err error) {
+	img := c.image
+	if c.index != nil {
+		if img, platform, err = c.choose(o.Platform); err != nil {
+			return "", "", err
+		}
+	} else if err := c.only(o.Platform); err != nil {
+		return "", "", err
+	}
+	if o.File == Stdout {
+		out := bufio.NewWriter(h.IO.Out)
+		return Stdout, platform, errors.Join(tarball.Write(c.tag, img, out), out.Flush())
+	}
+	path = h.Path(o.File)
+	err = writeFile(path, func(w io.Writer) error { return tarball.Write(c.tag, img, w) })
+	if err != nil {
+		err = clierr.WithHint(fmt.Errorf("save the image: %w", err), "name a file that you may write to")
+	}
+	return path, platform, err
+}
+
+// choose picks the image for one platform out of the index.
+func (c *content) choose(wanted string) (v1.Image, string, error) {
+	given := wanted != ""
+	if !given {
+		wanted = "linux/" + runtime.GOARCH
+	}
+	want, err := parsePlatform(wanted)
+	if err != nil {
+		return nil, "", err
+	}
+	manifest, err := c.index.IndexManifest()
+	if err != nil {
+		return nil, "", err
+	}
+	found, have := pick(manifest, want)
+	if found != nil {
+		img, err := c.index.Image(found.Digest)
+		return img, platformName(*found.Platform), err
+	}
+	if !given {
+		return nil, "", clierr.Usagef("say which with --platform: "+platformNames(have), "an archive holds one platform, and %s has several", c.tag)
+	}
+	return nil, "", clierr.Usagef("it has "+platformNames(have), "%s has no %s", c.tag, wanted)
+}
+
+// only refuses a platform that an image without an index is not for.
+func (c *content) only(wanted string) error {
+	if wanted == "" {
+		return nil
+	}
+	want, err := parsePlatform(wanted)
+	if err != nil {
+		return err
+	}
+	config, err := c.image.ConfigFile()
+	if err != nil {
+		return err
+	}
+	if is := config.Platform(); is == nil || !runsOn(*is, want) {
+		return clierr.Usagef("it is for "+strings.TrimSuffix(config.OS+"/"+config.Architecture+"/"+config.Variant, "/"), "%s has no %s", c.tag, wanted)
+	}
+	return nil
+}
+
+// writeFile writes a file beside its place and renames it. What is no file, as
+// /dev/null, is written to and stays what it is.
+func writeFile(path string, fill func(io.Writer) error) error {
+	to := newName(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		to = path
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(fill(f), f.Close()); to == path {
+		return err
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(to))
+	}
+	return os.Rename(to, path)
+}
