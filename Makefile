@@ -3,11 +3,23 @@
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
+# Like releases and operators, see docs/adr/0002-no-cgo.md.
+export CGO_ENABLED ?= 0
+
+# Tests that need the control plane take this binary instead of building one.
+CLUSTER := MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster
+
+# What the race detector covers: compiling all of Kubernetes a second time for
+# it would take longer than everything else together.
+RACE := ./internal/clierr ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun ./internal/cluster/...
+
+FUZZTIME ?= 30s
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Print the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name what; do printf '  %-12s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | while IFS=: read -r name what; do printf '  %-12s %s\n' "$$name" "$$what"; done
 
 .PHONY: build
 build: ## Build mysdk and mysdk-cluster into bin/
@@ -18,12 +30,44 @@ quickstart: build ## Do a newcomer's whole first session for real: init, create 
 	go run ./internal/quickstart -bin $(BIN)
 
 .PHONY: test
-test: build ## Run all tests: everyday lane, race detector, control plane, compiled scaffolds, quickstart
+test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, race detector, quickstart
 	go vet ./...
-	MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster go test -timeout 40m -shuffle=on ./...
-	go test -race -short $(RACE)
-	$(MAKE) quickstart
+	$(CLUSTER) go test -timeout 40m -shuffle=on ./...
+	@$(MAKE) --no-print-directory race
+	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: short
 short: ## Run the everyday tests: no cluster, no network, under a minute
 	go test -short ./...
+
+.PHONY: race
+race: ## Run the race detector, where there is the C compiler that it needs
+	@if command -v "$$(go env CC)" >/dev/null; then \
+		echo "go test -race -short"; CGO_ENABLED=1 go test -race -short $(RACE); \
+	else echo "no C compiler: the race detector is left out"; fi
+
+.PHONY: lint
+lint: ## Run go vet and staticcheck, and golangci-lint where it is installed
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	@if command -v golangci-lint >/dev/null; then echo "golangci-lint run"; golangci-lint run; fi
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal plugins | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -h -o '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | sed 's/func //'); do \
+			echo "./$$dir $$target"; go test ./$$dir -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x; \
+		done; \
+	done
+
+.PHONY: bench
+bench: build ## Measure speed and memory
+	$(CLUSTER) go test -run '^$$' -bench . -benchtime 5x ./...
+
+.PHONY: update
+update: build ## Rewrite golden trees, scripts and the reference from what the code does
+	go test ./cmd -run 'TestGolden|TestReference|TestScripts' -short -update
+
+.PHONY: clean
+clean: ## Remove what build made
+	rm -rf $(BIN)

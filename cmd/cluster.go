@@ -37,7 +37,7 @@ func nameFlag(c *cobra.Command, name *string) {
 }
 
 func newClusterStart(a *app) *cobra.Command {
-	o := cluster.Options{Progress: func(step string) { a.say("%s", step) }}
+	o := cluster.Options{Progress: a.progress, Detail: a.stage}
 	merge := false
 	c := &cobra.Command{
 		Use: "start", Short: "Start the cluster; starting a running one is fine",

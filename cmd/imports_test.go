@@ -18,17 +18,18 @@ const modulePath = "github.com/example/mysdk/"
 // quarantine says which of our packages may import a library. A key ending in
 // a slash stands for everything below it.
 var quarantine = map[string][]string{
-	"sigs.k8s.io/kubebuilder/":       {"internal/project", "plugins/golang/v4", "cmd"},
-	"sigs.k8s.io/controller-tools/":  {"internal/generate"},
-	"sigs.k8s.io/kustomize/":         {"internal/kustomize"},
-	"k8s.io/client-go/":              {"internal/kube", "internal/controlplane", "cmd/mysdk-cluster"},
-	"k8s.io/kubernetes/":             {"internal/controlplane"},
-	"k8s.io/kubectl/":                {"cmd/mysdk-cluster"},
-	"go.etcd.io/etcd/":               {"internal/controlplane"},
-	"sigs.k8s.io/kwok/":              {"internal/controlplane"},
-	"github.com/spf13/cobra":         {"cmd"},
-	"github.com/spf13/viper":         {"cmd"},
-	"github.com/operator-framework/": {"internal/bundle", "internal/olm"},
+	"sigs.k8s.io/kubebuilder/":                {"internal/project", "plugins/golang/v4", "cmd"},
+	"sigs.k8s.io/controller-tools/":           {"internal/generate"},
+	"sigs.k8s.io/kustomize/":                  {"internal/kustomize"},
+	"k8s.io/client-go/":                       {"internal/kube", "internal/controlplane", "cmd/mysdk-cluster"},
+	"k8s.io/kubernetes/":                      {"internal/controlplane"},
+	"k8s.io/kubectl/":                         {"cmd/mysdk-cluster"},
+	"go.etcd.io/etcd/":                        {"internal/controlplane"},
+	"sigs.k8s.io/kwok/":                       {"internal/controlplane"},
+	"github.com/spf13/cobra":                  {"cmd"},
+	"github.com/spf13/viper":                  {"cmd"},
+	"github.com/operator-framework/":          {"internal/bundle", "internal/olm"},
+	"github.com/google/go-containerregistry/": {"internal/image"},
 }
 
 // layers are our packages from the bottom up: one may import those of lower
@@ -36,8 +37,8 @@ var quarantine = map[string][]string{
 var layers = [][]string{
 	{"internal/clierr", "internal/host"},
 	{"internal/fileset", "internal/cluster/state", "internal/host/hosttest"},
-	{"internal/kube", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate"},
-	{"internal/project", "internal/localrun", "plugins/golang/v4"},
+	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate"},
+	{"internal/project", "internal/localrun", "internal/kube/kubetest", "plugins/golang/v4"},
 	{"cmd"},
 	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart"},
 }

@@ -153,7 +153,7 @@ func (a *app) connect(ctx context.Context, t *target, start bool) (*kube.Client,
 
 func (a *app) embeddedKubeconfig(ctx context.Context, name string, start bool) (string, error) {
 	if start {
-		info, err := cluster.Start(ctx, a.host, cluster.Options{Name: name, Progress: func(s string) { a.say("%s", s) }})
+		info, err := cluster.Start(ctx, a.host, cluster.Options{Name: name, Progress: a.progress, Detail: a.stage})
 		if err != nil {
 			return "", err
 		}

@@ -76,10 +76,10 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
 	root.AddCommand(
-		newInit(a, a.runInit), newCreate(a), newGenerate(a, a.runGenerate),
+		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate),
 		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
 		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), newBuildInstaller(a, a.runBuildInstaller),
-		newTest(a, a.runTest), newCluster(a), newKubectl(a), newVersion(a),
+		newTest(a, a.runTest), newCluster(a), newKubectl(a), newImage(a), newVersion(a),
 	)
 	strict(root)
 	return root
@@ -133,6 +133,12 @@ func children(c *cobra.Command) []string {
 
 // flagError turns pflag's complaint into a usage error that knows better names.
 func flagError(c *cobra.Command, err error) error {
+	if c.HasSubCommands() {
+		// The flags of a misspelt subcommand are not the group's to judge.
+		if err := c.ValidateArgs(c.Flags().Args()); err != nil {
+			return err
+		}
+	}
 	var missing *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
@@ -147,7 +153,11 @@ func flagError(c *cobra.Command, err error) error {
 	if near := clierr.Closest(missing.GetSpecifiedName(), names); near != "" {
 		return clierr.Usagef("did you mean --"+near+"?", "unknown flag --%s", missing.GetSpecifiedName())
 	}
-	return clierr.Usagef("see '"+c.CommandPath()+" --help' for its flags", "%w", err)
+	hint := "see '" + c.CommandPath() + " --help' for its flags"
+	if missing.GetSpecifiedShortnames() != "" {
+		return clierr.Usagef(hint, "%w", err)
+	}
+	return clierr.Usagef(hint, "unknown flag --%s", missing.GetSpecifiedName())
 }
 
 // fail prints err and its hint and returns its exit code.

@@ -2,13 +2,21 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"mvdan.cc/sh/v3/shell"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/localrun"
 )
 
@@ -25,7 +33,9 @@ func newRun(a *app) *cobra.Command {
 type runLocalOptions struct {
 	target
 	localrun.Options
-	flags string // --operator-flags, one string as in operator-sdk
+	flags   string // --operator-flags, one string as in operator-sdk
+	delve   bool   // --enable-delve, operator-sdk's name of --debug
+	restore bool
 }
 
 func newRunLocal(a *app, run func(context.Context, *runLocalOptions) error) *cobra.Command {
@@ -40,12 +50,26 @@ cluster is written to by accident. Which one it is stands in the first line.
 
 Code and manifests are generated, the CRDs are applied, and the operator runs
 until Ctrl-C with its log on the screen. It gets WATCH_NAMESPACE,
-OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG; leader election is off.`,
+OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG; leader election is off.
+
+Webhooks, conversions too, work as they do when deployed: the API server calls
+this machine, with certificates made for the run. What the cluster had before
+comes back at the end, and after a kill -9 at the next start or with --restore.
+
+With --watch a saved file is generated, applied, built and running a moment
+later; code that does not compile leaves the operator as it is. With --debug the
+operator waits for a debugger.`,
 		Example: `  # against the embedded cluster
   mysdk run local --watch-namespace default
 
   # with an object to begin with, and flags of the operator's own
   mysdk run local --apply config/samples --operator-flags "--zap-log-level=debug"
+
+  # reload on every save
+  mysdk run local --watch
+
+  # under a debugger
+  mysdk run local --debug
 
   # against a cluster of your own
   mysdk run local --context kind-dev`,
@@ -61,6 +85,13 @@ OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG; leader election is off.`,
 	fs.BoolVar(&o.Keep, "keep", false, "leave the embedded cluster running at the end")
 	fs.BoolVar(&o.Fresh, "fresh", false, "begin with an empty embedded cluster")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "turn leader election on")
+	fs.BoolVar(&o.NoWebhooks, "no-webhooks", false, "leave the project's webhooks out of the cluster, and its webhook server off")
+	fs.StringVar(&o.WebhookHost, "webhook-host", "", "name or address by which the named cluster reaches this machine (default: known for kind, minikube, k3d and Docker Desktop)")
+	fs.BoolVar(&o.restore, "restore", false, "only put back what a run that was killed has left in the cluster")
+	fs.BoolVar(&o.Watch, "watch", false, "generate, apply, build and restart when a file of the project changes")
+	fs.IntVar(&o.Debug, "debug", 0, "run the operator under Delve, listening on this port of loopback (2345 without a value)")
+	fs.Lookup("debug").NoOptDefVal = strconv.Itoa(localrun.DebugPort)
+	fs.BoolVar(&o.delve, "enable-delve", false, "the same as --debug")
 	return c
 }
 
@@ -72,52 +103,127 @@ func (a *app) runLocal(ctx context.Context, o *runLocalOptions) error {
 	if o.OperatorArgs, err = shell.Fields(o.flags, a.host.Getenv); err != nil {
 		return clierr.Usagef("quote the whole, and values with spaces in it again", "--operator-flags: %w", err)
 	}
-	if err := a.bringUpToDate(ctx); err != nil {
-		return err
-	}
 	run := o.Options
+	if o.delve && run.Debug == 0 {
+		run.Debug = localrun.DebugPort
+	}
 	run.Dir, run.Name = a.host.Dir, p.Name
 	run.Kubeconfig, run.Context, run.Allow = o.kubeconfig, o.context, a.allowed
 	run.Color = a.colored()
-	return localrun.Run(ctx, run, localrun.Deps{
+	deps := localrun.Deps{
 		Host: a.host,
 		StartCluster: func(ctx context.Context, fresh bool) (*localrun.Cluster, error) {
 			return a.clusterForRun(ctx, o, fresh)
 		},
-		RenderCRDs: a.projectCRDs,
-	})
+		Render:     a.runManifests,
+		Regenerate: a.regenerate,
+	}
+	if o.restore {
+		return localrun.Restore(ctx, run, deps)
+	}
+	if _, err := a.regenerate(ctx); err != nil {
+		return err
+	}
+	return localrun.Run(ctx, run, deps)
 }
 
-// bringUpToDate generates code and manifests before the build, as the types
-// may have been edited since.
-func (a *app) bringUpToDate(ctx context.Context) error {
+// regenerate brings generated code and manifests up to date before a build, as
+// the types may have been edited since. It returns the paths that it wrote.
+func (a *app) regenerate(ctx context.Context) ([]string, error) {
 	r, err := generate.Render(ctx, a.generateOptions())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range r.Warnings {
 		a.warn("%s", w)
 	}
+	if r.Set.Len() == 0 {
+		return nil, nil
+	}
 	if err := a.write(ctx, r.Set, false); err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range r.Set.Paths() {
 		a.say("wrote %s", name)
 	}
-	return nil
+	return r.Set.Paths(), nil
+}
+
+// runManifests is what the project's deployment would bring to a cluster for
+// the operator: its CRDs and its webhook configurations.
+func (a *app) runManifests(ctx context.Context) (localrun.Manifests, error) {
+	crds, err := a.projectCRDs(ctx)
+	if err != nil {
+		return localrun.Manifests{}, err
+	}
+	hooks, err := a.projectWebhooks(ctx)
+	return localrun.Manifests{CRDs: crds, Webhooks: hooks}, err
+}
+
+// projectWebhooks are the webhook configurations of the project with the names
+// that they have when deployed, so that a run takes the place of a deployment
+// in the same cluster instead of calling webhooks twice.
+func (a *app) projectWebhooks(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	const generated = "config/webhook/manifests.yaml"
+	data, err := a.host.Files.ReadFile(a.host.Path(generated))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.host.Files.Lstat(a.host.Path("config/default/kustomization.yaml")); err == nil {
+		built, err := kustomize.Build(ctx, kustomize.Source{Dir: a.host.Dir, Files: a.host.Files}, "config/default")
+		if err != nil {
+			return nil, err
+		}
+		objs, err := kube.ParseManifests(built, "config/default")
+		if err != nil {
+			return nil, err
+		}
+		if hooks := webhooksAmong(objs); len(hooks) > 0 {
+			return hooks, nil
+		}
+	}
+	// The deployment leaves webhooks out. The generated names are the same in
+	// every project, so they get the prefix that a deployment would give them.
+	p, _, err := a.loadProject()
+	if err != nil {
+		return nil, err
+	}
+	objs, err := kube.ParseManifests(data, generated)
+	if err != nil {
+		return nil, err
+	}
+	hooks := webhooksAmong(objs)
+	for _, u := range hooks {
+		u.SetName(p.Name + "-" + u.GetName())
+	}
+	return hooks, nil
+}
+
+// webhooksAmong picks the webhook configurations.
+func webhooksAmong(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objs, func(u *unstructured.Unstructured) bool {
+		return u.GroupVersionKind().Group != "admissionregistration.k8s.io" || !strings.HasSuffix(u.GetKind(), "WebhookConfiguration")
+	})
 }
 
 // clusterForRun starts the embedded cluster so that it goes with mysdk, even
 // if mysdk is killed, unless it is to stay.
 func (a *app) clusterForRun(ctx context.Context, o *runLocalOptions, fresh bool) (*localrun.Cluster, error) {
 	info, err := cluster.Start(ctx, a.host, cluster.Options{
-		Name: o.name, Fresh: fresh, DieWithParent: !o.Keep, Progress: func(s string) { a.say("%s", s) },
+		Name: o.name, Fresh: fresh, DieWithParent: !o.Keep, Progress: a.progress, Detail: a.stage,
 	})
 	if err != nil {
 		return nil, err
 	}
+	stop := "mysdk cluster stop"
+	if info.Name != cluster.DefaultName {
+		stop += " --name " + info.Name
+	}
 	return &localrun.Cluster{
-		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning,
+		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: stop,
 		Stop: func(ctx context.Context) error {
 			_, err := cluster.Stop(ctx, a.host, o.name)
 			return err

@@ -39,7 +39,7 @@ func (a *app) runTest(ctx context.Context, args []string) error {
 	if _, err := a.host.LookPath("go"); err != nil {
 		return clierr.Failedf("install Go from https://go.dev/dl", "no go command in PATH: %w", err)
 	}
-	assets, err := cluster.Assets(ctx, a.host, func(step string) { a.say("%s", step) })
+	assets, err := cluster.Assets(ctx, a.host, a.progress)
 	if err != nil {
 		return err
 	}

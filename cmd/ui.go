@@ -33,6 +33,11 @@ func (a *app) detail(format string, args ...any) {
 	}
 }
 
+// progress and stage print a line that an engine reports: one that may take
+// long, and one that is of interest to the curious.
+func (a *app) progress(line string) { a.say("%s", line) }
+func (a *app) stage(line string)    { a.detail("%s", line) }
+
 // warn prints a warning on stderr, also with --quiet.
 func (a *app) warn(format string, args ...any) {
 	fmt.Fprintf(a.host.IO.Err, "%s %s\n", a.paint(yellow, "Warning:"), fmt.Sprintf(format, args...))

@@ -38,6 +38,9 @@ type Target struct {
 // Name is the context and the server, to be printed before anything is written.
 func (t Target) Name() string { return fmt.Sprintf("context %s, server %s", t.Context, t.Server) }
 
+// ContextName is the context of the kubeconfig.
+func (t Target) ContextName() string { return t.Context }
+
 // Kubeconfig is a kubeconfig with this context alone, made the current one, and
 // with certificates and keys inlined. Write it with mode 0600.
 func (t Target) Kubeconfig() ([]byte, error) {

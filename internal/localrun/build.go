@@ -16,13 +16,14 @@ import (
 // staleBuild is the age at which what a killed go command left is removed.
 const staleBuild = 24 * time.Hour
 
-// build is the go build of the operator. It runs beside other steps; its output
+// build is one go build of the operator. It runs beside other steps; its output
 // is held back until announce.
 type build struct {
 	r       *run
 	out     gate
 	started bool
 	took    string
+	cancel  context.CancelFunc
 	done    chan struct{}
 	err     error // valid when done is closed
 }
@@ -31,19 +32,29 @@ func newBuild(r *run) *build {
 	return &build{r: r, out: gate{screen: r.screen}, done: make(chan struct{})}
 }
 
-// start begins the build. When it fails, the other steps are cancelled with its
-// error: there is no use in waiting for a cluster then.
-func (b *build) start(ctx context.Context, cancel context.CancelCauseFunc) {
+// start begins the build. failed is called with its error, for steps that are
+// of no use without it.
+func (b *build) start(ctx context.Context, failed func(error)) {
 	b.started = true
+	ctx, b.cancel = context.WithCancel(ctx)
 	from := b.r.Host.Now()
 	go func() {
 		defer close(b.done)
+		defer b.cancel()
 		b.err = b.compile(ctx)
 		b.took = b.r.since(from)
 		if b.err != nil {
-			cancel(b.err)
+			failed(b.err)
 		}
 	}()
+}
+
+// drop stops a build whose sources are not the newest any more.
+func (b *build) drop() {
+	if b.started {
+		b.cancel()
+		<-b.done
+	}
 }
 
 // announce lets the build's output through.
@@ -83,6 +94,9 @@ func (b *build) compile(ctx context.Context) error {
 		return fmt.Errorf("build the operator: %w", err)
 	}
 	args := []string{"build", "-o", p.binary}
+	if b.r.Debug > 0 {
+		args = append(args, debugFlags)
+	}
 	if b.r.GoLDFlags != "" {
 		args = append(args, "-ldflags="+b.r.GoLDFlags)
 	}
@@ -93,7 +107,15 @@ func (b *build) compile(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return buildError(p.mainPkg, b.out.text())
+	return buildError(p.mainPkg, b.out.text(), b.r.again())
+}
+
+// again ends a hint to correct the project.
+func (r *run) again() string {
+	if r.Watch {
+		return "; saving is enough"
+	}
+	return " and run 'mysdk run local' again"
 }
 
 // tmp has the go command work on the file system of the result. It then puts
@@ -101,7 +123,7 @@ func (b *build) compile(ctx context.Context) error {
 func (b *build) tmp() ([]string, error) {
 	h := b.r.Host
 	if h.Getenv("GOTMPDIR") != "" {
-		return h.Environ(), makeDirs(h, b.r.plan.cache)
+		return buildEnv(h), makeDirs(h, b.r.plan.cache)
 	}
 	dir := filepath.Join(b.r.plan.cache, "tmp")
 	if err := makeDirs(h, dir); err != nil {
@@ -118,12 +140,21 @@ func (b *build) tmp() ([]string, error) {
 			}
 		}
 	}
-	return override(h.Environ(), []string{"GOTMPDIR=" + dir}), nil
+	return override(buildEnv(h), []string{"GOTMPDIR=" + dir}), nil
+}
+
+// buildEnv is the go command's environment. Operators need no C: without cgo
+// they build the same where there is no C compiler, as in their image.
+func buildEnv(h host.Host) []string {
+	if h.Getenv("CGO_ENABLED") != "" {
+		return h.Environ()
+	}
+	return override(h.Environ(), []string{"CGO_ENABLED=0"})
 }
 
 // buildError sums the go command's output up; the output itself was printed.
-func buildError(pkg, output string) error {
-	const again = " and run 'mysdk run local' again"
+// again ends the hint.
+func buildError(pkg, output, again string) error {
 	if strings.Contains(output, "go.sum") || strings.Contains(output, "go.mod") || strings.Contains(output, "no required module provides") {
 		return clierr.Failedf("run 'go mod tidy'"+again, "build the operator: go build %s: the module's requirements are not complete", pkg)
 	}

@@ -28,17 +28,23 @@ type world struct {
 	mu       sync.Mutex
 	events   []string
 
-	already   bool                            // the cluster runs before
-	startErr  error                           // of StartCluster
-	startHang bool                            // StartCluster waits for its ctx
-	applyErr  map[string]error                // by kind
-	crds      []*unstructured.Unstructured    // of RenderCRDs
-	renderErr error                           //
-	guardErr  error                           //
-	missing   []string                        // namespaces that a named cluster lacks
-	build     func(io.Writer) error           // the go command; nil succeeds
-	operator  func(context.Context, *process) // the operator; nil waits to be stopped
+	already   bool                                  // the cluster runs before
+	startErr  error                                 // of StartCluster
+	startHang bool                                  // StartCluster waits for its ctx
+	applyErr  map[string]error                      // by kind
+	crds      []*unstructured.Unstructured          // of RenderCRDs
+	webhooks  []*unstructured.Unstructured          // of Render
+	renderErr error                                 //
+	context   string                                // of the cluster
+	store     map[string]*unstructured.Unstructured // what is in the cluster besides, by kind and name
+	editErr   map[string]error                      // by kind
+	generated func() ([]string, error)              // Regenerate; nil writes nothing
+	guardErr  error                                 //
+	missing   []string                              // namespaces that a named cluster lacks
+	build     func(io.Writer) error                 // the go command; nil succeeds
+	operator  func(context.Context, *process)       // the operator; nil waits to be stopped
 	started   []host.Cmd
+	answers   map[string]string // output of other programs, by name
 	kill      chan struct{}
 	onEvent   func(string)
 }
@@ -47,7 +53,7 @@ type world struct {
 // surprises.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: hosttest.New(t), out: &buffer{}, err: &buffer{}, applyErr: map[string]error{}, kill: make(chan struct{})}
+	w := &world{World: hosttest.New(t), out: &buffer{}, err: &buffer{}, applyErr: map[string]error{}, editErr: map[string]error{}, store: map[string]*unstructured.Unstructured{}, context: "mysdk-test", kill: make(chan struct{})}
 	w.IO = host.Streams{In: strings.NewReader(""), Out: w.out, Err: w.err}
 	w.Exec = execFake{w}
 	w.write(t, "cmd/main.go", "package main\n\nimport \"flag\"\n\nfunc main() {\n\tflag.String(\"health-probe-bind-address\", \":8081\", \"\")\n\tflag.Bool(\"leader-elect\", false, \"\")\n}\n")
@@ -128,12 +134,30 @@ func (w *world) deps() Deps {
 				return ctx.Err()
 			}}, nil
 		},
-		RenderCRDs: func(context.Context) ([]*unstructured.Unstructured, error) { return w.crds, w.renderErr },
+		Render: func(context.Context) (Manifests, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return Manifests{CRDs: w.crds, Webhooks: w.webhooks}, w.renderErr
+		},
+		Regenerate: func(context.Context) ([]string, error) {
+			w.event("regenerate")
+			if w.generated == nil {
+				return nil, nil
+			}
+			return w.generated()
+		},
 		Connect: func(_ context.Context, o kube.Options) (Client, error) {
 			w.event("connect %s %s", o.Kubeconfig, o.Context)
 			return clientFake{w}, nil
 		},
 	}
+}
+
+// put brings an object to the cluster behind everybody's back.
+func (w *world) put(u *unstructured.Unstructured) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.store[u.GetKind()+" "+u.GetName()] = u.DeepCopy()
 }
 
 type clientFake struct{ w *world }
@@ -159,6 +183,38 @@ func (c clientFake) WaitEstablished(context.Context, []*unstructured.Unstructure
 func (c clientFake) EnsureNamespace(_ context.Context, name string) (bool, error) {
 	c.w.event("ensure namespace %s", name)
 	return name != "default", nil
+}
+func (c clientFake) ContextName() string                { return c.w.context }
+func (c clientFake) ID(context.Context) (string, error) { return "cluster-id", nil }
+func (c clientFake) Read(_ context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if live := c.w.store[u.GetKind()+" "+u.GetName()]; live != nil {
+		return live.DeepCopy(), nil
+	}
+	return nil, nil
+}
+func (c clientFake) Edit(ctx context.Context, u *unstructured.Unstructured, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
+	live, _ := c.Read(ctx, u)
+	next, err := change(live)
+	if err != nil || next == nil {
+		return err
+	}
+	c.w.event("edit %s %s", u.GetKind(), u.GetName())
+	if err := c.w.editErr[u.GetKind()]; err != nil {
+		return err
+	}
+	c.w.put(next)
+	return ctx.Err()
+}
+func (c clientFake) Delete(ctx context.Context, objs []*unstructured.Unstructured, _ kube.DeleteOptions) ([]kube.Result, error) {
+	for _, u := range objs {
+		c.w.event("delete %s %s", u.GetKind(), u.GetName())
+		c.w.mu.Lock()
+		delete(c.w.store, u.GetKind()+" "+u.GetName())
+		c.w.mu.Unlock()
+	}
+	return nil, ctx.Err()
 }
 func (c clientFake) HasNamespace(_ context.Context, name string) (bool, error) {
 	return !slices.Contains(c.w.missing, name), nil
@@ -189,6 +245,11 @@ func (x execFake) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 			x.w.event("built")
 			p.ended <- err
 		}()
+		return p, nil
+	}
+	if text, ok := x.w.answers[filepath.Base(c.Name)]; ok {
+		_, err := io.WriteString(c.Stdout, text)
+		p.ended <- err
 		return p, nil
 	}
 	x.w.event("run operator")

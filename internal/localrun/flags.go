@@ -110,3 +110,18 @@ func given(args []string, name string) bool {
 		return strings.TrimLeft(a, "-") == name
 	})
 }
+
+// valueOf is the value that args give the flag of that name, "" if none.
+func valueOf(args []string, name string) string {
+	value := ""
+	for i, a := range args {
+		key, v, ok := strings.Cut(a, "=")
+		if !strings.HasPrefix(key, "-") || strings.TrimLeft(key, "-") != name {
+			continue
+		}
+		if value = v; !ok && i+1 < len(args) {
+			value = args[i+1]
+		}
+	}
+	return value
+}

@@ -1,17 +1,22 @@
 // Package localrun is the order in which `mysdk run local` starts and stops
-// things: a cluster, the project's CRDs, the operator from source, and the
-// manifests to try it with. It knows nothing of how a project is laid out beyond
-// its main package, of flags, or of what starts a cluster and renders CRDs: those
-// come as functions.
+// things: a cluster, the project's CRDs and webhooks, the operator from source,
+// and the manifests to try it with; and what it does when a file of the project
+// changes meanwhile. It knows nothing of how a project is laid out beyond its
+// main package and what to watch, of flags, or of what starts a cluster and
+// renders manifests: those come as functions.
 package localrun
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
@@ -39,6 +44,10 @@ type Options struct {
 	Keep            bool     // leave the embedded cluster running
 	Fresh           bool     // begin with an empty embedded cluster
 	LeaderElect     bool     // turn leader election on
+	NoWebhooks      bool     // leave the project's webhooks out, and the operator's webhook server off
+	WebhookHost     string   // by which a named cluster reaches this machine; empty: known for local ones
+	Watch           bool     // rebuild and restart on changes; needs Deps.Regenerate
+	Debug           int      // port of a debugger to run the operator under; 0: none
 	Color           bool     // colour the prefix of the operator's lines
 }
 
@@ -53,21 +62,27 @@ type Cluster struct {
 // Client is what a run needs of *kube.Client.
 type Client interface {
 	Name() string
+	ContextName() string
 	Guard(allow []string) error
 	Kubeconfig() ([]byte, error)
 	Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error)
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
 	EnsureNamespace(ctx context.Context, name string) (bool, error)
 	HasNamespace(ctx context.Context, name string) (bool, error)
+	ID(ctx context.Context) (string, error)
+	Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	Edit(ctx context.Context, u *unstructured.Unstructured, change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)) error
+	Delete(ctx context.Context, objs []*unstructured.Unstructured, o kube.DeleteOptions) ([]kube.Result, error)
 }
 
-// Deps are what a run stands on. All but Connect and Kill are required.
+// Deps are what a run stands on. Host, StartCluster and Render are required.
 type Deps struct {
 	Host         host.Host
-	StartCluster func(ctx context.Context, fresh bool) (*Cluster, error)         // the embedded one
-	RenderCRDs   func(ctx context.Context) ([]*unstructured.Unstructured, error) // the project's
-	Connect      func(ctx context.Context, o kube.Options) (Client, error)       // nil: kube.Connect
-	Kill         <-chan struct{}                                                 // closed by the second Ctrl-C; may be nil
+	StartCluster func(ctx context.Context, fresh bool) (*Cluster, error)   // the embedded one
+	Render       func(ctx context.Context) (Manifests, error)              // the project's, as it is now; writes nothing
+	Regenerate   func(ctx context.Context) ([]string, error)               // brings generated files up to date; returns those written
+	Connect      func(ctx context.Context, o kube.Options) (Client, error) // nil: kube.Connect
+	Kill         <-chan struct{}                                           // closed by the second Ctrl-C; may be nil
 }
 
 // Run runs the operator of the project at o.Dir until it ends or ctx does, and
@@ -79,25 +94,50 @@ type Deps struct {
 // is started. When ctx ends, its error is returned after a clean stop; an
 // operator that fails is an error with its exit code and last lines.
 func Run(ctx context.Context, o Options, d Deps) error {
-	if d.Connect == nil {
-		d.Connect = func(ctx context.Context, o kube.Options) (Client, error) { return kube.Connect(ctx, o) }
-	}
 	r, err := prepare(ctx, o, d)
 	if err != nil {
 		return err
 	}
 	work, cancel := context.WithCancelCause(ctx)
+	if r.watcher != nil {
+		r.watcher.start(work)
+	}
 	err = r.start(work, cancel)
 	if err == nil {
 		err = r.follow(work, cancel)
 	}
 	cancel(nil)
-	r.build.announce() // a build's output never gets lost
+	return r.finish(ctx, err)
+}
+
+// Restore puts back what a run that was killed has left in the cluster, and
+// nothing else. It is no error if there is nothing.
+func Restore(ctx context.Context, o Options, d Deps) error {
+	r := newRun(o, d)
+	if err := r.plan.place(d.Host, o.Dir); err != nil {
+		return err
+	}
+	err := r.startCluster(ctx)
+	restored := false
+	if err == nil {
+		restored, err = r.restoreLeft(ctx)
+	}
+	if err == nil && !restored {
+		r.screen.say("nothing to restore")
+	}
+	return r.finish(ctx, err)
+}
+
+// finish stops everything and picks the error that tells most.
+func (r *run) finish(ctx context.Context, err error) error {
+	if r.build != nil {
+		r.build.announce() // a build's output never gets lost
+	}
 	if ctx.Err() != nil {
 		err = ctx.Err() // what failed, failed because of that
 	}
-	if stopErr := r.stopAll(ctx); stopErr != nil && err == nil {
-		err = stopErr
+	if stopErr := r.stopAll(ctx); stopErr != nil && (err == nil || ctx.Err() != nil && clierr.HintOf(stopErr) != "") {
+		err = stopErr // webhooks that stay behind are worse news than a Ctrl-C
 	}
 	return err
 }
@@ -109,34 +149,167 @@ type run struct {
 	screen     *screen
 	plan       plan
 	manifests  []manifest
-	build      *build
 	client     Client
+	clusterID  string
 	embedded   bool   // the cluster is the embedded one
 	kubeconfig string // path of the operator's
-	operator   *operator
+	watcher    *watcher
+	announced  string                        // what was printed of the operator's start
+	stale      bool                          // the operator was not built from the newest code
 	cleanup    []func(context.Context) error // in the order of starting
+
+	exits    chan *operator // operators that ended
+	failures chan error     // of settling
+	over     chan struct{}  // closed when nobody listens to those any more
+	settling sync.WaitGroup
+
+	mu        sync.Mutex
+	operator  *operator
+	build     *build // the latest
+	hooks     *hooks // nil without webhooks
+	manifest  Manifests
+	inCluster map[string]string // digest of what was applied, by kind and name
+	converted []string          // conversions turned on since the last announcement
+	appliedIt bool              // what --apply named
 }
 
-// start brings everything up. The operator is built, and the CRDs are rendered,
-// while the cluster starts: a fresh CRD needs two seconds before the API server
-// takes its first object, which the build hides.
+func newRun(o Options, d Deps) *run {
+	if d.Connect == nil {
+		d.Connect = func(ctx context.Context, o kube.Options) (Client, error) { return kube.Connect(ctx, o) }
+	}
+	return &run{
+		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
+		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{},
+	}
+}
+
+// start brings everything up. The operator is built, and the manifests are
+// rendered, while the cluster starts: a fresh CRD needs two seconds before the
+// API server takes its first object, which the build hides.
 func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
-	r.build.start(ctx, cancel)
-	crds := r.render(ctx)
+	failed := func(err error) { cancel(err) }
+	if r.Watch {
+		failed = func(error) {} // the next change may mend it
+	}
+	r.build.start(ctx, failed)
+	made := r.render(ctx)
 	if err := r.startCluster(ctx); err != nil {
 		return firstCause(ctx, err)
 	}
 	r.build.announce()
-	if err := r.applyCRDs(ctx, crds); err != nil {
-		return firstCause(ctx, err)
-	}
-	if err := r.namespaces(ctx); err != nil {
+	if err := r.prepareCluster(ctx, made); err != nil {
 		return firstCause(ctx, err)
 	}
 	if err := r.build.wait(ctx); err != nil {
-		return firstCause(ctx, err)
+		if err = firstCause(ctx, err); r.Watch && ctx.Err() == nil {
+			r.stale = true
+			r.tell(err)
+			r.screen.say("waiting for the next change")
+			return nil
+		}
+		return err
 	}
-	return r.startOperator(ctx)
+	if err := r.findDebugger(ctx); err != nil {
+		return err
+	}
+	if err := r.convert(ctx); err != nil {
+		return err
+	}
+	if err := r.startOperator(ctx); err != nil {
+		return err
+	}
+	r.settle(ctx)
+	return nil
+}
+
+// prepareCluster gives the cluster what the operator expects to find.
+func (r *run) prepareCluster(ctx context.Context, c <-chan rendered) error {
+	if _, err := r.restoreLeft(ctx); err != nil {
+		return err
+	}
+	from := r.Host.Now()
+	made := <-c
+	if made.err != nil {
+		return fmt.Errorf("render the CRDs: %w", made.err)
+	}
+	if err := r.want(ctx, made.manifests); err != nil {
+		return err
+	}
+	if len(made.manifests.CRDs) == 0 {
+		r.screen.say("no CRDs in this project")
+	}
+	if err := r.applyCRDs(ctx, from); err != nil {
+		return err
+	}
+	return r.namespaces(ctx)
+}
+
+// restoreLeft puts back what runs that were killed have left in this cluster.
+func (r *run) restoreLeft(ctx context.Context) (bool, error) {
+	from := r.Host.Now()
+	dir, err := r.journals(ctx)
+	if err != nil {
+		return false, err
+	}
+	done, err := restoreLeft(ctx, r.Host, r.client, dir)
+	if len(done) > 0 {
+		r.screen.say("webhooks of a run that was killed are off (%s): %s", r.since(from), strings.Join(done, ", "))
+	}
+	return len(done) > 0, err
+}
+
+// want notes what the project wants of the cluster, and prepares for webhooks
+// the first time there are any.
+func (r *run) want(ctx context.Context, m Manifests) error {
+	r.mu.Lock()
+	r.manifest = m
+	r.mu.Unlock()
+	if r.NoWebhooks || r.webhooks() != nil || !m.hasWebhooks() {
+		return nil
+	}
+	h, err := r.openHooks(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hooks = h
+	return nil
+}
+
+// webhooks are the run's; nil while the project has none.
+func (r *run) webhooks() *hooks {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hooks
+}
+
+// wanted is what the project wants of the cluster.
+func (r *run) wanted() Manifests {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.manifest
+}
+
+// convert turns conversions on; settled tells of them.
+func (r *run) convert(ctx context.Context) error {
+	h := r.webhooks()
+	if h == nil {
+		return nil
+	}
+	changed, err := h.convert(ctx, r.wanted().CRDs)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.converted = append(r.converted, changed...)
+	return err
+}
+
+func (r *run) takeConverted() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.converted
+	r.converted = nil
+	return list
 }
 
 // firstCause prefers the error that made the others fail: a failed build
@@ -148,39 +321,51 @@ func firstCause(ctx context.Context, err error) error {
 	return err
 }
 
-// rendered is the result of RenderCRDs.
+// rendered is the result of Render.
 type rendered struct {
-	crds []*unstructured.Unstructured
-	err  error
+	manifests Manifests
+	err       error
 }
 
 func (r *run) render(ctx context.Context) <-chan rendered {
 	c := make(chan rendered, 1)
 	go func() {
-		crds, err := r.RenderCRDs(ctx)
-		c <- rendered{crds, err}
+		m, err := r.Render(ctx)
+		c <- rendered{m, err}
 	}()
 	return c
 }
 
-// applyCRDs applies what render made and waits until it is served.
-func (r *run) applyCRDs(ctx context.Context, c <-chan rendered) error {
-	from := r.Host.Now()
-	made := <-c
-	if made.err != nil {
-		return fmt.Errorf("render the CRDs: %w", made.err)
+// applyCRDs applies those CRDs that are not in the cluster as they are now, and
+// waits until they are served.
+func (r *run) applyCRDs(ctx context.Context, from time.Time) error {
+	var changed []*unstructured.Unstructured
+	sums := map[string]string{}
+	for _, crd := range r.wanted().CRDs {
+		sum, err := digest(crd)
+		if err != nil {
+			return err
+		}
+		if r.inCluster[crd.GetName()] != sum {
+			changed = append(changed, crd)
+			sums[crd.GetName()] = sum
+		}
 	}
-	if len(made.crds) == 0 {
-		r.screen.say("no CRDs in this project")
+	if len(changed) == 0 {
 		return nil
 	}
-	results, err := r.client.Apply(ctx, made.crds, kube.ApplyOptions{Force: true})
+	crds, err := r.withCluster(ctx, changed)
+	if err != nil {
+		return err
+	}
+	results, err := r.client.Apply(ctx, crds, kube.ApplyOptions{Force: true})
 	if err == nil {
-		err = r.client.WaitEstablished(ctx, made.crds)
+		err = r.client.WaitEstablished(ctx, crds)
 	}
 	if err != nil {
 		return err
 	}
+	maps.Copy(r.inCluster, sums)
 	r.screen.say("CRDs applied (%s): %s", r.since(from), summary(results))
 	return nil
 }
@@ -204,7 +389,9 @@ func (r *run) stopAll(ctx context.Context) error {
 		case <-done:
 		}
 	}()
-	r.build.finish()
+	if r.build != nil {
+		r.build.finish()
+	}
 	var first error
 	for i := len(r.cleanup) - 1; i >= 0; i-- {
 		if err := r.cleanup[i](ctx); err != nil && first == nil {

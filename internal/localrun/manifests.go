@@ -83,9 +83,15 @@ func buildDir(ctx context.Context, h host.Host, path, name string) ([]*unstructu
 	return kube.ParseManifests(data, name)
 }
 
-// applyManifests applies what --apply named. Objects without a namespace go
-// where the operator looks first.
+// applyManifests applies what --apply named, once. Objects without a namespace
+// go where the operator looks first.
 func (r *run) applyManifests(ctx context.Context) error {
+	r.mu.Lock()
+	done := r.appliedIt
+	r.mu.Unlock()
+	if done {
+		return nil
+	}
 	for _, m := range r.manifests {
 		from := r.Host.Now()
 		o := kube.ApplyOptions{Force: true}
@@ -98,5 +104,8 @@ func (r *run) applyManifests(ctx context.Context) error {
 		}
 		r.screen.say("applied %s (%s): %s", m.name, r.since(from), summary(results))
 	}
+	r.mu.Lock()
+	r.appliedIt = true
+	r.mu.Unlock()
 	return nil
 }

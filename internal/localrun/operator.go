@@ -6,44 +6,84 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 )
 
-// operator is the running process.
+// reloadGrace is what an operator has to stop when a newer one waits for its
+// place: less than at the end, as the user waits too.
+const reloadGrace = 3 * time.Second
+
+// operator is one running process of the operator.
 type operator struct {
 	process  host.Process
 	from     time.Time
 	tail     *tail
 	out, err *lines
-	ended    chan error // gets the result of Wait
+	address  string             // of its webhook server; "" without webhooks
+	stop     context.CancelFunc // interrupts it, and kills it after its grace
+	replaced atomic.Bool        // it makes room for a newer one
+	done     chan struct{}      // closed when it has ended
+	ending   error              // of Wait; valid when done is closed
 }
 
 // startOperator runs what was built. It gets a process group of its own: the
-// terminal's Ctrl-C is for mysdk, which passes it on.
+// terminal's Ctrl-C is for mysdk, which passes it on. Its life does not hang on
+// ctx: the webhooks have to go before it does.
 func (r *run) startOperator(ctx context.Context) error {
-	set, env := r.environment()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l, err := r.launch(ctx)
+	if err != nil {
+		return err
+	}
 	t := &tail{}
-	op := &operator{from: r.Host.Now(), tail: t, ended: make(chan error, 1),
+	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
+	op := &operator{from: r.Host.Now(), tail: t, address: l.address, stop: stop, done: make(chan struct{}),
 		out: r.stream(t, false), err: r.stream(t, true)}
-	var err error
-	op.process, err = r.Host.Exec.Start(ctx, host.Cmd{
-		Name: r.plan.binary, Args: r.plan.args, Dir: r.Dir, Env: env,
+	op.process, err = r.Host.Exec.Start(alive, host.Cmd{
+		Name: l.program, Args: l.args, Dir: r.Dir, Env: l.env,
 		Stdout: op.out, Stderr: op.err, Group: true, Grace: operatorGrace, DieWithParent: true,
 	})
 	if err != nil {
+		stop()
 		return fmt.Errorf("run the operator: %w", err)
 	}
-	r.operator = op
-	r.screen.say("operator started: %s", strings.Join(append([]string{filepath.Base(r.plan.binary)}, r.plan.args...), " "))
-	for _, e := range set {
-		key, value, _ := strings.Cut(e, "=")
-		r.screen.say("  %s=%s", key, shellQuote(value))
-	}
-	go func() { op.ended <- op.process.Wait() }()
+	r.announce(l)
+	r.setOperator(op)
+	go func() {
+		op.ending = op.process.Wait()
+		op.out.flush()
+		op.err.flush()
+		stop()
+		close(op.done)
+		select {
+		case r.exits <- op:
+		case <-r.over:
+		}
+	}()
 	return nil
+}
+
+// announce prints how the operator was started: all of it at the first time,
+// and later only what differs from the time before.
+func (r *run) announce(l launch) {
+	lines := append([]string{"operator started: " + strings.Join(append([]string{filepath.Base(r.plan.binary)}, l.shown...), " ")}, l.notes...)
+	for _, e := range l.set {
+		key, value, _ := strings.Cut(e, "=")
+		lines = append(lines, fmt.Sprintf("  %s=%s", key, shellQuote(value)))
+	}
+	if text := strings.Join(lines, "\n"); text != r.announced {
+		first := r.announced == ""
+		r.announced = text
+		if first || !r.Watch {
+			r.screen.say("%s", text)
+		}
+	}
 }
 
 func (r *run) stream(t *tail, stderr bool) *lines {
@@ -57,59 +97,57 @@ func (r *run) stream(t *tail, stderr bool) *lines {
 	return l
 }
 
-// follow applies the manifests and waits for the operator's end, or brings it
-// about: by ctx, which interrupts it and kills it after its grace, by the second
-// Ctrl-C, which kills it at once, or because a manifest was refused.
-func (r *run) follow(ctx context.Context, cancel context.CancelCauseFunc) error {
-	applied := make(chan error, 1)
-	go func() { applied <- r.applyManifests(ctx) }()
-	stop, kill := ctx.Done(), r.Kill
-	var failed error
-	for {
+// replaceOperator stops the running operator, if there is one, and starts what
+// was built since. The two never reconcile at the same time.
+func (r *run) replaceOperator(ctx context.Context) error {
+	if h := r.webhooks(); h != nil {
+		h.front.pause()
+	}
+	if op := r.running(); op != nil {
+		op.replaced.Store(true)
+		op.stop()
+		late := time.NewTimer(reloadGrace)
+		defer late.Stop()
 		select {
-		case <-stop:
-			r.screen.say("stopping the operator; a second Ctrl-C kills it")
-			stop = nil
-		case <-kill:
-			kill = nil
+		case <-op.done:
+		case <-late.C:
 			// It may have ended by itself at this moment.
-			_ = r.operator.process.Kill()
-		case err := <-applied:
-			applied = nil
-			if err != nil && ctx.Err() == nil {
-				failed = err
-				cancel(err)
-			}
-		case err := <-r.operator.ended:
-			asked := ctx.Err() != nil
-			cancel(nil)
-			if applied != nil {
-				<-applied // uses the client; ends with ctx
-			}
-			return r.operatorEnded(err, asked, failed)
+			_ = op.process.Kill()
+			<-op.done
 		}
+	}
+	return r.startOperator(ctx)
+}
+
+// running is the operator that runs; nil if there is none.
+func (r *run) running() *operator {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.operator == nil {
+		return nil
+	}
+	select {
+	case <-r.operator.done:
+		return nil
+	default:
+		return r.operator
 	}
 }
 
-// operatorEnded judges the operator's end. asked says that it was stopped,
-// failed why it was if that was not the user's wish.
-func (r *run) operatorEnded(err error, asked bool, failed error) error {
-	r.operator.out.flush()
-	r.operator.err.flush()
-	ran := r.since(r.operator.from)
-	if asked {
-		r.screen.say("operator stopped after %s", ran)
-		return failed
-	}
-	if err == nil {
-		r.screen.say("operator ended by itself after %s", ran)
-		return nil
-	}
-	if flag := r.operator.tail.unknownFlag(); flag != "" {
+func (r *run) setOperator(op *operator) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.operator = op
+}
+
+// failure judges the end of an operator that nobody asked to stop. again ends
+// the hint.
+func (op *operator) failure(ran, again string) error {
+	if flag := op.tail.unknownFlag(); flag != "" {
 		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator knows no flag %s", flag)
 	}
-	return clierr.Failedf("correct the operator and run 'mysdk run local' again",
-		"the operator ended after %s with %s; its last lines:%s", ran, exitText(err), r.operator.tail)
+	return clierr.Failedf("correct the operator"+again,
+		"the operator ended after %s with %s; its last lines:%s", ran, exitText(op.ending), op.tail)
 }
 
 // exitText says how a process ended.
@@ -117,6 +155,9 @@ func exitText(err error) string {
 	var exit interface{ ExitCode() int }
 	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
 		return fmt.Sprintf("exit code %d", exit.ExitCode())
+	}
+	if err == nil {
+		return "exit code 0"
 	}
 	return err.Error()
 }

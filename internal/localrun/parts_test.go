@@ -246,7 +246,7 @@ func TestBuildError(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := buildError("./cmd", tc.output)
+			err := buildError("./cmd", tc.output, "; again")
 			if !strings.Contains(err.Error(), tc.err) || !strings.Contains(clierr.HintOf(err), tc.hint) {
 				t.Errorf("%v; hint %q", err, clierr.HintOf(err))
 			}

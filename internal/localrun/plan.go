@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -24,15 +25,14 @@ type plan struct {
 	cache      string   // directory of this project's builds
 	binary     string   // path that the operator is built to
 	namespaces []string // watched, without repeats
-	args       []string // of the operator
-	extraEnv   []string // set for the operator besides what is always set
 	userEnv    []string // KEY=VALUE as given
+	debugger   debugger // found before the operator is started
 }
 
 // prepare checks the options against the project and reads the manifests.
 // Nothing has been started or written when it fails.
 func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
-	r := &run{Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err}}
+	r := newRun(o, d)
 	if o.Fresh && (o.Kubeconfig != "" || o.Context != "") {
 		return nil, clierr.Usagef("leave out --fresh, or --kubeconfig and --context",
 			"--fresh empties the embedded cluster, but another one is named")
@@ -45,6 +45,9 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if r.plan.userEnv, err = checkEnv(o.Env); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(checkWebhookHost(o.WebhookHost), checkDebug(o.Debug)); err != nil {
+		return nil, err
+	}
 	if r.plan.mainPkg, err = findMain(d.Host, o); err != nil {
 		return nil, err
 	}
@@ -52,12 +55,11 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.plan.args, err = operatorArgs(found, o); err != nil {
+	if _, err = operatorArgs(found, o); err != nil {
 		return nil, err
 	}
-	if found.webhookSwitch {
-		// There is no certificate for a webhook server here.
-		r.plan.extraEnv = append(r.plan.extraEnv, "ENABLE_WEBHOOKS=false")
+	if slices.Contains(r.plan.userEnv, "ENABLE_WEBHOOKS=false") {
+		r.NoWebhooks = true // the operator will serve none
 	}
 	if r.manifests, err = readManifests(ctx, d.Host, o.Apply); err != nil {
 		return nil, err
@@ -69,6 +71,13 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 		return nil, err
 	}
 	r.build = newBuild(r)
+	if o.Watch {
+		// From now on no change is lost: one during the start is the first to
+		// be looked at after it.
+		if r.watcher, err = newWatcher(d.Host, o.Dir); err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
 }
 
@@ -135,37 +144,4 @@ func (p *plan) place(h host.Host, dir string) error {
 		p.binary += ".exe"
 	}
 	return nil
-}
-
-// environment is the operator's: the user's own, what it needs to know about
-// this run, and what was given with --env, each over the one before.
-func (r *run) environment() (set, all []string) {
-	podNamespace := "default"
-	if len(r.plan.namespaces) > 0 {
-		podNamespace = r.plan.namespaces[0]
-	}
-	set = slices.Concat([]string{
-		"WATCH_NAMESPACE=" + strings.Join(r.plan.namespaces, ","),
-		"OPERATOR_NAME=" + r.plan.name,
-		"POD_NAMESPACE=" + podNamespace,
-		"KUBECONFIG=" + r.kubeconfig,
-	}, r.plan.extraEnv)
-	set = override(set, r.plan.userEnv)
-	return set, override(r.Host.Environ(), set)
-}
-
-// override returns base with the variables of over, one value for each.
-func override(base, over []string) []string {
-	at := map[string]int{}
-	var list []string
-	for _, e := range slices.Concat(base, over) {
-		key, _, _ := strings.Cut(e, "=")
-		if i, ok := at[key]; ok {
-			list[i] = e
-			continue
-		}
-		at[key] = len(list)
-		list = append(list, e)
-	}
-	return list
 }

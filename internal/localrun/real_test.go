@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
@@ -169,8 +167,8 @@ spec:
 `)
 	w.write(t, "sample.yaml", sample)
 	deps := Deps{
-		Host:       real,
-		RenderCRDs: func(context.Context) ([]*unstructured.Unstructured, error) { return w.crds, nil },
+		Host:   real,
+		Render: func(context.Context) (Manifests, error) { return Manifests{CRDs: w.crds}, nil },
 		StartCluster: func(ctx context.Context, fresh bool) (*Cluster, error) {
 			info, err := cluster.Start(ctx, real, cluster.Options{Fresh: fresh, DieWithParent: true})
 			if err != nil {

@@ -1,7 +1,9 @@
 package v4
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"strconv"
@@ -30,13 +32,13 @@ type createAPISubcommand struct {
 	operand  operand
 
 	// From flags.
-	plural, controllerName, pattern              string
-	namespaced, doResource, doController         bool
-	force, generate                              bool
-	externalPath, externalDomain, externalModule string
+	plural, controllerName, pattern      string
+	namespaced, doResource, doController bool
+	force, generate                      bool
+	external
 
 	managerNamespaced bool               // PROJECT says namespaced: true
-	foreignSuite      bool // the tests there have another frame than ours
+	foreignSuite      bool               // the tests there have another frame than ours
 	core              bool               // the resource is built into Kubernetes
 	existing          *resource.Resource // what PROJECT has of this group, version and kind
 	notes             []string
@@ -83,9 +85,7 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
 	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
 	s.operand.bindFlags(flags)
-	flags.StringVar(&s.externalPath, "external-api-path", "", "Go package of the API of another project")
-	flags.StringVar(&s.externalDomain, "external-api-domain", "", "domain of that API's group")
-	flags.StringVar(&s.externalModule, "external-api-module", "", "Go module of that package, with @version")
+	s.external.bindFlags(flags)
 }
 
 // InjectConfig implements plugin.RequiresConfig.
@@ -109,20 +109,15 @@ func (s *createAPISubcommand) Generate() bool { return s.generate }
 func (s *createAPISubcommand) Notes() []string { return s.notes }
 
 // ResourceExtras returns the fields of the resource in a kubebuilder v4
-// PROJECT that the resource model of kubebuilder/v3 does not know. A name under
-// "controllers" is to be added to those the resource has, and then takes the
-// place of "controller: true".
+// PROJECT that the resource model of kubebuilder/v3 does not know. What is
+// under "controllers" is to be added to the controllers that the resource has
+// there; a "controller: true" becomes the first of them, named after the kind.
 func (s *createAPISubcommand) ResourceExtras() map[string]any {
 	extras := map[string]any{}
 	if s.core {
 		extras["core"] = true
 	}
-	if s.externalPath != "" {
-		extras["external"] = true
-		if s.externalModule != "" {
-			extras["module"] = s.externalModule
-		}
-	}
+	s.external.addExtras(extras)
 	if s.doController && s.controllerName != "" {
 		extras["controllers"] = []any{map[string]any{"name": s.controllerName}}
 	}
@@ -153,6 +148,9 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 		return err
 	}
 	s.oneControllerPerKind(others)
+	if !s.doResource && !s.doController {
+		return usage("name a second one with --controller-name", "another version of %s has a controller, which serves this one too", res.Kind)
+	}
 	if err := s.checkNames(others); err != nil {
 		return err
 	}
@@ -161,7 +159,6 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 
 // checkFlags refuses flags that contradict each other.
 func (s *createAPISubcommand) checkFlags() error {
-	external := s.externalPath + s.externalDomain + s.externalModule
 	switch {
 	case !s.doResource && !s.doController:
 		return usage("leave out --resource=false or --controller=false", "neither an API nor a controller is to be written")
@@ -169,17 +166,16 @@ func (s *createAPISubcommand) checkFlags() error {
 		return usage("use --pattern deployment or --pattern blank", "pattern %q is not known", s.pattern)
 	case !s.doResource && s.pattern == patternDeployment && s.changed("pattern"):
 		return usage("leave out --pattern", "the pattern deployment needs an API of its own, and --resource=false writes none")
-	case s.doResource && external != "":
+	case s.doResource && s.external != external{}:
 		return usage("add --resource=false", "an external API has its Go types elsewhere")
-	case external != "" && s.externalPath == "":
-		return usage("add --external-api-path", "the Go package of the external API is not given")
-	case s.externalPath != "" && checkRepo(s.externalPath) != nil:
-		return usage("use a path such as github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1", "--external-api-path %q is not a Go import path", s.externalPath)
 	case s.controllerName != "" && !s.doController:
 		return usage("leave out --controller=false", "--controller-name names a controller that is not to be written")
 	case s.existing != nil && s.existing.HasAPI() && s.doResource && !s.force:
 		return usage("edit its types, add a controller with --resource=false --controller-name, or write its files anew with --force",
 			"%s is in this project already", describe(s.resource.GVK))
+	}
+	if err := s.external.check(); err != nil {
+		return err
 	}
 	return s.operand.check(s)
 }
@@ -215,33 +211,16 @@ func (s *createAPISubcommand) complete() error {
 	return nil
 }
 
-// apiDir is the directory of the API package, with slashes. A group and
-// version that the project has already stays where it is.
-func (s *createAPISubcommand) apiDir() string {
-	resources, err := s.config.GetResources()
-	if err == nil {
-		for _, r := range resources {
-			if dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/"); ok && r.HasAPI() &&
-				r.Group == s.resource.Group && r.Version == s.resource.Version {
-				return dir
-			}
-		}
-	}
-	return strings.TrimPrefix(resource.APIPackagePath("", s.resource.Group, s.resource.Version, s.config.IsMultiGroup()), "/")
-}
+// apiDir is the directory of the API package, with slashes.
+func (s *createAPISubcommand) apiDir() string { return apiDir(s.config, s.resource.GVK) }
 
 // controllerDir is the directory of the controller's package, with slashes.
 func (s *createAPISubcommand) controllerDir() string {
-	if s.byGroup() {
-		return path.Join("internal/controller", s.resource.Group)
-	}
-	return "internal/controller"
+	return groupDir(s.config, s.resource.GVK, "internal/controller")
 }
 
 // byGroup says whether this resource is laid out below its group's name.
-func (s *createAPISubcommand) byGroup() bool {
-	return s.config.IsMultiGroup() && s.resource.Group != ""
-}
+func (s *createAPISubcommand) byGroup() bool { return byGroup(s.config, s.resource.GVK) }
 
 // oneControllerPerKind leaves out the controller where another version of the
 // kind has one: two would fight over the same objects.
@@ -259,8 +238,8 @@ func (s *createAPISubcommand) oneControllerPerKind(others []resource.Resource) {
 // PreScaffold implements plugin.HasPreScaffold: it looks at what the scaffold
 // will be wired into and built with.
 func (s *createAPISubcommand) PreScaffold(disk machinery.Filesystem) error {
-	if _, err := disk.FS.Stat(mainPath); err != nil {
-		return usage("run 'mysdk init' first, or restore the file", "%s is missing: %w", mainPath, err)
+	if err := checkMain(disk.FS); err != nil {
+		return err
 	}
 	// Projects of other tools test with Ginkgo. Theirs stays, ours goes beside it.
 	suite, err := readIfThere(disk.FS, path.Join(s.controllerDir(), "suite_test.go"))
@@ -269,6 +248,21 @@ func (s *createAPISubcommand) PreScaffold(disk machinery.Filesystem) error {
 	}
 	s.foreignSuite = len(suite) > 0 && !strings.Contains(string(suite), "func startManager(")
 	return s.checkModule(disk.FS)
+}
+
+// checkMain refuses a project without a main.go to wire into.
+func checkMain(disk afero.Fs) error {
+	const hint = "run 'mysdk init' first, or restore the file"
+	info, err := disk.Stat(mainPath)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usage(hint, "%s is missing", mainPath)
+	case err != nil:
+		return usage(hint, "reading %s: %w", mainPath, err)
+	case info.IsDir():
+		return usage(hint, "%s is a directory", mainPath)
+	}
+	return nil
 }
 
 // oldestRuntime is the first minor version of controller-runtime v0 with all

@@ -58,16 +58,13 @@ func wireMain(text string, w mainWiring) (string, error) {
 		return "", syntaxError(err)
 	}
 	var todo []insertion
-	api, controller := w.apiAlias, w.controllerAlias
 	if w.apiPath != "" {
-		var line string
-		api, line = importName(tree, w.apiPath, w.apiAlias)
-		todo = append(todo, insertion{"imports", line}, insertion{"scheme", "utilruntime.Must(" + api + ".AddToScheme(scheme))"})
+		name, line := importName(tree, w.apiPath, w.apiAlias)
+		todo = append(todo, insertion{"imports", line}, insertion{"scheme", "utilruntime.Must(" + name + ".AddToScheme(scheme))"})
 	}
 	if w.controllerPath != "" {
-		var line string
-		controller, line = importName(tree, w.controllerPath, w.controllerAlias)
-		todo = append(todo, insertion{"imports", line}, insertion{"builder", w.setup(controller)})
+		name, line := importName(tree, w.controllerPath, w.controllerAlias)
+		todo = append(todo, insertion{"imports", line}, insertion{"builder", w.setup(name)})
 	}
 
 	lines := strings.Split(text, "\n")

@@ -1,7 +1,9 @@
 package v4
 
 import (
+	"go/format"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 	cfgv3 "sigs.k8s.io/kubebuilder/v3/pkg/config/v3"
+	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
@@ -136,3 +139,29 @@ var (
 	_ plugin.HasFlags       = (*initSubcommand)(nil)
 	_ plugin.RequiresConfig = (*createAPISubcommand)(nil)
 )
+
+// checkFiles parses every Go and YAML file of the project.
+func (p *project) checkFiles(t testing.TB) {
+	t.Helper()
+	for name, text := range p.files(t) {
+		if !fs.ValidPath(name) || strings.ContainsAny(name, "{}") {
+			t.Errorf("%q is not a path in the project", name)
+		}
+		switch path.Ext(name) {
+		case ".go":
+			formatted, err := format.Source([]byte(text))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if string(formatted) != text {
+				t.Errorf("%s is not formatted", name)
+			}
+		case ".yaml", ".yml":
+			for document := range strings.SplitSeq(text, "\n---\n") {
+				var tree any
+				if err := yaml.UnmarshalStrict([]byte(document), &tree); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+}

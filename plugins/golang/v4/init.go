@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
@@ -77,12 +78,6 @@ func (s *initSubcommand) BindFlags(flags *pflag.FlagSet) {
 // the domain as a last resort.
 func (s *initSubcommand) InjectConfig(c config.Config) error {
 	s.config = c
-	if s.license != "apache2" && s.license != "none" {
-		return &hintError{
-			fmt.Errorf("license %q is not known", s.license),
-			"use --license apache2 or --license none, or your own text with --license-file",
-		}
-	}
 	if s.multiGroup {
 		if err := c.SetMultiGroup(); err != nil {
 			return err
@@ -95,14 +90,39 @@ func (s *initSubcommand) InjectConfig(c config.Config) error {
 	domain := or(c.GetDomain(), s.domain)
 	repo := or(c.GetRepository(), s.repo, domain+"/"+name)
 	for _, err := range []error{
-		checkDomain(domain), checkRepo(repo), checkProjectName(name),
+		checkDomain(domain), checkRepo(repo), checkProjectName(name), s.checkLicense(),
 		c.SetProjectName(name), c.SetDomain(domain), c.SetRepository(repo),
+		c.EncodePluginConfig(manifestsKey, struct{}{}), c.EncodePluginConfig(scorecardKey, struct{}{}),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// operator-sdk looks for these among the plugins of a project before it makes
+// a bundle of it.
+const (
+	manifestsKey = "manifests.sdk.operatorframework.io/v2"
+	scorecardKey = "scorecard.sdk.operatorframework.io/v2"
+)
+
+// checkLicense refuses what would not be a Go comment. A license file is read
+// here where that can be done without a file system.
+func (s *initSubcommand) checkLicense() error {
+	switch {
+	case s.license != "apache2" && s.license != "none":
+		return usage("use --license apache2 or --license none, or your own text with --license-file", "license %q is not known", s.license)
+	case strings.Contains(s.owner, "*/"):
+		return usage("leave out the */", "owner %q would end the comment of the license header", s.owner)
+	case strings.ContainsFunc(s.owner, unicode.IsControl):
+		return usage("use a name on one line", "owner %q has characters that are not printed", s.owner)
+	case s.licenseFile == "" || s.plugin.ReadFile == nil:
+		return nil
+	}
+	_, err := s.readLicense(s.plugin.ReadFile)
+	return err
 }
 
 // or returns the first that is not empty.
@@ -150,7 +170,7 @@ func (s *initSubcommand) Scaffold(disk machinery.Filesystem) error {
 		f.Path, f.TemplateBody, f.IfExistsAction = boilerplatePath, "{{ .Boilerplate }}\n", machinery.Error
 		rest = append(rest, f)
 	}
-	if err := machinery.NewScaffold(disk).Execute(rest...); err != nil {
+	if err := execute(disk, rest); err != nil {
 		return fmt.Errorf("writing the project: %w", err)
 	}
 	return nil
@@ -160,7 +180,10 @@ func (s *initSubcommand) Scaffold(disk machinery.Filesystem) error {
 func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string, error) {
 	switch {
 	case s.licenseFile != "":
-		return s.readLicense(disk)
+		if s.plugin.ReadFile != nil {
+			return s.readLicense(s.plugin.ReadFile)
+		}
+		return s.readLicense(func(name string) ([]byte, error) { return afero.ReadFile(disk.FS, name) })
 	case s.license == "none":
 		return "", nil
 	}
@@ -171,7 +194,7 @@ func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string,
 	memory := machinery.Filesystem{FS: afero.NewMemMapFs()}
 	f := &file{data: d}
 	f.Path, f.TemplateBody = boilerplatePath, string(body)
-	if err := machinery.NewScaffold(memory).Execute(f); err != nil {
+	if err := execute(memory, []machinery.Builder{f}); err != nil {
 		return "", fmt.Errorf("writing the license header: %w", err)
 	}
 	text, err := afero.ReadFile(memory.FS, boilerplatePath)
@@ -181,24 +204,18 @@ func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string,
 // comment matches a text that is one block comment, or line comments only.
 var comment = regexp.MustCompile(`(?s)^(/\*([^*]|\*+[^*/])*\*+/|(//[^\n]*(\n|$))+)$`)
 
-func (s *initSubcommand) readLicense(disk machinery.Filesystem) (string, error) {
-	read := s.plugin.ReadFile
-	if read == nil {
-		read = func(name string) ([]byte, error) { return afero.ReadFile(disk.FS, name) }
-	}
+func (s *initSubcommand) readLicense(read func(name string) ([]byte, error)) (string, error) {
+	const hint = "give the path of a file with the header as a Go comment"
 	text, err := read(s.licenseFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &hintError{fmt.Errorf("license file %s does not exist", s.licenseFile), "give the path of a file with the header as a Go comment"}
+		return "", usage(hint, "license file %s does not exist", s.licenseFile)
 	case err != nil:
-		return "", fmt.Errorf("reading the license file: %w", err)
+		return "", usage(hint, "reading the license file: %w", err)
 	}
 	header := strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n"))
 	if header != "" && !comment.MatchString(header) {
-		return "", &hintError{
-			fmt.Errorf("license file %s is not a Go comment", s.licenseFile),
-			"put the text between /* and */",
-		}
+		return "", usage("put the text between /* and */", "license file %s is not a Go comment", s.licenseFile)
 	}
 	return header, nil
 }

@@ -19,80 +19,112 @@ func isMarker(line, marker string) bool {
 	return strings.TrimSpace(line) == markerPrefix+marker
 }
 
-// checkYAML refuses a file that does not parse, before it is edited.
-func checkYAML(name, text string) error {
-	var tree map[string]any
+// resources returns the list of a kustomization's resources. A file that does
+// not parse is refused before it is edited.
+func resources(name, text string) ([]string, error) {
+	var tree struct {
+		Resources []string `json:"resources"`
+	}
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
 		reason := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
-		return usage("repair it and run the command again", "%s is not valid: %s", name, reason)
+		if strings.Contains(reason, "cannot unmarshal") {
+			reason = "not a mapping with a list of resources"
+		}
+		return nil, usage("repair it and run the command again", "%s is not valid: %s", name, reason)
 	}
-	return nil
+	return tree.Resources, nil
 }
 
-// insertInYAML adds a line above a marker, once.
-func insertInYAML(name, text, marker, line string) (string, error) {
-	if err := checkYAML(name, text); err != nil {
+// addResources adds entries to the resources of a kustomization, each once, in
+// the way that edit says. The result is read again: an edit that did not work
+// becomes an error with the lines to add by hand.
+func addResources(name, text string, entries []string, edit func(lines, missing []string) []string) (string, error) {
+	have, err := resources(name, text)
+	if err != nil {
 		return "", err
 	}
-	lines := strings.Split(text, "\n")
-	if hasLine(lines, line) {
+	isThere := func(e string) bool { return slices.Contains(have, e) }
+	missing := slices.DeleteFunc(slices.Clone(entries), isThere)
+	if len(missing) == 0 {
 		return text, nil
 	}
-	at := slices.IndexFunc(lines, func(l string) bool { return isMarker(l, marker) })
-	if at < 0 {
-		return "", usage(fmt.Sprintf("add this line to its resources and run the command again:\n%s", line),
-			"%s:%d: the marker %q is missing", name, resourcesEnd(lines), "# "+markerPrefix+marker)
+	lines := strings.Split(text, "\n")
+	changed := edit(lines, missing)
+	if changed != nil {
+		result := strings.Join(changed, "\n")
+		have, err = resources(name, result)
+		if err == nil && !slices.ContainsFunc(missing, func(e string) bool { return !isThere(e) }) {
+			return result, nil
+		}
 	}
-	return strings.Join(slices.Insert(lines, at, indent(lines[at])+line), "\n"), nil
+	return "", usage(fmt.Sprintf("add these lines to its resources and run the command again:\n- %s", strings.Join(missing, "\n- ")),
+		"%s:%d: found no place for new resources", name, max(1, lastResource(lines)))
 }
 
-// appendResources adds files to the resources of a kustomization, each once.
-func appendResources(name, text string, files ...string) (string, error) {
-	if err := checkYAML(name, text); err != nil {
+// insertAtMarker adds resources above a marker.
+func insertAtMarker(name, text, marker string, entries ...string) (string, error) {
+	if _, err := resources(name, text); err != nil {
 		return "", err
 	}
-	lines := strings.Split(text, "\n")
-	for _, file := range files {
-		if hasLine(lines, "- "+file) {
-			continue
+	result, err := addResources(name, text, entries, func(lines, missing []string) []string {
+		at := slices.IndexFunc(lines, func(l string) bool { return isMarker(l, marker) })
+		if at < 0 {
+			return nil
 		}
-		at := resourcesEnd(lines)
+		return insertItems(lines, at, missing)
+	})
+	if err != nil && !strings.Contains(text, markerPrefix+marker) {
+		err = &hintError{fmt.Errorf("%w: the marker %q is missing", err, "# "+markerPrefix+marker), hintOf(err)}
+	}
+	return result, err
+}
+
+// appendResources adds resources at the end of the list.
+func appendResources(name, text string, entries ...string) (string, error) {
+	return addResources(name, text, entries, func(lines, missing []string) []string {
+		at := lastResource(lines)
 		if at == 0 {
-			return "", usage(fmt.Sprintf("add to it:\nresources:\n- %s", strings.Join(files, "\n- ")), "%s has no resources", name)
+			return nil
 		}
-		lines = slices.Insert(lines, at, indent(lines[at-1])+"- "+file)
-	}
-	return strings.Join(lines, "\n"), nil
-}
-
-// uncommentResource makes a resource that is a comment count.
-func uncommentResource(name, text, resource string) (string, error) {
-	if err := checkYAML(name, text); err != nil {
-		return "", err
-	}
-	if hasLine(strings.Split(text, "\n"), "- "+resource) {
-		return text, nil
-	}
-	pattern := regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*(- ` + regexp.QuoteMeta(resource) + `)[ \t]*$`)
-	at := pattern.FindStringSubmatchIndex(text)
-	if at == nil {
-		return appendResources(name, text, resource)
-	}
-	return text[:at[0]] + text[at[2]:at[3]] + text[at[4]:at[5]] + text[at[1]:], nil
-}
-
-// hasLine says whether one of the lines is this, apart from indentation and
-// a comment behind it.
-func hasLine(lines []string, want string) bool {
-	return slices.ContainsFunc(lines, func(line string) bool {
-		line, _, _ = strings.Cut(line, " #")
-		return strings.TrimSpace(line) == want
+		lines[at-1] = strings.TrimSuffix(lines[at-1], " []") // an empty list
+		return insertItems(lines, at, missing)
 	})
 }
 
-// resourcesEnd returns the number of lines up to the last item of the list
-// under the key resources, 0 where there is none.
-func resourcesEnd(lines []string) int {
+// uncommentResource makes a resource that is a comment count, or else appends
+// it.
+func uncommentResource(name, text, entry string) (string, error) {
+	pattern := regexp.MustCompile(`^[ \t]*#[ \t]*- ` + regexp.QuoteMeta(entry) + `[ \t]*$`)
+	result, err := addResources(name, text, []string{entry}, func(lines, missing []string) []string {
+		at := slices.IndexFunc(lines, pattern.MatchString)
+		if at < 0 {
+			return nil
+		}
+		return insertItems(slices.Delete(lines, at, at+1), at, missing)
+	})
+	if err == nil {
+		return result, nil
+	}
+	return appendResources(name, text, entry)
+}
+
+// insertItems inserts list items before a line, indented as the list is.
+func insertItems(lines []string, at int, entries []string) []string {
+	indent := ""
+	if last := lastResource(lines); last > 0 && !strings.HasPrefix(lines[last-1], "resources:") {
+		indent = lines[last-1][:strings.Index(lines[last-1], "-")]
+	}
+	items := make([]string, len(entries))
+	for i, e := range entries {
+		items[i] = indent + "- " + e
+	}
+	return slices.Insert(lines, at, items...)
+}
+
+// lastResource returns the number of lines up to the last item of the list
+// under the key resources, or the key where the list is empty. It is 0 where
+// there is no key.
+func lastResource(lines []string) int {
 	end := 0
 	inside := false
 	for i, line := range lines {
@@ -108,11 +140,4 @@ func resourcesEnd(lines []string) int {
 		}
 	}
 	return end
-}
-
-func indent(line string) string {
-	if strings.HasPrefix(line, "resources:") {
-		return ""
-	}
-	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }

@@ -71,20 +71,24 @@ func checkGVK(gvk resource.GVK) error {
 		return usage("use a version such as v1alpha1, v1beta1 or v1", "version %q is not a Kubernetes API version", gvk.Version)
 	case !kindPattern.MatchString(gvk.Kind) || len(gvk.Kind) > maxLabel-len("List"):
 		return usage("use a name in CamelCase, such as --kind Memcached", "kind %q is not a Go name that begins with an upper-case letter and has at most %d letters and digits", gvk.Kind, maxLabel-len("List"))
-	case slices.Contains(metaKinds, gvk.Kind):
+	case slices.Contains(metaKinds(), gvk.Kind):
 		return usage("use another name", "kind %q is taken: Kubernetes registers a %s of its own in every API group", gvk.Kind, gvk.Kind)
 	}
 	return nil
 }
 
 // metaKinds are in every group version, put there by metav1.AddToGroupVersion.
-var metaKinds = []string{
-	"WatchEvent", "InternalEvent", "ListOptions", "GetOptions", "DeleteOptions",
-	"CreateOptions", "UpdateOptions", "PatchOptions",
+func metaKinds() []string {
+	return []string{
+		"WatchEvent", "InternalEvent", "ListOptions", "GetOptions", "DeleteOptions",
+		"CreateOptions", "UpdateOptions", "PatchOptions",
+	}
 }
 
 // packageNames are what groupversion_info.go declares.
-var packageNames = []string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme"}
+func packageNames() []string {
+	return []string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme"}
+}
 
 // declared lists the names that the types of a kind declare in their package.
 func declared(kind string) []string {
@@ -98,7 +102,7 @@ func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
 	if len(res.Plural)+1+len(res.QualifiedGroup()) > maxSubdomain {
 		return usage("use shorter names", "%s.%s has more than %d characters", res.Plural, res.QualifiedGroup(), maxSubdomain)
 	}
-	if !labelPattern.MatchString(res.Plural) {
+	if !labelPattern.MatchString(res.Plural) || len(res.Plural) > maxLabel {
 		return usage("use lower-case letters, such as --plural people", "plural %q is not a DNS label", res.Plural)
 	}
 	if err := s.checkGroupDirectory(); err != nil {
@@ -115,7 +119,7 @@ func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
 			"kind %s is to be cluster-scoped, but the manager of this project may only see objects in namespaces", res.Kind)
 	}
 	for _, name := range declared(res.Kind) {
-		if slices.Contains(packageNames, name) {
+		if slices.Contains(packageNames(), name) {
 			return usage("use another name", "kind %q is taken: groupversion_info.go declares %s", res.Kind, name)
 		}
 	}
@@ -148,7 +152,7 @@ func (s *createAPISubcommand) checkAgainst(others []resource.Resource) error {
 		sameGroup := r.QualifiedGroup() == res.QualifiedGroup()
 		switch {
 		case !s.config.IsMultiGroup() && r.Group != res.Group:
-			return usage(fmt.Sprintf("add 'multigroup: true' to PROJECT and run the command again: the API goes to api/%s/%s", res.Group, res.Version),
+			return usage(fmt.Sprintf("run 'mysdk edit --multigroup' and then this again: the API goes to api/%s/%s", res.Group, res.Version),
 				"the project has the group %q, and its layout has room for one group", r.Group)
 		case sameGroup && r.Kind != res.Kind && strings.EqualFold(r.Kind, res.Kind):
 			return usage("use --kind "+r.Kind+", or another name", "kind %q differs from %s only in upper and lower case", res.Kind, r.Kind)

@@ -1,6 +1,8 @@
 package v4
 
 import (
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -29,6 +31,12 @@ func (o *operand) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.user, "run-as-user", defaultUser, "user id of the container; empty leaves it to the cluster")
 }
 
+// imagePattern matches image references as the distribution specification
+// has them: [HOST[:PORT]/]PATH[:TAG][@DIGEST]. Only hosts have upper case.
+var imagePattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]+)?/)?` +
+	`[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*` +
+	`(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@[a-z0-9]+([.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,})?$`)
+
 // check parses the flags.
 func (o *operand) check(s *createAPISubcommand) error {
 	for _, flag := range []string{"image", "image-container-command", "image-container-port", "run-as-user"} {
@@ -36,7 +44,7 @@ func (o *operand) check(s *createAPISubcommand) error {
 			return usage("leave out --"+flag+", or use --pattern deployment", "--%s says what the pattern deployment runs", flag)
 		}
 	}
-	if strings.ContainsAny(o.image, " \t\n\"\\") || strings.Contains(o.image, "://") {
+	if o.image == "" && s.changed("image") || o.image != "" && !imagePattern.MatchString(o.image) {
 		return usage("use a reference such as docker.io/library/memcached:1.6", "image %q is not an image reference", o.image)
 	}
 	if o.port != "" {
@@ -48,13 +56,16 @@ func (o *operand) check(s *createAPISubcommand) error {
 	}
 	if o.user != "" {
 		user, err := strconv.ParseInt(o.user, 10, 64)
-		if err != nil || user < 1 {
+		if err != nil || user < 1 || user > math.MaxInt32 {
 			return usage("use a number from 1 on: user 0 is root, which the pods may not be", "--run-as-user %q is not a user id", o.user)
 		}
 		o.userID = user
 	}
 	if o.command != "" {
 		o.arguments = strings.Split(o.command, ",")
+		if o.arguments[0] == "" {
+			return usage("begin with the program, such as --image-container-command redis-server,--port,6379", "--image-container-command %q names no program", o.command)
+		}
 	}
 	return nil
 }

@@ -12,6 +12,8 @@
 package v4
 
 import (
+	"errors"
+
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	cfgv3 "sigs.k8s.io/kubebuilder/v3/pkg/config/v3"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/stage"
@@ -81,3 +83,12 @@ func (e *hintError) Unwrap() error { return e.err }
 
 // Hint returns the next command to type, or what to change.
 func (e *hintError) Hint() string { return e.hint }
+
+// hintOf returns the hint of an error, empty for none.
+func hintOf(err error) string {
+	var h *hintError
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	return ""
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,9 +14,19 @@ import (
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
-// Scaffold implements plugin.Scaffolder. It writes through disk alone: new
-// files from the templates, then the edits that wire them in.
+// Permissions of what the plugin writes, where the disk has any.
+const (
+	filePerm = 0o644
+	dirPerm  = 0o755
+)
+
+// Scaffold implements plugin.Scaffolder. It writes through disk alone, and only
+// once it is known that everything works out: until then new files and edits go
+// to a memory that lies over it.
 func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
+	memory := afero.NewMemMapFs()
+	draft := machinery.Filesystem{FS: afero.NewCopyOnWriteFs(afero.NewReadOnlyFs(disk.FS), memory)}
+
 	d, err := s.data(disk)
 	if err != nil {
 		return err
@@ -27,22 +38,42 @@ func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err := s.checkNew(disk, all); err != nil {
 		return err
 	}
-	wiring, err := s.wiring(disk, d)
-	if err != nil {
+	if err := execute(draft, all); err != nil {
+		return fmt.Errorf("writing the files of %s: %w", describe(s.resource.GVK), err)
+	}
+	if err := s.wire(draft.FS, d); err != nil {
 		return err
 	}
 	if err := s.config.UpdateResource(s.record()); err != nil {
 		return fmt.Errorf("recording the resource in PROJECT: %w", err)
 	}
-	if err := machinery.NewScaffold(disk).Execute(all...); err != nil {
-		return fmt.Errorf("writing the files of %s: %w", describe(s.resource.GVK), err)
-	}
-	for _, edit := range wiring {
-		if err := edit.apply(disk.FS); err != nil {
+	return copyFiles(disk.FS, memory)
+}
+
+// execute renders templates and writes the files they make.
+func execute(disk machinery.Filesystem, all []machinery.Builder) error {
+	return machinery.NewScaffold(disk,
+		machinery.WithFilePermissions(filePerm), machinery.WithDirectoryPermissions(dirPerm)).Execute(all...)
+}
+
+// copyFiles copies every file of one filesystem to another.
+func copyFiles(to, from afero.Fs) error {
+	return afero.Walk(from, ".", func(name string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
 			return err
 		}
-	}
-	return nil
+		text, err := afero.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		if err := to.MkdirAll(path.Dir(filepath.ToSlash(name)), dirPerm); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		if err := afero.WriteFile(to, name, text, filePerm); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 // record is the resource as PROJECT lists it: with the API only where this
@@ -133,6 +164,11 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	if !res.IsRegularPlural() {
 		d.IrregularPlural = res.Plural
 	}
+	types, err := readIfThere(disk.FS, path.Join(s.apiDir(), strings.ToLower(res.Kind)+"_types.go"))
+	if err != nil {
+		return d, err
+	}
+	d.StorageVersion = hasStorageMarker(string(types)) // --force keeps it
 	if d.ObjectRegister, err = s.objectRegister(disk.FS); err != nil {
 		return d, err
 	}

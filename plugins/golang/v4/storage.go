@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,37 +19,30 @@ const storageMarker = "+kubebuilder:storageversion"
 // markStorageVersion makes the first version of a kind the stored one when a
 // second one comes and none is yet. It is stored already: what is in the
 // cluster stays readable.
-func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) ([]edit, error) {
+func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) error {
 	others, err := s.otherVersions()
 	if err != nil || len(others) == 0 {
-		return nil, err
+		return err
 	}
-	var first *edit
+	first := ""
 	for _, r := range others {
-		file, err := s.typesFile(disk, r)
+		name, text, err := s.typesFile(disk, r)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if file == nil {
-			continue
+		if hasStorageMarker(text) {
+			return nil
 		}
-		if slices.ContainsFunc(strings.Split(string(file.content), "\n"), isStorageMarker) {
-			return nil, nil
-		}
-		if first == nil {
-			first = file
-		}
+		first = or(first, name)
 	}
-	if first == nil {
+	if first == "" {
 		s.notes = append(s.notes, "No types of another version of "+s.resource.Kind+" were found: put '// "+storageMarker+"' on the one that the API server is to store.")
-		return nil, nil
+		return nil
 	}
-	marked, err := addStorageMarker(first.path, string(first.content), s.resource.Kind)
-	if err != nil {
-		return nil, err
-	}
-	s.notes = append(s.notes, first.path+" was marked as the stored version.")
-	return []edit{{first.path, []byte(marked)}}, nil
+	s.notes = append(s.notes, first+" was marked as the stored version.")
+	return edit(disk, first, func(text string) (string, error) {
+		return addStorageMarker(first, text, s.resource.Kind)
+	})
 }
 
 // otherVersions lists the resources of PROJECT that are another version of
@@ -63,32 +57,31 @@ func (s *createAPISubcommand) otherVersions() ([]resource.Resource, error) {
 	}), nil
 }
 
-// typesFile finds the file that declares the type of a resource, nil when
-// none does.
-func (s *createAPISubcommand) typesFile(disk afero.Fs, r resource.Resource) (*edit, error) {
+// typesFile finds the file that declares the type of a resource, and its
+// text. Both are empty when none does.
+func (s *createAPISubcommand) typesFile(disk afero.Fs, r resource.Resource) (name, text string, err error) {
 	dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/")
 	if !ok {
-		return nil, nil
+		return "", "", nil
 	}
 	names, err := afero.Glob(disk, path.Join(dir, "*.go"))
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
 	for _, name := range names {
 		text, err := afero.ReadFile(disk, name)
 		if err != nil {
-			return nil, err
+			return "", "", err
 		}
-		files := token.NewFileSet()
-		tree, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, syntaxError(err)
+			return "", "", syntaxError(err)
 		}
 		if declOf(tree, r.Kind) != nil {
-			return &edit{name, text}, nil
+			return filepath.ToSlash(name), string(text), nil
 		}
 	}
-	return nil, nil
+	return "", "", nil
 }
 
 // declOf returns the declaration of a type, nil where there is none.
@@ -146,6 +139,12 @@ func previousEnd(tree *ast.File, decl ast.Decl) token.Pos {
 	return end
 }
 
-func isStorageMarker(line string) bool {
-	return strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")), storageMarker)
+// hasStorageMarker says whether a types file has the marker.
+func hasStorageMarker(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")), storageMarker) {
+			return true
+		}
+	}
+	return false
 }

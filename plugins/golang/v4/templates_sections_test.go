@@ -257,14 +257,15 @@ func TestManagerMeetsRestrictedPodSecurity(t *testing.T) {
 	}
 }
 
-func TestWatchNamespace(t *testing.T) {
+func TestEnvironmentOfTheManager(t *testing.T) {
 	for name, data := range layouts() {
 		t.Run(name, func(t *testing.T) {
-			var want []envVar
+			want := make([]envVar, 1, 2)
+			want[0].Name = "POD_NAMESPACE"
+			want[0].ValueFrom.FieldRef.FieldPath = "metadata.namespace"
 			if data.Namespaced {
-				want = make([]envVar, 1)
-				want[0].Name = "WATCH_NAMESPACE"
-				want[0].ValueFrom.FieldRef.FieldPath = "metadata.namespace"
+				want = append(want, want[0])
+				want[1].Name = "WATCH_NAMESPACE"
 			}
 			got := managerOf(t, mustBuild(t, render(t, "init", data), "config/default")).Spec.Template.Spec.Containers[0].Env
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -274,13 +275,13 @@ func TestWatchNamespace(t *testing.T) {
 	}
 }
 
-// kubebuilder's deploy-image plugin adds an environment after the first "name: manager".
+// kubebuilder's deploy-image plugin adds its variable after the first "env:".
 func TestDeployImageFindsItsPlace(t *testing.T) {
 	files := render(t, "init", newProject())
 	const name = "config/manager/manager.yaml"
-	files[name] = strings.Replace(files[name], "name: manager", "name: manager\n        env:\n        - name: MEMCACHED_IMAGE\n          value: memcached:1.6", 1)
+	files[name] = strings.Replace(files[name], "env:", "env:\n        - name: MEMCACHED_IMAGE\n          value: memcached:1.6", 1)
 	got := managerOf(t, mustBuild(t, files, "config/default")).Spec.Template.Spec.Containers[0].Env
-	if len(got) != 1 || got[0].Name != "MEMCACHED_IMAGE" {
+	if len(got) != 2 || got[0].Name != "MEMCACHED_IMAGE" {
 		t.Errorf("environment of the manager: %+v", got)
 	}
 }

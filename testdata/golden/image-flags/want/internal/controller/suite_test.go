@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
-	var logs io.Writer = io.Discard
+	logs := io.Discard
 	if testing.Verbose() {
 		logs = os.Stderr
 	}

@@ -239,7 +239,7 @@ func (f *memcachedTest) create(size int32) {
 		}
 		f.wait(ctx, "the end of "+key.Name, func() error {
 			if err := k8sClient.Get(ctx, key, &cachev1alpha1.Memcached{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is still there, %v", err)
+				return errors.Join(errors.New("it is still there"), err)
 			}
 			return nil
 		})
@@ -281,7 +281,7 @@ func (f *memcachedTest) delete() {
 	}
 	f.wait(f.t.Context(), "the end of "+f.key.Name, func() error {
 		if err := k8sClient.Get(f.t.Context(), f.key, &cachev1alpha1.Memcached{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is still there, %v", err)
+			return errors.Join(errors.New("it is still there"), err)
 		}
 		return nil
 	})

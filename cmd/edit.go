@@ -1,0 +1,426 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// editOptions are the flags of edit. Nil is for those that were not typed.
+type editOptions struct {
+	multigroup, namespaced      *bool
+	license, licenseFile, owner *string
+	force, dryRun               bool
+}
+
+func newEdit(a *app, run func(context.Context, *editOptions) error) *cobra.Command {
+	o := &editOptions{}
+	var multigroup, namespaced bool
+	var license, licenseFile, owner string
+	c := &cobra.Command{
+		Use: "edit", Short: "Change the project's layout, scope or license header", GroupID: "write",
+		Long: `Change the project's layout, scope or license header.
+
+--multigroup moves api/<version> to api/<group>/<version> and the controllers
+and webhooks likewise, and rewrites every import of them. --namespaced gives
+the manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
+taken back with =false. Files of yours move along, and what you have written
+into scaffolded files stays: where your lines stand in the way, nothing is
+written and they are listed.`,
+		Example: `  # make room for a second API group
+  mysdk edit --multigroup
+
+  # an operator that works in its own namespace only, and back
+  mysdk edit --namespaced
+  mysdk edit --namespaced=false
+
+  # put a name on the license header of every file
+  mysdk edit --owner "Acme Inc"`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	fs := c.Flags()
+	fs.BoolVar(&multigroup, "multigroup", false, "lay out APIs by group; false: by version only, for projects with one group")
+	fs.BoolVar(&namespaced, "namespaced", false, "restrict the manager to namespaces; false: to none")
+	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
+	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")
+	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
+	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that stand in the way")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		o.multigroup, o.namespaced = typed(c, "multigroup", &multigroup), typed(c, "namespaced", &namespaced)
+		o.license, o.licenseFile, o.owner = typed(c, "license", &license), typed(c, "license-file", &licenseFile), typed(c, "owner", &owner)
+		return o.check()
+	}
+	return c
+}
+
+// typed returns value where the flag was given, and nil where it was not.
+func typed[T any](c *cobra.Command, flag string, value *T) *T {
+	if c.Flags().Changed(flag) {
+		return value
+	}
+	return nil
+}
+
+// check refuses flags that contradict each other.
+func (o *editOptions) check() error {
+	switch {
+	case o.multigroup == nil && o.namespaced == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
+		return clierr.Usagef("such as: mysdk edit --multigroup", "nothing to change was given")
+	case o.licenseFile != nil && (o.license != nil || o.owner != nil):
+		return clierr.Usagef("leave out --license and --owner", "--license-file brings the whole header")
+	case o.licenseFile != nil && *o.licenseFile == "":
+		return clierr.Usagef("give the path of a file, or --license none", "the license file's name is empty")
+	case o.license != nil && *o.license == "none" && o.owner != nil:
+		return clierr.Usagef("leave out --owner", "--license none has no line for an owner")
+	}
+	return nil
+}
+
+func (a *app) runEdit(ctx context.Context, o *editOptions) error {
+	p, done, err := a.loadProject()
+	if done || err != nil {
+		return err
+	}
+	if err := a.checkLayout(p); err != nil {
+		return err
+	}
+	s, err := a.openScaffold(p)
+	if err != nil {
+		return err
+	}
+	if err := s.editHeader(o); err != nil {
+		return err
+	}
+	if err := s.editLayout(o); err != nil {
+		return err
+	}
+	return a.commitScaffold(ctx, s, o.force, o.dryRun)
+}
+
+// scaffold is a project whose scaffold is to change.
+type scaffold struct {
+	app      *app
+	file     *project.File
+	project  *project.Project
+	tree     *relayout.Tree
+	header   []byte // license header
+	problems []relayout.Problem
+	notes    []string
+}
+
+const headerPath = "hack/boilerplate.go.txt"
+
+func (a *app) openScaffold(p *project.Project) (*scaffold, error) {
+	f, err := project.Load(a.host.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &scaffold{app: a, file: f, project: p, tree: relayout.NewTree(a.host.Files, a.host.Dir)}
+	s.header, _, err = s.tree.Read(headerPath)
+	return s, err
+}
+
+// plugin is the plugin with another reader of the license header.
+func (a *app) scaffolder(read func(string) ([]byte, error)) project.Scaffolder {
+	p := a.goPlugin()
+	p.ReadFile = read
+	return p
+}
+
+// editHeader replaces the license header in every file that has it.
+func (s *scaffold) editHeader(o *editOptions) error {
+	if o.license == nil && o.licenseFile == nil && o.owner == nil {
+		return nil
+	}
+	header, err := s.newHeader(o)
+	if err != nil {
+		return err
+	}
+	old := string(s.header)
+	if strings.TrimSpace(old) == strings.TrimSpace(string(header)) {
+		return nil
+	}
+	s.header = header
+	if len(header) == 0 {
+		err = s.tree.Remove(headerPath)
+	} else {
+		err = s.tree.Write(headerPath, header)
+	}
+	if err != nil {
+		return err
+	}
+	return s.tree.EachGo(func(name string, src []byte) error {
+		return s.tree.Write(name, relayout.ReplaceHeader(src, old, string(header)))
+	})
+}
+
+// newHeader renders the license header that the flags ask for. What they do
+// not say is as in the old one.
+func (s *scaffold) newHeader(o *editOptions) ([]byte, error) {
+	plugin := s.app.goPlugin()
+	if o.licenseFile != nil {
+		return s.file.Header(plugin, map[string]string{"license-file": *o.licenseFile})
+	}
+	was := relayout.ReadCopyright(string(s.header))
+	if year, err := strconv.Atoi(was.Year); err == nil {
+		plugin.Year = year
+	}
+	apache := func(owner string) ([]byte, error) {
+		return s.file.Header(plugin, map[string]string{"license": "apache2", "owner": owner})
+	}
+	owner := was.Owner
+	if o.owner != nil {
+		owner = *o.owner
+	}
+	switch {
+	case o.license != nil && *o.license != "apache2":
+		return s.file.Header(plugin, map[string]string{"license": *o.license})
+	case o.license == nil:
+		now, err := apache(was.Owner)
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(string(now)) != strings.TrimSpace(string(s.header)) {
+			return nil, clierr.Failedf("add --license apache2, or write the header yourself and give it with --license-file",
+				"the header in %s is not that of the license apache2, and has no place for an owner", headerPath)
+		}
+	}
+	return apache(owner)
+}
+
+// editLayout switches between the layouts and the scopes.
+func (s *scaffold) editLayout(o *editOptions) error {
+	shape := project.Shape{}
+	if o.multigroup != nil && *o.multigroup != s.project.MultiGroup {
+		shape.MultiGroup = o.multigroup
+	}
+	if o.namespaced != nil && *o.namespaced != s.project.Namespaced {
+		shape.Namespaced = o.namespaced
+	}
+	if err := s.checkGroups(shape); err != nil {
+		return err
+	}
+	if o.multigroup == nil && shape.Namespaced == nil {
+		return nil
+	}
+	before, err := s.render(s.file, nil)
+	if err != nil {
+		return err
+	}
+	runs, mixed := before.Runs, false
+	if o.multigroup != nil && *o.multigroup {
+		// What was scaffolded before the project got this layout moves too.
+		runs, mixed = runs.ByGroup()
+	}
+	if shape.MultiGroup == nil && shape.Namespaced == nil && !mixed {
+		return nil
+	}
+	return s.reshape(shape, before, runs, o.force)
+}
+
+// reshape carries a change of the layout or scope over to the project.
+func (s *scaffold) reshape(shape project.Shape, before *project.Pristine, runs project.Runs, force bool) error {
+	file, err := s.file.Reshape(shape)
+	if err != nil {
+		return err
+	}
+	after, err := s.render(file, runs)
+	if err != nil {
+		return err
+	}
+	change := relayout.Change{
+		Module: s.project.Repo, Before: before.Files, After: after.Files,
+		Moves: project.Moves(before, after), Adjust: s.markers(shape), Force: force,
+	}
+	if err := s.carry(change); err != nil {
+		return err
+	}
+	if shape.Namespaced != nil {
+		if err := s.installModes(*shape.Namespaced); err != nil {
+			return err
+		}
+	}
+	return s.record(file, project.Shape{Paths: paths(s.project.Repo, change.Moves)})
+}
+
+// checkGroups refuses to give up the layout by group that a project needs.
+func (s *scaffold) checkGroups(shape project.Shape) error {
+	if shape.MultiGroup == nil || *shape.MultiGroup {
+		return nil
+	}
+	groups := map[string]bool{}
+	for _, r := range s.project.Resources {
+		groups[r.QualifiedGroup()] = true
+	}
+	if len(groups) < 2 {
+		return nil
+	}
+	return clierr.Failedf("delete the APIs of all groups but one first, with 'mysdk delete api'",
+		"the project has %d groups (%s), and the layout without groups has room for one",
+		len(groups), strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+}
+
+// render writes the scaffold of a project anew, in memory.
+func (s *scaffold) render(f *project.File, runs project.Runs) (*project.Pristine, error) {
+	return f.Render(s.app.scaffolder, s.header, runs, func(name string) []byte {
+		data, _, err := s.tree.Read(name)
+		if err != nil {
+			return nil // as good as none: it only cannot be compared
+		}
+		return data
+	})
+}
+
+func (s *scaffold) carry(change relayout.Change) error {
+	problems, err := change.Carry(s.tree)
+	s.problems = append(s.problems, problems...)
+	return err
+}
+
+// markers is what a change of the scope does to the RBAC markers.
+func (s *scaffold) markers(shape project.Shape) func(string, []byte) []byte {
+	if shape.Namespaced == nil {
+		return nil
+	}
+	namespace := s.project.Name + "-system"
+	return func(name string, src []byte) []byte {
+		if !*shape.Namespaced {
+			return relayout.WidenMarkers(src, namespace)
+		}
+		out, notes := relayout.RestrictMarkers(name, src, namespace)
+		for _, n := range notes {
+			if !slices.Contains(s.notes, n) {
+				s.notes = append(s.notes, n)
+			}
+		}
+		return out
+	}
+}
+
+// installModes rewrites them in the bases of the project's bundle, if it has
+// any.
+func (s *scaffold) installModes(namespaced bool) error {
+	names, err := s.tree.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if path.Dir(name) != "config/manifests/bases" || !strings.HasSuffix(name, ".clusterserviceversion.yaml") {
+			continue
+		}
+		data, _, err := s.tree.Read(name)
+		if err != nil {
+			return err
+		}
+		if err := s.tree.Write(name, relayout.InstallModes(data, namespaced)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paths maps the import paths of API packages to what they become.
+func paths(repo string, moves map[string]string) map[string]string {
+	out := map[string]string{}
+	for from, to := range moves {
+		if strings.HasPrefix(from, "api/") {
+			out[path.Join(repo, path.Dir(from))] = path.Join(repo, path.Dir(to))
+		}
+	}
+	return out
+}
+
+// record puts PROJECT, after one more change, into the tree.
+func (s *scaffold) record(f *project.File, shape project.Shape) error {
+	f, err := f.Reshape(shape)
+	if err != nil {
+		return err
+	}
+	data, err := f.Bytes()
+	if err != nil {
+		return err
+	}
+	return s.tree.Write(project.FileName, data)
+}
+
+// commitScaffold generates, and commits everything at once, unless something
+// of the user's stands in the way.
+func (a *app) commitScaffold(ctx context.Context, s *scaffold, force, dryRun bool) error {
+	if err := a.inTheWayOf(s, force); err != nil {
+		return err
+	}
+	set, err := a.tree().Changed(s.tree.Set())
+	if err != nil {
+		return err
+	}
+	if set.Len() == 0 {
+		a.say("Nothing to do: the project is as it would be")
+		return nil
+	}
+	if err := a.check(set); err != nil {
+		return err
+	}
+	if len(s.project.Resources) > 0 {
+		if set, err = a.generateInto(ctx, set); err != nil {
+			return clierr.WithHint(fmt.Errorf("nothing was written: %w", err), "correct that first: the code must compile with the change")
+		}
+	}
+	if set, err = a.tree().Changed(set); err != nil {
+		return err
+	}
+	if err := a.write(ctx, set, dryRun); err != nil || dryRun {
+		return err
+	}
+	relayout.Prune(a.tree(), set)
+	a.reportScaffold(s, set)
+	return nil
+}
+
+// inTheWayOf refuses the change, or with force lists what is left to do.
+func (a *app) inTheWayOf(s *scaffold, force bool) error {
+	if len(s.problems) == 0 {
+		return nil
+	}
+	if force {
+		for _, p := range s.problems {
+			a.warn("%s", p)
+		}
+		return nil
+	}
+	list := make([]string, len(s.problems))
+	for i, p := range s.problems {
+		list[i] = "  " + p.String()
+	}
+	return clierr.Failedf("undo your change there and make it again afterwards, or add --force to have the rest changed",
+		"nothing was written, because of changes of yours:\n%s", strings.Join(list, "\n"))
+}
+
+func (a *app) reportScaffold(s *scaffold, set fileset.Set) {
+	written, removed := 0, 0
+	for _, name := range set.Paths() {
+		if f, _ := set.Get(name); f.Removed {
+			removed++
+			a.detail("  removed %s", name)
+			continue
+		}
+		written++
+		a.detail("  wrote %s", name)
+	}
+	a.say("Wrote %d files, removed %d", written, removed)
+	for _, n := range s.notes {
+		a.warn("%s", n)
+	}
+	a.say("Next: mysdk test")
+}

@@ -1,0 +1,88 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// editAttempts bounds how often Edit begins again because somebody else wrote
+// the object at the same moment.
+const editAttempts = 5
+
+// ID tells clusters apart, however they are reached: the uid of the namespace
+// kube-system, which every cluster has and none has twice.
+func (c *Client) ID(ctx context.Context) (string, error) {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	live, err := c.dyn.Resource(gvk.GroupVersion().WithResource("namespaces")).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", c.explain("read", Ref{GroupVersionKind: gvk, Name: metav1.NamespaceSystem}, err)
+	}
+	return string(live.GetUID()), nil
+}
+
+// Read returns the object of u's kind, name and namespace as the cluster has
+// it; nil if there is none.
+func (c *Client) Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	endpoint, ref, err := c.resource(ctx, u, "")
+	if err != nil {
+		return nil, c.explain("read", ref, err)
+	}
+	live, err := endpoint.Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.explain("read", ref, err)
+	}
+	return live, nil
+}
+
+// Edit replaces the whole of the object of u's kind and name by what change
+// makes of it. change gets a copy of the object, nil where there is none, and
+// returns nil to leave things as they are; it is called again when somebody
+// else wrote the object meanwhile.
+//
+// Unlike Apply it also takes away what others put there: server-side apply
+// cannot turn a webhook's service into a url, as both would remain.
+func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
+	endpoint, ref, err := c.resource(ctx, u, "")
+	if err != nil {
+		return c.explain("change", ref, err)
+	}
+	for range editAttempts {
+		live, err := c.Read(ctx, u)
+		if err != nil {
+			return err
+		}
+		var version string
+		if live != nil {
+			version = live.GetResourceVersion()
+		}
+		next, err := change(live)
+		if err != nil || next == nil {
+			return err
+		}
+		if live == nil {
+			_, err = endpoint.Create(ctx, clean(next), metav1.CreateOptions{FieldManager: FieldManager})
+		} else {
+			next = next.DeepCopy()
+			next.SetResourceVersion(version)
+			_, err = endpoint.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+		}
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+			return c.explain("change", ref, err)
+		}
+	}
+	return clierr.Failedf("find out who else writes it, with 'mysdk kubectl get --show-managed-fields'",
+		"change %s: %w", ref, fmt.Errorf("it was written by others each of %d times", editAttempts))
+}

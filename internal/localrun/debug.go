@@ -1,0 +1,106 @@
+package localrun
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+const (
+	// DebugPort is Delve's own customary port, and operator-sdk's.
+	DebugPort = 2345
+	// delvePackage and delveVersion are what is installed where PATH has no
+	// dlv. A Delve knows the Go versions up to its own time only.
+	delvePackage = "github.com/go-delve/delve/cmd/dlv"
+	delveVersion = "v1.26.1"
+	// debugFlags turn off what makes a debugger jump: optimizations, inlining.
+	debugFlags = "-gcflags=all=-N -l"
+)
+
+// debugger is how the operator runs under Delve.
+type debugger struct {
+	dlv string // path of the program
+}
+
+// findDebugger takes dlv from PATH, or installs the pinned version into mysdk's
+// cache. The go command builds it outside of any module, so the operator's
+// go.mod does not count and does not change.
+func (r *run) findDebugger(ctx context.Context) error {
+	if r.Debug == 0 || r.plan.debugger.dlv != "" {
+		return nil
+	}
+	if path, err := r.Host.LookPath("dlv"); err == nil {
+		r.plan.debugger.dlv = path
+		return nil
+	}
+	cache, err := r.Host.CacheDir()
+	if err != nil {
+		return fmt.Errorf("install the debugger: %w", err)
+	}
+	dir := filepath.Join(cache, "dlv-"+delveVersion)
+	name := filepath.Join(dir, "dlv")
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if _, err := r.Host.Files.Lstat(name); err != nil {
+		if err := r.installDebugger(ctx, dir); err != nil {
+			return err
+		}
+	}
+	r.plan.debugger.dlv = name
+	return nil
+}
+
+func (r *run) installDebugger(ctx context.Context, dir string) error {
+	from := r.Host.Now()
+	module := delvePackage + "@" + delveVersion
+	r.screen.say("there is no dlv in PATH: go install %s", module)
+	if err := makeDirs(r.Host, dir); err != nil {
+		return fmt.Errorf("install the debugger: %w", err)
+	}
+	err := host.Run(ctx, r.Host.Exec, host.Cmd{
+		Name: r.plan.goTool, Args: []string{"install", module}, Dir: dir,
+		Env:    override(buildEnv(r.Host), []string{"GOBIN=" + dir, "GOFLAGS=", "GOWORK=off"}),
+		Stdout: r.screen.err, Stderr: r.screen.err, Group: true, Grace: time.Second, DieWithParent: true,
+	})
+	if err != nil {
+		return clierr.WithHint(fmt.Errorf("install the debugger: %w", err), "install Delve by hand and put dlv into PATH: go install "+module)
+	}
+	r.screen.say("debugger installed (%s)", r.since(from))
+	return nil
+}
+
+// command runs the operator under the debugger: the program, its arguments, and
+// what to tell the user. The operator waits for the first client, as main and
+// the start of the manager could not be stopped in otherwise; under Watch it
+// does not, or every save would stop the reconciling.
+func (d debugger) command(r *run, args []string) (string, []string, []string) {
+	address := "127.0.0.1:" + strconv.Itoa(r.Debug)
+	all := []string{"exec", r.plan.binary, "--headless", "--listen=" + address, "--api-version=2", "--accept-multiclient"}
+	state := "the operator waits until one is connected and continues"
+	if r.Watch {
+		all = append(all, "--continue")
+		state = "the operator runs meanwhile"
+	}
+	notes := []string{
+		fmt.Sprintf("waiting for a debugger at %s; %s", address, state),
+		fmt.Sprintf(`  VS Code, in .vscode/launch.json: {"name": "mysdk run local", "type": "go", "request": "attach", "mode": "remote", "host": "127.0.0.1", "port": %d}`, r.Debug),
+		fmt.Sprintf("  GoLand: Run > Edit Configurations > + > Go Remote, host 127.0.0.1, port %d", r.Debug),
+		"  terminal: dlv connect " + address,
+	}
+	return d.dlv, append(append(all, "--"), args...), notes
+}
+
+// checkDebug refuses a port that there cannot be.
+func checkDebug(port int) error {
+	if port < 0 || port > 65535 {
+		return clierr.Usagef("leave the port out for "+strconv.Itoa(DebugPort), "--debug: %d is not a port", port)
+	}
+	return nil
+}

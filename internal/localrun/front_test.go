@@ -1,0 +1,175 @@
+package localrun
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// webhookServer is an operator's webhook server with the run's certificate. It
+// answers with its name and the path that was asked for.
+func webhookServer(t *testing.T, certs *certificates, name string) *httptest.Server {
+	t.Helper()
+	pair, err := tls.X509KeyPair(certs.cert, certs.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, name+" "+r.URL.Path+" "+string(body)) // the client notices
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	s.Config.ErrorLog = quietLog()
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// apiServer asks a front as the API server would.
+func apiServer(t *testing.T, f *front, certs *certificates) func(ctx context.Context) (int, string) {
+	t.Helper()
+	pool, err := certs.trusted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	return func(ctx context.Context) (int, string) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.listener.Addr().String()+"/validate", strings.NewReader("review"))
+		if err != nil {
+			t.Error(err)
+			return 0, ""
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer func() { _ = resp.Body.Close() }() // read only
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode, strings.TrimSpace(string(body))
+	}
+}
+
+func newTestFront(t *testing.T) (*front, *certificates) {
+	t.Helper()
+	certs, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFront(t.Context(), "127.0.0.1:0", certs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.close() }) // closed twice by some tests
+	return f, certs
+}
+
+// TestFront: a request that comes before the operator is answered by it, and so
+// is one during a restart, by the new one.
+func TestFront(t *testing.T) {
+	f, certs := newTestFront(t)
+	ask := apiServer(t, f, certs)
+	type answer struct {
+		code int
+		text string
+	}
+	early := make(chan answer)
+	go func() {
+		code, text := ask(t.Context())
+		early <- answer{code, text}
+	}()
+	one := webhookServer(t, certs, "one")
+	f.point(one.Listener.Addr().String())
+	if got := <-early; got != (answer{200, "one /validate review"}) {
+		t.Errorf("a request from before the operator: %v", got)
+	}
+	f.pause()
+	go func() {
+		code, text := ask(t.Context())
+		early <- answer{code, text}
+	}()
+	one.Close()
+	two := webhookServer(t, certs, "two")
+	f.point(two.Listener.Addr().String())
+	if got := <-early; got != (answer{200, "two /validate review"}) {
+		t.Errorf("a request during the restart: %v", got)
+	}
+}
+
+func TestFrontRefuses(t *testing.T) {
+	f, certs := newTestFront(t)
+	ask := apiServer(t, f, certs)
+	f.refuse("the operator has ended")
+	if code, text := ask(t.Context()); code != http.StatusServiceUnavailable || text != "the operator has ended" {
+		t.Errorf("%d %s", code, text)
+	}
+	s := webhookServer(t, certs, "gone")
+	f.point(s.Listener.Addr().String())
+	s.Close()
+	if code, text := ask(t.Context()); code != http.StatusBadGateway || !strings.Contains(text, "does not answer") {
+		t.Errorf("%d %s", code, text)
+	}
+	// A stranger on the operator's port is not trusted.
+	others, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.point(webhookServer(t, others, "stranger").Listener.Addr().String())
+	if code, text := ask(t.Context()); code != http.StatusBadGateway {
+		t.Errorf("%d %s", code, text)
+	}
+	// The API server gives up while the operator does not come.
+	f.pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if code, text := ask(ctx); code != 0 || !strings.Contains(text, "deadline") {
+		t.Errorf("%d %s", code, text)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+	if code, _ := ask(t.Context()); code != 0 {
+		t.Errorf("code %d after the end", code)
+	}
+}
+
+func BenchmarkFront(b *testing.B) {
+	certs, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		f, err := newFront(b.Context(), "127.0.0.1:0", certs)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := f.close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// serveTLS answers on l until it is stopped.
+func serveTLS(t *testing.T, l net.Listener, cert, key []byte) (stop func()) {
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Error(err)
+	}
+	s := &http.Server{
+		ReadHeaderTimeout: time.Minute, ErrorLog: quietLog(),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+	}
+	go func() { _ = s.ServeTLS(l, "", "") }() // ends with stop
+	return func() { _ = s.Close() }
+}

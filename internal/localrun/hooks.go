@@ -1,0 +1,325 @@
+package localrun
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+const (
+	crdKind = "CustomResourceDefinition"
+	// privatePrefix begins the names of directories with certificates.
+	privatePrefix = "webhooks-"
+	// servingCerts is where controller-runtime looks for certificates below
+	// the directory for temporary files, if its options name no other place.
+	servingCerts = "k8s-webhook-server/serving-certs"
+	// defaultWebhookPort is controller-runtime's, for operators without a flag.
+	defaultWebhookPort = 9443
+)
+
+// hooks are the webhooks of a run: certificates, the server in front of the
+// operator's, and what was changed in the cluster for them. Nothing is changed
+// there without being in the journal.
+type hooks struct {
+	r       *run
+	certs   *certificates
+	private string // directory of the certificates, mode 0700
+	front   *front
+	at      endpoint
+
+	mu      sync.Mutex // held while the cluster is written to
+	journal *journal
+	active  map[string]string // digest of what is in the cluster, by kind and name
+	ended   bool
+}
+
+// openHooks makes the certificates and the server, and begins the journal. The
+// cluster is not changed yet.
+func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
+	where, listen, err := r.webhookHost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &hooks{r: r, active: map[string]string{}}
+	if h.certs, err = makeCertificates(r.Host.Now(), []string{where}); err != nil {
+		return nil, fmt.Errorf("make certificates for the webhooks: %w", err)
+	}
+	if h.front, err = newFront(ctx, listen, h.certs); err != nil {
+		return nil, fmt.Errorf("listen for webhooks on %s: %w", listen, err)
+	}
+	h.at = endpoint{base: "https://" + net.JoinHostPort(where, strconv.Itoa(h.front.port())), ca: h.certs.ca}
+	if r.Debug > 0 {
+		h.at.timeout = debugTimeout
+	}
+	h.private = filepath.Join(r.plan.cache, privatePrefix+strings.ToLower(rand.Text()[:8]))
+	dir, err := r.journals(ctx)
+	if err == nil {
+		h.journal, err = openJournal(r.Host, dir, filepath.Base(r.plan.cache),
+			record{Project: r.Dir, PID: os.Getpid(), Base: h.at.base, Private: h.private})
+	}
+	if err == nil {
+		err = h.writeCertificates()
+	}
+	r.cleanup = append(r.cleanup, h.close)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// journals is the directory of the cluster's journals.
+func (r *run) journals(ctx context.Context) (string, error) {
+	if r.clusterID == "" {
+		id, err := r.client.ID(ctx)
+		if err != nil {
+			return "", err
+		}
+		r.clusterID = id
+	}
+	return journalDir(r.Host, r.clusterID)
+}
+
+func (h *hooks) writeCertificates() error {
+	dir := h.certDir()
+	if err := makeDirs(h.r.Host, dir); err != nil {
+		return fmt.Errorf("keep the webhooks' certificates: %w", err)
+	}
+	for name, data := range map[string][]byte{"ca.crt": h.certs.ca, "tls.crt": h.certs.cert, "tls.key": h.certs.key} {
+		if err := h.r.Host.Files.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return fmt.Errorf("keep the webhooks' certificates: %w", err)
+		}
+	}
+	return nil
+}
+
+// certDir is the operator's certificate directory. It is at the place below
+// private where an operator that takes no flag looks for it by itself.
+func (h *hooks) certDir() string { return filepath.Join(h.private, filepath.FromSlash(servingCerts)) }
+
+// withCluster returns the CRDs as they can be applied: with the conversion that
+// the cluster has. The Service that the project names exists only where it is
+// deployed; convert sets what works here.
+func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var list []*unstructured.Unstructured
+	for _, crd := range crds {
+		if !converts(crd) {
+			list = append(list, crd)
+			continue
+		}
+		live, err := r.client.Read(ctx, crd)
+		if err != nil {
+			return nil, err
+		}
+		crd = crd.DeepCopy()
+		unstructured.RemoveNestedField(crd.Object, "spec", "conversion")
+		if live != nil {
+			conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
+			if err != nil {
+				return nil, fmt.Errorf("%s %s: %w", crdKind, crd.GetName(), err)
+			}
+			if found {
+				if err := unstructured.SetNestedMap(crd.Object, conversion, "spec", "conversion"); err != nil {
+					return nil, err
+				}
+			}
+		}
+		list = append(list, crd)
+	}
+	return list, nil
+}
+
+// convert has the conversions of crds call the run's webhooks. That is done
+// before the operator starts, as its caches may need them; requests wait in the
+// front until it answers.
+func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) ([]string, error) {
+	var changed []string
+	for _, crd := range crds {
+		if !converts(crd) {
+			continue
+		}
+		want := h.at.conversion(crd)
+		did, err := h.change(ctx, crd, fmt.Sprint(want), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if live == nil {
+				return nil, nil // deleted since it was applied
+			}
+			return live, unstructured.SetNestedMap(live.Object, want, "spec", "conversion")
+		})
+		if err != nil {
+			return changed, err
+		}
+		if did {
+			changed = append(changed, "conversion of "+crd.GetName())
+		}
+	}
+	return changed, nil
+}
+
+// admit brings the webhook configurations to the cluster, calling the run's
+// webhooks. Those that are there already stay untouched.
+func (h *hooks) admit(ctx context.Context, configs []*unstructured.Unstructured) ([]string, error) {
+	var changed []string
+	for _, config := range configs {
+		want, err := h.at.redirect(config)
+		if err != nil {
+			return changed, err
+		}
+		sum, err := digest(want)
+		if err != nil {
+			return changed, err
+		}
+		did, err := h.change(ctx, want, sum, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return overlaid(live, want), nil
+		})
+		if err != nil {
+			return changed, err
+		}
+		if did {
+			changed = append(changed, want.GetKind()+" "+want.GetName())
+		}
+	}
+	return changed, nil
+}
+
+// overlaid is live with want's webhooks in place of its own, and without what
+// would undo that.
+func overlaid(live, want *unstructured.Unstructured) *unstructured.Unstructured {
+	if live == nil {
+		return want
+	}
+	live.Object["webhooks"] = want.Object["webhooks"]
+	live.SetAnnotations(withoutInjection(live.GetAnnotations()))
+	return live
+}
+
+// change edits an object once for each digest, with the journal written first.
+func (h *hooks) change(ctx context.Context, u *unstructured.Unstructured, sum string, edit func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := u.GetKind() + " " + u.GetName()
+	if h.ended || h.active[key] == sum {
+		return false, nil
+	}
+	if err := h.journal.note(ctx, h.r.Host, h.r.client, u); err != nil {
+		return false, err
+	}
+	if err := h.r.client.Edit(ctx, u, edit); err != nil {
+		return false, err
+	}
+	h.active[key] = sum
+	return true, nil
+}
+
+// retire takes out of the cluster what the project wants no more.
+func (h *hooks) retire(ctx context.Context, m Manifests) error {
+	wanted := map[string]bool{}
+	for _, u := range m.Webhooks {
+		wanted[u.GetKind()+" "+u.GetName()] = true
+	}
+	for _, u := range m.CRDs {
+		wanted[u.GetKind()+" "+u.GetName()] = converts(u)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.journal.record.Entries {
+		key := e.Kind + " " + e.Name
+		if wanted[key] || h.active[key] == "" || h.ended {
+			continue
+		}
+		did, err := h.journal.record.restoreOne(ctx, h.r.client, e)
+		if err != nil {
+			return err
+		}
+		delete(h.active, key)
+		if did != "" {
+			h.r.screen.say("webhooks: %s", did)
+		}
+	}
+	return nil
+}
+
+// off puts the cluster back to what it was, once. It is called while the
+// operator still answers, so that no request meets a closed door.
+func (h *hooks) off(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended || h.journal == nil {
+		return nil
+	}
+	from := h.r.Host.Now()
+	done, err := h.journal.record.restore(ctx, h.r.client)
+	if err != nil {
+		return clierr.WithHint(fmt.Errorf("take the webhooks out of the cluster: %w", err),
+			"run 'mysdk run local --restore' when the cluster answers again")
+	}
+	h.ended = true
+	if len(done) > 0 {
+		h.r.screen.say("webhooks off (%s): %s", h.r.since(from), strings.Join(done, ", "))
+	}
+	return h.journal.close(h.r.Host)
+}
+
+// close ends what openHooks began, after the operator's end. The journal of a
+// cluster that could not be restored is left for a later run.
+func (h *hooks) close(ctx context.Context) error {
+	err := h.off(ctx)
+	if closeErr := h.front.close(); err == nil {
+		err = closeErr
+	}
+	if removeErr := removePrivate(h.private); err == nil {
+		err = removeErr
+	}
+	if h.journal != nil && !h.ended {
+		// A second error is worth nothing beside the first.
+		_ = h.journal.lock.Release()
+	}
+	return err
+}
+
+// webhookArgs are the operator's flags for its webhook server, and where that
+// will listen. Flags that main.go does not define are replaced by what
+// controller-runtime does without them.
+func (h *hooks) webhookArgs(ctx context.Context, found mainFacts, o Options) (args, env []string, address string, err error) {
+	if given(o.OperatorArgs, "webhook-cert-path") {
+		return nil, nil, "", clierr.Usagef("leave it out, or add --no-webhooks",
+			"--operator-flags: --webhook-cert-path: the webhooks get certificates of this run's own")
+	}
+	if found.flags["webhook-cert-path"] {
+		args = append(args, "--webhook-cert-path="+h.certDir())
+	} else {
+		env = append(env, "TMPDIR="+h.private)
+	}
+	port := cmp.Or(valueOf(o.OperatorArgs, "webhook-port"), strconv.Itoa(defaultWebhookPort))
+	if found.flags["webhook-port"] && !given(o.OperatorArgs, "webhook-port") {
+		if port, err = freePort(ctx); err != nil {
+			return nil, nil, "", err
+		}
+		args = append(args, "--webhook-port="+port)
+	}
+	return args, env, net.JoinHostPort("127.0.0.1", port), nil
+}
+
+// freePort finds a port that nobody listens on, on any of this machine's
+// addresses: most operators listen on all of them.
+func freePort(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", ":0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port for the operator's webhook server: %w", err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if closeErr := l.Close(); err == nil {
+		err = closeErr
+	}
+	return port, err
+}

@@ -1,0 +1,321 @@
+package localrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	journalEnd = ".json"
+	lockEnd    = ".lock"
+)
+
+// journal is what a cluster was like before a run pointed its webhooks at this
+// machine. It is on disk before the cluster is written to, and its lock goes
+// with the process: a journal that nobody holds is one to restore from.
+type journal struct {
+	file   string
+	lock   *state.Lock
+	record record
+}
+
+// record is a journal's content.
+type record struct {
+	Project string  `json:"project"` // directory
+	PID     int     `json:"pid"`     // of the run, for messages
+	Base    string  `json:"base"`    // what the run's webhooks' URLs begin with
+	Private string  `json:"private"` // directory of the certificates
+	Entries []entry `json:"changed"` // in the order of the changes
+}
+
+// entry is one object before its change.
+type entry struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	// Before is the object, of a CRD spec.conversion alone; null if there was
+	// none.
+	Before json.RawMessage `json:"before"`
+}
+
+// object names the entry's object to a client.
+func (e entry) object() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(e.APIVersion)
+	u.SetKind(e.Kind)
+	u.SetName(e.Name)
+	return u
+}
+
+func (e entry) is(u *unstructured.Unstructured) bool {
+	return e.Kind == u.GetKind() && e.Name == u.GetName()
+}
+
+// journalDir is where the journals of a cluster are, one for each project.
+func journalDir(h host.Host, clusterID string) (string, error) {
+	dir, err := h.StateDir()
+	if err != nil {
+		return "", clierr.WithHint(fmt.Errorf("find the state directory: %w", err), "set MYSDK_STATE_DIR to a directory of yours")
+	}
+	return filepath.Join(dir, "run-local", clusterID), nil
+}
+
+// openJournal begins the journal of a project on a cluster. Another run of the
+// same project there is refused: each would take the other's webhooks for what
+// the cluster was like before.
+func openJournal(h host.Host, dir, project string, rec record) (*journal, error) {
+	if err := makeDirs(h, dir); err != nil {
+		return nil, fmt.Errorf("keep a journal of the cluster's webhooks: %w", err)
+	}
+	file := filepath.Join(dir, project)
+	lock, err := state.TakeLock(file + lockEnd)
+	if errors.Is(err, state.ErrLocked) {
+		return nil, clierr.Failedf("stop that one, or run this one with --no-webhooks",
+			"another 'mysdk run local' of this project (pid %d) has its webhooks in this cluster", pidOf(h, file+journalEnd))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep a journal of the cluster's webhooks: %w", err)
+	}
+	return &journal{file: file + journalEnd, lock: lock, record: rec}, nil
+}
+
+// pidOf is the process that keeps a journal; 0 if it has none on disk yet.
+func pidOf(h host.Host, file string) int {
+	rec, err := readRecord(h, file)
+	if err != nil {
+		return 0
+	}
+	return rec.PID
+}
+
+func readRecord(h host.Host, file string) (record, error) {
+	var rec record
+	data, err := h.Files.ReadFile(file)
+	if err != nil {
+		return rec, err
+	}
+	return rec, json.Unmarshal(data, &rec)
+}
+
+// has reports whether u's state before the run is in the journal.
+func (j *journal) has(u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(j.record.Entries, func(e entry) bool { return e.is(u) })
+}
+
+// note writes down what u is like in the cluster, unless that was done before.
+func (j *journal) note(ctx context.Context, h host.Host, c Client, u *unstructured.Unstructured) error {
+	if j.has(u) {
+		return nil
+	}
+	if err := j.refuseShared(h, u); err != nil {
+		return err
+	}
+	live, err := c.Read(ctx, u)
+	if err != nil {
+		return err
+	}
+	e := entry{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()}
+	if e.Before, err = before(live); err != nil {
+		return err
+	}
+	j.record.Entries = append(j.record.Entries, e)
+	return j.write()
+}
+
+// before is what an entry keeps of an object.
+func before(live *unstructured.Unstructured) (json.RawMessage, error) {
+	var value any
+	switch {
+	case live == nil:
+	case live.GetKind() == crdKind:
+		conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			value = conversion
+		}
+	default:
+		value = live.Object
+	}
+	return json.Marshal(value)
+}
+
+// write replaces the file in one step: half a journal would restore half.
+func (j *journal) write() error {
+	data, err := json.MarshalIndent(j.record, "", "  ")
+	if err == nil {
+		err = state.WriteFile(j.file, append(data, '\n'))
+	}
+	if err != nil {
+		return clierr.WithHint(fmt.Errorf("write the journal of the cluster's webhooks: %w", err),
+			"make room there, or run with --no-webhooks; the cluster was not changed")
+	}
+	return nil
+}
+
+// refuseShared refuses an object that a run of another project has changed,
+// and will put back to what it was.
+func (j *journal) refuseShared(h host.Host, u *unstructured.Unstructured) error {
+	dir := filepath.Dir(j.file)
+	entries, err := h.Files.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range entries {
+		other := filepath.Join(dir, f.Name())
+		if filepath.Ext(other) != journalEnd || other == j.file {
+			continue
+		}
+		rec, err := readRecord(h, other)
+		if err != nil {
+			continue // it ended at this moment, or never wrote a whole one
+		}
+		if slices.ContainsFunc(rec.Entries, func(e entry) bool { return e.is(u) }) {
+			return clierr.Failedf("stop that one, or run this one with --no-webhooks",
+				"%s %s belongs to 'mysdk run local' (pid %d) in %s", u.GetKind(), u.GetName(), rec.PID, rec.Project)
+		}
+	}
+	return nil
+}
+
+// close ends the journal of a run whose changes were taken back.
+func (j *journal) close(h host.Host) error {
+	err := h.Files.Remove(j.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // nothing was ever noted
+	}
+	return errors.Join(err, j.lock.Release())
+}
+
+// restoreLeft restores from the journals of runs that were killed. It returns
+// what it did, a line for each object.
+func restoreLeft(ctx context.Context, h host.Host, c Client, dir string) ([]string, error) {
+	entries, err := h.Files.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
+	}
+	var done []string
+	for _, f := range entries {
+		file := filepath.Join(dir, f.Name())
+		if filepath.Ext(file) != journalEnd {
+			continue
+		}
+		did, err := restoreFile(ctx, h, c, file)
+		done = append(done, did...)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// restoreFile restores from one journal, unless its run goes on.
+func restoreFile(ctx context.Context, h host.Host, c Client, file string) (done []string, err error) {
+	lock, err := state.TakeLock(strings.TrimSuffix(file, journalEnd) + lockEnd)
+	if errors.Is(err, state.ErrLocked) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	rec, err := readRecord(h, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the run ended at this moment
+	}
+	if err != nil {
+		return nil, clierr.Failedf("look at the cluster's webhook configurations, then remove that file",
+			"read the journal %s of a run that was killed: %w", file, err)
+	}
+	if done, err = rec.restore(ctx, c); err != nil {
+		return done, err
+	}
+	if err := removePrivate(rec.Private); err != nil {
+		return done, err
+	}
+	return done, h.Files.Remove(file)
+}
+
+// removePrivate removes the certificates of a run, and only what openHooks can
+// have made: a file is no licence to delete.
+func removePrivate(dir string) error {
+	if !strings.HasPrefix(filepath.Base(dir), privatePrefix) {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove the webhooks' certificates: %w", err)
+	}
+	return nil
+}
+
+// restore puts the objects back to what they were, the last one first. What
+// does not call the run's webhooks any more was changed by somebody else and
+// stays.
+func (rec record) restore(ctx context.Context, c Client) ([]string, error) {
+	var done []string
+	for _, e := range slices.Backward(rec.Entries) {
+		did, err := rec.restoreOne(ctx, c, e)
+		if err != nil {
+			return done, fmt.Errorf("restore %s %s: %w", e.Kind, e.Name, err)
+		}
+		if did != "" {
+			done = append(done, did)
+		}
+	}
+	return done, nil
+}
+
+func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, error) {
+	live, err := c.Read(ctx, e.object())
+	if err != nil || live == nil || !calls(live, rec.Base) {
+		return "", err
+	}
+	was := map[string]any(nil)
+	if err := k8sjson.Unmarshal(e.Before, &was); err != nil {
+		return "", err
+	}
+	if was == nil && e.Kind != crdKind {
+		_, err := c.Delete(ctx, []*unstructured.Unstructured{e.object()}, kube.DeleteOptions{})
+		return e.Kind + " " + e.Name + " deleted", err
+	}
+	err = c.Edit(ctx, e.object(), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if live == nil || !calls(live, rec.Base) {
+			return nil, nil
+		}
+		return reverted(live, was)
+	})
+	if e.Kind == crdKind {
+		return "conversion of " + e.Name + " put back", err
+	}
+	return e.Kind + " " + e.Name + " put back", err
+}
+
+// reverted is live as it was before.
+func reverted(live *unstructured.Unstructured, was map[string]any) (*unstructured.Unstructured, error) {
+	if live.GetKind() != crdKind {
+		return &unstructured.Unstructured{Object: was}, nil
+	}
+	if was == nil {
+		was = map[string]any{"strategy": "None"} // what the API server makes of nothing
+	}
+	return live, unstructured.SetNestedMap(live.Object, was, "spec", "conversion")
+}

@@ -1,0 +1,84 @@
+package localrun
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// launch is how the operator is started.
+type launch struct {
+	program string
+	args    []string
+	env     []string // all of the environment
+	address string   // where its webhook server will listen; "" without webhooks
+
+	shown []string // the operator's own arguments
+	set   []string // of the environment, what differs from the user's
+	notes []string // lines to print besides
+}
+
+// launch finds out how to start the operator as its main package is now. Flags
+// are passed only if it defines them: a program that does not know a flag ends
+// at once.
+func (r *run) launch(ctx context.Context) (launch, error) {
+	found, err := scanMain(r.Host, filepath.Join(r.Dir, filepath.FromSlash(r.plan.mainPkg)))
+	if err != nil {
+		return launch{}, err
+	}
+	var l launch
+	if l.shown, err = operatorArgs(found, r.Options); err != nil {
+		return launch{}, err
+	}
+	var extra []string
+	if h := r.webhooks(); h != nil {
+		var args []string
+		if args, extra, l.address, err = h.webhookArgs(ctx, found, r.Options); err != nil {
+			return launch{}, err
+		}
+		l.shown = append(args, l.shown...)
+	} else if found.webhookSwitch {
+		// There is no certificate for a webhook server here.
+		extra = append(extra, "ENABLE_WEBHOOKS=false")
+	}
+	l.set, l.env = r.environment(extra)
+	l.program, l.args = r.plan.binary, l.shown
+	if r.Debug > 0 {
+		l.program, l.args, l.notes = r.plan.debugger.command(r, l.shown)
+	}
+	return l, nil
+}
+
+// environment is the operator's: the user's own, what it needs to know about
+// this run, and what was given with --env, each over the one before.
+func (r *run) environment(extra []string) (set, all []string) {
+	podNamespace := "default"
+	if len(r.plan.namespaces) > 0 {
+		podNamespace = r.plan.namespaces[0]
+	}
+	set = slices.Concat([]string{
+		"WATCH_NAMESPACE=" + strings.Join(r.plan.namespaces, ","),
+		"OPERATOR_NAME=" + r.plan.name,
+		"POD_NAMESPACE=" + podNamespace,
+		"KUBECONFIG=" + r.kubeconfig,
+	}, extra)
+	set = override(set, r.plan.userEnv)
+	return set, override(r.Host.Environ(), set)
+}
+
+// override returns base with the variables of over, one value for each.
+func override(base, over []string) []string {
+	at := map[string]int{}
+	var list []string
+	for _, e := range slices.Concat(base, over) {
+		key, _, _ := strings.Cut(e, "=")
+		if i, ok := at[key]; ok {
+			list[i] = e
+			continue
+		}
+		at[key] = len(list)
+		list = append(list, e)
+	}
+	return list
+}

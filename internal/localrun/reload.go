@@ -1,0 +1,170 @@
+package localrun
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// namesShown bounds how many changed files a line names.
+const namesShown = 3
+
+// reloads brings each change into the running operator and into the cluster,
+// one after the other, until ctx ends.
+func (r *run) reloads(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.watcher.wake:
+		}
+		changed, err := r.watcher.take()
+		if err != nil {
+			r.tell(err)
+		}
+		if len(changed) == 0 {
+			continue
+		}
+		c := &reload{r: r, from: r.Host.Now(), changed: changed}
+		if err := c.run(ctx); err != nil && ctx.Err() == nil {
+			r.tell(err)
+			if r.running() != nil {
+				r.screen.say("the operator from before keeps running (%s)", r.since(c.from))
+			} else {
+				r.screen.say("waiting for the next change (%s)", r.since(c.from))
+			}
+		}
+	}
+}
+
+// reload is one round: from a change to the new operator.
+type reload struct {
+	r       *run
+	from    time.Time
+	changed []string
+	steps   []string // what was done, with times
+}
+
+// run does what the change asks for. The build begins at once, beside the
+// generators, and begins anew in the rare case that they write Go code.
+func (c *reload) run(ctx context.Context) error {
+	r := c.r
+	r.screen.say("changed: %s", shorten(c.changed))
+	r.stale = r.stale || slices.ContainsFunc(c.changed, isCode)
+	b := newBuild(r)
+	if r.stale {
+		b.start(ctx, func(error) {})
+	}
+	b, err := c.generate(ctx, b)
+	r.mu.Lock()
+	r.build = b // finished at the end of the run, whatever happens here
+	r.mu.Unlock()
+	if err == nil {
+		err = c.apply(ctx)
+	}
+	if buildErr := c.built(ctx, b); buildErr != nil {
+		return buildErr // the compiler's message is what says most
+	}
+	if err != nil {
+		return err
+	}
+	if r.watcher.waiting() {
+		r.screen.say("changed again meanwhile (%s)", r.since(c.from))
+		return nil
+	}
+	return c.restart(ctx, b.started)
+}
+
+// generate brings generated files up to date, and returns the build that has
+// seen them.
+func (c *reload) generate(ctx context.Context, b *build) (*build, error) {
+	from := c.r.Host.Now()
+	wrote, err := c.r.watcher.during(func() ([]string, error) { return c.r.Regenerate(ctx) })
+	if slices.ContainsFunc(wrote, isCode) {
+		b.drop()
+		b = newBuild(c.r)
+		c.r.stale = true
+		b.start(ctx, func(error) {})
+	}
+	c.step("generated", from)
+	return b, err
+}
+
+// apply brings the manifests to the cluster that are not there as they are
+// now: CRDs at once, for the new operator to find. Webhook configurations that
+// are new follow when that answers; those that are gone go before it comes.
+func (c *reload) apply(ctx context.Context) error {
+	from := c.r.Host.Now()
+	m, err := c.r.Render(ctx)
+	if err != nil {
+		return fmt.Errorf("render the CRDs: %w", err)
+	}
+	if err := c.r.want(ctx, m); err != nil {
+		return err
+	}
+	if err := c.r.applyCRDs(ctx, from); err != nil {
+		return err
+	}
+	if h := c.r.webhooks(); h != nil {
+		if err := h.retire(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := c.r.convert(ctx); err != nil {
+		return err
+	}
+	c.step("applied", from)
+	return nil
+}
+
+// built waits for the build. The compiler's words are held back until it is
+// known that they are the newest.
+func (c *reload) built(ctx context.Context, b *build) error {
+	if !b.started {
+		return nil
+	}
+	<-b.done
+	if b.err != nil && c.r.watcher.waiting() {
+		return nil // there is something newer to compile
+	}
+	b.announce()
+	if b.err != nil {
+		return b.err
+	}
+	c.steps = append(c.steps, "built "+b.took)
+	return nil
+}
+
+// restart replaces the operator by what was built. Without anything new the
+// one that runs stays.
+func (c *reload) restart(ctx context.Context, built bool) error {
+	r := c.r
+	if built || r.running() == nil {
+		from := r.Host.Now()
+		if err := r.findDebugger(ctx); err != nil {
+			return err
+		}
+		if err := r.replaceOperator(ctx); err != nil {
+			return err
+		}
+		r.stale = r.stale && !built
+		c.step("restarted", from)
+	}
+	r.settle(ctx)
+	r.screen.say("reloaded (%s): %s", r.since(c.from), strings.Join(c.steps, ", "))
+	return nil
+}
+
+func (c *reload) step(what string, from time.Time) {
+	c.steps = append(c.steps, what+" "+c.r.since(from))
+}
+
+// shorten lists the first few names.
+func shorten(names []string) string {
+	if more := len(names) - namesShown; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

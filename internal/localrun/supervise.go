@@ -1,0 +1,223 @@
+package localrun
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+const (
+	// answerEvery is how often the operator's webhook server is tried: dialling
+	// loopback costs nothing, and nobody announces that a port is open.
+	answerEvery = 20 * time.Millisecond
+	// answerSlow is when the user is told that it does not answer yet.
+	answerSlow = 20 * time.Second
+)
+
+// follow waits for the operator's end, or brings it about: by ctx, after the
+// webhooks were taken out of the cluster; by the second Ctrl-C, which kills it
+// at once; or because something failed that the run cannot do without. Under
+// Watch it goes on when the operator ends by itself, until ctx does.
+func (r *run) follow(ctx context.Context, cancel context.CancelCauseFunc) error {
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		if r.watcher != nil {
+			r.reloads(ctx)
+		}
+	}()
+	err := r.waitForEnd(ctx, cancel, watching)
+	cancel(nil)
+	<-watching
+	close(r.over)
+	r.settling.Wait() // uses the client; ends with ctx
+	return err
+}
+
+func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, watching <-chan struct{}) error {
+	stop, kill := ctx.Done(), r.Kill
+	var failed error
+	var stopped chan bool
+	for {
+		select {
+		case <-stop:
+			stop = nil
+			r.screen.say("stopping the operator; a second Ctrl-C kills it")
+			stopped = make(chan bool, 1)
+			go func() { stopped <- r.interrupt(ctx, watching) }()
+		case asked := <-stopped:
+			stopped = nil
+			if !asked {
+				return failed // none was running
+			}
+		case <-kill:
+			kill = nil
+			if op := r.running(); op != nil {
+				// It may have ended by itself at this moment.
+				_ = op.process.Kill()
+			}
+		case err := <-r.failures:
+			if ctx.Err() == nil {
+				failed = err
+				cancel(err)
+			}
+		case op := <-r.exits:
+			if op.replaced.Load() {
+				continue
+			}
+			if end, err := r.operatorEnded(ctx, op); end {
+				return errors.Join(failed, err)
+			}
+		}
+	}
+}
+
+// interrupt takes the webhooks out of the cluster and then interrupts the
+// operator. It reports whether one was running.
+func (r *run) interrupt(ctx context.Context, watching <-chan struct{}) bool {
+	<-watching // it may be about to start another one
+	if h := r.webhooks(); h != nil {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		// It is tried again, and reported, when everything is stopped.
+		_ = h.off(limited)
+	}
+	op := r.running()
+	if op == nil {
+		return false
+	}
+	op.stop()
+	return true
+}
+
+// operatorEnded says what became of the operator, and whether that is the end
+// of the run.
+func (r *run) operatorEnded(ctx context.Context, op *operator) (end bool, err error) {
+	ran := r.since(op.from)
+	if ctx.Err() != nil {
+		r.screen.say("operator stopped after %s", ran)
+		return true, nil
+	}
+	if h := r.webhooks(); h != nil {
+		h.front.refuse("the operator has ended")
+	}
+	if op.ending == nil {
+		r.screen.say("operator ended by itself after %s", ran)
+	} else {
+		err = op.failure(ran, r.again())
+	}
+	if r.watcher == nil {
+		return true, err
+	}
+	if err != nil {
+		r.tell(err)
+	}
+	r.screen.say("waiting for the next change")
+	return false, nil
+}
+
+// settle does beside a running operator what needs it: the webhooks are turned
+// on once it answers, and what --apply named is applied the first time.
+func (r *run) settle(ctx context.Context) {
+	op := r.running()
+	if op == nil {
+		return // it has ended already, which follow tells
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r.settling.Go(func() {
+		defer cancel()
+		stop := context.AfterFunc(ctx, cancel)
+		defer stop()
+		go func() {
+			select {
+			case <-op.done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		if err := r.settled(ctx, op); err != nil && ctx.Err() == nil {
+			r.fail(err)
+		}
+	})
+}
+
+// fail ends the run with an error, or only tells it where the next change may
+// mend it.
+func (r *run) fail(err error) {
+	if r.watcher != nil {
+		r.tell(err)
+		return
+	}
+	select {
+	case r.failures <- err:
+	case <-r.over:
+	}
+}
+
+// tell prints an error that does not end the run.
+func (r *run) tell(err error) {
+	r.screen.say("error: %v", err)
+	if hint := clierr.HintOf(err); hint != "" {
+		r.screen.say("hint:  %s", hint)
+	}
+}
+
+func (r *run) settled(ctx context.Context, op *operator) error {
+	if h := r.webhooks(); h != nil && op.address != "" {
+		from := r.Host.Now()
+		if err := h.await(ctx, op.address); err != nil {
+			return err
+		}
+		h.front.point(op.address)
+		changed, err := h.admit(ctx, r.wanted().Webhooks)
+		if err != nil {
+			return err
+		}
+		if changed = append(r.takeConverted(), changed...); len(changed) > 0 {
+			r.screen.say("webhooks on (%s), at %s: %s", r.since(from), h.at.base, strings.Join(changed, ", "))
+		}
+	}
+	return r.applyManifests(ctx)
+}
+
+// await waits until the operator's webhook server shows the certificate that it
+// was given. The time that takes has no limit: a debugger may hold it.
+func (h *hooks) await(ctx context.Context, address string) error {
+	pool, err := h.certs.trusted()
+	if err != nil {
+		return err
+	}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS12}}
+	slow := time.NewTimer(answerSlow)
+	defer slow.Stop()
+	if h.r.Debug > 0 {
+		slow.Stop()
+	}
+	tick := time.NewTicker(answerEvery)
+	defer tick.Stop()
+	for told := false; ; {
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		var other *tls.CertificateVerificationError
+		if errors.As(err, &other) && !told {
+			told = true
+			h.r.screen.say("warning: the operator's webhook server at %s has a certificate of its own: does main.go use the flag --webhook-cert-path? Its webhooks stay off", address)
+		}
+		select {
+		case <-slow.C:
+			if !told {
+				told = true
+				h.r.screen.say("warning: the operator has no webhook server at %s yet; its webhooks are off until then", address)
+			}
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package localrun
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/host"
+)
+
+// tree is what counts of a project for a reload: which files there are, and
+// what was in them when it was last looked at.
+type tree struct {
+	files host.Files
+	root  string // absolute
+	seen  map[string]stamp
+	dirs  []string // absolute, of the last scan
+}
+
+// stamp is a file's state. The content is read only when size or time changed:
+// many editors write a file that did not change.
+type stamp struct {
+	size   int64
+	time   time.Time
+	sum    [sha256.Size]byte
+	embeds bool // a Go file with go:embed directives
+}
+
+// scan looks at the project and returns the paths, slash-separated and sorted,
+// whose content is not what it was at the scan before. touched are paths that
+// are read whatever their size and time.
+func (t *tree) scan(touched map[string]bool) ([]string, error) {
+	s := scan{tree: t, touched: touched, now: map[string]stamp{}}
+	if err := s.dir(""); err != nil {
+		return nil, err
+	}
+	if err := s.embedded(); err != nil {
+		return nil, err
+	}
+	var changed []string
+	for name, st := range s.now {
+		if old, ok := t.seen[name]; !ok || old.sum != st.sum {
+			changed = append(changed, name)
+		}
+	}
+	for name := range t.seen {
+		if _, ok := s.now[name]; !ok {
+			changed = append(changed, name)
+		}
+	}
+	t.seen, t.dirs = s.now, s.dirs
+	slices.Sort(changed)
+	return changed, nil
+}
+
+// scan is one look at the tree.
+type scan struct {
+	*tree
+	touched map[string]bool
+	now     map[string]stamp
+	dirs    []string
+	others  map[string]fs.DirEntry // files that count only if they are embedded
+	embeds  []string               // directories of packages that embed files
+}
+
+// dir looks at a directory, relative to the root, and those below it. One that
+// disappears meanwhile is as good as empty.
+func (s *scan) dir(dir string) error {
+	full := filepath.Join(s.root, filepath.FromSlash(dir))
+	entries, err := s.files.ReadDir(full)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.dirs = append(s.dirs, full)
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case e.IsDir() && skipped(name):
+		case e.IsDir():
+			err = s.dir(name)
+		case temporary(e.Name()):
+		case counts(name):
+			err = s.file(name, e)
+		default:
+			if s.others == nil {
+				s.others = map[string]fs.DirEntry{}
+			}
+			s.others[name] = e
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file takes a file's stamp.
+func (s *scan) file(name string, e fs.DirEntry) error {
+	info, err := e.Info()
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	st := stamp{size: info.Size(), time: info.ModTime()}
+	old, ok := s.seen[name]
+	if ok && !s.touched[name] && old.size == st.size && old.time.Equal(st.time) {
+		st = old
+	} else {
+		data, err := s.files.ReadFile(filepath.Join(s.root, filepath.FromSlash(name)))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		st.sum = sha256.Sum256(data)
+		st.embeds = path.Ext(name) == ".go" && bytes.Contains(data, []byte("//go:embed "))
+	}
+	s.now[name] = st
+	if st.embeds {
+		s.embeds = append(s.embeds, path.Dir(name))
+	}
+	return nil
+}
+
+// embedded takes the stamps of the files that Go packages may embed: those
+// below their directories.
+func (s *scan) embedded() error {
+	for _, name := range slices.Sorted(maps.Keys(s.others)) {
+		if !slices.ContainsFunc(s.embeds, func(dir string) bool { return dir == "." || strings.HasPrefix(name, dir+"/") }) {
+			continue
+		}
+		if err := s.file(name, s.others[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipped reports whether nothing in a directory can change the operator or
+// its manifests: what the go command passes over, and what tools write.
+func skipped(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
+		slices.Contains([]string{"vendor", "testdata", "node_modules"}, base) || name == "bin" || name == "dist"
+}
+
+// temporary reports whether a file is one that an editor makes beside the file
+// that it writes: Vim, Emacs, JetBrains, and the custom of a suffix.
+func temporary(base string) bool {
+	for _, prefix := range []string{".", "#", "~"} {
+		if strings.HasPrefix(base, prefix) {
+			return true
+		}
+	}
+	for _, suffix := range []string{"~", ".swp", ".swx", ".swo", ".tmp", ".temp", ".bak", ".orig", ".rej", ".part", "___jb_tmp___", "___jb_old___", "#"} {
+		if strings.HasSuffix(base, suffix) {
+			return true
+		}
+	}
+	return base == "4913" // Vim tries with it whether the directory can be written to
+}
+
+// counts reports whether a file is read for the operator or its manifests. Its
+// tests are not part of it.
+func counts(name string) bool {
+	switch name {
+	case "PROJECT", "go.work", "go.work.sum":
+		return true
+	}
+	if strings.HasPrefix(name, "config/") {
+		return true
+	}
+	base := path.Base(name)
+	if base == "go.mod" || base == "go.sum" {
+		return true
+	}
+	return path.Ext(base) == ".go" && !strings.HasSuffix(base, "_test.go") && !strings.HasPrefix(base, "_")
+}
+
+// isCode reports whether a file that counts is part of the program, rather than
+// of what is applied to the cluster.
+func isCode(name string) bool { return name != "PROJECT" && !strings.HasPrefix(name, "config/") }

@@ -1,0 +1,155 @@
+package localrun
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// convertPath is where controller-runtime serves conversions.
+	convertPath = "/convert"
+	// injectAnnotations begins the annotations by which cert-manager would put
+	// its own authority in place of ours.
+	injectAnnotations = "cert-manager.io/"
+	// debugTimeout is timeoutSeconds of the webhooks of an operator under a
+	// debugger: the most that the API takes, for the sake of breakpoints.
+	debugTimeout = 30
+)
+
+// Manifests are what the project's configuration wants of a cluster, as its
+// deployment would bring it there.
+type Manifests struct {
+	CRDs     []*unstructured.Unstructured
+	Webhooks []*unstructured.Unstructured // Mutating- and ValidatingWebhookConfigurations
+}
+
+// hasWebhooks reports whether the API server has anything to ask the operator.
+func (m Manifests) hasWebhooks() bool {
+	for _, crd := range m.CRDs {
+		if converts(crd) {
+			return true
+		}
+	}
+	return len(m.Webhooks) > 0
+}
+
+// endpoint is where the API server finds the webhooks.
+type endpoint struct {
+	base    string // https://host:port
+	ca      []byte // PEM
+	timeout int64  // timeoutSeconds for all; 0 leaves what the project says
+}
+
+// clientConfig calls the endpoint. A nil service leaves the path at fallback.
+func (e endpoint) clientConfig(service map[string]any, fallback string) map[string]any {
+	path, ok := service["path"].(string)
+	if !ok || path == "" {
+		path = fallback
+	}
+	return map[string]any{
+		"url":      e.base + "/" + strings.TrimPrefix(path, "/"),
+		"caBundle": base64.StdEncoding.EncodeToString(e.ca),
+	}
+}
+
+// redirect copies a webhook configuration with those webhooks calling the
+// endpoint that would call a Service. One with a url of its own is not served
+// by the operator, and stays.
+func (e endpoint) redirect(config *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	u := config.DeepCopy()
+	list, _, err := unstructured.NestedSlice(u.Object, "webhooks")
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	for i := range list {
+		hook, ok := list[i].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s %s: webhooks[%d] is not a mapping", u.GetKind(), u.GetName(), i)
+		}
+		client, _ := hook["clientConfig"].(map[string]any)
+		service, ok := client["service"].(map[string]any)
+		if !ok {
+			continue
+		}
+		hook["clientConfig"] = e.clientConfig(service, "")
+		if e.timeout > 0 {
+			hook["timeoutSeconds"] = e.timeout
+		}
+	}
+	if err := unstructured.SetNestedSlice(u.Object, list, "webhooks"); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	u.SetAnnotations(withoutInjection(u.GetAnnotations()))
+	return u, nil
+}
+
+// withoutInjection drops what would have cert-manager overwrite our caBundle.
+func withoutInjection(annotations map[string]string) map[string]string {
+	for key := range annotations {
+		if strings.HasPrefix(key, injectAnnotations) {
+			delete(annotations, key)
+		}
+	}
+	if len(annotations) == 0 {
+		return nil
+	}
+	return annotations
+}
+
+// converts reports whether the CRD's versions are converted by a webhook.
+func converts(crd *unstructured.Unstructured) bool {
+	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
+	return strategy == "Webhook"
+}
+
+// conversion is spec.conversion of crd, calling the endpoint.
+func (e endpoint) conversion(crd *unstructured.Unstructured) map[string]any {
+	// Fields of the wrong type are as good as absent: the API server gets the
+	// defaults, and refuses what it does not like.
+	versions, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "conversion", "webhook", "conversionReviewVersions")
+	service, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
+	if len(versions) == 0 {
+		versions = []string{"v1"}
+	}
+	review := make([]any, len(versions))
+	for i, v := range versions {
+		review[i] = v
+	}
+	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"clientConfig": e.clientConfig(service, convertPath), "conversionReviewVersions": review,
+	}}
+}
+
+// calls reports whether u, a webhook configuration or a CRD as a cluster has
+// it, calls something below base. What does not was changed by somebody else.
+func calls(u *unstructured.Unstructured, base string) bool {
+	below := func(client any) bool {
+		m, _ := client.(map[string]any)
+		url, _ := m["url"].(string)
+		return strings.HasPrefix(url, base+"/")
+	}
+	conversion, _, _ := unstructured.NestedMap(u.Object, "spec", "conversion", "webhook", "clientConfig")
+	if below(conversion) {
+		return true
+	}
+	list, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
+	for _, item := range list {
+		if hook, ok := item.(map[string]any); ok && below(hook["clientConfig"]) {
+			return true
+		}
+	}
+	return false
+}
+
+// digest is equal for objects that are equal.
+func digest(u *unstructured.Unstructured) (string, error) {
+	data, err := json.Marshal(u.Object) // maps are written in the order of their keys
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return string(data), nil
+}

@@ -1,0 +1,357 @@
+package relayout
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Change is a change of a scaffold, by all files that it has: as they would
+// have been written before, and as they would be written now.
+type Change struct {
+	Module        string // path of the project's Go module
+	Before, After map[string][]byte
+
+	// Moves leads from paths of Before to those of After where a file gets
+	// another place.
+	Moves map[string]string
+	// Drop are generated files that nothing stands behind any more.
+	Drop []string
+	// Adjust changes every Go file of the project, nil for none. It must do
+	// to one of the scaffold what the scaffold does itself.
+	Adjust func(name string, src []byte) []byte
+	// Force removes files that the user has changed, too. Lines of his in files
+	// that stay are never given up.
+	Force bool
+}
+
+// Problem is something of the user's that a change would have to touch.
+type Problem struct {
+	Path        string
+	First, Last int // lines, counted from 1; 0 for the whole file
+	What        string
+}
+
+// String is the problem with its place, as compilers write it.
+func (p Problem) String() string {
+	switch {
+	case p.First == 0:
+		return p.Path + ": " + p.What
+	case p.Last <= p.First:
+		return fmt.Sprintf("%s:%d: %s", p.Path, p.First, p.What)
+	default:
+		return fmt.Sprintf("%s:%d-%d: %s", p.Path, p.First, p.Last, p.What)
+	}
+}
+
+// carrier is a change on its way into a tree.
+type carrier struct {
+	Change
+	tree     *Tree
+	moves    moves
+	problems []Problem
+}
+
+func (c *carrier) problem(name, format string, args ...any) {
+	c.problems = append(c.problems, Problem{Path: name, What: fmt.Sprintf(format, args...)})
+}
+
+// Carry makes the change in the tree, in memory. Files that are as the
+// scaffold wrote them become what it writes now; in the others the change is
+// merged with the user's. Files of his in directories that move go with them,
+// and every import of what moves is rewritten. The problems are the places
+// that were left alone because the user's hand shows there.
+func (c Change) Carry(t *Tree) ([]Problem, error) {
+	m, err := newMoves(c)
+	if err != nil {
+		return nil, err
+	}
+	w := &carrier{Change: c, tree: t, moves: m}
+	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.dropped, w.emptied} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(w.problems, func(a, b Problem) int {
+		return strings.Compare(fmt.Sprintf("%s:%8d", a.Path, a.First), fmt.Sprintf("%s:%8d", b.Path, b.First))
+	})
+	return w.problems, nil
+}
+
+// scaffolded carries over what becomes of the files that the scaffold has.
+func (c *carrier) scaffolded() error {
+	for _, name := range slices.Sorted(maps.Keys(c.Before)) {
+		mine, there, err := c.tree.Read(name)
+		switch {
+		case err != nil:
+			return err
+		case !there || isModuleFile(name): // what the user removed stays away
+		case isGenerated(name):
+			err = c.placeholder(name, mine)
+		default:
+			err = c.file(name, mine)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isModuleFile names files that the go command keeps: what it has added there
+// is no change of the user's.
+func isModuleFile(name string) bool { return name == "go.mod" || name == "go.sum" }
+
+// isGenerated names files of the scaffold that only hold the place of what the
+// generators write.
+func isGenerated(name string) bool {
+	return name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" ||
+		path.Dir(name) == "config/crd/bases" || strings.HasPrefix(path.Base(name), "zz_generated.")
+}
+
+func (c *carrier) placeholder(name string, mine []byte) error {
+	after, stays := c.After[name]
+	switch {
+	case !bytes.Equal(mine, c.Before[name]):
+		return nil // generated meanwhile, and soon again
+	case !stays:
+		return c.tree.Remove(name)
+	case bytes.Equal(mine, after):
+		return nil
+	}
+	return c.tree.Write(name, after)
+}
+
+// file carries over one file of the scaffold.
+func (c *carrier) file(name string, mine []byte) error {
+	to, before := c.moves.target(name), c.Before[name]
+	after, stays := c.After[to]
+	if _, merged := c.Before[to]; !stays || merged && to != name {
+		return c.remove(name, mine) // two packages may become one: one of their suites is enough
+	}
+	if path.Ext(name) == ".go" {
+		r, err := c.moves.rewrite(name, to, after)
+		if err != nil {
+			return err
+		}
+		if before, err = c.source(r, name, before); err != nil {
+			return err
+		}
+		if mine, err = c.source(r, name, mine); err != nil {
+			return err
+		}
+	}
+	merged, conflicts := Merge(before, mine, after)
+	for _, p := range conflicts {
+		what := "these lines of yours stand where the scaffold changes"
+		if p.Last < p.First {
+			what = "lines that you took out would change here"
+		}
+		c.problems = append(c.problems, Problem{Path: name, First: p.First, Last: p.Last, What: what})
+	}
+	return c.put(name, to, merged)
+}
+
+// source is a Go file after everything but the scaffold's own change.
+func (c *carrier) source(r Rewrite, name string, src []byte) ([]byte, error) {
+	if c.Adjust != nil {
+		src = c.Adjust(name, src)
+	}
+	return r.Go(name, src)
+}
+
+// put writes a file of the project, at another place where it moves.
+func (c *carrier) put(name, to string, data []byte) error {
+	old, _, err := c.tree.Read(name)
+	switch {
+	case err != nil:
+		return err
+	case name == to && bytes.Equal(old, data):
+		return nil
+	case name == to:
+		return c.tree.Write(name, data)
+	}
+	_, taken, err := c.tree.Read(to)
+	switch {
+	case err != nil:
+		return err
+	case taken:
+		c.problem(name, "%s, where it is to go, exists already", to)
+		return nil
+	}
+	return c.tree.Move(name, to, data)
+}
+
+func (c *carrier) remove(name string, mine []byte) error {
+	if !bytes.Equal(mine, c.Before[name]) {
+		c.problem(name, "you have changed this file, which would be removed")
+		if !c.Force {
+			return nil
+		}
+	}
+	return c.tree.Remove(name)
+}
+
+// others moves and rewrites the files that are not the scaffold's.
+func (c *carrier) others() error {
+	names, err := c.tree.Names()
+	if err != nil {
+		return err
+	}
+	withGo := map[string]bool{}
+	for _, name := range names {
+		withGo[path.Dir(name)] = withGo[path.Dir(name)] || path.Ext(name) == ".go"
+	}
+	targets := map[string]bool{}
+	for _, to := range c.Moves {
+		targets[to] = true
+	}
+	for _, name := range names {
+		if _, scaffolded := c.Before[name]; scaffolded || targets[name] {
+			continue
+		}
+		if err := c.other(name, withGo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *carrier) other(name string, withGo map[string]bool) error {
+	to, unclear := c.moves.along(name, withGo)
+	if unclear {
+		c.problem(name, "%s is split up, and where this file belongs cannot be told: move it by hand first", path.Dir(name))
+		return nil
+	}
+	if to == name && path.Ext(name) != ".go" {
+		return nil
+	}
+	data, _, err := c.tree.Read(name)
+	if err != nil {
+		return err
+	}
+	if path.Ext(name) == ".go" {
+		r, err := c.moves.rewrite(name, to, nil)
+		if err != nil {
+			return err
+		}
+		if err := c.unclearImports(name, data); err != nil {
+			return err
+		}
+		if data, err = c.source(r, name, data); err != nil {
+			return err
+		}
+	}
+	return c.put(name, to, data)
+}
+
+// unclearImports tells of imports of a package that is split up.
+func (c *carrier) unclearImports(name string, src []byte) error {
+	if len(c.moves.unclear) == 0 {
+		return nil
+	}
+	found, err := imports(name, src)
+	for _, p := range slices.Sorted(maps.Keys(found)) {
+		if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && c.moves.unclear[dir] {
+			c.problems = append(c.problems, Problem{name, found[p], 0, "it imports " + p + ", which is split up"})
+		}
+	}
+	return err
+}
+
+// added writes the files that the scaffold did not have before.
+func (c *carrier) added() error {
+	old := map[string]bool{}
+	for name := range c.Before {
+		old[c.moves.target(name)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.After)) {
+		if old[name] || isModuleFile(name) {
+			continue
+		}
+		have, there, err := c.tree.Read(name)
+		switch {
+		case err != nil:
+			return err
+		case there && !bytes.Equal(have, c.After[name]):
+			c.problem(name, "a file is to be written here, and this one exists already")
+		case !there:
+			if err := c.tree.Create(name, c.After[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropped removes generated files that are listed to go.
+func (c *carrier) dropped() error {
+	for _, name := range c.Drop {
+		_, there, err := c.tree.Read(name)
+		if err != nil {
+			return err
+		}
+		if there {
+			if err := c.tree.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// emptied looks at the packages that lost all files of the scaffold: what was
+// generated goes with them, and nothing may need them any more.
+func (c *carrier) emptied() error {
+	gone := map[string]bool{}
+	for name := range c.Before {
+		if path.Ext(name) == ".go" && c.moves.target(name) == name {
+			gone[path.Dir(name)] = true
+		}
+	}
+	for name := range c.After {
+		delete(gone, path.Dir(name))
+	}
+	for _, dir := range slices.Sorted(maps.Keys(gone)) {
+		if err := c.leftovers(dir); err != nil {
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return c.tree.EachGo(func(name string, src []byte) error {
+		found, err := imports(name, src)
+		for p, line := range found {
+			if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && gone[dir] {
+				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which would be gone"})
+			}
+		}
+		return err
+	})
+}
+
+func (c *carrier) leftovers(dir string) error {
+	names, err := c.tree.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if path.Dir(name) != dir || path.Ext(name) != ".go" {
+			continue
+		}
+		if strings.HasPrefix(path.Base(name), "zz_generated.") {
+			if err := c.tree.Remove(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, scaffolded := c.Before[name]; !scaffolded { // of those that are, it is told already
+			c.problem(name, "this file of yours would be left alone in its package")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package relayout
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+)
+
+var (
+	supportedLine = regexp.MustCompile(`^(\s*(?:- )?supported:\s*)(true|false)(\s*)$`)
+	typeLine      = regexp.MustCompile(`^\s*(?:- )?type:\s*"?(OwnNamespace|AllNamespaces)"?\s*$`)
+)
+
+// InstallModes says in a ClusterServiceVersion that the manager is for the
+// namespace it runs in, or for all of them. The other two install modes, and
+// the rest of the file, stay as they are.
+func InstallModes(csv []byte, namespaced bool) []byte {
+	lines := split(csv)
+	for i, line := range lines {
+		m := typeLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		for _, at := range []int{i - 1, i + 1} { // the two fields of a list item
+			if at < 0 || at >= len(lines) || (at < i) == bytes.Contains([]byte(line), []byte("- ")) {
+				continue
+			}
+			if s := supportedLine.FindStringSubmatch(lines[at]); s != nil {
+				lines[at] = s[1] + strconv.FormatBool((m[1] == "AllNamespaces") != namespaced) + s[3]
+			}
+		}
+	}
+	return join(lines)
+}

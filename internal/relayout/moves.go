@@ -1,0 +1,113 @@
+package relayout
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// moves is where files and packages go, made of the places of the scaffold's
+// own files.
+type moves struct {
+	files    map[string]string  // of the scaffold
+	dirs     map[string]string  // directories of Go packages that move as a whole
+	unclear  map[string]bool    // directories whose files go to several places
+	packages map[string]Package // by old import path
+	byDir    map[string]Package // the same by old directory
+	own      map[string]Package // by new path of a file: the package it comes into
+}
+
+func newMoves(c Change) (moves, error) {
+	m := moves{
+		files: c.Moves, dirs: map[string]string{}, unclear: map[string]bool{},
+		packages: map[string]Package{}, byDir: map[string]Package{}, own: map[string]Package{},
+	}
+	goes := map[string]map[string]Package{} // directory to directory
+	for _, name := range slices.Sorted(maps.Keys(c.Before)) {
+		to := m.target(name)
+		after, stays := c.After[to]
+		if path.Ext(name) != ".go" || !stays {
+			continue
+		}
+		p, err := newPackage(c, name, to, after)
+		if err != nil {
+			return m, err
+		}
+		dir := path.Dir(name)
+		if goes[dir] == nil {
+			goes[dir] = map[string]Package{}
+		}
+		goes[dir][path.Dir(to)] = p
+		if path.Dir(to) != dir {
+			m.own[to] = p
+		}
+	}
+	for dir, list := range goes {
+		for to, p := range list {
+			switch {
+			case len(list) > 1:
+				m.unclear[dir] = true
+			case to != dir:
+				m.dirs[dir] = to
+				m.packages[path.Join(c.Module, dir)], m.byDir[dir] = p, p
+			}
+		}
+	}
+	return m, nil
+}
+
+func newPackage(c Change, name, to string, after []byte) (p Package, err error) {
+	p.Path = path.Join(c.Module, path.Dir(to))
+	if p.OldName, err = packageName(name, c.Before[name]); err != nil {
+		return p, err
+	}
+	p.Name, err = packageName(to, after)
+	return p, err
+}
+
+// target is where a file of the scaffold goes.
+func (m moves) target(name string) string {
+	if to, ok := m.files[name]; ok {
+		return to
+	}
+	return name
+}
+
+// along is where a file goes that is not the scaffold's: with the package that
+// it lies in or, where no package of its own lies in between, below. unclear
+// says that this package goes to several places.
+func (m moves) along(name string, withGo map[string]bool) (to string, unclear bool) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if m.unclear[dir] {
+			return name, true
+		}
+		if target, ok := m.dirs[dir]; ok {
+			return target + strings.TrimPrefix(name, dir), false
+		}
+		if withGo[dir] {
+			break
+		}
+	}
+	return name, false
+}
+
+// rewrite is what to change in a Go file that goes from name to to. after is
+// its text in the new scaffold, nil where it has none.
+func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
+	r := Rewrite{Packages: m.packages}
+	if path.Dir(name) != path.Dir(to) {
+		r.Climb = strings.Count(to, "/") - strings.Count(name, "/")
+		if p, ok := m.own[to]; ok {
+			r.Own = &p
+		} else if p, ok := m.byDir[path.Dir(name)]; ok {
+			r.Own = &p
+		}
+	}
+	if after == nil {
+		return r, nil
+	}
+	var err error
+	r.Aliases, err = aliases(to, after)
+	return r, err
+}

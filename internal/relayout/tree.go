@@ -1,0 +1,156 @@
+package relayout
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+)
+
+// Tree is the files of a project, with changes that are not on disk yet.
+type Tree struct {
+	files   host.Files
+	root    string
+	changed fileset.Set
+	names   []string // what is on disk, listed once
+}
+
+// NewTree is the project in the directory root, absolute.
+func NewTree(files host.Files, root string) *Tree { return &Tree{files: files, root: root} }
+
+// Read returns a file's content and whether there is one.
+func (t *Tree) Read(name string) ([]byte, bool, error) {
+	if f, ok := t.changed.Get(name); ok {
+		return f.Data, !f.Removed, nil
+	}
+	data, err := t.files.ReadFile(filepath.Join(t.root, filepath.FromSlash(name)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read %s: %w", name, err)
+	}
+	return data, true, nil
+}
+
+// Write changes a file in memory.
+func (t *Tree) Write(name string, data []byte) error {
+	return t.changed.Put(name, fileset.File{Data: data})
+}
+
+// Move changes a file in memory and gives it another name, at which there
+// must be none.
+func (t *Tree) Move(from, to string, data []byte) error {
+	f := fileset.File{Data: data, New: true}
+	if info, err := t.files.Lstat(filepath.Join(t.root, filepath.FromSlash(from))); err == nil {
+		f.Mode = info.Mode().Perm()
+	}
+	if err := t.changed.Put(to, f); err != nil {
+		return err
+	}
+	return t.Remove(from)
+}
+
+// Create writes a file in memory at a name at which there must be none.
+func (t *Tree) Create(name string, data []byte) error {
+	return t.changed.Put(name, fileset.File{Data: data, New: true})
+}
+
+// Remove takes a file away in memory.
+func (t *Tree) Remove(name string) error {
+	return t.changed.Put(name, fileset.File{Removed: true})
+}
+
+// Set is what was changed.
+func (t *Tree) Set() fileset.Set { return t.changed.Clone() }
+
+// Names lists the regular files of the project, sorted: those of the module,
+// without hidden and vendored directories, other modules and what tools put
+// into bin and node_modules.
+func (t *Tree) Names() ([]string, error) {
+	if t.names == nil {
+		if err := t.walk(""); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]bool{}
+	for _, name := range t.names {
+		out[name] = true
+	}
+	for _, name := range t.changed.Paths() {
+		f, _ := t.changed.Get(name)
+		out[name] = !f.Removed
+	}
+	maps.DeleteFunc(out, func(_ string, there bool) bool { return !there })
+	return slices.Sorted(maps.Keys(out)), nil
+}
+
+func (t *Tree) walk(dir string) error {
+	entries, err := t.files.ReadDir(filepath.Join(t.root, filepath.FromSlash(dir)))
+	if err != nil {
+		return fmt.Errorf("list %s: %w", path.Join(".", dir), err)
+	}
+	if dir != "" && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "go.mod" }) {
+		return nil
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir() && (e.Name() == "vendor" || e.Name() == "node_modules" || name == "bin"):
+		case e.IsDir():
+			if err := t.walk(name); err != nil {
+				return err
+			}
+		case e.Type().IsRegular():
+			t.names = append(t.names, name)
+		}
+	}
+	return nil
+}
+
+// EachGo calls visit with every Go file of the project, sorted.
+func (t *Tree) EachGo(visit func(name string, src []byte) error) error {
+	names, err := t.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		src, ok, err := t.Read(name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := visit(name, src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prune removes directories that the change leaves empty, best effort: they
+// are in nobody's way, and git does not know them.
+func Prune(t fileset.Tree, change fileset.Set) {
+	for _, name := range slices.Backward(change.Paths()) {
+		if f, _ := change.Get(name); !f.Removed {
+			continue
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if t.FS.Remove(filepath.Join(t.Root, filepath.FromSlash(dir))) != nil {
+				break // not empty
+			}
+		}
+	}
+}

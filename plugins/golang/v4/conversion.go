@@ -1,0 +1,203 @@
+package v4
+
+import (
+	"fmt"
+	"go/ast"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// converter writes the code that converts a kind between two versions, as far
+// as comparing their types by syntax goes.
+type converter struct {
+	spoke, hub *goPackage
+	hubAlias   string // import name of the hub's package
+	hubVersion string
+	toHub      bool // the direction
+	helpers    []string
+	written    map[string]bool
+}
+
+// conversionCode is what the templates of a spoke are filled with.
+type conversionCode struct{ to, from, helpers string }
+
+// convert writes both directions for a kind.
+func convert(kind, hubVersion, hubAlias string, spoke, hub *goPackage) (conversionCode, error) {
+	for _, p := range []*goPackage{spoke, hub} {
+		if t, ok := p.types[kind]; !ok || !t.isStruct() {
+			return conversionCode{}, usage("run 'mysdk create api' for that version first", "%s: found no struct %s", p.dir, kind)
+		}
+	}
+	c := &converter{spoke: spoke, hub: hub, hubAlias: hubAlias, hubVersion: hubVersion, written: map[string]bool{}}
+	c.toHub = true
+	to := c.structBody(kind)
+	c.toHub = false
+	from := c.structBody(kind)
+	return conversionCode{to: to, from: from, helpers: strings.Join(c.helpers, "\n")}, nil
+}
+
+// from and to are the packages at the two ends of the direction.
+func (c *converter) from() *goPackage {
+	if c.toHub {
+		return c.spoke
+	}
+	return c.hub
+}
+
+func (c *converter) to() *goPackage {
+	if c.toHub {
+		return c.hub
+	}
+	return c.spoke
+}
+
+// structBody is the statements that fill *dst from *src, both of the struct
+// type of that name, one for each field that they share. What they do not
+// share is told in a comment.
+func (c *converter) structBody(name string) string {
+	var b strings.Builder
+	targets := c.to().types[name].fields()
+	for _, f := range c.from().types[name].fields() {
+		if f.name == "TypeMeta" {
+			continue
+		}
+		target, ok := findField(targets, f)
+		if !ok {
+			fmt.Fprintf(&b, "\t// %s stays behind: %s has no such field.\n", f.name, c.describe(c.to()))
+			continue
+		}
+		code, ok := c.assign("dst."+target.name, "src."+f.name, target.goType, f.goType, 0)
+		if !ok {
+			fmt.Fprintf(&b, "\t// %s stays behind: in %s it has another type.\n", f.name, c.describe(c.to()))
+			continue
+		}
+		b.WriteString(code)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (c *converter) describe(p *goPackage) string {
+	if p == c.hub {
+		return c.hubVersion
+	}
+	return "this version"
+}
+
+// assign writes the statements that set dst, of type to, from src, of type
+// from. depth tells nested loops apart.
+func (c *converter) assign(dst, src string, to, from goType, depth int) (string, bool) {
+	if f := from.foreign(); f != "" {
+		return fmt.Sprintf("\t%s = %s\n", dst, src), f == to.foreign()
+	}
+	switch f := from.expr.(type) {
+	case *ast.Ident:
+		return c.assignNamed(dst, src, to, from)
+	case *ast.StarExpr:
+		t, ok := to.expr.(*ast.StarExpr)
+		if !ok {
+			return "", false
+		}
+		return c.assignPointer(dst, src, to.with(t.X), from.with(f.X))
+	case *ast.ArrayType:
+		t, ok := to.expr.(*ast.ArrayType)
+		if !ok || f.Len != nil || t.Len != nil {
+			return "", false
+		}
+		elem, ok := c.typeText(to.with(t.Elt))
+		i := string(rune('i' + depth))
+		code, converted := c.assign(dst+"["+i+"]", src+"["+i+"]", to.with(t.Elt), from.with(f.Elt), depth+1)
+		return fmt.Sprintf("\tif %[2]s != nil {\n%[1]s = make([]%[3]s, len(%[2]s))\nfor %[4]s := range %[2]s {\n%[5]s}\n}\n", dst, src, elem, i, code), ok && converted
+	case *ast.MapType:
+		t, ok := to.expr.(*ast.MapType)
+		key, isPlain := f.Key.(*ast.Ident)
+		if !ok || !isPlain || from.with(f.Key).foreign() == "" || from.with(f.Key).foreign() != to.with(t.Key).foreign() {
+			return "", false
+		}
+		return c.assignMap(dst, src, key.Name, to.with(t.Value), from.with(f.Value), depth)
+	}
+	return "", false
+}
+
+// assignNamed converts between types that both packages declare.
+func (c *converter) assignNamed(dst, src string, to, from goType) (string, bool) {
+	name, fromType, _ := from.local()
+	toName, toType, ok := to.local()
+	switch {
+	case !ok || name != toName:
+		return "", false
+	case fromType.isStruct() && toType.isStruct():
+		return fmt.Sprintf("\t%s(&%s, &%s)\n", c.helper(name), src, dst), true
+	case fromType.foreign() != "" && fromType.foreign() == toType.foreign():
+		text, _ := c.typeText(to)
+		return fmt.Sprintf("\t%s = %s(%s)\n", dst, text, src), true
+	}
+	return "", false
+}
+
+func (c *converter) assignPointer(dst, src string, to, from goType) (string, bool) {
+	name, fromType, ok := from.local()
+	toName, toType, isLocal := to.local()
+	text, _ := c.typeText(to)
+	switch {
+	case !ok || !isLocal || name != toName:
+		return "", false
+	case fromType.isStruct() && toType.isStruct():
+		return fmt.Sprintf("\tif %[2]s != nil {\n%[1]s = new(%[3]s)\n%[4]s(%[2]s, %[1]s)\n}\n", dst, src, text, c.helper(name)), true
+	case fromType.foreign() != "" && fromType.foreign() == toType.foreign():
+		return fmt.Sprintf("\tif %[2]s != nil {\nvalue := %[3]s(*%[2]s)\n%[1]s = &value\n}\n", dst, src, text), true
+	}
+	return "", false
+}
+
+func (c *converter) assignMap(dst, src, key string, to, from goType, depth int) (string, bool) {
+	elem, ok := c.typeText(to)
+	if !ok {
+		return "", false
+	}
+	suffix := ""
+	if depth > 0 {
+		suffix = fmt.Sprint(depth)
+	}
+	in, out := "value"+suffix, "converted"+suffix
+	code, ok := c.assign(out, in, to, from, depth+1)
+	return fmt.Sprintf("\tif %[2]s != nil {\n%[1]s = make(map[%[3]s]%[4]s, len(%[2]s))\nfor key%[5]s, %[6]s := range %[2]s {\nvar %[7]s %[4]s\n%[8]s%[1]s[key%[5]s] = %[7]s\n}\n}\n",
+		dst, src, key, elem, suffix, in, out, code), ok
+}
+
+// typeText writes a type as the spoke's file has to. Types that would need
+// another import are left alone.
+func (c *converter) typeText(t goType) (string, bool) {
+	switch e := t.expr.(type) {
+	case *ast.Ident:
+		if _, _, local := t.local(); local && t.pkg == c.hub {
+			return c.hubAlias + "." + e.Name, true
+		}
+		return e.Name, true
+	case *ast.StarExpr:
+		text, ok := c.typeText(t.with(e.X))
+		return "*" + text, ok
+	case *ast.ArrayType:
+		text, ok := c.typeText(t.with(e.Elt))
+		return "[]" + text, ok && e.Len == nil
+	}
+	return "", false
+}
+
+// helper returns the name of the function that converts a struct type, and
+// writes it the first time.
+func (c *converter) helper(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	direction, in, out := "From", c.hubAlias+"."+name, name
+	if c.toHub {
+		direction, in, out = "To", name, c.hubAlias+"."+name
+	}
+	function := string(unicode.ToLower(first)) + name[size:] + direction + strings.ToUpper(c.hubVersion[:1]) + c.hubVersion[1:]
+	if !c.written[function] {
+		c.written[function] = true // first: types may contain themselves
+		at := len(c.helpers)
+		c.helpers = append(c.helpers, "")
+		c.helpers[at] = fmt.Sprintf("\nfunc %s(src *%s, dst *%s) {\n%s\n}\n", function, in, out, c.structBody(name))
+	}
+	return function
+}

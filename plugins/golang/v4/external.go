@@ -1,0 +1,120 @@
+package v4
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/config"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// external is the API of another project, as flags name it. The zero value is
+// none.
+type external struct{ externalPath, externalDomain, externalModule string }
+
+func (e *external) bindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&e.externalPath, "external-api-path", "", "Go package of the API of another project")
+	flags.StringVar(&e.externalDomain, "external-api-domain", "", "domain of that API's group")
+	flags.StringVar(&e.externalModule, "external-api-module", "", "Go module of that package, with @version")
+}
+
+// check refuses what is not a Go package, or not one of the module.
+func (e *external) check() error {
+	switch {
+	case *e != external{} && e.externalPath == "":
+		return usage("add --external-api-path", "the Go package of the external API is not given")
+	case e.externalPath != "" && checkRepo(e.externalPath) != nil:
+		return usage("use a path such as github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1", "--external-api-path %q is not a Go import path", e.externalPath)
+	case e.externalModule != "" && !e.moduleHoldsPath():
+		return usage("use a module that the package is in, such as --external-api-module github.com/cert-manager/cert-manager@v1.20.2",
+			"--external-api-module %q is not the Go module of %s, with or without a version such as @v1.20.2", e.externalModule, e.externalPath)
+	}
+	return nil
+}
+
+// moduleHoldsPath says whether the external package can be in its module.
+func (e *external) moduleHoldsPath() bool {
+	module, version, hasVersion := strings.Cut(e.externalModule, "@")
+	if checkRepo(module) != nil || hasVersion && !moduleVersion.MatchString(version) {
+		return false
+	}
+	return e.externalPath == module || strings.HasPrefix(e.externalPath, module+"/")
+}
+
+// moduleVersion matches versions as go.mod has them.
+var moduleVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`)
+
+// addExtras adds the fields of the resource in PROJECT.
+func (e *external) addExtras(extras map[string]any) {
+	if e.externalPath == "" {
+		return
+	}
+	extras["external"] = true
+	if e.externalModule != "" {
+		extras["module"] = e.externalModule
+	}
+}
+
+// requireIn adds the module to go.mod, and returns what the user has to do.
+func (e *external) requireIn(disk afero.Fs) (notes []string, err error) {
+	if e.externalPath == "" {
+		return nil, nil
+	}
+	module, version, _ := strings.Cut(e.externalModule, "@")
+	err = edit(disk, moduleFile, func(text string) (string, error) {
+		switch {
+		case e.isRequired(text):
+			return text, nil
+		case version == "":
+			notes = append(notes, fmt.Sprintf("Run 'go get %s && go mod tidy': the project does not build without that package.", or(module, e.externalPath)))
+			return text, nil
+		}
+		notes = append(notes, fmt.Sprintf("Run 'go mod tidy': it downloads %s.", e.externalModule))
+		return fmt.Sprintf("%s\n\nrequire %s %s\n", strings.TrimRight(text, "\n"), module, version), nil
+	})
+	return notes, err
+}
+
+// isRequired says whether go.mod has a module with the package.
+func (e *external) isRequired(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if required, _, ok := strings.Cut(line, " "); ok && required != "" &&
+			(e.externalPath == required || strings.HasPrefix(e.externalPath, required+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// apiDir is the directory of an API package, with slashes. A group and version
+// that the project has already stays where it is.
+func apiDir(c config.Config, gvk resource.GVK) string {
+	resources, err := c.GetResources()
+	if err == nil { // InjectResource reports the error
+		for _, r := range resources {
+			if dir, ok := strings.CutPrefix(r.Path, c.GetRepository()+"/"); ok && r.HasAPI() &&
+				r.Group == gvk.Group && r.Version == gvk.Version {
+				return dir
+			}
+		}
+	}
+	return strings.TrimPrefix(resource.APIPackagePath("", gvk.Group, gvk.Version, c.IsMultiGroup()), "/")
+}
+
+// byGroup says whether a resource is laid out below its group's name.
+func byGroup(c config.Config, gvk resource.GVK) bool {
+	return c.IsMultiGroup() && gvk.Group != ""
+}
+
+// groupDir is a directory, with slashes, or the one for the group below it.
+func groupDir(c config.Config, gvk resource.GVK, dir string) string {
+	if byGroup(c, gvk) {
+		return path.Join(dir, gvk.Group)
+	}
+	return dir
+}

@@ -1,0 +1,192 @@
+package v4
+
+import (
+	"strings"
+	"testing"
+)
+
+// without removes the lines of text that contain part.
+func without(text, part string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, part) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func TestMainWithoutAMarker(t *testing.T) {
+	for marker, want := range map[string]string{
+		"imports": `"example.com/shop/internal/controller"`,
+		"scheme":  "utilruntime.Must(cachev1alpha1.AddToScheme(scheme))",
+		"builder": "(&controller.MemcachedReconciler{",
+	} {
+		t.Run(marker, func(t *testing.T) {
+			p := newTestProject(t)
+			p.write(t, mainPath, without(p.files(t)[mainPath], markerPrefix+marker))
+			_, err := p.createAPI(t, "--group=cache", "--kind=Memcached")
+			refused(t, err, "cmd/main.go:")
+			if err != nil && !strings.Contains(err.Error(), markerPrefix+marker) {
+				t.Errorf("the error does not name the marker: %v", err)
+			}
+			if !strings.Contains(hint(err), want) {
+				t.Errorf("the hint does not have the lines to add: %s", hint(err))
+			}
+		})
+	}
+}
+
+// What was added by hand counts, and then no marker is needed.
+func TestMainWiredByHand(t *testing.T) {
+	wired := newTestProject(t)
+	wired.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	byHand := strings.ReplaceAll(without(wired.files(t)[mainPath], markerPrefix), "\t\tClient:   mgr", "\t\tClient: mgr")
+
+	p := newTestProject(t)
+	p.write(t, mainPath, byHand)
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	if got := p.files(t)[mainPath]; strings.Count(got, "MemcachedReconciler") != 1 || strings.Count(got, "AddToScheme(scheme)") != 2 {
+		t.Errorf("main.go is wired twice:\n%s", got)
+	}
+}
+
+func TestMainWithASyntaxError(t *testing.T) {
+	p := newTestProject(t)
+	p.write(t, mainPath, strings.Replace(p.files(t)[mainPath], "func main() {", "func main( {", 1))
+	_, err := p.createAPI(t, "--group=cache", "--kind=Memcached")
+	refused(t, err, "cmd/main.go:")
+}
+
+func TestMainMissing(t *testing.T) {
+	p := newTestProject(t)
+	if err := p.disk.FS.Remove(mainPath); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.createAPI(t, "--group=cache", "--kind=Memcached")
+	refused(t, err, "cmd/main.go is missing")
+}
+
+func TestNamesInMain(t *testing.T) {
+	const api, controller = "example.com/shop/api/v1alpha1", "example.com/shop/internal/controller"
+	for name, test := range map[string]struct {
+		imports string
+		want    []string
+	}{
+		"plain": {want: []string{
+			`cachev1alpha1 "` + api + `"`, "\t\"" + controller + "\"\n", "cachev1alpha1.AddToScheme", "&controller.MemcachedReconciler{"}},
+		"imported under another name": {imports: `mine "` + api + `"`, want: []string{"mine.AddToScheme"}},
+		"imported for its init alone": {imports: `_ "` + api + `"`, want: []string{"cachev1alpha1.AddToScheme"}},
+		"name taken": {imports: `"sigs.k8s.io/controller-runtime/pkg/controller"`, want: []string{
+			`controllerpkg2 "` + controller + `"`, "&controllerpkg2.MemcachedReconciler{"}},
+		"alias taken": {imports: `cachev1alpha1 "example.com/other"`, want: []string{
+			`cachev1alpha1pkg2 "` + api + `"`, "cachev1alpha1pkg2.AddToScheme"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTestProject(t)
+			p.write(t, mainPath, strings.Replace(p.files(t)[mainPath], "import (\n", "import (\n\t"+test.imports+"\n", 1))
+			p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+			got := p.files(t)[mainPath]
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("main.go lacks %s", want)
+				}
+			}
+		})
+	}
+}
+
+func TestMainWithWindowsLines(t *testing.T) {
+	p := newTestProject(t)
+	p.write(t, mainPath, strings.ReplaceAll(p.files(t)[mainPath], "\n", "\r\n"))
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	if !strings.Contains(p.files(t)[mainPath], "cachev1alpha1.AddToScheme") {
+		t.Error("main.go is not wired")
+	}
+}
+
+func TestKustomizationsThatCannotBeEdited(t *testing.T) {
+	for name, test := range map[string]struct {
+		path   string
+		damage func(string) string
+		want   string
+	}{
+		"broken YAML":           {crdPath, func(s string) string { return s + "\nresources: [\n" }, crdPath + " is not valid"},
+		"no marker":             {crdPath, func(s string) string { return without(s, "crdkustomizeresource") }, crdPath + ":"},
+		"no marker, too":        {samplesPath, func(s string) string { return without(s, markerPrefix) }, samplesPath + ":"},
+		"no resources":          {rbacPath, func(string) string { return "namePrefix: x\n" }, "found no place"},
+		"resources in brackets": {rbacPath, func(string) string { return "resources: [a.yaml]\n" }, "found no place"},
+		"not even a map":        {defaultPath, func(string) string { return "- a\n" }, defaultPath + " is not valid"},
+		"a tab in a list":       {defaultPath, func(s string) string { return s + "\nx:\n\t- y\n" }, defaultPath + " is not valid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTestProject(t)
+			p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+			p.write(t, test.path, test.damage(p.files(t)[test.path]))
+			_, err := p.createAPI(t, "--group=cache", "--kind=Shelf")
+			refused(t, err, test.want)
+		})
+	}
+}
+
+func TestMissingKustomizationIsANote(t *testing.T) {
+	p := newTestProject(t)
+	if err := p.disk.FS.Remove(rbacPath); err != nil {
+		t.Fatal(err)
+	}
+	sub := p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	if notes := strings.Join(sub.Notes(), "\n"); !strings.Contains(notes, rbacPath) {
+		t.Errorf("the notes are %q", notes)
+	}
+}
+
+func TestEditsOfKustomizations(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit       func(text string) (string, error)
+		text, want string
+	}{
+		"above a marker": {
+			edit: func(s string) (string, error) { return insertAtMarker("k", s, "here", "new") },
+			text: "resources:\n- old\n#+kubebuilder:scaffold:here\n", want: "resources:\n- old\n- new\n#+kubebuilder:scaffold:here\n"},
+		"above an indented marker": {
+			edit: func(s string) (string, error) { return insertAtMarker("k", s, "here", "new") },
+			text: "resources:\n  - old\n  # +kubebuilder:scaffold:here\n", want: "resources:\n  - old\n  - new\n  # +kubebuilder:scaffold:here\n"},
+		"there with a comment": {
+			edit: func(s string) (string, error) { return insertAtMarker("k", s, "here", "new") },
+			text: "resources:\n- new # mine\n", want: "resources:\n- new # mine\n"},
+		"at the end of the list": {
+			edit: func(s string) (string, error) { return appendResources("k", s, "b.yaml") },
+			text: "resources:\n- a.yaml\n# end\n\npatches:\n- path: p\n", want: "resources:\n- a.yaml\n- b.yaml\n# end\n\npatches:\n- path: p\n"},
+		"at the end of an indented list": {
+			edit: func(s string) (string, error) { return appendResources("k", s, "b.yaml") },
+			text: "resources:\n  - a.yaml\n", want: "resources:\n  - a.yaml\n  - b.yaml\n"},
+		"into an empty list": {
+			edit: func(s string) (string, error) { return appendResources("k", s, "b.yaml") },
+			text: "resources:\n", want: "resources:\n- b.yaml\n"},
+		"into an empty list in brackets": {
+			edit: func(s string) (string, error) { return appendResources("k", s, "b.yaml", "c.yaml") },
+			text: "resources: []\n", want: "resources:\n- b.yaml\n- c.yaml\n"},
+		"out of a comment, indented": {
+			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
+			text: "resources:\n#- ../crd\n  - ../rbac\n", want: "resources:\n  - ../crd\n  - ../rbac\n"},
+		"out of a comment elsewhere": {
+			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
+			text: "resources:\n- ../rbac\npatches:\n#- ../crd\n", want: "resources:\n- ../rbac\n- ../crd\npatches:\n#- ../crd\n"},
+		"out of a comment": {
+			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
+			text: "resources:\n# - ../crd\n- ../rbac\n", want: "resources:\n- ../crd\n- ../rbac\n"},
+		"without a comment": {
+			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
+			text: "resources:\n- ../rbac\n", want: "resources:\n- ../rbac\n- ../crd\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := test.edit(test.text)
+			if err != nil || got != test.want {
+				t.Errorf("got %q, %v\nwant %q", got, err, test.want)
+			}
+			if again, err := test.edit(got); err != nil || again != got {
+				t.Errorf("the second time: %q, %v", again, err)
+			}
+		})
+	}
+}
