@@ -27,7 +27,7 @@ Ready without running. What is in it survives stop and start.`,
   mysdk cluster stop`,
 	}
 	c.AddCommand(newClusterStart(a), newClusterStop(a), newClusterStatus(a), newClusterKubeconfig(a),
-		newClusterLogs(a), newClusterReset(a), newClusterList(a))
+		newClusterLogs(a), newClusterReset(a), newClusterList(a), newClusterAssets(a))
 	return c
 }
 
@@ -161,6 +161,23 @@ func newClusterList(a *app) *cobra.Command {
 	}
 	outputFlag(c, &output)
 	return c
+}
+
+func newClusterAssets(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "assets", Short: "Print the directory with etcd and kube-apiserver for envtest",
+		Long: `Print the directory with etcd, kube-apiserver and kubectl, for tools that start
+controller-runtime's envtest themselves, such as an editor's test runner. All
+three are links to the control plane that mysdk brings.`,
+		Example: `  KUBEBUILDER_ASSETS="$(mysdk cluster assets)" go test ./...`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := cluster.Assets(c.Context(), a.host, a.progress)
+			if err != nil {
+				return err
+			}
+			return a.print([]byte(dir + "\n"))
+		},
+	}
 }
 
 func newClusterKubeconfig(a *app) *cobra.Command {

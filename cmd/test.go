@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,40 +15,105 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-func newTest(a *app, run func(context.Context, []string) error) *cobra.Command {
-	return &cobra.Command{
+// testOptions are the flags of test that are not go test's.
+type testOptions struct {
+	controllers bool
+	keep        bool
+	args        []string // for go test
+}
+
+func newTest(a *app, run func(context.Context, *testOptions) error) *cobra.Command {
+	o := &testOptions{}
+	c := &cobra.Command{
 		Use: "test [packages] [go test flags]", Short: "Run the project's tests against a real API server", GroupID: "run",
 		Long: `Run the project's tests against a real API server.
 
 It is 'go test' with KUBEBUILDER_ASSETS set to etcd and kube-apiserver as
 controller-runtime's envtest starts them: both are the control plane that mysdk
 brings, so nothing is downloaded. Arguments go to go test; without packages
-they are ./...`,
+they are ./...
+
+With --controllers the tests get a cluster of their own instead, by
+USE_EXISTING_CLUSTER and KUBECONFIG: with garbage collection, namespaces that
+go away, and pods that become Ready.`,
 		Example: `  mysdk test
-  mysdk test ./internal/controller -run TestMemcached -v`,
+  mysdk test ./internal/controller -run TestMemcached -v
+  mysdk test --controllers --keep`,
+		// go test has flags of its own, and more may come.
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+			if o.read(args) {
 				return c.Help()
 			}
-			return run(c.Context(), args)
+			return run(c.Context(), o)
 		},
 	}
+	c.Flags().BoolVar(&o.controllers, "controllers", false, "test against a whole cluster, not only an API server")
+	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
+	return c
 }
 
-func (a *app) runTest(ctx context.Context, args []string) error {
+// read takes our own flags out of args and reports whether help is wanted.
+// What stands behind -args is the test binary's.
+func (o *testOptions) read(args []string) (help bool) {
+	o.args = nil
+	for i, arg := range args {
+		switch arg {
+		case "--controllers", "--controllers=true":
+			o.controllers = true
+		case "--keep", "--keep=true":
+			o.controllers, o.keep = true, true
+		case "--help", "-h":
+			return true
+		case "-args", "--args":
+			o.args = append(o.args, args[i:]...)
+			return false
+		default:
+			o.args = append(o.args, arg)
+		}
+	}
+	return false
+}
+
+func (a *app) runTest(ctx context.Context, o *testOptions) error {
 	if _, err := a.host.LookPath("go"); err != nil {
 		return clierr.Failedf("install Go from https://go.dev/dl", "no go command in PATH: %w", err)
+	}
+	if o.controllers {
+		return a.testOnCluster(ctx, o)
 	}
 	assets, err := cluster.Assets(ctx, a.host, a.progress)
 	if err != nil {
 		return err
 	}
 	a.detail("KUBEBUILDER_ASSETS=%s", assets)
-	err = host.Run(ctx, a.host.Exec, host.Cmd{
-		Name: "go", Args: testArgs(args), Dir: a.host.Dir,
-		Env:   testEnv(a.host.Environ(), args, assets),
+	return a.goTest(ctx, o, "KUBEBUILDER_ASSETS="+assets)
+}
+
+// testOnCluster runs the tests against a cluster that is made for them.
+func (a *app) testOnCluster(ctx context.Context, o *testOptions) (err error) {
+	name := "test-" + strconv.FormatInt(a.host.Now().UnixNano(), 36)
+	info, err := cluster.Start(ctx, a.host, cluster.Options{Name: name, DieWithParent: !o.keep, Progress: a.progress, Detail: a.stage})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if o.keep && err != nil && ctx.Err() == nil {
+			a.say("The cluster is left running: export KUBECONFIG=%s", shellQuote(info.Kubeconfig))
+			a.say("Remove it with 'mysdk cluster reset --name %s'", name)
+			return
+		}
+		_, resetErr := cluster.Reset(context.WithoutCancel(ctx), a.host, name)
+		err = errors.Join(err, resetErr)
+	}()
+	return a.goTest(ctx, o, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+info.Kubeconfig)
+}
+
+func (a *app) goTest(ctx context.Context, o *testOptions, env ...string) error {
+	err := host.Run(ctx, a.host.Exec, host.Cmd{
+		Name: "go", Args: testArgs(o.args), Dir: a.host.Dir,
+		Env:   testEnv(a.host.Environ(), o.args, env...),
 		Stdin: a.host.IO.In, Stdout: a.host.IO.Out, Stderr: a.host.IO.Err, Grace: 10 * time.Second,
 	})
 	if err != nil {
@@ -84,8 +151,8 @@ func takesValue(flag string) bool {
 // testEnv is the environment of the tests. They are compiled without cgo, as
 // operators are, so that the packages compiled for one serve the other; the
 // race detector needs cgo.
-func testEnv(env, args []string, assets string) []string {
-	out := append(slices.Clone(env), "KUBEBUILDER_ASSETS="+assets)
+func testEnv(env, args []string, more ...string) []string {
+	out := append(slices.Clone(env), more...)
 	isSet := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CGO_ENABLED=") })
 	if !isSet && !slices.Contains(args, "-race") {
 		out = append(out, "CGO_ENABLED=0")
