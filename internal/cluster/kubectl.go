@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,6 +36,13 @@ func Kubectl(ctx context.Context, h host.Host, kubeconfig string, args []string)
 	env := h.Environ()
 	if kubeconfig != "" {
 		env = setEnv(env, "KUBECONFIG", kubeconfig)
+		// kubectl remembers a server's kinds for six hours, and an operator's
+		// kinds change while it is written. Asking anew takes milliseconds.
+		cache := filepath.Join(filepath.Dir(kubeconfig), "kubectl-cache")
+		if err := os.RemoveAll(cache); err != nil {
+			return fmt.Errorf("forget the kinds of the last time: %w", err)
+		}
+		env = setEnv(env, "KUBECACHEDIR", cache)
 	}
 	err = host.Run(ctx, h.Exec, host.Cmd{
 		Name: binary, Args: append([]string{"kubectl"}, args...), Dir: h.Dir, Env: env,

@@ -159,13 +159,22 @@ func Reset(ctx context.Context, h host.Host, name string) (bool, error) {
 	return true, nil
 }
 
-// empty removes what the cluster stores, but neither its port nor its keys: a
-// kubeconfig handed out stays good.
+// empty removes what the cluster stores. Its keys stay; it gets another port.
 func empty(ctx context.Context, l state.Layout) error {
 	if _, err := os.Lstat(l.Etcd()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return remove(ctx, l, l.Etcd())
+	if err := remove(ctx, l, l.Etcd()); err != nil {
+		return err
+	}
+	// Another cluster, as far as clients are concerned: they remember kinds by
+	// the server's address.
+	s, err := l.Read()
+	if err != nil {
+		return err
+	}
+	s.Port, s.Server = 0, ""
+	return l.Write(s)
 }
 
 // remove deletes parts of a stopped cluster while it owns the directory.

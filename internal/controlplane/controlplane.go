@@ -118,7 +118,7 @@ func (s *server) open(was state.State) error {
 		return err
 	}
 	var port int
-	if s.listener, port, err = listen(s.name(), s.Port, was.Port); err != nil {
+	if s.listener, port, err = listen(s.Port, was.Port); err != nil {
 		return err
 	}
 	if was.Port != 0 && s.Port == 0 && port != was.Port {

@@ -2,7 +2,7 @@ package controlplane
 
 import (
 	"fmt"
-	"hash/fnv"
+	"math/rand/v2"
 	"net"
 	"strconv"
 
@@ -19,8 +19,9 @@ const (
 
 // listen opens the API server's listener on loopback. want is the port the
 // user asked for, which must be free; else kept, the port of the last start, is
-// tried and then one that follows from the cluster's name and its successors.
-func listen(name string, want, kept int) (net.Listener, int, error) {
+// tried and then any. A new cluster must not come up where another one was:
+// kubectl remembers for hours which kinds the server at an address has.
+func listen(want, kept int) (net.Listener, int, error) {
 	if want != 0 {
 		l, err := listenLoopback(want)
 		if err != nil {
@@ -34,7 +35,7 @@ func listen(name string, want, kept int) (net.Listener, int, error) {
 		}
 	}
 	const tries = 100
-	first := firstChoice(name)
+	first := rand.IntN(numPorts) //nolint:gosec // a port needs no secrecy
 	var err error
 	for i := range tries {
 		port := firstPort + (first+i)%numPorts
@@ -44,15 +45,6 @@ func listen(name string, want, kept int) (net.Listener, int, error) {
 		}
 	}
 	return nil, 0, fmt.Errorf("find a free port among %d from %d on: %w", tries, firstPort+first, err)
-}
-
-// firstChoice spreads names over the ports.
-func firstChoice(name string) int {
-	h := fnv.New32a()
-	if _, err := h.Write([]byte(name)); err != nil {
-		return 0 // hash.Hash never fails
-	}
-	return int(h.Sum32() % numPorts)
 }
 
 func listenLoopback(port int) (net.Listener, error) {

@@ -38,7 +38,7 @@ func TestListen(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, port, err := listen("one", tc.want, tc.kept)
+			l, port, err := listen(tc.want, tc.kept)
 			if tc.fails {
 				if err == nil || clierr.HintOf(err) == "" {
 					t.Fatalf("listen() = %d, %v, want an error with a hint", port, err)
@@ -63,13 +63,13 @@ func TestListen(t *testing.T) {
 	}
 }
 
-func TestSameNameGetsTheNextPortWhereOneIsTaken(t *testing.T) {
-	first, port1, err := listen("name", 0, 0)
+func TestTwoClustersHaveTwoPorts(t *testing.T) {
+	first, port1, err := listen(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close() //nolint:errcheck // ends with the test
-	second, port2, err := listen("name", 0, 0)
+	second, port2, err := listen(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

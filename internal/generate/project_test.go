@@ -16,7 +16,7 @@ import (
 
 	// What testdata/apis and the scaffolds import must stand in mysdk's own
 	// go.mod: its versions are theirs.
-	_ "sigs.k8s.io/controller-runtime/pkg/scheme"
+	_ "sigs.k8s.io/controller-runtime"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/apis/*/want with what controller-gen writes")

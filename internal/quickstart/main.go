@@ -80,15 +80,16 @@ func steps() []step {
 		typed("init", "--domain", "example.com"),
 		typed("create", "api", "--group", "cache", "--kind", "Memcached"),
 		{"mysdk run local --watch-namespace default   (in the background)", func(ctx context.Context, u *user) error { return u.runLocal(ctx) }},
-		sample(3),
+		{"mysdk kubectl apply -k config/samples   (its size is 3)", sample},
 		sees("3 Ready pods", readyPods(3)),
 		sees("their 3 names in status.nodes", nodesInStatus(3)),
-		typed("kubectl", "patch", "memcached/"+name, "--type=merge", "-p", `{"spec":{"size":4}}`),
+		typed("kubectl", "get", "memcacheds,deployments,pods"),
+		typed("kubectl", "scale", "memcached", name, "--replicas", "4"),
 		sees("4 Ready pods", readyPods(4)),
 		sees("4 names in status.nodes", nodesInStatus(4)),
-		{"the Deployment is deleted, and healed", healed},
+		{"mysdk kubectl delete deployment " + name + "   (and see another one in its place)", healed},
 		sees("4 Ready pods again", readyPods(4)),
-		typed("kubectl", "delete", "memcached/"+name, "--wait=true"),
+		typed("kubectl", "delete", "memcached", name),
 		sees("everything gone", everythingGone),
 		{"Ctrl-C", func(_ context.Context, u *user) error { return u.stop() }},
 	}
@@ -129,29 +130,17 @@ func eventually(ctx context.Context, u *user, holds func(context.Context, *user)
 	}
 }
 
-// sample applies the scaffolded sample with the given size.
-func sample(size int) step {
-	const file = "config/samples/cache_v1alpha1_memcached.yaml"
-	return step{fmt.Sprintf("mysdk kubectl apply -f %s   (size: %d)", file, size), func(ctx context.Context, u *user) error {
-		path := filepath.Join(u.dir, file)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(string(data), "\n")
-		for i, line := range lines {
-			if strings.HasPrefix(line, "  size: ") {
-				lines[i] = fmt.Sprintf("  size: %d", size)
-			}
-		}
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			return err
-		}
-		return eventually(ctx, u, func(ctx context.Context, u *user) error {
-			_, err := u.mysdk(ctx, "kubectl", "apply", "-f", file)
-			return err
-		})
-	}}
+// sample applies the scaffolded sample, whose size must be 3.
+func sample(ctx context.Context, u *user) error {
+	data, err := os.ReadFile(filepath.Join(u.dir, "config/samples/cache_v1alpha1_memcached.yaml"))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(data), "\n  size: 3\n") {
+		return fmt.Errorf("the sample's size is not 3:\n%s", data)
+	}
+	_, err = u.mysdk(ctx, "kubectl", "apply", "-k", "config/samples")
+	return err
 }
 
 func readyPods(n int) func(context.Context, *user) error {
@@ -191,7 +180,7 @@ func healed(ctx context.Context, u *user) error {
 	if err != nil {
 		return err
 	}
-	if _, err := u.mysdk(ctx, "kubectl", "delete", "deployment/"+name); err != nil {
+	if _, err := u.mysdk(ctx, "kubectl", "delete", "deployment", name); err != nil {
 		return err
 	}
 	return eventually(ctx, u, func(ctx context.Context, _ *user) error {
