@@ -134,13 +134,7 @@ func (a *app) runUndeploy(ctx context.Context, o *deployOptions) error {
 		return err
 	}
 	// CRDs first: their objects' finalizers need an operator that still runs.
-	declined := false
-	_, err = kube.Uninstall(ctx, client, crds, func(counts []kube.InstanceCount) (bool, error) {
-		ok, err := a.confirm(ctx, o.yes, counts)
-		declined = !ok
-		return ok, err
-	}, opts)
-	if err != nil || declined {
+	if done, err := a.deleteCRDs(ctx, client, crds, o.yes, opts); err != nil || !done {
 		return err
 	}
 	_, err = client.Delete(ctx, rest, opts)

@@ -86,16 +86,23 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions) error {
 	if err != nil {
 		return err
 	}
-	declined := false
-	_, err = kube.Uninstall(ctx, client, crds, func(counts []kube.InstanceCount) (bool, error) {
-		ok, err := a.confirm(ctx, o.yes, counts)
-		declined = !ok
-		return ok, err
-	}, kube.DeleteOptions{Progress: a.tell})
-	if err == nil && declined {
-		a.say("Nothing was deleted.")
-	}
+	_, err = a.deleteCRDs(ctx, client, crds, o.yes, kube.DeleteOptions{})
 	return err
+}
+
+// deleteCRDs deletes CRDs unless objects would go with them and the user does
+// not want that. done is false when nothing was deleted.
+func (a *app) deleteCRDs(ctx context.Context, c *kube.Client, crds []*unstructured.Unstructured, yes bool, opts kube.DeleteOptions) (done bool, err error) {
+	opts.Progress = a.tell
+	done = true
+	_, err = kube.Uninstall(ctx, c, crds, func(counts []kube.InstanceCount) (bool, error) {
+		var err error
+		if done, err = a.confirm(ctx, yes, counts); err == nil && !done {
+			a.say("Nothing was deleted.")
+		}
+		return done, err
+	}, opts)
+	return done && err == nil, err
 }
 
 func (a *app) tell(r kube.Result) { a.say("%s %s", r.Ref, r.Action) }

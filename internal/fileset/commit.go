@@ -50,8 +50,13 @@ func (e *ConflictError) Error() string {
 //
 // A *ConflictError says that files marked New exist. When ctx ends before the
 // renames begin, the old tree is restored and ctx's error returned.
-func (t Tree) Commit(ctx context.Context, s Set, command string) error {
-	if _, err := t.Recover(); err != nil {
+func (t Tree) Commit(ctx context.Context, s Set, command string) (err error) {
+	unlock, err := t.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if _, err := t.recover(); err != nil {
 		return err
 	}
 	todo, err := t.check(s)

@@ -209,6 +209,41 @@ func TestCommitCancelled(t *testing.T) {
 	}
 }
 
+// TestCommitsAtOnce: commands in the same project wait for each other, and
+// none loses a file of its own or of another's.
+func TestCommitsAtOnce(t *testing.T) {
+	dir := before(t)
+	errs := make(chan error)
+	const writers = 8
+	for i := range writers {
+		go func() {
+			var s fileset.Set
+			err := s.Put(fmt.Sprintf("out/%d.txt", i), fileset.File{Data: []byte("mine"), New: true})
+			if err == nil {
+				err = s.Put("PROJECT", fileset.File{Data: fmt.Appendf(nil, "by %d", i)})
+			}
+			if err == nil {
+				err = tree(host.OSFiles{}, dir).Commit(t.Context(), s, "generate")
+			}
+			errs <- err
+		}()
+	}
+	for range writers {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	got := hosttest.Snapshot(t, dir)
+	for i := range writers {
+		if got[fmt.Sprintf("out/%d.txt", i)] != "mine" {
+			t.Errorf("the file of writer %d is lost", i)
+		}
+	}
+	if len(got) != 5+1+writers {
+		t.Errorf("something is left over: %v", got)
+	}
+}
+
 func TestRecoverRefusesForeignJournal(t *testing.T) {
 	for _, j := range []string{`{"committed":true,"write":["../../etc/passwd"]}`, `{"remove":["/etc/passwd"],"committed":true}`, `not json`} {
 		dir := t.TempDir()

@@ -33,7 +33,31 @@ type Recovery struct {
 // Recover ends a commit that was killed: one whose files were all staged is
 // finished, any other is undone. It is cheap when there is nothing to do, and
 // a command calls it before it reads the project.
-func (t Tree) Recover() (Recovery, error) {
+func (t Tree) Recover() (r Recovery, err error) {
+	// Looking needs no lock: most of the time there is nothing.
+	if nothing, err := t.clean(); nothing || err != nil {
+		return Recovery{}, err
+	}
+	unlock, err := t.lock()
+	if err != nil {
+		return Recovery{}, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return t.recover()
+}
+
+// clean reports whether no commit has left anything.
+func (t Tree) clean() (bool, error) {
+	for _, name := range []string{journalName, journalTemp} {
+		if info, err := t.lstat(name); info != nil || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// recover is Recover for the holder of the lock.
+func (t Tree) recover() (Recovery, error) {
 	data, err := t.FS.ReadFile(t.path(journalName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Recovery{}, t.dropDraft()
