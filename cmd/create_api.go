@@ -16,10 +16,10 @@ import (
 
 func newCreate(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "create", Short: "Add an API to the project", GroupID: "write",
+		Use: "create", Short: "Add an API or webhooks to the project", GroupID: "write",
 		Example: "  mysdk create api --group cache --kind Memcached",
 	}
-	c.AddCommand(newCreateAPI(a, a.runCreateAPI))
+	c.AddCommand(newCreateAPI(a, a.runCreateAPI), newCreateWebhook(a, a.runCreateWebhook))
 	return c
 }
 
@@ -59,6 +59,9 @@ are written or none.`,
   # only a controller, for a kind of Kubernetes itself
   mysdk create api --group apps --version v1 --kind Deployment --resource=false`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	if steps := a.joined(c, "create api"); steps != nil {
+		o.plugin = steps
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.group, "group", "", "API group without the domain, such as cache")

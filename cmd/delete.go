@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func newDelete(a *app) *cobra.Command {
 		Use: "delete", Short: "Take back what create wrote", GroupID: "write",
 		Example: "  mysdk delete api --group cache --version v1alpha1 --kind Memcached",
 	}
-	c.AddCommand(newDeleteAPI(a, a.runDeleteAPI))
+	c.AddCommand(newDeleteAPI(a, a.runDeleteAPI), newDeleteWebhook(a, a.runDeleteWebhook))
 	return c
 }
 
@@ -26,6 +27,9 @@ func newDelete(a *app) *cobra.Command {
 type deleteOptions struct {
 	group, version, kind string
 	force, dryRun        bool
+
+	// Of delete webhook alone; none of them means all.
+	defaulting, validation, conversion bool
 }
 
 func (o *deleteOptions) bind(c *cobra.Command) {
@@ -58,7 +62,74 @@ have changed what would go, nothing is written and the files are listed.`,
 	return c
 }
 
+func newDeleteWebhook(a *app, run func(context.Context, *deleteOptions) error) *cobra.Command {
+	o := &deleteOptions{}
+	c := &cobra.Command{
+		Use: "webhook", Short: "Take back a kind's webhooks, tests and manifests",
+		Long: `Take back a kind's webhooks, their tests and manifests.
+
+Without further flags all webhooks of the kind go; with --defaulting,
+--programmatic-validation or --conversion only these. Certificates and what
+else webhooks share goes with the last of them. Where you have changed what
+would go, nothing is written and the files are listed.`,
+		Example: `  # all webhooks of a kind
+  mysdk delete webhook --kind Memcached
+
+  # the defaulting alone, and look first
+  mysdk delete webhook --group cache --version v1 --kind Memcached --defaulting --dry-run`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.bind(c)
+	fs := c.Flags()
+	fs.BoolVar(&o.defaulting, "defaulting", false, "take back the defaulting webhook")
+	fs.BoolVar(&o.validation, "programmatic-validation", false, "take back the validating webhook")
+	fs.BoolVar(&o.conversion, "conversion", false, "take back the conversion between versions")
+	return c
+}
+
 func (a *app) runDeleteAPI(ctx context.Context, o *deleteOptions) error {
+	return a.deleteFrom(ctx, o, func(s *scaffold, target project.Resource) error {
+		has, err := s.file.Webhooks(target)
+		if err != nil {
+			return err
+		}
+		if len(has) > 0 {
+			return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", target.Group, target.Version, target.Kind),
+				"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
+		}
+		shape := project.Shape{Remove: func(r project.Resource) bool { return r == target }}
+		return s.take(shape, o.force, s.lastCRD(target))
+	})
+}
+
+func (a *app) runDeleteWebhook(ctx context.Context, o *deleteOptions) error {
+	return a.deleteFrom(ctx, o, func(s *scaffold, target project.Resource) error {
+		drop, err := s.file.Webhooks(target)
+		if err != nil {
+			return err
+		}
+		drop = slices.DeleteFunc(drop, func(name string) bool { return !o.wants(name) })
+		if len(drop) == 0 {
+			return nil
+		}
+		shape := project.Shape{Webhooks: func(r project.Resource) []string {
+			if r != target {
+				return nil
+			}
+			return drop
+		}}
+		return s.take(shape, o.force, "")
+	})
+}
+
+// wants says whether a webhook is among those to take back.
+func (o *deleteOptions) wants(webhook string) bool {
+	chosen := map[string]bool{"defaulting": o.defaulting, "validation": o.validation, "conversion": o.conversion}
+	return chosen[webhook] || !o.defaulting && !o.validation && !o.conversion
+}
+
+// deleteFrom finds the resource and commits what change makes of the project.
+func (a *app) deleteFrom(ctx context.Context, o *deleteOptions, change func(*scaffold, project.Resource) error) error {
 	p, done, err := a.loadProject()
 	if done || err != nil {
 		return err
@@ -78,7 +149,7 @@ func (a *app) runDeleteAPI(ctx context.Context, o *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := s.deleteAPI(*target, o.force); err != nil {
+	if err := change(s, *target); err != nil {
 		return err
 	}
 	return a.commitScaffold(ctx, s, o.force, o.dryRun)
@@ -123,21 +194,14 @@ func (o *deleteOptions) find(p *project.Project) (*project.Resource, error) {
 	return nil, nil
 }
 
-// deleteAPI takes a resource out of the scaffold.
-func (s *scaffold) deleteAPI(target project.Resource, force bool) error {
-	has, err := s.file.HasWebhooks(target)
-	if err != nil {
-		return err
-	}
-	if has {
-		return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", target.Group, target.Version, target.Kind),
-			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
-	}
+// take carries the change from the project to one with less in it. drop is a
+// generated file that goes too, if any.
+func (s *scaffold) take(shape project.Shape, force bool, drop string) error {
 	before, err := s.render(s.file, nil)
 	if err != nil {
 		return err
 	}
-	file, err := s.file.Reshape(project.Shape{Remove: func(r project.Resource) bool { return r == target }})
+	file, err := s.file.Reshape(shape)
 	if err != nil {
 		return err
 	}
@@ -146,13 +210,17 @@ func (s *scaffold) deleteAPI(target project.Resource, force bool) error {
 		return err
 	}
 	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: force}
-	if crd := s.lastCRD(target); crd != "" {
-		change.Drop = append(change.Drop, crd)
+	if drop != "" {
+		change.Drop = append(change.Drop, drop)
+	}
+	asked, err := s.asked()
+	if err != nil {
+		return err
 	}
 	if err := s.carry(change); err != nil {
 		return err
 	}
-	if err := s.resetRole(after.Files[rolePath]); err != nil {
+	if err := s.resetGenerated(asked, after.Files); err != nil {
 		return err
 	}
 	return s.record(file, project.Shape{})
@@ -171,22 +239,46 @@ func (s *scaffold) lastCRD(target project.Resource) string {
 	return fmt.Sprintf("config/crd/bases/%s_%s.yaml", target.QualifiedGroup(), target.Plural)
 }
 
-const rolePath = "config/rbac/role.yaml"
+// generatedFrom are the files that the generators leave alone when no marker
+// asks for them.
+func generatedFrom() map[string]string {
+	return map[string]string{"config/rbac/role.yaml": "+kubebuilder:rbac:", "config/webhook/manifests.yaml": "+kubebuilder:webhook:"}
+}
 
-// resetRole makes the manager's role the empty one of the scaffold when no
-// marker asks for anything: the generator then leaves the old one alone.
-func (s *scaffold) resetRole(empty []byte) error {
-	asked := false
-	err := s.tree.EachGo(func(_ string, src []byte) error {
-		asked = asked || bytes.Contains(src, []byte("+kubebuilder:rbac:"))
+// asked says which of these files a marker of the project asks for.
+func (s *scaffold) asked() (map[string]bool, error) {
+	out := map[string]bool{}
+	return out, s.tree.EachGo(func(_ string, src []byte) error {
+		for file, marker := range generatedFrom() {
+			out[file] = out[file] || bytes.Contains(src, []byte(marker))
+		}
 		return nil
 	})
-	if err != nil || asked || empty == nil {
+}
+
+// resetGenerated sees to the files that markers asked for before and no longer
+// do: they become what the scaffold has in their place, or go.
+func (s *scaffold) resetGenerated(before map[string]bool, scaffolded map[string][]byte) error {
+	now, err := s.asked()
+	if err != nil {
 		return err
 	}
-	_, there, err := s.tree.Read(rolePath)
-	if err != nil || !there {
-		return err
+	for file := range generatedFrom() {
+		_, there, err := s.tree.Read(file)
+		placeholder, has := scaffolded[file]
+		switch {
+		case err != nil:
+			return err
+		case !before[file] || now[file] || !there:
+			continue
+		case has:
+			err = s.tree.Write(file, placeholder)
+		default:
+			err = s.tree.Remove(file)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return s.tree.Write(rolePath, empty)
+	return nil
 }

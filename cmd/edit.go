@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -57,10 +58,14 @@ written and they are listed.`,
 	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
 	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that stand in the way")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	steps := a.joined(c, "edit")
+	if steps != nil {
+		project.BindFlags(steps, fs)
+	}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		o.multigroup, o.namespaced = typed(c, "multigroup", &multigroup), typed(c, "namespaced", &namespaced)
 		o.license, o.licenseFile, o.owner = typed(c, "license", &license), typed(c, "license-file", &licenseFile), typed(c, "owner", &owner)
-		return o.check()
+		return o.check(steps != nil)
 	}
 	return c
 }
@@ -73,10 +78,11 @@ func typed[T any](c *cobra.Command, flag string, value *T) *T {
 	return nil
 }
 
-// check refuses flags that contradict each other.
-func (o *editOptions) check() error {
+// check refuses flags that contradict each other. External plugins may have
+// something to do without any.
+func (o *editOptions) check(plugins bool) error {
 	switch {
-	case o.multigroup == nil && o.namespaced == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
+	case !plugins && o.multigroup == nil && o.namespaced == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
 		return clierr.Usagef("such as: mysdk edit --multigroup", "nothing to change was given")
 	case o.licenseFile != nil && (o.license != nil || o.owner != nil):
 		return clierr.Usagef("leave out --license and --owner", "--license-file brings the whole header")
@@ -209,7 +215,7 @@ func (s *scaffold) editLayout(o *editOptions) error {
 	if o.namespaced != nil && *o.namespaced != s.project.Namespaced {
 		shape.Namespaced = o.namespaced
 	}
-	if err := s.checkGroups(shape); err != nil {
+	if err := errors.Join(s.checkGroups(shape), s.checkScopes(shape)); err != nil {
 		return err
 	}
 	if o.multigroup == nil && shape.Namespaced == nil {
@@ -251,6 +257,11 @@ func (s *scaffold) reshape(shape project.Shape, before *project.Pristine, runs p
 		if err := s.installModes(*shape.Namespaced); err != nil {
 			return err
 		}
+		if *shape.Namespaced {
+			if err := s.noteClusterRules(after.Files); err != nil {
+				return err
+			}
+		}
 	}
 	return s.record(file, project.Shape{Paths: paths(s.project.Repo, change.Moves)})
 }
@@ -270,6 +281,21 @@ func (s *scaffold) checkGroups(shape project.Shape) error {
 	return clierr.Failedf("delete the APIs of all groups but one first, with 'mysdk delete api'",
 		"the project has %d groups (%s), and the layout without groups has room for one",
 		len(groups), strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+}
+
+// checkScopes refuses to restrict a manager to namespaces that has to see
+// objects outside of them.
+func (s *scaffold) checkScopes(shape project.Shape) error {
+	if shape.Namespaced == nil || !*shape.Namespaced {
+		return nil
+	}
+	for _, r := range s.project.Resources {
+		if r.API && !r.Namespaced {
+			return clierr.Failedf("delete the kind first, or leave the manager as it is",
+				"kind %s is cluster-scoped, and a manager that is restricted to namespaces cannot see it", r.Kind)
+		}
+	}
+	return nil
 }
 
 // render writes the scaffold of a project anew, in memory.
@@ -299,14 +325,20 @@ func (s *scaffold) markers(shape project.Shape) func(string, []byte) []byte {
 		if !*shape.Namespaced {
 			return relayout.WidenMarkers(src, namespace)
 		}
-		out, notes := relayout.RestrictMarkers(name, src, namespace)
-		for _, n := range notes {
-			if !slices.Contains(s.notes, n) {
-				s.notes = append(s.notes, n)
-			}
-		}
-		return out
+		src, _ = relayout.RestrictMarkers(name, src, namespace)
+		return src
 	}
+}
+
+// noteClusterRules tells of the user's rules that no Role can hold. The
+// scaffold's own have a ClusterRole.
+func (s *scaffold) noteClusterRules(scaffolded map[string][]byte) error {
+	return s.tree.EachGo(func(name string, src []byte) error {
+		_, known := relayout.RestrictMarkers(name, scaffolded[name], "")
+		_, notes := relayout.RestrictMarkers(name, src, "")
+		s.notes = append(s.notes, slices.DeleteFunc(notes, func(n string) bool { return slices.Contains(known, n) })...)
+		return nil
+	})
 }
 
 // installModes rewrites them in the bases of the project's bundle, if it has
@@ -361,8 +393,11 @@ func (a *app) commitScaffold(ctx context.Context, s *scaffold, force, dryRun boo
 	if err := a.inTheWayOf(s, force); err != nil {
 		return err
 	}
-	set, err := a.tree().Changed(s.tree.Set())
+	set, err := a.editByPlugins(s.tree.Set())
 	if err != nil {
+		return err
+	}
+	if set, err = a.tree().Changed(set); err != nil {
 		return err
 	}
 	if set.Len() == 0 {
@@ -383,7 +418,6 @@ func (a *app) commitScaffold(ctx context.Context, s *scaffold, force, dryRun boo
 	if err := a.write(ctx, set, dryRun); err != nil || dryRun {
 		return err
 	}
-	relayout.Prune(a.tree(), set)
 	a.reportScaffold(s, set)
 	return nil
 }
@@ -403,8 +437,8 @@ func (a *app) inTheWayOf(s *scaffold, force bool) error {
 	for i, p := range s.problems {
 		list[i] = "  " + p.String()
 	}
-	return clierr.Failedf("undo your change there and make it again afterwards, or add --force to have the rest changed",
-		"nothing was written, because of changes of yours:\n%s", strings.Join(list, "\n"))
+	return clierr.Failedf("undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost",
+		"nothing was written, because of what is not as mysdk wrote it:\n%s", strings.Join(list, "\n"))
 }
 
 func (a *app) reportScaffold(s *scaffold, set fileset.Set) {

@@ -39,6 +39,7 @@ var layers = [][]string{
 	{"internal/fileset", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate"},
 	{"internal/project", "internal/localrun", "internal/kube/kubetest", "plugins/golang/v4"},
+	{"internal/adopt"},
 	{"cmd"},
 	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart"},
 }

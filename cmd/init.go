@@ -20,7 +20,8 @@ import (
 // initOptions are the flags of init that are not the plugin's.
 type initOptions struct {
 	plugin     plugin.InitSubcommand
-	layout     string
+	layout     string   // key of the Go plugin
+	chain      []string // keys of all plugins that take part
 	domain     string
 	repo       string
 	name       string
@@ -36,6 +37,7 @@ type initOptions struct {
 func newInit(a *app, run func(context.Context, *initOptions) error) *cobra.Command {
 	scaffold := a.goPlugin()
 	o := &initOptions{plugin: scaffold.GetInitSubcommand(), layout: plugin.KeyFor(scaffold)}
+	o.chain = []string{o.layout}
 	c := &cobra.Command{
 		Use: "init", Short: "Start a new operator project in this directory", GroupID: "write",
 		Long: `Start a new operator project in this directory.
@@ -51,10 +53,13 @@ would be written over.`,
   mysdk init --domain example.com --repo github.com/you/shop-operator --dry-run`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
+	if steps := a.joined(c, "init"); steps != nil {
+		o.plugin, o.chain = steps, a.plugins.chain.Keys()
+	}
 	fs := c.Flags()
 	fs.StringVar(&o.domain, "domain", "my.domain", "end of the project's API groups, a domain you own")
 	fs.StringVar(&o.name, "project-name", "", "prefix of the project's objects in a cluster (default: the directory's name)")
-	fs.StringSliceVar(&o.plugins, "plugins", []string{o.layout}, "layout of the project: go/v4")
+	fs.StringSliceVar(&o.plugins, "plugins", []string{o.layout}, "plugins that lay out the project: go/v4, and external ones")
 	fs.StringVar(&o.version, "project-version", "3", "version of the PROJECT file: 3")
 	fs.BoolVar(&o.multigroup, "multigroup", false, "lay out APIs by group, for projects with several")
 	fs.BoolVar(&o.force, "force", false, "write over files that are in the way")
@@ -117,7 +122,7 @@ func (a *app) runInit(ctx context.Context, o *initOptions) error {
 	goVersion := a.goVersionInBackground(ctx, o)
 	set, p, err := project.Init(o.plugin, project.InitOptions{
 		Dir: a.host.Dir, Domain: o.domain, Repo: o.repo, Name: o.name,
-		Layout: []string{o.layout}, MultiGroup: o.multigroup, Force: o.force,
+		Layout: o.chain, MultiGroup: o.multigroup, Force: o.force,
 	})
 	if err != nil {
 		return err
@@ -151,10 +156,8 @@ func (o *initOptions) check() error {
 	if o.version != "3" {
 		return clierr.Usagef("leave --project-version out", "project version %q is not known: 3 is the only one", o.version)
 	}
-	for _, p := range o.plugins {
-		if p != o.layout && p != "go/v4" && p != "go" {
-			return clierr.Usagef(clierr.DidYouMean(p, []string{"go/v4", o.layout}), "plugin %q is not known", p)
-		}
+	if len(o.plugins) > 1 && len(o.chain) == 1 {
+		return clierr.Usagef("use --plugins or MYSDK_PLUGINS", "the chain of plugins cannot come from a configuration file")
 	}
 	return nil
 }

@@ -23,8 +23,10 @@ type app struct {
 	quiet   bool
 	verbose bool
 	color   string
-	allowed []string // contexts of real clusters that may be written to unnamed
-	typed   string   // the command line, for the journal of an interrupted commit
+	allowed []string       // contexts of real clusters that may be written to unnamed
+	typed   string         // the command line, for the journal of an interrupted commit
+	plugins *pluginRun     // external plugins that take part, nil without any
+	running *cobra.Command // the one that runs, known once flags are parsed
 }
 
 // Main runs the command line args and returns the exit code. It prints errors,
@@ -32,8 +34,24 @@ type app struct {
 func Main(ctx context.Context, h host.Host, args []string) int {
 	a := &app{host: h, typed: strings.Join(args, " ")}
 	root := newRoot(a)
+	if c, _, err := root.Find(args); err == nil {
+		err := a.loadPlugins(ctx, c, args)
+		switch {
+		case err != nil && asksHelp(args):
+			a.warn("%v", err)
+		case err != nil:
+			return a.end(ctx, c, err)
+		case a.plugins != nil:
+			root = newRoot(a) // again, with their flags
+		}
+	}
 	root.SetArgs(args)
 	ran, err := root.ExecuteContextC(ctx)
+	return a.end(ctx, ran, err)
+}
+
+// end reports how the command c ended and returns the exit code.
+func (a *app) end(ctx context.Context, c *cobra.Command, err error) int {
 	if err == nil {
 		return 0
 	}
@@ -41,7 +59,7 @@ func Main(ctx context.Context, h host.Host, args []string) int {
 		a.say("Stopped.")
 		return clierr.CodeInterrupted
 	}
-	return a.fail(ran, err)
+	return a.fail(c, err)
 }
 
 // Root returns the whole command tree, for the generator of the reference.
@@ -60,8 +78,11 @@ and tests on this machine, and the same commands work on any cluster.`,
   mysdk create api --group cache --kind Memcached
   mysdk run local --watch-namespace default`,
 		SilenceErrors: true, SilenceUsage: true,
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.configure(c) },
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			a.running = c
+			return a.configure(c)
+		},
 	}
 	a.bindGlobals(root.PersistentFlags())
 	root.SetIn(a.host.IO.In)
@@ -76,7 +97,7 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
 	root.AddCommand(
-		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate),
+		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newAdopt(a, a.runAdopt),
 		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
 		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), newBuildInstaller(a, a.runBuildInstaller),
 		newTest(a, a.runTest), newCluster(a), newKubectl(a), newImage(a), newVersion(a),

@@ -24,7 +24,10 @@ import (
 var update = flag.Bool("update", false, "rewrite golden trees, scripts and the reference from what the code does")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mysdk": func() { os.Exit(mysdk()) }})
+	testscript.Main(m, map[string]func(){
+		"mysdk":  func() { os.Exit(mysdk()) },
+		"sample": func() { os.Exit(samplePlugin()) }, "sample.example.com": func() { os.Exit(samplePlugin()) },
+	})
 }
 
 func mysdk() int {
@@ -46,12 +49,12 @@ func TestScripts(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			if testing.Short() && filepath.Base(dir) == "cluster" {
+			if testing.Short() && (filepath.Base(dir) == "cluster" || filepath.Base(dir) == "runlocal") {
 				t.Skip("needs the control plane")
 			}
 			testscript.Run(t, testscript.Params{
 				Dir: dir, Setup: setUp, UpdateScripts: *update, RequireUniqueNames: true,
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"untouched": untouched},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"untouched": untouched, "plugin": installPlugin},
 			})
 		})
 	}

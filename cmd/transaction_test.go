@@ -23,6 +23,12 @@ var transactions = map[string]struct {
 }{
 	"init":       {nil, "init --domain example.com", false},
 	"create api": {[]string{"init --domain example.com"}, "create api --group cache --kind Memcached --make=false", false},
+	"create webhook": {
+		[]string{"init --domain example.com", "create api --group cache --kind Memcached --make=false"},
+		"create webhook --group cache --kind Memcached --defaulting --make=false", false,
+	},
+	"edit":       {[]string{"init --domain example.com"}, "edit --namespaced", false},
+	"delete api": {[]string{"init --domain example.com", "create api --group cache --kind Memcached --pattern blank"}, "delete api --group cache --kind Memcached", true},
 	"generate":   {[]string{"init --domain example.com", "create api --group cache --kind Memcached --make=false"}, "generate", true},
 }
 

@@ -265,8 +265,26 @@ func (t Tree) finish(j *journal) error {
 		if err := t.removeIfThere(name); err != nil {
 			return err
 		}
+		if err := t.prune(path.Dir(name)); err != nil {
+			return err
+		}
 	}
 	return t.removeIfThere(journalName)
+}
+
+// prune removes dir and its parents as long as they are empty: git does not
+// know empty directories either.
+func (t Tree) prune(dir string) error {
+	for ; dir != "."; dir = path.Dir(dir) {
+		err := t.removeIfThere(dir)
+		if isNotEmpty(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // undo takes back what stage did; what is not there is fine.

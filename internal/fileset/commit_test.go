@@ -20,7 +20,7 @@ import (
 func before(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, data := range map[string]string{"PROJECT": "old", "cmd/main.go": "package main", "gone.txt": "x", "kept.txt": "k"} {
+	for name, data := range map[string]string{"PROJECT": "old", "cmd/main.go": "package main", "gone/deep/gone.txt": "x", "kept/gone.txt": "x", "kept/kept.txt": "k"} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			t.Fatal(err)
@@ -44,13 +44,14 @@ func change(t testing.TB) fileset.Set {
 	put("api/v1/types.go", fileset.File{Data: []byte("package v1"), New: true})
 	put("api/v1/doc.go", fileset.File{Data: []byte("package v1 // doc"), New: true})
 	put("hack/run.sh", fileset.File{Data: []byte("#!/bin/sh"), Mode: 0o755})
-	put("gone.txt", fileset.File{Removed: true})
-	put("kept.txt", fileset.File{Data: []byte("k")})
+	put("gone/deep/gone.txt", fileset.File{Removed: true})
+	put("kept/gone.txt", fileset.File{Removed: true})
+	put("kept/kept.txt", fileset.File{Data: []byte("k")})
 	return s
 }
 
 var after = map[string]string{
-	"PROJECT": "new and longer", "cmd": "dir", "cmd/main.go": "package main", "kept.txt": "k",
+	"PROJECT": "new and longer", "cmd": "dir", "cmd/main.go": "package main", "kept": "dir", "kept/kept.txt": "k",
 	"api": "dir", "api/v1": "dir", "api/v1/types.go": "package v1", "api/v1/doc.go": "package v1 // doc",
 	"hack": "dir", "hack/run.sh": "#!/bin/sh",
 }
@@ -239,7 +240,7 @@ func TestCommitsAtOnce(t *testing.T) {
 			t.Errorf("the file of writer %d is lost", i)
 		}
 	}
-	if len(got) != 5+1+writers {
+	if len(got) != len(hosttest.Snapshot(t, before(t)))+1+writers {
 		t.Errorf("something is left over: %v", got)
 	}
 }
@@ -264,13 +265,13 @@ func TestDiff(t *testing.T) {
 	}
 	for _, want := range []string{
 		"--- a/PROJECT\n+++ b/PROJECT\n@@ -1,1 +1,1 @@\n-old\n", "+new and longer\n",
-		"--- /dev/null\n+++ b/api/v1/types.go\n@@ -0,0 +1,1 @@\n+package v1\n", "--- a/gone.txt\n+++ /dev/null\n",
+		"--- /dev/null\n+++ b/api/v1/types.go\n@@ -0,0 +1,1 @@\n+package v1\n", "--- a/gone/deep/gone.txt\n+++ /dev/null\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("diff lacks %q:\n%s", want, got)
 		}
 	}
-	if strings.Contains(string(got), "kept.txt") {
+	if strings.Contains(string(got), "kept/kept.txt") {
 		t.Errorf("diff names an unchanged file:\n%s", got)
 	}
 }

@@ -126,6 +126,11 @@ type APIOptions struct {
 // CreateAPI runs a plugin's create api subcommand and returns the files that
 // it adds and changes, PROJECT among them.
 func CreateAPI(sub plugin.CreateAPISubcommand, o APIOptions) (fileset.Set, *Project, error) {
+	return create(sub, o)
+}
+
+// create runs a subcommand that works on one resource.
+func create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) {
 	var none fileset.Set
 	f, err := Load(o.Dir)
 	if err != nil {
@@ -192,7 +197,14 @@ func runHooks(sub plugin.Subcommand, f *File, res *resource.Resource, view overl
 			return refused(err, clierr.CodeUsage)
 		}
 	}
-	if s, ok := sub.(plugin.RequiresResource); ok {
+	if s, ok := sub.(takesResourceExtras); ok && res != nil {
+		fields, err := f.resourceFields(res.GVK)
+		if err != nil {
+			return err
+		}
+		s.InjectResourceExtras(fields)
+	}
+	if s, ok := sub.(plugin.RequiresResource); ok && res != nil {
 		if err := s.InjectResource(res); err != nil {
 			return refused(err, clierr.CodeUsage)
 		}

@@ -263,6 +263,12 @@ func (f *File) setResourceExtras(id map[string]any, extras map[string]any) error
 		}
 		for _, k := range slices.Sorted(maps.Keys(extras)) {
 			value := extras[k]
+			if fields, isMap := value.(map[string]any); isMap && k == "webhooks" {
+				if err := mergeWebhooks(item, fields); err != nil {
+					return err
+				}
+				continue
+			}
 			if added, isList := value.([]any); isList && k == "controllers" {
 				value = mergeControllers(m, added)
 				removeKey(item, "controller")

@@ -22,6 +22,7 @@ import (
 type Scaffolder interface {
 	plugin.Init
 	plugin.CreateAPI
+	plugin.CreateWebhook
 	// Variants lists the runs of create api that may have made a resource,
 	// each by its flags; read returns the text of a project's file, nothing
 	// where there is none.
@@ -37,6 +38,8 @@ type Run struct {
 	// Single says that the project had the layout without groups at that time,
 	// although it has the one with groups now.
 	Single bool
+	// Webhook says that it is one of create webhook.
+	Webhook bool
 }
 
 // Pristine is a project as it would be had its user not touched it.
@@ -85,14 +88,21 @@ func (f *File) Render(scaffolder func(read func(string) ([]byte, error)) Scaffol
 			return nil, fmt.Errorf("render %s anew: %w", describe(e.Group, e.Version, e.Kind), err)
 		}
 		out.Runs[e.id] = flags
-		out.Steps = append(out.Steps, Step{e.id, e.Group, slices.DeleteFunc(slices.Sorted(maps.Keys(next.files)), func(name string) bool {
-			_, old := at.files[name]
-			return old
-		})})
+		out.Steps = append(out.Steps, newStep(e.id, e.Group, at, next))
 		at = next
+	}
+	if at, err = f.webhooks(p, at, out, runs, read); err != nil {
+		return nil, err
 	}
 	out.Files = at.files
 	return out, nil
+}
+
+func newStep(id, group string, at, next stage) Step {
+	return Step{id, group, slices.DeleteFunc(slices.Sorted(maps.Keys(next.files)), func(name string) bool {
+		_, old := at.files[name]
+		return old
+	})}
 }
 
 // stage is a scaffold on the way to being complete.
@@ -211,6 +221,15 @@ func (e entry) closest(p Scaffolder, at stage, runs Runs, read func(string) []by
 			return at, nil, err
 		}
 	}
+	return e.best(p, at, variants, read)
+}
+
+// best renders the entry under each variant.
+func (e entry) best(p Scaffolder, at stage, variants [][]Run, read func(string) []byte) (stage, []Run, error) {
+	if len(variants) == 1 {
+		only, err := e.render(p, at, variants[0])
+		return only, variants[0], err
+	}
 	var best stage
 	var flags []Run
 	var errs []error
@@ -256,7 +275,7 @@ func (e entry) variants(p Scaffolder, at stage, read func(string) []byte) ([][]R
 		for _, flags := range e.flags(p, f.config, read) {
 			var runs []Run
 			for _, fl := range flags {
-				runs = append(runs, Run{fl, single})
+				runs = append(runs, Run{Flags: fl, Single: single})
 			}
 			out = append(out, runs)
 		}
@@ -278,10 +297,7 @@ func (e entry) flags(p Scaffolder, c config.Config, read func(string) []byte) []
 			common["plural"] = e.Plural
 		}
 	case e.fields["external"] == true:
-		common["external-api-path"], common["external-api-domain"] = e.Path, e.Domain
-		if module, ok := e.fields["module"].(string); ok {
-			common["external-api-module"] = module
-		}
+		common = e.externalFlags()
 	}
 	var further []map[string]string
 	if !e.HasAPI() && e.controls() {
@@ -327,6 +343,15 @@ func controllerNames(list []any) []string {
 	return names
 }
 
+// externalFlags are those for an API that another project has.
+func (e entry) externalFlags() map[string]string {
+	flags := map[string]string{"external-api-path": e.Path, "external-api-domain": e.Domain}
+	if module, ok := e.fields["module"].(string); ok {
+		flags["external-api-module"] = module
+	}
+	return flags
+}
+
 // render makes the runs for the entry, one after the other.
 func (e entry) render(p Scaffolder, at stage, runs []Run) (stage, error) {
 	for _, r := range runs {
@@ -338,7 +363,7 @@ func (e entry) render(p Scaffolder, at stage, runs []Run) (stage, error) {
 	return at, nil
 }
 
-// create runs create api once.
+// create makes one run.
 func (e entry) create(p Scaffolder, at stage, r Run) (stage, error) {
 	f, err := Parse(at.project)
 	if err != nil {
@@ -354,7 +379,10 @@ func (e entry) create(p Scaffolder, at stage, r Run) (stage, error) {
 		GVK:    e.GVK,
 		Plural: resource.RegularPlural(e.Kind), API: &resource.API{}, Webhooks: &resource.Webhooks{},
 	}
-	sub := p.GetCreateAPISubcommand()
+	var sub plugin.Subcommand = p.GetCreateAPISubcommand()
+	if r.Webhook {
+		sub = p.GetCreateWebhookSubcommand()
+	}
 	if err := setFlags(sub, r.Flags); err != nil {
 		return at, err
 	}
@@ -394,7 +422,7 @@ func (r Runs) ByGroup() (Runs, bool) {
 	for id, runs := range r {
 		for _, run := range runs {
 			mixed = mixed || run.Single
-			out[id] = append(out[id], Run{Flags: run.Flags})
+			out[id] = append(out[id], Run{Flags: run.Flags, Webhook: run.Webhook})
 		}
 	}
 	return out, mixed

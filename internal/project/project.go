@@ -1,7 +1,8 @@
 // Package project knows the PROJECT file and drives kubebuilder plugins: it
 // calls their hooks in kubebuilder's order on a file system in memory and
-// returns what they wrote as a fileset.Set. It knows neither what a plugin
-// writes nor how a command is typed, and it changes nothing on disk.
+// returns what they wrote as a fileset.Set. Plugins that are programs of the
+// user's are run by it and get the files as JSON. It knows neither what a
+// plugin writes nor how a command is typed, and it changes nothing on disk.
 package project
 
 import (

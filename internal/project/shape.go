@@ -16,6 +16,10 @@ type Shape struct {
 	MultiGroup, Namespaced *bool
 	Remove                 func(Resource) bool // entries that go
 	Paths                  map[string]string   // Go import path of types -> new one
+
+	// Webhooks names those of an entry that go: "defaulting", "validation" and
+	// "conversion". An entry of which nothing else is left goes too.
+	Webhooks func(Resource) []string
 }
 
 // Reshape returns the file with the change made in it. Everything else stays
@@ -75,6 +79,13 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 		if s.Remove != nil && s.Remove(view(entries[i].Resource)) {
 			continue
 		}
+		gone, err := s.cutWebhooks(entries[i], n)
+		if err != nil {
+			return err
+		}
+		if gone {
+			continue
+		}
 		keep = append(keep, n)
 		if to, ok := s.Paths[entries[i].Path]; ok {
 			if err := setKey(n, "path", to); err != nil {
@@ -86,6 +97,23 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 		removeKey(top, "resources")
 	}
 	return nil
+}
+
+// cutWebhooks takes webhooks out of an entry and says whether nothing is left
+// of it.
+func (s Shape) cutWebhooks(e entry, n *yaml.Node) (gone bool, err error) {
+	if s.Webhooks == nil {
+		return false, nil
+	}
+	drop := s.Webhooks(view(e.Resource))
+	if len(drop) == 0 {
+		return false, nil
+	}
+	if left := dropWebhooks(e.fields, drop); left != nil {
+		return false, setKey(n, "webhooks", left)
+	}
+	removeKey(n, "webhooks")
+	return !e.HasAPI() && !e.Controller, nil
 }
 
 // Moves pairs the files of two renderings of the same project that lie at
@@ -110,8 +138,8 @@ func Moves(before, after *Pristine) map[string]string {
 }
 
 // counterpart finds the file that has the same part in another layout: below
-// the same directory, with the same name or one that begins or no longer
-// begins with the group's.
+// the same directory, with the same name but for the group's in it, and of the
+// same version where several have it.
 func counterpart(name string, from, to Step) (string, bool) {
 	plain := func(name string) string {
 		parts := strings.Split(name, "/")
@@ -119,25 +147,34 @@ func counterpart(name string, from, to Step) (string, bool) {
 		if parts[0] == "api" {
 			depth = 1
 		}
-		return strings.Join(parts[:min(depth, len(parts)-1)], "/") + "/" + strings.TrimPrefix(path.Base(name), from.Group+"_")
+		return strings.Join(parts[:min(depth, len(parts)-1)], "/") + "/" + strings.Replace(path.Base(name), from.Group+"_", "", 1)
 	}
+	best := ""
 	for _, candidate := range to.Files {
-		if plain(candidate) == plain(name) && !slices.Contains(from.Files, candidate) {
+		if plain(candidate) != plain(name) || slices.Contains(from.Files, candidate) {
+			continue
+		}
+		if path.Base(path.Dir(candidate)) == path.Base(path.Dir(name)) {
 			return candidate, true
 		}
+		best = candidate
 	}
-	return "", false
+	return best, best != ""
 }
 
-// HasWebhooks says whether the project has webhooks for a resource.
-func (f *File) HasWebhooks(r Resource) (bool, error) {
+// Webhooks lists the webhooks of a resource: "defaulting", "validation" and
+// "conversion".
+func (f *File) Webhooks(r Resource) ([]string, error) {
 	entries, err := f.entries()
+	var out []string
 	for _, e := range entries {
-		if view(e.Resource) == r && e.Webhooks != nil && !e.Webhooks.IsEmpty() {
-			return true, nil
+		for _, w := range webhookFlags() {
+			if view(e.Resource) == r && len(e.webhookPart(w.field)) > 0 {
+				out = append(out, w.field)
+			}
 		}
 	}
-	return false, err
+	return out, err
 }
 
 // Header renders the license header that the plugin's init makes under the

@@ -52,6 +52,7 @@ type carrier struct {
 	Change
 	tree     *Tree
 	moves    moves
+	shared   map[string][]byte // files of packages that are split up, as they were
 	problems []Problem
 }
 
@@ -69,8 +70,8 @@ func (c Change) Carry(t *Tree) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &carrier{Change: c, tree: t, moves: m}
-	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.dropped, w.emptied} {
+	w := &carrier{Change: c, tree: t, moves: m, shared: map[string][]byte{}}
+	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.suites, w.dropped, w.emptied} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -92,6 +93,9 @@ func (c *carrier) scaffolded() error {
 		case isGenerated(name):
 			err = c.placeholder(name, mine)
 		default:
+			if c.moves.unclear[path.Dir(name)] {
+				c.shared[name] = mine
+			}
 			err = c.file(name, mine)
 		}
 		if err != nil {
@@ -145,10 +149,13 @@ func (c *carrier) file(name string, mine []byte) error {
 		}
 	}
 	merged, conflicts := Merge(before, mine, after)
+	if path.Ext(name) == ".md" {
+		conflicts = nil // what the user tells his readers is his
+	}
 	for _, p := range conflicts {
 		what := "these lines of yours stand where the scaffold changes"
 		if p.Last < p.First {
-			what = "lines that you took out would change here"
+			what = "lines that you took out have changed"
 		}
 		c.problems = append(c.problems, Problem{Path: name, First: p.First, Last: p.Last, What: what})
 	}
@@ -187,7 +194,7 @@ func (c *carrier) put(name, to string, data []byte) error {
 
 func (c *carrier) remove(name string, mine []byte) error {
 	if !bytes.Equal(mine, c.Before[name]) {
-		c.problem(name, "you have changed this file, which would be removed")
+		c.problem(name, "this file goes, and it is not as mysdk writes it")
 		if !c.Force {
 			return nil
 		}
@@ -272,19 +279,93 @@ func (c *carrier) added() error {
 		if old[name] || isModuleFile(name) {
 			continue
 		}
+		data, err := c.copied(name)
+		if err != nil {
+			return err
+		}
 		have, there, err := c.tree.Read(name)
 		switch {
 		case err != nil:
 			return err
-		case there && !bytes.Equal(have, c.After[name]):
+		case there && !bytes.Equal(have, data):
 			c.problem(name, "a file is to be written here, and this one exists already")
 		case !there:
-			if err := c.tree.Create(name, c.After[name]); err != nil {
+			if err := c.tree.Create(name, data); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// copied is the text of a new file. Where a package is split up, each part
+// gets its copy of what the user made of the files that they shared.
+func (c *carrier) copied(name string) ([]byte, error) {
+	after := c.After[name]
+	for _, from := range slices.Sorted(maps.Keys(c.shared)) {
+		if path.Base(from) != path.Base(name) || path.Ext(name) != ".go" || !c.moves.leads(path.Dir(from), path.Dir(name)) {
+			continue
+		}
+		r, err := c.moves.rewrite(from, name, after)
+		if err != nil {
+			return nil, err
+		}
+		before, err := c.source(r, from, c.Before[from])
+		if err != nil {
+			return nil, err
+		}
+		mine, err := c.source(r, from, c.shared[from])
+		if err != nil {
+			return nil, err
+		}
+		// Lines of the user's come first: he has been told of the original.
+		merged, _ := Merge(before, mine, after)
+		return merged, nil
+	}
+	return after, nil
+}
+
+// suites gives each part of a package that is split up its copy of a Ginkgo
+// suite: the tests of a package run only where there is one.
+func (c *carrier) suites() error {
+	names, err := c.tree.Names()
+	if err != nil {
+		return err
+	}
+	for _, from := range slices.Sorted(maps.Keys(c.shared)) {
+		if !strings.HasSuffix(from, "suite_test.go") || !bytes.Contains(c.shared[from], []byte("RunSpecs(")) {
+			continue
+		}
+		for _, name := range names {
+			to := path.Join(path.Dir(name), path.Base(from))
+			if !strings.HasSuffix(name, "_test.go") || !c.moves.leads(path.Dir(from), path.Dir(name)) {
+				continue
+			}
+			if _, there, err := c.tree.Read(to); err != nil || there {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if err := c.copyOf(from, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyOf writes a file of the user's at another place, too.
+func (c *carrier) copyOf(from, to string) error {
+	r, err := c.moves.rewrite(from, to, nil)
+	if err != nil {
+		return err
+	}
+	data, err := c.source(r, from, c.shared[from])
+	if err != nil {
+		return err
+	}
+	return c.tree.Create(to, data)
 }
 
 // dropped removes generated files that are listed to go.
@@ -327,7 +408,7 @@ func (c *carrier) emptied() error {
 		found, err := imports(name, src)
 		for p, line := range found {
 			if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && gone[dir] {
-				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which would be gone"})
+				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which goes"})
 			}
 		}
 		return err
@@ -350,7 +431,7 @@ func (c *carrier) leftovers(dir string) error {
 			continue
 		}
 		if _, scaffolded := c.Before[name]; !scaffolded { // of those that are, it is told already
-			c.problem(name, "this file of yours would be left alone in its package")
+			c.problem(name, "this file of yours stays alone in its package")
 		}
 	}
 	return nil

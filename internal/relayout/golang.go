@@ -151,7 +151,7 @@ func (e *editor) importSpec(spec *ast.ImportSpec, r Rewrite) {
 	case spec.Name != nil && spec.Name.Name != want:
 		e.replace(spec.Name.Pos(), spec.Name.End(), want)
 	case spec.Name == nil && (want != p.Name || want != path.Base(p.Path)):
-		e.replace(spec.Path.Pos(), spec.Path.Pos(), want+" ")
+		e.replace(spec.Path.Pos(), spec.Path.Pos(), " "+want+" ") // import"x" is Go
 	}
 	if want == name {
 		return

@@ -13,16 +13,18 @@ var (
 	rbacResource = regexp.MustCompile(`(^|[:,])resources="?([^,"]*)"?`)
 )
 
-// clusterScoped are resources of Kubernetes itself that no Role can grant.
-var clusterScoped = []string{
-	"apiservices", "certificatesigningrequests", "clusterrolebindings", "clusterroles", "clustertrustbundles",
-	"componentstatuses", "csidrivers", "csinodes", "customresourcedefinitions", "deviceclasses", "flowschemas",
-	"ingressclasses", "ipaddresses", "mutatingadmissionpolicies", "mutatingwebhookconfigurations", "namespaces",
-	"nodes", "persistentvolumes", "priorityclasses", "prioritylevelconfigurations", "resourceslices",
-	"runtimeclasses", "selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews", "servicecidrs",
-	"storageclasses", "subjectaccessreviews", "tokenreviews", "validatingadmissionpolicies",
-	"validatingadmissionpolicybindings", "validatingwebhookconfigurations", "volumeattachments",
-	"volumeattributesclasses",
+// clusterScoped lists resources of Kubernetes itself that no Role can grant.
+func clusterScoped() []string {
+	return []string{
+		"apiservices", "certificatesigningrequests", "clusterrolebindings", "clusterroles", "clustertrustbundles",
+		"componentstatuses", "csidrivers", "csinodes", "customresourcedefinitions", "deviceclasses", "flowschemas",
+		"ingressclasses", "ipaddresses", "mutatingadmissionpolicies", "mutatingwebhookconfigurations", "namespaces",
+		"nodes", "persistentvolumes", "priorityclasses", "prioritylevelconfigurations", "resourceslices",
+		"runtimeclasses", "selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews", "servicecidrs",
+		"storageclasses", "subjectaccessreviews", "tokenreviews", "validatingadmissionpolicies",
+		"validatingadmissionpolicybindings", "validatingwebhookconfigurations", "volumeattachments",
+		"volumeattributesclasses",
+	}
 }
 
 // RestrictMarkers gives every +kubebuilder:rbac marker of a Go file without a
@@ -62,7 +64,7 @@ func RestrictMarkers(name string, src []byte, namespace string) (out []byte, not
 func clusterResource(list string) string {
 	for _, r := range strings.Split(list, ";") {
 		r, _, _ = strings.Cut(r, "/")
-		if slices.Contains(clusterScoped, r) {
+		if slices.Contains(clusterScoped(), r) {
 			return r
 		}
 	}

@@ -123,8 +123,9 @@ func (m *merger) settle(a, b []hunk) {
 	}
 }
 
-// place puts changes that met one of the user's where he moved the lines to:
-// a block that stands in the result just once, as it was in base.
+// place puts changes that met one of the user's where he moved the lines to: a
+// block that stands in the result just once, as it was in base, or as many
+// lines as it becomes, each of which does.
 func (m *merger) place() {
 	for _, u := range m.unplaced {
 		old := m.base[u.from:u.to]
@@ -132,8 +133,46 @@ func (m *merger) place() {
 			m.out = slices.Replace(m.out, at, at+len(old), u.lines...)
 			continue
 		}
+		if len(old) == len(u.lines) && m.placeLines(old, u.lines) || len(u.lines) == 0 && m.placeSlid(u.hunk) {
+			continue
+		}
 		if !slices.Contains(m.conflicts, u.conflict) {
 			m.conflicts = append(m.conflicts, u.conflict)
+		}
+	}
+}
+
+// placeLines replaces line by line, all of them or none.
+func (m *merger) placeLines(old, lines []string) bool {
+	out := slices.Clone(m.out)
+	for i, line := range old {
+		if line == lines[i] {
+			continue
+		}
+		at, ok := only(m.out, old[i:i+1])
+		if !ok {
+			return false
+		}
+		out[at] = lines[i]
+	}
+	m.out = out
+	return true
+}
+
+// placeSlid removes lines that could as well be others: of "a b a b", to take
+// out "a b" and "b a" is the same.
+func (m *merger) placeSlid(h hunk) bool {
+	n := h.to - h.from
+	for h.from > 0 && m.base[h.from-1] == m.base[h.to-1] {
+		h.from, h.to = h.from-1, h.to-1
+	}
+	for ; ; h.from, h.to = h.from+1, h.to+1 {
+		if at, ok := only(m.out, m.base[h.from:h.to]); ok {
+			m.out = slices.Delete(m.out, at, at+n)
+			return true
+		}
+		if h.to == len(m.base) || m.base[h.from] != m.base[h.to] {
+			return false
 		}
 	}
 }

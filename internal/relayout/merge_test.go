@@ -39,6 +39,9 @@ func TestMerge(t *testing.T) {
 		"both delete":                 {"a b c", "a c", "a c", "a c", nil},
 		"a block that mine moved":     {"a one two b c", "a b one two c", "a b c", "a b c", nil},
 		"a moved block that is twice": {"a b q c d", "q a b s c d q", "a b c d", "q a b s c d q", []Conflict{{4, 4}}},
+		"a line that came between":    {"m n r s w", "m n w r s", "M N R S w", "M N w R S", nil},
+		"and one that is missing":     {"m n r s w", "m n w s", "M N R S w", "m n w s", []Conflict{{1, 2}}},
+		"blocks in another order":     {"if one end if two end if six end", "if two end if six end if one end", "if one end if six end", "if six end if one end", nil},
 		"nothing there before":        {"", "a", "b", "a", []Conflict{{1, 1}}},
 		"all of it goes":              {"a b", "a b", "", "", nil},
 	}

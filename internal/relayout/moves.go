@@ -80,13 +80,27 @@ func (m moves) target(name string) string {
 func (m moves) along(name string, withGo map[string]bool) (to string, unclear bool) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if m.unclear[dir] {
-			return name, true
+			to, ok := m.sibling(name)
+			return to, !ok
 		}
 		if target, ok := m.dirs[dir]; ok {
 			return target + strings.TrimPrefix(name, dir), false
 		}
 		if withGo[dir] {
 			break
+		}
+	}
+	return name, false
+}
+
+// sibling is where a file of a package that is split up goes: with the file of
+// the scaffold whose name begins in the same way, as in kind_controller.go and
+// kind_helpers.go.
+func (m moves) sibling(name string) (to string, ok bool) {
+	kind, _, found := strings.Cut(path.Base(name), "_")
+	for from, target := range m.files {
+		if other, _, _ := strings.Cut(path.Base(from), "_"); found && other == kind && path.Dir(from) == path.Dir(name) {
+			return path.Join(path.Dir(target), path.Base(name)), true
 		}
 	}
 	return name, false
@@ -100,7 +114,7 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 		r.Climb = strings.Count(to, "/") - strings.Count(name, "/")
 		if p, ok := m.own[to]; ok {
 			r.Own = &p
-		} else if p, ok := m.byDir[path.Dir(name)]; ok {
+		} else if p, ok := m.packageOf(path.Dir(name), path.Dir(to)); ok {
 			r.Own = &p
 		}
 	}
@@ -110,4 +124,27 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 	var err error
 	r.Aliases, err = aliases(to, after)
 	return r, err
+}
+
+// packageOf is the package that files of one directory come into in another.
+func (m moves) packageOf(dir, to string) (Package, bool) {
+	if p, ok := m.byDir[dir]; ok {
+		return p, m.dirs[dir] == to
+	}
+	for from, target := range m.files {
+		if p, ok := m.own[target]; ok && path.Dir(from) == dir && path.Dir(target) == to {
+			return p, true
+		}
+	}
+	return Package{}, false
+}
+
+// leads says whether files of the scaffold go from one directory to another.
+func (m moves) leads(from, to string) bool {
+	for name, target := range m.files {
+		if path.Dir(name) == from && path.Dir(target) == to {
+			return true
+		}
+	}
+	return false
 }

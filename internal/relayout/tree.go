@@ -139,18 +139,3 @@ func (t *Tree) EachGo(visit func(name string, src []byte) error) error {
 	}
 	return nil
 }
-
-// Prune removes directories that the change leaves empty, best effort: they
-// are in nobody's way, and git does not know them.
-func Prune(t fileset.Tree, change fileset.Set) {
-	for _, name := range slices.Backward(change.Paths()) {
-		if f, _ := change.Get(name); !f.Removed {
-			continue
-		}
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if t.FS.Remove(filepath.Join(t.Root, filepath.FromSlash(dir))) != nil {
-				break // not empty
-			}
-		}
-	}
-}

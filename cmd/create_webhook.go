@@ -1,0 +1,136 @@
+package cmd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// createWebhookOptions are the flags of create webhook that are not the
+// plugin's.
+type createWebhookOptions struct {
+	plugin               plugin.CreateWebhookSubcommand
+	group, version, kind string
+	domain               string // of an external API
+	make                 bool
+	dryRun               bool
+}
+
+func newCreateWebhook(a *app, run func(context.Context, *createWebhookOptions) error) *cobra.Command {
+	o := &createWebhookOptions{plugin: a.goPlugin().GetCreateWebhookSubcommand()}
+	c := &cobra.Command{
+		Use: "webhook", Short: "Add defaulting, validation or conversion webhooks for a kind",
+		Long: `Add defaulting, validation or conversion webhooks for a kind: code, tests,
+certificates and manifests, wired into cmd/main.go and config/.
+
+What a kind has already stays: webhooks and versions are added to the files
+that are there, and no line is lost. Fields that two versions share are
+converted at once; a test names those that they do not share.
+
+The certificates come from the operator itself (--certs self), which renews
+them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
+		Example: `  # fill in defaults and refuse what is wrong
+  mysdk create webhook --group cache --kind Memcached --defaulting --programmatic-validation
+
+  # convert between v1, the hub, and v1alpha1
+  mysdk create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1
+
+  # leave the certificates to cert-manager
+  mysdk create webhook --group cache --kind Memcached --defaulting --certs cert-manager
+
+  # for a kind of Kubernetes itself
+  mysdk create webhook --group apps --version v1 --kind Deployment --programmatic-validation`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	if steps := a.joined(c, "create webhook"); steps != nil {
+		o.plugin = steps
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.group, "group", "", "API group without the domain, such as cache")
+	fs.StringVar(&o.version, "version", "v1alpha1", "API version, such as v1 or v1beta1")
+	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	project.BindFlags(o.plugin, fs)
+	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
+		if o.make, err = c.Flags().GetBool("make"); err != nil {
+			return err
+		}
+		o.domain, err = c.Flags().GetString("external-api-domain")
+		return err
+	}
+	return c
+}
+
+func (a *app) runCreateWebhook(ctx context.Context, o *createWebhookOptions) error {
+	p, done, err := a.loadProject()
+	if done || err != nil {
+		return err
+	}
+	if err := a.checkLayout(p); err != nil {
+		return err
+	}
+	if o.kind == "" {
+		return clierr.Usagef("such as: mysdk create webhook --group cache --kind Memcached --defaulting", "no --kind was given")
+	}
+	set, after, err := project.CreateWebhook(o.plugin, project.APIOptions{
+		Dir: a.host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.check(set); err != nil {
+		return err
+	}
+	if o.make {
+		if set, err = a.generateInto(ctx, set); err != nil {
+			return err
+		}
+	}
+	if set, err = a.tree().Changed(set); err != nil {
+		return err
+	}
+	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
+		return err
+	}
+	if set.Len() == 0 {
+		a.say("Nothing to do: the files are as they would be written")
+		return nil
+	}
+	a.reportWebhook(set, after, o)
+	return nil
+}
+
+func (a *app) reportWebhook(set fileset.Set, after *project.Project, o *createWebhookOptions) {
+	group := o.group
+	for _, r := range after.Resources {
+		if r.Kind == o.kind && r.Version == o.version && r.Group == o.group {
+			group = r.QualifiedGroup()
+		}
+	}
+	a.say("Webhooks of %s/%s %s: %d files", group, o.version, o.kind, set.Len())
+	var conversions bool
+	for _, name := range set.Paths() {
+		a.detail("  %s", name)
+		conversions = conversions || strings.HasSuffix(name, "_conversion_test.go")
+	}
+	if n, ok := o.plugin.(interface{ Notes() []string }); ok {
+		for _, note := range n.Notes() {
+			a.say("%s", note)
+		}
+	}
+	if !o.make {
+		a.say("Next: mysdk generate")
+		return
+	}
+	if conversions {
+		a.say("Next: mysdk test   (names the fields that are not converted)")
+		return
+	}
+	a.say("Next: mysdk test")
+}

@@ -1,0 +1,283 @@
+// Package adopt looks at an operator's project that another tool may have made
+// and says what mysdk can do with it as it is, and what has to be done for the
+// rest. It knows the layouts of kubebuilder and operator-sdk and asks the
+// engines; it writes nothing and does not know how a command is typed.
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/modfile"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// Options name the project, and what only the command line knows.
+type Options struct {
+	Host     host.Host
+	Dir      string           // the project's root, absolute
+	Generate generate.Options // for the project, with nothing selected
+	// CreateAPI and CreateWebhook do in memory what the commands would, for a
+	// kind of their own choice, and return why they cannot. pattern is that of
+	// the flag, empty for the default.
+	CreateAPI     func(pattern string) error
+	CreateWebhook func() error
+	// Commands are the names of the commands that there are.
+	Commands []string
+}
+
+// Status says whether a command works with the project.
+type Status string
+
+// The values of Status.
+const (
+	Works Status = "works" // as the project is
+	Needs Status = "needs" // after what Do lists
+	No    Status = "no"    // mysdk cannot
+)
+
+// Command is what one command of mysdk makes of the project.
+type Command struct {
+	Name   string   `json:"name"`
+	Status Status   `json:"status"`
+	Detail string   `json:"detail"`
+	Do     []string `json:"do,omitempty"` // what is missing, each beginning with file:line where there is one
+}
+
+// Versions are those that the project is built with; empty is unknown.
+type Versions struct {
+	Go                string `json:"go,omitempty"`
+	ControllerRuntime string `json:"controllerRuntime,omitempty"`
+	Kubernetes        string `json:"kubernetes,omitempty"` // of the k8s.io modules
+	ControllerTools   string `json:"controllerTools,omitempty"`
+}
+
+// Plugin is an entry of PROJECT's plugins that are not its layout.
+type Plugin struct {
+	Key    string `json:"key"`
+	Detail string `json:"detail"`
+}
+
+// Change is what can be done to the project safely.
+type Change struct {
+	File string `json:"file"`
+	What string `json:"what"`
+}
+
+// Report is what was found.
+type Report struct {
+	Tool       string     `json:"tool"` // that made the project, with its version where the project tells
+	Version    string     `json:"projectVersion"`
+	Layout     []string   `json:"layout"`
+	Name       string     `json:"name,omitempty"`
+	Domain     string     `json:"domain,omitempty"`
+	Repo       string     `json:"repo,omitempty"`
+	MultiGroup bool       `json:"multigroup"`
+	Namespaced bool       `json:"namespaced"`
+	Versions   Versions   `json:"versions"`
+	Plugins    []Plugin   `json:"plugins,omitempty"`
+	Resources  []Resource `json:"resources"`
+	Commands   []Command  `json:"commands"`
+	Changes    []Change   `json:"changes,omitempty"`
+}
+
+// file is PROJECT as any version of any tool writes it.
+type file struct {
+	Version     string         `yaml:"version"`
+	Layout      any            `yaml:"layout"` // a text in older ones
+	ProjectName string         `yaml:"projectName"`
+	Domain      string         `yaml:"domain"`
+	Repo        string         `yaml:"repo"`
+	MultiGroup  bool           `yaml:"multigroup"`
+	Namespaced  bool           `yaml:"namespaced"`
+	CLIVersion  string         `yaml:"cliVersion"`
+	Plugins     map[string]any `yaml:"plugins"`
+}
+
+// inspection is a report in the making.
+type inspection struct {
+	Options
+	ctx     context.Context // of this one run
+	tree    *relayout.Tree
+	file    file
+	project *project.Project // nil if mysdk cannot read PROJECT
+	broken  error            // why
+	facts   *facts
+	// What generate found out: that it fails, or what it changes.
+	failing  bool
+	rendered fileset.Set
+	report   *Report
+}
+
+// Inspect reports on the project and returns the changes to it that are safe:
+// scaffold markers that are missing, and generated files that are out of date.
+// A directory without a PROJECT file is an error.
+func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
+	in := &inspection{Options: o, ctx: ctx, tree: relayout.NewTree(o.Host.Files, o.Dir), report: &Report{Resources: []Resource{}}}
+	if err := in.read(); err != nil {
+		return nil, fileset.Set{}, err
+	}
+	var err error
+	if in.facts, err = scan(in.tree, in.report.Repo); err != nil {
+		return nil, fileset.Set{}, err
+	}
+	if err := in.resources(); err != nil {
+		return nil, fileset.Set{}, err
+	}
+	if in.isGo() {
+		if err := in.markers(); err != nil {
+			return nil, fileset.Set{}, err
+		}
+	}
+	set := in.tree.Set()
+	for _, check := range []func() (Command, fileset.Set, error){in.generated, in.createsAPI, in.createsWebhook, in.runLocal, in.install, in.deploy, in.test, in.image, in.bundle} {
+		c, change, err := check()
+		if err != nil {
+			return nil, set, err
+		}
+		if err := set.Merge(change); err != nil {
+			return nil, set, err
+		}
+		in.report.Commands = append(in.report.Commands, c)
+	}
+	return in.report, set, ctx.Err()
+}
+
+// read takes in PROJECT and go.mod.
+func (in *inspection) read() error {
+	data, there, err := in.tree.Read(project.FileName)
+	if err != nil || !there {
+		return clierr.WithHint(firstOf(err, fmt.Errorf("no %s file in %s", project.FileName, in.Dir)),
+			"name the root directory of a project of kubebuilder or operator-sdk; 'mysdk init --domain example.com' starts a new one")
+	}
+	if err := yaml.Unmarshal(data, &in.file); err != nil {
+		return clierr.Failedf("repair it, or take it from version control", "%s: %w", project.FileName, err)
+	}
+	f, err := project.Parse(data)
+	if err == nil {
+		in.project, err = f.Project()
+	}
+	in.broken = err
+	r := in.report
+	r.Version, r.Name, r.Domain, r.Repo = in.file.Version, in.file.ProjectName, in.file.Domain, in.file.Repo
+	r.MultiGroup, r.Namespaced = in.file.MultiGroup, in.file.Namespaced
+	switch l := in.file.Layout.(type) {
+	case string:
+		r.Layout = strings.Split(l, ",")
+	case []any:
+		for _, key := range l {
+			r.Layout = append(r.Layout, fmt.Sprint(key))
+		}
+	default:
+		if in.file.Version == "2" || in.file.Version == "1" {
+			r.Layout = []string{"go.kubebuilder.io/v" + in.file.Version}
+		}
+	}
+	return in.origin()
+}
+
+func firstOf(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// origin finds the tool that made the project, and the versions in it.
+func (in *inspection) origin() error {
+	makefile, _, err := in.tree.Read("Makefile")
+	if err != nil {
+		return err
+	}
+	setting := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + `\s*[?:]?=\s*(\S+)`).FindSubmatch(makefile)
+		if m == nil {
+			return ""
+		}
+		return string(m[1])
+	}
+	_, sdk := in.file.Plugins["manifests.sdk.operatorframework.io/v2"]
+	switch {
+	case setting("MYSDK") != "":
+		in.report.Tool = "mysdk"
+	case setting("OPERATOR_SDK_VERSION") != "":
+		in.report.Tool = "operator-sdk " + setting("OPERATOR_SDK_VERSION")
+	case sdk:
+		in.report.Tool = "operator-sdk"
+	default:
+		in.report.Tool = strings.TrimSpace("kubebuilder " + in.file.CLIVersion)
+	}
+	in.report.Versions.ControllerTools = setting("CONTROLLER_TOOLS_VERSION")
+	in.plugins()
+	data, there, err := in.tree.Read("go.mod")
+	if err != nil || !there {
+		return err
+	}
+	m, err := modfile.ParseLax("go.mod", data, nil)
+	if err != nil {
+		return nil //nolint:nilerr // the generators say what is wrong with it
+	}
+	if m.Module != nil && in.report.Repo == "" {
+		in.report.Repo = m.Module.Mod.Path
+	}
+	if m.Go != nil {
+		in.report.Versions.Go = m.Go.Version
+	}
+	for _, r := range m.Require {
+		switch r.Mod.Path {
+		case "sigs.k8s.io/controller-runtime":
+			in.report.Versions.ControllerRuntime = r.Mod.Version
+		case "k8s.io/apimachinery":
+			in.report.Versions.Kubernetes = r.Mod.Version
+		}
+	}
+	return nil
+}
+
+// plugins lists the further plugins that PROJECT names.
+func (in *inspection) plugins() {
+	var keys []string
+	for key := range in.file.Plugins {
+		keys = append(keys, key)
+	}
+	for _, key := range in.report.Layout {
+		if !strings.HasSuffix(key, "go.kubebuilder.io/v4") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		p := Plugin{Key: key, Detail: "mysdk does not run it; its entry in PROJECT stays as it is"}
+		name, _, _ := strings.Cut(key, "/")
+		switch {
+		case strings.HasPrefix(key, "deploy-image."):
+			p.Detail = "like 'create api --image'; its entry in PROJECT stays as it is"
+		case strings.HasSuffix(name, "go.kubebuilder.io"):
+			p.Detail = "a layout that mysdk does not add to"
+		case slices.Contains(in.report.Layout, key) && !known(name):
+			p.Detail = "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"
+		}
+		in.report.Plugins = append(in.report.Plugins, p)
+	}
+}
+
+// known says whether a plugin comes with kubebuilder or operator-sdk.
+func known(name string) bool {
+	return strings.HasSuffix(name, ".kubebuilder.io") || strings.HasSuffix(name, ".operatorframework.io")
+}
+
+// isGo says whether the project has Go code of its own.
+func (in *inspection) isGo() bool {
+	_, there, err := in.tree.Read("go.mod")
+	return there && err == nil
+}

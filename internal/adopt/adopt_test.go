@@ -1,0 +1,239 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// world is one with the files of a project in it.
+func world(t *testing.T, files map[string]string) *hosttest.World {
+	t.Helper()
+	w := hosttest.New(t)
+	for name, text := range files {
+		p := filepath.Join(w.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func inspect(t *testing.T, ctx context.Context, w *hosttest.World, change func(*Options)) (*Report, []string, error) {
+	t.Helper()
+	before := hosttest.Snapshot(t, w.Dir)
+	o := Options{
+		Host: w.Host, Dir: w.Dir, Generate: generate.Options{Host: w.Host, Dir: w.Dir}, Commands: []string{"bundle"},
+		CreateAPI: func(string) error { return nil }, CreateWebhook: func() error { return nil },
+	}
+	if change != nil {
+		change(&o)
+	}
+	r, set, err := Inspect(ctx, o)
+	if d := cmp.Diff(before, hosttest.Snapshot(t, w.Dir)); d != "" {
+		t.Errorf("the project was changed:\n%s", d)
+	}
+	return r, set.Paths(), err
+}
+
+func (r *Report) command(name string) Command {
+	for _, c := range r.Commands {
+		if strings.HasPrefix(c.Name, name) {
+			return c
+		}
+	}
+	return Command{}
+}
+
+const v4 = "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: op\nrepo: example.com/op\nversion: \"3\"\n"
+
+// goProject is as small as one with Go code can be. A file "-" is not there.
+func goProject(more map[string]string) map[string]string {
+	files := map[string]string{"PROJECT": v4, "go.mod": "module example.com/op\n\ngo 1.24\n", "cmd/main.go": bareMain}
+	for name, text := range more {
+		if files[name] = text; text == "-" {
+			delete(files, name)
+		}
+	}
+	return files
+}
+
+func TestInspectCommands(t *testing.T) {
+	refused := clierr.Failedf("do that", "cmd/main.go:3: the marker \"+kubebuilder:scaffold:imports\" is missing")
+	for name, c := range map[string]struct {
+		files   map[string]string
+		change  func(*Options)
+		command string
+		want    Status
+		text    string // in the detail or what is to be done
+	}{
+		"create":            {command: "create api", want: Works, text: "are there"},
+		"create is refused": {change: func(o *Options) { o.CreateAPI = func(string) error { return refused } }, command: "create api", want: Needs, text: "cmd/main.go:3: "},
+		"with its hint":     {change: func(o *Options) { o.CreateAPI = func(string) error { return refused } }, command: "create api", want: Needs, text: "do that"},
+		"and the cure":      {change: func(o *Options) { o.CreateAPI = func(string) error { return refused } }, command: "create api", want: Needs, text: "scheme back: 'mysdk adopt --write'"},
+		"the other pattern": {change: func(o *Options) {
+			o.CreateAPI = func(p string) error {
+				if p == "" {
+					return refused
+				}
+				return nil
+			}
+		}, command: "create api --pattern blank", want: Works, text: "does not fit"},
+		"webhooks":          {command: "create webhook", want: Works, text: "as it expects"},
+		"webhooks not":      {change: func(o *Options) { o.CreateWebhook = func() error { return refused } }, command: "create webhook", want: Needs, text: "do that"},
+		"webhooks nowhere":  {change: func(o *Options) { o.CreateWebhook = func() error { return ErrNothingToTry } }, command: "create webhook", want: Works, text: "not tried"},
+		"broken code":       {files: map[string]string{"api/v1/x.go": "package v1\nfunc {\n"}, command: "generate", want: Needs, text: "api/v1/x.go:2"},
+		"create then":       {files: map[string]string{"api/v1/x.go": "package v1\nfunc {\n"}, command: "create api", want: Needs, text: "--make=false"},
+		"same":              {command: "generate", want: Works, text: "same, byte for byte"},
+		"no namespaces":     {command: "run local", want: Works, text: "./cmd: read WATCH_NAMESPACE"},
+		"namespaces":        {files: map[string]string{"pkg/ns.go": "package pkg\n\nconst ns = \"WATCH_NAMESPACE\"\n"}, command: "run local", want: Works, text: "read at pkg/ns.go:3"},
+		"no main":           {files: map[string]string{"cmd/main.go": "-"}, command: "run local", want: Needs, text: "no cmd/main.go"},
+		"no main, no image": {files: map[string]string{"cmd/main.go": "-"}, command: "image", want: Needs, text: "no cmd/main.go"},
+		"no kustomization":  {command: "deploy", want: Needs, text: "there is no config/default/kustomization.yaml"},
+		"broken":            {files: map[string]string{"config/default/kustomization.yaml": "resources:\n- x.yaml\n"}, command: "deploy", want: Needs, text: "kustomization.yaml:2"},
+		"builds":            {files: map[string]string{"config/default/kustomization.yaml": "namePrefix: a-\n"}, command: "install", want: Needs, text: "config/crd"},
+		"tests":             {files: map[string]string{"a/a_test.go": "package a\n"}, command: "test", want: Works, text: "files with tests: 1"},
+		"no tests":          {command: "test", want: Works, text: "no tests yet"},
+		"bundle":            {command: "bundle", want: Needs, text: "config/manifests"},
+		"no bundle":         {change: func(o *Options) { o.Commands = nil }, command: "bundle", want: No, text: "make bundle"},
+		"another layout":    {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v3", 1)}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v3"},
+		"no layout":         {files: map[string]string{"PROJECT": strings.Replace(v4, "layout:\n- go.kubebuilder.io/v4\n", "", 1)}, command: "create api", want: Needs, text: "add 'layout:"},
+		"unreadable":        {files: map[string]string{"PROJECT": strings.Replace(v4, `"3"`, `"2"`, 1)}, command: "create webhook", want: Needs, text: "too old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _, err := inspect(t, t.Context(), world(t, goProject(c.files)), c.change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.command(c.command)
+			if text := got.Detail + "\n" + strings.Join(got.Do, "\n"); got.Status != c.want || !strings.Contains(text, c.text) {
+				t.Errorf("%s %s: %s; want %s with %q", got.Status, got.Name, text, c.want, c.text)
+			}
+		})
+	}
+}
+
+func TestInspectChanges(t *testing.T) {
+	r, files, err := inspect(t, t.Context(), world(t, goProject(map[string]string{
+		"config/crd/kustomization.yaml": "resources:\n- a.yaml\n",
+	})), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"cmd/main.go", "config/crd/kustomization.yaml"}, files); d != "" {
+		t.Errorf("files (-want +got):\n%s", d)
+	}
+	if len(r.Changes) != 4 {
+		t.Errorf("changes %v", r.Changes)
+	}
+}
+
+func TestInspectOrigin(t *testing.T) {
+	for name, c := range map[string]struct {
+		project, makefile string
+		tool              string
+		layout            []string
+		plugins           []Plugin
+	}{
+		"mysdk":             {v4, "MYSDK ?= mysdk\n", "mysdk", []string{"go.kubebuilder.io/v4"}, nil},
+		"operator-sdk":      {v4, "OPERATOR_SDK_VERSION ?= v1.38.0\n", "operator-sdk v1.38.0", []string{"go.kubebuilder.io/v4"}, nil},
+		"kubebuilder":       {v4 + "cliVersion: v4.15.0\n", "", "kubebuilder v4.15.0", []string{"go.kubebuilder.io/v4"}, nil},
+		"layout as a text":  {strings.Replace(v4, "\n- ", " ", 1), "", "kubebuilder", []string{"go.kubebuilder.io/v4"}, nil},
+		"before the layout": {"version: \"2\"\n", "", "kubebuilder", []string{"go.kubebuilder.io/v2"}, []Plugin{{"go.kubebuilder.io/v2", "a layout that mysdk does not add to"}}},
+		"other plugins": {strings.Replace(v4, "v4\n", "v4\n- mine.example.com/v1\n", 1) + "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha: {}\n  grafana.kubebuilder.io/v1-alpha: {}\n", "", "kubebuilder",
+			[]string{"go.kubebuilder.io/v4", "mine.example.com/v1"}, []Plugin{
+				{"deploy-image.go.kubebuilder.io/v1-alpha", "like 'create api --image'; its entry in PROJECT stays as it is"},
+				{"grafana.kubebuilder.io/v1-alpha", "mysdk does not run it; its entry in PROJECT stays as it is"},
+				{"mine.example.com/v1", "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"},
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _, err := inspect(t, t.Context(), world(t, map[string]string{"PROJECT": c.project, "Makefile": c.makefile}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Tool != c.tool {
+				t.Errorf("tool %q, want %q", r.Tool, c.tool)
+			}
+			if d := cmp.Diff(c.layout, r.Layout); d != "" {
+				t.Errorf("layout (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(c.plugins, r.Plugins); d != "" {
+				t.Errorf("plugins (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestInspectRefuses(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for name, c := range map[string]struct {
+		files map[string]string
+		ctx   context.Context
+		want  string
+		code  int
+	}{
+		"no project":      {nil, t.Context(), "no PROJECT file", 1},
+		"not YAML":        {map[string]string{"PROJECT": "a: [\n"}, t.Context(), "PROJECT: yaml", 1},
+		"an interruption": {goProject(nil), stopped, "canceled", 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := inspect(t, c.ctx, world(t, c.files), nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) || clierr.CodeOf(err) != c.code {
+				t.Errorf("error %v, code %d; want %q, %d", err, clierr.CodeOf(err), c.want, c.code)
+			}
+			if c.code == 1 && clierr.HintOf(err) == "" {
+				t.Error("no hint")
+			}
+		})
+	}
+}
+
+func TestScan(t *testing.T) {
+	w := world(t, map[string]string{
+		"api/v1/k.go":          "package v1\n\ntype K struct{}\n\nfunc (r *K) Setup(m M) error {\n\treturn ctrl.NewWebhookManagedBy(m).For(r).Complete()\n}\n",
+		"internal/c/k.go":      "package c\n\nimport v1 \"example.com/op/api/v1\"\n\nfunc a() { ctrl.NewControllerManagedBy(m).Named(\"x\").For(&v1.K{}, opt).Owns(&v1.L{}).Complete(r) }\n",
+		"internal/c/k_test.go": "package c\n",
+		"internal/w/k.go":      "package w\n\nimport v1 \"example.com/op/api/v1\"\n\nfunc a() { ctrl.NewWebhookManagedBy(m, &v1.K{}).Complete() }\n",
+		"internal/w/other.go":  "package w\n\nfunc a() { something().For(&v1.K{}) }\n",
+		"broken.go":            "package {\n",
+	})
+	f, err := scan(relayout.NewTree(w.Files, w.Dir), "example.com/op")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const kind = "example.com/op/api/v1.K"
+	if got := f.types[kind]; got != "api/v1/k.go:3" {
+		t.Errorf("types %q", got)
+	}
+	if d := cmp.Diff(map[string][]string{kind: {"internal/c/k.go:5"}}, f.controllers); d != "" {
+		t.Errorf("controllers (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string][]string{kind: {"api/v1/k.go:6", "internal/w/k.go:5"}}, f.webhooks); d != "" {
+		t.Errorf("webhooks (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"internal/c/k_test.go"}, f.testsOf(append(f.controllers[kind], f.webhooks[kind]...)...)); d != "" {
+		t.Errorf("tests (-want +got):\n%s", d)
+	}
+}
+
+func TestAdviceKeepsTheCause(t *testing.T) {
+	got := advice(clierr.Failedf("one\ntwo", "%w", errors.New("a\nb")))
+	if d := cmp.Diff([]string{"a", "b", "one", "two"}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,200 @@
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/localrun"
+)
+
+// needs is a command that something is missing for.
+func needs(name, detail string, do ...string) (Command, fileset.Set, error) {
+	return Command{Name: name, Status: Needs, Detail: detail, Do: do}, fileset.Set{}, nil
+}
+
+func works(name, format string, args ...any) (Command, fileset.Set, error) {
+	return Command{Name: name, Status: Works, Detail: fmt.Sprintf(format, args...)}, fileset.Set{}, nil
+}
+
+func cannot(name, format string, args ...any) (Command, fileset.Set, error) {
+	return Command{Name: name, Status: No, Detail: fmt.Sprintf(format, args...)}, fileset.Set{}, nil
+}
+
+// noGo is what all commands say that work on Go code, where there is none.
+const noGo = "the project has no Go code (no go.mod)"
+
+// advice is what an engine said is wrong, and its hint.
+func advice(err error) []string {
+	list := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	if hint := clierr.HintOf(err); hint != "" {
+		list = append(list, strings.Split(hint, "\n")...)
+	}
+	return list
+}
+
+func (in *inspection) createsAPI() (Command, fileset.Set, error) {
+	name := "create api"
+	if c, ok := in.layout(name); !ok {
+		return c, fileset.Set{}, nil
+	}
+	err := in.CreateAPI("")
+	switch {
+	case err == nil && in.failing:
+		return needs(name, "its files fit, and then it generates: correct what stops 'generate', or add --make=false")
+	case err == nil:
+		return works(name, "the markers in %s and the kustomizations are there", mainFile)
+	}
+	if !in.failing && in.CreateAPI("blank") == nil {
+		return works(name+" --pattern blank", "the other pattern does not fit: %s", err)
+	}
+	return needs(name, "it would be refused:", in.fixable(advice(err))...)
+}
+
+func (in *inspection) createsWebhook() (Command, fileset.Set, error) {
+	name := "create webhook"
+	if c, ok := in.layout(name); !ok {
+		return c, fileset.Set{}, nil
+	}
+	switch err := in.CreateWebhook(); {
+	case errors.Is(err, ErrNothingToTry):
+		return works(name, "not tried: no kind of the project's own is without webhooks")
+	case err != nil:
+		return needs(name, "it would be refused:", in.fixable(advice(err))...)
+	case in.failing:
+		return needs(name, "its files fit, and then it generates: correct what stops 'generate', or add --make=false")
+	}
+	return works(name, "the places that it edits are as it expects")
+}
+
+// ErrNothingToTry is returned by a probe that found nothing to try itself on.
+var ErrNothingToTry = errors.New("nothing to try it on")
+
+// fixable adds all that --write would do about missing markers to the advice,
+// which stops at the first.
+func (in *inspection) fixable(list []string) []string {
+	if !strings.Contains(strings.Join(list, "\n"), marker) {
+		return list
+	}
+	for _, c := range in.report.Changes {
+		if strings.Contains(c.What, marker) {
+			list = append(list, c.File+": "+c.What+": 'mysdk adopt --write' does it")
+		}
+	}
+	return list
+}
+
+// layout says why create cannot work on the project, and otherwise true.
+func (in *inspection) layout(name string) (Command, bool) {
+	switch {
+	case !in.isGo():
+		c, _, _ := cannot(name, noGo)
+		return c, false
+	case in.broken != nil:
+		c, _, _ := needs(name, "mysdk cannot read the project file:", advice(in.broken)...)
+		return c, false
+	case len(in.report.Layout) == 0:
+		c, _, _ := needs(name, "the project file names no layout:", "PROJECT: add 'layout: [go.kubebuilder.io/v4]', if the project is laid out so")
+		return c, false
+	case !slices.ContainsFunc(in.report.Layout, func(key string) bool {
+		return key == "go.kubebuilder.io/v4" || key == "base.go.kubebuilder.io/v4"
+	}):
+		c, _, _ := needs(name, fmt.Sprintf("it adds to the layout go.kubebuilder.io/v4, and this is %s:", strings.Join(in.report.Layout, ", ")),
+			"start a project beside it with 'mysdk init', run 'create api' for every kind, and carry types and controllers over",
+			"https://book.kubebuilder.io/migrations lists what moved where")
+		return c, false
+	}
+	return Command{}, true
+}
+
+func (in *inspection) runLocal() (Command, fileset.Set, error) {
+	name := "run local"
+	if !in.isGo() {
+		return cannot(name, noGo)
+	}
+	main, err := localrun.Inspect(in.Host, in.Dir)
+	if err != nil {
+		return needs(name, "no main package was found:", advice(err)...)
+	}
+	said := "main package " + main.Package
+	for _, flag := range []string{"metrics-bind-address", "health-probe-bind-address", "leader-elect"} {
+		if main.Flags[flag] {
+			said += ", --" + flag
+		}
+	}
+	if in.facts.namespaces == "" {
+		where := in.facts.manager
+		if where == "" {
+			where = main.Package
+		}
+		return Command{
+			Name: name, Status: Works, Detail: said + "; it watches all namespaces, and for --watch-namespace:",
+			Do: []string{where + ": read WATCH_NAMESPACE and set Cache.DefaultNamespaces of the manager's options to the namespaces in it"},
+		}, fileset.Set{}, nil
+	}
+	return works(name, "%s, WATCH_NAMESPACE read at %s", said, in.facts.namespaces)
+}
+
+func (in *inspection) install() (Command, fileset.Set, error) {
+	return in.kustomization("install", "config/crd", "config/crd/kustomization.yaml: list the CRDs of config/crd/bases in it")
+}
+
+func (in *inspection) deploy() (Command, fileset.Set, error) {
+	return in.kustomization("deploy", "config/default", "config/default/kustomization.yaml: write one that brings CRDs, RBAC and the manager together")
+}
+
+// kustomization builds a directory as the command would.
+func (in *inspection) kustomization(command, dir, missing string) (Command, fileset.Set, error) {
+	if _, there, err := in.tree.Read(dir + "/kustomization.yaml"); err != nil || !there {
+		c, set, _ := needs(command, "there is no "+dir+"/kustomization.yaml", missing)
+		return c, set, err
+	}
+	_, err := kustomize.Build(in.ctx, kustomize.Source{Dir: in.Dir, Files: in.Host.Files, Overlay: in.rendered}, dir)
+	if in.ctx.Err() != nil {
+		return Command{}, fileset.Set{}, in.ctx.Err()
+	}
+	if err != nil {
+		return needs(command, dir+" does not build:", advice(err)...)
+	}
+	return works(command, "%s builds", dir)
+}
+
+func (in *inspection) test() (Command, fileset.Set, error) {
+	name := "test"
+	switch {
+	case !in.isGo():
+		return cannot(name, noGo)
+	case in.facts.existing != "":
+		return needs(name, "a suite wants a cluster that is there already:",
+			in.facts.existing+": leave UseExistingCluster out, so that the suite starts what 'mysdk test' serves")
+	case len(in.facts.envtest) > 0:
+		return works(name, "envtest suites at %s", strings.Join(in.facts.envtest, ", "))
+	case len(in.facts.tests) > 0:
+		return works(name, "files with tests: %d, no envtest suite among them", len(in.facts.tests))
+	}
+	return works(name, "there are no tests yet")
+}
+
+func (in *inspection) image() (Command, fileset.Set, error) {
+	name := "image build"
+	if !in.isGo() {
+		return cannot(name, noGo+"; its Dockerfile goes on working")
+	}
+	main, err := localrun.Inspect(in.Host, in.Dir)
+	if err != nil {
+		return needs(name, "no main package was found:", advice(err)...)
+	}
+	return works(name, "main package %s; the Dockerfile is not used", main.Package)
+}
+
+func (in *inspection) bundle() (Command, fileset.Set, error) {
+	name := "bundle"
+	if !slices.Contains(in.Commands, name) {
+		return cannot(name, "this mysdk makes no bundles; 'make bundle' goes on working where the project has it")
+	}
+	return in.kustomization(name, "config/manifests", "config/manifests/kustomization.yaml: 'mysdk generate kustomize manifests' writes it")
+}

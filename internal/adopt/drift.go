@@ -1,0 +1,124 @@
+package adopt
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+)
+
+// generated renders code and manifests as the project will be with the safe
+// changes, and says what comes out differently and why.
+func (in *inspection) generated() (Command, fileset.Set, error) {
+	name := "generate"
+	if !in.isGo() {
+		return cannot(name, noGo)
+	}
+	opts := in.Generate
+	opts.Overlay = in.tree.Set()
+	r, err := generate.Render(in.ctx, opts)
+	if in.ctx.Err() != nil {
+		return Command{}, fileset.Set{}, in.ctx.Err()
+	}
+	if err != nil {
+		in.failing = true
+		return needs(name, "it would fail:", advice(err)...)
+	}
+	if r.Set.Len() == 0 {
+		return works(name, "the result is the same, byte for byte")
+	}
+	detail := "1 file comes out differently:"
+	if r.Set.Len() > 1 {
+		detail = fmt.Sprintf("%d files come out differently:", r.Set.Len())
+	}
+	var list []string
+	for _, file := range r.Set.Paths() {
+		line, why, err := in.difference(file, r.Set)
+		if err != nil {
+			return Command{}, fileset.Set{}, err
+		}
+		list = append(list, fmt.Sprintf("%s:%d: %s", file, line, why))
+		in.report.Changes = append(in.report.Changes, Change{file, "generate it anew: " + why})
+	}
+	in.rendered = r.Set
+	return Command{Name: name, Status: Works, Detail: detail, Do: list}, r.Set, nil
+}
+
+// difference says where a file begins to differ and what kind of difference
+// it is.
+func (in *inspection) difference(file string, set fileset.Set) (line int, why string, err error) {
+	f, _ := set.Get(file)
+	old, there, err := in.tree.Read(file)
+	switch {
+	case err != nil:
+		return 0, "", err
+	case f.Removed:
+		return 1, "nothing makes it any more", nil
+	case !there:
+		return 1, "it is not there yet", nil
+	}
+	line = firstDifference(old, f.Data)
+	was, now := annotation(old), annotation(f.Data)
+	switch {
+	case bytes.Equal(plain(old), plain(f.Data)):
+		return line, fmt.Sprintf("only the version of controller-gen (%s, now %s)", was, now), nil
+	case was != now:
+		return line, fmt.Sprintf("another version of controller-gen (%s, now %s), and content", was, now), nil
+	case bytes.Equal(comments(old), comments(f.Data)):
+		return line, "only comments", nil
+	}
+	return line, "content", nil
+}
+
+// firstDifference counts lines from 1.
+func firstDifference(a, b []byte) int {
+	as, bs := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(as), len(bs)) {
+		if !bytes.Equal(as[i], bs[i]) {
+			return i + 1
+		}
+	}
+	return min(len(as), len(bs)) + 1
+}
+
+// annotation is the version of controller-gen that a manifest names.
+func annotation(data []byte) string {
+	_, rest, found := bytes.Cut(data, []byte(generatorAnnotation+":"))
+	if !found {
+		return ""
+	}
+	value, _, _ := bytes.Cut(rest, []byte("\n"))
+	return strings.TrimSpace(string(value))
+}
+
+// plain is a manifest without the line that names controller-gen's version.
+func plain(data []byte) []byte {
+	return without(data, func(line string) bool { return strings.HasPrefix(line, generatorAnnotation+":") })
+}
+
+// comments is a file without the lines that are comments, or empty.
+func comments(data []byte) []byte {
+	inside := false
+	return without(data, func(line string) bool {
+		if strings.HasPrefix(line, "/*") {
+			inside = true
+		}
+		drop := inside || line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "//go:")
+		if strings.HasSuffix(line, "*/") {
+			inside = false
+		}
+		return drop
+	})
+}
+
+func without(data []byte, drop func(line string) bool) []byte {
+	var out []byte
+	for line := range bytes.Lines(data) {
+		if !drop(strings.TrimSpace(string(line))) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package adopt
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// facts are what the Go code of a project tells without being compiled. Places
+// are written file:line.
+type facts struct {
+	types       map[string]string   // import path and name of a type -> place
+	controllers map[string][]string // the same -> places of what reconciles it
+	webhooks    map[string][]string // the same -> places of what sets its webhooks up
+	namespaces  string              // where WATCH_NAMESPACE is read
+	manager     string              // where the manager is made
+	envtest     []string            // where test suites start a control plane
+	existing    string              // where such a suite wants a cluster that is there
+	tests       map[string]bool     // test files
+}
+
+// source is one file while it is looked at.
+type source struct {
+	*facts
+	name    string
+	pkg     string // import path
+	set     *token.FileSet
+	imports map[string]string // name -> path
+}
+
+// scan reads all Go files. Those that do not parse are left out: the
+// generators say what is wrong with them.
+func scan(tree *relayout.Tree, module string) (*facts, error) {
+	f := &facts{types: map[string]string{}, controllers: map[string][]string{}, webhooks: map[string][]string{}, tests: map[string]bool{}}
+	return f, tree.EachGo(func(name string, data []byte) error {
+		s := source{facts: f, name: name, pkg: path.Join(module, path.Dir(name)), set: token.NewFileSet(), imports: map[string]string{}}
+		file, err := parser.ParseFile(s.set, name, data, parser.SkipObjectResolution)
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		for _, spec := range file.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			alias := path.Base(p)
+			if spec.Name != nil {
+				alias = spec.Name.Name
+			}
+			s.imports[alias] = p
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			s.tests[name] = true
+			s.test(file)
+			return nil
+		}
+		for _, d := range file.Decls {
+			s.declaration(d)
+		}
+		return nil
+	})
+}
+
+func (s source) place(n ast.Node) string {
+	return fmt.Sprintf("%s:%d", s.name, s.set.Position(n.Pos()).Line)
+}
+
+// test looks for suites that start a control plane.
+func (s source) test(file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if sel, ok := n.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Environment" && s.imports[ident(sel.X)] == "sigs.k8s.io/controller-runtime/pkg/envtest" {
+				s.envtest = append(s.envtest, s.place(n))
+			}
+		case *ast.KeyValueExpr:
+			if ident(n.Key) == "UseExistingCluster" {
+				s.existing = s.place(n)
+			}
+		}
+		return true
+	})
+}
+
+func (s source) declaration(d ast.Decl) {
+	receiver := ""
+	switch d := d.(type) {
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok {
+				s.types[s.pkg+"."+t.Name.Name] = s.place(t)
+			}
+		}
+	case *ast.FuncDecl:
+		if d.Recv != nil && len(d.Recv.List) == 1 {
+			t := d.Recv.List[0].Type
+			if star, ok := t.(*ast.StarExpr); ok {
+				t = star.X
+			}
+			receiver = s.pkg + "." + ident(t)
+		}
+	}
+	ast.Inspect(d, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if n.Value == `"WATCH_NAMESPACE"` && s.namespaces == "" {
+				s.namespaces = s.place(n)
+			}
+		case *ast.CallExpr:
+			s.call(n, receiver)
+		}
+		return true
+	})
+}
+
+// call recognizes what builds managers, controllers and webhooks.
+func (s source) call(c *ast.CallExpr, receiver string) {
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	var object ast.Expr
+	switch name := sel.Sel.Name; {
+	case name == "NewManager" && s.manager == "":
+		s.manager = s.place(c)
+		return
+	case name == "For" && len(c.Args) > 0:
+		object = c.Args[0]
+	case name == "NewWebhookManagedBy" && len(c.Args) == 2:
+		object = c.Args[1]
+	default:
+		return
+	}
+	kind := s.kind(object, receiver)
+	switch builder(c) {
+	case "NewControllerManagedBy", "ControllerManagedBy":
+		s.controllers[kind] = append(s.controllers[kind], s.place(c))
+	case "NewWebhookManagedBy", "WebhookManagedBy":
+		s.webhooks[kind] = append(s.webhooks[kind], s.place(c))
+	}
+}
+
+// builder is the name of the function that a chain of calls begins with.
+func builder(c *ast.CallExpr) string {
+	for {
+		sel, ok := c.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return ""
+		}
+		inner, ok := sel.X.(*ast.CallExpr)
+		if !ok {
+			return sel.Sel.Name
+		}
+		c = inner
+	}
+}
+
+// kind is the import path and name of an object's type, as in &v1.Kind{} or
+// the receiver r.
+func (s source) kind(e ast.Expr, receiver string) string {
+	if u, ok := e.(*ast.UnaryExpr); ok {
+		e = u.X
+	}
+	lit, ok := e.(*ast.CompositeLit)
+	if !ok {
+		return receiver
+	}
+	if sel, ok := lit.Type.(*ast.SelectorExpr); ok {
+		return s.imports[ident(sel.X)] + "." + sel.Sel.Name
+	}
+	return s.pkg + "." + ident(lit.Type)
+}
+
+func ident(e ast.Expr) string {
+	if id, ok := e.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// testsOf are the test files that go with those at the places.
+func (f *facts) testsOf(places ...string) []string {
+	var out []string
+	for _, p := range places {
+		name, _, _ := strings.Cut(p, ":")
+		if name = strings.TrimSuffix(name, ".go") + "_test.go"; f.tests[name] && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,255 @@
+package project_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/project"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
+)
+
+// golden are whole projects as mysdk writes them, generated files included.
+const golden = "../../testdata/golden"
+
+// scaffolder is the real plugin, in the year of the golden projects.
+func scaffolder(read func(string) ([]byte, error)) project.Scaffolder {
+	return v4.Plugin{CLIVersion: "(devel)", Year: 2026, ReadFile: read}
+}
+
+// generated says whether a golden file is not the plugin's.
+func generated(name string) bool {
+	return strings.HasPrefix(filepath.Base(name), "zz_generated.") || strings.HasPrefix(name, "config/crd/bases/") ||
+		name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" || name == project.FileName
+}
+
+// TestRender renders each golden project from its PROJECT file alone: the
+// flags that PROJECT does not record are found in the files.
+func TestRender(t *testing.T) {
+	cases, err := filepath.Glob(golden + "/*/want")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no golden projects: %v", err)
+	}
+	for _, dir := range cases {
+		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
+			f, err := project.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := func(name string) []byte {
+				data, _ := os.ReadFile(filepath.Join(dir, name))
+				return data
+			}
+			got, err := f.Render(scaffolder, read("hack/boilerplate.go.txt"), nil, read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, data := range got.Files {
+				if !generated(name) {
+					if d := cmp.Diff(string(read(name)), string(data)); d != "" {
+						t.Errorf("%s (-golden +rendered):\n%s", name, d)
+					}
+				}
+			}
+			eachFile(t, dir, func(name string) {
+				if _, ok := got.Files[name]; !ok && !generated(name) {
+					t.Errorf("%s was not rendered", name)
+				}
+			})
+		})
+	}
+}
+
+func eachFile(t *testing.T, dir string, visit func(name string)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		visit(filepath.ToSlash(rel))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const twoKinds = `# mine
+domain: example.com
+layout:
+- go.kubebuilder.io/v4
+projectName: op
+repo: example.com/op
+resources:
+- api:
+    crdVersion: v1
+    namespaced: true
+  controller: true
+  domain: example.com
+  group: cache
+  kind: Memcached
+  path: example.com/op/api/v1
+  version: v1
+- api:
+    crdVersion: v1
+    namespaced: true
+  domain: example.com
+  group: cache
+  kind: Redis # the other one
+  mine: too
+  path: example.com/op/api/v1
+  version: v1
+version: "3"
+`
+
+func parse(t *testing.T, text string) *project.File {
+	t.Helper()
+	f, err := project.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestReshape(t *testing.T) {
+	yes, no := true, false
+	tests := map[string]struct {
+		shape project.Shape
+		want  func(string) string
+	}{
+		"nothing":    {project.Shape{}, func(s string) string { return s }},
+		"multigroup": {project.Shape{MultiGroup: &yes}, func(s string) string { return strings.Replace(s, "projectName", "multigroup: true\nprojectName", 1) }},
+		"namespaced": {project.Shape{Namespaced: &yes}, func(s string) string { return strings.Replace(s, "projectName", "namespaced: true\nprojectName", 1) }},
+		"back":       {project.Shape{MultiGroup: &no, Namespaced: &no}, func(s string) string { return s }},
+		"paths": {project.Shape{Paths: map[string]string{"example.com/op/api/v1": "example.com/op/api/cache/v1"}}, func(s string) string {
+			return strings.ReplaceAll(s, "op/api/v1", "op/api/cache/v1")
+		}},
+		"remove one": {project.Shape{Remove: func(r project.Resource) bool { return r.Kind == "Memcached" }}, func(s string) string {
+			i := strings.Index(s, "- api:")
+			j := strings.LastIndex(s, "- api:")
+			return s[:i] + s[j:]
+		}},
+		"remove all": {project.Shape{Remove: func(project.Resource) bool { return true }}, func(s string) string {
+			return s[:strings.Index(s, "resources:")] + "version: \"3\"\n"
+		}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := parse(t, twoKinds).Reshape(c.shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want(twoKinds), string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestMoves pairs the files of the two layouts, and each has its counterpart.
+func TestMoves(t *testing.T) {
+	yes := true
+	none := func(string) []byte { return nil }
+	f := parse(t, twoKinds)
+	before, err := f.Render(scaffolder, nil, nil, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := f.Reshape(project.Shape{MultiGroup: &yes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := other.Render(scaffolder, nil, before.Runs, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves := project.Moves(before, after)
+	want := map[string]string{
+		"api/v1/memcached_types.go":                   "api/cache/v1/memcached_types.go",
+		"api/v1/redis_types.go":                       "api/cache/v1/redis_types.go",
+		"internal/controller/suite_test.go":           "internal/controller/cache/suite_test.go",
+		"internal/controller/memcached_controller.go": "internal/controller/cache/memcached_controller.go",
+		"config/rbac/redis_admin_role.yaml":           "config/rbac/cache_redis_admin_role.yaml",
+	}
+	for from, to := range want {
+		if moves[from] != to {
+			t.Errorf("%s goes to %q, want %q", from, moves[from], to)
+		}
+	}
+	back := project.Moves(after, before)
+	for from, to := range moves {
+		if back[to] != from {
+			t.Errorf("%s goes to %s, and that back to %q", from, to, back[to])
+		}
+	}
+	for name := range before.Files {
+		_, stays := after.Files[name]
+		if _, moved := moves[name]; !stays && !moved {
+			t.Errorf("%s has no counterpart", name)
+		}
+	}
+}
+
+// What an entry of an older layout was made in is found, and can be left
+// behind.
+func TestRender_Mixed(t *testing.T) {
+	f := parse(t, "multigroup: true\n"+twoKinds)
+	got, err := f.Render(scaffolder, nil, nil, func(string) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := got.Files["api/v1/memcached_types.go"]; !ok {
+		t.Error("the types are not where PROJECT says")
+	}
+	runs, mixed := got.Runs.ByGroup()
+	if !mixed {
+		t.Fatal("the layout was not found to be mixed")
+	}
+	if got, err = f.Render(scaffolder, nil, runs, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := got.Files["api/cache/v1/memcached_types.go"]; !ok {
+		t.Error("the types were not laid out by group")
+	}
+	if _, mixed = got.Runs.ByGroup(); mixed {
+		t.Error("the layout is still mixed")
+	}
+}
+
+func TestHeader(t *testing.T) {
+	f := parse(t, twoKinds)
+	got, err := f.Header(scaffolder(nil), map[string]string{"license": "apache2", "owner": "Acme"})
+	if err != nil || !bytes.Contains(got, []byte("\nCopyright 2026 Acme.\n")) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := f.Header(scaffolder(nil), map[string]string{"license": "none"}); err != nil || len(got) > 0 {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := f.Header(scaffolder(nil), map[string]string{"license": "gpl"}); err == nil {
+		t.Error("an unknown license was taken")
+	}
+}
+
+func TestWebhooks(t *testing.T) {
+	f := parse(t, strings.Replace(twoKinds, "  mine: too\n", "  webhooks:\n    validation: true\n    defaulting: false\n    webhookVersion: v1\n", 1))
+	p, err := f.Project()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{nil, {"validation"}} {
+		got, err := f.Webhooks(p.Resources[i])
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", p.Resources[i].Kind, err, d)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/fileset"
+)
+
+// takesResourceExtras is implemented by subcommands that want to see all
+// fields that PROJECT has of their resource. It gets nil where there are none.
+type takesResourceExtras interface{ InjectResourceExtras(map[string]any) }
+
+// CreateWebhook runs a plugin's create webhook subcommand and returns the files
+// that it adds and changes, PROJECT among them.
+func CreateWebhook(sub plugin.CreateWebhookSubcommand, o APIOptions) (fileset.Set, *Project, error) {
+	return create(sub, o)
+}
+
+// resourceFields is a resource as the file has it, nil where it has none. The
+// domain is not compared: that of an external API is not known beforehand.
+func (f *File) resourceFields(gvk resource.GVK) (map[string]any, error) {
+	list := valueOf(f.doc.Content[0], "resources")
+	if list == nil {
+		return nil, nil
+	}
+	for _, item := range list.Content {
+		var m map[string]any
+		if err := item.Decode(&m); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", FileName, item.Line, err)
+		}
+		domain := m["domain"]
+		m["domain"] = gvk.Domain
+		if identity(m) == identity(map[string]any{"group": gvk.Group, "domain": gvk.Domain, "version": gvk.Version, "kind": gvk.Kind}) {
+			m["domain"] = domain
+			return m, nil
+		}
+	}
+	return nil, nil
+}
+
+// mergeWebhooks writes fields of a resource's webhooks beside those that are
+// there.
+func mergeWebhooks(entry *yaml.Node, fields map[string]any) error {
+	webhooks := valueOf(entry, "webhooks")
+	if webhooks == nil || webhooks.Kind != yaml.MappingNode {
+		return setKey(entry, "webhooks", fields)
+	}
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		if err := setKey(webhooks, k, fields[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

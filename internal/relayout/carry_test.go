@@ -1,0 +1,270 @@
+package relayout
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+type tree map[string]string
+
+func (t tree) bytes() map[string][]byte {
+	out := map[string][]byte{}
+	for name, data := range t {
+		out[name] = []byte(data)
+	}
+	return out
+}
+
+// write puts the files into a directory.
+func (t tree) write(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	for name, data := range t {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(data), 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// with is the tree with some files more, or others; "" takes one away.
+func (t tree) with(changes tree) tree {
+	out := tree{}
+	for _, from := range []tree{t, changes} {
+		for name, data := range from {
+			if out[name] = data; data == "" {
+				delete(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// A scaffold in the two layouts, as small as can be.
+var (
+	flat = tree{
+		"go.mod":                        "module example.com/op\n",
+		"cmd/main.go":                   "package main\n\nimport (\n\t\"example.com/op/api/v1\"\n\t\"example.com/op/internal/controller\"\n)\n\nvar _, _ = v1.Kind{}, controller.Kind{}\n",
+		"api/v1/kind_types.go":          "package v1\n\ntype Kind struct{}\n",
+		"internal/controller/kind_x.go": "package controller\n\ntype Kind struct{}\n",
+		"internal/controller/suite.go":  "package controller\n",
+		"config/rbac/kind_role.yaml":    "name: kind\nkind: Role\nrules: []\n",
+		"config/rbac/role.yaml":         "rules: []\n",
+		"AGENTS.md":                     "flat\n",
+	}
+	grouped = tree{
+		"go.mod":                              "module example.com/op\n",
+		"cmd/main.go":                         "package main\n\nimport (\n\t\"example.com/op/api/cache/v1\"\n\tcachecontroller \"example.com/op/internal/controller/cache\"\n)\n\nvar _, _ = v1.Kind{}, cachecontroller.Kind{}\n",
+		"api/cache/v1/kind_types.go":          "package v1\n\ntype Kind struct{}\n",
+		"internal/controller/cache/kind_x.go": "package cache\n\ntype Kind struct{}\n",
+		"internal/controller/cache/suite.go":  "package cache\n",
+		"config/rbac/cache_kind_role.yaml":    "name: cache-kind\nkind: Role\nrules: []\n",
+		"config/rbac/role.yaml":               "rules: []\n",
+		"AGENTS.md":                           "grouped\n",
+	}
+	grouping = map[string]string{
+		"api/v1/kind_types.go":          "api/cache/v1/kind_types.go",
+		"internal/controller/kind_x.go": "internal/controller/cache/kind_x.go",
+		"internal/controller/suite.go":  "internal/controller/cache/suite.go",
+		"config/rbac/kind_role.yaml":    "config/rbac/cache_kind_role.yaml",
+	}
+	// bare is the scaffold without its kind.
+	bare = tree{
+		"go.mod":                "module example.com/op\n",
+		"cmd/main.go":           "package main\n",
+		"config/rbac/role.yaml": "rules: []\n",
+		"AGENTS.md":             "flat\n",
+	}
+)
+
+func TestCarry(t *testing.T) {
+	group := Change{Module: "example.com/op", Before: flat.bytes(), After: grouped.bytes(), Moves: grouping}
+	remove := Change{Module: "example.com/op", Before: flat.bytes(), After: bare.bytes(), Drop: []string{"config/crd/bases/kinds.yaml"}}
+	forced := remove
+	forced.Force = true
+	split := group
+	split.After = grouped.with(tree{"internal/controller/cache/suite.go": "", "internal/controller/suite.go": "package controller\n"}).bytes()
+	split.Moves = map[string]string{}
+	for from, to := range grouping {
+		if from != "internal/controller/suite.go" {
+			split.Moves[from] = to
+		}
+	}
+	two := group
+	two.After = grouped.with(tree{"internal/controller/cache/kind_x.go": "", "internal/controller/shop/kind_x.go": "package shop\n", "internal/controller/shop/suite.go": "package shop\n"}).bytes()
+	two.Moves = map[string]string{}
+	for from, to := range grouping {
+		two.Moves[from] = to
+	}
+	two.Moves["internal/controller/kind_x.go"] = "internal/controller/shop/kind_x.go"
+	ginkgo := two
+	ginkgo.Before = flat.with(tree{"internal/controller/the_suite_test.go": "package controller\n"}).bytes()
+	after := tree{}
+	for name, data := range two.After {
+		after[name] = string(data)
+	}
+	ginkgo.After = after.with(tree{"internal/controller/cache/the_suite_test.go": "package cache\n"}).bytes()
+	ginkgo.Moves = map[string]string{"internal/controller/the_suite_test.go": "internal/controller/cache/the_suite_test.go"}
+	for from, to := range two.Moves {
+		ginkgo.Moves[from] = to
+	}
+	tests := map[string]struct {
+		change   Change
+		mine     tree // beyond flat
+		want     tree // beyond what the scaffold has after it; nil: what was there
+		problems []string
+	}{
+		"as scaffolded": {change: group, want: tree{}},
+		"lines of the user's": {
+			group,
+			tree{"config/rbac/kind_role.yaml": "# mine\nname: kind\nkind: Role\nrules: []\n", "internal/controller/kind_x.go": flat["internal/controller/kind_x.go"] + "\n// mine\n"},
+			tree{"config/rbac/cache_kind_role.yaml": "# mine\nname: cache-kind\nkind: Role\nrules: []\n", "internal/controller/cache/kind_x.go": grouped["internal/controller/cache/kind_x.go"] + "\n// mine\n"},
+			nil,
+		},
+		"files of the user's": {
+			group,
+			tree{"internal/controller/a.go": "package controller\n", "internal/controller/testdata/x": "x", "internal/controller/sub/b.go": "package sub\n", "internal/controller/sub/y": "y", "tool/c.go": "package tool\n\nimport \"example.com/op/api/v1\"\n"},
+			tree{"internal/controller/cache/a.go": "package cache\n", "internal/controller/cache/testdata/x": "x", "internal/controller/sub/b.go": "package sub\n", "internal/controller/sub/y": "y", "tool/c.go": "package tool\n\nimport \"example.com/op/api/cache/v1\"\n"},
+			nil,
+		},
+		"what the user removed stays away": {group, tree{"config/rbac/kind_role.yaml": ""}, tree{"config/rbac/cache_kind_role.yaml": ""}, nil},
+		"other modules and vendored code":  {group, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, nil},
+		"go.mod is nobody's":               {group, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, nil},
+		"generated meanwhile":              {group, tree{"config/rbac/role.yaml": "rules: [a]\n"}, tree{"config/rbac/role.yaml": "rules: [a]\n"}, nil},
+		"a line in the way":                {change: group, mine: tree{"config/rbac/kind_role.yaml": "name: mine\nkind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: these lines of yours stand where the scaffold changes"}},
+		"a line taken out":                 {change: group, mine: tree{"config/rbac/kind_role.yaml": "kind: Role\nrules: []\n"}, problems: []string{"config/rbac/kind_role.yaml:1: lines that you took out have changed"}},
+		"a file in the way":                {change: group, mine: tree{"internal/controller/cache/kind_x.go": "package cache\n"}, problems: []string{"internal/controller/kind_x.go: internal/controller/cache/kind_x.go, where it is to go, exists already"}},
+		"text of the user's":               {group, tree{"AGENTS.md": "mine\n"}, tree{"AGENTS.md": "mine\n"}, nil},
+		"beside a file that moves":         {split, tree{"internal/controller/kind_helper.go": "package controller\n"}, tree{"internal/controller/cache/kind_helper.go": "package cache\n"}, nil},
+		"what both parts need": {
+			two, tree{"internal/controller/suite.go": "package controller\n\nimport _ \"example.com/op/api/v1\"\n", "internal/controller/kind_x.go": "package controller\n"},
+			tree{"internal/controller/cache/suite.go": "package cache\n\nimport _ \"example.com/op/api/cache/v1\"\n", "internal/controller/shop/suite.go": "package shop\n\nimport _ \"example.com/op/api/cache/v1\"\n", "internal/controller/shop/kind_x.go": "package shop\n"}, nil,
+		},
+		"a suite that starts the tests": {
+			ginkgo, tree{"internal/controller/the_suite_test.go": "package controller\n\nvar _ = RunSpecs(\"../..\")\n", "internal/controller/kind_y_test.go": "package controller\n"},
+			tree{"internal/controller/cache/the_suite_test.go": "package cache\n\nvar _ = RunSpecs(\"../../..\")\n", "internal/controller/shop/the_suite_test.go": "package shop\n\nvar _ = RunSpecs(\"../../..\")\n", "internal/controller/shop/kind_y_test.go": "package shop\n"}, nil,
+		},
+		"files of a package that is split": {change: split, mine: tree{"internal/controller/a.go": "package controller\n", "x/x.go": "package x\n\nimport \"example.com/op/internal/controller\"\n"}, problems: []string{
+			"internal/controller/a.go: internal/controller is split up, and where this file belongs cannot be told: move it by hand first",
+			"x/x.go:3: it imports example.com/op/internal/controller, which is split up",
+		}},
+
+		"removed as scaffolded":            {change: remove, mine: tree{"config/crd/bases/kinds.yaml": "x", "api/v1/zz_generated.deepcopy.go": "package v1\n"}, want: tree{}},
+		"removed, with the user's lines":   {remove, tree{"cmd/main.go": flat["cmd/main.go"] + "\n// mine\n", "AGENTS.md": "flat\nmine\n"}, tree{"cmd/main.go": "package main\n\n// mine\n", "AGENTS.md": "flat\nmine\n"}, nil},
+		"removed, but changed":             {change: remove, mine: tree{"api/v1/kind_types.go": "package v1\n"}, problems: []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
+		"removed, although changed":        {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
+		"removed, and something is left":   {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: this file of yours stays alone in its package"}},
+		"removed, and something needs it":  {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: it imports example.com/op/api/v1, which goes"}},
+		"added where there is a file":      {change: Change{Module: "example.com/op", Before: bare.bytes(), After: flat.bytes()}, mine: tree{"AGENTS.md": "flat\n"}},
+		"removed already, nothing happens": {change: remove, mine: bare.with(tree{"api/v1/kind_types.go": "", "internal/controller/kind_x.go": "", "internal/controller/suite.go": "", "config/rbac/kind_role.yaml": ""}), want: tree{}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			mine := flat.with(c.mine)
+			root := mine.write(t)
+			project := NewTree(host.OSFiles{}, root)
+			problems, err := c.change.Carry(project)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if d := cmp.Diff(c.problems, got); d != "" {
+				t.Errorf("problems (-want +got):\n%s", d)
+			}
+			if c.want == nil {
+				return // the caller does not write it
+			}
+			commit(t, root, project.Set())
+			after := tree{}
+			for name, data := range c.change.After {
+				after[name] = string(data)
+			}
+			if d := cmp.Diff(map[string]string(after.with(c.want)), files(t, root)); d != "" {
+				t.Errorf("tree (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// files are those below root, without the directories.
+func files(t *testing.T, root string) map[string]string {
+	t.Helper()
+	out := hosttest.Snapshot(t, root)
+	maps.DeleteFunc(out, func(_, data string) bool { return data == "dir" })
+	return out
+}
+
+func commit(t *testing.T, root string, set fileset.Set) {
+	t.Helper()
+	to := fileset.Tree{FS: host.OSFiles{}, Root: root}
+	if err := to.Commit(t.Context(), set, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "api", "v1")); err == nil {
+		t.Error("api/v1 is left, empty")
+	}
+}
+
+// Every Go file is adjusted, the scaffold's and the user's.
+func TestCarry_Adjust(t *testing.T) {
+	root := flat.with(tree{"tool/c.go": "package tool // +\n"}).write(t)
+	project := NewTree(host.OSFiles{}, root)
+	adjust := func(_ string, src []byte) []byte { return append(src, "// adjusted\n"...) }
+	after := flat.bytes()
+	for name := range after {
+		if filepath.Ext(name) == ".go" {
+			after[name] = adjust(name, after[name])
+		}
+	}
+	problems, err := Change{Module: "example.com/op", Before: flat.bytes(), After: after, Adjust: adjust}.Carry(project)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	data, _, err := project.Read("tool/c.go")
+	if want := "package tool // +\n// adjusted\n"; err != nil || string(data) != want {
+		t.Errorf("got %q, %v", data, err)
+	}
+	set := project.Set()
+	if _, touched := set.Get("config/rbac/kind_role.yaml"); touched || set.Len() != 5 {
+		t.Errorf("changed %v", set.Paths())
+	}
+}
+
+func TestTree_Names(t *testing.T) {
+	root := tree{"a.go": "x", ".git/x": "x", "bin/x": "x", "b/bin/x": "x", "node_modules/x": "x", "c/go.mod": "x", "c/x": "x"}.write(t)
+	project := NewTree(host.OSFiles{}, root)
+	if err := project.Write("new", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := project.Move("a.go", "d/a.go", nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := project.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"b/bin/x", "d/a.go", "new"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if _, there, err := project.Read("a.go"); there || err != nil {
+		t.Errorf("a.go is still there, %v", err)
+	}
+	if _, err := NewTree(host.OSFiles{}, filepath.Join(root, "nowhere")).Names(); err == nil {
+		t.Error("a directory that is not there was listed")
+	}
+}
