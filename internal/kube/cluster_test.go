@@ -46,6 +46,9 @@ func TestOnControlPlane(t *testing.T) {
 		"deadline":         testDeadline,
 		"workloads":        testWorkloads,
 		"find":             testFind,
+		"edit":             testEdit,
+		"edit contested":   testEditContested,
+		"edit webhooks":    testEditWebhooks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // two of them wait 5 s for the API server's finalizers

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,4 +86,30 @@ func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change 
 	}
 	return clierr.Failedf("find out who else writes it, with 'mysdk kubectl get --show-managed-fields'",
 		"change %s: %w", ref, fmt.Errorf("it was written by others each of %d times", editAttempts))
+}
+
+// Disown gives up the fields that Edit made mysdk the owner of, so that
+// whoever put them there first can change them again without a conflict. What
+// Apply owns stays.
+func (c *Client) Disown(ctx context.Context, u *unstructured.Unstructured) error {
+	return c.Edit(ctx, u, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if live == nil {
+			return nil, nil
+		}
+		owners := live.GetManagedFields()
+		n := len(owners)
+		owners = slices.DeleteFunc(owners, func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationUpdate
+		})
+		if len(owners) == n {
+			return nil, nil
+		}
+		if len(owners) == 0 {
+			// An empty list would mean "as they are"; one empty entry is how
+			// the API takes "nobody".
+			owners = []metav1.ManagedFieldsEntry{{}}
+		}
+		live.SetManagedFields(owners)
+		return live, nil
+	})
 }

@@ -28,6 +28,7 @@ type kinds struct {
 	seen map[schema.GroupVersion][]metav1.APIResource
 }
 
+// newKinds knows nothing yet: each kind is asked for when it is needed.
 func newKinds(r rest.Interface) *kinds {
 	return &kinds{rest: r, seen: map[schema.GroupVersion][]metav1.APIResource{}}
 }

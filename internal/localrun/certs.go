@@ -49,6 +49,8 @@ func makeCertificates(now time.Time, hosts []string) (*certificates, error) {
 	if err != nil {
 		return nil, err
 	}
+	// No more than a server needs: Go and the API server go by the alternative
+	// names, never by the common name.
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"},
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
@@ -81,6 +83,7 @@ func names(hosts []string) (dns []string, ips []net.IP) {
 	return dns, ips
 }
 
+// pemOf is the encoding that Kubernetes and controller-runtime read.
 func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -55,11 +55,14 @@ func (r *run) useNamed(ctx context.Context) error {
 	return nil
 }
 
+// connect has the warnings of the API server shown: of deprecated versions, and
+// of fields that it does not know.
 func (r *run) connect(ctx context.Context, kubeconfig, context string) (Client, error) {
 	warn := func(text string) { r.screen.say("warning of the API server: %s", text) }
 	return r.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: context, Host: r.Host, Warn: warn})
 }
 
+// announceCluster says what is going to be written to, and how to look at it.
 func (r *run) announceCluster(what string) {
 	r.screen.say("%s: %s", what, r.client.Name())
 	r.screen.say("  for a second terminal: export KUBECONFIG=%s", shellQuote(r.kubeconfig))

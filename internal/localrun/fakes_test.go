@@ -12,9 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
@@ -47,6 +49,23 @@ type world struct {
 	answers   map[string]string // output of other programs, by name
 	kill      chan struct{}
 	onEvent   func(string)
+	writes    int  // to webhooks and conversions so far
+	dieAt     int  // the write at which the cluster is lost, counted from 1; 0: never
+	dieAfter  bool // that write still happens
+}
+
+// errDead is what a client gets of a cluster that is lost.
+var errDead = clierr.Unavailablef("start it", "the cluster does not answer")
+
+// lossy counts a write, and says whether it happens and what the client gets.
+func (w *world) lossy() (happens bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes++
+	if w.dieAt == 0 || w.writes < w.dieAt {
+		return true, nil
+	}
+	return w.dieAfter && w.writes == w.dieAt, errDead
 }
 
 // newWorld makes a project with a main package and an environment without
@@ -141,10 +160,13 @@ func (w *world) deps() Deps {
 		},
 		Regenerate: func(context.Context) ([]string, error) {
 			w.event("regenerate")
-			if w.generated == nil {
+			w.mu.Lock()
+			generated := w.generated
+			w.mu.Unlock()
+			if generated == nil {
 				return nil, nil
 			}
-			return w.generated()
+			return generated()
 		},
 		Connect: func(_ context.Context, o kube.Options) (Client, error) {
 			w.event("connect %s %s", o.Kubeconfig, o.Context)
@@ -169,7 +191,10 @@ func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured
 	var results []kube.Result
 	for _, u := range objs {
 		c.w.event("apply %s in %q", u.GetKind(), o.Namespace)
-		if err := c.w.applyErr[u.GetKind()]; err != nil {
+		c.w.mu.Lock()
+		err := c.w.applyErr[u.GetKind()]
+		c.w.mu.Unlock()
+		if err != nil {
 			return results, err
 		}
 		results = append(results, kube.Result{Ref: kube.RefOf(u), Action: kube.Created})
@@ -201,18 +226,34 @@ func (c clientFake) Edit(ctx context.Context, u *unstructured.Unstructured, chan
 		return err
 	}
 	c.w.event("edit %s %s", u.GetKind(), u.GetName())
-	if err := c.w.editErr[u.GetKind()]; err != nil {
+	c.w.mu.Lock()
+	err = c.w.editErr[u.GetKind()]
+	c.w.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	c.w.put(next)
-	return ctx.Err()
+	happens, err := c.w.lossy()
+	if happens {
+		c.w.put(next)
+	}
+	return errors.Join(err, ctx.Err())
+}
+func (c clientFake) Disown(_ context.Context, u *unstructured.Unstructured) error {
+	c.w.event("disown %s %s", u.GetKind(), u.GetName())
+	return nil
 }
 func (c clientFake) Delete(ctx context.Context, objs []*unstructured.Unstructured, _ kube.DeleteOptions) ([]kube.Result, error) {
 	for _, u := range objs {
 		c.w.event("delete %s %s", u.GetKind(), u.GetName())
+		happens, err := c.w.lossy()
 		c.w.mu.Lock()
-		delete(c.w.store, u.GetKind()+" "+u.GetName())
+		if happens {
+			delete(c.w.store, u.GetKind()+" "+u.GetName())
+		}
 		c.w.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
 	}
 	return nil, ctx.Err()
 }
@@ -224,7 +265,7 @@ func (c clientFake) HasNamespace(_ context.Context, name string) (bool, error) {
 type execFake struct{ w *world }
 
 func (x execFake) LookPath(name string) (string, error) {
-	if x.w.Env["PATH"] == "" {
+	if x.w.Env["PATH"] == "" || x.w.Env["NO_"+name] != "" {
 		return "", errors.New("executable file not found in $PATH")
 	}
 	return "/usr/bin/" + name, nil
@@ -238,9 +279,12 @@ func (x execFake) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	if filepath.Base(c.Name) == "go" {
 		x.w.event("build")
 		go func() {
+			x.w.mu.Lock()
+			build := x.w.build
+			x.w.mu.Unlock()
 			var err error
-			if x.w.build != nil {
-				err = x.w.build(c.Stdout)
+			if build != nil {
+				err = build(c.Stdout)
 			}
 			x.w.event("built")
 			p.ended <- err
@@ -253,9 +297,12 @@ func (x execFake) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 		return p, nil
 	}
 	x.w.event("run operator")
+	x.w.mu.Lock()
+	operator := x.w.operator
+	x.w.mu.Unlock()
 	go func() {
-		if x.w.operator != nil {
-			x.w.operator(ctx, p)
+		if operator != nil {
+			operator(ctx, p)
 			return
 		}
 		p.obey(ctx)
@@ -311,3 +358,15 @@ func (b *buffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
+
+// after forgets everything up to the text.
+func (b *buffer) after(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := bytes.Index(b.b.Bytes(), []byte(text)); i >= 0 {
+		b.b.Next(i + len(text))
+	}
+}
+
+// pause lets other goroutines go on.
+func pause() { time.Sleep(time.Millisecond) }

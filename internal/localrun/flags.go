@@ -47,6 +47,7 @@ func scanMain(h host.Host, dir string) (mainFacts, error) {
 	return found, nil
 }
 
+// scan looks at calls only: a flag defined by a library is not ours to set.
 func (f *mainFacts) scan(file *ast.File) {
 	define := regexp.MustCompile(`^((String|Bool|Int|Int64|Uint|Uint64|Float64|Duration|Text)(Var)?P?|(Var|Func|BoolFunc)P?)$`)
 	ast.Inspect(file, func(n ast.Node) bool {

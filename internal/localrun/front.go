@@ -45,6 +45,8 @@ func newFront(ctx context.Context, address string, certs *certificates) (*front,
 		return nil, err
 	}
 	f := &front{listener: l, changed: make(chan struct{})}
+	// The operator's server has a certificate for localhost; it is dialled by
+	// address, as most operators listen without a name.
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(targetOf(p.In)); p.SetXForwarded() },
 		Transport: &http.Transport{
@@ -122,10 +124,12 @@ func (f *front) pause() { f.set(nil, "") }
 // refuse answers requests with the reason why nobody else will.
 func (f *front) refuse(why string) { f.set(nil, why) }
 
+// set changes the state and wakes whoever waits for that.
 func (f *front) set(target *url.URL, refusal string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.target, f.refusal = target, refusal
+	// Closing wakes all that wait; those that come later wait on the new one.
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

@@ -71,6 +71,7 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 	if err == nil {
 		err = h.writeCertificates()
 	}
+	// Whatever was begun is ended, a half-made one too.
 	r.cleanup = append(r.cleanup, h.close)
 	if err != nil {
 		return nil, err
@@ -90,6 +91,8 @@ func (r *run) journals(ctx context.Context) (string, error) {
 	return journalDir(r.Host, r.clusterID)
 }
 
+// writeCertificates writes what the operator reads, and the authority beside it
+// for whoever wants to call a webhook by hand.
 func (h *hooks) writeCertificates() error {
 	dir := h.certDir()
 	if err := makeDirs(h.r.Host, dir); err != nil {
@@ -121,7 +124,7 @@ func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured
 		if err != nil {
 			return nil, err
 		}
-		crd = crd.DeepCopy()
+		crd = crd.DeepCopy() // the one given is compared with later
 		unstructured.RemoveNestedField(crd.Object, "spec", "conversion")
 		if live != nil {
 			conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
@@ -207,6 +210,7 @@ func (h *hooks) change(ctx context.Context, u *unstructured.Unstructured, sum st
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := u.GetKind() + " " + u.GetName()
+	// An edit costs a round trip, and after a restart nearly nothing differs.
 	if h.ended || h.active[key] == sum {
 		return false, nil
 	}
@@ -236,6 +240,8 @@ func (h *hooks) retire(ctx context.Context, m Manifests) error {
 		if wanted[key] || h.active[key] == "" || h.ended {
 			continue
 		}
+		// The entry stays in the journal: restoring it twice does no harm, and
+		// the object may come back with the next change.
 		did, err := h.journal.record.restoreOne(ctx, h.r.client, e)
 		if err != nil {
 			return err
@@ -262,7 +268,7 @@ func (h *hooks) off(ctx context.Context) error {
 		return clierr.WithHint(fmt.Errorf("take the webhooks out of the cluster: %w", err),
 			"run 'mysdk run local --restore' when the cluster answers again")
 	}
-	h.ended = true
+	h.ended = true // nothing may be turned on any more, by no goroutine
 	if len(done) > 0 {
 		h.r.screen.say("webhooks off (%s): %s", h.r.since(from), strings.Join(done, ", "))
 	}
@@ -294,6 +300,8 @@ func (h *hooks) webhookArgs(ctx context.Context, found mainFacts, o Options) (ar
 		return nil, nil, "", clierr.Usagef("leave it out, or add --no-webhooks",
 			"--operator-flags: --webhook-cert-path: the webhooks get certificates of this run's own")
 	}
+	// TMPDIR instead is for operators without the flag, and for those whose
+	// flags' names are put together, where reading the source does not find them.
 	if found.flags["webhook-cert-path"] {
 		args = append(args, "--webhook-cert-path="+h.certDir())
 	} else {

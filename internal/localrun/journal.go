@@ -62,6 +62,7 @@ func (e entry) object() *unstructured.Unstructured {
 	return u
 }
 
+// is leaves versions out: an object is the same one in all of them.
 func (e entry) is(u *unstructured.Unstructured) bool {
 	return e.Kind == u.GetKind() && e.Name == u.GetName()
 }
@@ -103,6 +104,7 @@ func pidOf(h host.Host, file string) int {
 	return rec.PID
 }
 
+// readRecord reads a journal that may be of another run.
 func readRecord(h host.Host, file string) (record, error) {
 	var rec record
 	data, err := h.Files.ReadFile(file)
@@ -133,6 +135,8 @@ func (j *journal) note(ctx context.Context, h host.Host, c Client, u *unstructur
 	if e.Before, err = before(live); err != nil {
 		return err
 	}
+	// An entry without its change is harmless: restoring it finds nothing of
+	// this run's. A change without its entry would stay for good.
 	j.record.Entries = append(j.record.Entries, e)
 	return j.write()
 }
@@ -143,6 +147,7 @@ func before(live *unstructured.Unstructured) (json.RawMessage, error) {
 	switch {
 	case live == nil:
 	case live.GetKind() == crdKind:
+		// The rest of a CRD is applied for good, as by install.
 		conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
 		if err != nil {
 			return nil, err
@@ -238,6 +243,7 @@ func restoreFile(ctx context.Context, h host.Host, c Client, file string) (done 
 		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	// Read only under the lock: until then its run could have changed it.
 	rec, err := readRecord(h, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // the run ended at this moment
@@ -284,6 +290,8 @@ func (rec record) restore(ctx context.Context, c Client) ([]string, error) {
 	return done, nil
 }
 
+// restoreOne restores one object and says what it did; nothing if there was
+// nothing to do, so that it may be called as often as one likes.
 func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, error) {
 	live, err := c.Read(ctx, e.object())
 	if err != nil || live == nil || !calls(live, rec.Base) {
@@ -293,6 +301,8 @@ func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, er
 	if err := k8sjson.Unmarshal(e.Before, &was); err != nil {
 		return "", err
 	}
+	// CRDs are the project's own and stay, with all objects of their kinds; only
+	// webhook configurations can be something that this run brought.
 	if was == nil && e.Kind != crdKind {
 		_, err := c.Delete(ctx, []*unstructured.Unstructured{e.object()}, kube.DeleteOptions{})
 		return e.Kind + " " + e.Name + " deleted", err
@@ -303,6 +313,11 @@ func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, er
 		}
 		return reverted(live, was)
 	})
+	if err == nil {
+		// Else a deployment that applies on the server's side would find its
+		// own fields to be somebody else's.
+		err = c.Disown(ctx, e.object())
+	}
 	if e.Kind == crdKind {
 		return "conversion of " + e.Name + " put back", err
 	}

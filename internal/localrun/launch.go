@@ -31,6 +31,8 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	if l.shown, err = operatorArgs(found, r.Options); err != nil {
 		return launch{}, err
 	}
+	// Without webhooks the operator is told so, where it asks: its webhook
+	// server would find no certificate, and end the operator.
 	var extra []string
 	if h := r.webhooks(); h != nil {
 		var args []string
@@ -39,7 +41,6 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 		}
 		l.shown = append(args, l.shown...)
 	} else if found.webhookSwitch {
-		// There is no certificate for a webhook server here.
 		extra = append(extra, "ENABLE_WEBHOOKS=false")
 	}
 	l.set, l.env = r.environment(extra)

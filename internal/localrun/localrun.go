@@ -72,6 +72,7 @@ type Client interface {
 	ID(ctx context.Context) (string, error)
 	Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	Edit(ctx context.Context, u *unstructured.Unstructured, change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)) error
+	Disown(ctx context.Context, u *unstructured.Unstructured) error
 	Delete(ctx context.Context, objs []*unstructured.Unstructured, o kube.DeleteOptions) ([]kube.Result, error)
 }
 
@@ -100,7 +101,7 @@ func Run(ctx context.Context, o Options, d Deps) error {
 	}
 	work, cancel := context.WithCancelCause(ctx)
 	if r.watcher != nil {
-		r.watcher.start(work)
+		r.watcher.start(work) // it closes its files with work
 	}
 	err = r.start(work, cancel)
 	if err == nil {
@@ -173,6 +174,7 @@ type run struct {
 	appliedIt bool              // what --apply named
 }
 
+// newRun is a run that has nothing to it yet but what it was given.
 func newRun(o Options, d Deps) *run {
 	if d.Connect == nil {
 		d.Connect = func(ctx context.Context, o kube.Options) (Client, error) { return kube.Connect(ctx, o) }
@@ -212,6 +214,7 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if err := r.findDebugger(ctx); err != nil {
 		return err
 	}
+	// The operator's caches may list objects in a version that is not stored.
 	if err := r.convert(ctx); err != nil {
 		return err
 	}
@@ -304,6 +307,7 @@ func (r *run) convert(ctx context.Context) error {
 	return err
 }
 
+// takeConverted returns the conversions that nobody was told of yet.
 func (r *run) takeConverted() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -327,6 +331,7 @@ type rendered struct {
 	err       error
 }
 
+// render begins to render: it needs no cluster.
 func (r *run) render(ctx context.Context) <-chan rendered {
 	c := make(chan rendered, 1)
 	go func() {
@@ -365,6 +370,7 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) error {
 	if err != nil {
 		return err
 	}
+	// Only now: CRDs that were refused are tried again with the next change.
 	maps.Copy(r.inCluster, sums)
 	r.screen.say("CRDs applied (%s): %s", r.since(from), summary(results))
 	return nil

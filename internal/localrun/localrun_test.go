@@ -106,7 +106,7 @@ func TestRunCommands(t *testing.T) {
 	}
 	goCmd, op := w.started[0], w.started[1]
 	binary := goCmd.Args[2]
-	if diff := cmp.Diff([]string{"build", "-o", binary, "-ldflags=-X main.v=1", "./cmd"}, goCmd.Args); diff != "" {
+	if diff := cmp.Diff([]string{"build", "-o", binary, "-ldflags=-w -X main.v=1", "./cmd"}, goCmd.Args); diff != "" {
 		t.Errorf("go command (-want +got):\n%s", diff)
 	}
 	if goCmd.Dir != w.Dir || op.Dir != w.Dir || op.Name != binary {

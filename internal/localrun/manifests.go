@@ -37,6 +37,8 @@ func readManifests(ctx context.Context, h host.Host, names []string) ([]manifest
 	return list, nil
 }
 
+// readManifest reads one --apply. A directory with a kustomization is built, as
+// kubectl apply -k would; of any other, its own files count and no deeper ones.
 func readManifest(ctx context.Context, h host.Host, name string) ([]*unstructured.Unstructured, error) {
 	full := h.Path(name)
 	if _, err := h.Files.Lstat(full); err != nil {
@@ -67,6 +69,7 @@ func readManifest(ctx context.Context, h host.Host, name string) ([]*unstructure
 	return all, nil
 }
 
+// parseFile calls the file by the name that the user gave, in errors.
 func parseFile(h host.Host, path, name string) ([]*unstructured.Unstructured, error) {
 	data, err := h.Files.ReadFile(path)
 	if err != nil {
@@ -75,6 +78,8 @@ func parseFile(h host.Host, path, name string) ([]*unstructured.Unstructured, er
 	return kube.ParseManifests(data, name)
 }
 
+// buildDir builds from the directory above, the highest that a kustomization of
+// samples refers to.
 func buildDir(ctx context.Context, h host.Host, path, name string) ([]*unstructured.Unstructured, error) {
 	data, err := kustomize.Build(ctx, kustomize.Source{Dir: filepath.Dir(path), Files: h.Files}, filepath.Base(path))
 	if err != nil {

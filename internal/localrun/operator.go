@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -42,21 +43,33 @@ func (r *run) startOperator(ctx context.Context) error {
 		return err
 	}
 	t := &tail{}
+	// exec interrupts a process when its context ends: here, when we say so.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	op := &operator{from: r.Host.Now(), tail: t, address: l.address, stop: stop, done: make(chan struct{}),
 		out: r.stream(t, false), err: r.stream(t, true)}
-	op.process, err = r.Host.Exec.Start(alive, host.Cmd{
+	c := host.Cmd{
 		Name: l.program, Args: l.args, Dir: r.Dir, Env: l.env,
 		Stdout: op.out, Stderr: op.err, Group: true, Grace: operatorGrace, DieWithParent: true,
-	})
-	if err != nil {
+	}
+	var tie io.Closer = io.NopCloser(nil)
+	if r.Debug > 0 {
+		if c, tie, err = leashed(r.Host, c); err != nil {
+			stop()
+			return err
+		}
+	}
+	if op.process, err = r.Host.Exec.Start(alive, c); err != nil {
 		stop()
-		return fmt.Errorf("run the operator: %w", err)
+		return errors.Join(fmt.Errorf("run the operator: %w", err), tie.Close())
 	}
 	r.announce(l)
 	r.setOperator(op)
 	go func() {
+		// Everything that the operator wrote is on the screen before anybody
+		// learns that it has ended.
 		op.ending = op.process.Wait()
+		// What is left to close here has nothing to say.
+		_ = tie.Close()
 		op.out.flush()
 		op.err.flush()
 		stop()
@@ -86,6 +99,7 @@ func (r *run) announce(l launch) {
 	}
 }
 
+// stream is where one of the operator's outputs goes: to the same one of ours.
 func (r *run) stream(t *tail, stderr bool) *lines {
 	l := &lines{screen: r.screen, to: r.screen.out, prefix: prefix, tail: t}
 	if stderr {
@@ -134,6 +148,7 @@ func (r *run) running() *operator {
 	}
 }
 
+// setOperator makes op the one that runs. The one before has ended.
 func (r *run) setOperator(op *operator) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

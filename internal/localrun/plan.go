@@ -98,6 +98,7 @@ func checkNamespaces(names []string) ([]string, error) {
 	return list, nil
 }
 
+// checkEnv refuses what is no variable: exec would drop it without a word.
 func checkEnv(env []string) ([]string, error) {
 	for _, e := range env {
 		if key, _, ok := strings.Cut(e, "="); !ok || key == "" || strings.ContainsAny(e, "\x00") {
@@ -122,6 +123,7 @@ func findMain(h host.Host, o Options) (string, error) {
 		"run the operator: no cmd/main.go in %s", o.Dir)
 }
 
+// findGo finds the go command before anything is started for its sake.
 func findGo(h host.Host) (string, error) {
 	path, err := h.LookPath("go")
 	if err != nil {

@@ -3,8 +3,11 @@ package localrun
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -211,4 +214,87 @@ func TestConnectByDefault(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 	var _ Client = (*kube.Client)(nil)
+}
+
+// TestLeash: what runs under it ends when it is asked to, and when mysdk is
+// gone.
+func TestLeash(t *testing.T) {
+	const fake = "trap 'echo told; exit 7' TERM; echo up; while :; do sleep 0.01; done"
+	for name, end := range map[string]func(host.Process, io.Closer) error{
+		"asked":      func(p host.Process, _ io.Closer) error { return p.Interrupt() },
+		"mysdk ends": func(_ host.Process, tie io.Closer) error { return tie.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Exec = host.OSExec{}
+			c, tie, err := leashed(w.Host, host.Cmd{Name: "sh", Args: []string{"-c", fake}, Env: w.Environ(), Stdout: w.out, Stderr: w.err, Group: true, DieWithParent: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := w.Exec.Start(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-until(t, w, "up").Done()
+			if err := end(p, tie); err != nil {
+				t.Error(err)
+			}
+			if err := p.Wait(); exitText(err) != "exit code 7" || w.out.String() != "up\ntold\n" {
+				t.Errorf("%v\n%s%s", err, w.out, w.err)
+			}
+			_ = tie.Close() // closed already in one case
+		})
+	}
+}
+
+// TestRealDebug runs the operator under a real Delve, which a client tells to
+// go on. It is built by the go command where PATH has none.
+func TestRealDebug(t *testing.T) {
+	w := realWorld(t)
+	port, err := freePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.LookPath("dlv"); err != nil && host.Run(t.Context(), w.Exec, host.Cmd{
+		Name: "go", Args: []string{"mod", "download", "github.com/go-delve/delve@" + delveVersion}, Dir: t.TempDir()}) != nil {
+		t.Skip("Delve can neither be found nor downloaded")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		w.shows(ctx, "operator started")
+		for ctx.Err() == nil && !attach(ctx, "127.0.0.1:"+port) {
+			pause()
+		}
+		<-until(t, w, "watching").Done()
+		cancel()
+	}()
+	if err := Run(ctx, Options{Dir: w.Dir, Debug: n}, w.deps()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error: %v\n%s", err, w.err)
+	}
+	if !strings.Contains(w.out.String(), "operator | version none watching") {
+		t.Errorf("the operator did not run:\n%s\n%s", w.out, w.err)
+	}
+	if attach(t.Context(), "127.0.0.1:"+port) {
+		t.Error("the debugger is still there")
+	}
+}
+
+// attach tells a Delve to continue, by its JSON-RPC.
+func attach(ctx context.Context, address string) bool {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_, err = io.WriteString(conn, `{"method":"RPCServer.Command","params":[{"name":"continue"}],"id":1}`)
+	go func() {
+		<-ctx.Done()
+		_ = conn.Close() // Delve would stop the operator with its client
+	}()
+	return err == nil
 }

@@ -70,6 +70,8 @@ func (c *reload) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Starting what is out of date already would only take time from the build
+	// of what is not.
 	if r.watcher.waiting() {
 		r.screen.say("changed again meanwhile (%s)", r.since(c.from))
 		return nil
@@ -82,6 +84,8 @@ func (c *reload) run(ctx context.Context) error {
 func (c *reload) generate(ctx context.Context, b *build) (*build, error) {
 	from := c.r.Host.Now()
 	wrote, err := c.r.watcher.during(func() ([]string, error) { return c.r.Regenerate(ctx) })
+	// Most changes are to controllers, and give no new Go code: waiting for the
+	// generators first would cost each of them half a second.
 	if slices.ContainsFunc(wrote, isCode) {
 		b.drop()
 		b = newBuild(c.r)
@@ -129,7 +133,7 @@ func (c *reload) built(ctx context.Context, b *build) error {
 	if b.err != nil && c.r.watcher.waiting() {
 		return nil // there is something newer to compile
 	}
-	b.announce()
+	b.announce() // warnings of a build that succeeded, too
 	if b.err != nil {
 		return b.err
 	}
@@ -149,7 +153,7 @@ func (c *reload) restart(ctx context.Context, built bool) error {
 		if err := r.replaceOperator(ctx); err != nil {
 			return err
 		}
-		r.stale = r.stale && !built
+		r.stale = false
 		c.step("restarted", from)
 	}
 	r.settle(ctx)
@@ -157,6 +161,7 @@ func (c *reload) restart(ctx context.Context, built bool) error {
 	return nil
 }
 
+// step notes what was done since from, for the last line.
 func (c *reload) step(what string, from time.Time) {
 	c.steps = append(c.steps, what+" "+c.r.since(from))
 }

@@ -32,6 +32,7 @@ func (s *screen) say(format string, args ...any) {
 	s.write(s.err, fmt.Appendf(nil, format+"\n", args...))
 }
 
+// write writes whole lines at once, so that those of others do not cut them.
 func (s *screen) write(w io.Writer, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,6 +82,7 @@ func (l *lines) flush() {
 	}
 }
 
+// print prints one line. Windows' line ends would overwrite the prefix.
 func (l *lines) print(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	l.tail.add(string(line))
@@ -94,6 +96,8 @@ type tail struct {
 	badFlag string // the flag that package flag complained of, before it printed them all
 }
 
+// add keeps a line, and remembers what package flag and pflag say first of an
+// unknown flag, before they print all the others.
 func (t *tail) add(line string) {
 	if line == "" {
 		return
@@ -152,6 +156,7 @@ func (g *gate) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
+// release prints what was held back, and holds nothing back any more.
 func (g *gate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -162,6 +167,7 @@ func (g *gate) release() {
 	g.held.Reset()
 }
 
+// text is all that was ever written, released or not.
 func (g *gate) text() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -38,6 +38,8 @@ func (r *run) follow(ctx context.Context, cancel context.CancelCauseFunc) error 
 	return err
 }
 
+// waitForEnd is the loop of follow. Channels that have had their say become nil,
+// which select passes over.
 func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, watching <-chan struct{}) error {
 	stop, kill := ctx.Done(), r.Kill
 	var failed error
@@ -69,8 +71,12 @@ func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, wa
 			if op.replaced.Load() {
 				continue
 			}
-			if end, err := r.operatorEnded(ctx, op); end {
-				return errors.Join(failed, err)
+			end, err := r.operatorEnded(ctx, op)
+			if end && failed != nil {
+				return failed // what the operator was stopped for
+			}
+			if end {
+				return err
 			}
 		}
 	}
@@ -127,18 +133,17 @@ func (r *run) settle(ctx context.Context) {
 	if op == nil {
 		return // it has ended already, which follow tells
 	}
+	// One that ends is of no use to wait for, and its successor settles itself.
 	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		select {
+		case <-op.done:
+		case <-ctx.Done():
+		}
+	}()
 	r.settling.Go(func() {
 		defer cancel()
-		stop := context.AfterFunc(ctx, cancel)
-		defer stop()
-		go func() {
-			select {
-			case <-op.done:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
 		if err := r.settled(ctx, op); err != nil && ctx.Err() == nil {
 			r.fail(err)
 		}
@@ -166,6 +171,8 @@ func (r *run) tell(err error) {
 	}
 }
 
+// settled waits, so it runs beside everything else. Order matters: requests are
+// let through before the API server is told to send more of them.
 func (r *run) settled(ctx context.Context, op *operator) error {
 	if h := r.webhooks(); h != nil && op.address != "" {
 		from := r.Host.Now()
@@ -199,6 +206,8 @@ func (h *hooks) await(ctx context.Context, address string) error {
 	}
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
+	// A refused connection is nothing to tell of for a while; a certificate that
+	// is not ours will stay so.
 	for told := false; ; {
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {

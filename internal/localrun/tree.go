@@ -114,6 +114,8 @@ func (s *scan) file(name string, e fs.DirEntry) error {
 	}
 	st := stamp{size: info.Size(), time: info.ModTime()}
 	old, ok := s.seen[name]
+	// What an event named is read in any case: file systems keep time in ticks,
+	// and two saves within one tick look alike from outside.
 	if ok && !s.touched[name] && old.size == st.size && old.time.Equal(st.time) {
 		st = old
 	} else {
@@ -176,6 +178,7 @@ func temporary(base string) bool {
 // tests are not part of it.
 func counts(name string) bool {
 	switch name {
+	// PROJECT is not read for either, but what create and edit do ends with it.
 	case "PROJECT", "go.work", "go.work.sum":
 		return true
 	}

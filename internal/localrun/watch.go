@@ -90,6 +90,7 @@ func (w *watcher) listen(ctx context.Context) {
 		case <-calm:
 		case <-late:
 		}
+		// Both at once: what comes from now on is another change.
 		calm, late = nil, nil
 		w.mu.Lock()
 		err := w.look()
@@ -112,12 +113,13 @@ func (w *watcher) notify() {
 
 // touch notes an event, and reports whether it is worth a look.
 func (w *watcher) touch(e fsnotify.Event) bool {
+	// Modes are changed by backup programs, indexers and `git status`.
 	if e.Op == fsnotify.Chmod || temporary(filepath.Base(e.Name)) {
 		return false
 	}
 	rel, err := filepath.Rel(w.tree.root, e.Name)
 	if err != nil {
-		return true
+		return true // looking is never wrong
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -56,8 +56,9 @@ func checkWebhookHost(name string) error {
 }
 
 // guessHost knows the local clusters by the names of their contexts, and the
-// names that each has for the machine around it; "" for others. They are those
-// that kopf, which has the same to do, documents for its webhook servers.
+// names that each has for the machine around it; "" for others. Those of
+// minikube, k3d and Docker Desktop are what kopf's webhook servers go by; kind
+// has no name for it on Linux, but a network of its own with a gateway.
 func guessHost(ctx context.Context, h host.Host, kubeContext string) string {
 	switch {
 	case kubeContext == "minikube":
@@ -110,6 +111,7 @@ func gatewayIn(answer []byte) string {
 	return gatewayOf(value)
 }
 
+// gatewayOf goes through the answer wherever it is nested.
 func gatewayOf(value any) string {
 	switch v := value.(type) {
 	case []any:
@@ -119,6 +121,7 @@ func gatewayOf(value any) string {
 			}
 		}
 	case map[string]any:
+		// In order, so that of several gateways it is the same one each time.
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			text, _ := v[key].(string)
 			if ip := net.ParseIP(text); strings.EqualFold(key, "gateway") && ip != nil && ip.To4() != nil {

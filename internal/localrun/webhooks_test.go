@@ -21,8 +21,8 @@ metadata:
   name: shop-validating
   annotations: {cert-manager.io/inject-ca-from: shop-system/shop-cert, team: shop}
 webhooks:
-- {name: a.example.com, failurePolicy: Fail, clientConfig: {service: {name: s, namespace: n, path: /validate}}}
-- {name: b.example.com, clientConfig: {service: {name: s, namespace: n}}}
+- {name: a.example.com, failurePolicy: Fail, clientConfig: {service: {name: s, namespace: ns, path: /validate}}}
+- {name: b.example.com, clientConfig: {service: {name: s, namespace: ns}}}
 - {name: c.example.com, clientConfig: {url: "https://elsewhere.example.com/x"}}
 `
 
@@ -35,7 +35,7 @@ spec:
     strategy: Webhook
     webhook:
       conversionReviewVersions: [v1]
-      clientConfig: {service: {name: s, namespace: n, path: /convert}}
+      clientConfig: {service: {name: s, namespace: ns, path: /convert}}
 `
 
 func TestRedirect(t *testing.T) {
@@ -53,8 +53,8 @@ func TestRedirect(t *testing.T) {
 		}
 		want := objects(t, strings.NewReplacer(
 			"cert-manager.io/inject-ca-from: shop-system/shop-cert, ", "",
-			"{service: {name: s, namespace: n, path: /validate}}", `{url: "https://127.0.0.1:7/validate", caBundle: UEVN}`,
-			"{service: {name: s, namespace: n}}", `{url: "https://127.0.0.1:7/", caBundle: UEVN}`,
+			"{service: {name: s, namespace: ns, path: /validate}}", `{url: "https://127.0.0.1:7/validate", caBundle: UEVN}`,
+			"{service: {name: s, namespace: ns}}", `{url: "https://127.0.0.1:7/", caBundle: UEVN}`,
 			"{name: a", "{"+limit+"name: a", "{name: b", "{"+limit+"name: b").Replace(hookYAML))[0]
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

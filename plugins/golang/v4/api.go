@@ -85,7 +85,7 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
 	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
 	s.operand.bindFlags(flags)
-	s.external.bindFlags(flags)
+	s.bindExternal(flags)
 }
 
 // InjectConfig implements plugin.RequiresConfig.
@@ -117,7 +117,7 @@ func (s *createAPISubcommand) ResourceExtras() map[string]any {
 	if s.core {
 		extras["core"] = true
 	}
-	s.external.addExtras(extras)
+	s.addExternal(extras)
 	if s.doController && s.controllerName != "" {
 		extras["controllers"] = []any{map[string]any{"name": s.controllerName}}
 	}
@@ -174,7 +174,7 @@ func (s *createAPISubcommand) checkFlags() error {
 		return usage("edit its types, add a controller with --resource=false --controller-name, or write its files anew with --force",
 			"%s is in this project already", describe(s.resource.GVK))
 	}
-	if err := s.external.check(); err != nil {
+	if err := s.checkExternal(); err != nil {
 		return err
 	}
 	return s.operand.check(s)
@@ -266,15 +266,24 @@ func checkMain(disk afero.Fs) error {
 }
 
 // oldestRuntime is the first minor version of controller-runtime v0 with all
-// that the controllers of the pattern deployment call.
+// that the controllers of the pattern deployment and webhooks call.
 const oldestRuntime = 23
 
 var runtimePattern = regexp.MustCompile(`(?m)^(?:require)?\s*sigs\.k8s\.io/controller-runtime v0\.([0-9]+)\.`)
 
 // checkModule refuses projects on libraries that are too old for the code.
 func (s *createAPISubcommand) checkModule(disk afero.Fs) error {
+	if !s.doResource || !s.doController || s.pattern != patternDeployment {
+		return nil
+	}
+	return checkRuntime(disk, "the pattern deployment needs", ", or use --pattern blank")
+}
+
+// checkRuntime refuses a controller-runtime before oldestRuntime. what is the
+// start of the sentence that says so, otherwise the rest of the hint.
+func checkRuntime(disk afero.Fs, what, otherwise string) error {
 	text, err := readIfThere(disk, moduleFile)
-	if err != nil || !s.doResource || !s.doController || s.pattern != patternDeployment {
+	if err != nil {
 		return err
 	}
 	found := runtimePattern.FindSubmatch(text)
@@ -282,8 +291,8 @@ func (s *createAPISubcommand) checkModule(disk afero.Fs) error {
 		return nil // a fork or a workspace: the compiler will tell
 	}
 	if minor, err := strconv.Atoi(string(found[1])); err == nil && minor < oldestRuntime {
-		return usage(fmt.Sprintf("run 'go get sigs.k8s.io/controller-runtime@%s' first, or use --pattern blank", CurrentVersions().ControllerRuntime),
-			"the project has controller-runtime v0.%d, and the pattern deployment needs v0.%d", minor, oldestRuntime)
+		return usage(fmt.Sprintf("run 'go get sigs.k8s.io/controller-runtime@%s' first%s", CurrentVersions().ControllerRuntime, otherwise),
+			"the project has controller-runtime v0.%d, and %s v0.%d", minor, what, oldestRuntime)
 	}
 	return nil
 }

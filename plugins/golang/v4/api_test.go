@@ -102,6 +102,17 @@ func TestFilesOfAnAPI(t *testing.T) {
 	}
 }
 
+func TestImages(t *testing.T) {
+	for _, image := range []string{
+		"memcached", "memcached:1.6", "docker.io/library/memcached:1.6.39-alpine", "localhost:5000/a/b_c/d__e/f--g", "REGISTRY.example.com/x",
+		"ghcr.io/x/y:v1@sha256:" + strings.Repeat("0", 64),
+	} {
+		if !imagePattern.MatchString(image) {
+			t.Errorf("%s is refused", image)
+		}
+	}
+}
+
 func TestContradictingFlags(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
@@ -122,6 +133,15 @@ func TestContradictingFlags(t *testing.T) {
 		"user by name":                 {[]string{"--run-as-user=memcache"}, "not a user id"},
 		"image with a scheme":          {[]string{"--image=docker://memcached"}, "not an image"},
 		"image with a space":           {[]string{"--image=mem cached"}, "not an image"},
+		"user too high":                {[]string{"--run-as-user=2147483648"}, "not a user id"},
+		"image in upper case":          {[]string{"--image=Memcached"}, "not an image"},
+		"image with half a tag":        {[]string{"--image=memcached:"}, "not an image"},
+		"image that is a flag":         {[]string{"--image=-x"}, "not an image"},
+		"image that is a digest":       {[]string{"--image=@sha256:x"}, "not an image"},
+		"no image":                     {[]string{"--image="}, "not an image"},
+		"command without a program":    {[]string{"--image-container-command=,,"}, "names no program"},
+		"module with a bad version":    {[]string{"--resource=false", "--external-api-path=x.io/a", "--external-api-module=x.io@@"}, "not the Go module"},
+		"module of another package":    {[]string{"--resource=false", "--external-api-path=x.io/a", "--external-api-module=y.io@v1.0.0"}, "not the Go module"},
 		"image without the deployment": {[]string{"--image=memcached", "--pattern=blank"}, "--image says"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ func TestScaffoldsBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles whole projects")
 	}
-	for name, test := range map[string]struct{ init, apis []string }{
+	for name, test := range map[string]struct{ init, apis, webhooks []string }{
 		"init alone":   {},
 		"one API":      {apis: []string{"--group=cache --kind=Memcached"}},
 		"blank":        {apis: []string{"--group=cache --kind=Memcached --pattern=blank"}, init: []string{"--license=none"}},
@@ -24,6 +24,15 @@ func TestScaffoldsBuild(t *testing.T) {
 		"built in":     {apis: []string{"--group=core --version=v1 --kind=Pod --resource=false"}},
 		"awkward":      {apis: awkwardAPIs, init: []string{"--multigroup"}},
 		"single group": {apis: []string{"--group=internal --kind=Type", "--group=internal --kind=Interface --namespaced=false", "--group=internal --version=v1 --kind=Type"}, init: []string{"--namespaced=false"}},
+		"webhooks": {
+			init: []string{"--multigroup"},
+			apis: []string{"--group=internal-x --kind=Namespace", "--group=internal-x --version=v1 --kind=Namespace", "--group=internal-x --kind=Hub --pattern=blank"},
+			webhooks: []string{
+				"--group=internal-x --kind=Namespace --defaulting --programmatic-validation", "--group=internal-x --version=v1 --kind=Namespace --conversion",
+				"--group=internal-x --kind=Hub --defaulting", "--group=internal-x --kind=Hub --programmatic-validation --conversion",
+				"--group=certificates --version=v1 --kind=CertificateSigningRequest --programmatic-validation",
+			},
+		},
 		"external": {apis: []string{"--group=apiextensions --version=v1 --kind=CustomResourceDefinition --resource=false --external-api-domain=k8s.io " +
 			"--external-api-path=k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}},
 	} {
@@ -31,6 +40,9 @@ func TestScaffoldsBuild(t *testing.T) {
 			p := newTestProject(t, test.init...)
 			for _, args := range test.apis {
 				p.mustCreateAPI(t, strings.Fields(args)...)
+			}
+			for _, args := range test.webhooks {
+				p.mustCreateWebhook(t, strings.Fields(args)...)
 			}
 			p.addDeepCopies(t)
 			dir := t.TempDir()

@@ -44,10 +44,12 @@ func TestKubebuildersCommandLineRunsThePlugin(t *testing.T) {
 	kubebuilder(t, "init", "--domain=example.com", "--repo=example.com/shop", "--project-name=shop")
 	kubebuilder(t, "create", "api", "--group=cache", "--version=v1alpha1", "--kind=Memcached")
 	kubebuilder(t, "create", "api", "--group=cache", "--version=v1", "--kind=Memcached")
+	kubebuilder(t, "create", "webhook", "--group=cache", "--version=v1", "--kind=Memcached", "--defaulting", "--conversion")
 
 	for _, name := range []string{
 		"go.mod", "go.sum", "Makefile", ".gitignore", "cmd/main.go", "api/v1alpha1/memcached_types.go",
 		"api/v1/memcached_types.go", "internal/controller/memcached_controller.go", "config/default/kustomization.yaml",
+		"internal/webhook/v1/memcached_webhook.go", "api/v1alpha1/memcached_conversion.go", "config/webhook/service.yaml",
 	} {
 		if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
@@ -72,7 +74,8 @@ func TestKubebuildersCommandLineRunsThePlugin(t *testing.T) {
 			map[string]any{"api": api, "controller": true, "domain": "example.com", "group": "cache", "kind": "Memcached",
 				"path": "example.com/shop/api/v1alpha1", "version": "v1alpha1"},
 			map[string]any{"api": api, "domain": "example.com", "group": "cache", "kind": "Memcached",
-				"path": "example.com/shop/api/v1", "version": "v1"},
+				"path": "example.com/shop/api/v1", "version": "v1",
+				"webhooks": map[string]any{"conversion": true, "defaulting": true, "webhookVersion": "v1"}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

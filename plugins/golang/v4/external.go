@@ -16,14 +16,14 @@ import (
 // none.
 type external struct{ externalPath, externalDomain, externalModule string }
 
-func (e *external) bindFlags(flags *pflag.FlagSet) {
+func (e *external) bindExternal(flags *pflag.FlagSet) {
 	flags.StringVar(&e.externalPath, "external-api-path", "", "Go package of the API of another project")
 	flags.StringVar(&e.externalDomain, "external-api-domain", "", "domain of that API's group")
 	flags.StringVar(&e.externalModule, "external-api-module", "", "Go module of that package, with @version")
 }
 
-// check refuses what is not a Go package, or not one of the module.
-func (e *external) check() error {
+// checkExternal refuses what is not a Go package, or not one of the module.
+func (e *external) checkExternal() error {
 	switch {
 	case *e != external{} && e.externalPath == "":
 		return usage("add --external-api-path", "the Go package of the external API is not given")
@@ -48,8 +48,8 @@ func (e *external) moduleHoldsPath() bool {
 // moduleVersion matches versions as go.mod has them.
 var moduleVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`)
 
-// addExtras adds the fields of the resource in PROJECT.
-func (e *external) addExtras(extras map[string]any) {
+// addExternal adds the fields of the resource in PROJECT.
+func (e *external) addExternal(extras map[string]any) {
 	if e.externalPath == "" {
 		return
 	}
@@ -59,8 +59,8 @@ func (e *external) addExtras(extras map[string]any) {
 	}
 }
 
-// requireIn adds the module to go.mod, and returns what the user has to do.
-func (e *external) requireIn(disk afero.Fs) (notes []string, err error) {
+// requireExternal adds the module to go.mod, and returns what the user has to do.
+func (e *external) requireExternal(disk afero.Fs) (notes []string, err error) {
 	if e.externalPath == "" {
 		return nil, nil
 	}

@@ -22,6 +22,9 @@ type mainWiring struct {
 	reconciler, controllerName      string
 	repo                            string   // the project's module
 	fields                          []string // of the reconciler, beyond Client and Scheme
+	certsPath                       string   // empty: nobody in the operator makes certificates
+	webhookPath, webhookAlias       string   // empty path: no webhook to set up
+	webhookKind                     string
 }
 
 // mainWiring says what this run wires.
@@ -67,6 +70,16 @@ func wireMain(text string, w mainWiring) (string, error) {
 		todo = append(todo, insertion{"imports", line}, insertion{"builder", w.setup(name)})
 	}
 
+	if w.certsPath != "" {
+		name, line := importName(tree, w.certsPath, path.Base(w.certsPath))
+		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(name+".SetupWithManager(mgr)", "Failed to set up the webhook certificates")})
+	}
+	if w.webhookPath != "" {
+		name, line := importName(tree, w.webhookPath, w.webhookAlias)
+		call := fmt.Sprintf("%s.Setup%sWebhookWithManager(mgr)", name, w.webhookKind)
+		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(call, "Failed to create webhook", "webhook", w.webhookKind)})
+	}
+
 	lines := strings.Split(text, "\n")
 	todo = slices.DeleteFunc(todo, func(i insertion) bool { return i.code == "" || hasCode(lines, i.code) })
 	if err := checkMarkers(lines, todo, files, tree); err != nil {
@@ -84,6 +97,21 @@ func wireMain(text string, w mainWiring) (string, error) {
 		return "", fmt.Errorf("wiring %s: %w", mainPath, err)
 	}
 	return string(formatted), nil
+}
+
+// webhookSetup is the statement that calls something which only a manager with
+// webhooks needs.
+func webhookSetup(call, failure string, keysAndValues ...string) string {
+	text := strconv.Quote(failure)
+	for _, s := range keysAndValues {
+		text += ", " + strconv.Quote(s)
+	}
+	return fmt.Sprintf(`if os.Getenv("ENABLE_WEBHOOKS") != "false" {
+if err := %s; err != nil {
+setupLog.Error(err, %s)
+os.Exit(1)
+}
+}`, call, text)
 }
 
 // setup is the statement that registers the controller with the manager.

@@ -82,9 +82,12 @@ func typeName(t ast.Expr) string {
 
 // mergeGo adds to a Go file what another one declares and imports, unless the
 // file's package, whose names are in taken, has it already. No line of the
-// file is lost.
-func mergeGo(into *goText, from *goText, taken map[string]bool) (*goText, error) {
+// file is lost. repo is the project's module, whose imports stand apart. The
+// code goes before the first declaration of one of the names in before, or to
+// the end.
+func mergeGo(into, from *goText, taken map[string]bool, repo string, before ...string) (*goText, error) {
 	var code strings.Builder
+	used := map[string]bool{} // names of packages in what is added
 	end := from.tree.Name.End()
 	for _, decl := range from.tree.Decls {
 		start := end
@@ -96,32 +99,65 @@ func mergeGo(into *goText, from *goText, taken map[string]bool) (*goText, error)
 			continue
 		}
 		code.WriteString("\n" + strings.TrimSpace(from.text[from.offset(start):from.offset(end)]) + "\n")
+		ast.Inspect(decl, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok {
+				if ident, ok := selector.X.(*ast.Ident); ok {
+					used[ident.Name] = true
+				}
+			}
+			return true
+		})
 	}
 	if code.Len() == 0 {
 		return into, nil
 	}
-	into, err := parseGo(into.name, strings.TrimRight(into.text, "\n")+"\n"+code.String())
+	into, err := into.insertCode(code.String(), before)
 	if err != nil {
 		return nil, err
 	}
 	for _, spec := range from.tree.Imports {
-		if into, err = addImport(into, spec); err != nil {
+		importPath, name, err := importOf(spec)
+		if err != nil {
+			return nil, err
+		}
+		if !used[name] {
+			continue
+		}
+		if into, err = addImport(into, spec, importPath, name, repo); err != nil {
 			return nil, err
 		}
 	}
 	return into.formatted()
 }
 
-// addImport adds an import, beside those of its kind, unless the file has it.
-func addImport(g *goText, spec *ast.ImportSpec) (*goText, error) {
-	importPath, err := strconv.Unquote(spec.Path.Value)
-	if err != nil {
-		return nil, err // the parser has checked it
+// insertCode inserts declarations before the first of a name in before, or at
+// the end.
+func (g *goText) insertCode(code string, before []string) (*goText, error) {
+	end := g.tree.Name.End()
+	for _, decl := range g.tree.Decls {
+		if slices.ContainsFunc(declaredNames(decl), func(n string) bool { return slices.Contains(before, n) }) {
+			at := g.offset(end)
+			if newline := strings.IndexByte(g.text[at:], '\n'); newline >= 0 {
+				at += newline + 1 // behind a comment on that line
+			}
+			return g.insert(at, code)
+		}
+		end = decl.End()
 	}
-	alias := path.Base(importPath)
+	return parseGo(g.name, strings.TrimRight(g.text, "\n")+"\n"+code)
+}
+
+// importOf returns what is imported, and under which name.
+func importOf(spec *ast.ImportSpec) (importPath, name string, err error) {
+	importPath, err = strconv.Unquote(spec.Path.Value)
 	if spec.Name != nil {
-		alias = spec.Name.Name
+		return importPath, spec.Name.Name, err
 	}
+	return importPath, path.Base(importPath), err
+}
+
+// addImport adds an import, beside those of its kind, unless the file has it.
+func addImport(g *goText, spec *ast.ImportSpec, importPath, alias, repo string) (*goText, error) {
 	name, line := importName(g.tree, importPath, alias)
 	switch {
 	case line == "" && name == alias:
@@ -134,19 +170,22 @@ func addImport(g *goText, spec *ast.ImportSpec) (*goText, error) {
 	} else {
 		line = spec.Path.Value
 	}
-	return g.insertImport(line, importPath)
+	return g.insertImport(line, importPath, repo)
 }
 
 // insertImport puts an import line behind the last import of the same kind:
 // the standard library's, the project's own, or those of other modules.
-func (g *goText) insertImport(line, importPath string) (*goText, error) {
-	kind := func(importPath string) string {
-		first, rest, _ := strings.Cut(importPath, "/")
-		if !strings.Contains(first, ".") {
-			return "" // the standard library
+func (g *goText) insertImport(line, importPath, repo string) (*goText, error) {
+	const standard, others, own = 0, 1, 2
+	kind := func(importPath string) int {
+		first, _, _ := strings.Cut(importPath, "/")
+		switch {
+		case importPath == repo || strings.HasPrefix(importPath, repo+"/"):
+			return own
+		case strings.Contains(first, "."):
+			return others
 		}
-		second, _, _ := strings.Cut(rest, "/")
-		return first + "/" + second
+		return standard
 	}
 	var block *ast.GenDecl
 	for _, decl := range g.tree.Decls {
@@ -158,7 +197,8 @@ func (g *goText) insertImport(line, importPath string) (*goText, error) {
 	if block == nil {
 		return g.insert(g.offset(g.tree.Name.End()), "\n\nimport (\n\t"+line+"\n)\n")
 	}
-	var behind, last ast.Node
+	var behind ast.Node // the last import of this kind, or else of a kind before it
+	same := false
 	for _, spec := range block.Specs {
 		spec, ok := spec.(*ast.ImportSpec)
 		if !ok {
@@ -168,18 +208,20 @@ func (g *goText) insertImport(line, importPath string) (*goText, error) {
 		if err != nil {
 			return nil, err // the parser has checked it
 		}
-		if kind(existing) == kind(importPath) {
+		switch {
+		case kind(existing) == kind(importPath):
+			behind, same = spec, true
+		case kind(existing) < kind(importPath) && !same:
 			behind = spec
 		}
-		last = spec
 	}
 	switch {
-	case behind != nil:
+	case same:
 		return g.insert(g.offset(behind.End()), "\n\t"+line)
-	case kind(importPath) == "" || last == nil:
-		return g.insert(g.offset(block.Lparen)+1, "\n\t"+line+"\n")
+	case behind != nil:
+		return g.insert(g.offset(behind.End()), "\n\n\t"+line)
 	default:
-		return g.insert(g.offset(last.End()), "\n\t"+line)
+		return g.insert(g.offset(block.Lparen)+1, "\n\t"+line+"\n")
 	}
 }
 
@@ -197,12 +239,16 @@ func (g *goText) formatted() (*goText, error) {
 // are left out.
 func addToChain(g *goText, function, last string, calls []chainCall) (*goText, error) {
 	for _, call := range calls {
-		at, methods := findChain(g.tree, function, last)
+		methods := findChain(g.tree, function)
+		at := methods[last]
 		if !at.IsValid() {
 			return nil, usage("add it to the builder there by hand:\n."+call.text, "%s: found no call of %s in %s", g.name, last, function)
 		}
-		if slices.Contains(methods, call.method) || slices.Contains(methods, strings.Replace(call.method, "With", "WithCustom", 1)) {
+		if methods[call.method].IsValid() || methods[strings.Replace(call.method, "With", "WithCustom", 1)].IsValid() {
 			continue
+		}
+		if other := methods[call.before]; other.IsValid() {
+			at = other
 		}
 		var err error
 		if g, err = g.insert(g.offset(at), call.text+".\n"); err != nil {
@@ -212,12 +258,13 @@ func addToChain(g *goText, function, last string, calls []chainCall) (*goText, e
 	return g.formatted()
 }
 
-// chainCall is a call of a method, such as WithDefaulter(&MemcachedDefaulter{}).
-type chainCall struct{ method, text string }
+// chainCall is a call of a method, such as WithDefaulter(&MemcachedDefaulter{}),
+// and the method that it goes before, if that is called.
+type chainCall struct{ method, text, before string }
 
-// findChain returns where the last method of a chain is named, and the names
-// of all of them.
-func findChain(tree *ast.File, function, last string) (at token.Pos, methods []string) {
+// findChain returns where a function names which methods.
+func findChain(tree *ast.File, function string) map[string]token.Pos {
+	methods := map[string]token.Pos{}
 	for _, decl := range tree.Decls {
 		f, ok := decl.(*ast.FuncDecl)
 		if !ok || f.Recv != nil || f.Name.Name != function || f.Body == nil {
@@ -228,12 +275,9 @@ func findChain(tree *ast.File, function, last string) (at token.Pos, methods []s
 			if !ok {
 				return true
 			}
-			methods = append(methods, selector.Sel.Name)
-			if selector.Sel.Name == last {
-				at = selector.Sel.Pos()
-			}
+			methods[selector.Sel.Name] = selector.Sel.Pos()
 			return true
 		})
 	}
-	return at, methods
+	return methods
 }

@@ -3,7 +3,9 @@ package v4
 import (
 	"go/ast"
 	"path"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +44,7 @@ func readPackage(disk afero.Fs, dir string, tests bool) (*goPackage, error) {
 		if err != nil {
 			return nil, err
 		}
-		g, err := parseGo(name, string(text))
+		g, err := parseGo(filepath.ToSlash(name), string(text))
 		if err != nil {
 			return nil, err
 		}
@@ -67,6 +69,18 @@ func (p *goPackage) add(g *goText) {
 			}
 		}
 	}
+}
+
+// fileOf returns the file that declares one of the names, nil for none.
+func (p *goPackage) fileOf(names ...string) *goText {
+	for _, g := range p.files {
+		for _, decl := range g.tree.Decls {
+			if slices.ContainsFunc(declaredNames(decl), func(n string) bool { return slices.Contains(names, n) }) {
+				return g
+			}
+		}
+	}
+	return nil
 }
 
 // local returns the type of the package that an expression names.

@@ -25,6 +25,21 @@ type project struct {
 	config config.Config
 	extras map[string]any
 	disk   machinery.Filesystem
+
+	// What subcommands said of resources beyond kubebuilder/v3's model.
+	resourceExtras map[resource.GVK]map[string]any
+}
+
+// resourceSubcommand is create api or create webhook.
+type resourceSubcommand interface {
+	plugin.Subcommand
+	plugin.HasFlags
+	plugin.RequiresConfig
+	plugin.RequiresResource
+	plugin.HasPreScaffold
+	plugin.HasPostScaffold
+	InjectExtras(map[string]any)
+	ResourceExtras() map[string]any
 }
 
 // newProject runs init.
@@ -56,8 +71,30 @@ func (p *project) init(plug Plugin, args ...string) error {
 func (p *project) createAPI(t testing.TB, args ...string) (*createAPISubcommand, error) {
 	t.Helper()
 	sub := Plugin{CLIVersion: "v1.0.0", Year: 2026}.GetCreateAPISubcommand().(*createAPISubcommand)
+	return sub, p.create(t, sub, args...)
+}
+
+// createWebhook does the same for create webhook.
+func (p *project) createWebhook(t testing.TB, args ...string) (*createWebhookSubcommand, error) {
+	t.Helper()
+	sub := Plugin{CLIVersion: "v1.0.0", Year: 2026}.GetCreateWebhookSubcommand().(*createWebhookSubcommand)
+	return sub, p.create(t, sub, args...)
+}
+
+// mustCreateWebhook is createWebhook where it has to succeed.
+func (p *project) mustCreateWebhook(t testing.TB, args ...string) *createWebhookSubcommand {
+	t.Helper()
+	sub, err := p.createWebhook(t, args...)
+	if err != nil {
+		t.Fatalf("create webhook %s: %v", strings.Join(args, " "), err)
+	}
+	return sub
+}
+
+func (p *project) create(t testing.TB, sub resourceSubcommand, args ...string) error {
+	t.Helper()
 	gvk := resource.GVK{Domain: p.config.GetDomain()}
-	flags := pflag.NewFlagSet("create api", pflag.ContinueOnError)
+	flags := pflag.NewFlagSet("create", pflag.ContinueOnError)
 	flags.StringVar(&gvk.Group, "group", "", "")
 	flags.StringVar(&gvk.Version, "version", "v1alpha1", "")
 	flags.StringVar(&gvk.Kind, "kind", "", "")
@@ -72,15 +109,18 @@ func (p *project) createAPI(t testing.TB, args ...string) (*createAPISubcommand,
 	if err != nil {
 		for name, text := range p.files(t) {
 			if before[name] != text {
-				t.Errorf("create api %s was refused and wrote %s", strings.Join(args, " "), name)
+				t.Errorf("create %s was refused and wrote %s", strings.Join(args, " "), name)
 			}
 		}
 	}
-	return sub, err
+	return err
 }
 
-func (p *project) runHooks(sub *createAPISubcommand, res *resource.Resource) error {
+func (p *project) runHooks(sub resourceSubcommand, res *resource.Resource) error {
 	sub.InjectExtras(p.extras)
+	if s, ok := sub.(interface{ InjectResourceExtras(map[string]any) }); ok {
+		s.InjectResourceExtras(p.resourceExtras[res.GVK])
+	}
 	if err := sub.InjectConfig(p.config); err != nil {
 		return err
 	}
@@ -96,6 +136,10 @@ func (p *project) runHooks(sub *createAPISubcommand, res *resource.Resource) err
 	if err := sub.Scaffold(p.disk); err != nil {
 		return err
 	}
+	if p.resourceExtras == nil {
+		p.resourceExtras = map[resource.GVK]map[string]any{}
+	}
+	p.resourceExtras[res.GVK] = sub.ResourceExtras()
 	return sub.PostScaffold()
 }
 

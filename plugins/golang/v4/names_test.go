@@ -56,6 +56,7 @@ func TestRefusedNames(t *testing.T) {
 		"kind of every group":        {args: []string{"--group=cache", "--kind=ListOptions"}, want: "of its own"},
 		"kind of groupversion_info":  {args: []string{"--group=cache", "--kind=SchemeBuilder"}, want: "declares SchemeBuilder"},
 		"plural in upper case":       {args: []string{"--group=cache", "--kind=Memcached", "--plural=MEMS"}, want: `plural "MEMS"`},
+		"plural too long":            {args: []string{"--group=cache", "--kind=Memcached", "--plural=" + strings.Repeat("m", 64)}, want: "not a DNS label"},
 		"plural with a slash":        {args: []string{"--group=cache", "--kind=Memcached", "--plural=mem/cached"}, want: "not a DNS label"},
 		"controller with a path":     {args: []string{"--group=cache", "--kind=Memcached", "--controller-name=../x"}, want: "controller name"},
 		"group internal as a folder": {init: []string{"--multigroup"}, args: []string{"--group=internal", "--kind=Memcached"}, want: "a meaning of its own"},

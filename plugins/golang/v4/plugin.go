@@ -24,8 +24,9 @@ import (
 const pluginName = "go.kubebuilder.io"
 
 var (
-	_ plugin.Init      = Plugin{}
-	_ plugin.CreateAPI = Plugin{}
+	_ plugin.Init          = Plugin{}
+	_ plugin.CreateAPI     = Plugin{}
+	_ plugin.CreateWebhook = Plugin{}
 )
 
 // Plugin is the plugin go.kubebuilder.io/v4. The zero value works; the fields
@@ -70,6 +71,12 @@ func (p Plugin) GetInitSubcommand() plugin.InitSubcommand {
 // one.
 func (p Plugin) GetCreateAPISubcommand() plugin.CreateAPISubcommand {
 	return &createAPISubcommand{plugin: p}
+}
+
+// GetCreateWebhookSubcommand implements plugin.CreateWebhook. Each call returns
+// a new one.
+func (p Plugin) GetCreateWebhookSubcommand() plugin.CreateWebhookSubcommand {
+	return &createWebhookSubcommand{plugin: p}
 }
 
 // hintError is an error that knows what to do about it.

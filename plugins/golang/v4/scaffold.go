@@ -113,7 +113,7 @@ func (s *createAPISubcommand) trees() []tree {
 // paths replaces the placeholders in the paths of templates.
 func (s *createAPISubcommand) paths() *strings.Replacer {
 	kind := strings.ToLower(s.resource.Kind)
-	prefix, sample := "", s.sampleFile()
+	prefix, sample := "", sampleFile(s.resource.GVK)
 	if s.byGroup() {
 		prefix = s.resource.Group + "_"
 	}
@@ -131,10 +131,11 @@ func (s *createAPISubcommand) paths() *strings.Replacer {
 	)
 }
 
-func (s *createAPISubcommand) sampleFile() string {
-	name := s.resource.Version + "_" + strings.ToLower(s.resource.Kind) + ".yaml"
-	if s.resource.Group != "" {
-		name = s.resource.Group + "_" + name
+// sampleFile is the name of a kind's sample, below config/samples.
+func sampleFile(gvk resource.GVK) string {
+	name := gvk.Version + "_" + strings.ToLower(gvk.Kind) + ".yaml"
+	if gvk.Group != "" {
+		name = gvk.Group + "_" + name
 	}
 	return name
 }
@@ -160,7 +161,7 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	d.Resource = res
 	d.ImportAlias = importAlias(res.GVK, s.core)
 	d.External = s.externalPath != ""
-	d.SampleFile = s.sampleFile()
+	d.SampleFile = sampleFile(s.resource.GVK)
 	if !res.IsRegularPlural() {
 		d.IrregularPlural = res.Plural
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
@@ -20,13 +21,13 @@ const storageMarker = "+kubebuilder:storageversion"
 // second one comes and none is yet. It is stored already: what is in the
 // cluster stays readable.
 func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) error {
-	others, err := s.otherVersions()
+	others, err := otherVersions(s.config, s.resource)
 	if err != nil || len(others) == 0 {
 		return err
 	}
 	first := ""
 	for _, r := range others {
-		name, text, err := s.typesFile(disk, r)
+		name, text, err := typesFile(disk, s.config, r)
 		if err != nil {
 			return err
 		}
@@ -45,22 +46,46 @@ func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) error {
 	})
 }
 
-// otherVersions lists the resources of PROJECT that are another version of
-// this one, oldest first.
-func (s *createAPISubcommand) otherVersions() ([]resource.Resource, error) {
-	all, err := s.config.GetResources()
+// markStorageVersion makes the hub the stored version where none is.
+func (s *createWebhookSubcommand) markStorageVersion(disk afero.Fs) error {
+	others, err := otherVersions(s.config, s.resource)
+	if err != nil {
+		return err
+	}
+	hub := ""
+	for _, r := range append(others, *s.resource) {
+		name, text, err := typesFile(disk, s.config, r)
+		if err != nil {
+			return err
+		}
+		if hasStorageMarker(text) {
+			return nil
+		}
+		hub = name
+	}
+	if hub == "" || len(others) == 0 {
+		return nil // a single version is stored in any case
+	}
+	s.notes = append(s.notes, hub+" was marked as the stored version.")
+	return edit(disk, hub, func(text string) (string, error) { return addStorageMarker(hub, text, s.resource.Kind) })
+}
+
+// otherVersions lists the resources of PROJECT that are another version of a
+// kind, oldest first.
+func otherVersions(c config.Config, res *resource.Resource) ([]resource.Resource, error) {
+	all, err := c.GetResources()
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(r resource.Resource) bool {
-		return !r.HasAPI() || r.QualifiedGroup() != s.resource.QualifiedGroup() || r.Kind != s.resource.Kind || r.Version == s.resource.Version
+		return !r.HasAPI() || r.QualifiedGroup() != res.QualifiedGroup() || r.Kind != res.Kind || r.Version == res.Version
 	}), nil
 }
 
 // typesFile finds the file that declares the type of a resource, and its
 // text. Both are empty when none does.
-func (s *createAPISubcommand) typesFile(disk afero.Fs, r resource.Resource) (name, text string, err error) {
-	dir, ok := strings.CutPrefix(r.Path, s.config.GetRepository()+"/")
+func typesFile(disk afero.Fs, c config.Config, r resource.Resource) (name, text string, err error) {
+	dir, ok := strings.CutPrefix(r.Path, c.GetRepository()+"/")
 	if !ok {
 		return "", "", nil
 	}

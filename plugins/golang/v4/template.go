@@ -31,7 +31,7 @@ type data struct {
 	Year                      int
 	Versions                  Versions
 
-	// The rest is set by create api alone.
+	// The rest is set by create api and create webhook, as far as they have it.
 	Resource           *resource.Resource
 	ImportAlias        string // of the API package
 	IrregularPlural    string // empty when the CRD generator finds the plural itself
@@ -47,6 +47,12 @@ type data struct {
 	RootFromController string // "../.." or "../../.."
 	TestClient         string // variables that the tests of a package share
 	TestConfig         string
+	TestEnv            string
+
+	WebhookPackage  string // package name
+	RootFromWebhook string // "../../.." or "../../../.."
+	Webhook         webhookData
+	Spoke           spokeData
 
 	Image, ImageEnv string // image of the pods, and the variable that overrides it
 	Port            int32

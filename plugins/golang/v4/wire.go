@@ -28,7 +28,7 @@ func (s *createAPISubcommand) wire(disk afero.Fs, d data) error {
 	if err != nil {
 		return err
 	}
-	note, err := s.external.requireIn(disk)
+	note, err := s.requireExternal(disk)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,300 @@
+package cmd_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+const guidesDir = "../docs/guides"
+
+// guides are the pages that are typed and run block by block.
+var guides = []string{
+	"events", "metrics", "predicates", "rate-limiting", "finalizers",
+	"versions", "leader-election", "third-party-types", "run-local",
+}
+
+// TestGuidesParse checks what can be checked of the pages without running them.
+func TestGuidesParse(t *testing.T) {
+	for _, name := range append([]string{"README"}, guides...) {
+		t.Run(name, func(t *testing.T) {
+			for _, b := range guideBlocks(t, name) {
+				switch b.lang {
+				case "go":
+					got, err := format.Source([]byte(b.text))
+					if err != nil || string(got) != b.text {
+						t.Errorf("%s.md:%d: not as gofmt writes it: %v", name, b.line, err)
+					}
+				case "sh":
+					for line := range strings.Lines(b.text) {
+						checkCommand(t, name, b.line, line)
+					}
+				}
+			}
+		})
+	}
+}
+
+// checkCommand refuses what a reader may not have. Commands of mysdk are
+// TestDocsShowRealCommands' business.
+func checkCommand(t *testing.T, page string, at int, line string) {
+	t.Helper()
+	words := strings.Fields(line)
+	if len(words) == 0 || words[0] == "#" {
+		return
+	}
+	if !slices.Contains([]string{"mysdk", "go", "mkdir", "cd", "curl"}, words[0]) {
+		t.Errorf("%s.md:%d: the reader may not have %s", page, at, words[0])
+	}
+}
+
+// TestGuidesIndex checks that the index leads to every page.
+func TestGuidesIndex(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join(guidesDir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(guidesDir, "*.md"))
+	if err != nil || len(pages) < len(guides) {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if name != "README.md" && !strings.Contains(string(index), "("+name+")") {
+			t.Errorf("README.md has no link to %s", name)
+		}
+	}
+}
+
+// TestGuides does what each page says, in a project of its own: writes the
+// files, types the commands and compares what they print.
+func TestGuides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles operators and runs them against the control plane")
+	}
+	for _, name := range guides {
+		t.Run(name, func(t *testing.T) {
+			r := newReader(t)
+			for _, b := range guideBlocks(t, "README") {
+				r.do("README", b, nil)
+			}
+			r.dir = filepath.Join(r.dir, "memcached")
+			blocks := guideBlocks(t, name)
+			for i, b := range blocks {
+				var output *block
+				if i+1 < len(blocks) && blocks[i+1].lang == "output" {
+					output = &blocks[i+1]
+				}
+				r.do(name, b, output)
+			}
+			r.stopAll()
+			for _, command := range []string{"go build ./...", "go vet ./...", "mysdk generate --check", "go mod tidy -diff"} {
+				if out, err := r.sh(command); err != nil {
+					t.Errorf("after the page: %s: %v\n%s", command, err, out)
+				}
+			}
+			if out, err := r.sh("gofmt -l ."); out != "" || err != nil {
+				t.Errorf("after the page: not formatted: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func guideBlocks(t *testing.T, name string) []block {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(guidesDir, name+".md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := parseGuide(string(page))
+	if err != nil || len(blocks) == 0 {
+		t.Fatalf("%s.md: %d blocks: %v", name, len(blocks), err)
+	}
+	return blocks
+}
+
+// reader follows a page.
+type reader struct {
+	t         *testing.T
+	dir       string
+	env       []string
+	terminals []*terminal // with a command that keeps running, the oldest first
+}
+
+// newReader gives the reader an empty directory and mysdk in PATH.
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	env := &testscript.Env{WorkDir: t.TempDir(), Vars: os.Environ()}
+	if err := setUp(env); err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{t: t, dir: env.WorkDir, env: env.Vars}
+	t.Cleanup(func() {
+		r.stopAll()
+		if out, err := r.sh("mysdk cluster stop"); err != nil {
+			t.Errorf("mysdk cluster stop: %v\n%s", err, out)
+		}
+	})
+	return r
+}
+
+// do does what one block says. Of a command whose output the page shows, the
+// output is awaited.
+func (r *reader) do(page string, b block, output *block) {
+	r.t.Helper()
+	if b.lang == "output" {
+		return // seen by the command before
+	}
+	r.t.Logf("%s.md:%d: %s %s", page, b.line, b.lang, b.mode)
+	var err error
+	switch {
+	case b.lang != "sh":
+		err = r.write(b)
+	case b.mode == "background":
+		err = r.background(b.text, output)
+	case b.mode == "stop":
+		err = r.stopOldest()
+	case output != nil:
+		err = await(func() error { return r.shows(b, output.text) })
+	default:
+		err = r.shows(b, "")
+	}
+	if err != nil {
+		for _, term := range r.terminals {
+			r.t.Logf("%s\n%s", term.Args, term.printed())
+		}
+		r.t.Fatalf("%s.md:%d: %v", page, b.line, err)
+	}
+}
+
+func (r *reader) write(b block) error {
+	name := filepath.Join(r.dir, filepath.FromSlash(b.file))
+	src, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	data, err := b.applyTo(src)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, data, 0o644)
+}
+
+// shows types the commands of a block and compares how they end, and what they
+// print.
+func (r *reader) shows(b block, output string) error {
+	out, err := r.sh(b.text)
+	switch {
+	case b.mode == "fails" && err == nil:
+		return fmt.Errorf("it does not fail: %s", out)
+	case b.mode != "fails" && err != nil:
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return showsOutput(out, output)
+}
+
+func (r *reader) sh(script string) (string, error) {
+	c := exec.Command("sh", "-e", "-c", script)
+	c.Dir, c.Env = r.dir, r.env
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// background starts a command in a terminal of its own.
+func (r *reader) background(line string, output *block) error {
+	term := &terminal{Cmd: exec.Command("sh", "-c", "exec "+line), ended: make(chan struct{})}
+	term.Dir, term.Env = r.dir, r.env
+	term.Stdout, term.Stderr = term, term
+	if err := term.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(term.ended)
+		_ = term.Wait() // how it ends says only that it was interrupted
+	}()
+	r.terminals = append(r.terminals, term)
+	if output == nil {
+		return nil
+	}
+	return await(func() error {
+		select {
+		case <-term.ended:
+			return errEnded
+		default:
+			return showsOutput(term.printed(), output.text)
+		}
+	})
+}
+
+// stopOldest types Ctrl-C in the oldest terminal and waits.
+func (r *reader) stopOldest() error {
+	if len(r.terminals) == 0 {
+		return errors.New("nothing is running")
+	}
+	term := r.terminals[0]
+	r.terminals = r.terminals[1:]
+	if err := term.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	<-term.ended
+	return nil
+}
+
+func (r *reader) stopAll() {
+	for len(r.terminals) > 0 {
+		slices.Reverse(r.terminals)
+		if err := r.stopOldest(); err != nil {
+			r.t.Errorf("Ctrl-C: %v", err)
+		}
+		slices.Reverse(r.terminals)
+	}
+}
+
+// terminal is a running command and what it has printed so far.
+type terminal struct {
+	*exec.Cmd
+	ended chan struct{} // closed when it has
+	lock  sync.Mutex
+	text  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (t *terminal) Write(p []byte) (int, error) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.text.Write(p)
+}
+
+func (t *terminal) printed() string {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.text.String()
+}
+
+// errEnded says that waiting any longer is in vain.
+var errEnded = errors.New("the command has ended, and should run until Ctrl-C")
+
+// await asks again until check passes, for as long as it may take on a busy
+// machine to build an operator.
+func await(check func() error) error {
+	const limit, pause = 3 * time.Minute, 300 * time.Millisecond
+	for end := time.Now().Add(limit); ; time.Sleep(pause) {
+		if err := check(); err == nil || errors.Is(err, errEnded) || time.Now().After(end) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAwaitStranger: an operator that does not use the certificate that it was
+// given is told of once, and is waited for.
+func TestAwaitStranger(t *testing.T) {
+	w := webhookWorld(t)
+	own, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hooks{r: newRun(Options{}, w.deps()), certs: own}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	stop := serveTLS(t, l, other.cert, other.key)
+	done := make(chan error)
+	go func() { done <- h.await(t.Context(), address) }()
+	w.shows(t.Context(), "has a certificate of its own")
+	stop()
+	if l, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	defer serveTLS(t, l, own.cert, own.key)()
+	if err := <-done; err != nil {
+		t.Errorf("error: %v", err)
+	}
+	if n := strings.Count(w.err.String(), "warning"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, w.err)
+	}
+}
+
+// TestAwaitEnds: nobody waits for an operator that is gone.
+func TestAwaitEnds(t *testing.T) {
+	w := webhookWorld(t)
+	own, err := makeCertificates(time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := &hooks{r: newRun(Options{}, w.deps()), certs: own}
+	if err := h.await(ctx, "127.0.0.1:1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+	h.certs = &certificates{}
+	if err := h.await(ctx, "127.0.0.1:1"); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("no authority: %v", err)
+	}
+}
+
+// TestWebhookHost: where the API server is sent, and where the front listens.
+func TestWebhookHost(t *testing.T) {
+	tests := map[string]struct {
+		context       string
+		embedded      bool
+		host          string
+		where, listen string
+	}{
+		"embedded":              {"mysdk-default", true, "", "127.0.0.1", "127.0.0.1:0"},
+		"embedded, by name":     {"mysdk-test", false, "", "127.0.0.1", "127.0.0.1:0"},
+		"not to be had outside": {"mysdk-test", true, "10.0.0.1", "127.0.0.1", "127.0.0.1:0"},
+		"minikube":              {"minikube", false, "", "host.minikube.internal", "0.0.0.0:0"},
+		"the user knows better": {"minikube", false, "10.0.0.1", "10.0.0.1", "0.0.0.0:0"},
+		"any cluster":           {"production", false, "me.example.com", "me.example.com", "0.0.0.0:0"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.context = tc.context
+			r := newRun(Options{WebhookHost: tc.host}, w.deps())
+			r.client, r.embedded = clientFake{w}, tc.embedded
+			where, listen, err := r.webhookHost(t.Context())
+			if where != tc.where || listen != tc.listen || err != nil {
+				t.Errorf("%s, %s, %v", where, listen, err)
+			}
+		})
+	}
+}
+
+// TestWebhooksNamed: a cluster elsewhere calls a name that the certificate has.
+func TestWebhooksNamed(t *testing.T) {
+	w := webhookWorld(t)
+	w.context = "minikube"
+	ctx := cancelWhen(t, w, "webhooks on")
+	seen := ""
+	w.onEvent = func(e string) {
+		if e == "edit "+hookKey {
+			seen = e
+		}
+	}
+	if err := Run(ctx, Options{Dir: w.Dir, Context: "minikube"}, w.deps()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error: %v\n%s", err, w.err)
+	}
+	if seen == "" || !strings.Contains(w.err.String(), "at https://host.minikube.internal:") {
+		t.Errorf("stderr:\n%s", w.err)
+	}
+	if w.happened("stop cluster") || w.object(hookKey) != nil || len(w.journalFiles(t)) > 0 {
+		t.Errorf("left in a cluster of the user's: %q", w.listed())
+	}
+}
+
+func TestValueOf(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"none":       {nil, ""},
+		"equals":     {[]string{"--a=1"}, "1"},
+		"one dash":   {[]string{"-a=1"}, "1"},
+		"two words":  {[]string{"--a", "1"}, "1"},
+		"the last":   {[]string{"--a=1", "--a=2"}, "2"},
+		"no value":   {[]string{"--a"}, ""},
+		"other":      {[]string{"--ab=1", "a=2", "a", "3"}, ""},
+		"with equal": {[]string{"--a=b=c"}, "b=c"},
+	}
+	for name, tc := range tests {
+		if got := valueOf(tc.args, "a"); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestExitText(t *testing.T) {
+	for want, err := range map[string]error{"exit code 0": nil, "exit code 3": exited(3), "signal: killed": errors.New("signal: killed")} {
+		if got := exitText(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

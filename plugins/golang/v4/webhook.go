@@ -1,0 +1,334 @@
+package v4
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/config"
+	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+)
+
+// Where the certificates of webhooks come from: the values of --certs.
+const (
+	certsSelf        = "self"
+	certsCertManager = "cert-manager"
+	certsOLM         = "olm"
+)
+
+// createWebhookSubcommand adds webhooks for a kind, to those that it has.
+type createWebhookSubcommand struct {
+	plugin   Plugin
+	config   config.Config
+	resource *resource.Resource
+
+	// From flags.
+	plural                             string
+	defaulting, validation, conversion bool
+	spokes                             []string
+	defaultingPath, validationPath     string
+	certs                              string
+	force, generate                    bool
+	external
+
+	managerNamespaced bool               // PROJECT says namespaced: true
+	core              bool               // the resource is built into Kubernetes
+	existing          *resource.Resource // what PROJECT has of this group, version and kind
+	recorded          recordedWebhooks
+	notes             []string
+}
+
+// recordedWebhooks are the fields of a resource in PROJECT that the model of
+// kubebuilder/v3 lacks, as far as webhooks are concerned.
+type recordedWebhooks struct {
+	core                           bool
+	spokes                         []string
+	defaultingPath, validationPath string
+}
+
+// UpdateMetadata implements plugin.UpdatesMetadata.
+func (s *createWebhookSubcommand) UpdateMetadata(cli plugin.CLIMetadata, meta *plugin.SubcommandMetadata) {
+	meta.Description = `Add webhooks for a kind: defaulting, validation, and conversion between versions,
+with tests, certificates and manifests. What a kind has already stays.
+`
+	meta.Examples = fmt.Sprintf(`  # Fill in defaults and refuse what is wrong
+  %[1]s create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --programmatic-validation
+
+  # Convert between v1, which all versions are converted to, and v1alpha1
+  %[1]s create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1
+`, cli.CommandName)
+}
+
+// BindFlags implements plugin.HasFlags. --group, --version and --kind are the
+// command line's.
+func (s *createWebhookSubcommand) BindFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.plural, "plural", "", "plural of the kind, where it is irregular: people for Person")
+	flags.BoolVar(&s.defaulting, "defaulting", false, "write a webhook that fills in what was left out")
+	flags.BoolVar(&s.validation, "programmatic-validation", false, "write a webhook that refuses what is wrong")
+	flags.BoolVar(&s.conversion, "conversion", false, "convert other versions to this one and back: it becomes the hub")
+	flags.StringSliceVar(&s.spokes, "spoke", nil, "versions to convert, separated by commas; default: all others of the kind")
+	flags.StringVar(&s.defaultingPath, "defaulting-path", "", "URL path of the defaulting webhook, in place of the usual one")
+	flags.StringVar(&s.validationPath, "validation-path", "", "URL path of the validating webhook, in place of the usual one")
+	flags.StringVar(&s.certs, "certs", "", "who makes the certificates: self (the operator), cert-manager or olm; default: what the project has, else self")
+	flags.BoolVar(&s.force, "force", false, "write again what the project has already, where it is missing")
+	flags.BoolVar(&s.generate, "make", true, "generate manifests afterwards")
+	s.bindExternal(flags)
+}
+
+// InjectConfig implements plugin.RequiresConfig.
+func (s *createWebhookSubcommand) InjectConfig(c config.Config) error {
+	s.config = c
+	return nil
+}
+
+// InjectExtras takes the top-level fields of PROJECT that the config of
+// kubebuilder/v3 does not know.
+func (s *createWebhookSubcommand) InjectExtras(project map[string]any) {
+	s.managerNamespaced, _ = project["namespaced"].(bool)
+}
+
+// InjectResourceExtras takes the resource as PROJECT has it, with the fields
+// that the model of kubebuilder/v3 does not know. It is nil for a resource
+// that PROJECT does not have.
+func (s *createWebhookSubcommand) InjectResourceExtras(fields map[string]any) {
+	r := &s.recorded
+	r.core, _ = fields["core"].(bool)
+	webhooks, _ := fields["webhooks"].(map[string]any)
+	r.defaultingPath, _ = webhooks["defaultingPath"].(string)
+	r.validationPath, _ = webhooks["validationPath"].(string)
+	list, _ := webhooks["spoke"].([]any)
+	for _, item := range list {
+		r.spokes = append(r.spokes, fmt.Sprint(item))
+	}
+}
+
+// Generate says whether manifests are to be generated afterwards: the flag
+// --make.
+func (s *createWebhookSubcommand) Generate() bool { return s.generate }
+
+// Notes are sentences for the user about what was decided on the way, and
+// what remains to be done.
+func (s *createWebhookSubcommand) Notes() []string { return s.notes }
+
+// ResourceExtras returns the fields of the resource in a kubebuilder v4
+// PROJECT that the resource model of kubebuilder/v3 does not know. What is
+// under "webhooks" is to be merged with the webhooks that the resource has.
+func (s *createWebhookSubcommand) ResourceExtras() map[string]any {
+	extras := map[string]any{}
+	if s.core {
+		extras["core"] = true
+	}
+	s.addExternal(extras)
+	webhooks := map[string]any{}
+	for _, spoke := range s.allSpokes() {
+		list, _ := webhooks["spoke"].([]any)
+		webhooks["spoke"] = append(list, spoke)
+	}
+	if s.defaultingPath != "" {
+		webhooks["defaultingPath"] = s.defaultingPath
+	}
+	if s.validationPath != "" {
+		webhooks["validationPath"] = s.validationPath
+	}
+	if len(webhooks) > 0 {
+		extras["webhooks"] = webhooks
+	}
+	return extras
+}
+
+// allSpokes are those of PROJECT and the new ones.
+func (s *createWebhookSubcommand) allSpokes() []string {
+	all := slices.Clone(s.recorded.spokes)
+	for _, spoke := range s.spokes {
+		if !slices.Contains(all, spoke) {
+			all = append(all, spoke)
+		}
+	}
+	return all
+}
+
+// InjectResource implements plugin.RequiresResource: it checks flags and names
+// and completes the resource.
+func (s *createWebhookSubcommand) InjectResource(res *resource.Resource) error {
+	s.resource = res
+	if err := checkGVK(res.GVK); err != nil {
+		return err
+	}
+	all, err := s.config.GetResources()
+	if err != nil {
+		return err
+	}
+	for _, r := range all { // the domain of an external API is not the project's
+		if r.Group == res.Group && r.Version == res.Version && r.Kind == res.Kind && (s.externalDomain == "" || r.Domain == s.externalDomain) {
+			s.existing = &r
+		}
+	}
+	if err := s.checkFlags(); err != nil {
+		return err
+	}
+	if err := s.complete(); err != nil {
+		return err
+	}
+	if err := s.completeSpokes(all); err != nil {
+		return err
+	}
+	if err := s.checkRecorded(); err != nil {
+		return err
+	}
+	res.Webhooks = &resource.Webhooks{WebhookVersion: "v1", Defaulting: s.defaulting, Validation: s.validation, Conversion: s.conversion}
+	return res.Validate()
+}
+
+// webhookPath matches URL paths that need no quoting in a marker.
+var webhookPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+
+// checkFlags refuses flags that contradict each other.
+func (s *createWebhookSubcommand) checkFlags() error {
+	switch {
+	case !s.defaulting && !s.validation && !s.conversion:
+		return usage("add --defaulting, --programmatic-validation or --conversion", "no webhook is asked for")
+	case len(s.spokes) > 0 && !s.conversion:
+		return usage("add --conversion", "--spoke names a version to convert, and no conversion is asked for")
+	case s.defaultingPath != "" && !s.defaulting:
+		return usage("add --defaulting", "--defaulting-path is the path of a webhook that is not asked for")
+	case s.validationPath != "" && !s.validation:
+		return usage("add --programmatic-validation", "--validation-path is the path of a webhook that is not asked for")
+	case s.defaultingPath != "" && s.defaultingPath == s.validationPath:
+		return usage("use two paths", "both webhooks cannot be at %s", s.defaultingPath)
+	case !slices.Contains([]string{"", certsSelf, certsCertManager, certsOLM}, s.certs):
+		return usage("use --certs self, cert-manager or olm", "certs %q is not known", s.certs)
+	}
+	for _, f := range []struct{ flag, value string }{{"defaulting-path", s.defaultingPath}, {"validation-path", s.validationPath}} {
+		if f.value != "" && (!webhookPath.MatchString(f.value) || path.Clean(f.value) != f.value || f.value == convertPath) {
+			return usage("use a path such as /mutate-it", "--%s %q is not a URL path of its own", f.flag, f.value)
+		}
+	}
+	return s.checkExternal()
+}
+
+// convertPath is where controller-runtime serves the conversion of all kinds.
+const convertPath = "/convert"
+
+// complete fills in the resource: from PROJECT, from flags, or from what is
+// built into Kubernetes.
+func (s *createWebhookSubcommand) complete() error {
+	res := s.resource
+	res.API = nil
+	switch {
+	case s.existing != nil:
+		if s.plural != "" && s.plural != s.existing.Plural {
+			return usage("leave out --plural", "the plural of %s is %s", res.Kind, s.existing.Plural)
+		}
+		res.Domain, res.Plural, res.Path = s.existing.Domain, s.existing.Plural, s.existing.Path
+		if s.existing.HasAPI() {
+			api := s.existing.API.Copy()
+			res.API = &api
+		}
+		s.core = s.recorded.core || strings.HasPrefix(res.Path, "k8s.io/api/")
+	case s.externalPath != "":
+		res.Path, res.Domain = s.externalPath, or(s.externalDomain, res.Domain)
+		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
+	default:
+		found, err := findBuiltin(res.GVK)
+		if err != nil {
+			return usage(fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first, or name the Go package of another project's API with --external-api-path", res.Group, res.Version, res.Kind),
+				"%s is not in this project", describe(res.GVK))
+		}
+		s.core, res.Domain, res.Path = true, found.domain, found.path()
+		res.Plural = or(s.plural, resource.RegularPlural(res.Kind))
+	}
+	if s.defaulting { // --force keeps it
+		s.defaultingPath = or(s.defaultingPath, s.recorded.defaultingPath)
+	}
+	if s.validation {
+		s.validationPath = or(s.validationPath, s.recorded.validationPath)
+	}
+	if s.conversion && !res.HasAPI() {
+		return usage("leave out --conversion", "%s is not this project's: who has a kind converts it", describe(res.GVK))
+	}
+	return nil
+}
+
+// completeSpokes checks the versions to convert. Without --spoke they are all
+// that the kind has: the API server asks for each of them.
+func (s *createWebhookSubcommand) completeSpokes(all []resource.Resource) error {
+	if !s.conversion {
+		return nil
+	}
+	var others []string
+	for _, r := range all {
+		if r.HasAPI() && r.QualifiedGroup() == s.resource.QualifiedGroup() && r.Kind == s.resource.Kind && r.Version != s.resource.Version {
+			others = append(others, r.Version)
+			if r.Webhooks != nil && r.Webhooks.Conversion {
+				return usage(fmt.Sprintf("use --version %s --spoke %s", r.Version, s.resource.Version), "%s is the hub of %s already", r.Version, r.Kind)
+			}
+		}
+	}
+	if len(s.spokes) == 0 {
+		s.spokes = others
+		switch {
+		case len(others) == 0:
+			s.notes = append(s.notes, fmt.Sprintf("%s has one version: after 'mysdk create api' for another one, repeat this command.", s.resource.Kind))
+		default:
+			s.notes = append(s.notes, "Versions that are converted: "+strings.Join(others, ", ")+".")
+		}
+	}
+	for i, spoke := range s.spokes {
+		spoke = strings.TrimSpace(spoke)
+		s.spokes[i] = spoke
+		switch {
+		case spoke == s.resource.Version:
+			return usage("name other versions", "--spoke %s is the hub itself", spoke)
+		case !slices.Contains(others, spoke):
+			hint := fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first", s.resource.Group, spoke, s.resource.Kind)
+			return usage(hint, "%s has no version %q", s.resource.Kind, spoke)
+		}
+	}
+	return nil
+}
+
+// checkRecorded refuses to write what is there, so that a repeated command
+// does not look as if it had done something.
+func (s *createWebhookSubcommand) checkRecorded() error {
+	if s.existing == nil || s.existing.Webhooks == nil || s.force {
+		return nil
+	}
+	has := s.existing.Webhooks
+	newSpokes := len(s.allSpokes()) > len(s.recorded.spokes)
+	var there []string
+	if s.defaulting && has.Defaulting {
+		there = append(there, "--defaulting")
+	}
+	if s.validation && has.Validation {
+		there = append(there, "--programmatic-validation")
+	}
+	if s.conversion && has.Conversion && !newSpokes {
+		there = append(there, "--conversion")
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return usage("leave that out, or add --force to write again what is missing in its files",
+		"%s has the webhook of %s already", describe(s.resource.GVK), strings.Join(there, " and "))
+}
+
+// PreScaffold implements plugin.HasPreScaffold: it looks at what the scaffold
+// will be wired into and built with.
+func (s *createWebhookSubcommand) PreScaffold(disk machinery.Filesystem) error {
+	if err := checkMain(disk.FS); err != nil {
+		return err
+	}
+	if err := s.chooseCerts(disk.FS); err != nil {
+		return err
+	}
+	return checkRuntime(disk.FS, "webhooks need", "")
+}
+
+// PostScaffold implements plugin.HasPostScaffold. There is nothing to do:
+// generating is the caller's.
+func (s *createWebhookSubcommand) PostScaffold() error { return nil }

@@ -1,0 +1,49 @@
+/*
+Copyright 2026.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v2
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	cachev1 "example.com/webhook-conversion/api/v1"
+)
+
+// A field that is lost here is lost in the cluster when somebody uses the
+// other version: convert it, or keep it in an annotation of the other one.
+func TestMemcached_LosesNothingByWayOfTheHub(t *testing.T) {
+	before, hub, after := &Memcached{}, &cachev1.Memcached{}, &Memcached{}
+	fill(reflect.ValueOf(before).Elem())
+	if err := errors.Join(before.ConvertTo(hub), after.ConvertFrom(hub)); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range lost(reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()) {
+		t.Errorf("%s of v2 is lost on the way to v1 and back", field)
+	}
+}
+
+func TestTheMemcachedHub_LosesNothingByWayOfThisVersion(t *testing.T) {
+	before, spoke, after := &cachev1.Memcached{}, &Memcached{}, &cachev1.Memcached{}
+	fill(reflect.ValueOf(before).Elem())
+	if err := errors.Join(spoke.ConvertFrom(before), spoke.ConvertTo(after)); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range lost(reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()) {
+		t.Errorf("%s of v1 is lost on the way to v2 and back", field)
+	}
+}

@@ -1,0 +1,119 @@
+package ship
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// What the tests of this package share: an API server with the project's CRDs.
+// There are no Deployment controller and no kubelet unless USE_EXISTING_CLUSTER
+// is "true", which tests against the cluster that KUBECONFIG names.
+var (
+	cfg       *rest.Config
+	k8sClient client.Client
+	realNodes = os.Getenv("USE_EXISTING_CLUSTER") == "true"
+)
+
+const root = "../../.."
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runTests(m *testing.M) (code int, err error) {
+	logs := io.Discard
+	if testing.Verbose() {
+		logs = os.Stderr
+	}
+	logf.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(logs)))
+
+	testEnv := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(root, "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
+	}
+	if !realNodes && testEnv.BinaryAssetsDirectory == "" {
+		// Where 'setup-envtest use --bin-dir bin' puts them.
+		found, err := filepath.Glob(filepath.Join(root, "bin", "k8s", "*"))
+		if err != nil || len(found) == 0 {
+			return 0, errors.New("no API server to test against: run 'mysdk test', or set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver")
+		}
+		testEnv.BinaryAssetsDirectory = found[len(found)-1]
+	}
+	if cfg, err = testEnv.Start(); err != nil {
+		return 0, fmt.Errorf("starting the API server: %w", err)
+	}
+	defer func() { err = errors.Join(err, testEnv.Stop()) }()
+
+	if k8sClient, err = client.New(cfg, client.Options{Scheme: scheme.Scheme}); err != nil {
+		return 0, fmt.Errorf("making the client: %w", err)
+	}
+	return m.Run(), nil
+}
+
+// newNamespace makes a namespace that lives as long as the test.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := k8sClient.Create(t.Context(), namespace); err != nil {
+		t.Fatalf("creating a namespace: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := k8sClient.Delete(context.WithoutCancel(t.Context()), namespace); err != nil {
+			t.Errorf("deleting namespace %s: %v", namespace.Name, err)
+		}
+	})
+	return namespace.Name
+}
+
+// startManager runs one controller, on one namespace, as long as the test runs.
+func startManager(t *testing.T, namespace string, setup func(ctrl.Manager) error) {
+	t.Helper()
+	anyName := true // each test registers its controller anew
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:     scheme.Scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Controller: config.Controller{SkipNameValidation: &anyName},
+	})
+	if err != nil {
+		t.Fatalf("making the manager: %v", err)
+	}
+	if err := setup(mgr); err != nil {
+		t.Fatalf("setting up the controller: %v", err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("running the manager: %v", err)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+/*
+Copyright 2026.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	cachev1alpha1 "example.com/webhook-self/api/v1alpha1"
+)
+
+// memcachedlog is the log of the webhooks of Memcached.
+var memcachedlog = logf.Log.WithName("memcached-resource")
+
+// SetupMemcachedWebhookWithManager serves the webhooks of Memcached on the manager's webhook server.
+func SetupMemcachedWebhookWithManager(mgr ctrl.Manager) error {
+	memcachedlog.V(1).Info("Setting up the webhooks")
+	return ctrl.NewWebhookManagedBy(mgr, &cachev1alpha1.Memcached{}).
+		WithDefaulter(&MemcachedDefaulter{}).
+		WithValidator(&MemcachedValidator{}).
+		Complete()
+}
+
+// +kubebuilder:webhook:path=/mutate-cache-example-com-v1alpha1-memcached,mutating=true,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=mmemcached-v1alpha1.kb.io,admissionReviewVersions=v1
+
+// MemcachedDefaulter fills in what the author of a Memcached left out. It runs before
+// validation, and more than once if other webhooks change the object too.
+type MemcachedDefaulter struct{}
+
+// Default changes the object before it is stored.
+func (*MemcachedDefaulter) Default(_ context.Context, obj *cachev1alpha1.Memcached) error {
+	// Clients that always send the field send 0 where nothing was asked for.
+	if obj.Spec.Size == 0 {
+		obj.Spec.Size = 1
+	}
+	return nil
+}
+
+// To be asked about deletions too, add delete to the verbs.
+// +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=vmemcached-v1alpha1.kb.io,admissionReviewVersions=v1
+
+// MemcachedValidator refuses what a Memcached may not be. Rules on a single field, or on
+// fields beside each other, are better off as markers on the types.
+type MemcachedValidator struct{}
+
+// maxMemcachedSize is more than anybody needs, and less than brings a cluster down.
+const maxMemcachedSize = 100
+
+// ValidateCreate is asked about new objects.
+func (v *MemcachedValidator) ValidateCreate(_ context.Context, obj *cachev1alpha1.Memcached) (admission.Warnings, error) {
+	return v.validate(obj)
+}
+
+// ValidateUpdate is asked about changes. What was stored before the rule came
+// has to stay changeable: finalizers are removed by an update, for instance.
+func (v *MemcachedValidator) ValidateUpdate(_ context.Context, oldObj, newObj *cachev1alpha1.Memcached) (admission.Warnings, error) {
+	if newObj.Spec.Size == oldObj.Spec.Size {
+		return nil, nil
+	}
+	return v.validate(newObj)
+}
+
+// ValidateDelete is asked about deletions, once the verbs have delete.
+func (*MemcachedValidator) ValidateDelete(_ context.Context, _ *cachev1alpha1.Memcached) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (*MemcachedValidator) validate(obj *cachev1alpha1.Memcached) (warnings admission.Warnings, err error) {
+	if obj.Spec.Size == 1 {
+		warnings = append(warnings, "spec.size is 1: nothing serves while the only pod restarts")
+	}
+	if obj.Spec.Size > maxMemcachedSize {
+		kind := cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind()
+		return warnings, apierrors.NewInvalid(kind, obj.Name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "size"), obj.Spec.Size, fmt.Sprintf("must be at most %d", maxMemcachedSize)),
+		})
+	}
+	return warnings, nil
+}
