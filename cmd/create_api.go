@@ -112,23 +112,8 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 			return err
 		}
 	}
-	if err := a.check(set); err != nil {
+	if set, err = a.writeScaffold(ctx, set, o.make, o.dryRun); err != nil || set.Len() == 0 {
 		return err
-	}
-	if o.make {
-		if set, err = a.generateInto(ctx, set); err != nil {
-			return err
-		}
-	}
-	if set, err = a.tree().Changed(set); err != nil {
-		return err
-	}
-	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
-		return err
-	}
-	if set.Len() == 0 {
-		a.say("Nothing to do: the files are as they would be written")
-		return nil
 	}
 	a.reportAPI(set, p, after, o)
 	return nil
@@ -146,6 +131,30 @@ func (a *app) checkLayout(p *project.Project) error {
 		return clierr.Failedf("use the tool that made the project", "%s: layout %s is not known: mysdk adds APIs to %s", project.FileName, strings.Join(p.Layout, ", "), key)
 	}
 	return nil
+}
+
+// writeScaffold writes what a plugin scaffolded, with what the generators make
+// of it, in one commit. It returns what was written: nothing in a dry run, or
+// when all is as it would be written.
+func (a *app) writeScaffold(ctx context.Context, set fileset.Set, generate, dryRun bool) (written fileset.Set, err error) {
+	if err := a.check(set); err != nil {
+		return written, err
+	}
+	if generate {
+		if set, err = a.generateInto(ctx, set); err != nil {
+			return written, err
+		}
+	}
+	if set, err = a.tree().Changed(set); err != nil {
+		return written, err
+	}
+	if err := a.write(ctx, set, dryRun); err != nil || dryRun {
+		return written, err
+	}
+	if set.Len() == 0 {
+		a.say("Nothing to do: the files are as they would be written")
+	}
+	return set, nil
 }
 
 // generateInto renders code and manifests of the project as it will be with

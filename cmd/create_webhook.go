@@ -84,23 +84,8 @@ func (a *app) runCreateWebhook(ctx context.Context, o *createWebhookOptions) err
 	if err != nil {
 		return err
 	}
-	if err := a.check(set); err != nil {
+	if set, err = a.writeScaffold(ctx, set, o.make, o.dryRun); err != nil || set.Len() == 0 {
 		return err
-	}
-	if o.make {
-		if set, err = a.generateInto(ctx, set); err != nil {
-			return err
-		}
-	}
-	if set, err = a.tree().Changed(set); err != nil {
-		return err
-	}
-	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
-		return err
-	}
-	if set.Len() == 0 {
-		a.say("Nothing to do: the files are as they would be written")
-		return nil
 	}
 	a.reportWebhook(set, after, o)
 	return nil
