@@ -96,3 +96,21 @@ func BenchmarkGenerateUnchanged(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTestStart is what a test suite costs before and after its tests:
+// compiling what changed, etcd and kube-apiserver up, and both down again.
+func BenchmarkTestStart(b *testing.B) {
+	base := benchBase(b, initCommand, createCommand)
+	base.Env["CGO_ENABLED"] = "0"
+	if bin := os.Getenv("MYSDK_CLUSTER_BIN"); bin != "" {
+		base.Env["MYSDK_CLUSTER_BIN"] = bin
+	}
+	bin := binary(b)
+	for b.Loop() {
+		c := exec.Command(bin, "test", "./internal/controller", "-count=1", "-run", "TestNothing")
+		c.Dir, c.Env = base.Dir, base.Environ()
+		if out, err := c.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
