@@ -90,7 +90,8 @@ func references(k *types.Kustomization) []reference {
 		}
 	}
 	add("resources", true, false, k.Resources...)
-	add("bases", true, false, k.Bases...) //nolint:staticcheck // deprecated, but kustomize still loads it
+	//lint:ignore SA1019 deprecated, but kustomize still loads what stands there
+	add("bases", true, false, k.Bases...)
 	add("components", true, false, k.Components...)
 	add("generators", true, true, k.Generators...)
 	add("transformers", true, true, k.Transformers...)
@@ -98,10 +99,12 @@ func references(k *types.Kustomization) []reference {
 	add("crds", false, false, k.Crds...)
 	add("configurations", false, false, k.Configurations...)
 	add("openapi", false, false, k.OpenAPI["path"])
-	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // as above
+	//lint:ignore SA1019 as above
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
 		add("path", false, false, p.Path)
 	}
-	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // as above
+	//lint:ignore SA1019 as above
+	for _, p := range k.PatchesStrategicMerge {
 		add("patchesStrategicMerge", false, true, string(p))
 	}
 	for _, r := range k.Replacements {

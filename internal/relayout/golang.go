@@ -156,7 +156,8 @@ func (e *editor) importSpec(spec *ast.ImportSpec, r Rewrite) {
 	if want == name {
 		return
 	}
-	//lint:ignore SA1019 what is unresolved in its file and bears the name of an import is that import: types add nothing here
+	// What is unresolved in its file and bears the name of an import is that
+	// import: types add nothing here.
 	for _, id := range e.tree.Unresolved {
 		if id.Name == name {
 			e.replace(id.Pos(), id.End(), want)
