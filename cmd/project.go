@@ -15,7 +15,7 @@ import (
 // goPlugin is the plugin that scaffolds Go projects, the only one for now.
 func (a *app) goPlugin() v4.Plugin {
 	return v4.Plugin{
-		CLIVersion: thisBuild().Version, Year: a.host.Now().Year(),
+		CLIVersion: installable(thisBuild().Version), Year: a.host.Now().Year(),
 		ReadFile: func(name string) ([]byte, error) { return a.host.Files.ReadFile(a.host.Path(name)) },
 	}
 }

@@ -79,3 +79,14 @@ func words(s string) []string {
 	}
 	return out
 }
+
+func TestInstallable(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "(devel)": "(devel)", "v0.0.0-20260102030405-0123456789ab": "v0.0.0-20260102030405-0123456789ab",
+		"v0.0.0-20260102030405-0123456789ab+dirty": "(devel)",
+	} {
+		if got := installable(version); got != want {
+			t.Errorf("installable(%q) = %q, want %q", version, got, want)
+		}
+	}
+}

@@ -67,3 +67,12 @@ func thisBuild() build {
 	}
 	return b
 }
+
+// installable is a version that go install accepts, for files that tell how to
+// get mysdk: one of uncommitted sources is none.
+func installable(version string) string {
+	if strings.Contains(version, "+") {
+		return "(devel)"
+	}
+	return version
+}
