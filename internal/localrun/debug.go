@@ -107,8 +107,13 @@ func (d debugger) command(r *run, args []string) (string, []string, []string) {
 // on file descriptor 3 closes, as it does when mysdk is killed, too. Killing
 // Delve itself would let the operator go, and reconcile on without anybody
 // knowing of it; asked to end, Delve takes the operator along.
-const leash = `"$@" 3<&- & dlv=$!
-trap 'kill -TERM $dlv' TERM
+//
+// The trap comes first: a shell that is asked to end before it has one would
+// leave Delve behind. What comes before Delve is there is passed on then.
+const leash = `dlv= asked=
+trap 'asked=yes; [ -z "$dlv" ] || kill -TERM $dlv' TERM
+"$@" 3<&- & dlv=$!
+[ -z "$asked" ] || kill -TERM $dlv
 { read -r _ <&3; kill -TERM $dlv; } >/dev/null 2>&1 &
 exec 3<&-
 wait $dlv; code=$?
