@@ -124,6 +124,10 @@ func (a *app) goTest(ctx context.Context, o *testOptions, env ...string) error {
 
 // testArgs puts ./... where no package is named.
 func testArgs(args []string) []string {
+	var rest []string
+	if i := slices.IndexFunc(args, func(arg string) bool { return arg == "-args" || arg == "--args" }); i >= 0 {
+		args, rest = args[:i], args[i:] // the test binary's own
+	}
 	out := append([]string{"test"}, args...)
 	for i, arg := range args {
 		before := ""
@@ -133,9 +137,9 @@ func testArgs(args []string) []string {
 		if strings.HasPrefix(arg, "-") || takesValue(before) {
 			continue
 		}
-		return out
+		return append(out, rest...)
 	}
-	return append(out, "./...")
+	return append(append(out, "./..."), rest...)
 }
 
 // takesValue reports whether a flag of go test written without = is followed

@@ -20,6 +20,7 @@ func TestTestArgs(t *testing.T) {
 		"ours are ours":       {[]string{"--controllers", "-v"}, []string{"test", "-v", "./..."}, true, false},
 		"keep needs one":      {[]string{"--keep", "./x"}, []string{"test", "./x"}, true, true},
 		"the test binary's":   {[]string{"./x", "-args", "--keep"}, []string{"test", "./x", "-args", "--keep"}, false, false},
+		"only theirs":         {[]string{"-v", "-args", "x"}, []string{"test", "-v", "./...", "-args", "x"}, false, false},
 		"two dashes, a value": {[]string{"--run", "X", "--timeout", "5m"}, []string{"test", "--run", "X", "--timeout", "5m", "./..."}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -159,16 +159,21 @@ func Reset(ctx context.Context, h host.Host, name string) (bool, error) {
 	return true, nil
 }
 
-// empty removes what the cluster stores. Its keys stay; it gets another port.
-func empty(ctx context.Context, l state.Layout) error {
+// empty removes what the cluster stores. Its keys stay; it gets another port,
+// as clients remember kinds by the server's address.
+func empty(ctx context.Context, l state.Layout) (err error) {
 	if _, err := os.Lstat(l.Etcd()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err := remove(ctx, l, l.Etcd()); err != nil {
+	// All of it while nobody else may start the cluster.
+	lock, err := l.Lock(ctx)
+	if err != nil {
 		return err
 	}
-	// Another cluster, as far as clients are concerned: they remember kinds by
-	// the server's address.
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := os.RemoveAll(l.Etcd()); err != nil {
+		return err
+	}
 	s, err := l.Read()
 	if err != nil {
 		return err

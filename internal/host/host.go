@@ -43,7 +43,6 @@ type Files interface {
 	Mkdir(name string, mode fs.FileMode) error
 	Rename(from, to string) error
 	Remove(name string) error
-	Chmod(name string, mode fs.FileMode) error
 	Lstat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
@@ -193,9 +192,6 @@ func (OSFiles) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove implements Files.
 func (OSFiles) Remove(name string) error { return os.Remove(name) }
-
-// Chmod implements Files.
-func (OSFiles) Chmod(name string, mode fs.FileMode) error { return os.Chmod(name, mode) }
 
 // Lstat implements Files.
 func (OSFiles) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
@@ -261,6 +260,3 @@ func withFile(set fileset.Set, f *File, isNew bool) (fileset.Set, *Project, erro
 	p, err := f.Project()
 	return set, p, err
 }
-
-// Config gives tests of plugins the configuration that hooks work on.
-func (f *File) Config() config.Config { return f.config }
