@@ -98,8 +98,15 @@ func (s *initSubcommand) InjectConfig(c config.Config) error {
 			return err
 		}
 	}
-	return nil
+	if !strings.HasPrefix(s.plugin.CLIVersion, "v") {
+		return nil // not a release: what it writes has no name
+	}
+	return c.EncodePluginConfig(ScaffoldKey, map[string]string{"version": s.plugin.CLIVersion})
 }
+
+// ScaffoldKey stands among PROJECT's plugins with the version of mysdk whose
+// scaffold the project has.
+const ScaffoldKey = "scaffold.mysdk.dev/v1"
 
 // operator-sdk looks for these among the plugins of a project before it makes
 // a bundle of it.
@@ -187,7 +194,7 @@ func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string,
 	case s.license == "none":
 		return "", nil
 	}
-	body, err := templates.ReadFile("templates/init/" + boilerplatePath + ".tmpl")
+	body, err := fs.ReadFile(d.templates, "init/"+boilerplatePath+".tmpl")
 	if err != nil {
 		return "", err
 	}
@@ -222,7 +229,7 @@ func (s *initSubcommand) readLicense(read func(name string) ([]byte, error)) (st
 
 // projectData fills in what every template of a project gets.
 func projectData(p Plugin, c config.Config) data {
-	return data{
+	d := data{
 		Domain:      c.GetDomain(),
 		Repo:        c.GetRepository(),
 		ProjectName: c.GetProjectName(),
@@ -230,5 +237,10 @@ func projectData(p Plugin, c config.Config) data {
 		CLIVersion:  or(p.CLIVersion, "(devel)"),
 		Year:        p.Year,
 		Versions:    CurrentVersions(),
+		templates:   p.templates(),
 	}
+	if p.Pins != nil {
+		d.Versions = *p.Pins
+	}
+	return d
 }

@@ -13,6 +13,7 @@ package v4
 
 import (
 	"errors"
+	"io/fs"
 
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	cfgv3 "sigs.k8s.io/kubebuilder/v3/pkg/config/v3"
@@ -43,6 +44,12 @@ type Plugin struct {
 	// that of --license-file. Without it the file is looked up in the
 	// Filesystem of the scaffold.
 	ReadFile func(path string) ([]byte, error)
+
+	// Templates are those to write from, in the place of the plugin's own, and
+	// Pins the versions that go with them: a scaffold as it was written by an
+	// earlier release. Nil stands for today's.
+	Templates fs.FS
+	Pins      *Versions
 }
 
 // Name implements plugin.Plugin.
@@ -77,6 +84,20 @@ func (p Plugin) GetCreateAPISubcommand() plugin.CreateAPISubcommand {
 // a new one.
 func (p Plugin) GetCreateWebhookSubcommand() plugin.CreateWebhookSubcommand {
 	return &createWebhookSubcommand{plugin: p}
+}
+
+// WorkflowPath is where the workflow goes that keeps a scaffold up to date.
+const WorkflowPath = ".github/workflows/upgrade.yml"
+
+// Workflow renders it. fs.ErrNotExist says that the plugin's templates have
+// none.
+func (p Plugin) Workflow() ([]byte, error) {
+	c := cfgv3.New()
+	text, err := render(projectData(p, c), "upgrade/"+WorkflowPath, WorkflowPath)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(text), nil
 }
 
 // hintError is an error that knows what to do about it.

@@ -21,6 +21,22 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
+// Templates are what the plugin writes from, without the directory that they
+// lie in.
+func Templates() (fs.FS, error) { return fs.Sub(templates, "templates") }
+
+// templates are those of this plugin.
+func (p Plugin) templates() fs.FS {
+	if p.Templates != nil {
+		return p.Templates
+	}
+	own, err := Templates()
+	if err != nil {
+		return templates // never: the directory is a constant
+	}
+	return own
+}
+
 // data is the dot of every template.
 type data struct {
 	Domain, Repo, ProjectName string
@@ -30,6 +46,8 @@ type data struct {
 	CLIVersion, Owner         string
 	Year                      int
 	Versions                  Versions
+
+	templates fs.FS // that the files are made from
 
 	// The rest is set by create api and create webhook, as far as they have it.
 	Resource           *resource.Resource
@@ -87,12 +105,12 @@ type tree struct {
 func files(d data, paths *strings.Replacer, ifExists func(string) machinery.IfExistsAction, trees ...tree) ([]machinery.Builder, error) {
 	var out []machinery.Builder
 	for _, t := range trees {
-		root := path.Join("templates", t.root)
-		err := fs.WalkDir(templates, path.Join(root, t.part), func(name string, entry fs.DirEntry, err error) error {
+		root := t.root
+		err := fs.WalkDir(d.templates, path.Join(root, t.part), func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			body, err := templates.ReadFile(name)
+			body, err := fs.ReadFile(d.templates, name)
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package v4
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -229,7 +230,7 @@ func (s *createWebhookSubcommand) writeSuite(disk machinery.Filesystem, d data) 
 
 // render fills in one template. name is that of the file that it is for.
 func render(d data, template, name string) (string, error) {
-	body, err := templates.ReadFile("templates/" + template + ".tmpl")
+	body, err := fs.ReadFile(d.templates, template+".tmpl")
 	if err != nil {
 		return "", err
 	}

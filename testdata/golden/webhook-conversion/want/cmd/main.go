@@ -121,6 +121,7 @@ type options struct {
 	metricsAddr, probeAddr string
 	secureMetrics          bool
 	metricsCert            certificate
+	webhookHost            string
 	webhookPort            int
 	webhookCert            certificate
 	leaderElect            bool
@@ -143,6 +144,7 @@ func (o *options) bindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.leaderElectionID, "leader-election-id", "46f3e09c.example.com",
 		"Name of the leader lease.")
 	fs.BoolVar(&o.enableHTTP2, "enable-http2", false, "Serve metrics and webhooks by HTTP/2 too.")
+	fs.StringVar(&o.webhookHost, "webhook-host", "", "Address that the webhook server listens on; empty for all of them.")
 	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhook server.")
 	o.webhookCert.bindFlags(fs, "webhook")
 	o.metricsCert.bindFlags(fs, "metrics")
@@ -161,6 +163,7 @@ func (o *options) manager(namespaces []string) ctrl.Options {
 		HealthProbeBindAddress: o.probeAddr,
 		Metrics:                o.metrics(),
 		WebhookServer: webhook.NewServer(webhook.Options{
+			Host:     o.webhookHost,
 			Port:     o.webhookPort,
 			CertDir:  o.webhookCert.path,
 			CertName: o.webhookCert.name,

@@ -66,6 +66,7 @@ type MemcachedStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name is a label of the pods and may have 63 characters"
+// +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""},{Pod,v1,""}}
 
 // Memcached runs pods of memcached.
 type Memcached struct {
