@@ -46,6 +46,9 @@ const (
 	No    Status = "no"    // mysdk cannot
 )
 
+// scaffoldKey is where mysdk itself notes the version that wrote a scaffold.
+const scaffoldKey = "scaffold.mysdk.dev/v1"
+
 // Command is what one command of mysdk makes of the project.
 type Command struct {
 	Name   string   `json:"name"`
@@ -248,7 +251,9 @@ func (in *inspection) origin() error {
 func (in *inspection) plugins() {
 	var keys []string
 	for key := range in.file.Plugins {
-		keys = append(keys, key)
+		if key != scaffoldKey { // mysdk's own
+			keys = append(keys, key)
+		}
 	}
 	for _, key := range in.report.Layout {
 		if !strings.HasSuffix(key, "go.kubebuilder.io/v4") {
@@ -260,6 +265,8 @@ func (in *inspection) plugins() {
 		p := Plugin{Key: key, Detail: "mysdk does not run it; its entry in PROJECT stays as it is"}
 		name, _, _ := strings.Cut(key, "/")
 		switch {
+		case strings.HasSuffix(name, ".sdk.operatorframework.io"):
+			p.Detail = "'bundle generate' and 'scorecard' do its work; its entry in PROJECT stays as it is"
 		case strings.HasPrefix(key, "deploy-image."):
 			p.Detail = "like 'create api --image'; its entry in PROJECT stays as it is"
 		case strings.HasSuffix(name, "go.kubebuilder.io"):

@@ -42,6 +42,15 @@ func TestCodeAndHint(t *testing.T) {
 	}
 }
 
+func TestClosestTakesTheOnlyOneThatBegins(t *testing.T) {
+	names := []string{"go/v4", "deploy-image/v1-alpha", "helm/v1-alpha", "helm/v2-alpha"}
+	for word, want := range map[string]string{"deploy-image/v1": "deploy-image/v1-alpha", "de": "", "helm": "", "Deploy": "deploy-image/v1-alpha"} {
+		if got := clierr.Closest(word, names); got != want {
+			t.Errorf("Closest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestDidYouMean(t *testing.T) {
 	names := []string{"init", "create", "generate", "kubectl"}
 	for word, want := range map[string]string{

@@ -5,14 +5,25 @@ import (
 	"strings"
 )
 
+// beginning is how many letters of a word tell which one it is to become.
+const beginning = 3
+
 // Closest returns the candidate that word was probably meant to be, or "" when
-// none is near: at most one edit for every three letters, two at the least.
+// none is near: at most one edit for every three letters, two at the least, or
+// word is the beginning of it and of no other.
 func Closest(word string, candidates []string) string {
 	best, least := "", max(2, len(word)/3)+1
+	var begun []string
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < least {
 			best, least = c, d
 		}
+		if len(word) >= beginning && strings.HasPrefix(strings.ToLower(c), strings.ToLower(word)) {
+			begun = append(begun, c)
+		}
+	}
+	if best == "" && len(begun) == 1 {
+		return begun[0]
 	}
 	return best
 }

@@ -63,8 +63,7 @@ func Load(dir string) (*File, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, clierr.Failedf("run 'mysdk init --domain example.com' here first, or change to the project's root directory",
-			"no %s file in %s", FileName, dir)
+		return nil, missing(dir)
 	case err != nil:
 		var reason *fs.PathError
 		if errors.As(err, &reason) {
@@ -73,6 +72,30 @@ func Load(dir string) (*File, error) {
 		return nil, clierr.Failedf("it must be a readable file", "%s: %w", FileName, err)
 	}
 	return Parse(data)
+}
+
+// missing is the error that dir has no PROJECT file. The projects of operator-sdk
+// v0.x have none.
+func missing(dir string) error {
+	hint := "run 'mysdk init --domain example.com' here first, or change to the project's root directory"
+	if _, err := os.Stat(filepath.Join(dir, "cmd", "manager", "main.go")); err == nil {
+		hint = "this looks like a project of operator-sdk v0.x: 'mysdk migrate' brings it to today's layout"
+	} else if root := Above(dir); root != "" {
+		hint = "run it in the project's root directory: " + root
+	}
+	return clierr.Failedf(hint, "no %s file in %s", FileName, dir)
+}
+
+// Above is the root directory of the project that dir lies below, or nothing.
+func Above(dir string) string {
+	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
+		if info, err := os.Stat(filepath.Join(at, FileName)); err == nil && info.Mode().IsRegular() {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
 }
 
 // Parse reads the text of a PROJECT file. Errors name the file and, where one
@@ -140,7 +163,9 @@ func checkVersion(v any) error {
 		return clierr.Failedf("add the line 'version: \"3\"'", "no version field")
 	case s == "3":
 		return nil
-	case s == "1" || s == "2" || strings.HasPrefix(s, "3-"):
+	case s == "2" || strings.HasPrefix(s, "3-"):
+		return clierr.Failedf("'mysdk migrate' brings it to today's layout", "project version %q is too old: mysdk reads version 3", s)
+	case s == "1":
 		return clierr.Failedf("bring it to version 3 with the tool that wrote it", "project version %q is too old: mysdk reads version 3", s)
 	default:
 		return clierr.Failedf("use the tool that wrote it, or a newer mysdk ('mysdk version' tells this one)", "project version %q is not known: mysdk reads version 3", s)

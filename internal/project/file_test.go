@@ -128,8 +128,9 @@ func TestLoadRefuses(t *testing.T) {
 		"two documents":   {"version: \"3\"\n---\na: b\n", "PROJECT:2: more than one", "leave one"},
 		"a list":          {"- version\n", "PROJECT:1:1: not a mapping", "repair"},
 		"no version":      {"domain: example.com\n", "no version field", "version: \"3\""},
-		"version 2":       {"version: \"2\"\n", "too old", "version 3"},
-		"version 3-alpha": {"version: 3-alpha\n", "too old", "version 3"},
+		"version 1":       {"version: \"1\"\n", "too old", "the tool that wrote it"},
+		"version 2":       {"version: \"2\"\n", "too old", "mysdk migrate"},
+		"version 3-alpha": {"version: 3-alpha\n", "too old", "mysdk migrate"},
 		"version 9":       {"version: \"9\"\n", "not known", "newer mysdk"},
 		"unquoted number": {"version: 3\n", "PROJECT:1:10: version must be a text, and is a number", "put it in quotes: \"3\""},
 		"bad field type":  {"version: \"3\"\nmultigroup: maybe\n", "PROJECT:2:13: multigroup must be true or false, and is a text", "project-config"},
@@ -202,4 +203,32 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("changed on the way (-before +after):\n%s", d)
 		}
 	})
+}
+
+// TestLoadWithout tells those who have no project yet of init, those who have one
+// of operator-sdk v0.x of migrate, and those who are below one where it is.
+func TestLoadWithout(t *testing.T) {
+	for name, c := range map[string]struct{ file, hint string }{
+		"nothing": {"main.go", "mysdk init"},
+		"v0.x":    {"cmd/manager/main.go", "mysdk migrate"},
+		"below":   {"../PROJECT", "in the project's root directory: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "sub")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, filepath.FromSlash(c.file))
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := project.Load(dir)
+			if clierr.CodeOf(err) != clierr.CodeFailed || !strings.Contains(clierr.HintOf(err), c.hint) {
+				t.Errorf("%v, hint %q, want %q", err, clierr.HintOf(err), c.hint)
+			}
+		})
+	}
 }

@@ -14,6 +14,7 @@ import (
 // empty maps leave things as they are.
 type Shape struct {
 	MultiGroup, Namespaced *bool
+	Domain                 *string             // of a project without resources: theirs is part of their names
 	Remove                 func(Resource) bool // entries that go
 	Paths                  map[string]string   // Go import path of types -> new one
 
@@ -43,6 +44,11 @@ func (f *File) Reshape(s Shape) (*File, error) {
 			removeKey(top, key)
 		}
 		if err != nil {
+			return nil, err
+		}
+	}
+	if s.Domain != nil {
+		if err := setKey(top, "domain", *s.Domain); err != nil {
 			return nil, err
 		}
 	}

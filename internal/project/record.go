@@ -1,0 +1,65 @@
+package project
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// PluginField returns a text among what PROJECT records under key in its
+// plugins, empty where it has none.
+func (f *File) PluginField(key, field string) string {
+	plugins := valueOf(f.doc.Content[0], "plugins")
+	if plugins == nil {
+		return ""
+	}
+	entry := valueOf(plugins, key)
+	if entry == nil {
+		return ""
+	}
+	value := valueOf(entry, field)
+	if value == nil || value.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return value.Value
+}
+
+// WithPluginField returns the file with a text recorded under key in its
+// plugins. Everything else stays as it stands there.
+func (f *File) WithPluginField(key, field, value string) (*File, error) {
+	data, err := f.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := document(data)
+	if err != nil {
+		return nil, err
+	}
+	top := doc.Content[0]
+	for _, k := range []string{"plugins", key} {
+		next := valueOf(top, k)
+		if next == nil || next.Kind != yaml.MappingNode {
+			if err := setKey(top, k, map[string]any{}); err != nil {
+				return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
+			}
+			next = valueOf(top, k)
+		}
+		next.Style = 0 // {} would keep what is added in braces
+		top = next
+	}
+	if err := setKey(top, field, value); err != nil {
+		return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(doc); err != nil {
+		return nil, err
+	}
+	if err := enc.Close(); err != nil {
+		return nil, err
+	}
+	return Parse(out.Bytes())
+}
