@@ -18,6 +18,7 @@ type record struct {
 	Inputs   string            `json:"inputs"`
 	Outputs  map[string]string `json:"outputs"`            // by name
 	Warnings []string          `json:"warnings,omitempty"` // about markers
+	Apply    bool              `json:"apply,omitempty"`    // packages ask for apply configurations
 }
 
 // cache remembers one record for each project and selection of outputs.
@@ -26,7 +27,10 @@ type cache struct {
 	tree *tree
 	env  goEnv
 	file string // where this selection's record is; "" turns the cache off
-	full string // where that of a run for all outputs is, which covers this one
+	// covering are where records of larger selections are, and plain where
+	// those without apply configurations are: they serve where nobody asks for
+	// such.
+	covering, plain []string
 }
 
 // newCache opens the cache for a project and selection. Selections have records
@@ -36,8 +40,14 @@ func newCache(o Options, t *tree, env goEnv) *cache {
 	// These flags name further files that decide about packages.
 	elsewhere := strings.Contains(env.GOFLAGS, "-overlay") || strings.Contains(env.GOFLAGS, "-modfile")
 	if o.CacheDir != "" && !elsewhere {
-		c.file = o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks)
-		c.full = o.recordFile(true, true, true, true)
+		c.file = o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations)
+		c.covering = []string{o.recordFile(true, true, true, true, true)}
+		rest := []string{o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, false), o.recordFile(true, true, true, true, false)}
+		if o.ApplyConfigurations {
+			c.plain = rest
+		} else {
+			c.covering = append(c.covering, rest...)
+		}
 	}
 	return c
 }
@@ -68,10 +78,17 @@ func (c *cache) lookup(inputs string) (record, bool) {
 	if inputs == "" {
 		return record{}, false
 	}
-	if r, ok := c.lookupIn(c.file, inputs); ok || c.file == c.full {
-		return r, ok
+	for _, file := range append([]string{c.file}, c.covering...) {
+		if r, ok := c.lookupIn(file, inputs); ok {
+			return r, ok
+		}
 	}
-	return c.lookupIn(c.full, inputs)
+	for _, file := range c.plain {
+		if r, ok := c.lookupIn(file, inputs); ok && !r.Apply {
+			return r, ok
+		}
+	}
+	return record{}, false
 }
 
 func (c *cache) lookupIn(file, inputs string) (record, bool) {
@@ -94,11 +111,11 @@ func (c *cache) lookupIn(file, inputs string) (record, bool) {
 
 // store records a run. That it cannot is no error: the next run is slow then,
 // and nothing else.
-func (c *cache) store(inputs string, files map[string][]byte, warnings []string) {
+func (c *cache) store(inputs string, files map[string][]byte, warnings []string, apply bool) {
 	if inputs == "" {
 		return
 	}
-	r := record{Inputs: inputs, Outputs: map[string]string{}, Warnings: warnings}
+	r := record{Inputs: inputs, Outputs: map[string]string{}, Warnings: warnings, Apply: apply}
 	for name, data := range files {
 		r.Outputs[name] = sumOf(data)
 	}

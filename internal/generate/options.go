@@ -34,8 +34,13 @@ type Options struct {
 	Overlay fileset.Set
 
 	// Deepcopy, CRDs, RBAC and Webhooks select the outputs; none selected
-	// means all of them.
+	// means all of these.
 	Deepcopy, CRDs, RBAC, Webhooks bool
+	// ApplyConfigurations selects those of packages with the marker
+	// +kubebuilder:ac:generate=true; it costs nothing where there is none. Their
+	// generator sees neither an overlay nor a project other than the one in the
+	// directory of the process, so they have to be asked for.
+	ApplyConfigurations bool
 
 	// Paths are directories relative to Dir; one that ends in /... stands for
 	// the tree below it. Empty means ./...
@@ -83,6 +88,12 @@ type Result struct {
 	Unchanged bool
 	// Warnings are findings that stop nothing, one line each.
 	Warnings []string
+	// Applied is true when packages ask for apply configurations, selected or
+	// not.
+	Applied bool
+	// Inputs is the fingerprint of all that was read: options, tools, modules
+	// and Go files. It is empty where it is not known.
+	Inputs string
 }
 
 // withDefaults returns o with every default filled in, or an error for a
@@ -91,7 +102,7 @@ func (o Options) withDefaults(t *tree) (Options, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return o, clierr.Usagef("", "generate: project directory %q is not absolute", o.Dir)
 	}
-	if !o.Deepcopy && !o.CRDs && !o.RBAC && !o.Webhooks {
+	if !o.Deepcopy && !o.CRDs && !o.RBAC && !o.Webhooks && !o.ApplyConfigurations {
 		o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks = true, true, true, true
 	}
 	if len(o.Paths) == 0 {

@@ -21,7 +21,7 @@ const prefix = "kubebuilder:"
 // ones that other tools of kubebuilder read.
 type registry struct {
 	*markers.Registry
-	elsewhere *markers.Registry // read by generators that do not run here
+	elsewhere *markers.Registry // read by others, or by people
 	names     []string          // all names under prefix, without it, sorted, each once
 }
 
@@ -35,21 +35,21 @@ func foreign(name string) bool {
 // not run: a marker is no mistake because its generator is left out today.
 func newRegistry() (*registry, error) {
 	r := &registry{Registry: &markers.Registry{}, elsewhere: &markers.Registry{}}
-	for _, g := range []genall.Generator{deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}} {
+	for _, g := range []genall.Generator{deepcopy.Generator{}, crd.Generator{}, rbac.Generator{}, webhook.Generator{}, applyStep{}} {
 		if err := g.RegisterMarkers(r.Registry); err != nil {
 			return nil, fmt.Errorf("generate: register markers: %w", err)
 		}
 	}
-	// The apply configuration generator's own registration would link
-	// k8s.io/code-generator in for the sake of three names.
 	for _, d := range []struct {
 		name   string
 		target markers.TargetType
 		value  any
 	}{
-		{prefix + "ac:generate", markers.DescribesPackage, false},
-		{prefix + "ac:generate", markers.DescribesType, false},
-		{prefix + "ac:output:package", markers.DescribesPackage, ""},
+		// kubebuilder's own projects have these above the versions of a kind that
+		// is converted. No generator reads them: the methods Hub and ConvertTo do
+		// the work.
+		{prefix + "conversion:hub", markers.DescribesType, struct{}{}},
+		{prefix + "conversion:spoke", markers.DescribesType, struct{}{}},
 	} {
 		if err := r.elsewhere.Define(d.name, d.target, d.value); err != nil {
 			return nil, fmt.Errorf("generate: register marker %s: %w", d.name, err)

@@ -38,22 +38,23 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	}
 	if r, ok := c.lookup(before); ok {
 		stale, err := staleOutputs(o, t, slices.Sorted(maps.Keys(r.Outputs)))
-		return Result{Unchanged: true, Warnings: append(r.Warnings, stale...)}, err
+		return Result{Unchanged: true, Warnings: append(r.Warnings, stale...), Inputs: before, Applied: r.Apply}, err
 	}
-	files, warnings, err := render(ctx, o, t, env)
+	files, warnings, apply, err := render(ctx, o, t, env)
 	if err != nil {
 		return Result{}, err
 	}
 	// Inputs that changed meanwhile were perhaps seen half old, half new.
-	if after, err := c.inputs(); err == nil && after == before {
-		c.store(before, files, warnings)
+	if after, err := c.inputs(); err != nil || after != before {
+		before = ""
 	}
+	c.store(before, files, warnings, apply)
 	names := slices.Sorted(maps.Keys(files))
 	stale, err := staleOutputs(o, t, names)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Warnings: append(warnings, stale...)}
+	res := Result{Warnings: append(warnings, stale...), Inputs: before, Applied: apply}
 	for _, name := range names {
 		if err := putChanged(&res, t, name, files[name]); err != nil {
 			return Result{}, err
@@ -63,46 +64,57 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 }
 
 // render renders everything that o selects, changed or not, and returns the
-// warnings about markers.
-func render(ctx context.Context, o Options, t *tree, env goEnv) (map[string][]byte, []string, error) {
+// warnings about markers, and whether packages ask for apply configurations.
+func render(ctx context.Context, o Options, t *tree, env goEnv) (files map[string][]byte, warnings []string, apply bool, err error) {
 	src, err := discover(t, env, o.Paths)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	if len(src.problems) > 0 {
-		return nil, nil, sourceError(src.problems, env, "correct the Go code and run the command again")
+		return nil, nil, false, sourceError(src.problems, env, "correct the Go code and run the command again")
 	}
 	r, err := newRegistry()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
-	warnings, err := checkAll(t, src, r, o.Lax, env)
-	if err != nil {
-		return nil, nil, err
+	if warnings, err = checkAll(t, src, r, o.Lax, env); err != nil {
+		return nil, nil, false, err
 	}
+	apply, useless := asksForApply(t, src)
+	if o.ApplyConfigurations = o.ApplyConfigurations && apply; o.ApplyConfigurations {
+		if err := canApply(o); err != nil {
+			return nil, nil, false, err
+		}
+		for _, p := range useless {
+			warnings = append(warnings, p.String())
+		}
+	}
+	files, err = generateFrom(ctx, o, t, src, r, env)
+	return files, warnings, apply, err
+}
+
+// generateFrom runs the generators on sources whose markers are right.
+func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *registry, env goEnv) (map[string][]byte, error) {
 	var need []*sourcePackage
-	if o.Deepcopy || o.CRDs {
+	if o.Deepcopy || o.CRDs || o.ApplyConfigurations {
 		need = typed(src.packages)
 	}
 	l, err := load(ctx, t, src, o.Host.Environ(), need)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
+		return nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
 	}
 	all := steps(o, t, l)
 	if err := checkTypes(prefetch(src, l.typed, filters(all)), env); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	files, runErr := runAll(ctx, all, t, r, env)
 	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, nil, sourceError(found, env, "correct the Go code and run the command again")
+		return nil, sourceError(found, env, "correct the Go code and run the command again")
 	}
-	if runErr != nil {
-		return nil, nil, runErr
-	}
-	return files, warnings, nil
+	return files, runErr
 }
 
 // checkAll checks the markers of all files and returns what is only a warning.

@@ -39,6 +39,9 @@ func steps(o Options, t *tree, l *loaded) []step {
 	if o.RBAC {
 		out = append(out, step{"rbac", rbac.Generator{RoleName: o.RoleName}, l.syntax, to(rbacDir)})
 	}
+	if o.ApplyConfigurations {
+		out = append(out, step{"apply configurations", applyStep{tree: t, header: o.Header, year: o.Year}, l.typed, to(".")})
+	}
 	if o.Webhooks {
 		out = append(out, step{"webhooks", webhook.Generator{}, l.syntax, to(webhookDir)})
 	}

@@ -12,7 +12,7 @@ const metav1Path = "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // typeMarkers begin the markers whose packages have to be type-checked.
 func typeMarkers() []string {
-	return []string{"+groupName", "+versionName", "+" + prefix + "object:", "+k8s:deepcopy-gen"}
+	return []string{"+groupName", "+versionName", "+" + prefix + "object:", "+" + applyMarker, "+k8s:deepcopy-gen"}
 }
 
 // typed returns the packages that the deepcopy and CRD generators would find

@@ -1,0 +1,93 @@
+package openapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// record is what an earlier run found: these inputs give these outputs.
+type record struct {
+	Inputs     string            `json:"inputs"`
+	Dirs       []string          `json:"dirs"`    // of the API packages
+	Outputs    map[string]string `json:"outputs"` // hashes by name
+	Violations []string          `json:"violations,omitempty"`
+}
+
+// recordFile is where the record of a project is, "" without a cache.
+func (o Options) recordFile() string {
+	if o.CacheDir == "" || o.Inputs == "" {
+		return ""
+	}
+	return filepath.Join(o.CacheDir, "openapi", hashOf([]byte(o.Dir))[:32]+".json")
+}
+
+// lookup returns the violations of an earlier run if its inputs are these and
+// its outputs are what the project has now.
+func (o Options) lookup(dirs []string) ([]string, bool) {
+	file := o.recordFile()
+	if file == "" {
+		return nil, false
+	}
+	data, err := o.Host.Files.ReadFile(file)
+	if err != nil {
+		return nil, false
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil || r.Inputs != o.key() || !slices.Equal(r.Dirs, dirs) {
+		return nil, false
+	}
+	for name, sum := range r.Outputs {
+		data, err := o.Host.Files.ReadFile(o.abs(name))
+		if err != nil || hashOf(data) != sum {
+			return nil, false
+		}
+	}
+	return r.Violations, true
+}
+
+// key is the fingerprint together with the options that it does not cover.
+func (o Options) key() string { return strings.Join([]string{o.Inputs, o.Header, o.Year}, " ") }
+
+// store records a run. That it cannot is no error: the next run is slow then,
+// and nothing else.
+func (o Options) store(dirs []string, files map[string][]byte, violations []string) {
+	file := o.recordFile()
+	if file == "" {
+		return
+	}
+	r := record{Inputs: o.key(), Dirs: dirs, Outputs: map[string]string{}, Violations: violations}
+	for name, data := range files {
+		r.Outputs[name] = hashOf(data)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return
+	}
+	fsys := o.Host.Files
+	for _, dir := range []string{o.CacheDir, filepath.Dir(file)} {
+		if err := fsys.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return
+		}
+	}
+	// A name of the content's own, so that two runs do not mix their bytes.
+	temporary := fmt.Sprintf("%s.%s", file, hashOf(data)[:8])
+	if err := fsys.WriteFile(temporary, data, 0o644); err != nil {
+		return
+	}
+	if err := fsys.Rename(temporary, file); err != nil {
+		// The file is in a cache; a leftover there harms nobody.
+		_ = fsys.Remove(temporary)
+	}
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
