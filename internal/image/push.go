@@ -15,9 +15,9 @@ import (
 
 // PushOptions say what to push and where to.
 type PushOptions struct {
+	Access
 	Image    string // name in the store; empty is To
 	To       string // name to push to; empty is Image
-	UseHTTP  bool   // the registry may speak plain http wherever it is
 	Progress func(string)
 	Warn     func(string)
 }
@@ -63,16 +63,16 @@ func Push(ctx context.Context, h host.Host, o PushOptions) (Pushed, error) {
 		warn(fmt.Sprintf("%s was built from another project, %s", tag, c.from.Dir))
 	}
 	say(fmt.Sprintf("pushing to %s", to))
-	pushed, err := c.push(ctx, to, o.UseHTTP)
+	pushed, err := c.push(ctx, to, o.Access)
 	return pushed, errors.Join(err, release())
 }
 
-func (c *content) push(ctx context.Context, to name.Tag, useHTTP bool) (Pushed, error) {
+func (c *content) push(ctx context.Context, to name.Tag, access Access) (Pushed, error) {
 	digest, err := c.digest()
 	if err != nil {
 		return Pushed{}, err
 	}
-	options := remoteOptions(ctx, useHTTP)
+	options := access.options(ctx)
 	if c.index != nil {
 		err = remote.WriteIndex(to, c.index, options...)
 	} else {
@@ -83,7 +83,7 @@ func (c *content) push(ctx context.Context, to name.Tag, useHTTP bool) (Pushed, 
 	}
 	pushed := Pushed{Image: to.String(), Digest: digest.String()}
 	for _, s := range c.sboms {
-		if digest, err = pushArtifact(ctx, to.Context(), s, useHTTP); err != nil {
+		if digest, err = pushArtifact(ctx, to.Context(), s, access); err != nil {
 			err = explain(ctx, err, fmt.Sprintf("%s is pushed, but not its SBOM", to), to.Context())
 			return pushed, clierr.WithHint(err, "push again, or build without it: --sbom none")
 		}
@@ -93,12 +93,12 @@ func (c *content) push(ctx context.Context, to name.Tag, useHTTP bool) (Pushed, 
 }
 
 // pushArtifact pushes what has no tag, only a digest.
-func pushArtifact(ctx context.Context, repo name.Repository, a v1.Image, useHTTP bool) (v1.Hash, error) {
+func pushArtifact(ctx context.Context, repo name.Repository, a v1.Image, access Access) (v1.Hash, error) {
 	digest, err := a.Digest()
 	if err != nil {
 		return v1.Hash{}, err
 	}
-	return digest, remote.Write(repo.Digest(digest.String()), a, remoteOptions(ctx, useHTTP)...)
+	return digest, remote.Write(repo.Digest(digest.String()), a, access.options(ctx)...)
 }
 
 func orNothing(say func(string)) func(string) {

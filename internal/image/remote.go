@@ -10,34 +10,12 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/example/mysdk/internal/clierr"
 )
-
-// dialTimeout is how long a registry may take to accept a connection.
-const dialTimeout = 10 * time.Second
-
-// remoteOptions are those of every talk with a registry: the credentials of
-// docker and podman, and plain http for this machine only.
-func remoteOptions(ctx context.Context, useHTTP bool) []remote.Option {
-	t := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-		// The rest is what the library's own transport has.
-		ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 50,
-		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
-	}
-	return []remote.Option{
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(guard{t, useHTTP}), remote.WithUserAgent("mysdk"),
-	}
-}
 
 // errPlainHTTP is the refusal to speak plain http with another machine.
 var errPlainHTTP = errors.New("plain http is for this machine only, as a password could be read on the way")

@@ -46,6 +46,7 @@ func TestOnControlPlane(t *testing.T) {
 		"deadline":         testDeadline,
 		"workloads":        testWorkloads,
 		"find":             testFind,
+		"list and logs":    testListAndLogs,
 		"edit":             testEdit,
 		"edit contested":   testEditContested,
 		"edit webhooks":    testEditWebhooks,

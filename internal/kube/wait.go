@@ -137,6 +137,11 @@ func replicas(u *unstructured.Unstructured, ready, updated string) string {
 	if u.GetKind() != "ReplicaSet" && status(u, updated) < want {
 		return fmt.Sprintf("%d of %d replicas updated", status(u, updated), want)
 	}
+	// What is available may be of the revision before, which goes only when the
+	// new one is.
+	if old := status(u, "replicas") - status(u, updated); u.GetKind() == "Deployment" && old > 0 {
+		return fmt.Sprintf("old replicas are still there: %d", old)
+	}
 	if m := fewer(status(u, ready), want); m != "" {
 		if detail := condition(u, "Progressing", "False") + condition(u, "ReplicaFailure", "True"); detail != "" {
 			return m + ", " + detail

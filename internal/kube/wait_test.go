@@ -27,6 +27,7 @@ func TestMissing(t *testing.T) {
 		"deployment, scaled to zero":  {"apps/v1 Deployment\nspec: {replicas: 0}\nstatus: {}", ""},
 		"deployment, no status":       {"apps/v1 Deployment\nspec: {replicas: 2}", "0 of 2 replicas updated"},
 		"deployment, rolling out":     {"apps/v1 Deployment\nspec: {replicas: 3}\nstatus: {updatedReplicas: 1, availableReplicas: 3}", "1 of 3 replicas updated"},
+		"deployment, old pods left":   {"apps/v1 Deployment\nspec: {replicas: 1}\nstatus: {replicas: 2, updatedReplicas: 1, availableReplicas: 1}", "old replicas are still there: 1"},
 		"deployment, pods not ready":  {"apps/v1 Deployment\nspec: {replicas: 3}\nstatus: {updatedReplicas: 3, availableReplicas: 1}", "1 of 3 ready"},
 		"deployment, quota exceeded":  {"apps/v1 Deployment\nspec: {replicas: 1}\nstatus: {updatedReplicas: 1, conditions: [{type: ReplicaFailure, status: 'True', message: exceeded quota}]}", "0 of 1 ready, exceeded quota"},
 		"deployment, stale status":    {"apps/v1 Deployment\nspec: {replicas: 1}\nstatus: {observedGeneration: 1, updatedReplicas: 1, availableReplicas: 1}", "its controller has not seen the last change"},

@@ -1,0 +1,150 @@
+package image
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// Credentials are those for registries that a cluster's pull secret has.
+type Credentials struct{ entries []credential }
+
+// credential is what one entry of a pull secret says.
+type credential struct {
+	host string // may have * in place of a part of its name
+	path string // of the repositories that it is for; empty: all
+	auth authn.AuthConfig
+}
+
+// ParseCredentials reads what a Secret of type kubernetes.io/dockerconfigjson
+// holds under .dockerconfigjson, or one of type kubernetes.io/dockercfg under
+// .dockercfg. Entries with a path are for the repositories below it, as a
+// kubelet takes them.
+func ParseCredentials(data []byte) (*Credentials, error) {
+	var file struct {
+		Auths map[string]authn.AuthConfig `json:"auths"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, credentialsError(err)
+	}
+	if file.Auths == nil {
+		// The older form has the registries at the top.
+		if err := json.Unmarshal(data, &file.Auths); err != nil {
+			return nil, credentialsError(err)
+		}
+	}
+	c := &Credentials{}
+	for key, auth := range file.Auths {
+		host, below := splitRegistryKey(key)
+		c.entries = append(c.entries, credential{host, below, auth})
+	}
+	// What is said more exactly comes first.
+	slices.SortFunc(c.entries, func(a, b credential) int {
+		if len(a.path) != len(b.path) {
+			return len(b.path) - len(a.path)
+		}
+		return strings.Compare(b.host, a.host) // * sorts before every letter
+	})
+	return c, nil
+}
+
+// credentialsError leaves out what the decoder quotes: it may be a password.
+func credentialsError(err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+	}
+	return errors.New("it does not hold credentials by registry, as docker's config.json does")
+}
+
+// splitRegistryKey takes an entry's key apart, which may be a URL with the
+// version of the registry's API.
+func splitRegistryKey(key string) (host, below string) {
+	for _, scheme := range []string{"https://", "http://"} {
+		key = strings.TrimPrefix(key, scheme)
+	}
+	host, below, _ = strings.Cut(strings.TrimSuffix(key, "/"), "/")
+	if below == "v1" || below == "v2" {
+		below = ""
+	}
+	if host == "docker.io" || host == "registry-1.docker.io" {
+		host = name.DefaultRegistry
+	}
+	return host, below
+}
+
+// Resolve implements authn.Keychain: anonymous where nothing is known.
+func (c *Credentials) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	repository := strings.TrimPrefix(strings.TrimPrefix(r.String(), r.RegistryStr()), "/")
+	for _, e := range c.entries {
+		fits := e.path == "" || repository == e.path || strings.HasPrefix(repository, e.path+"/")
+		if fits && sameHost(e.host, r.RegistryStr()) {
+			return authn.FromConfig(e.auth), nil
+		}
+	}
+	return authn.Anonymous, nil
+}
+
+// sameHost reports whether a host has the form of pattern, in which * stands
+// for any text within a part, as in *.example.com.
+func sameHost(pattern, host string) bool {
+	if pattern == host {
+		return true
+	}
+	want, have := strings.Split(pattern, "."), strings.Split(host, ".")
+	if len(want) != len(have) {
+		return false
+	}
+	for i := range want {
+		if ok, err := path.Match(want[i], have[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// DockerConfig is a configuration as Secrets of type
+// kubernetes.io/dockerconfigjson have it, with what docker login and podman
+// login have noted on this machine for the registries of these images; nil
+// where they have noted nothing for any of them.
+func DockerConfig(images []string) ([]byte, error) {
+	type entry struct {
+		Auth string `json:"auth,omitempty"` // base64 of user:password
+		// Some registries give tokens in place of passwords.
+		IdentityToken string `json:"identitytoken,omitempty"`
+		RegistryToken string `json:"registrytoken,omitempty"`
+	}
+	found := map[string]entry{}
+	for _, s := range images {
+		ref, err := parseRef(s)
+		if err != nil {
+			return nil, err
+		}
+		auth, err := authn.DefaultKeychain.Resolve(ref.Context())
+		if err != nil {
+			return nil, fmt.Errorf("find the credentials for %s: %w", ref.Context().RegistryStr(), err)
+		}
+		c, err := auth.Authorization()
+		if err != nil {
+			return nil, fmt.Errorf("find the credentials for %s: %w", ref.Context().RegistryStr(), err)
+		}
+		e := entry{IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken, Auth: c.Auth}
+		if e.Auth == "" && c.Username != "" {
+			e.Auth = base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password))
+		}
+		if e != (entry{}) {
+			found[ref.Context().RegistryStr()] = e
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"auths": found})
+}

@@ -1,0 +1,219 @@
+package image
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Recipe is what a Dockerfile says that puts files on nothing: FROM scratch,
+// LABEL and COPY. No other instruction can be followed without a container
+// runtime.
+type Recipe struct {
+	Labels map[string]string
+	Copies []Copy
+}
+
+// Copy is a COPY instruction.
+type Copy struct {
+	From []string // paths relative to the context, clean; "." for all of it
+	To   string   // path in the image without a leading slash; a directory's ends in one
+	Line int      // in the Dockerfile, from 1
+}
+
+// ParseRecipe reads a Dockerfile. where is its name for errors, which have the
+// line and say what stands in the way.
+func ParseRecipe(data []byte, where string) (*Recipe, error) {
+	r := &Recipe{Labels: map[string]string{}}
+	from := false
+	for _, in := range instructions(string(data)) {
+		var err error
+		switch word, rest, _ := strings.Cut(in.text, " "); strings.ToUpper(word) {
+		case "FROM":
+			from = true
+			if got := strings.Fields(rest); len(got) == 0 || got[0] != Scratch {
+				err = fmt.Errorf("FROM %s: only an image FROM scratch can be made", strings.TrimSpace(rest))
+			}
+		case "LABEL":
+			err = r.label(rest)
+		case "COPY", "ADD":
+			err = r.copy(rest, in.line)
+		default:
+			err = fmt.Errorf("%s needs a container to run in", strings.ToUpper(word))
+		}
+		if err != nil {
+			return nil, clierr.WithHint(fmt.Errorf("%s:%d: %w", where, in.line, err), "keep to FROM scratch, LABEL and COPY, or build this file with a container tool")
+		}
+	}
+	if !from {
+		return nil, clierr.Failedf("begin it with FROM scratch", "%s: there is no FROM in it", where)
+	}
+	return r, nil
+}
+
+// instruction is one of a Dockerfile, with its continuation lines joined.
+type instruction struct {
+	text string
+	line int // of its beginning
+}
+
+func instructions(text string) []instruction {
+	var all []instruction
+	open := false // the last one goes on
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue // between the lines of an instruction too
+		}
+		line, more := strings.CutSuffix(line, `\`)
+		line = strings.ReplaceAll(strings.TrimSpace(line), "\t", " ")
+		if open {
+			all[len(all)-1].text += " " + line
+		} else {
+			all = append(all, instruction{line, n})
+		}
+		open = more
+	}
+	return all
+}
+
+// label takes KEY=VALUE pairs, or the old form KEY VALUE.
+func (r *Recipe) label(rest string) error {
+	list, err := words(rest)
+	if err != nil {
+		return fmt.Errorf("LABEL: %w", err)
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("LABEL: there is no label")
+	}
+	if !strings.Contains(list[0], "=") {
+		r.Labels[list[0]] = strings.Join(list[1:], " ")
+		return nil
+	}
+	for _, w := range list {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok || key == "" {
+			return fmt.Errorf("LABEL: %q is not KEY=VALUE", w)
+		}
+		r.Labels[key] = value
+	}
+	return nil
+}
+
+func (r *Recipe) copy(rest string, line int) error {
+	list, err := words(rest)
+	switch {
+	case err != nil:
+		return fmt.Errorf("COPY: %w", err)
+	case len(list) > 0 && (strings.HasPrefix(list[0], "--") || strings.HasPrefix(list[0], "[")):
+		return fmt.Errorf("COPY %s cannot be followed", list[0])
+	case len(list) < 2:
+		return fmt.Errorf("COPY takes a source and a target")
+	}
+	c := Copy{To: list[len(list)-1], Line: line}
+	for _, from := range list[:len(list)-1] {
+		clean := strings.TrimPrefix(path.Clean(from), "/")
+		if clean == "" {
+			clean = "."
+		}
+		if !fs.ValidPath(clean) || strings.ContainsAny(from, "*?[$") {
+			return fmt.Errorf("COPY %s: a source is a plain path below the Dockerfile's directory", from)
+		}
+		c.From = append(c.From, clean)
+	}
+	if strings.Contains(c.To, "$") || !utf8.ValidString(c.To) {
+		return fmt.Errorf("COPY to %q: a target is a plain path, without variables", c.To)
+	}
+	slash := strings.HasSuffix(c.To, "/") || len(c.From) > 1
+	if c.To = strings.Trim(path.Clean("/"+c.To), "/"); slash && c.To != "" {
+		c.To += "/"
+	}
+	r.Copies = append(r.Copies, c)
+	return nil
+}
+
+// words splits a line at spaces outside of quotes, and takes the quotes off.
+func words(line string) ([]string, error) {
+	var list []string
+	var word strings.Builder
+	var quote byte
+	begun := false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, begun = c, true
+		case quote == 0 && c == ' ':
+			if begun {
+				list = append(list, word.String())
+			}
+			word.Reset()
+			begun = false
+			continue
+		default:
+			word.WriteByte(c)
+		}
+		begun = true
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote %c is not closed", quote)
+	}
+	if begun {
+		list = append(list, word.String())
+	}
+	return list, nil
+}
+
+// Gather reads the files that the recipe copies out of context. A source that
+// is missing is an error.
+func (r *Recipe) Gather(context fs.FS, where string) (Files, error) {
+	files := Files{}
+	for _, c := range r.Copies {
+		for _, from := range c.From {
+			if err := gather(files, context, from, c.To); err != nil {
+				return nil, fmt.Errorf("%s:%d: copy %s: %w", where, c.Line, from, err)
+			}
+		}
+	}
+	return files, nil
+}
+
+// gather copies a file, or what is in a directory, to the path to. Links are
+// followed nowhere: what they lead to may be outside.
+func gather(files Files, context fs.FS, from, to string) error {
+	info, err := fs.Stat(context, from)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		data, err := fs.ReadFile(context, from)
+		if to == "" || strings.HasSuffix(to, "/") {
+			to += path.Base(from)
+		}
+		files[to] = data
+		return err
+	}
+	return fs.WalkDir(context, from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := fs.ReadFile(context, name)
+		rest := name
+		if from != "." {
+			rest = strings.TrimPrefix(name, from+"/")
+		}
+		files[path.Join(to, rest)] = data
+		return err
+	})
+}

@@ -1,0 +1,95 @@
+package image
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// Platform is what an image runs on, in Go's words.
+type Platform struct{ OS, Architecture string }
+
+// Platforms are those that an image is for: of that in its registry, else of
+// that in the store of this machine. Nothing of it is pulled but manifests and
+// a configuration.
+func Platforms(ctx context.Context, h host.Host, image string, useHTTP bool) ([]Platform, error) {
+	ref, err := parseRef(image, httpOption(useHTTP)...)
+	if err != nil {
+		return nil, err
+	}
+	found, remoteErr := remotePlatforms(ctx, ref, useHTTP)
+	if remoteErr == nil || ctx.Err() != nil {
+		return found, ctx.Err()
+	}
+	if tag, ok := ref.(name.Tag); ok {
+		if c, release, err := openStored(ctx, h, tag, func(string) {}); err == nil {
+			found, err := c.platforms()
+			if releaseErr := release(); err == nil && releaseErr == nil {
+				return found, nil
+			}
+		}
+	}
+	return nil, explain(ctx, remoteErr, "look at "+image, ref.Context())
+}
+
+// Stored reports whether an image of that name is in the store of this machine,
+// and which other one was probably meant, or "".
+func Stored(h host.Host, image string) (ok bool, near string, err error) {
+	tag, err := parseTag(image)
+	if err != nil {
+		return false, "", err
+	}
+	names := storedNames(h)
+	return slices.Contains(names, tag.String()), clierr.Closest(tag.String(), names), nil
+}
+
+func remotePlatforms(ctx context.Context, ref name.Reference, useHTTP bool) ([]Platform, error) {
+	desc, err := remote.Get(ref, Access{UseHTTP: useHTTP}.options(ctx)...)
+	if err != nil {
+		return nil, err
+	}
+	c := &content{}
+	if desc.MediaType.IsIndex() {
+		c.index, err = desc.ImageIndex()
+	} else {
+		c.image, err = desc.Image()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.platforms()
+}
+
+// platforms are those of the image, or of all images in its index.
+func (c *content) platforms() ([]Platform, error) {
+	var list []Platform
+	add := func(p v1.Platform) {
+		if one := (Platform{p.OS, p.Architecture}); p.OS != "unknown" && !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	if c.index == nil {
+		config, err := c.image.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		add(v1.Platform{OS: config.OS, Architecture: config.Architecture})
+		return list, nil
+	}
+	manifest, err := c.index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range manifest.Manifests {
+		if d.Platform != nil {
+			add(*d.Platform)
+		}
+	}
+	return list, nil
+}

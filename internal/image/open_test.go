@@ -1,0 +1,270 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// bundled is a world with an image of someFiles, and its digest.
+func bundled(t testing.TB, image string) (*hosttest.World, string) {
+	t.Helper()
+	w := hosttest.New(t)
+	built, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: image, Files: someFiles(), Labels: map[string]string{"k": "v"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, built.Digest
+}
+
+// TestOpen finds an image in the store, then in its registry, whole or in part.
+func TestOpen(t *testing.T) {
+	at := serve(t) + "/team/bundle:v1"
+	w, digest := bundled(t, at)
+	want := &Contents{Name: at, Digest: digest, Source: "store", Project: w.Dir, Labels: map[string]string{"k": "v"}, Files: someFiles()}
+	check := func(o OpenOptions) {
+		t.Helper()
+		got, err := Open(t.Context(), w.Host, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", o.Image, d)
+		}
+	}
+	check(OpenOptions{Image: at, Offline: true})
+	want.Name = at + "@" + digest
+	check(OpenOptions{Image: want.Name, Offline: true})
+	if _, err := Push(t.Context(), w.Host, PushOptions{Image: at}); err != nil {
+		t.Fatal(err)
+	}
+	w = hosttest.New(t) // where it is not in the store
+	want.Source, want.Project = "registry", ""
+	check(OpenOptions{Image: want.Name})
+	want.Name, want.Files = at, Files{"manifests/csv.yaml": someFiles()["manifests/csv.yaml"]}
+	check(OpenOptions{Image: at, Roots: func(l map[string]string) []string {
+		if l["k"] != "v" {
+			t.Errorf("labels %v", l)
+		}
+		return []string{"manifests/"}
+	}})
+	for wanted, o := range map[string]OpenOptions{
+		"is not on this machine":        {Image: at, Offline: true},
+		"has no such image":             {Image: strings.TrimSuffix(at, ":v1") + ":v2"},
+		"is not an image's name":        {Image: "Not/An/Image"},
+		"127.0.0.1:1 cannot be reached": {Image: "127.0.0.1:1/team/a:b"},
+	} {
+		if _, err := Open(t.Context(), w.Host, o); err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("%s: error %v, want %q", o.Image, err, wanted)
+		}
+	}
+}
+
+// TestOpenArchive reads what every tool makes of the same image.
+func TestOpenArchive(t *testing.T) {
+	w, digest := bundled(t, "bundle:v1")
+	save := func(o SaveOptions) {
+		o.Image = "bundle:v1"
+		if _, err := Save(t.Context(), w.Host, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(SaveOptions{File: "docker.tar"})
+	save(SaveOptions{Layout: "layout"})
+	tarDir(t, filepath.Join(w.Dir, "oci.tar"), filepath.Join(w.Dir, "layout"), "")
+	plain := filepath.Join(w.Dir, "plain")
+	for name, data := range someFiles() {
+		write(t, filepath.Join(plain, filepath.FromSlash(name)), string(data))
+	}
+	tarDir(t, filepath.Join(w.Dir, "plain.tar"), plain, "")
+	tarDir(t, filepath.Join(w.Dir, "deep.tar"), plain, "./a/bundle/")
+	squeeze(t, filepath.Join(w.Dir, "deep.tar"))
+	for file, wantDigest := range map[string]bool{"docker.tar": false, "oci.tar": true, "plain.tar": false, "deep.tar.gz": false} {
+		c, err := OpenArchive(w.Host, file, nil, "manifests", "metadata/annotations.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(someFiles(), c.Files); d != "" {
+			t.Errorf("%s (-want +got):\n%s", file, d)
+		}
+		if wantDigest && c.Digest != digest {
+			t.Errorf("%s has the digest %s, want %s", file, c.Digest, digest)
+		}
+	}
+	dir := filepath.Join(w.Dir, "layout")
+	c, err := OpenLayout(dir, nil)
+	if err != nil || !IsLayout(dir) || IsLayout(plain) || c.Digest != digest {
+		t.Fatalf("the layout: %+v, %v", c, err)
+	}
+	if d := cmp.Diff(someFiles(), c.Files); d != "" {
+		t.Errorf("the layout (-want +got):\n%s", d)
+	}
+}
+
+func TestOpenArchiveRefuses(t *testing.T) {
+	w, _ := bundled(t, "bundle:v1")
+	if _, err := Save(t.Context(), w.Host, SaveOptions{Image: "bundle:v1", Layout: "layout"}); err != nil {
+		t.Fatal(err)
+	}
+	blobs, err := filepath.Glob(filepath.Join(w.Dir, "layout", "blobs", "sha256", "*"))
+	if err != nil || len(blobs) == 0 {
+		t.Fatal(blobs, err)
+	}
+	for _, b := range blobs {
+		write(t, b, "{}")
+	}
+	tarDir(t, filepath.Join(w.Dir, "broken.tar"), filepath.Join(w.Dir, "layout"), "")
+	write(t, filepath.Join(w.Dir, "text.tar"), "no archive, and longer than the longest of magic numbers")
+	write(t, filepath.Join(w.Dir, "cut.tar.gz"), "\x1f\x8bnothing")
+	tests := map[string]string{"broken.tar": "is broken", "text.tar": "it is no tar file", "cut.tar.gz": "read the archive cut.tar.gz", "missing.tar": "no such file"}
+	for file, want := range tests {
+		if _, err := OpenArchive(w.Host, file, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", file, err, want)
+		}
+	}
+	if _, err := OpenLayout(filepath.Join(w.Dir, "layout"), nil); err == nil {
+		t.Error("a broken layout is read")
+	}
+}
+
+// tarDir writes what is in dir to a tar file, below prefix.
+func tarDir(t *testing.T, file, dir, prefix string) {
+	t.Helper()
+	var b bytes.Buffer
+	archive := tar.NewWriter(&b)
+	err := filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		if err := archive.WriteHeader(&tar.Header{Name: prefix + filepath.ToSlash(rel), Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(data))}); err != nil {
+			return err
+		}
+		_, err = archive.Write(data)
+		return err
+	})
+	if err == nil {
+		err = archive.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, b.String())
+}
+
+// squeeze makes FILE.gz of FILE.
+func squeeze(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	if _, err := zip.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file+".gz", b.String())
+}
+
+// FuzzReadTar: what is read stays below the root, whatever the archive says.
+func FuzzReadTar(f *testing.F) {
+	for _, name := range []string{"a/b", "../../etc/passwd", "/abs", "./.", "a//b", "a/../../c"} {
+		var b bytes.Buffer
+		archive := tar.NewWriter(&b)
+		if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1}); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := archive.Write([]byte("x")); err != nil {
+			f.Fatal(err)
+		}
+		if err := archive.Close(); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files, err := readTar(bytes.NewReader(data), nil, 1<<20)
+		if err != nil {
+			return
+		}
+		for name := range files {
+			if !isClean(name) {
+				t.Errorf("%q is read", name)
+			}
+		}
+		// An archive of anything must not make archiveContents panic either.
+		_, _ = archiveContents(data, "a", nil, []string{"manifests"}, 1<<20)
+	})
+}
+
+func isClean(name string) bool {
+	return fs.ValidPath(name) && name == strings.Trim(filepath.ToSlash(filepath.Clean("/"+name)), "/")
+}
+
+func TestReadLimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.tar")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "big"), strings.Repeat("x", 100))
+	tarDir(t, file, dir, "")
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := readTar(io.Reader(f), nil, 99); err == nil || !strings.Contains(err.Error(), "more in it") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPlatforms(t *testing.T) {
+	w, _ := faked(t)
+	at := serve(t) + "/team/op:v1"
+	build(t, w, BuildOptions{Image: at, Base: Scratch, Platforms: []string{"linux/arm64", "linux/amd64"}})
+	want := []Platform{{"linux", "arm64"}, {"linux", "amd64"}}
+	for _, where := range []string{"store", "registry"} {
+		got, err := Platforms(t.Context(), w.Host, at, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", where, d)
+		}
+		if _, err := Push(t.Context(), w.Host, PushOptions{Image: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ok, _, err := Stored(w.Host, at); !ok || err != nil {
+		t.Errorf("%s is not stored (%v)", at, err)
+	}
+	if ok, near, err := Stored(w.Host, at+"0"); ok || near != at || err != nil {
+		t.Errorf("near to %s0 is %q (%v)", at, near, err)
+	}
+	fresh := hosttest.New(t)
+	if got, err := Platforms(t.Context(), fresh.Host, at, false); err != nil || len(got) != 2 {
+		t.Errorf("from the registry alone: %v, %v", got, err)
+	}
+	if _, err := Platforms(t.Context(), fresh.Host, "127.0.0.1:1/team/a:b", false); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,88 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ListOptions choose among the objects of a kind.
+type ListOptions struct {
+	Namespace string // empty: all of them, or those of a kind without namespaces
+	Selector  string // label selector; empty: all
+}
+
+// List returns the objects of a kind. A kind that the cluster does not serve
+// has none: that is no error, as for what comes and goes with a CRD.
+func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, o ListOptions) ([]*unstructured.Unstructured, error) {
+	ref := Ref{GroupVersionKind: gvk, Namespace: o.Namespace}
+	r, err := c.kinds.find(ctx, gvk)
+	var unknown *noKindError
+	if errors.As(err, &unknown) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.explain("list", ref, err)
+	}
+	endpoint := c.dyn.Resource(gvk.GroupVersion().WithResource(r.Name))
+	opts := metav1.ListOptions{LabelSelector: o.Selector}
+	var found *unstructured.UnstructuredList
+	if r.Namespaced && o.Namespace != "" {
+		found, err = endpoint.Namespace(o.Namespace).List(ctx, opts)
+	} else {
+		found, err = endpoint.List(ctx, opts)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil // served until a moment ago
+	}
+	if err != nil {
+		return nil, c.explain("list", ref, err)
+	}
+	list := make([]*unstructured.Unstructured, len(found.Items))
+	for i := range found.Items {
+		list[i] = &found.Items[i]
+	}
+	return list, nil
+}
+
+// LogOptions choose a part of a pod's output.
+type LogOptions struct {
+	Container string // empty: the only one
+	Previous  bool   // of the run before the last restart
+	Tail      int    // last lines; 0: all
+}
+
+// Logs returns what a container has printed.
+func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) ([]byte, error) {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	req := c.rest.Get().AbsPath("/api/v1/namespaces", namespace, "pods", pod, "log")
+	if o.Container != "" {
+		req.Param("container", o.Container)
+	}
+	if o.Previous {
+		req.Param("previous", "true")
+	}
+	if o.Tail > 0 {
+		req.Param("tailLines", strconv.Itoa(o.Tail))
+	}
+	out, err := req.DoRaw(ctx)
+	if err != nil {
+		return nil, c.explain("read the log of", Ref{GroupVersionKind: gvk, Namespace: namespace, Name: pod}, err)
+	}
+	return out, nil
+}
+
+// Serves reports whether the cluster has a kind.
+func (c *Client) Serves(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	_, err := c.kinds.find(ctx, gvk)
+	var unknown *noKindError
+	if errors.As(err, &unknown) {
+		return false, nil
+	}
+	return err == nil, err
+}
