@@ -1,0 +1,185 @@
+package bundle
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Left is an object of the input that is not in the bundle, and why.
+type Left struct {
+	Object string // such as Namespace shop-system
+	Reason string
+	Loss   bool // the operator may miss it
+}
+
+// collection is the input, sorted by what becomes of each object.
+type collection struct {
+	csvs, deployments, accounts, services, crds []*unstructured.Unstructured
+
+	roles, clusterRoles, roleBindings, clusterRoleBindings []*unstructured.Unstructured
+
+	webhooks  []*unstructured.Unstructured // webhook configurations
+	scorecard *unstructured.Unstructured
+	examples  []*unstructured.Unstructured // of the kinds that the CRDs define
+	others    []*unstructured.Unstructured // go into the bundle as they are
+	left      []Left
+}
+
+// collect sorts the objects. Two that have the same name and differ are an
+// error: one of them would be lost.
+func collect(objects []*unstructured.Unstructured) (*collection, error) {
+	c := &collection{}
+	// With the version: samples of two versions of a kind often share a name.
+	seen := map[string]*unstructured.Unstructured{}
+	var rest []*unstructured.Unstructured
+	for _, u := range objects {
+		key := u.GroupVersionKind().String() + " " + u.GetNamespace() + "/" + u.GetName()
+		if old, ok := seen[key]; ok {
+			if reflect.DeepEqual(old.Object, u.Object) {
+				continue
+			}
+			return nil, clierr.Failedf("keep one of them", "there are two different objects %s in the input", describe(u))
+		}
+		seen[key] = u
+		u = u.DeepCopy()
+		tidy(u)
+		if !c.sort(u) {
+			rest = append(rest, u)
+		}
+	}
+	c.sortRest(rest)
+	return c, nil
+}
+
+// tidy takes out what controller-gen and typed clients write into manifests
+// although it says nothing.
+func tidy(u *unstructured.Unstructured) {
+	if meta := mapAt(u.Object, "metadata"); meta != nil && meta["creationTimestamp"] == nil {
+		delete(meta, "creationTimestamp")
+	}
+	if isCRD(u) {
+		delete(u.Object, "status")
+	}
+	if meta := mapAt(u.Object, "spec", "template", "metadata"); meta != nil && meta["creationTimestamp"] == nil {
+		delete(meta, "creationTimestamp")
+	}
+}
+
+// sort files an object whose kind says where it goes.
+func (c *collection) sort(u *unstructured.Unstructured) bool {
+	gk := u.GroupVersionKind().GroupKind()
+	// The versions do not matter: input for an older cluster is read as well.
+	lists := map[string]*[]*unstructured.Unstructured{
+		"ClusterServiceVersion.operators.coreos.com":    &c.csvs,
+		"CustomResourceDefinition.apiextensions.k8s.io": &c.crds,
+		"Deployment.apps":                                             &c.deployments,
+		"ServiceAccount":                                              &c.accounts,
+		"Service":                                                     &c.services,
+		"Role.rbac.authorization.k8s.io":                              &c.roles,
+		"ClusterRole.rbac.authorization.k8s.io":                       &c.clusterRoles,
+		"RoleBinding.rbac.authorization.k8s.io":                       &c.roleBindings,
+		"ClusterRoleBinding.rbac.authorization.k8s.io":                &c.clusterRoleBindings,
+		"ValidatingWebhookConfiguration.admissionregistration.k8s.io": &c.webhooks,
+		"MutatingWebhookConfiguration.admissionregistration.k8s.io":   &c.webhooks,
+	}
+	if list, ok := lists[gk.String()]; ok {
+		*list = append(*list, u)
+		return true
+	}
+	if gk.Group != ScorecardGroup || gk.Kind != ScorecardKind {
+		return false
+	}
+	if c.scorecard != nil {
+		c.leave(u, "a bundle has one scorecard configuration, and "+c.scorecard.GetName()+" is it")
+		return true
+	}
+	c.scorecard = u
+	return true
+}
+
+// sortRest tells examples, supported objects and the others apart, once all
+// CRDs are known.
+func (c *collection) sortRest(rest []*unstructured.Unstructured) {
+	owned := map[string]bool{}
+	for _, d := range definitions(c.crds) {
+		owned[d.group+"/"+d.Version+" "+d.Kind] = true
+	}
+	for _, u := range rest {
+		supported, _ := IsSupported(u.GetKind())
+		switch {
+		case owned[u.GetAPIVersion()+" "+u.GetKind()]:
+			c.examples = append(c.examples, u)
+		case supported:
+			c.others = append(c.others, u)
+		default:
+			reason, loss := whyNot(u)
+			c.left = append(c.left, Left{describe(u), reason, loss})
+		}
+	}
+}
+
+// leave notes an object that the operator may miss.
+func (c *collection) leave(u *unstructured.Unstructured, reason string) {
+	c.left = append(c.left, Left{describe(u), reason, true})
+}
+
+// whyNot words why OLM has no use for the object, and says whether something
+// is lost with it.
+func whyNot(u *unstructured.Unstructured) (reason string, loss bool) {
+	group := u.GroupVersionKind().Group
+	switch {
+	case u.GetKind() == "Namespace":
+		return "the one who installs the operator chooses the namespace", false
+	case strings.HasSuffix(group, "cert-manager.io"):
+		return "OLM makes the certificates of webhooks itself", false
+	}
+	return fmt.Sprintf("OLM takes no objects of kind %s from a bundle; let the operator create it", u.GetKind()), true
+}
+
+// definition is a version of a CRD.
+type definition struct {
+	Name, Version, Kind string
+	group               string
+	crd                 *unstructured.Unstructured
+}
+
+// definitions lists the versions of the CRDs in their order.
+func definitions(crds []*unstructured.Unstructured) []definition {
+	var all []definition
+	for _, crd := range crds {
+		spec := mapAt(crd.Object, "spec")
+		d := definition{Name: crd.GetName(), Kind: textAt(spec, "names", "kind"), group: textAt(spec, "group"), crd: crd}
+		for _, v := range objectsAt(spec, "versions") {
+			d.Version = textAt(v, "name")
+			all = append(all, d)
+		}
+		// One version at the top of the spec is how v1beta1 had it.
+		if v := textAt(spec, "version"); v != "" && len(listAt(spec, "versions")) == 0 {
+			d.Version = v
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// schema is the OpenAPI schema of the version, nil without one.
+func (d definition) schema() object {
+	for _, v := range objectsAt(d.crd.Object, "spec", "versions") {
+		if textAt(v, "name") == d.Version {
+			return mapAt(v, "schema", "openAPIV3Schema")
+		}
+	}
+	return mapAt(d.crd.Object, "spec", "validation", "openAPIV3Schema")
+}
+
+// containers are all containers of a Deployment.
+func containers(deployment *unstructured.Unstructured) []object {
+	pod := mapAt(deployment.Object, "spec", "template", "spec")
+	return slices.Concat(objectsAt(pod, "containers"), objectsAt(pod, "initContainers"))
+}

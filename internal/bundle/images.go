@@ -1,0 +1,134 @@
+package bundle
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// relatedPrefix begins the variables that tell an operator its images.
+const relatedPrefix = "RELATED_IMAGE_"
+
+// containerImageKey is the annotation of a CSV that names the operator's image
+// to catalogs.
+const containerImageKey = "containerImage"
+
+// Images are the references that --use-image-digests pins: the images of all
+// containers, those of RELATED_IMAGE_* and those that the base relates,
+// without the ones that have a digest already. They are sorted.
+func Images(objects []*unstructured.Unstructured) []string {
+	var all []string
+	for _, u := range objects {
+		if isCSV(u) {
+			all = append(all, textAt(u.Object, "metadata", "annotations", containerImageKey))
+			for _, e := range objectsAt(u.Object, "spec", "relatedImages") {
+				all = append(all, textAt(e, "image"))
+			}
+		}
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		for _, c := range containers(u) {
+			all = append(all, textAt(c, "image"))
+			for _, env := range objectsAt(c, "env") {
+				if strings.HasPrefix(textAt(env, "name"), relatedPrefix) {
+					all = append(all, textAt(env, "value"))
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" || strings.Contains(s, "@") })
+}
+
+// pin puts digests in place of tags, wherever Images has found them.
+func pin(csv object, deployments []*unstructured.Unstructured, digests map[string]string) {
+	replace := func(m object, field string) {
+		if digest, ok := digests[textAt(m, field)]; ok {
+			m[field] = digest
+		}
+	}
+	if annotations := mapAt(csv, "metadata", "annotations"); annotations != nil {
+		replace(annotations, containerImageKey)
+	}
+	for _, d := range deployments {
+		for _, c := range containers(d) {
+			replace(c, "image")
+			for _, env := range objectsAt(c, "env") {
+				if strings.HasPrefix(textAt(env, "name"), relatedPrefix) {
+					replace(env, "value")
+				}
+			}
+		}
+	}
+}
+
+// related is an image that an operator needs.
+type related struct {
+	name, image string
+	where       string // the Deployment, and the container if there are several
+}
+
+// relatedImages lists the images that RELATED_IMAGE_* name and, with all, those
+// of the containers too: a mirror then has everything that runs. A name that
+// stands for two images gets the place before it; an image with two names is
+// listed once, by its first.
+func relatedImages(deployments []*unstructured.Unstructured, all bool) ([]object, error) {
+	found, err := findRelated(deployments, all)
+	if err != nil {
+		return nil, err
+	}
+	images := map[string]int{}
+	for _, r := range found {
+		images[r.name]++
+	}
+	var list []object
+	for i, r := range found {
+		if slices.ContainsFunc(found[:i], func(o related) bool { return o.image == r.image }) {
+			continue
+		}
+		name := r.name
+		if images[name] > 1 {
+			name = r.where + "-" + name
+		}
+		list = append(list, object{"name": name, "image": r.image})
+	}
+	return list, nil
+}
+
+// findRelated lists each pair of name and image once.
+func findRelated(deployments []*unstructured.Unstructured, all bool) ([]related, error) {
+	var found []related
+	add := func(r related) {
+		if !slices.ContainsFunc(found, func(o related) bool { return o.name == r.name && o.image == r.image }) {
+			found = append(found, r)
+		}
+	}
+	for _, d := range deployments {
+		list := containers(d)
+		for _, c := range list {
+			where := d.GetName()
+			if len(list) > 1 {
+				where += "-" + textAt(c, "name")
+			}
+			for _, env := range objectsAt(c, "env") {
+				variable := textAt(env, "name")
+				name, ok := strings.CutPrefix(variable, relatedPrefix)
+				switch {
+				case !ok:
+				case env["valueFrom"] != nil:
+					return nil, clierr.Failedf("give the variable a value", "%s: %s has a valueFrom, and the image must be known now", describe(d), variable)
+				case textAt(env, "value") != "":
+					add(related{strings.ToLower(strings.ReplaceAll(name, "_", "-")), textAt(env, "value"), where})
+				}
+			}
+			if image := textAt(c, "image"); all && image != "" {
+				add(related{textAt(c, "name"), image, where})
+			}
+		}
+	}
+	return found, nil
+}

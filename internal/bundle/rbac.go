@@ -1,0 +1,154 @@
+package bundle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// defaultAccount is what a Deployment runs as that names no service account.
+const defaultAccount = "default"
+
+// grants are the rights of the operator's service accounts, as a CSV has them.
+type grants struct {
+	accounts    map[string]bool  // of the Deployments, and those asked for
+	permissions map[string][]any // rules by account, in the operator's namespaces; none is of an account without rights
+	cluster     map[string][]any // rules by account, everywhere
+	files       []*unstructured.Unstructured
+	notes       []string
+	sources     map[string][]string // kind of binding -> those that the rules come from
+}
+
+// account is the service account that a Deployment runs as.
+func account(deployment *unstructured.Unstructured) string {
+	if name := textAt(deployment.Object, "spec", "template", "spec", "serviceAccountName"); name != "" {
+		return name
+	}
+	return defaultAccount
+}
+
+// grant sorts the RBAC objects: what is bound to an account of the operator
+// goes into the CSV, and OLM makes the objects; the rest are files.
+func grant(c *collection, extra []string) *grants {
+	g := &grants{accounts: map[string]bool{}, permissions: map[string][]any{}, cluster: map[string][]any{}, sources: map[string][]string{}}
+	home := map[string]bool{}
+	for _, d := range c.deployments {
+		g.accounts[account(d)] = true
+		home[d.GetNamespace()] = true
+	}
+	for _, name := range extra {
+		g.accounts[name] = true
+	}
+	// used roles have their rules in the CSV; needed ones are, besides, referred
+	// to by a binding that stays a file, and so they must stay one too.
+	used, needed := map[*unstructured.Unstructured]bool{}, map[*unstructured.Unstructured]bool{}
+	for _, b := range c.roleBindings {
+		role := g.bind(b, c.roleOf(b), g.permissions, used, needed)
+		if role != nil && b.GetNamespace() != "" && !home[b.GetNamespace()] {
+			g.note("%s: OLM grants its role in the namespaces that the operator watches, not in %s", describe(b), b.GetNamespace())
+		}
+	}
+	for _, b := range c.clusterRoleBindings {
+		g.bind(b, c.roleOf(b), g.cluster, used, needed)
+	}
+	for _, r := range slices.Concat(c.roles, c.clusterRoles) {
+		if !used[r] || needed[r] {
+			g.files = append(g.files, r)
+		}
+	}
+	g.sortAccounts(c)
+	return g
+}
+
+// bind adds the role's rules to the accounts that the binding names. A binding
+// that names others too stays a file, and so does its role.
+func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any, used, needed map[*unstructured.Unstructured]bool) *unstructured.Unstructured {
+	var ours []string
+	subjects := objectsAt(b.Object, "subjects")
+	for _, s := range subjects {
+		// The namespace is not compared: OLM chooses another one anyway.
+		if textAt(s, "kind") == "ServiceAccount" && g.accounts[textAt(s, "name")] {
+			ours = append(ours, textAt(s, "name"))
+		}
+	}
+	if len(ours) == 0 || role == nil {
+		g.files = append(g.files, b)
+		if len(ours) > 0 {
+			g.note("%s: its role %s is not in the input, so it is a file of the bundle; the namespace of its subjects stays as it is",
+				describe(b), textAt(b.Object, "roleRef", "name"))
+		}
+		if role != nil {
+			needed[role] = true
+		}
+		return nil
+	}
+	for _, name := range ours {
+		rules[name] = append(rules[name], listAt(role.Object, "rules")...)
+	}
+	used[role] = true
+	g.sources[b.GetKind()] = append(g.sources[b.GetKind()], describe(b))
+	if len(ours) < len(subjects) {
+		needed[role] = true
+		g.files = append(g.files, b)
+	}
+	if at(role.Object, "aggregationRule") != nil {
+		g.note("%s gathers rules from other roles, which a CSV cannot say: only its own rules are in the bundle", describe(role))
+	}
+	return role
+}
+
+// roleOf finds the role that a binding refers to; nil if it is not in the
+// input, as with the roles that every cluster has.
+func (c *collection) roleOf(b *unstructured.Unstructured) *unstructured.Unstructured {
+	kind, name := textAt(b.Object, "roleRef", "kind"), textAt(b.Object, "roleRef", "name")
+	list := c.clusterRoles
+	if kind == "Role" {
+		list = c.roles
+	}
+	i := slices.IndexFunc(list, func(r *unstructured.Unstructured) bool {
+		return r.GetName() == name && (kind != "Role" || r.GetNamespace() == b.GetNamespace())
+	})
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+// sortAccounts leaves out the service accounts that OLM makes, which are those
+// that the CSV lists rights for. A Deployment's has an empty list if it has
+// none: OLM would not make it, and validators refuse it as a manifest.
+func (g *grants) sortAccounts(c *collection) {
+	for _, sa := range c.accounts {
+		name := sa.GetName()
+		if len(g.permissions[name]) == 0 && len(g.cluster[name]) == 0 {
+			runs := slices.ContainsFunc(c.deployments, func(d *unstructured.Unstructured) bool { return account(d) == name })
+			if !runs || name == defaultAccount {
+				g.files = append(g.files, sa)
+				continue
+			}
+			g.permissions[name] = []any{}
+			g.sources["RoleBinding"] = append(g.sources["RoleBinding"], describe(sa))
+		}
+		if len(sa.GetAnnotations()) > 0 || !empty(sa.Object["imagePullSecrets"]) || !empty(sa.Object["secrets"]) {
+			g.note("%s: OLM makes it from the CSV, without its annotations and secrets", describe(sa))
+		}
+	}
+}
+
+// entries are the rules as install.spec of a CSV lists them.
+func entries(rules map[string][]any) []any {
+	var list []any
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		if rules[name] != nil {
+			list = append(list, object{"serviceAccountName": name, "rules": rules[name]})
+		}
+	}
+	return list
+}
+
+// note is something to tell the one who makes the bundle.
+func (g *grants) note(format string, args ...any) {
+	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,288 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+)
+
+// ManifestsConfigDir is the kustomization that a project's bundle is made from.
+const ManifestsConfigDir = "config/manifests"
+
+// kustomizationFile is in ManifestsConfigDir.
+const kustomizationFile = "kustomization.yaml"
+
+// Scaffold says what `generate kustomize manifests` works on.
+type Scaffold struct {
+	Package    string
+	Namespaced bool   // for a new base: the operator is for one or some namespaces
+	From, To   string // directories of the kustomization, usually the same
+	// Read reads a file of the project; fs.ErrNotExist for none.
+	Read func(name string) ([]byte, error)
+}
+
+// BaseFile is the base CSV of a package below the kustomization in dir.
+func BaseFile(dir, pkg string) string {
+	return path.Join(dir, "bases", pkg+".clusterserviceversion.yaml")
+}
+
+// recordFile is where the Record of a base is kept, beside it.
+func recordFile(dir, pkg string) string { return path.Join(dir, "bases", pkg+".generated.yaml") }
+
+// Render returns the base CSV, its record, and the kustomization that names
+// it, as they are to be. What would not change is not in the set.
+func (s Scaffold) Render(descriptions []Description) (set fileset.Set, m *Merged, err error) {
+	if err := CheckPackage(s.Package); err != nil {
+		return set, nil, err
+	}
+	base, old, err := s.readBase()
+	if err != nil {
+		return set, nil, err
+	}
+	record, oldRecord, err := s.readRecord()
+	if err != nil {
+		return set, nil, err
+	}
+	m = Merge(base, descriptions, record)
+	m.Unrecorded = old != nil && record == nil
+	data := old
+	if old == nil || !reflect.DeepEqual(base.Object, m.Base.Object) {
+		if data, err = writeBase(old, m.Base); err != nil {
+			return set, nil, err
+		}
+	}
+	text, err := m.Record.bytes(path.Base(BaseFile("", s.Package)))
+	if err != nil {
+		return set, nil, err
+	}
+	kustomization, before, err := s.kustomization()
+	if err != nil {
+		return set, nil, err
+	}
+	moved := s.From != s.To
+	err = errors.Join(
+		putChanged(&set, BaseFile(s.To, s.Package), data, old, moved),
+		putChanged(&set, recordFile(s.To, s.Package), text, oldRecord, moved),
+		putChanged(&set, path.Join(s.To, kustomizationFile), kustomization, before, false),
+	)
+	return set, m, err
+}
+
+// putChanged adds a file that differs from what there was.
+func putChanged(set *fileset.Set, name string, data, old []byte, always bool) error {
+	if !always && bytes.Equal(data, old) && (data == nil) == (old == nil) {
+		return nil
+	}
+	if data == nil {
+		if always {
+			return nil
+		}
+		return set.Put(name, fileset.File{Removed: true})
+	}
+	return set.Put(name, fileset.File{Data: data})
+}
+
+// read returns nil for a file that is not there.
+func (s Scaffold) read(name string) ([]byte, error) {
+	data, err := s.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && data == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// readBase returns the base and its file's bytes; a new one, and nil, where there
+// is no file.
+func (s Scaffold) readBase() (*unstructured.Unstructured, []byte, error) {
+	file := BaseFile(s.From, s.Package)
+	data, err := s.read(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if data == nil {
+		return NewBase(s.Package, s.Namespaced), nil, nil
+	}
+	base, err := ParseBase(data, file)
+	return base, data, err
+}
+
+// readRecord returns the record and its file's bytes, nil where there is none.
+func (s Scaffold) readRecord() (Record, []byte, error) {
+	file := recordFile(s.From, s.Package)
+	data, err := s.read(file)
+	if err != nil || data == nil {
+		return nil, nil, err
+	}
+	r := Record{}
+	if err := sigsyaml.Unmarshal(data, &r); err != nil {
+		return nil, nil, clierr.Failedf("remove the file: every text of the base is then taken for yours where it differs", "%w", yamlProblem(file, err))
+	}
+	return r, data, nil
+}
+
+// bytes writes the record; nil if there is nothing in it.
+func (r Record) bytes(base string) ([]byte, error) {
+	for key, hashes := range r {
+		if len(hashes) == 0 {
+			delete(r, key)
+		}
+	}
+	if len(r) == 0 {
+		return nil, nil
+	}
+	data, err := marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf("# What mysdk has written into %s, by hash. A value there that\n"+
+		"# still has its hash follows the Go types; any other is yours and stays.\n", base)
+	return append([]byte(head), data...), nil
+}
+
+// writeBase writes the base. The comments of old stay where they are: then only
+// the owned CRDs are exchanged, which is all that Merge changes. A base without
+// comments is written in the form that all Kubernetes tools have.
+func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
+	var doc yaml.Node
+	if old == nil || yaml.Unmarshal(old, &doc) != nil || !commented(&doc) || len(doc.Content) != 1 {
+		return marshal(base.Object)
+	}
+	owned := at(base.Object, "spec", "customresourcedefinitions", "owned")
+	if err := setNode(doc.Content[0], owned, "spec", "customresourcedefinitions", "owned"); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := errors.Join(enc.Encode(&doc), enc.Close()); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// commented reports whether there is a comment anywhere.
+func commented(n *yaml.Node) bool {
+	return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, commented)
+}
+
+// setNode sets or, with nil, removes what stands at the path of a mapping.
+func setNode(n *yaml.Node, value any, path ...string) error {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != path[0] {
+			continue
+		}
+		switch {
+		case len(path) > 1:
+			if n.Content[i+1].Kind != yaml.MappingNode {
+				n.Content[i+1] = &yaml.Node{Kind: yaml.MappingNode}
+			}
+			n.Content[i+1].Style = 0 // {} could not take lists well
+			return setNode(n.Content[i+1], value, path[1:]...)
+		case value == nil:
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return nil
+		}
+		return n.Content[i+1].Encode(value)
+	}
+	if value == nil {
+		return nil
+	}
+	next := &yaml.Node{Kind: yaml.MappingNode}
+	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: path[0]}, next)
+	if len(path) > 1 {
+		return setNode(next, value, path[1:]...)
+	}
+	return next.Encode(value)
+}
+
+// kustomization returns the file that lists the base among its resources, and
+// what it was.
+func (s Scaffold) kustomization() (data, old []byte, err error) {
+	file := path.Join(s.To, kustomizationFile)
+	if old, err = s.read(file); err != nil {
+		return nil, nil, err
+	}
+	entry := path.Join("bases", path.Base(BaseFile("", s.Package)))
+	if old == nil {
+		return s.newKustomization(entry), nil, nil
+	}
+	data, err = withResource(old, file, entry)
+	return data, old, err
+}
+
+// newKustomization is for projects that have none: those of kubebuilder.
+func (s Scaffold) newKustomization(entry string) []byte {
+	var b strings.Builder
+	b.WriteString("# Everything that an OLM bundle is made of.\nresources:\n- " + entry + "\n")
+	for _, dir := range []string{"default", "samples", "scorecard"} {
+		if data, err := s.read(path.Join(path.Dir(s.To), dir, kustomizationFile)); err == nil && data != nil {
+			b.WriteString("- ../" + dir + "\n")
+		}
+	}
+	return []byte(b.String())
+}
+
+// withResource adds a resource to a kustomization: by taking the comment sign
+// off its line where it is commented out, else as the first of the list. The
+// file is edited as a text, so that its comments and its order stay; a file that
+// is written in an unusual way is left to its author.
+func withResource(data []byte, file, entry string) ([]byte, error) {
+	before, err := resourcesOf(data)
+	if err != nil {
+		return nil, clierr.Failedf("correct the file and run the command again", "%w", yamlProblem(file, err))
+	}
+	listed := func(r string) bool { return path.Clean(r) == entry }
+	if slices.ContainsFunc(before, listed) {
+		return data, nil
+	}
+	edited := insertResource(data, entry)
+	after, err := resourcesOf(edited)
+	if err != nil || !slices.ContainsFunc(after, listed) || len(after) != len(before)+1 {
+		return nil, clierr.Failedf("add "+entry+" to the resources by hand", "%s: its resources are written in a way that mysdk does not edit", file)
+	}
+	return edited, nil
+}
+
+// resourcesOf are the resources that a kustomization lists.
+func resourcesOf(data []byte) ([]string, error) {
+	var k struct {
+		Resources []string `json:"resources"`
+	}
+	err := sigsyaml.Unmarshal(data, &k)
+	return k.Resources, err
+}
+
+// insertResource is withResource's attempt; it judges by single lines.
+func insertResource(data []byte, entry string) []byte {
+	item := regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*- ` + regexp.QuoteMeta(entry) + `[ \t]*$`)
+	if at := item.FindSubmatchIndex(data); at != nil {
+		return slices.Concat(data[:at[3]], []byte("- "+entry), data[at[1]:])
+	}
+	list := regexp.MustCompile(`(?m)^resources:[ \t]*(#.*)?\n`)
+	at := list.FindIndex(data)
+	if at == nil {
+		return slices.Concat(bytes.TrimRight(data, "\n"), []byte("\nresources:\n- "+entry+"\n"))
+	}
+	lead := ""
+	if first := regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\n)*([ \t]*)- `).FindSubmatch(data[at[1]:]); first != nil {
+		lead = string(first[1])
+	}
+	return slices.Concat(data[:at[1]], []byte(lead+"- "+entry+"\n"), data[at[1]:])
+}

@@ -1,0 +1,199 @@
+// Package engine runs the rules of operator-framework/api on a bundle for
+// package validate. It is a package of its own because it links a good part of
+// the API server, for the rules of CRDs: programs that judge no bundles should
+// not start with that. It knows how to call the rules and nothing else.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/operator-framework/api/pkg/constraints"
+	"github.com/operator-framework/api/pkg/manifests"
+	"github.com/operator-framework/api/pkg/validation"
+	apierrors "github.com/operator-framework/api/pkg/validation/errors"
+	interfaces "github.com/operator-framework/api/pkg/validation/interfaces"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/mysdk/internal/bundle/validate"
+)
+
+// optional is the validator of that name.
+func optional(name string) (interfaces.Validator, bool) {
+	switch name {
+	case "operatorhubv2":
+		return validation.OperatorHubV2Validator, true
+	case "capabilities":
+		return validation.StandardCapabilitiesValidator, true
+	case "categories":
+		return validation.StandardCategoriesValidator, true
+	case "operatorhub":
+		//lint:ignore SA1019 deprecated, and still asked for by name
+		return validation.OperatorHubValidator, true
+	case "community":
+		return validation.CommunityOperatorValidator, true
+	case "alpha-deprecated-apis":
+		return validation.AlphaDeprecatedAPIsValidator, true
+	case "good-practices":
+		return validation.GoodPracticesValidator, true
+	case "objects":
+		return validation.ObjectValidator, true
+	}
+	return nil, false
+}
+
+// Run is a validate.Engine. It writes the manifests to a temporary directory,
+// as the rules read a bundle from one.
+func Run(ctx context.Context, req validate.Request) (results []validate.Result, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mysdk-bundle-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for name, data := range req.Manifests {
+		if !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("the manifest %q is not below the bundle", name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	b, err := manifests.GetBundleFromDir(dir)
+	if err == nil && b.CSV != nil && len(b.CSV.Spec.Icon) == 0 {
+		b.CSV.Spec.Icon = nil // the rules take the first of a list that is empty
+	}
+	if err != nil {
+		text := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
+		return []validate.Result{{Validator: "bundle", Error: true, Type: "BundleNotValid", Detail: text}}, nil
+	}
+	r := &runner{}
+	r.defaults(b)
+	for _, rule := range req.Rules {
+		if _, err := constraints.NewCelEnvironment().Validate(rule); err != nil {
+			r.results = append(r.results, validate.Result{Validator: "dependencies", Error: true, Type: "ParseError", Detail: "the rule does not compile: " + err.Error(), Value: rule})
+		}
+	}
+	return r.results, r.optionals(b, req)
+}
+
+// runner gathers results.
+type runner struct{ results []validate.Result }
+
+// defaults are the rules that every bundle has to obey.
+func (r *runner) defaults(b *manifests.Bundle) {
+	r.run("bundle", validation.BundleValidator, b)
+	if b.CSV != nil {
+		r.run("csv", validation.ClusterServiceVersionValidator, b.CSV)
+	}
+	var crds []any
+	for _, crd := range b.V1beta1CRDs {
+		crds = append(crds, crd)
+	}
+	for _, crd := range b.V1CRDs {
+		crds = append(crds, crd)
+	}
+	if len(crds) > 0 {
+		r.run("crd", validation.CustomResourceDefinitionValidator, crds...)
+	}
+}
+
+// optionals run as operator-sdk runs them: each sees every object.
+func (r *runner) optionals(b *manifests.Bundle, req validate.Request) error {
+	objects := b.ObjectsToValidate()
+	for _, o := range b.Objects {
+		objects = append(objects, o)
+	}
+	values := map[string]string{}
+	for k, v := range req.Values {
+		values[k] = v
+	}
+	objects = append(objects, values)
+	for _, name := range req.Validators {
+		v, ok := optional(name)
+		if !ok {
+			return fmt.Errorf("there is no validator %q", name)
+		}
+		if name == "good-practices" {
+			// The channels are in the annotations, which the rules do not read.
+			b.Channels, b.DefaultChannel = req.Channels, req.Default
+		}
+		r.run(name, v, objects...)
+	}
+	return nil
+}
+
+// run runs the rules of a validator. Some take for granted what a bundle need
+// not have; that one fails is an error of the bundle, as nobody can vouch for it.
+func (r *runner) run(name string, v interfaces.Validator, objects ...any) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			r.results = append(r.results, validate.Result{
+				Validator: name, Error: true, Type: "RuleFailed", Detail: fmt.Sprintf("the rules of %s cannot judge this bundle: %v", name, failed),
+			})
+		}
+	}()
+	r.add(name, v.Validate(objects...))
+}
+
+func (r *runner) add(validator string, found []apierrors.ManifestResult) {
+	for _, f := range found {
+		for _, e := range append(f.Errors, f.Warnings...) {
+			res := validate.Result{
+				Validator: validator, Object: f.Name, Error: e.Level == apierrors.LevelError,
+				Type: string(e.Type), Field: e.Field, Detail: inOrder(e.Detail),
+			}
+			if v := reflect.ValueOf(e.BadValue); v.Kind() == reflect.String || v.CanInt() || e.Type == apierrors.ErrorInvalidOperation {
+				res.Value = fmt.Sprint(e.BadValue) // of anything else the detail says enough
+			}
+			if o, ok := objectName(e.BadValue); ok {
+				res.Object = o
+			}
+			r.results = append(r.results, res)
+		}
+	}
+}
+
+// inOrder puts lists in order, such as ["b" "a"], and of such lists, as in
+// Role: (["b"]),Job: (["a"]),. Rules collect some in maps, and a report is to be
+// the same each time.
+func inOrder(detail string) string {
+	names := regexp.MustCompile(`\["[^"]*"(?: "[^"]*")+\]`)
+	detail = names.ReplaceAllStringFunc(detail, func(list string) string {
+		parts := strings.Split(list[1:len(list)-1], " ")
+		slices.Sort(parts)
+		return "[" + strings.Join(parts, " ") + "]"
+	})
+	lists := regexp.MustCompile(`(?:[\w.-]+: \(\[[^)]*\]\),?)+`)
+	return lists.ReplaceAllStringFunc(detail, func(list string) string {
+		parts := strings.Split(strings.TrimSuffix(list, ","), "),")
+		for i := range parts {
+			parts[i] = strings.TrimSuffix(parts[i], ")") + ")"
+		}
+		slices.Sort(parts)
+		return strings.Join(parts, ", ")
+	})
+}
+
+// objectName is the name of the object that a rule hands out by value.
+func objectName(v any) (string, bool) {
+	value := reflect.Indirect(reflect.ValueOf(v))
+	if value.Kind() != reflect.Struct {
+		return "", false
+	}
+	field := value.FieldByName("ObjectMeta")
+	if !field.IsValid() {
+		return "", false
+	}
+	meta, ok := field.Interface().(metav1.ObjectMeta)
+	return meta.Name, ok
+}

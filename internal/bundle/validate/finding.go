@@ -1,0 +1,90 @@
+package validate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Level is how bad a finding is.
+type Level string
+
+// The levels. A bundle with an error is not valid.
+const (
+	Error   Level = "error"
+	Warning Level = "warning"
+)
+
+// Finding is one thing to say of a bundle.
+type Finding struct {
+	Level  Level  `json:"level"`
+	Rule   string `json:"rule"`             // validator/rule
+	File   string `json:"file,omitempty"`   // relative to the bundle; empty for the bundle as a whole
+	Line   int    `json:"line,omitempty"`   // from 1; 0 where there is none
+	Column int    `json:"column,omitempty"` // from 1
+	Field  string `json:"field,omitempty"`
+	Text   string `json:"message"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// Place is the finding's place as file:line:column, as far as it is known.
+func (f Finding) Place() string {
+	if f.Line == 0 {
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d:%d", f.File, f.Line, max(f.Column, 1))
+}
+
+// Report is all there is to say of a bundle, errors first.
+type Report struct {
+	Bundle   string    `json:"bundle"` // the CSV's name, or "" without one
+	Passed   bool      `json:"passed"`
+	Findings []Finding `json:"findings"`
+}
+
+// Count is how many findings of a level there are.
+func (r *Report) Count(l Level) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Level == l {
+			n++
+		}
+	}
+	return n
+}
+
+// finish puts the findings in order, each once, and draws the conclusion.
+// Several validators ask the same; the first to do so is named.
+func (r *Report) finish() {
+	type key struct {
+		level Level
+		file  string
+		text  string
+		line  int
+	}
+	seen := map[key]bool{}
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		k := key{f.Level, f.File, f.Text, f.Line}
+		twice := seen[k] || f.Level == Warning && seen[key{Error, f.File, f.Text, f.Line}]
+		seen[k] = true
+		return twice
+	})
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), parseFirst(a, b), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if r.Findings == nil {
+		r.Findings = []Finding{} // an empty list in JSON too
+	}
+	r.Passed = r.Count(Error) == 0
+}
+
+// parseFirst puts files that do not parse before everything else.
+func parseFirst(a, b Finding) int {
+	rank := func(f Finding) int {
+		if f.Rule == "format/parse" {
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
+}

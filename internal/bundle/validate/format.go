@@ -1,0 +1,234 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/bundle"
+)
+
+const anew = "write the bundle anew with 'mysdk bundle generate'"
+
+// layout judges the directories: manifests are in one, flat, with nothing in
+// it but manifests.
+func (r *run) layout(fsys fs.FS) error {
+	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir} {
+		if info, err := fs.Stat(fsys, dir); err != nil || !info.IsDir() {
+			r.unreadable = true
+			r.add(Error, "format/layout", "", "", "there is no directory "+dir, anew)
+		}
+	}
+	entries, err := fs.ReadDir(fsys, r.bundle.ManifestsDir)
+	if err != nil {
+		return nil //nolint:nilerr // told above
+	}
+	for _, e := range entries {
+		file := path.Join(r.bundle.ManifestsDir, e.Name())
+		switch {
+		case e.IsDir():
+			r.add(Error, "format/layout", file, "", "OLM reads no directories below "+r.bundle.ManifestsDir, "move the manifests up, or remove the directory")
+		case strings.HasPrefix(e.Name(), "."):
+			r.add(Error, "format/layout", file, "", "a hidden file among the manifests", "remove it")
+		}
+	}
+	return nil
+}
+
+// firstObjects looks for manifests of which OLM reads nothing: it takes the
+// first document of a file, of whatever name, and no list.
+func (r *run) firstObjects() {
+	const hint = "begin the file with one object"
+	for _, f := range r.bundle.Files {
+		if path.Dir(f.Name) != r.bundle.ManifestsDir {
+			continue
+		}
+		var first map[string]any
+		err := k8syaml.NewYAMLToJSONDecoder(bytes.NewReader(f.Data)).Decode(&first)
+		kind, _ := first["kind"].(string)
+		_, isList := first["items"]
+		named := slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(f.Name))
+		switch {
+		case !named && kind == "", err != nil && !errors.Is(err, io.EOF):
+			r.add(Error, "format/layout", f.Name, "", "it is no manifest", "move it out of "+r.bundle.ManifestsDir)
+		case err != nil:
+			r.add(Error, "format/one-object", f.Name, "", "the file is empty", "remove it")
+		case len(first) == 0:
+			r.add(Error, "format/one-object", f.Name, "", "OLM reads the first document of a file, which is empty here", hint)
+		case isList && strings.HasSuffix(kind, "List"):
+			r.add(Error, "bundle/kind", f.Name, "kind", "OLM takes no "+kind+" from a bundle", "give each of its objects a file of its own")
+		default:
+			continue
+		}
+		r.passedOver[f.Name] = true
+	}
+}
+
+// annotations judges metadata/annotations.yaml by the registry+v1 format.
+func (r *run) annotations() {
+	have := r.bundle.Annotations
+	if have == nil {
+		return // that it is missing is told already
+	}
+	file := r.bundle.AnnotationsFile
+	say := func(key, text string) {
+		r.add(Error, "format/annotations", file, `annotations["`+key+`"]`, text, anew)
+	}
+	for _, key := range []string{bundle.MediaTypeKey, bundle.ManifestsKey, bundle.MetadataKey, bundle.PackageKey, bundle.ChannelsKey} {
+		if _, ok := have[key]; !ok {
+			say(key, "the annotation "+key+" is missing")
+		}
+	}
+	for _, key := range []string{bundle.ManifestsKey, bundle.PackageKey} {
+		if v, ok := have[key]; ok && v == "" {
+			say(key, "the annotation "+key+" is empty")
+		}
+	}
+	if v, ok := have[bundle.MediaTypeKey]; ok && v != bundle.MediaType && r.bundle.CSV != nil {
+		say(bundle.MediaTypeKey, fmt.Sprintf("the media type is %q, and a bundle with a ClusterServiceVersion is %q", v, bundle.MediaType))
+	}
+	if v, ok := have[bundle.ChannelsKey]; ok && v == "" {
+		say(bundle.ChannelsKey, "the bundle is in no channel")
+	}
+	v, ok := have[bundle.DefaultChannelKey]
+	switch {
+	case ok && v == "":
+		say(bundle.DefaultChannelKey, "the default channel has no name")
+	case ok && len(r.bundle.Channels) > 0 && !slices.Contains(r.bundle.Channels, v):
+		r.add(Warning, "format/annotations", file, `annotations["`+bundle.DefaultChannelKey+`"]`,
+			fmt.Sprintf("the default channel %s is none of the bundle's, %s", v, strings.Join(r.bundle.Channels, ", ")), "a catalog must have it from another bundle")
+	}
+}
+
+// objects judges what is in the manifests besides the CSV and the CRDs.
+func (r *run) objects() {
+	for _, o := range r.bundle.Objects {
+		kind := o.GetKind()
+		if r.passedOver[o.File] {
+			continue
+		}
+		if o.Doc > 0 {
+			text := fmt.Sprintf("OLM reads the first object of a file, and %s %s is the %s", kind, o.GetName(), ordinal(o.Doc+1))
+			f := Finding{Level: Warning, Rule: "format/one-object", File: o.File, Text: text, Hint: "give it a file of its own"}
+			f.Line, f.Column = r.locate(o.File, o.Doc, "")
+			r.report.Findings = append(r.report.Findings, f)
+			continue
+		}
+		if kind == bundle.CSVKind || kind == bundle.CRDKind {
+			continue
+		}
+		if ok, _ := bundle.IsSupported(kind); !ok {
+			r.add(Error, "bundle/kind", o.File, "kind", fmt.Sprintf("OLM takes no %s from a bundle", kind), "let the operator make it, or leave it out of config/manifests")
+			continue
+		}
+		all := func(string, bool) []string { return nil } // any name is one
+		for _, e := range validation.ValidateObjectMetaAccessor(o.Unstructured, false, all, field.NewPath("metadata")) {
+			r.add(Error, "bundle/metadata", o.File, e.Field, fmt.Sprintf("%s %s: %s", kind, o.GetName(), e.Error()), "correct the manifest")
+		}
+	}
+}
+
+func ordinal(n int) string {
+	switch n {
+	case 2:
+		return "second"
+	case 3:
+		return "third"
+	}
+	return fmt.Sprintf("%dth", n)
+}
+
+// dependency is an entry of metadata/dependencies.yaml.
+type dependency struct {
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
+}
+
+// dependencyValue has the fields of every type of dependency.
+type dependencyValue struct {
+	Group, Version, Kind string
+	PackageName          string
+	Label                string
+	Cel                  *struct{ Rule string }
+}
+
+// dependencies judges metadata/dependencies.yaml, and returns the expressions
+// in it, which the engine compiles.
+func (r *run) dependencies() []string {
+	var rules []string
+	for _, f := range r.bundle.Files {
+		if path.Dir(f.Name) != bundle.MetadataDir {
+			continue
+		}
+		var doc struct {
+			Dependencies []dependency `json:"dependencies"`
+		}
+		if yaml.Unmarshal(f.Data, &doc) != nil || len(doc.Dependencies) == 0 {
+			continue // told as a problem if it matters
+		}
+		if r.dependenciesFile != "" {
+			r.add(Warning, "format/dependencies", f.Name, "dependencies", "OLM reads the dependencies of the first file that has some, "+r.dependenciesFile, "move them there")
+			continue
+		}
+		r.dependenciesFile = f.Name
+		for i, d := range doc.Dependencies {
+			var v dependencyValue
+			text := ""
+			if len(d.Value) == 0 {
+				text = "it has no value"
+			} else if err := json.Unmarshal(d.Value, &v); err != nil {
+				text = "the value cannot be read: " + err.Error()
+			} else {
+				text = judge(d.Type, v)
+			}
+			if text != "" {
+				r.add(Error, "format/dependencies", f.Name, fmt.Sprintf("dependencies[%d]", i), "a dependency of the type "+d.Type+": "+text,
+					"see https://olm.operatorframework.io/docs/concepts/olm-architecture/dependency-resolution/")
+			}
+			if v.Cel != nil && v.Cel.Rule != "" {
+				rules = append(rules, v.Cel.Rule)
+			}
+		}
+	}
+	return rules
+}
+
+// judge says what is wrong with a dependency, "" for nothing.
+func judge(kind string, v dependencyValue) string {
+	switch kind {
+	case "olm.gvk":
+		if v.Group == "" || v.Version == "" || v.Kind == "" {
+			return "group, version and kind are all needed"
+		}
+	case "olm.package":
+		if v.PackageName == "" {
+			return "packageName is missing"
+		}
+		if _, err := semver.ParseRange(v.Version); err != nil {
+			return fmt.Sprintf("version %q is no range such as >=1.0.0", v.Version)
+		}
+	case "olm.label":
+		if v.Label == "" {
+			return "label is missing"
+		}
+	case "olm.constraint":
+		if v.Cel == nil || v.Cel.Rule == "" {
+			return "cel.rule is missing"
+		}
+	default:
+		return "OLM knows no such type"
+	}
+	return ""
+}
