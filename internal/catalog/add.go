@@ -1,0 +1,201 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Modes say what a bundle that is added to a channel replaces.
+const (
+	ModeReplaces  = "replaces"         // what its CSV says
+	ModeSemver    = "semver"           // the next lower version in the channel
+	ModeSkipPatch = "semver-skippatch" // the newest of the next lower minor version, past its own older patches
+)
+
+// Addition is a bundle to add: with the image that OLM is to pull it from, or
+// without one, to go into the catalog whole.
+type Addition struct {
+	Bundle *bundle.Bundle
+	Image  string
+}
+
+// AddOptions say how to add.
+type AddOptions struct {
+	Mode           string // one of the Modes; empty is ModeReplaces
+	DefaultChannel string // of the packages that something is added to; empty is what the newest bundle says
+}
+
+// Add puts bundles into the channels that their annotations name. A package is
+// made with its first bundle. One that is there already is left alone if it is
+// the same, and an error else: what users may have installed does not change.
+// Check tells whether what comes out is sound.
+func (c *Catalog) Add(list []Addition, o AddOptions) error {
+	touched := map[string]bool{} // packages
+	for _, a := range list {
+		if err := c.addBundle(a); err != nil {
+			return err
+		}
+		touched[a.Bundle.Package] = true
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(touched)) {
+		if o.Mode == ModeSemver || o.Mode == ModeSkipPatch {
+			if err := c.orderByVersion(pkg, o.Mode == ModeSkipPatch); err != nil {
+				return err
+			}
+		}
+		if err := c.describe(pkg, list, o.DefaultChannel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Catalog) addBundle(a Addition) error {
+	rendered, err := Render(a.Bundle, a.Image)
+	if err != nil {
+		return err
+	}
+	channels := a.Bundle.Channels
+	if len(channels) == 0 {
+		return clierr.Failedf("name one with 'mysdk bundle generate --channels stable'", "add %s to the catalog: its annotations name no channel", rendered.Name)
+	}
+	i := slices.IndexFunc(c.Bundles, func(b Bundle) bool { return b.Package == rendered.Package && b.Name == rendered.Name })
+	switch {
+	case i < 0:
+		c.Bundles = append(c.Bundles, rendered)
+	case !same(c.Bundles[i], rendered):
+		return clierr.Failedf("give the new bundle another version, or take the old one out of the catalog",
+			"add %s to the catalog: there is one of that name in it, and it is another", rendered.Name)
+	}
+	for _, name := range channels {
+		c.enter(rendered.Package, name, entryOf(a.Bundle))
+	}
+	return nil
+}
+
+// same compares bundles whatever the order of keys in their properties.
+func same(a, b Bundle) bool {
+	plain := func(b Bundle) any {
+		var v any
+		data, err := json.Marshal(b)
+		if err != nil || json.Unmarshal(data, &v) != nil {
+			return b
+		}
+		return v
+	}
+	return reflect.DeepEqual(plain(a), plain(b))
+}
+
+// enter makes the entry one of the channel, which is made if it is not there.
+func (c *Catalog) enter(pkg, channel string, e Entry) {
+	i := slices.IndexFunc(c.Channels, func(ch Channel) bool { return ch.Package == pkg && ch.Name == channel })
+	if i < 0 {
+		i = len(c.Channels)
+		c.Channels = append(c.Channels, Channel{Schema: SchemaChannel, Name: channel, Package: pkg})
+	}
+	ch := &c.Channels[i]
+	if !slices.ContainsFunc(ch.Entries, func(o Entry) bool { return o.Name == e.Name }) {
+		ch.Entries = append(ch.Entries, e)
+	}
+}
+
+// describe makes the package, or brings its description up to the newest
+// bundle that was added.
+func (c *Catalog) describe(pkg string, list []Addition, defaultChannel string) error {
+	newest, err := newestOf(pkg, list)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(c.Packages, func(p Package) bool { return p.Name == pkg })
+	if i < 0 {
+		i = len(c.Packages)
+		c.Packages = append(c.Packages, Package{Schema: SchemaPackage, Name: pkg})
+	}
+	p := &c.Packages[i]
+	channels := c.of(pkg).Channels
+	switch {
+	case defaultChannel != "":
+		p.DefaultChannel = defaultChannel
+	case newest.DefaultChannel != "":
+		p.DefaultChannel = newest.DefaultChannel
+	case p.DefaultChannel == "" && len(channels) == 1:
+		p.DefaultChannel = channels[0].Name
+	}
+	if newest.CSV.Spec.Description != "" {
+		p.Description = newest.CSV.Spec.Description
+	}
+	if icon := iconOf(newest.CSV); icon != nil {
+		p.Icon = icon
+	}
+	return nil
+}
+
+func newestOf(pkg string, list []Addition) (*bundle.Bundle, error) {
+	var newest *bundle.Bundle
+	var top semver.Version
+	for _, a := range list {
+		if a.Bundle.Package != pkg {
+			continue
+		}
+		v, err := semver.Parse(a.Bundle.Version())
+		if err != nil {
+			return nil, fmt.Errorf("%s: spec.version %q is no semantic version: %w", a.Bundle.Name(), a.Bundle.Version(), err)
+		}
+		if newest == nil || v.GT(top) {
+			newest, top = a.Bundle, v
+		}
+	}
+	return newest, nil
+}
+
+// orderByVersion has the versions decide what replaces what in each channel of
+// the package.
+func (c *Catalog) orderByVersion(pkg string, skipPatches bool) error {
+	versions := map[string]semver.Version{}
+	for _, b := range c.of(pkg).Bundles {
+		v, err := packageOf(b)
+		if err != nil {
+			return fmt.Errorf("order the bundles by version: %s: %w", b.Name, err)
+		}
+		versions[b.Name] = semver.MustParse(v.Version) // packageOf has parsed it
+	}
+	for i := range c.Channels {
+		if ch := &c.Channels[i]; ch.Package == pkg {
+			slices.SortStableFunc(ch.Entries, func(a, b Entry) int { return versions[a.Name].Compare(versions[b.Name]) })
+			link(ch.Entries, versions, skipPatches)
+		}
+	}
+	return nil
+}
+
+// link lets each entry replace the one before it. With skipPatches only the
+// last of each minor version is linked, and skips the others of it.
+func link(entries []Entry, versions map[string]semver.Version, skipPatches bool) {
+	last := "" // what the next one replaces
+	var patches []string
+	for i := range entries {
+		e := &entries[i]
+		e.Replaces, e.Skips = last, nil
+		if !skipPatches {
+			last = e.Name
+			continue
+		}
+		v := versions[e.Name]
+		if i+1 < len(entries) {
+			if next := versions[entries[i+1].Name]; next.Major == v.Major && next.Minor == v.Minor {
+				patches = append(patches, e.Name)
+				e.Replaces = ""
+				continue
+			}
+		}
+		e.Skips, patches, last = patches, nil, e.Name
+	}
+}

@@ -1,0 +1,204 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func entriesOf(c *Catalog, channel string) []Entry {
+	for _, ch := range c.Channels {
+		if ch.Name == channel {
+			return ch.Entries
+		}
+	}
+	return nil
+}
+
+func TestAdd(t *testing.T) {
+	c := &Catalog{}
+	one := Addition{newBundle(t, "0.1.0", spec{channels: "alpha,stable"}), "example.com/m:v0.1.0"}
+	if err := c.Add([]Addition{one}, AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "no default channel") {
+		t.Errorf("two channels and no default: %v", err)
+	}
+	two := Addition{newBundle(t, "0.2.0", spec{channels: "stable", channel: "stable", replaces: "memcached.v0.1.0"}), ""}
+	for range 2 { // the second time nothing happens
+		if err := c.Add([]Addition{one, two}, AddOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if p := c.Packages[0]; p.DefaultChannel != "stable" || p.Description != "Runs Memcached." || string(p.Icon.Data) != "<svg/>" {
+		t.Errorf("package %+v", p)
+	}
+	want := []Entry{{Name: "memcached.v0.1.0"}, {Name: "memcached.v0.2.0", Replaces: "memcached.v0.1.0"}}
+	if d := cmp.Diff(want, entriesOf(c, "stable")); d != "" {
+		t.Errorf("stable (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(want[:1], entriesOf(c, "alpha")); d != "" {
+		t.Errorf("alpha (-want +got):\n%s", d)
+	}
+	if err := c.Add([]Addition{{one.Bundle, "example.com/other:v1"}}, AddOptions{}); err == nil || !strings.Contains(err.Error(), "there is one of that name in it, and it is another") {
+		t.Errorf("another image: %v", err)
+	}
+	if err := c.Add(nil, AddOptions{DefaultChannel: "alpha"}); err != nil || c.Packages[0].DefaultChannel != "stable" {
+		t.Errorf("nothing was added, and the default channel is %s (%v)", c.Packages[0].DefaultChannel, err)
+	}
+}
+
+func TestAddByVersion(t *testing.T) {
+	versions := []string{"1.10.0", "1.2.0", "1.2.1", "1.2.10", "2.0.0-rc.1", "2.0.0"}
+	tests := map[string][]Entry{
+		ModeSemver: {
+			{Name: "memcached.v1.2.0"}, {Name: "memcached.v1.2.1", Replaces: "memcached.v1.2.0"}, {Name: "memcached.v1.2.10", Replaces: "memcached.v1.2.1"},
+			{Name: "memcached.v1.10.0", Replaces: "memcached.v1.2.10"}, {Name: "memcached.v2.0.0-rc.1", Replaces: "memcached.v1.10.0"}, {Name: "memcached.v2.0.0", Replaces: "memcached.v2.0.0-rc.1"},
+		},
+		ModeSkipPatch: {
+			{Name: "memcached.v1.2.0"}, {Name: "memcached.v1.2.1"}, {Name: "memcached.v1.2.10", Skips: []string{"memcached.v1.2.0", "memcached.v1.2.1"}},
+			{Name: "memcached.v1.10.0", Replaces: "memcached.v1.2.10"}, {Name: "memcached.v2.0.0-rc.1"}, {Name: "memcached.v2.0.0", Replaces: "memcached.v1.10.0", Skips: []string{"memcached.v2.0.0-rc.1"}},
+		},
+	}
+	for mode, want := range tests {
+		t.Run(mode, func(t *testing.T) {
+			var list []Addition
+			for _, v := range versions {
+				list = append(list, Addition{newBundle(t, v, spec{replaces: "nonsense"}), ""})
+			}
+			c := &Catalog{}
+			if err := c.Add(list[:3], AddOptions{Mode: mode}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Add(list[3:], AddOptions{Mode: mode}); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, entriesOf(c, "alpha")); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			err := c.Check()
+			if err != nil {
+				t.Error(err)
+			}
+			sameJudgement(t, c, err)
+		})
+	}
+}
+
+func TestAddRefuses(t *testing.T) {
+	bad := newBundle(t, "0.1.0", spec{})
+	bad.Channels = nil
+	if err := (&Catalog{}).Add([]Addition{{bad, ""}}, AddOptions{}); err == nil || !strings.Contains(err.Error(), "name no channel") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestParse reads what it writes, in both formats, with everything in it.
+func TestParse(t *testing.T) {
+	c := fullCatalog(t)
+	for _, format := range []string{JSON, YAML} {
+		data, err := c.Encode(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Parse(data, "it")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := got.Encode(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(data), string(again)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", format, d)
+		}
+		files, err := c.Files(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := map[string]string{"README.md": "no catalog", ".indexignore": "# not\nold.json\n", "old.json": "{", ".git/x.yaml": "{"}
+		for name, data := range files {
+			text[name] = string(data)
+		}
+		if got, err = Read(mapFS(text)); err != nil {
+			t.Fatal(err)
+		}
+		if again, err = got.Encode(format); err != nil || string(again) != string(data) {
+			t.Errorf("%s: the directory holds another (%v):\n%s", format, err, cmp.Diff(string(data), string(again)))
+		}
+		if _, ok := files["memcached/catalog."+format]; !ok || len(files) != 2 {
+			t.Errorf("files %v", len(files))
+		}
+	}
+}
+
+// fullCatalog has something of everything.
+func fullCatalog(t testing.TB) *Catalog {
+	t.Helper()
+	c := &Catalog{}
+	err := c.Add([]Addition{
+		{newBundle(t, "0.1.0", spec{channels: "alpha,stable"}), "example.com/m:v0.1.0"},
+		{newBundle(t, "0.2.0", spec{channels: "stable", channel: "stable", replaces: "memcached.v0.1.0", skips: "[memcached.v0.1.1]", skip: "<0.2.0"}), "example.com/m:v0.2.0"},
+		{newBundle(t, "1.0.0", spec{pkg: "redis", files: map[string]string{"metadata/dependencies.yaml": "dependencies:\n- {type: olm.package, value: {packageName: memcached, version: '>=0.1.0'}}\n"}}), ""},
+	}, AddOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "memcached", Entries: []DeprecationEntry{
+		{Reference{SchemaPackage, ""}, "use redis"}, {Reference{SchemaChannel, "alpha"}, "use stable"}, {Reference{SchemaBundle, "memcached.v0.1.0"}, "<old>"},
+	}}}
+	c.Others = []Other{{Schema: "example.com.extra", Package: "redis", Data: []byte(`{"schema":"example.com.extra","package":"redis","b":"<1>","a":2}`)}}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestParseRefuses(t *testing.T) {
+	tests := map[string]string{
+		"{\"schema\": \"olm.package\"}\n{\n":                                           "f:2: unexpected EOF",
+		"{\"schema\": \"olm.package\"}\n\n{\"name\": \"a\"}":                           "f:3: an object of a catalog has a schema",
+		"{\"schema\": \"olm.package\"}\n{\"schema\": \"olm.channel\", \"entries\": 3}": "f:2: json: cannot unmarshal number",
+		"schema: olm.package\n---\nname: a\n":                                          "f:3: an object of a catalog has a schema",
+		"schema: olm.package\n---\nname: [a\n":                                         "f: yaml: line",
+		"schema: olm.bundle\nproperties: 3\n":                                          "f:1: json: cannot unmarshal number",
+		"- a\n":                                                                        "f:1: json: cannot unmarshal array",
+	}
+	for text, want := range tests {
+		if _, err := Parse([]byte(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("schema: olm.package\nname: a\ndefaultChannel: b\n---\n---\nschema: x.y\nv: 1\n"))
+	f.Add([]byte(`{"schema":"olm.bundle","name":"a","package":"p","image":"","properties":[{"type":"olm.bundle.object","value":{"data":"e30="}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse(data, "f")
+		if err != nil {
+			return
+		}
+		once, err := c.Encode(JSON)
+		if err != nil {
+			return
+		}
+		again, err := Parse(once, "f")
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, once)
+		}
+		twice, err := again.Encode(JSON)
+		if err != nil || string(once) != string(twice) {
+			t.Errorf("%v: %s", err, cmp.Diff(string(once), string(twice)))
+		}
+		if c.Check() == nil {
+			if _, err := c.CacheFiles(nil); err != nil && !strings.Contains(err.Error(), "property") {
+				t.Errorf("a sound catalog has no cache: %v", err)
+			}
+		}
+	})
+}

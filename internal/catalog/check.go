@@ -1,0 +1,209 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Check judges the catalog as a registry server does before it serves it, and
+// tells everything that is wrong at once: packages and channels that are
+// missing, bundles that stand nowhere, and in each channel the graph of what
+// replaces what, which must lead from one newest bundle to all others.
+func (c *Catalog) Check() error {
+	k := &checker{catalog: c}
+	k.packages()
+	k.channels()
+	k.bundles()
+	k.deprecations()
+	if len(k.problems) == 0 {
+		return nil
+	}
+	return clierr.WithHint(fmt.Errorf("check the catalog: %w", errors.Join(k.problems...)), k.hint)
+}
+
+type checker struct {
+	catalog  *Catalog
+	problems []error
+	hint     string // for the first problem that has one
+}
+
+func (k *checker) add(hint, format string, args ...any) {
+	k.problems = append(k.problems, fmt.Errorf(format, args...))
+	if k.hint == "" {
+		k.hint = hint
+	}
+}
+
+// duplicates are the names that stand in a list more than once, sorted.
+func duplicates(names []string) []string {
+	slices.Sort(names)
+	var twice []string
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			twice = append(twice, names[i])
+		}
+	}
+	return slices.Compact(twice)
+}
+
+func (k *checker) packages() {
+	var names []string
+	for _, p := range k.catalog.Packages {
+		names = append(names, p.Name)
+		part := k.catalog.of(p.Name)
+		if bad := validation.IsDNS1123Label(p.Name); len(bad) > 0 {
+			k.add("", "%q cannot be the name of a package: %s", p.Name, bad[0])
+		}
+		switch {
+		case len(part.Channels) == 0:
+			k.add("", "the package %s has no channel", p.Name)
+		case p.DefaultChannel == "":
+			k.add("say which with --default-channel", "the package %s has no default channel; its channels are %s", p.Name, channelNames(part.Channels))
+		case !slices.ContainsFunc(part.Channels, func(ch Channel) bool { return ch.Name == p.DefaultChannel }):
+			k.add("say another with --default-channel", "the default channel of the package %s is %s, which it does not have; its channels are %s",
+				p.Name, p.DefaultChannel, channelNames(part.Channels))
+		}
+	}
+	for _, name := range duplicates(names) {
+		k.add("", "the package %s stands there twice", name)
+	}
+}
+
+func channelNames(list []Channel) string {
+	var names []string
+	for _, ch := range list {
+		names = append(names, ch.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (k *checker) hasPackage(name string) bool {
+	return slices.ContainsFunc(k.catalog.Packages, func(p Package) bool { return p.Name == name })
+}
+
+func (k *checker) channels() {
+	var names []string
+	for _, ch := range k.catalog.Channels {
+		names = append(names, ch.Package+"/"+ch.Name)
+		switch {
+		case ch.Name == "":
+			k.add("", "a channel of the package %s has no name", ch.Package)
+		case !k.hasPackage(ch.Package):
+			k.add("", "the channel %s is of the package %q, which is not in the catalog", ch.Name, ch.Package)
+		}
+		for _, p := range channelProblems(ch) {
+			k.add(p.hint, "channel %s/%s: %s", ch.Package, ch.Name, p.text)
+		}
+		for _, e := range ch.Entries {
+			if !slices.ContainsFunc(k.catalog.Bundles, func(b Bundle) bool { return b.Package == ch.Package && b.Name == e.Name }) {
+				k.add("", "channel %s/%s: there is no bundle for its entry %s", ch.Package, ch.Name, e.Name)
+			}
+		}
+	}
+	for _, name := range duplicates(names) {
+		k.add("", "the channel %s stands there twice", name)
+	}
+}
+
+func (k *checker) bundles() {
+	names := map[string][]string{}    // by package
+	versions := map[string][]string{} // by package and version
+	for _, b := range k.catalog.Bundles {
+		names[b.Package] = append(names[b.Package], b.Name)
+		if !k.hasPackage(b.Package) {
+			k.add("", "the bundle %s is of the package %q, which is not in the catalog", b.Name, b.Package)
+		}
+		if !slices.ContainsFunc(k.catalog.Channels, func(ch Channel) bool {
+			return ch.Package == b.Package && slices.ContainsFunc(ch.Entries, func(e Entry) bool { return e.Name == b.Name })
+		}) {
+			k.add("", "the bundle %s stands in no channel of the package %s", b.Name, b.Package)
+		}
+		if b.Image == "" && !slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == TypeBundleObject }) {
+			k.add("", "the bundle %s has neither an image nor its objects", b.Name)
+		}
+		v, err := packageOf(b)
+		if err != nil {
+			k.add("", "the bundle %s: %w", b.Name, err)
+			continue
+		}
+		at := b.Package + " " + v.Version
+		if v.Release != "" {
+			at += "-" + v.Release
+			if want := fmt.Sprintf("%s-v%s-%s", b.Package, v.Version, v.Release); b.Name != want {
+				k.add("rename it, or leave spec.release out of its CSV", "the bundle %s has the release %s, and would have to be called %s", b.Name, v.Release, want)
+			}
+		}
+		versions[at] = append(versions[at], b.Name)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(names)) {
+		for _, name := range duplicates(names[pkg]) {
+			k.add("", "the bundle %s of the package %s stands there twice", name, pkg)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(versions)) {
+		list := versions[at]
+		if slices.Sort(list); len(slices.Compact(slices.Clone(list))) > 1 {
+			k.add("give each bundle a spec.version of its own", "%s is the version of several bundles: %s", at, strings.Join(list, ", "))
+		}
+	}
+}
+
+// packageOf is a bundle's one olm.package property.
+func packageOf(b Bundle) (packageValue, error) {
+	list := filter(b.Properties, func(p Property) bool { return p.Type == TypePackage })
+	if len(list) != 1 {
+		return packageValue{}, fmt.Errorf("it has %d properties olm.package, and needs one", len(list))
+	}
+	var v packageValue
+	if err := json.Unmarshal(list[0].Value, &v); err != nil {
+		return v, fmt.Errorf("its property olm.package: %w", err)
+	}
+	if v.Name != b.Package {
+		return v, fmt.Errorf("it is of the package %q, and its property olm.package says %q", b.Package, v.Name)
+	}
+	if _, err := semver.Parse(v.Version); err != nil {
+		return v, fmt.Errorf("its version %q is no semantic version: %w", v.Version, err)
+	}
+	return v, nil
+}
+
+func (k *checker) deprecations() {
+	var packages []string
+	for _, d := range k.catalog.Deprecations {
+		packages = append(packages, d.Package)
+		part := k.catalog.of(d.Package)
+		if !k.hasPackage(d.Package) {
+			k.add("", "deprecations of the package %q, which is not in the catalog", d.Package)
+		}
+		for _, e := range d.Entries {
+			if !part.refersTo(e.Reference) {
+				k.add("", "deprecations of the package %s: there is no %s %q in it", d.Package, e.Reference.Schema, e.Reference.Name)
+			}
+		}
+	}
+	for _, name := range duplicates(packages) {
+		k.add("", "the deprecations of the package %s stand there twice", name)
+	}
+}
+
+// refersTo reports whether the reference is to something of this package.
+func (c *Catalog) refersTo(r Reference) bool {
+	switch r.Schema {
+	case SchemaPackage:
+		return r.Name == ""
+	case SchemaChannel:
+		return slices.ContainsFunc(c.Channels, func(ch Channel) bool { return ch.Name == r.Name })
+	case SchemaBundle:
+		return slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return b.Name == r.Name })
+	}
+	return false
+}

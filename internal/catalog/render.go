@@ -1,0 +1,302 @@
+package catalog
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/bundle"
+)
+
+// propertiesKey is the annotation of a CSV with properties in JSON.
+const propertiesKey = "olm.properties"
+
+// csvMetadata is the value of an olm.csv.metadata property: what of a CSV the
+// registry server tells clients, without the objects.
+type csvMetadata struct {
+	Annotations               map[string]string                  `json:"annotations,omitempty"`
+	APIServiceDefinitions     v1alpha1.APIServiceDefinitions     `json:"apiServiceDefinitions"`
+	CustomResourceDefinitions v1alpha1.CustomResourceDefinitions `json:"crdDescriptions"`
+	Description               string                             `json:"description,omitempty"`
+	DisplayName               string                             `json:"displayName,omitempty"`
+	InstallModes              []v1alpha1.InstallMode             `json:"installModes,omitempty"`
+	Keywords                  []string                           `json:"keywords,omitempty"`
+	Labels                    map[string]string                  `json:"labels,omitempty"`
+	Links                     []v1alpha1.AppLink                 `json:"links,omitempty"`
+	Maintainers               []v1alpha1.Maintainer              `json:"maintainers,omitempty"`
+	Maturity                  string                             `json:"maturity,omitempty"`
+	MinKubeVersion            string                             `json:"minKubeVersion,omitempty"`
+	NativeAPIs                []metav1.GroupVersionKind          `json:"nativeAPIs,omitempty"`
+	Provider                  v1alpha1.AppLink                   `json:"provider"`
+}
+
+// Render is the olm.bundle of a bundle with the properties that OLM resolves
+// by. With an image it tells what clients may know of the CSV, and OLM unpacks
+// the image; without one it carries every object, and needs no image.
+func Render(b *bundle.Bundle, image string) (Bundle, error) {
+	if b.CSV == nil {
+		return Bundle{}, errors.New("render a bundle: it has no ClusterServiceVersion")
+	}
+	props, err := properties(b, image == "")
+	if err != nil {
+		return Bundle{}, fmt.Errorf("render the bundle %s: %w", b.Name(), err)
+	}
+	return Bundle{
+		Schema: SchemaBundle, Name: b.Name(), Package: b.Package, Image: image,
+		Properties: props, RelatedImages: relatedImages(b, image),
+	}, nil
+}
+
+// propertyList gathers properties, each once.
+type propertyList struct {
+	all []Property
+	err error
+}
+
+func (l *propertyList) add(kind string, value any) {
+	p, err := newProperty(kind, value)
+	l.err = errors.Join(l.err, err)
+	l.addRaw(p)
+}
+
+func (l *propertyList) addRaw(p Property) {
+	if !slices.ContainsFunc(l.all, func(o Property) bool { return o.Type == p.Type && string(o.Value) == string(p.Value) }) {
+		l.all = append(l.all, p)
+	}
+}
+
+// properties are those of the bundle, sorted, as operator-registry derives
+// them: its name and version, the APIs it has and needs, and what the files in
+// metadata/ and the CSV's annotation add.
+func properties(b *bundle.Bundle, inline bool) ([]Property, error) {
+	list := &propertyList{}
+	list.add(TypePackage, packageValue{Name: b.Package, Version: b.Version(), Release: release(b)})
+	provided, err := providedAPIs(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, gvk := range provided {
+		list.add(TypeGVK, gvk)
+	}
+	required, err := requiredAPIs(b.CSV)
+	if err != nil {
+		return nil, err
+	}
+	for _, gvk := range required {
+		list.add(TypeGVKRequired, gvk)
+	}
+	if err := list.fromMetadata(b); err != nil {
+		return nil, err
+	}
+	if inline {
+		list.objects(b)
+	} else {
+		list.add(TypeCSVMetadata, metadataOf(b.CSV))
+	}
+	slices.SortFunc(list.all, func(a, b Property) int {
+		return strings.Compare(a.Type+"\x00"+string(a.Value), b.Type+"\x00"+string(b.Value))
+	})
+	return list.all, list.err
+}
+
+// objects adds every object that OLM reads: the first of each file.
+func (l *propertyList) objects(b *bundle.Bundle) {
+	for _, o := range b.Objects {
+		if o.Doc > 0 {
+			continue
+		}
+		data, err := json.Marshal(o.Object)
+		l.err = errors.Join(l.err, err)
+		l.add(TypeBundleObject, objectValue{Data: data})
+	}
+}
+
+// release is spec.release of the CSV, which newer versions of OLM know.
+func release(b *bundle.Bundle) string {
+	u := b.CSVObject()
+	if u == nil {
+		return ""
+	}
+	v, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "release")
+	if err != nil || !found || v == nil {
+		return ""
+	}
+	return fmt.Sprint(v) // a string, or a number without quotes
+}
+
+// providedAPIs are the CRDs in the bundle and the API services that the CSV
+// owns. A CRD that the CSV owns and that is not there is an error: OLM would
+// refuse the bundle.
+func providedAPIs(b *bundle.Bundle) ([]gvkValue, error) {
+	var all []gvkValue
+	for _, crd := range b.CRDs() {
+		all = append(all, crdAPIs(crd.Unstructured)...)
+	}
+	for _, own := range b.CSV.Spec.CustomResourceDefinitions.Owned {
+		_, group, ok := strings.Cut(own.Name, ".")
+		if want := (gvkValue{Group: group, Version: own.Version, Kind: own.Kind}); !ok || !slices.Contains(all, want) {
+			return nil, fmt.Errorf("%s: the CSV owns the CRD %s with kind %s in version %s, and no CRD of the bundle has that", b.CSVFile, own.Name, own.Kind, own.Version)
+		}
+	}
+	for _, own := range b.CSV.Spec.APIServiceDefinitions.Owned {
+		all = append(all, gvkValue{Group: own.Group, Version: own.Version, Kind: own.Kind})
+	}
+	return all, nil
+}
+
+// crdAPIs are the versions of a CRD.
+func crdAPIs(crd *unstructured.Unstructured) []gvkValue {
+	text := func(o map[string]any, fields ...string) string {
+		s, _, _ := unstructured.NestedString(o, fields...) // not a string is not there
+		return s
+	}
+	group, kind := text(crd.Object, "spec", "group"), text(crd.Object, "spec", "names", "kind")
+	var all []gvkValue
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // likewise
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok {
+			all = append(all, gvkValue{Group: group, Version: text(m, "name"), Kind: kind})
+		}
+	}
+	if v := text(crd.Object, "spec", "version"); v != "" { // apiextensions v1beta1
+		all = append(all, gvkValue{Group: group, Version: v, Kind: kind})
+	}
+	return all
+}
+
+// requiredAPIs are those that the CSV needs of other operators.
+func requiredAPIs(csv *v1alpha1.ClusterServiceVersion) ([]gvkValue, error) {
+	var all []gvkValue
+	for _, need := range csv.Spec.CustomResourceDefinitions.Required {
+		_, group, ok := strings.Cut(need.Name, ".")
+		if !ok {
+			return nil, fmt.Errorf("the CSV requires the CRD %q, which is no PLURAL.GROUP", need.Name)
+		}
+		all = append(all, gvkValue{Group: group, Version: need.Version, Kind: need.Kind})
+	}
+	for _, need := range csv.Spec.APIServiceDefinitions.Required {
+		all = append(all, gvkValue{Group: need.Group, Version: need.Version, Kind: need.Kind})
+	}
+	return all, nil
+}
+
+// metadataFile is what dependencies.yaml and properties.yaml look like.
+type metadataFile struct {
+	Dependencies []Property `json:"dependencies"`
+	Properties   []Property `json:"properties"`
+}
+
+// fromMetadata adds the properties and dependencies that the author wrote.
+func (l *propertyList) fromMetadata(b *bundle.Bundle) error {
+	if text := b.CSV.Annotations[propertiesKey]; text != "" {
+		var list []Property
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			return fmt.Errorf("%s: the annotation %s is no list of properties in JSON: %w", b.CSVFile, propertiesKey, err)
+		}
+		l.addOwn(list)
+	}
+	for _, f := range b.Files {
+		if ext := path.Ext(f.Name); path.Dir(f.Name) != bundle.MetadataDir || ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		var file metadataFile
+		if err := yaml.Unmarshal(f.Data, &file); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		l.addOwn(file.Properties)
+		for _, d := range file.Dependencies {
+			if err := l.addDependency(d); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+	}
+	return l.err
+}
+
+// addOwn adds properties but those that are derived anyway.
+func (l *propertyList) addOwn(list []Property) {
+	for _, p := range list {
+		if p.Type != TypePackage {
+			l.addRaw(p)
+		}
+	}
+}
+
+// addDependency turns a dependency into the property that demands it.
+func (l *propertyList) addDependency(d Property) error {
+	switch d.Type {
+	case TypePackage:
+		var v packageValue
+		if err := json.Unmarshal(d.Value, &v); err != nil {
+			return fmt.Errorf("a dependency on a package: %w", err)
+		}
+		l.add(TypePackageRequired, requiredValue{Name: v.Name, Range: v.Version})
+	case TypeGVK:
+		var v gvkValue
+		if err := json.Unmarshal(d.Value, &v); err != nil {
+			return fmt.Errorf("a dependency on an API: %w", err)
+		}
+		l.add(TypeGVKRequired, v)
+	default:
+		l.addRaw(d)
+	}
+	return nil
+}
+
+func metadataOf(csv *v1alpha1.ClusterServiceVersion) csvMetadata {
+	s := &csv.Spec
+	return csvMetadata{
+		Annotations: csv.Annotations, Labels: csv.Labels,
+		APIServiceDefinitions: s.APIServiceDefinitions, CustomResourceDefinitions: s.CustomResourceDefinitions,
+		Description: s.Description, DisplayName: s.DisplayName, InstallModes: s.InstallModes, Keywords: s.Keywords,
+		Links: s.Links, Maintainers: s.Maintainers, Maturity: s.Maturity, MinKubeVersion: s.MinKubeVersion,
+		NativeAPIs: s.NativeAPIs, Provider: s.Provider,
+	}
+}
+
+// relatedImages are those that the CSV names, those that its Deployments run,
+// and the bundle's own: what a mirror has to copy.
+func relatedImages(b *bundle.Bundle, image string) []RelatedImage {
+	var all []RelatedImage
+	for _, r := range b.CSV.Spec.RelatedImages {
+		all = append(all, RelatedImage{Name: r.Name, Image: r.Image})
+	}
+	var more []string
+	if image != "" {
+		more = append(more, image)
+	}
+	for _, d := range b.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+		pod := d.Spec.Template.Spec
+		for _, c := range slices.Concat(pod.Containers, pod.InitContainers) {
+			more = append(more, c.Image)
+		}
+	}
+	slices.Sort(more)
+	for _, m := range slices.Compact(more) {
+		if m != "" && !slices.ContainsFunc(all, func(r RelatedImage) bool { return r.Image == m }) {
+			all = append(all, RelatedImage{Image: m})
+		}
+	}
+	return all
+}
+
+// iconOf is the CSV's first picture, nil without one.
+func iconOf(csv *v1alpha1.ClusterServiceVersion) *Icon {
+	if len(csv.Spec.Icon) == 0 || csv.Spec.Icon[0].Data == "" {
+		return nil
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(csv.Spec.Icon[0].Data), ""))
+	if err != nil {
+		return nil // a broken picture is for 'bundle validate' to tell
+	}
+	return &Icon{Data: data, MediaType: csv.Spec.Icon[0].MediaType}
+}
