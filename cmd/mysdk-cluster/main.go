@@ -26,6 +26,7 @@ const usage = `mysdk-cluster runs a Kubernetes control plane in one process, on 
 Usage:
   mysdk-cluster serve --dir DIR [flags]   run the control plane until SIGTERM or Ctrl-C
   mysdk-cluster kubectl ARGS              kubectl, compiled in
+  mysdk-cluster validate                  judge a bundle, for 'mysdk bundle validate'
   mysdk-cluster version                   print the versions
 
 'mysdk cluster start' starts it in the background. Flags of serve:
@@ -66,6 +67,8 @@ func run(argv []string, started time.Time) error {
 		return untilSignal(func(ctx context.Context) error { return serve(ctx, args[1:], started) })
 	case "kubectl":
 		return kubectl(args[1:])
+	case "validate":
+		return untilSignal(func(ctx context.Context) error { return validateBundle(ctx, os.Stdin, os.Stdout) })
 	case "version":
 		_, err := fmt.Printf("mysdk-cluster %s\nKubernetes %s\n", build(), controlplane.Version())
 		return err

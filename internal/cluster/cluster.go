@@ -48,6 +48,8 @@ type Info struct {
 	StateDir       string    `json:"stateDir"`           // the cluster's private directory
 	Memory         int64     `json:"memory,omitempty"`   // resident bytes of the server, 0 where unknown
 	Stages         []Stage   `json:"stages,omitempty"`   // of the running server's start
+
+	Processes []Process `json:"processes,omitempty"` // containers that programs of this machine serve
 }
 
 // askTimeout bounds a question over the control socket: a server that runs
@@ -112,7 +114,7 @@ func status(ctx context.Context, l state.Layout, name string) (Info, error) {
 func infoOf(l state.Layout, name string, s state.Status) Info {
 	return Info{
 		Name: name, Ready: s.Ready, Problem: s.Failed, PID: s.PID, Server: s.Server, Version: s.Kubernetes,
-		Build: s.Build, Nodes: s.Nodes, StartedAt: s.StartedAt, Memory: s.Memory, Stages: s.Stages,
+		Build: s.Build, Nodes: s.Nodes, StartedAt: s.StartedAt, Memory: s.Memory, Stages: s.Stages, Processes: s.Processes,
 		Context: state.ContextName(name), Kubeconfig: l.Kubeconfig(), StateDir: l.Dir,
 	}
 }

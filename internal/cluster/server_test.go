@@ -31,6 +31,9 @@ const testPatience = 2 * time.Minute
 var builtServer string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == operatorArg {
+		os.Exit(playOperator(os.Args[2:]))
+	}
 	code := m.Run()
 	if builtServer != "" {
 		if err := os.RemoveAll(builtServer); err != nil {
@@ -163,6 +166,9 @@ type object map[string]any
 func (o object) at(path string) any {
 	var v any = map[string]any(o)
 	for field := range strings.SplitSeq(path, ".") {
+		if own, ok := v.(object); ok {
+			v = map[string]any(own) // made by a test
+		}
 		m, ok := v.(map[string]any)
 		if !ok {
 			return nil

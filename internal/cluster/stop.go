@@ -171,8 +171,10 @@ func empty(ctx context.Context, l state.Layout) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := os.RemoveAll(l.Etcd()); err != nil {
-		return err
+	for _, path := range []string{l.Etcd(), l.Programs(), l.PodLogs()} {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
 	}
 	s, err := l.Read()
 	if err != nil {

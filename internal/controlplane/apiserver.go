@@ -40,6 +40,7 @@ func (s *server) runAPIServer(ctx context.Context, stockHooks bool) error {
 	if s.kubelet, err = newKubelet(s.keys.server, s.log); err != nil {
 		return err
 	}
+	s.kubelet.processes = s.processes
 	s.parts.run("the simulated kubelet", s.kubelet.serve)
 	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = s.kubelet.lookup
 
@@ -65,13 +66,19 @@ func serveAPI(ctx context.Context, config *apiapp.Config) error {
 
 func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	// The only seam there is for webhooks that name a Service.
-	apiapp.SetServiceResolverForTests(serviceResolver{ctx, s.client})
+	apiapp.SetServiceResolverForTests(localFirst{s.local, serviceResolver{ctx, s.client, s.processes}})
 	o := apioptions.NewServerRunOptions()
+	admitProcesses(o, s.processes.programs)
+	admitUnpacking(o)
 	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {
 		return nil, err
 	}
 	o.SecureServing.Listener, o.SecureServing.BindPort = s.listener, s.now.Port
-	return configureAPI(ctx, o, s.now.Kubernetes)
+	config, err := configureAPI(ctx, o, s.now.Kubernetes)
+	if err == nil {
+		keepHome(config.KubeAPIs.ControlPlane.ProxyTransport)
+	}
+	return config, err
 }
 
 // configureAPI turns options into a configuration that reports version.
@@ -111,6 +118,11 @@ func (s *server) apiServerFlags() []string {
 		"--allow-privileged=true",
 		"--endpoint-reconciler-type=none",
 		"--kubelet-preferred-address-types=InternalIP",
+		// How aggregated APIs know that a request comes from here, and whose it is.
+		"--requestheader-client-ca-file=" + s.keys.proxyCA.certFile, "--requestheader-allowed-names=" + frontProxyName,
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + s.keys.proxy.certFile, "--proxy-client-key-file=" + s.keys.proxy.keyFile,
 		// One user with every right: nobody to be fair to.
 		"--enable-priority-and-fairness=false",
 		// The node lifecycle controller, which would take the taint off again,

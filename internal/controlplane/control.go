@@ -22,6 +22,8 @@ type tracker struct {
 	status  state.Status
 	changed chan struct{} // closed at the next change
 	log     *log.Logger
+
+	processes func() []state.Process // nil where there are none
 }
 
 func newTracker(s state.State, l *log.Logger) *tracker {
@@ -62,6 +64,9 @@ func (t *tracker) now() (state.Status, <-chan struct{}) {
 	defer t.mu.Unlock()
 	s := t.status
 	s.Memory = residentMemory()
+	if t.processes != nil {
+		s.Processes = t.processes()
+	}
 	s.Stages = append([]state.Stage(nil), s.Stages...)
 	return s, t.changed
 }
@@ -73,7 +78,12 @@ func (s *server) serveControl() error {
 	if err != nil {
 		return fmt.Errorf("listen on the control socket: %w", err)
 	}
-	srv := &http.Server{Handler: controlHandler(s.tracker, s.parts.stop), ErrorLog: s.log, ReadHeaderTimeout: time.Minute}
+	mux := controlHandler(s.tracker, func() {
+		s.processes.shutdown()
+		s.parts.stop()
+	})
+	s.processes.programs.handle(mux)
+	srv := &http.Server{Handler: mux, ErrorLog: s.log, ReadHeaderTimeout: time.Minute}
 	s.parts.run("the control socket", func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() {
 			if err := srv.Close(); err != nil {
@@ -85,7 +95,7 @@ func (s *server) serveControl() error {
 	return s.layout.Write(s.now)
 }
 
-func controlHandler(t *tracker, stop func()) http.Handler {
+func controlHandler(t *tracker, stop func()) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+state.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		status, _ := t.now()

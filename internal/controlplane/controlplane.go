@@ -54,6 +54,9 @@ type server struct {
 	etcdURL  string
 	kubelet  *kubelet
 	client   kubernetes.Interface
+	local    *localServices
+
+	processes *processes
 }
 
 // Run starts the control plane in o.Dir and runs it until ctx ends or the
@@ -62,7 +65,7 @@ type server struct {
 // fails or ends by itself. After Run the process is to exit: the components
 // are not stopped one by one, as all they acknowledged is in etcd's log.
 func Run(ctx context.Context, o Options) error {
-	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds)}
+	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds), local: &localServices{}}
 	if err := quiet(o.Log, o.Verbosity); err != nil {
 		return err
 	}
@@ -91,8 +94,13 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.open(was); err != nil {
 		return err
 	}
-	s.parts = newSupervisor(ctx)
+	if s.processes, err = newProcesses(s.layout, s.log); err != nil {
+		return err
+	}
+	s.processes.dir = filepath.Join(s.now.RuntimeDir, "pods")
+	s.parts = newSupervisor(s.processes.outlast(ctx))
 	s.tracker = newTracker(s.now, s.log)
+	s.tracker.processes = s.processes.list
 	err = s.serveControl()
 	if err == nil {
 		err = s.start(s.parts.ctx, was)
@@ -177,6 +185,9 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if err := work.wait(); err != nil {
 		return err
 	}
+	if !s.APIServerOnly {
+		s.parts.run("OLM", s.runOLM)
+	}
 	s.tracker.ready()
 	return nil
 }
@@ -193,6 +204,7 @@ func (s *server) prepare(ctx context.Context) error {
 			return err
 		}
 		s.client, err = connect(s.now.Server, s.keys)
+		s.processes.client, s.processes.access = s.client, apiAccess{s.now.Server, s.keys.ca.cert}
 		return err
 	})
 	return work.wait()

@@ -22,6 +22,8 @@ type kubelet struct {
 	log   *log.Logger
 	conns chan net.Conn
 	done  chan struct{} // closed when it no longer serves
+
+	processes *processes // nil where there are none
 }
 
 func newKubelet(p pair, l *log.Logger) (*kubelet, error) {
@@ -50,7 +52,7 @@ func (k *kubelet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // serve answers until ctx ends.
 func (k *kubelet) serve(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: kubeletHandler(), ErrorLog: k.log, ReadHeaderTimeout: time.Minute,
+		Handler: kubeletHandler(k.processes), ErrorLog: k.log, ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{k.cert}, MinVersion: tls.VersionTLS12},
 	}
 	defer context.AfterFunc(ctx, func() { close(k.done) })()
@@ -60,17 +62,24 @@ func (k *kubelet) serve(ctx context.Context) error {
 	return nil
 }
 
-func kubeletHandler() http.Handler {
+func kubeletHandler(p *processes) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
+		if p.serveLogs(w, r) {
+			return
+		}
 		// One who has hung up needs no answer.
 		_, _ = fmt.Fprintf(w, "(pod %s/%s is simulated: no container runs, so there is no log)\n",
 			r.PathValue("namespace"), r.PathValue("pod"))
 	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "pods of this cluster are simulated: no container runs in which a command or a port could be reached",
-			http.StatusNotImplemented)
-	})
+	// exec, attach, portForward and what else there is, with and without the
+	// pod's UID and the container.
+	says := func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, p.says(r.PathValue("namespace"), r.PathValue("pod")), http.StatusNotImplemented)
+	}
+	mux.HandleFunc("/{what}/{namespace}/{pod}", says)
+	mux.HandleFunc("/{what}/{namespace}/{pod}/{rest...}", says)
+	mux.HandleFunc("/", says)
 	return mux
 }
 

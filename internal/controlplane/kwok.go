@@ -74,7 +74,9 @@ func (s *server) kwokConfig() (controllers.Config, error) {
 		ImpersonatingDynamicClient:        clients.ToImpersonatingDynamicClient(),
 		ImpersonatingTypedClient:          clients.ToImpersonatingTypedClient(),
 		ManageNodesWithAnnotationSelector: kwokAnnotation + "=" + kwokFake,
-		CIDR:                              podNetwork, NodeIP: nodeNetwork + ".1", LocalStages: stages,
+		// Programs of this machine serve these pods.
+		DisregardStatusWithAnnotationSelector: ProcessAnnotation + "=" + processMarked,
+		CIDR:                                  podNetwork, NodeIP: nodeNetwork + ".1", LocalStages: stages,
 		PodPlayStageParallelism: podWorkers, NodePlayStageParallelism: 1, PodsOnNodeSyncParallelism: 1,
 	}, err
 }

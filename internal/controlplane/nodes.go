@@ -32,6 +32,7 @@ func (s *server) startNodes(ctx context.Context) error {
 		return err
 	}
 	s.parts.run("the volume provisioner", s.runClaims)
+	s.parts.run("the host processes", s.processes.run)
 	for i := range s.Nodes {
 		node := simulatedNode(i+1, s.now.Kubernetes)
 		err := ensure(ctx, func() error { return create(ctx, s.client.CoreV1().Nodes().Create, node) })

@@ -27,12 +27,15 @@ const (
 	renewBefore = 90 * 24 * time.Hour
 	// adminGroup is bound to everything in every cluster.
 	adminGroup = "system:masters"
+	// frontProxyName is the API server's name towards aggregated APIs.
+	frontProxyName = "front-proxy-client"
 )
 
 // pki is the cluster's keys and certificates. They are kept across starts, so
 // that a kubeconfig handed out stays good.
 type pki struct {
 	ca, admin, server pair
+	proxyCA, proxy    pair   // of the API server as a client of aggregated APIs
 	saKey, saPub      string // files of the key that signs service account tokens
 }
 
@@ -61,6 +64,13 @@ func ensurePKI(dir string, now time.Time) (pki, error) {
 	if p.admin, err = ensurePair(dir, "admin", adminTemplate(), now, &p.ca); err != nil {
 		return p, err
 	}
+	// A CA of its own: who has a certificate of it may speak for any user.
+	if p.proxyCA, err = ensurePair(dir, "front-proxy-ca", caTemplate(), now, nil); err != nil {
+		return p, err
+	}
+	if p.proxy, err = ensurePair(dir, "front-proxy-client", proxyTemplate(), now, &p.proxyCA); err != nil {
+		return p, err
+	}
 	p.saKey, p.saPub = filepath.Join(dir, "sa.key"), filepath.Join(dir, "sa.pub")
 	return p, ensureServiceAccountKey(p.saKey, p.saPub)
 }
@@ -86,6 +96,14 @@ func serverTemplate() x509.Certificate {
 func adminTemplate() x509.Certificate {
 	return x509.Certificate{
 		Subject:     pkix.Name{CommonName: "mysdk-admin", Organization: []string{adminGroup}},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+}
+
+func proxyTemplate() x509.Certificate {
+	return x509.Certificate{
+		Subject:     pkix.Name{CommonName: frontProxyName},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}

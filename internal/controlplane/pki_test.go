@@ -41,6 +41,12 @@ func TestPKIVerifies(t *testing.T) {
 			}
 		})
 	}
+	if err := p.proxy.parsed.CheckSignatureFrom(p.proxyCA.parsed); err != nil || p.proxy.parsed.Subject.CommonName != frontProxyName {
+		t.Errorf("the client of aggregated APIs is %v, %v", p.proxy.parsed.Subject, err)
+	}
+	if p.admin.parsed.CheckSignatureFrom(p.proxyCA.parsed) == nil {
+		t.Error("the CA of the administrator and that of aggregated APIs are one")
+	}
 	if got := p.admin.parsed.Subject.Organization; len(got) != 1 || got[0] != adminGroup {
 		t.Errorf("the administrator's groups = %v", got)
 	}
@@ -57,6 +63,7 @@ func TestPKIIsKept(t *testing.T) {
 	second := mustPKI(t, dir, noon.AddDate(0, 8, 0))
 	for name, pairs := range map[string][2]pair{
 		"ca": {first.ca, second.ca}, "server": {first.server, second.server}, "admin": {first.admin, second.admin},
+		"proxy CA": {first.proxyCA, second.proxyCA}, "proxy": {first.proxy, second.proxy},
 	} {
 		if string(pairs[0].cert) != string(pairs[1].cert) || string(pairs[0].key) != string(pairs[1].key) {
 			t.Errorf("%s was made anew", name)

@@ -19,15 +19,18 @@ const AddressAnnotation = "mysdk.dev/address"
 // resolveTimeout bounds the look-up of a Service within a request.
 const resolveTimeout = 5 * time.Second
 
-// serviceResolver finds the backends of Services by their annotation.
+// serviceResolver finds the backends of Services by their annotation, or among
+// the pods that programs of this machine serve.
 type serviceResolver struct {
 	ctx    context.Context // of the control plane: the interface passes none
 	client kubernetes.Interface
+
+	processes *processes // may be what the Service stands for; nil for none
 }
 
 // ResolveEndpoint implements the API server's webhook.ServiceResolver. The
-// Service's port does not matter: the annotation has one.
-func (r serviceResolver) ResolveEndpoint(namespace, name string, _ int32) (*url.URL, error) {
+// Service's port does not matter where there is an annotation, which has one.
+func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, resolveTimeout)
 	defer cancel()
 	service, err := r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -35,6 +38,9 @@ func (r serviceResolver) ResolveEndpoint(namespace, name string, _ int32) (*url.
 		return nil, fmt.Errorf("find where service %s/%s listens: %w", namespace, name, err)
 	}
 	address := service.Annotations[AddressAnnotation]
+	if at := r.processes.backend(service, port); address == "" && at != "" {
+		return &url.URL{Scheme: "https", Host: at}, nil
+	}
 	if address == "" {
 		return nil, fmt.Errorf("service %s/%s cannot be called: there is no cluster network here, and it has no annotation %s: 127.0.0.1:PORT",
 			namespace, name, AddressAnnotation)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,8 @@ type Status struct {
 	Stages []Stage `json:"stages,omitempty"`
 	Failed string  `json:"failed,omitempty"` // why it will not become ready
 	Memory int64   `json:"memory,omitempty"` // resident bytes, 0 where unknown
+
+	Processes []Process `json:"processes,omitempty"` // containers that programs of this machine serve
 }
 
 // Control speaks to a server over its control socket.
@@ -74,6 +77,15 @@ func (c Control) Stop(ctx context.Context) error {
 }
 
 func (c Control) do(ctx context.Context, method, path string, read func(io.Reader) error) error {
+	return c.send(ctx, method, path, http.NoBody, read)
+}
+
+// maxRefusal is how much of a refusal's text is passed on, in bytes.
+const maxRefusal = 4096
+
+// send is do with a request body. What the server refuses is an error with its
+// own words where it has any.
+func (c Control) send(ctx context.Context, method, path string, body io.Reader, read func(io.Reader) error) error {
 	if c.Socket == "" {
 		return fmt.Errorf("ask the control plane: it has no control socket")
 	}
@@ -84,7 +96,7 @@ func (c Control) do(ctx context.Context, method, path string, read func(io.Reade
 		},
 		DisableKeepAlives: true,
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://control"+path, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, method, "http://control"+path, body)
 	if err != nil {
 		return fmt.Errorf("ask the control plane: %w", err)
 	}
@@ -92,12 +104,22 @@ func (c Control) do(ctx context.Context, method, path string, read func(io.Reade
 	if err != nil {
 		return fmt.Errorf("ask the control plane: %w", err)
 	}
-	err = read(resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("it answered %s", resp.Status)
+	if resp.StatusCode == http.StatusOK {
+		err = read(resp.Body)
+	} else {
+		err = refusal(resp)
 	}
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		return fmt.Errorf("ask the control plane: %w", err)
 	}
 	return nil
+}
+
+// refusal is the error that an answer other than OK stands for.
+func refusal(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	if said := strings.TrimSpace(string(text)); err == nil && resp.StatusCode == http.StatusUnprocessableEntity && said != "" {
+		return errors.New(said)
+	}
+	return fmt.Errorf("it answered %s", resp.Status)
 }

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+func TestProcessesComeAndGoWithTheCluster(t *testing.T) {
+	c := newHosted(t).inNamespace(t, "apart")
+	c.post(c.apps("deployments"), operator("op", nil))
+	before := c.awaitPod("op", isReady)
+	first := c.processes()[0].PID
+	c.ask(before, "/say?text=before+the+stop")
+	if _, err := Stop(t.Context(), c.host, "one"); err != nil {
+		t.Fatal(err)
+	}
+	if processLives(first) {
+		t.Errorf("the cluster stands, and process %d runs", first)
+	}
+	if _, err := os.Stat(filepath.Join(c.cluster.StateDir, "run")); !os.IsNotExist(err) {
+		t.Errorf("tokens and volumes are left: %v", err)
+	}
+	_, c.client = start(t, c.host, Options{Name: "one"})
+	after := c.awaitPod("op", func(p object) bool { return isReady(p) && p.container(0)["restartCount"] == 1.0 })
+	if after.at("metadata.uid") != before.at("metadata.uid") || after.at("status.podIP") != before.at("status.podIP") {
+		t.Errorf("it is another pod: %v", after.at("status"))
+	}
+	if log := c.logs(after, "previous=true"); !strings.Contains(log, "before the stop\ntold to stop\n") {
+		t.Errorf("the log of the time before:\n%s", log)
+	}
+	second := c.processes()[0].PID
+	killHard(t, c.processID())
+	if runtime.GOOS == "linux" {
+		awaitDead(t, second)
+	}
+	awaitUnlocked(t, c.host, "one")
+	_, c.client = start(t, c.host, Options{Name: "one"})
+	c.awaitPod("op", func(p object) bool { return isReady(p) && p.container(0)["restartCount"] == 2.0 })
+}
+
+// processID is that of the cluster's server.
+func (c *hosted) processID() int {
+	c.tb.Helper()
+	info, err := Status(c.tb.Context(), c.host, c.cluster.Name)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	return info.PID
+}
+
+func TestFreshClusterHasNoPrograms(t *testing.T) {
+	c := newHosted(t)
+	if list, err := Programs(t.Context(), c.host, "one"); err != nil || len(list) != 1 || list[0].Image != operatorImage {
+		t.Errorf("Programs() = %+v, %v", list, err)
+	}
+	start(t, c.host, Options{Name: "one", Fresh: true})
+	if list, err := Programs(t.Context(), c.host, "one"); err != nil || len(list) != 0 {
+		t.Errorf("Programs() of an emptied cluster = %+v, %v", list, err)
+	}
+}
+
+func TestProgramsOfAClusterThatDoesNotRun(t *testing.T) {
+	h := testHost(t, nil, nil)
+	_, err := Programs(t.Context(), h, "one")
+	for what, err := range map[string]error{
+		"Programs": err, "SetProgram": SetProgram(t.Context(), h, "one", Program{}), "RemoveProgram": RemoveProgram(t.Context(), h, "one", "x", ""),
+	} {
+		if clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(err.Error(), "does not run") || !strings.Contains(clierr.HintOf(err), "mysdk cluster start") {
+			t.Errorf("%s: %v, code %d, hint %s", what, err, clierr.CodeOf(err), clierr.HintOf(err))
+		}
+	}
+	if err := SetProgram(t.Context(), h, "No Name", Program{}); clierr.CodeOf(err) != clierr.CodeUsage {
+		t.Errorf("of a name that no cluster has: %v", err)
+	}
+}
+
+// TestWebhookOfAProcess has the API server call a webhook that names a Service
+// of a pod that a program serves. The program speaks plain HTTP, which shows
+// that it was reached.
+func TestWebhookOfAProcess(t *testing.T) {
+	c := newHosted(t).inNamespace(t, "hooked")
+	c.post(c.apps("deployments"), operator("op", nil))
+	c.awaitPod("op", isReady)
+	c.post(c.core("services"), object{
+		"metadata": object{"name": "hook"},
+		"spec":     object{"selector": object{"app": "op"}, "ports": []object{{"port": 443, "targetPort": "health"}}},
+	})
+	path := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	c.post(path, object{
+		"metadata": object{"name": "hook"},
+		"webhooks": []object{{
+			"name": "hook.example.com", "sideEffects": "None", "admissionReviewVersions": []string{"v1"},
+			"clientConfig": object{"service": object{"namespace": c.namespace, "name": "hook"}},
+			"rules": []object{{
+				"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE"}, "resources": []string{"secrets"},
+			}},
+			"namespaceSelector": object{"matchLabels": object{"kubernetes.io/metadata.name": c.namespace}},
+		}},
+	})
+	defer c.del(path + "/hook")
+	for n := range 1000 {
+		o, code, err := c.try(http.MethodPost, c.core("secrets"), object{"metadata": object{"name": fmt.Sprint("refused-", n)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code == http.StatusCreated {
+			continue // the API server has not seen the configuration yet
+		}
+		if message := fmt.Sprint(o["message"]); !strings.Contains(message, "server gave HTTP response to HTTPS client") {
+			t.Errorf("%d: %s", code, message)
+		}
+		return
+	}
+	t.Error("the webhook was never called")
+}
+
+func TestStatusTellsOfProcesses(t *testing.T) {
+	data, err := json.Marshal(Info{Processes: []Process{{Pod: "a", State: "running"}}})
+	if err != nil || !strings.Contains(string(data), `"processes":[{"namespace":"","pod":"a"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}

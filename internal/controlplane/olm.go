@@ -1,0 +1,254 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// olmGroup is the API group of OLM's kinds.
+	olmGroup = "operators.coreos.com"
+	// OLMNamespaceAnnotation on the CRD of ClusterServiceVersions names the
+	// namespace that OLM is installed in, where it is not defaultOLMNamespace.
+	OLMNamespaceAnnotation = "mysdk.dev/olm-namespace"
+	// defaultOLMNamespace is where OLM's own manifests put it.
+	defaultOLMNamespace = "olm"
+	// olmRetry is the pause before OLM is started again after a failure.
+	olmRetry = time.Second
+)
+
+// csvCRD is the CRD whose presence starts OLM and whose end stops it.
+const csvCRD = "clusterserviceversions." + olmGroup
+
+// olmCRDs are what OLM's operators watch: they do not start without.
+func olmCRDs() []string {
+	return []string{
+		csvCRD, "catalogsources." + olmGroup, "installplans." + olmGroup, "subscriptions." + olmGroup,
+		"operatorgroups." + olmGroup, "operators." + olmGroup, "operatorconditions." + olmGroup, "olmconfigs." + olmGroup,
+	}
+}
+
+// olm runs the Operator Lifecycle Manager in this process, in place of the
+// pods of its Deployments, which are simulated like all others.
+type olm struct {
+	kubeconfig string       // path, for what reads it by itself
+	config     *rest.Config // the administrator's, without a rate limit
+	crds       apiextensions.Interface
+	client     kubernetes.Interface
+	out        io.Writer // the server's log
+	log        *log.Logger
+	verbosity  int
+	dir        string // for catalogs
+	images     string // store of the images that mysdk has built
+	local      *localServices
+}
+
+// scratch is the directory for what the next start does not need.
+func (o *olm) scratch() string { return filepath.Join(o.dir, "scratch") }
+
+// runOLM waits for OLM's CRDs, runs OLM for as long as they are there, and
+// begins again. Before that it costs one watch.
+func (s *server) runOLM(ctx context.Context) error {
+	config := adminConfig(s.now.Server, s.keys)
+	crds, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for CRDs: %w", err)
+	}
+	o := &olm{
+		kubeconfig: s.layout.Kubeconfig(), config: config, crds: crds, client: s.client, out: s.Log, log: s.log,
+		verbosity: s.Verbosity, dir: filepath.Join(s.layout.Dir, "catalogs"), local: s.local,
+		// <state directory>/clusters/<name> is the cluster's, <state directory>/images the store.
+		images: filepath.Join(filepath.Dir(filepath.Dir(s.layout.Dir)), "images"),
+	}
+	installed := o.watch(ctx)
+	var running *olmRun
+	for {
+		select {
+		case <-ctx.Done():
+			running.stop()
+			return context.Cause(ctx)
+		case namespace := <-installed:
+			if running != nil && running.namespace != namespace {
+				running.stop()
+				running = nil
+				o.log.Printf("OLM stopped")
+				debug.FreeOSMemory() // its caches are a third of the process
+			}
+			if running == nil && namespace != "" {
+				running = o.start(ctx, namespace)
+			}
+		}
+	}
+}
+
+// adminConfig is the way to the API server with the administrator's rights and
+// no rate limit, for clients of custom resources.
+func adminConfig(server string, k pki) *rest.Config {
+	return &rest.Config{
+		Host: server, QPS: -1, UserAgent: "mysdk-cluster",
+		TLSClientConfig: rest.TLSClientConfig{CAData: k.ca.cert, CertData: k.admin.cert, KeyData: k.admin.key},
+	}
+}
+
+// watch sends the namespace of OLM when its CRDs are served, and "" when they
+// are gone.
+func (o *olm) watch(ctx context.Context) <-chan string {
+	installed := make(chan string)
+	send := func(namespace string) {
+		select {
+		case installed <- namespace:
+		case <-ctx.Done():
+		}
+	}
+	seen := func(object any) {
+		if crd, ok := object.(*apiextensionsv1.CustomResourceDefinition); ok && established(crd) {
+			send(olmNamespace(crd))
+		}
+	}
+	source := cache.NewListWatchFromClient(o.crds.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
+		fields.OneTermEqualSelector("metadata.name", csvCRD))
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: source, ObjectType: &apiextensionsv1.CustomResourceDefinition{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    seen,
+			UpdateFunc: func(_, object any) { seen(object) },
+			DeleteFunc: func(any) { send("") },
+		},
+	})
+	go informer.RunWithContext(ctx)
+	return installed
+}
+
+// established reports whether a CRD's kind is served. That is also true while
+// it is being deleted: its objects' finalizers still need OLM then.
+func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// olmNamespace is where the one who installed the CRD has put OLM.
+func olmNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if ns := crd.Annotations[OLMNamespaceAnnotation]; ns != "" {
+		return ns
+	}
+	return defaultOLMNamespace
+}
+
+// olmRun is OLM from its installation to its removal.
+type olmRun struct {
+	namespace string
+	cancel    context.CancelFunc
+	done      chan struct{}
+}
+
+// start runs OLM until stop is called, and again when it fails: the rest of
+// the cluster is not to suffer from that.
+func (o *olm) start(ctx context.Context, namespace string) *olmRun {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &olmRun{namespace: namespace, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for {
+			err := o.run(ctx, namespace)
+			if ctx.Err() != nil {
+				return
+			}
+			o.log.Printf("OLM failed and starts again: %v", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(olmRetry):
+			}
+		}
+	}()
+	return r
+}
+
+// stop ends OLM and waits until it has ended; nil is one that does not run.
+func (r *olmRun) stop() {
+	if r == nil {
+		return
+	}
+	r.cancel()
+	<-r.done
+}
+
+// run is one life of OLM's parts: when one fails, all end.
+func (o *olm) run(ctx context.Context, namespace string) error {
+	began := time.Now()
+	parts := newSupervisor(ctx)
+	defer parts.stop()
+	if err := o.awaitCRDs(parts.ctx); err != nil {
+		return err
+	}
+	operators := &olmOperators{olm: o, namespace: namespace, parts: parts, logger: newLogrus(o.out, o.verbosity)}
+	var before group
+	before.run(func() error { return operators.conform(parts.ctx) })
+	before.run(func() error {
+		found := images{o.images}
+		return errors.Join(o.startCatalogs(parts, namespace, found), o.startUnpacker(parts, found))
+	})
+	if err := before.wait(); err != nil {
+		return err
+	}
+	o.watchPackageServer(parts, namespace)
+	var work group
+	work.run(operators.startOLM)
+	work.run(operators.startCatalog)
+	if err := work.wait(); err != nil {
+		return err
+	}
+	o.log.Printf("OLM up in namespace %s after %d ms", namespace, time.Since(began).Milliseconds())
+	<-parts.ctx.Done()
+	operators.wait()
+	return parts.reason()
+}
+
+// awaitCRDs waits until every CRD that OLM needs is served. Side by side, as
+// the first request for a kind is what makes the server prepare it.
+func (o *olm) awaitCRDs(ctx context.Context) error {
+	var all group
+	for _, name := range olmCRDs() {
+		all.run(func() error { return poll(ctx, func() bool { return o.serves(ctx, name) }) })
+	}
+	return all.wait()
+}
+
+// serves reports whether the objects of a CRD can be listed. One that is
+// established is not there yet when one of the same name has just gone: the
+// server then tells clients to come again after a second, which those of OLM
+// obey.
+func (o *olm) serves(ctx context.Context, name string) bool {
+	crd, err := o.crds.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+	if err != nil || !established(crd) {
+		return false
+	}
+	for _, v := range crd.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		list := o.crds.ApiextensionsV1().RESTClient().Get().AbsPath("apis", crd.Spec.Group, v.Name, crd.Spec.Names.Plural)
+		if list.Param("limit", "1").MaxRetries(0).Do(ctx).Error() != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,212 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
+	packages "github.com/operator-framework/operator-lifecycle-manager/pkg/package-server/apiserver"
+	generic "github.com/operator-framework/operator-lifecycle-manager/pkg/package-server/apiserver/generic"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/package-server/provider"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// packageService is the Service of the packageserver, in OLM's namespace.
+	packageService = "packageserver-service"
+	// packageSecret is where OLM puts the certificate that the Service's
+	// clients trust.
+	packageSecret = "packageserver-service-cert"
+	// packageResync is how often all catalogs are read again; OLM's default.
+	packageResync = 12 * time.Hour
+)
+
+// localServices are the Services whose backends run in this process.
+type localServices struct {
+	mu        sync.Mutex
+	addresses map[string]string // namespace/name to address
+}
+
+// set says where a Service's backend listens; "" takes it away.
+func (l *localServices) set(namespace, name, address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.addresses == nil {
+		l.addresses = map[string]string{}
+	}
+	l.addresses[namespace+"/"+name] = address
+}
+
+// find returns "" for a Service that is not served by this process.
+func (l *localServices) find(namespace, name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addresses[namespace+"/"+name]
+}
+
+// localFirst resolves Services of this process, and leaves the others to rest.
+type localFirst struct {
+	local *localServices
+	rest  webhook.ServiceResolver
+}
+
+// ResolveEndpoint implements webhook.ServiceResolver.
+func (r localFirst) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if address := r.local.find(namespace, name); address != "" {
+		return &url.URL{Scheme: "https", Host: address}, nil
+	}
+	return r.rest.ResolveEndpoint(namespace, name, port)
+}
+
+// packageServer is OLM's aggregated API, which lists the packages of all
+// catalogs. It runs while OLM keeps a certificate for it, which is while its
+// ClusterServiceVersion is there, and with each new one anew.
+type packageServer struct {
+	*olm
+	namespace string
+	parts     *supervisor
+	cert      []byte // that it runs with
+	stop      func() // ends it; nil while it does not run
+}
+
+// watchPackageServer starts and stops the packageserver as its certificate
+// comes and goes.
+func (o *olm) watchPackageServer(parts *supervisor, namespace string) {
+	p := &packageServer{olm: o, namespace: namespace, parts: parts}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(o.client.CoreV1().RESTClient(), "secrets", namespace,
+			fields.OneTermEqualSelector("metadata.name", packageSecret)),
+		ObjectType: &corev1.Secret{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    p.changed,
+			UpdateFunc: func(_, object any) { p.changed(object) },
+			DeleteFunc: func(any) { p.end() },
+		},
+	})
+	parts.run("the watch for the packageserver", func(ctx context.Context) error {
+		informer.RunWithContext(ctx)
+		p.end()
+		return context.Cause(ctx)
+	})
+}
+
+// changed starts the server with the Secret's certificate unless it runs with
+// it. It and end are called by the informer, one after the other.
+func (p *packageServer) changed(object any) {
+	secret, ok := object.(*corev1.Secret)
+	if !ok || bytes.Equal(secret.Data[corev1.TLSCertKey], p.cert) {
+		return
+	}
+	p.end()
+	if err := p.begin(secret); err != nil {
+		p.log.Printf("the packageserver does not run: %v", err)
+	}
+}
+
+// end stops the server and its clients.
+func (p *packageServer) end() {
+	if p.stop == nil {
+		return
+	}
+	p.local.set(p.namespace, packageService, "")
+	p.stop()
+	p.stop, p.cert = nil, nil
+}
+
+func (p *packageServer) begin(secret *corev1.Secret) error {
+	cert, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
+	if _, err := tls.X509KeyPair(cert, key); err != nil {
+		return fmt.Errorf("its certificate: %w", err)
+	}
+	served, err := dynamiccertificates.NewStaticCertKeyContent(packageSecret, cert, key)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(p.parts.ctx)
+	ended := make(chan struct{})
+	p.cert = cert
+	p.stop = func() {
+		cancel()
+		<-ended
+	}
+	go func() {
+		defer close(ended)
+		if err := p.serve(ctx, l, served); err != nil && ctx.Err() == nil {
+			p.log.Printf("the packageserver ended: %v", err)
+		}
+	}()
+	return nil
+}
+
+// serve runs the server until ctx ends.
+func (p *packageServer) serve(ctx context.Context, l net.Listener, cert dynamiccertificates.CertKeyContentProvider) error {
+	config, err := p.configure(l, cert)
+	if err != nil {
+		return fmt.Errorf("configure it: %w", err)
+	}
+	custom, err := versioned.NewForConfig(p.config)
+	if err != nil {
+		return err
+	}
+	queues, err := queueinformer.NewOperator(custom.Discovery(), queueinformer.WithOperatorLogger(newLogrus(p.out, p.verbosity)))
+	if err != nil {
+		return err
+	}
+	catalogs, err := provider.NewRegistryProvider(ctx, custom, queues, packageResync, p.namespace)
+	if err != nil {
+		return err
+	}
+	config.ProviderConfig.Provider = catalogs
+	server, err := config.Complete(informers.NewSharedInformerFactory(p.client, 0)).New()
+	if err != nil {
+		return err
+	}
+	catalogs.Run(ctx)
+	<-catalogs.Ready()
+	p.local.set(p.namespace, packageService, l.Addr().String())
+	err = server.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+	<-catalogs.Done()
+	return err
+}
+
+// configure lets the API server in, with the user that it speaks for, and asks
+// it for that user's rights, as for any aggregated API.
+func (p *packageServer) configure(l net.Listener, cert dynamiccertificates.CertKeyContentProvider) (*packages.Config, error) {
+	config := genericserver.NewConfig(generic.Codecs)
+	serving := genericoptions.NewSecureServingOptions().WithLoopback()
+	serving.Listener, serving.ServerCert.GeneratedCert = l, cert
+	serving.BindPort = l.Addr().(*net.TCPAddr).Port
+	if err := serving.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
+		return nil, err
+	}
+	authentication := genericoptions.NewDelegatingAuthenticationOptions()
+	authentication.RemoteKubeConfigFile = p.kubeconfig
+	if err := authentication.ApplyTo(&config.Authentication, config.SecureServing, nil); err != nil {
+		return nil, err
+	}
+	authorization := genericoptions.NewDelegatingAuthorizationOptions().
+		WithAlwaysAllowPaths("/healthz", "/readyz", "/livez").WithAlwaysAllowGroups(adminGroup)
+	authorization.RemoteKubeConfigFile = p.kubeconfig
+	if err := authorization.ApplyTo(&config.Authorization); err != nil {
+		return nil, err
+	}
+	return &packages.Config{GenericConfig: config}, nil
+}

@@ -1,0 +1,336 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+const (
+	// processNetwork is the first half of the addresses of pods that programs
+	// serve; KWOK gives out those of podNetwork.
+	processNetwork = "10.3"
+	// nodeAddress is the address of the node that pods are told.
+	nodeAddress = nodeNetwork + ".1"
+	// notesDir is where the processes that run are noted, below the logs.
+	notesDir = ".running"
+	// stopGrace is what programs have to end when the whole cluster does.
+	stopGrace = 3 * time.Second
+)
+
+// processes serve pods by programs of this machine, as a kubelet does by
+// containers: those whose image has a program. All other pods are KWOK's.
+type processes struct {
+	client   kubernetes.Interface
+	access   apiAccess
+	programs *programs
+	getenv   func(string) string
+	log      *log.Logger
+	events   record.EventRecorder
+	patience patience
+	claims   claims
+	library  library
+	left     leftovers
+	dir      string // private, gone when the cluster stops
+	logs     string // private, kept
+
+	mu       sync.Mutex
+	pods     map[types.UID]*hostedPod
+	seen     int                // pods so far
+	stopping context.CancelFunc // ends all programs; nil before run
+	stopped  bool
+}
+
+// newProcesses is what the control plane has of programs before it is up.
+func newProcesses(l state.Layout, logger *log.Logger) (*processes, error) {
+	known, err := openPrograms(l)
+	if err != nil {
+		return nil, err
+	}
+	world, err := host.System()
+	if err != nil {
+		return nil, err
+	}
+	return &processes{
+		programs: known, getenv: world.Getenv, log: logger, patience: defaultPatience(),
+		logs: l.PodLogs(), left: leftovers{filepath.Join(l.PodLogs(), notesDir)}, pods: map[types.UID]*hostedPod{},
+	}, nil
+}
+
+// run serves pods until ctx ends.
+func (m *processes) run(ctx context.Context) error {
+	if err := m.left.end(); err != nil {
+		m.log.Printf("end what the last server left behind: %v", err)
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: m.client.CoreV1().Events("")})
+	defer broadcaster.Shutdown()
+	m.events = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "mysdk", Host: "node-1"})
+
+	alive, stop := context.WithCancel(ctx)
+	defer stop()
+	m.mu.Lock()
+	m.stopping = stop
+	m.mu.Unlock()
+	factory := informers.NewSharedInformerFactory(m.client, 0)
+	pods := factory.Core().V1().Pods()
+	_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { m.seeAny(alive, o) },
+		UpdateFunc: func(_, o any) { m.seeAny(alive, o) },
+		DeleteFunc: m.gone,
+	})
+	if err != nil {
+		return err
+	}
+	lister := pods.Lister()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	m.dropOrphanLogs(lister)
+	for {
+		changed := m.programs.watch()
+		list, err := lister.List(labels.Everything())
+		if err != nil {
+			return err
+		}
+		for _, pod := range list {
+			m.see(alive, pod)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (m *processes) seeAny(ctx context.Context, o any) {
+	if pod, ok := o.(*corev1.Pod); ok {
+		m.see(ctx, pod)
+	}
+}
+
+// see does what a pod needs that came, changed, or is there while a program
+// did.
+func (m *processes) see(ctx context.Context, pod *corev1.Pod) {
+	m.mu.Lock()
+	p, ours := m.pods[pod.UID]
+	m.mu.Unlock()
+	marked := pod.Annotations[ProcessAnnotation] == processMarked
+	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	switch {
+	case ours:
+		p.see(pod)
+	case ctx.Err() != nil, pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil:
+	case marked && pod.DeletionTimestamp != nil:
+		go m.remove(ctx, pod.Namespace, pod.Name, pod.UID)
+	case over, pod.DeletionTimestamp != nil:
+	case marked:
+		m.host(ctx, pod)
+	case m.served(pod):
+		m.mark(ctx, pod)
+	}
+}
+
+// served reports whether a program serves one of the pod's containers.
+func (m *processes) served(pod *corev1.Pod) bool {
+	whose := ownerOf(pod).name
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+		_, found := m.programs.find(c.Image, whose)
+		return found
+	})
+}
+
+// mark takes a pod over that was there before its program. KWOK leaves it
+// alone from then on; the change brings it back to see.
+func (m *processes) mark(ctx context.Context, pod *corev1.Pod) {
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, pod.UID, ProcessAnnotation, processMarked)
+	_, err := m.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		m.log.Printf("take over pod %s/%s: %v", pod.Namespace, pod.Name, err)
+	}
+}
+
+// host begins to serve a pod.
+func (m *processes) host(ctx context.Context, pod *corev1.Pod) {
+	p := &hostedPod{
+		processes: m, namespace: pod.Namespace, name: pod.Name, uid: pod.UID, pod: pod,
+		dir: filepath.Join(m.dir, string(pod.UID)), logs: filepath.Join(m.logs, string(pod.UID)),
+		poked: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	p.volumes = &volumes{sources: sources{m.client, pod}, dir: p.dir}
+	p.prepareContainers()
+	m.mu.Lock()
+	if _, taken := m.pods[pod.UID]; taken || m.stopped {
+		m.mu.Unlock()
+		return
+	}
+	p.address = m.freeAddress(pod)
+	m.seen++
+	p.seen = m.seen
+	m.pods[pod.UID] = p
+	m.mu.Unlock()
+	if names := unreal(pod); len(names) > 0 {
+		p.event(corev1.EventTypeNormal, "EmptyVolume", "volumes %v are empty directories here", names)
+	}
+	go p.serve(ctx)
+}
+
+// freeAddress keeps the address of a pod that had one, and gives out one that
+// no other pod has, with mu held.
+func (m *processes) freeAddress(pod *corev1.Pod) string {
+	taken := map[string]bool{}
+	for _, p := range m.pods {
+		taken[p.address] = true
+	}
+	if ip := pod.Status.PodIP; ip != "" && !taken[ip] {
+		return ip
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(pod.UID)) // never fails
+	for n := hash.Sum32(); ; n++ {
+		address := fmt.Sprintf("%s.%d.%d", processNetwork, n>>8&0xff, n&0xff)
+		if n&0xff != 0 && n&0xff != 0xff && !taken[address] {
+			return address
+		}
+	}
+}
+
+// gone ends a pod that is no longer in the cluster, without asking anybody.
+func (m *processes) gone(o any) {
+	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = last.Obj
+	}
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	m.mu.Lock()
+	p := m.pods[pod.UID]
+	m.mu.Unlock()
+	if p != nil {
+		now := pod.DeepCopy()
+		now.DeletionTimestamp, now.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, new(int64)
+		p.see(now)
+	}
+}
+
+// forget drops a pod that has ended.
+func (m *processes) forget(p *hostedPod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.pods, p.uid)
+}
+
+// all are the pods that are served now, by namespace and name.
+func (m *processes) all() []*hostedPod {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []*hostedPod
+	for _, p := range m.pods {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b *hostedPod) int {
+		return slices.Compare([]string{a.namespace, a.name}, []string{b.namespace, b.name})
+	})
+	return list
+}
+
+// list describes the containers that programs serve.
+func (m *processes) list() []state.Process {
+	if m == nil {
+		return nil
+	}
+	var list []state.Process
+	for _, p := range m.all() {
+		for _, c := range p.containers {
+			list = append(list, c.describe())
+		}
+	}
+	return list
+}
+
+// shutdown ends all programs, while the API server still answers them: they
+// may have a lease to give back. Those that take too long are killed with the
+// control plane.
+func (m *processes) shutdown() {
+	m.mu.Lock()
+	stop := m.stopping
+	m.stopped = true
+	m.mu.Unlock()
+	if stop == nil {
+		return
+	}
+	pods := m.all()
+	stop()
+	late := time.NewTimer(stopGrace)
+	defer late.Stop()
+	for _, p := range pods {
+		select {
+		case <-p.done:
+		case <-late.C:
+			for _, p := range pods {
+				p.kill()
+			}
+			return
+		}
+	}
+}
+
+// outlast returns a context that ends like ctx, but after all programs.
+func (m *processes) outlast(ctx context.Context) context.Context {
+	after, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		m.shutdown()
+		end(context.Cause(ctx))
+	})
+	return after
+}
+
+// dropOrphanLogs removes the logs of pods that went while the cluster stood.
+func (m *processes) dropOrphanLogs(pods corelisters.PodLister) {
+	entries, err := os.ReadDir(m.logs)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			m.log.Printf("look for old logs: %v", err)
+		}
+		return
+	}
+	list, err := pods.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.Name() == notesDir {
+			continue
+		}
+		if !slices.ContainsFunc(list, func(p *corev1.Pod) bool { return string(p.UID) == e.Name() }) {
+			if err := os.RemoveAll(filepath.Join(m.logs, e.Name())); err != nil {
+				m.log.Printf("remove old logs: %v", err)
+			}
+		}
+	}
+}
