@@ -1,0 +1,240 @@
+package olm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	// DefaultTimeout bounds the waiting of an installation.
+	DefaultTimeout = 2 * time.Minute
+	// firstPause and lastPause bound the pauses between two looks.
+	firstPause = 10 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// InstallOptions say how to install.
+type InstallOptions struct {
+	Timeout  time.Duration                          // 0: DefaultTimeout
+	Now      func() time.Time                       // clock
+	Step     func(done string, after time.Duration) // called when a step is done; nil is fine
+	Progress func(kube.Result)                      // called for each object; nil is fine
+}
+
+// Installed is what Install found and did.
+type Installed struct {
+	Version string // that is there now, "" if the manifests do not tell
+	Before  string // that was there before, "" for none
+	Changed int    // objects that were made or changed
+}
+
+// Install brings m to the cluster and waits until all of it works. What is
+// there already is left as it is, so that an interrupted installation goes on
+// where it was, and a second one changes nothing. An error at the end of the
+// time names what is not ready and why; its code is clierr.CodeUnavailable.
+func Install(ctx context.Context, c *kube.Client, m Manifests, o InstallOptions) (Installed, error) {
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	i := &installer{Client: c, manifests: m, options: o, done: Installed{Version: m.Version}, deadline: o.Now().Add(o.Timeout)}
+	err := i.run(ctx)
+	return i.done, err
+}
+
+// installer is one Install.
+type installer struct {
+	*kube.Client
+	manifests Manifests
+	options   InstallOptions
+	deadline  time.Time
+	done      Installed
+}
+
+func (i *installer) run(ctx context.Context) error {
+	if err := i.check(ctx); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		done string
+		do   func(context.Context) error
+	}{
+		{fmt.Sprintf("%d CRDs are served", len(i.manifests.CRDs)), i.applyCRDs},
+		{fmt.Sprintf("%d objects are there", len(i.manifests.Objects)), i.applyObjects},
+		{"olm-operator and catalog-operator are available", i.waitOperators},
+		{"the packageserver works", i.waitPackageServer},
+	} {
+		began := i.options.Now()
+		if err := step.do(ctx); err != nil {
+			return err
+		}
+		if i.options.Step != nil {
+			i.options.Step(step.done, i.options.Now().Sub(began))
+		}
+	}
+	return nil
+}
+
+// check refuses what would break an OLM that is there.
+func (i *installer) check(ctx context.Context) error {
+	version, namespace, err := Find(ctx, i.Client)
+	if err != nil || version == "" {
+		return err
+	}
+	i.done.Before = version
+	if namespace != i.manifests.Namespace {
+		return clierr.Failedf("use that one, or uninstall it first with 'mysdk olm uninstall --olm-namespace "+namespace+"'",
+			"OLM %s is there already, in namespace %s", version, namespace)
+	}
+	have, haveErr := semver.Parse(version)
+	want, wantErr := semver.Parse(i.manifests.Version)
+	if haveErr == nil && wantErr == nil && want.LT(have) {
+		return clierr.Failedf("keep it, or uninstall it first with 'mysdk olm uninstall'",
+			"OLM %s is there already, which is newer than %s: it has no way back", version, i.manifests.Version)
+	}
+	return nil
+}
+
+// applyCRDs applies the CRDs side by side: each keeps the server busy for a
+// while, and none needs another.
+func (i *installer) applyCRDs(ctx context.Context) error {
+	var work sync.WaitGroup
+	results, errs := make([][]kube.Result, len(i.manifests.CRDs)), make([]error, len(i.manifests.CRDs))
+	for n, crd := range i.manifests.CRDs {
+		work.Go(func() {
+			results[n], errs[n] = i.Apply(ctx, []*unstructured.Unstructured{crd}, kube.ApplyOptions{Force: true})
+		})
+	}
+	work.Wait()
+	for _, r := range results {
+		i.count(r)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return clierr.WithHint(err, again)
+	}
+	return i.WaitEstablished(ctx, i.manifests.CRDs)
+}
+
+// applyObjects takes fields over from others: the tool that installed OLM
+// before.
+func (i *installer) applyObjects(ctx context.Context) error {
+	results, err := i.Apply(ctx, i.manifests.Objects, kube.ApplyOptions{Force: true})
+	i.count(results)
+	return clierr.WithHint(err, again)
+}
+
+// again is the hint for a failure half-way.
+const again = "run the command again when the cause is gone: it goes on where it was"
+
+// count reports results.
+func (i *installer) count(results []kube.Result) {
+	for _, r := range results {
+		if r.Action != kube.Unchanged {
+			i.done.Changed++
+		}
+		if i.options.Progress != nil {
+			i.options.Progress(r)
+		}
+	}
+}
+
+func (i *installer) waitOperators(ctx context.Context) error {
+	var operators []*unstructured.Unstructured
+	for _, u := range i.manifests.Objects {
+		if u.GetKind() == "Deployment" {
+			operators = append(operators, u)
+		}
+	}
+	left := i.deadline.Sub(i.options.Now())
+	return i.WaitReady(ctx, operators, max(left, firstPause))
+}
+
+// waitPackageServer waits for the packageserver, which OLM installs: that it
+// works shows that OLM does.
+func (i *installer) waitPackageServer(ctx context.Context) error {
+	var server *unstructured.Unstructured
+	for _, u := range i.manifests.Objects {
+		if u.GetKind() == "ClusterServiceVersion" {
+			server = u
+		}
+	}
+	if server == nil {
+		return nil // an OLM without
+	}
+	pause := firstPause
+	for {
+		live, err := i.Read(ctx, server)
+		if err != nil {
+			return err
+		}
+		why := "it does not exist"
+		if live != nil {
+			why = csvTrouble(live)
+		}
+		if why == "" {
+			return nil
+		}
+		if !i.options.Now().Before(i.deadline) {
+			return clierr.Unavailablef("look closer with 'mysdk olm status'; running the command again goes on where it was",
+				"%s is not ready after %s: %s", kube.RefOf(server), i.options.Timeout, why)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(pause*3/2, lastPause)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// csvTrouble says why a ClusterServiceVersion does not work; "" if it does.
+func csvTrouble(csv *unstructured.Unstructured) string {
+	status, _, _ := unstructured.NestedMap(csv.Object, "status") // absent until OLM has seen it
+	text := func(field string) string { s, _ := status[field].(string); return s }
+	switch phase := text("phase"); phase {
+	case "Succeeded":
+		return ""
+	case "":
+		return "OLM has not looked at it yet"
+	default:
+		return strings.TrimSpace(fmt.Sprintf("%s: %s %s", phase, text("reason"), text("message")))
+	}
+}
+
+// Find returns the version and namespace of the OLM that is in the cluster;
+// version is "" where there is none, and "unknown" where nothing tells it.
+func Find(ctx context.Context, c *kube.Client) (version, namespace string, err error) {
+	crd := named(crdGVK(), "", csvCRD)
+	live, err := c.Read(ctx, crd)
+	if err != nil || live == nil {
+		return "", "", err
+	}
+	servers, err := c.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: versionLabel})
+	if err != nil {
+		return "", "", err
+	}
+	for _, s := range servers {
+		if s.GetName() == packageServer {
+			return strings.TrimPrefix(s.GetLabels()[versionLabel], "v"), s.GetNamespace(), nil
+		}
+	}
+	namespace = cmp.Or(live.GetAnnotations()[NamespaceAnnotation], DefaultNamespace)
+	return "unknown", namespace, nil
+}

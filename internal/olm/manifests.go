@@ -1,0 +1,313 @@
+package olm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	// releases is where OLM's project publishes its manifests.
+	releases = "https://github.com/operator-framework/operator-lifecycle-manager/releases/download/v"
+	// maxManifest bounds a downloaded file, in bytes; OLM's CRDs are 1.2 MB.
+	maxManifest = 32 << 20
+	// downloadTimeout bounds one download.
+	downloadTimeout = time.Minute
+	// publicRegistry is where OLM's manifests take all images from.
+	publicRegistry = "quay.io/"
+)
+
+// Manifests are all objects of one OLM.
+type Manifests struct {
+	Version   string // of OLM without "v"; "" if the manifests do not tell
+	Namespace string // of OLM
+	CRDs      []*unstructured.Unstructured
+	Objects   []*unstructured.Unstructured // the rest
+}
+
+// All are the CRDs and the rest.
+func (m Manifests) All() []*unstructured.Unstructured { return slices.Concat(m.CRDs, m.Objects) }
+
+// DropCatalog leaves out the catalog of operatorhub.io.
+func (m *Manifests) DropCatalog() {
+	m.Objects = slices.DeleteFunc(m.Objects, func(u *unstructured.Unstructured) bool {
+		return u.GetKind() == "CatalogSource" && u.GetName() == defaultCatalog
+	})
+}
+
+// BuiltIn are the manifests of Version.
+func BuiltIn(namespace string) (Manifests, error) {
+	crds, err := CRDs(namespace)
+	if err != nil {
+		return Manifests{}, err
+	}
+	objects, err := Objects(namespace)
+	return Manifests{Version: Version, Namespace: namespace, CRDs: crds, Objects: objects}, err
+}
+
+// Source says where manifests come from, and what is to be changed in them.
+// The zero value is BuiltIn.
+type Source struct {
+	Host      host.Host
+	Client    *http.Client // for downloads; nil: a client of its own
+	Version   string       // another one than Version is downloaded from OLM's project
+	Place     string       // directory or file, or URL of a file or of the place of crds.yaml and olm.yaml; over Version
+	Sums      []string     // SHA-256 in hex of each file at Place, in the order of files; required for a URL
+	Namespace string       // of OLM; only the built-in manifests go elsewhere than to DefaultNamespace
+	Registry  string       // that has copies of the images of quay.io
+	Catalog   bool         // with the catalog of operatorhub.io
+	Warn      func(string)
+}
+
+// Load reads or makes the manifests.
+func (s Source) Load(ctx context.Context) (Manifests, error) {
+	if s.Namespace == "" {
+		s.Namespace = DefaultNamespace
+	}
+	m, err := s.raw(ctx)
+	if err != nil {
+		return Manifests{}, err
+	}
+	if !s.Catalog {
+		m.DropCatalog()
+	}
+	if s.Registry != "" {
+		mirror := strings.TrimSuffix(s.Registry, "/") + "/"
+		for _, u := range m.Objects {
+			redirect(u.Object, mirror)
+		}
+	}
+	return m, nil
+}
+
+func (s Source) raw(ctx context.Context) (Manifests, error) {
+	version, err := CleanVersion(s.Version)
+	if err != nil {
+		return Manifests{}, err
+	}
+	if s.Place == "" && version == Version {
+		return BuiltIn(s.Namespace)
+	}
+	var files []file
+	if s.Place != "" {
+		files, err = s.read(ctx)
+	} else {
+		s.Warn(fmt.Sprintf("OLM %s is not the built-in %s: its manifests come from GitHub, unchecked; --manifests with --sha256 checks them", version, Version))
+		files, err = s.download(ctx, releases+version+"/crds.yaml", releases+version+"/olm.yaml")
+	}
+	if err != nil {
+		return Manifests{}, err
+	}
+	m, err := parse(files)
+	if err == nil && s.Namespace != DefaultNamespace && s.Namespace != m.Namespace {
+		err = clierr.Usagef("leave out --olm-namespace", "the manifests put OLM into namespace %s, not %s", m.Namespace, s.Namespace)
+	}
+	return m, err
+}
+
+// file is a manifest file.
+type file struct {
+	name string
+	data []byte
+}
+
+// read gets the files at Place and checks them.
+func (s Source) read(ctx context.Context) ([]file, error) {
+	var files []file
+	var err error
+	remote := strings.HasPrefix(s.Place, "https://") || strings.HasPrefix(s.Place, "http://")
+	switch {
+	case !remote:
+		files, err = s.local()
+	case strings.HasSuffix(s.Place, ".yaml") || strings.HasSuffix(s.Place, ".yml"):
+		files, err = s.download(ctx, s.Place)
+	default:
+		base := strings.TrimSuffix(s.Place, "/")
+		files, err = s.download(ctx, base+"/crds.yaml", base+"/olm.yaml")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files, s.check(files, remote)
+}
+
+// check compares the files with their sums.
+func (s Source) check(files []file, required bool) error {
+	var sums []string
+	for _, f := range files {
+		sum := sha256.Sum256(f.data)
+		sums = append(sums, hex.EncodeToString(sum[:]))
+	}
+	if len(s.Sums) == 0 && !required {
+		return nil
+	}
+	hint := "if these are the files you want, add --sha256 " + strings.Join(sums, ",")
+	if len(s.Sums) == 0 {
+		return clierr.Usagef(hint, "manifests from a URL need their checksum")
+	}
+	if len(s.Sums) != len(sums) {
+		return clierr.Usagef("give one for each file, in this order", "%d checksums for %d files", len(s.Sums), len(sums))
+	}
+	for i, f := range files {
+		if !strings.EqualFold(s.Sums[i], sums[i]) {
+			return clierr.Failedf(hint, "%s: its SHA-256 is %s, not %s", f.name, sums[i], s.Sums[i])
+		}
+	}
+	return nil
+}
+
+// local reads a file, or the YAML files of a directory in the order of their
+// names.
+func (s Source) local() ([]file, error) {
+	place := s.Host.Path(s.Place)
+	entries, err := s.Host.Files.ReadDir(place)
+	if err != nil {
+		data, err := s.Host.Files.ReadFile(place)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, clierr.Usagef("give a directory, a file or a URL", "read the manifests: there is no %s", s.Place)
+		}
+		return []file{{s.Place, data}}, err
+	}
+	var files []file
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".yaml") && !strings.HasSuffix(e.Name(), ".yml") {
+			continue
+		}
+		data, err := s.Host.Files.ReadFile(s.Host.Path(s.Place + "/" + e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read the manifests: %w", err)
+		}
+		files = append(files, file{s.Place + "/" + e.Name(), data})
+	}
+	return files, nil
+}
+
+func (s Source) download(ctx context.Context, urls ...string) ([]file, error) {
+	var files []file
+	for _, u := range urls {
+		data, err := s.get(ctx, u)
+		if err != nil {
+			return nil, clierr.WithHint(fmt.Errorf("download %s: %w", u, err), "leave out --version and --manifests for the built-in OLM "+Version+", which needs no network")
+		}
+		files = append(files, file{u, data})
+	}
+	return files, nil
+}
+
+func (s Source) get(ctx context.Context, from string) ([]byte, error) {
+	if err := checkURL(from); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := s.Client
+	if client == nil {
+		client = &http.Client{}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+	err = errors.Join(err, resp.Body.Close())
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the server answers %s", resp.Status)
+	case len(data) > maxManifest:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxManifest>>20)
+	}
+	return data, nil
+}
+
+// checkURL lets plain http through to this machine only.
+func checkURL(from string) error {
+	u, err := url.Parse(from)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "https" || u.Hostname() == "localhost" || ip.IsLoopback() {
+		return nil
+	}
+	return errors.New("manifests of a whole operator manager come by https only")
+}
+
+// parse finds out what the files hold.
+func parse(files []file) (Manifests, error) {
+	m := Manifests{Namespace: DefaultNamespace}
+	for _, f := range files {
+		if bytes.HasPrefix(bytes.TrimSpace(f.data), []byte("<")) {
+			return m, clierr.Usagef("check the address", "%s is a web page, no manifest", f.name)
+		}
+		objects, err := kube.ParseManifests(f.data, f.name)
+		if err != nil {
+			return m, err
+		}
+		for _, u := range objects {
+			m.add(u)
+		}
+	}
+	if !slices.ContainsFunc(m.CRDs, func(u *unstructured.Unstructured) bool { return u.GetName() == csvCRD }) {
+		return m, clierr.Usagef("give the place of OLM's crds.yaml and olm.yaml", "the manifests have no CRD %s: they are not OLM's", csvCRD)
+	}
+	annotate(m.CRDs, m.Namespace)
+	return m, nil
+}
+
+func (m *Manifests) add(u *unstructured.Unstructured) {
+	switch {
+	case u.GetKind() == "CustomResourceDefinition":
+		m.CRDs = append(m.CRDs, u)
+		return
+	case u.GetKind() == "Deployment" && u.GetName() == catalog:
+		m.Namespace = u.GetNamespace()
+	case u.GetKind() == "ClusterServiceVersion" && u.GetName() == packageServer:
+		m.Version = strings.TrimPrefix(u.GetLabels()[versionLabel], "v")
+	}
+	m.Objects = append(m.Objects, u)
+}
+
+// redirect replaces the public registry in all image references below value.
+func redirect(value any, mirror string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			v[key] = redirect(field, mirror)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = redirect(item, mirror)
+		}
+	case string:
+		if rest, ok := strings.CutPrefix(v, publicRegistry); ok {
+			return mirror + rest
+		}
+		// An argument: --opmImage=quay.io/…
+		if flag, rest, ok := strings.Cut(v, "="+publicRegistry); ok && strings.HasPrefix(flag, "--") {
+			return flag + "=" + mirror + rest
+		}
+	}
+	return value
+}

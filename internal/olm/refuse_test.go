@@ -1,0 +1,172 @@
+package olm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// found is Find of the lab's cluster.
+func (l *lab) found() [2]string {
+	l.t.Helper()
+	version, namespace, err := Find(l.t.Context(), l.Client)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return [2]string{version, namespace}
+}
+
+// builtIn is this version of OLM for a namespace.
+func builtIn(t *testing.T, namespace string) Manifests {
+	t.Helper()
+	m, err := BuiltIn(namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// refused checks an error's text and its hint.
+func refused(t *testing.T, err error, text, hint string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(clierr.HintOf(err), hint) {
+		t.Errorf("error %v, hint %q; want %q, hint %q", err, clierr.HintOf(err), text, hint)
+	}
+}
+
+// TestWhatIsRefused has a cluster with no OLM, with half of one, with that of
+// somebody else, and with a newer one. Of the CRDs there is only that of CSVs:
+// OLM does not start, and what the test says of it stays.
+func TestWhatIsRefused(t *testing.T) {
+	l := newLab(t)
+	m := builtIn(t, DefaultNamespace)
+	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
+		t.Errorf("of an empty cluster (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(Status{}, l.status()); d != "" {
+		t.Errorf("status of an empty cluster (-want +got):\n%s", d)
+	}
+	if gone, err := l.uninstall(false); err != nil || gone.Version != "" {
+		t.Errorf("Uninstall() of nothing = %v, %v", gone, err)
+	}
+
+	var csvs *unstructured.Unstructured
+	for _, crd := range m.CRDs {
+		if crd.GetName() == csvCRD {
+			csvs = crd.DeepCopy()
+		}
+	}
+	csvs.SetAnnotations(map[string]string{NamespaceAnnotation: "elsewhere"})
+	l.apply([]*unstructured.Unstructured{csvs})
+	if err := l.WaitEstablished(t.Context(), []*unstructured.Unstructured{csvs}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([2]string{"unknown", "elsewhere"}, l.found()); d != "" {
+		t.Errorf("of somebody else's (-want +got):\n%s", d)
+	}
+	s := l.status()
+	if s.Healthy || !s.Installed {
+		t.Errorf("half of an OLM is healthy: %+v", s)
+	}
+	missing := 0
+	for _, o := range s.Unhealthy() {
+		if o.State == "Missing" {
+			missing++
+		}
+	}
+	if missing < 10 {
+		t.Errorf("%d objects are missing: %+v", missing, s.Objects)
+	}
+	install := func(change func(*InstallOptions)) error {
+		o := InstallOptions{Now: time.Now, Timeout: patience}
+		if change != nil {
+			change(&o)
+		}
+		_, err := Install(t.Context(), l.Client, m, o)
+		return err
+	}
+	refused(t, install(nil), "OLM unknown is there already, in namespace elsewhere", "mysdk olm uninstall --olm-namespace elsewhere")
+	_, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience})
+	refused(t, err, "OLM unknown is in namespace elsewhere, not in olm", "add --olm-namespace elsewhere")
+
+	// A newer one.
+	l.apply(manifests(t, "{apiVersion: v1, kind: Namespace, metadata: {name: olm}}", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+	csv := func(namespace, name, labels string) string {
+		return "{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: " + name + ", namespace: " + namespace + ", labels: {" + labels + "}}, " +
+			"spec: {displayName: X, install: {strategy: deployment, spec: {deployments: []}}, customresourcedefinitions: {owned: [{name: a.example.com, kind: A, version: v1}]}}}"
+	}
+	l.apply(manifests(t, csv("olm", packageServer, versionLabel+": v99.0.0"), csv("shop", "shop.v1", "")))
+	if d := cmp.Diff([2]string{"99.0.0", "olm"}, l.found()); d != "" {
+		t.Errorf("of a newer one (-want +got):\n%s", d)
+	}
+	refused(t, install(nil), "OLM 99.0.0 is there already, which is newer than "+Version+": it has no way back", "mysdk olm uninstall")
+	_, err = Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience})
+	refused(t, err, "nothing was deleted: OLM has installed 1 operators: shop/shop.v1", "add --force")
+	if l.read(named(kind("v1alpha1", "ClusterServiceVersion"), "shop", "shop.v1")) == nil {
+		t.Error("it was deleted")
+	}
+
+	// The wait for a packageserver that never works ends, and says why.
+	now := time.Now()
+	i := &installer{Client: l.Client, manifests: m, deadline: now.Add(time.Minute), options: InstallOptions{Timeout: time.Minute, Now: func() time.Time {
+		now = now.Add(time.Minute)
+		return now
+	}}}
+	refused(t, i.waitPackageServer(t.Context()), "ClusterServiceVersion olm/packageserver is not ready after 1m0s: OLM has not looked at it yet", "mysdk olm status")
+	i.manifests.Objects = nil
+	if err := i.waitPackageServer(t.Context()); err != nil {
+		t.Errorf("an OLM without a packageserver: %v", err)
+	}
+
+	// By force all of it goes, also what never worked.
+	gone, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
+	if err != nil || gone.Version != "99.0.0" || !cmp.Equal([]string{"a.example.com"}, gone.Kept) {
+		t.Errorf("Uninstall() by force = %+v, %v", gone, err)
+	}
+	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
+		t.Errorf("after that (-want +got):\n%s", d)
+	}
+}
+
+// TestCount counts what an installation has changed, and tells of everything.
+func TestCount(t *testing.T) {
+	var told []string
+	i := &installer{options: InstallOptions{Progress: func(r kube.Result) { told = append(told, string(r.Action)) }}}
+	i.count([]kube.Result{{Action: kube.Created}, {Action: kube.Unchanged}, {Action: kube.Configured}})
+	if i.done.Changed != 2 || len(told) != 3 {
+		t.Errorf("%d changes, told %v", i.done.Changed, told)
+	}
+	i.options.Progress = nil
+	i.count([]kube.Result{{Action: kube.Created}})
+	if i.done.Changed != 3 {
+		t.Errorf("%d changes", i.done.Changed)
+	}
+	var removed []string
+	tell := progress(func(r kube.Result) { removed = append(removed, string(r.Action)) })
+	tell(kube.Result{Action: kube.Deleted})
+	tell(kube.Result{Action: kube.Absent})
+	progress(nil)(kube.Result{Action: kube.Deleted})
+	if d := cmp.Diff([]string{string(kube.Deleted)}, removed); d != "" {
+		t.Errorf("told of removals (-want +got):\n%s", d)
+	}
+}
+
+// TestSleepEndsWithItsContext, and by itself.
+func TestSleepEndsWithItsContext(t *testing.T) {
+	if err := sleep(t.Context(), time.Nanosecond); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := sleep(ctx, time.Hour); !errors.Is(err, ctx.Err()) || err == nil {
+		t.Errorf("sleep() = %v", err)
+	}
+}

@@ -1,0 +1,211 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// Reader is what looking at a cluster takes; *kube.Client is one.
+type Reader interface {
+	// Read returns the object of u's kind and name, nil without one.
+	Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// List returns the objects of a kind; none of a kind that is not served.
+	List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error)
+	// Logs returns the end of a container's log.
+	Logs(ctx context.Context, namespace, pod string, o kube.LogOptions) ([]byte, error)
+	// Allowed reports whether a service account may do something.
+	Allowed(ctx context.Context, a kube.Access) (bool, error)
+}
+
+// logLines is how much of a container's log a finding shows.
+const logLines = 10
+
+// objects is a list of objects of one kind.
+type objects []*unstructured.Unstructured
+
+// find returns the object of that name, nil without one.
+func (l objects) find(name string) *unstructured.Unstructured {
+	i := slices.IndexFunc(l, func(u *unstructured.Unstructured) bool { return u.GetName() == name })
+	if i < 0 {
+		return nil
+	}
+	return l[i]
+}
+
+// where keeps the objects for which ok holds.
+func (l objects) where(ok func(*unstructured.Unstructured) bool) objects {
+	return slices.DeleteFunc(slices.Clone(l), func(u *unstructured.Unstructured) bool { return !ok(u) })
+}
+
+// chain is one look at everything that stands between a Subscription and a
+// running operator.
+type chain struct {
+	namespace string
+	pkg       string
+	want      string // the CSV to be installed; empty: whatever the Subscription says
+
+	subscription *unstructured.Unstructured // nil for a CSV that was applied by hand
+	catalogs     objects                    // all CatalogSources
+	plans        objects                    // InstallPlans of the namespace
+	csvs         objects                    // of all namespaces, copies left out
+	groups       objects                    // OperatorGroups of all namespaces
+	jobs         objects                    // that unpack bundles, of the catalog's namespace
+	deployments  objects                    // of the operator's and the catalog's namespace, from here on
+	replicaSets  objects
+	pods         objects
+	events       objects
+}
+
+// look reads the chain of a package. Without a Subscription of the package,
+// the CSV named want is where it begins.
+func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, error) {
+	c := &chain{namespace: namespace, pkg: pkg, want: want}
+	subs, err := list(ctx, r, olmV1alpha1, "Subscription", namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range subs {
+		if text(s, "spec", "name") == pkg && pkg != "" {
+			c.subscription = s
+		}
+	}
+	// Everything at once, and in the same order each time: what is read later
+	// can only be newer, so a cause is never missed for its consequence.
+	for _, part := range []struct {
+		into                *objects
+		apiVersion, kind    string
+		namespaced, catalog bool
+	}{
+		{&c.catalogs, olmV1alpha1, "CatalogSource", false, false},
+		{&c.plans, olmV1alpha1, "InstallPlan", true, false},
+		{&c.csvs, olmV1alpha1, "ClusterServiceVersion", false, false},
+		{&c.groups, olmV1, "OperatorGroup", false, false},
+		{&c.jobs, "batch/v1", "Job", true, true},
+		{&c.deployments, "apps/v1", "Deployment", true, true},
+		{&c.replicaSets, "apps/v1", "ReplicaSet", true, true},
+		{&c.pods, "v1", "Pod", true, true},
+		{&c.events, "v1", "Event", true, true},
+	} {
+		for _, ns := range c.namespaces(part.namespaced, part.catalog) {
+			found, err := list(ctx, r, part.apiVersion, part.kind, ns)
+			if err != nil {
+				return nil, err
+			}
+			*part.into = append(*part.into, found...)
+		}
+	}
+	c.csvs = c.csvs.where(func(u *unstructured.Unstructured) bool { return !isCopied(u) })
+	return c, nil
+}
+
+// namespaces are those to list a kind in: all, the operator's, or that one and
+// the catalog's.
+func (c *chain) namespaces(namespaced, catalog bool) []string {
+	if !namespaced {
+		return []string{""}
+	}
+	all := []string{c.namespace}
+	if ns := text(c.subscription, "spec", "sourceNamespace"); catalog && ns != "" && ns != c.namespace {
+		all = append(all, ns)
+	}
+	return all
+}
+
+// list returns the objects of a kind of one namespace, of all for "". It is
+// Reader.List in the form that the walk needs.
+func list(ctx context.Context, r Reader, apiVersion, kind, namespace string) (objects, error) {
+	found, err := r.List(ctx, gvk(apiVersion, kind), kube.ListOptions{Namespace: namespace})
+	return objects(found), err
+}
+
+// csvName is the CSV that the chain leads to.
+func (c *chain) csvName() string {
+	// What is to be installed counts before what is: an upgrade that hangs has
+	// a healthy old CSV.
+	for _, name := range []string{c.want, text(c.subscription, "status", "currentCSV"), text(c.subscription, "status", "installedCSV")} {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// csv is that CSV, nil while there is none.
+func (c *chain) csv() *unstructured.Unstructured { return c.csvIn(c.csvName(), c.namespace) }
+
+// csvIn finds a CSV in a namespace. Names of CSVs are unique in a namespace
+// only: the same version may be installed in several.
+func (c *chain) csvIn(name, namespace string) *unstructured.Unstructured {
+	return c.csvs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace }).find(name)
+}
+
+// catalog is the CatalogSource of the Subscription.
+func (c *chain) catalog() *unstructured.Unstructured {
+	return c.catalogs.where(func(u *unstructured.Unstructured) bool {
+		return u.GetNamespace() == text(c.subscription, "spec", "sourceNamespace")
+	}).find(text(c.subscription, "spec", "source"))
+}
+
+// plan is the InstallPlan that the Subscription waits for.
+func (c *chain) plan() *unstructured.Unstructured {
+	return c.plans.find(text(c.subscription, "status", "installPlanRef", "name"))
+}
+
+// ownedBy keeps the objects that the owner controls or owns.
+func (l objects) ownedBy(owner *unstructured.Unstructured) objects {
+	return l.where(func(u *unstructured.Unstructured) bool {
+		for _, o := range u.GetOwnerReferences() {
+			if o.UID == owner.GetUID() && o.Kind == owner.GetKind() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// eventOf is the newest Warning about u in one line, "" without one.
+func (c *chain) eventOf(u *unstructured.Unstructured) string {
+	var newest *unstructured.Unstructured
+	for _, e := range c.events {
+		about := e.Object["involvedObject"]
+		m, ok := about.(map[string]any)
+		if !ok || text(e, "type") != "Warning" || field(m, "kind") != u.GetKind() || field(m, "name") != u.GetName() || field(m, "namespace") != u.GetNamespace() {
+			continue
+		}
+		if newest == nil || eventTime(e).After(eventTime(newest)) {
+			newest = e
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return text(newest, "reason") + ": " + oneLine(text(newest, "message"))
+}
+
+// eventTime is when an event was last seen. Which field says so depends on who
+// recorded it.
+func eventTime(e *unstructured.Unstructured) time.Time {
+	for _, f := range []string{"lastTimestamp", "eventTime"} {
+		if t, err := time.Parse(time.RFC3339, text(e, f)); err == nil {
+			return t
+		}
+	}
+	return e.GetCreationTimestamp().Time
+}
+
+// logTail is the end of a container's log; of the run before, where the
+// container is not running. A log that cannot be read is no reason to fail.
+func logTail(ctx context.Context, r Reader, pod *unstructured.Unstructured, container string, previous bool) []string {
+	data, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), kube.LogOptions{Container: container, Tail: logLines, Previous: previous})
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+}

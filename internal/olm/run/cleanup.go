@@ -1,0 +1,393 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// CleanupOptions say what goes with a package.
+type CleanupOptions struct {
+	Namespace      string
+	CRDs           bool          // the CRDs that the operator owns, and with them all objects of their kinds
+	OperatorGroups bool          // the OperatorGroup even if mysdk did not make it, unless another operator needs it
+	Timeout        time.Duration // for an object to be gone
+	Say            func(format string, args ...any)
+	Progress       func(kube.Result)
+}
+
+// Cleaned is what a cleanup has removed.
+type Cleaned struct {
+	CSVs   []string
+	Images []ServedImage // of the operator's pods
+}
+
+// cleaner is one cleanup.
+type cleaner struct {
+	CleanupOptions
+	client    *kube.Client
+	reader    Reader // the client, for what only looks
+	pkg       string
+	sub       *unstructured.Unstructured
+	csvs      objects // of the package
+	others    []string
+	crds      []string        // owned by the CSVs
+	elsewhere map[string]bool // CSVs of the same name in other namespaces
+	leases    []*unstructured.Unstructured
+	kinds     []schema.GroupVersionKind // of the objects that OLM has made from the bundles
+}
+
+// Cleanup removes a package that OLM has installed, whoever asked for it: the
+// Subscription, the CSV with all that OLM made for it, the catalog if a run
+// made it, and the OperatorGroup if a run made it and no operator needs it any
+// more. CRDs and their objects stay unless asked for. It returns when all is
+// gone.
+func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) (Cleaned, error) {
+	cl := &cleaner{CleanupOptions: o, client: c, reader: c, pkg: pkg}
+	if err := requireOLM(ctx, c); err != nil {
+		return Cleaned{}, err
+	}
+	if err := cl.find(ctx); err != nil {
+		return Cleaned{}, err
+	}
+	opts := kube.DeleteOptions{Timeout: o.Timeout, Progress: o.Progress}
+	if cl.sub != nil {
+		if _, err := c.Delete(ctx, []*unstructured.Unstructured{cl.sub}, opts); err != nil {
+			return Cleaned{}, err
+		}
+	}
+	// Objects of the CRDs while the operator still runs: their finalizers need
+	// it.
+	if o.CRDs {
+		if err := cl.deleteCRDs(ctx, opts); err != nil {
+			return Cleaned{}, err
+		}
+	}
+	if _, err := c.Delete(ctx, cl.csvs, opts); err != nil {
+		return Cleaned{}, err
+	}
+	if err := cl.deleteCatalog(ctx, opts); err != nil {
+		return Cleaned{}, err
+	}
+	if err := cl.deleteGroup(ctx, opts); err != nil {
+		return Cleaned{}, err
+	}
+	if err := cl.awaitGone(ctx, opts); err != nil {
+		return Cleaned{}, err
+	}
+	return cl.cleaned(), nil
+}
+
+// cleaned sums up.
+func (cl *cleaner) cleaned() Cleaned {
+	var out Cleaned
+	for _, u := range cl.csvs {
+		out.CSVs = append(out.CSVs, u.GetName())
+		read, err := readCSV(u)
+		if err != nil {
+			continue // without a name there is no CSV to be here
+		}
+		for _, w := range read.deployments {
+			for _, c := range w.containers {
+				out.Images = append(out.Images, ServedImage{c.image, cluster.WorkloadName(cl.Namespace, "Deployment", w.name)})
+			}
+		}
+	}
+	return out
+}
+
+// find reads what there is of the package. That there is nothing is an error,
+// which knows where the package is.
+func (cl *cleaner) find(ctx context.Context) error {
+	subs, err := list(ctx, cl.reader, olmV1alpha1, "Subscription", "")
+	if err != nil {
+		return err
+	}
+	here := subs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == cl.Namespace })
+	if cl.sub, err = subscriptionOf(here, cl.pkg); err != nil {
+		return err
+	}
+	all, err := list(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", "")
+	if err != nil {
+		return err
+	}
+	cl.elsewhere = map[string]bool{}
+	all = all.where(func(u *unstructured.Unstructured) bool {
+		if isCopied(u) || u.GetNamespace() == cl.Namespace {
+			return !isCopied(u)
+		}
+		cl.elsewhere[u.GetName()] = true
+		return false
+	})
+	cl.csvs = all.where(func(u *unstructured.Unstructured) bool { return cl.owns(u) })
+	source, err := cl.reader.Read(ctx, named(olmV1alpha1, "CatalogSource", cl.Namespace, catalogName(cl.pkg)))
+	if err != nil {
+		return err
+	}
+	if cl.sub == nil && len(cl.csvs) == 0 && !isOurs(source) {
+		return cl.notFound(subs)
+	}
+	if err := cl.findKinds(ctx); err != nil {
+		return err
+	}
+	var mine []string
+	for _, u := range cl.csvs {
+		mine = append(mine, u.GetName())
+		cl.crds = append(cl.crds, ownedCRDs(u)...)
+	}
+	if cl.leases, err = leaderLeases(ctx, cl.reader, cl.Namespace, mine...); err != nil {
+		return err
+	}
+	slices.Sort(cl.crds)
+	cl.crds = slices.Compact(cl.crds)
+	cl.others = otherOperators(all, mine...)
+	return nil
+}
+
+// findKinds reads what kinds of objects the InstallPlans have made. They go
+// with the Subscription, so this comes first.
+func (cl *cleaner) findKinds(ctx context.Context) error {
+	plans, err := list(ctx, cl.reader, olmV1alpha1, "InstallPlan", cl.Namespace)
+	if err != nil {
+		return err
+	}
+	cl.kinds = []schema.GroupVersionKind{
+		gvk("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"), gvk("rbac.authorization.k8s.io/v1", "ClusterRole"),
+	}
+	for _, p := range plans {
+		for _, step := range entries(p, "status", "plan") {
+			if cl.csvs.find(field(step, "resolving")) == nil {
+				continue
+			}
+			r, _ := step["resource"].(map[string]any)
+			k := schema.GroupVersionKind{Group: field(r, "group"), Version: field(r, "version"), Kind: field(r, "kind")}
+			// CRDs are for --delete-crds; OLM's own kinds have been dealt with.
+			if k.Kind != "CustomResourceDefinition" && k.Group != "operators.coreos.com" && !slices.Contains(cl.kinds, k) {
+				cl.kinds = append(cl.kinds, k)
+			}
+		}
+	}
+	return nil
+}
+
+// owns reports whether a CSV is of the package: the Subscription names it, or
+// OLM has labelled it so, which is there after the Subscription has gone too.
+func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
+	for _, f := range []string{"installedCSV", "currentCSV"} {
+		if text(cl.sub, "status", f) == u.GetName() {
+			return true
+		}
+	}
+	_, labelled := u.GetLabels()[cl.componentLabel()]
+	return labelled
+}
+
+// componentLabel is what OLM puts on everything that belongs to a package in a
+// namespace. The name part of a label has 63 characters.
+func (cl *cleaner) componentLabel() string {
+	name := cl.pkg + "." + cl.Namespace
+	if len(name) > 63 {
+		name = strings.TrimRight(name[:63], ".-_")
+	}
+	return "operators.coreos.com/" + name
+}
+
+// notFound says where the package is, or what there is instead.
+func (cl *cleaner) notFound(subs objects) error {
+	var elsewhere, packages []string
+	for _, s := range subs {
+		if text(s, "spec", "name") == cl.pkg {
+			elsewhere = append(elsewhere, s.GetNamespace())
+		}
+		packages = append(packages, text(s, "spec", "name"))
+	}
+	hint := "see what is installed with 'mysdk olm explain'"
+	if len(elsewhere) > 0 {
+		hint = "it is installed in another namespace: add -n " + strings.Join(elsewhere, " or -n ")
+	} else if near := clierr.Closest(cl.pkg, packages); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return clierr.Failedf(hint, "package %s is not installed in namespace %s", cl.pkg, cl.Namespace)
+}
+
+// deleteCRDs deletes the CRDs that the operator owns. Those that another
+// operator provides too stay.
+func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) error {
+	all, err := list(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", "")
+	if err != nil {
+		return err
+	}
+	// Two operators may own the same CRD in namespaces that do not overlap.
+	shared := map[string]string{}
+	for _, u := range all {
+		if isCopied(u) || cl.csvs.find(u.GetName()) != nil && u.GetNamespace() == cl.Namespace {
+			continue
+		}
+		for _, crd := range ownedCRDs(u) {
+			shared[crd] = kube.RefOf(u).String()
+		}
+	}
+	var crds []*unstructured.Unstructured
+	for _, name := range cl.crds {
+		if other := shared[name]; other != "" {
+			cl.Say("CustomResourceDefinition %s stays: %s provides it too", name, other)
+			continue
+		}
+		live, err := cl.reader.Read(ctx, crdObject(name))
+		if err != nil {
+			return err
+		}
+		if live != nil {
+			crds = append(crds, live)
+		}
+	}
+	_, err = kube.Uninstall(ctx, cl.client, crds, func(counts []kube.InstanceCount) (bool, error) {
+		for _, n := range counts {
+			cl.Say("Deleting %d %s with their CRD", n.Count, n.Kind)
+		}
+		return true, nil
+	}, opts)
+	return err
+}
+
+// deleteCatalog deletes the catalog that a run made, all that serves it, and
+// pull secrets that a run made.
+func (cl *cleaner) deleteCatalog(ctx context.Context, opts kube.DeleteOptions) error {
+	s, err := takeSurvey(ctx, cl.reader, cl.Namespace, cl.pkg, nil)
+	if err != nil {
+		return err
+	}
+	var list []*unstructured.Unstructured
+	switch {
+	case isOurs(s.source) || ofOperatorSDK(s.source):
+		list = append(list, s.source)
+	case s.source != nil:
+		cl.Say("%s stays: mysdk did not make it", kube.RefOf(s.source))
+	}
+	// OLM keeps a connection to what is served, so that goes after the
+	// CatalogSource.
+	if _, err := cl.client.Delete(ctx, list, opts); err != nil {
+		return err
+	}
+	secrets, err := cl.reader.List(ctx, gvk("v1", "Secret"), kube.ListOptions{Namespace: cl.Namespace, Selector: runLabel + "=" + cl.pkg})
+	if err != nil {
+		return err
+	}
+	_, err = cl.client.Delete(ctx, slices.Concat(s.contents.where(isOurs), s.servers, secrets), opts)
+	return err
+}
+
+// ofOperatorSDK reports whether operator-sdk run bundle made a CatalogSource.
+func ofOperatorSDK(u *unstructured.Unstructured) bool {
+	return u != nil && u.GetAnnotations()["operators.operatorframework.io/injected-bundles"] != ""
+}
+
+// deleteGroup deletes the OperatorGroup of the namespace unless an operator
+// needs it.
+func (cl *cleaner) deleteGroup(ctx context.Context, opts kube.DeleteOptions) error {
+	groups, err := list(ctx, cl.reader, olmV1, "OperatorGroup", cl.Namespace)
+	if err != nil {
+		return err
+	}
+	subs, err := list(ctx, cl.reader, olmV1alpha1, "Subscription", cl.Namespace)
+	if err != nil {
+		return err
+	}
+	users := slices.Clone(cl.others)
+	for _, s := range subs {
+		users = append(users, kube.RefOf(s).String())
+	}
+	for _, g := range groups {
+		if !isOurs(g) && !cl.OperatorGroups {
+			continue
+		}
+		if len(users) > 0 {
+			cl.Say("%s stays: %s needs it", kube.RefOf(g), strings.Join(users, ", "))
+			continue
+		}
+		if _, err := cl.client.Delete(ctx, []*unstructured.Unstructured{g}, opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitGone waits for what OLM and the garbage collector take away, and removes
+// what they leave behind: the Operator, a summary that OLM makes again as long
+// as anything has the package's label.
+func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error {
+	// As long as a CRD has the label, OLM would make the Operator again.
+	if err := cl.unlabelCRDs(ctx); err != nil {
+		return err
+	}
+	for _, k := range append(cl.kinds, gvk("apps/v1", "Deployment"), gvk(olmV1alpha1, "InstallPlan"), gvk(olmV2, "OperatorCondition")) {
+		left, err := cl.leftOf(ctx, k)
+		if err != nil {
+			return err
+		}
+		if _, err := cl.client.Delete(ctx, left, quiet(opts)); err != nil {
+			return err
+		}
+	}
+	operator := named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)
+	_, err := cl.client.Delete(ctx, append(cl.leases, operator), quiet(opts))
+	return err
+}
+
+// leftOf are the objects of a kind that OLM has made for the package and not
+// taken away, as it does with what has no namespace.
+func (cl *cleaner) leftOf(ctx context.Context, k schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+	left, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: cl.componentLabel()})
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range cl.csvs {
+		owned, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: "olm.managed=true,olm.owner=" + u.GetName()})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range owned {
+			// The same version in another namespace has objects of its own,
+			// except for what has no namespace: that it goes on needing.
+			if ns := o.GetLabels()["olm.owner.namespace"]; ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !cl.elsewhere[u.GetName()] {
+				left = append(left, o)
+			}
+		}
+	}
+	return left, nil
+}
+
+// quiet deletes without a line for each object: they are OLM's, not the user's.
+func quiet(o kube.DeleteOptions) kube.DeleteOptions { o.Progress = nil; return o }
+
+// unlabelCRDs takes OLM's label off CRDs that stay.
+func (cl *cleaner) unlabelCRDs(ctx context.Context) error {
+	left, err := cl.reader.List(ctx, gvk("apiextensions.k8s.io/v1", "CustomResourceDefinition"), kube.ListOptions{Selector: cl.componentLabel()})
+	if err != nil {
+		return err
+	}
+	for _, crd := range left {
+		err := cl.client.Edit(ctx, crd, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if live == nil || live.GetDeletionTimestamp() != nil {
+				return nil, nil
+			}
+			labels := live.GetLabels()
+			delete(labels, cl.componentLabel())
+			live.SetLabels(labels)
+			return live, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

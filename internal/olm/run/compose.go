@@ -1,0 +1,179 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/catalog"
+)
+
+// compose puts a bundle into a catalog, over one of the same name, as the
+// newest of a channel of its package. installed is the CSV that it is to take
+// the place of, if there is one: it replaces that unless the channel leads
+// there anyway. The catalog may be empty; other packages stay as they are.
+func compose(c *catalog.Catalog, b *bundle.Bundle, channel, installed string) error {
+	rendered, err := catalog.Render(b, "")
+	if err != nil {
+		return err
+	}
+	rendered.RelatedImages = nil // OLM reads them from the objects
+	same := func(x catalog.Bundle) bool { return x.Package == b.Package && x.Name == b.Name() }
+	c.Bundles = append(slices.DeleteFunc(c.Bundles, same), rendered)
+	if !slices.ContainsFunc(c.Packages, func(p catalog.Package) bool { return p.Name == b.Package }) {
+		c.Packages = append(c.Packages, catalog.Package{Schema: catalog.SchemaPackage, Name: b.Package, DefaultChannel: channel})
+	}
+	e := catalog.Entry{Name: b.Name(), Replaces: b.CSV.Spec.Replaces, Skips: b.CSV.Spec.Skips, SkipRange: b.CSV.Annotations[bundle.SkipRangeKey]}
+	for i := range c.Channels {
+		if c.Channels[i].Package == b.Package && c.Channels[i].Name == channel {
+			c.Channels[i].Entries = enter(c.Channels[i].Entries, e, installed)
+			return c.Check()
+		}
+	}
+	c.Channels = append(c.Channels, catalog.Channel{Schema: catalog.SchemaChannel, Name: channel, Package: b.Package, Entries: enter(nil, e, installed)})
+	return c.Check()
+}
+
+// enter puts e into the entries of a channel as their head.
+func enter(entries []catalog.Entry, e catalog.Entry, installed string) []catalog.Entry {
+	if i := slices.IndexFunc(entries, func(old catalog.Entry) bool { return old.Name == e.Name }); i >= 0 {
+		// What an earlier run has found for it to replace still holds.
+		if e.Replaces == "" {
+			e.Replaces, e.Skips = entries[i].Replaces, slices.Compact(append(slices.Clone(entries[i].Skips), e.Skips...))
+		}
+		entries = slices.Delete(slices.Clone(entries), i, i+1)
+	}
+	switch {
+	case installed == "" || installed == e.Name:
+	case e.Replaces == "":
+		e.Replaces = installed
+	// It replaces something else, such as a version that was never installed
+	// here. OLM upgrades from what an entry skips as well.
+	case !leadsTo(entries, e, installed):
+		e.Skips = append(slices.Clone(e.Skips), installed)
+	}
+	// Those from which no chain of updates leads to the head would be stranded,
+	// and make the channel one that OLM refuses: they are skipped, as their
+	// bundles are of no more use.
+	e.Skips = append(slices.Clone(e.Skips), stranded(entries, e)...)
+	return append(entries, e)
+}
+
+// stranded are the entries that OLM finds no way from to the head e: they are
+// not in the chain of what replaces what, which ends at one that any entry
+// skips, nor skipped.
+func stranded(entries []catalog.Entry, e catalog.Entry) []string {
+	skipped, reached := map[string]bool{}, map[string]bool{}
+	for _, x := range append(slices.Clone(entries), e) {
+		for _, s := range x.Skips {
+			skipped[s] = true
+		}
+	}
+	for next := e.Replaces; next != "" && !reached[next] && !skipped[next]; {
+		reached[next] = true
+		i := slices.IndexFunc(entries, func(x catalog.Entry) bool { return x.Name == next })
+		if i < 0 {
+			break
+		}
+		next = entries[i].Replaces
+	}
+	var names []string
+	for _, x := range entries {
+		if !reached[x.Name] && !skipped[x.Name] {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// leadsTo reports whether e replaces or skips the bundle named target, itself
+// or through the entries.
+func leadsTo(entries []catalog.Entry, e catalog.Entry, target string) bool {
+	seen := map[string]bool{}
+	for at := e; !seen[at.Name]; {
+		seen[at.Name] = true
+		if at.Replaces == target || slices.Contains(at.Skips, target) {
+			return true
+		}
+		i := slices.IndexFunc(entries, func(x catalog.Entry) bool { return x.Name == at.Replaces })
+		if i < 0 {
+			return false
+		}
+		at = entries[i]
+	}
+	return false
+}
+
+// keepFor drops the packages of a catalog that a bundle has nothing to do with:
+// an index may have hundreds. What the bundle requires by name stays, and what
+// provides an API that it requires.
+func keepFor(c *catalog.Catalog, b *bundle.Bundle) (*catalog.Catalog, error) {
+	rendered, err := catalog.Render(b, "")
+	if err != nil {
+		return nil, err
+	}
+	keep := map[string]bool{b.Package: true}
+	for _, p := range rendered.Properties {
+		for _, x := range c.Bundles {
+			if provides(x, p) {
+				keep[x.Package] = true
+			}
+		}
+	}
+	out := &catalog.Catalog{}
+	for _, p := range c.Packages {
+		if keep[p.Name] {
+			out.Packages = append(out.Packages, p)
+		}
+	}
+	for _, ch := range c.Channels {
+		if keep[ch.Package] {
+			out.Channels = append(out.Channels, ch)
+		}
+	}
+	for _, x := range c.Bundles {
+		if keep[x.Package] {
+			out.Bundles = append(out.Bundles, x)
+		}
+	}
+	for _, d := range c.Deprecations {
+		if keep[d.Package] {
+			out.Deprecations = append(out.Deprecations, d)
+		}
+	}
+	return out, nil
+}
+
+// provides reports whether the bundle x satisfies a requirement of another.
+func provides(x catalog.Bundle, requirement catalog.Property) bool {
+	switch requirement.Type {
+	case catalog.TypePackageRequired:
+		var want struct{ PackageName string }
+		return json.Unmarshal(requirement.Value, &want) == nil && want.PackageName == x.Package
+	case catalog.TypeGVKRequired:
+		return slices.ContainsFunc(x.Properties, func(p catalog.Property) bool {
+			return p.Type == catalog.TypeGVK && sameGVK(p.Value, requirement.Value)
+		})
+	}
+	return false
+}
+
+// sameGVK compares two values of olm.gvk or olm.gvk.required.
+func sameGVK(a, b json.RawMessage) bool {
+	type api struct{ Group, Version, Kind string }
+	var x, y api
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x == y
+}
+
+// needsOthers reports whether the bundle depends on something that another
+// operator provides.
+func needsOthers(b *bundle.Bundle) (bool, error) {
+	rendered, err := catalog.Render(b, "")
+	if err != nil {
+		return false, fmt.Errorf("read the bundle's dependencies: %w", err)
+	}
+	return slices.ContainsFunc(rendered.Properties, func(p catalog.Property) bool {
+		return p.Type == catalog.TypePackageRequired || p.Type == catalog.TypeGVKRequired || p.Type == "olm.constraint"
+	}), nil
+}

@@ -1,0 +1,143 @@
+package run
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// csv is what a run reads of a ClusterServiceVersion.
+type csv struct {
+	name        string
+	modes       map[string]bool // spec.installModes
+	owned       []string        // names of the CRDs that it provides
+	deployments []workload
+}
+
+// workload is a Deployment of the install strategy.
+type workload struct {
+	name           string
+	serviceAccount string
+	containers     []container
+}
+
+// container is one container of a workload.
+type container struct{ name, image string }
+
+// readCSV reads u. A CSV without a name is an error; everything else that is
+// wrong with one is bundle validate's business.
+func readCSV(u *unstructured.Unstructured) (*csv, error) {
+	if u == nil || u.GetName() == "" {
+		return nil, clierr.Failedf("run 'mysdk bundle validate' on it", "the bundle has no ClusterServiceVersion with a name")
+	}
+	c := &csv{
+		name: u.GetName(), modes: map[string]bool{}, owned: ownedCRDs(u),
+	}
+	for _, m := range entries(u, "spec", "installModes") {
+		if t, _ := m["type"].(string); t != "" {
+			c.modes[t] = m["supported"] == true
+		}
+	}
+	for _, m := range entries(u, "spec", "install", "spec", "deployments") {
+		c.deployments = append(c.deployments, readWorkload(m))
+	}
+	return c, nil
+}
+
+// readWorkload reads one of spec.install.spec.deployments. Its init containers
+// come first, as they do in the pod.
+func readWorkload(m map[string]any) workload {
+	d := &unstructured.Unstructured{Object: m}
+	w := workload{name: field(m, "name"), serviceAccount: text(d, "spec", "template", "spec", "serviceAccountName")}
+	for _, list := range []string{"initContainers", "containers"} {
+		for _, c := range entries(d, "spec", "template", "spec", list) {
+			w.containers = append(w.containers, container{field(c, "name"), field(c, "image")})
+		}
+	}
+	return w
+}
+
+// ownedCRDs are the names of the CRDs that a CSV provides, sorted, each once.
+func ownedCRDs(u *unstructured.Unstructured) []string {
+	var names []string
+	for _, m := range entries(u, "spec", "customresourcedefinitions", "owned") {
+		if n := field(m, "name"); n != "" {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// text is the string at path, or "".
+func text(u *unstructured.Unstructured, path ...string) string {
+	if u == nil {
+		return ""
+	}
+	s, _, _ := unstructured.NestedString(u.Object, path...) // of another type: as if absent
+	return s
+}
+
+// number is the integer at path, or 0.
+func number(u *unstructured.Unstructured, path ...string) int64 {
+	n, _, _ := unstructured.NestedInt64(u.Object, path...)
+	return n
+}
+
+// texts is the list of strings at path.
+func texts(u *unstructured.Unstructured, path ...string) []string {
+	list, _, _ := unstructured.NestedStringSlice(u.Object, path...)
+	return list
+}
+
+// entries is the list of objects at path; what is not one is left out.
+func entries(u *unstructured.Unstructured, path ...string) []map[string]any {
+	if u == nil {
+		return nil
+	}
+	list, _, _ := unstructured.NestedSlice(u.Object, path...)
+	var all []map[string]any
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// field is the string under key, or "".
+func field(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+// condition is a status condition as the API has it.
+type condition struct{ kind, status, reason, message string }
+
+// conditionOf returns u's condition of that type; ok is false without one.
+func conditionOf(u *unstructured.Unstructured, kind string) (c condition, ok bool) {
+	for _, m := range entries(u, "status", "conditions") {
+		if field(m, "type") == kind {
+			return condition{kind, field(m, "status"), field(m, "reason"), field(m, "message")}, true
+		}
+	}
+	return condition{}, false
+}
+
+// text is the condition in one line: "Installed=False (reason): message".
+func (c condition) text() string {
+	s := c.kind + "=" + c.status
+	if c.reason != "" {
+		s += " (" + c.reason + ")"
+	}
+	if c.message != "" {
+		s += ": " + oneLine(c.message)
+	}
+	return s
+}
+
+// oneLine joins the lines of a message.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,445 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// How long a finding must stand before it is final. What heals by itself when
+// the next object comes, or a pull that is tried again, gets more time.
+const (
+	atOnce    = 0 * time.Second
+	soon      = 2 * time.Second
+	patient   = 5 * time.Second
+	reconnect = time.Minute // to a catalog whose pods are ready
+	waitOnly  = -1          // never final by itself: the timeout decides
+)
+
+// Finding is the first object of a chain that is not healthy.
+type Finding struct {
+	Object    kube.Ref      `json:"-"`
+	Problem   string        `json:"problem"`             // what is wrong with it, in a sentence without its name
+	Condition string        `json:"condition,omitempty"` // what the API says of it, in one line
+	Event     string        `json:"event,omitempty"`     // its newest warning
+	Log       []string      `json:"log,omitempty"`       // the end of the container's log
+	Hint      string        `json:"hint,omitempty"`      // what to do about it
+	after     time.Duration // how long it must stand to be final
+}
+
+// MarshalJSON has the object the way messages have it.
+func (f *Finding) MarshalJSON() ([]byte, error) {
+	type plain Finding
+	return json.Marshal(struct {
+		Object string `json:"object"`
+		*plain
+	}{f.Object.String(), (*plain)(f)})
+}
+
+// String is the object and the problem.
+func (f *Finding) String() string { return f.Object.String() + ": " + f.Problem }
+
+// Details are the lines that show where the finding comes from.
+func (f *Finding) Details() []string {
+	var lines []string
+	if f.Condition != "" {
+		lines = append(lines, "condition: "+f.Condition)
+	}
+	if f.Event != "" {
+		lines = append(lines, "event: "+f.Event)
+	}
+	for _, l := range f.Log {
+		lines = append(lines, "log: "+l)
+	}
+	return lines
+}
+
+// same reports whether two looks found the same thing.
+func (f *Finding) same(g *Finding) bool {
+	return f != nil && g != nil && f.Object == g.Object && f.Problem == g.Problem
+}
+
+// Operator is one that OLM has installed, or is to install.
+type Operator struct {
+	Namespace string   `json:"namespace"`
+	Package   string   `json:"package,omitempty"` // empty: its CSV was applied by hand
+	CSV       string   `json:"csv,omitempty"`
+	Phase     string   `json:"phase,omitempty"`   // of the CSV
+	Finding   *Finding `json:"finding,omitempty"` // what is not as it should be; nil: all is well
+}
+
+// Operators looks at every operator of a namespace, or of all for "": those
+// with a Subscription and those whose CSV was applied by hand. With pkg, only
+// that package counts.
+func Operators(ctx context.Context, r Reader, namespace, pkg string) ([]Operator, error) {
+	if err := requireOLM(ctx, r); err != nil {
+		return nil, err
+	}
+	subs, err := list(ctx, r, olmV1alpha1, "Subscription", namespace)
+	if err != nil {
+		return nil, err
+	}
+	csvs, err := list(ctx, r, olmV1alpha1, "ClusterServiceVersion", namespace)
+	if err != nil {
+		return nil, err
+	}
+	all := []Operator{}
+	subscribed := map[string]bool{}
+	for _, s := range subs {
+		for _, f := range []string{"currentCSV", "installedCSV"} {
+			subscribed[s.GetNamespace()+"/"+text(s, "status", f)] = true
+		}
+		if name := text(s, "spec", "name"); pkg == "" || pkg == name {
+			all = append(all, Operator{Namespace: s.GetNamespace(), Package: name, CSV: text(s, "status", "currentCSV")})
+		}
+	}
+	for _, u := range csvs {
+		if pkg == "" && !isCopied(u) && !subscribed[u.GetNamespace()+"/"+u.GetName()] {
+			all = append(all, Operator{Namespace: u.GetNamespace(), CSV: u.GetName()})
+		}
+	}
+	for i := range all {
+		if err := all[i].look(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// look fills in what is found.
+func (o *Operator) look(ctx context.Context, r Reader) error {
+	want := ""
+	if o.Package == "" {
+		want = o.CSV
+	}
+	c, err := look(ctx, r, o.Namespace, o.Package, want)
+	if err != nil {
+		return err
+	}
+	o.Phase = text(c.csv(), "status", "phase")
+	o.Finding, err = c.diagnose(ctx, r)
+	return err
+}
+
+// diagnose walks the chain. Each step either finds something, or leads on to
+// the next one.
+func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
+	if c.subscription == nil && c.pkg != "" && c.want == "" {
+		return c.finding(named(olmV1alpha1, "Subscription", c.namespace, c.pkg), waitOnly, "there is none of this package", ""), nil
+	}
+	csv := c.csv()
+	if csv == nil {
+		for _, step := range []func(context.Context, Reader) *Finding{
+			c.checkCatalog, c.checkUnpacking, c.checkSubscription, c.checkPlan,
+		} {
+			if f := step(ctx, r); f != nil {
+				return f, nil
+			}
+		}
+		if c.subscription == nil {
+			return c.finding(named(olmV1alpha1, "ClusterServiceVersion", c.namespace, c.csvName()), waitOnly, "does not exist", ""), nil
+		}
+		return c.finding(c.subscription, waitOnly, "OLM has not made an InstallPlan for it yet", ""), nil
+	}
+	f, err := c.checkOperator(ctx, r, csv)
+	if f != nil || err != nil || c.want != "" {
+		return f, err
+	}
+	// All is well with what is installed; there may be something newer that
+	// cannot be.
+	return c.checkSubscription(ctx, r), nil
+}
+
+// checkOperator walks from the CSV to the pods. An operator that OLM is content
+// with is asked for its rights.
+func (c *chain) checkOperator(ctx context.Context, r Reader, csv *unstructured.Unstructured) (*Finding, error) {
+	// A CSV that has failed for a reason of its own has no pods to look at, or
+	// old ones. One that only waits knows less than what it waits for.
+	if f := c.checkCSV(csv); f != nil && f.after != waitOnly {
+		return f, nil
+	}
+	pods := c.podsOf(csv)
+	for _, d := range c.deployments.ownedBy(csv) {
+		if f := c.checkDeployment(ctx, r, d); f != nil {
+			return f, nil
+		}
+	}
+	f, err := c.checkRights(ctx, r, pods)
+	if f != nil || err != nil {
+		return f, err
+	}
+	return c.checkCSV(csv), nil
+}
+
+// podsOf are the pods of the CSV's Deployments.
+func (c *chain) podsOf(csv *unstructured.Unstructured) objects {
+	var pods objects
+	for _, d := range c.deployments.ownedBy(csv) {
+		for _, rs := range c.replicaSets.ownedBy(d) {
+			pods = append(pods, c.pods.ownedBy(rs)...)
+		}
+	}
+	return pods
+}
+
+// finding makes one with u's newest warning.
+func (c *chain) finding(u *unstructured.Unstructured, after time.Duration, problem, hint string) *Finding {
+	return &Finding{Object: kube.RefOf(u), Problem: problem, Event: c.eventOf(u), Hint: hint, after: after}
+}
+
+// checkCatalog looks at the CatalogSource of the Subscription and at what
+// serves it.
+func (c *chain) checkCatalog(ctx context.Context, r Reader) *Finding {
+	if c.subscription == nil {
+		return nil
+	}
+	source := c.catalog()
+	if source == nil {
+		ref := named(olmV1alpha1, "CatalogSource", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"))
+		return c.finding(ref, soon, fmt.Sprintf("does not exist, and Subscription %s takes its operator from it", c.subscription.GetName()),
+			"correct spec.source and spec.sourceNamespace of the Subscription, or apply the CatalogSource")
+	}
+	return c.unreachable(ctx, r, source)
+}
+
+// serving looks at the Deployment and the pods behind a catalog: whether there
+// are any, and what is wrong with them. While they start it is waitOnly.
+func (c *chain) serving(ctx context.Context, r Reader, source *unstructured.Unstructured) (served bool, f *Finding) {
+	var starting *Finding
+	note := func(f *Finding) (final bool) {
+		served = true
+		if f != nil && starting == nil {
+			starting = f
+		}
+		return f != nil && f.after != waitOnly
+	}
+	for _, d := range c.deployments.where(func(u *unstructured.Unstructured) bool {
+		return u.GetNamespace() == source.GetNamespace() && u.GetLabels()[runLabel] != "" && u.GetName() == source.GetName()
+	}) {
+		if f := c.checkDeployment(ctx, r, d); note(f) {
+			return true, f
+		}
+	}
+	for _, pod := range c.pods.where(func(u *unstructured.Unstructured) bool {
+		return u.GetNamespace() == source.GetNamespace() && u.GetLabels()["olm.catalogSource"] == source.GetName()
+	}) {
+		if f := c.checkPod(ctx, r, pod); note(f) {
+			return true, f
+		}
+	}
+	return served, starting
+}
+
+// patience is how long a catalog may be out of reach. OLM lets more and more
+// time pass before it tries one again whose pods took a while to start.
+func patience(served bool) time.Duration {
+	if served {
+		return reconnect
+	}
+	return patient
+}
+
+// unreachable says why OLM gets nothing from a catalog; nil if it does, or has
+// not tried yet.
+func (c *chain) unreachable(ctx context.Context, r Reader, source *unstructured.Unstructured) *Finding {
+	served, f := c.serving(ctx, r, source)
+	if f != nil {
+		return f
+	}
+	// gRPC's own names: IDLE and an empty one say that nobody has tried yet,
+	// which is not the catalog's fault.
+	state := text(source, "status", "connectionState", "lastObservedState")
+	where := text(source, "status", "connectionState", "address")
+	if where == "" {
+		where = text(source, "spec", "address")
+	}
+	if reason := text(source, "status", "reason"); reason != "" && state != "READY" {
+		f := c.finding(source, patient, "OLM cannot use it: "+oneLine(text(source, "status", "message")), "correct the CatalogSource's spec")
+		f.Condition = reason
+		return f
+	}
+	if state != "TRANSIENT_FAILURE" && state != "CONNECTING" && state != "SHUTDOWN" {
+		return nil
+	}
+	f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be reached at %s (gRPC connection %s)", where, state),
+		removeCatalog(source))
+	f.Condition = "connectionState=" + state
+	return f
+}
+
+// checkUnpacking looks at the Jobs that unpack bundle images.
+func (c *chain) checkUnpacking(ctx context.Context, r Reader) *Finding {
+	if c.subscription == nil {
+		return nil
+	}
+	// Only while the Subscription says so: Jobs of older bundles stay around
+	// for minutes.
+	failed, _ := conditionOf(c.subscription, "BundleUnpackFailed")
+	busy, _ := conditionOf(c.subscription, "BundleUnpacking")
+	if failed.status != "True" && busy.status != "True" {
+		return nil
+	}
+	for _, job := range c.jobs {
+		if job.GetLabels()[unpackLabel] == "" {
+			continue
+		}
+		for _, pod := range c.pods.ownedBy(job) {
+			if f := c.checkPod(ctx, r, pod); f != nil && f.after != waitOnly {
+				f.Problem += ", and so the bundle cannot be unpacked"
+				return f
+			}
+		}
+		if broken, ok := conditionOf(job, "Failed"); ok && broken.status == "True" {
+			f := c.finding(job, soon, "the bundle could not be unpacked: "+oneLine(broken.message),
+				fmt.Sprintf("delete the job, or OLM does not try again for minutes: mysdk kubectl delete job -n %s %s", job.GetNamespace(), job.GetName()))
+			f.Condition = broken.text()
+			return f
+		}
+	}
+	if failed.status != "True" {
+		return nil
+	}
+	f := c.finding(c.subscription, soon, "the bundle could not be unpacked: "+oneLine(failed.message), "check the image of the bundle with 'mysdk bundle validate IMAGE'")
+	f.Condition = failed.text()
+	return f
+}
+
+// whereServed is where a CatalogSource has its content from.
+func whereServed(source *unstructured.Unstructured) string {
+	if img := text(source, "spec", "image"); img != "" {
+		return "from image " + img
+	}
+	return "at " + text(source, "spec", "address")
+}
+
+// catalogErrorPattern is how OLM's resolver names a catalog that it gets
+// nothing from.
+const catalogErrorPattern = `error using catalogsource ([^/\s]+)/([^:\s]+): (.*)`
+
+// catalogFailed turns OLM's complaint about a catalog into a finding.
+func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, namespace, name, why string) *Finding {
+	source := c.catalogs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace }).find(name)
+	if source == nil {
+		source = named(olmV1alpha1, "CatalogSource", namespace, name)
+	}
+	f := c.unreachable(ctx, r, source)
+	if f != nil && f.after == waitOnly {
+		return f
+	}
+	if f == nil {
+		if i := strings.LastIndex(why, "desc = "); i >= 0 {
+			why = why[i+len("desc = "):] // the rest is gRPC's
+		}
+		served, _ := c.serving(ctx, r, source) // nothing is wrong with what serves it
+		f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be read %s: %s", whereServed(source), why), removeCatalog(source))
+	}
+	f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
+	f.Condition = failed.text()
+	return f
+}
+
+// removeCatalog is what to do about a catalog that is out of reach.
+func removeCatalog(source *unstructured.Unstructured) string {
+	return fmt.Sprintf("check what serves it, or delete the CatalogSource: mysdk kubectl delete catalogsource -n %s %s", source.GetNamespace(), source.GetName())
+}
+
+// checkSubscription looks at how OLM resolved the Subscription.
+func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
+	if c.subscription == nil {
+		return nil
+	}
+	failed, ok := conditionOf(c.subscription, "ResolutionFailed")
+	if !ok || failed.status != "True" {
+		return nil
+	}
+	// One catalog that does not answer keeps every Subscription of the
+	// namespace from being resolved, whichever catalog that one uses.
+	if m := regexp.MustCompile(catalogErrorPattern).FindStringSubmatch(oneLine(failed.message)); m != nil {
+		return c.catalogFailed(ctx, r, failed, m[1], m[2], m[3])
+	}
+	// The first attempt often comes before the catalog is connected, which the
+	// next one puts right: hence the patience.
+	f := c.finding(c.subscription, patient, "OLM finds no way to install it: "+c.explainResolution(failed.message), c.resolutionHint(failed.message))
+	f.Condition = failed.text()
+	return f
+}
+
+// explainResolution words what OLM's solver says.
+func (c *chain) explainResolution(message string) string {
+	m := oneLine(message)
+	switch {
+	case strings.Contains(m, "is not referenced by a subscription") || strings.Contains(m, "not referenced by a subscription"):
+		return "a CSV of the package is there already, without a Subscription"
+	case strings.Contains(m, "no operators found in channel"):
+		return fmt.Sprintf("the catalog has no channel %q for package %s", text(c.subscription, "spec", "channel"), c.pkg)
+	case strings.Contains(m, "no operators found in package"):
+		return fmt.Sprintf("the catalog has no package %s", c.pkg)
+	case strings.Contains(m, "no operators found with name"):
+		return fmt.Sprintf("the catalog has no %s in channel %q", text(c.subscription, "spec", "startingCSV"), text(c.subscription, "spec", "channel"))
+	case strings.Contains(m, "requires") || strings.Contains(m, "dependency"):
+		return "something that the operator depends on is in no catalog"
+	}
+	return m
+}
+
+// resolutionHint is what to do about what explainResolution says. It goes by
+// the same words of OLM's message.
+func (c *chain) resolutionHint(message string) string {
+	switch {
+	case strings.Contains(message, "not referenced by a subscription"):
+		return fmt.Sprintf("remove it with 'mysdk cleanup %s -n %s', then try again", c.pkg, c.namespace)
+	case strings.Contains(message, "no operators found"):
+		return "correct spec.channel, spec.name or spec.startingCSV of the Subscription"
+	}
+	return fmt.Sprintf("see its conditions: mysdk kubectl describe subscription -n %s %s", c.namespace, c.subscription.GetName())
+}
+
+// checkPlan looks at the InstallPlan.
+func (c *chain) checkPlan(context.Context, Reader) *Finding {
+	p := c.plan()
+	if p == nil {
+		return nil
+	}
+	switch phase := text(p, "status", "phase"); phase {
+	case "Failed":
+		installed, _ := conditionOf(p, "Installed")
+		f := c.finding(p, atOnce, "it failed: "+oneLine(installed.message), planHint(installed.message))
+		f.Condition = installed.text()
+		return f
+	case "RequiresApproval":
+		return c.finding(p, waitOnly, "waits for approval, as a Subscription in the namespace has installPlanApproval: Manual",
+			fmt.Sprintf(`approve it: mysdk kubectl patch installplan -n %s %s --type merge -p '{"spec":{"approved":true}}'`, c.namespace, p.GetName()))
+	case "Complete":
+	default:
+		var waiting []string
+		for _, step := range entries(p, "status", "plan") {
+			res, _ := step["resource"].(map[string]any)
+			if s := field(step, "status"); s != "Created" && s != "Present" {
+				waiting = append(waiting, field(res, "kind")+" "+field(res, "name"))
+			}
+		}
+		if len(waiting) > 0 {
+			return c.finding(p, waitOnly, "not made yet: "+strings.Join(slices.Compact(waiting), ", "), "")
+		}
+	}
+	return nil
+}
+
+// planHint knows the usual reasons for which an InstallPlan fails.
+func planHint(message string) string {
+	switch {
+	case strings.Contains(message, "existing CRs") || strings.Contains(message, "storage version") || strings.Contains(message, "validation"):
+		return "the new CRD does not take objects that exist: change them, or keep the schema compatible"
+	case strings.Contains(message, "forbidden"):
+		return "the OperatorGroup's service account lacks a right that the bundle needs"
+	}
+	return "correct the bundle, then run the command again"
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// checkCSV says what a ClusterServiceVersion lacks by its own account; nil for
+// one that has succeeded. What only waits for its Deployments has the time
+// waitOnly, and the reason is theirs.
+func (c *chain) checkCSV(u *unstructured.Unstructured) *Finding {
+	phase, reason, message := text(u, "status", "phase"), text(u, "status", "reason"), oneLine(text(u, "status", "message"))
+	if phase == "Succeeded" {
+		return nil
+	}
+	f := c.explainCSV(u, reason, message)
+	f.Condition = fmt.Sprintf("phase %s (%s): %s", phase, reason, message)
+	return f
+}
+
+// explainCSV words the reasons that OLM gives.
+func (c *chain) explainCSV(u *unstructured.Unstructured, reason, message string) *Finding {
+	find := func(after time.Duration, hint, format string, args ...any) *Finding {
+		return c.finding(u, after, fmt.Sprintf(format, args...), hint)
+	}
+	// The reasons are the constants CSVReason… of operator-framework/api,
+	// pkg/operators/v1alpha1. Those that are not here tell of progress.
+	switch reason {
+	case "UnsupportedOperatorGroup":
+		return c.unsupportedGroup(u)
+	case "InterOperatorGroupOwnerConflict", "OwnerConflict":
+		return c.ownerConflict(u)
+	case "NoOperatorGroup":
+		return find(soon, "apply an OperatorGroup to the namespace, or install with 'mysdk run bundle', which does",
+			"namespace %s has no OperatorGroup, which says what its operators watch", u.GetNamespace())
+	case "TooManyOperatorGroups":
+		return find(soon, "delete all OperatorGroups of the namespace but one",
+			"namespace %s has more than one OperatorGroup, and so OLM cannot tell what its operators watch", u.GetNamespace())
+	case "NoTargetNamespaces":
+		return find(patient, "correct spec.targetNamespaces or spec.selector of the OperatorGroup",
+			"the OperatorGroup of namespace %s selects no namespace", u.GetNamespace())
+	case "CannotModifyStaticOperatorGroupProvidedAPIs":
+		return find(soon, "install into another namespace, or set spec.staticProvidedAPIs of the OperatorGroup to false",
+			"the OperatorGroup of namespace %s has a fixed list of APIs, and %s is not among them", u.GetNamespace(), strings.Join(ownedCRDs(u), ", "))
+	case "InvalidInstallModes":
+		return find(soon, "correct spec.installModes of the CSV, then run 'mysdk bundle validate'", "its install modes are not valid: %s", message)
+	case "RequirementsNotMet", "RequirementsUnknown", "NeedsReinstall":
+		return c.requirements(u, message)
+	case "OperatorConditionNotUpgradeable":
+		return find(patient, fmt.Sprintf("wait for the operator, or override it: mysdk kubectl edit operatorcondition -n %s %s", u.GetNamespace(), text(u, "spec", "replaces")),
+			"the installed operator says that it is not to be upgraded now: %s", message)
+	case "InvalidInstallStrategy", "InvalidWebhookDescription":
+		return find(soon, "correct the CSV, then run 'mysdk bundle validate'", "%s", message)
+	case "InstallComponentFailed", "InstallComponentFailedNoRetry", "APIServiceInstallFailed":
+		return find(soon, "correct what the message names in the CSV's install strategy, then run the command again", "OLM cannot make the operator's objects: %s", message)
+	case "":
+		return find(waitOnly, "", "OLM has not looked at it yet")
+	}
+	return find(waitOnly, "", "%s", message)
+}
+
+// unsupportedGroup explains that OperatorGroup and install modes do not match.
+func (c *chain) unsupportedGroup(u *unstructured.Unstructured) *Finding {
+	read, err := readCSV(u)
+	if err != nil {
+		read = &csv{} // without a name there is no CSV to be here
+	}
+	problem := "the OperatorGroup of its namespace asks for an install mode that it does not support"
+	hint := "install it into another namespace"
+	if g := c.groupOf(u.GetNamespace()); g != nil {
+		mode := modeOf(u.GetNamespace(), targetsOf(g))
+		problem = fmt.Sprintf("%s is for %s (install mode %s), and the operator supports only: %s",
+			kube.RefOf(g), mode.describe(u.GetNamespace()), mode.Type, supported(read.modes))
+		hint = fmt.Sprintf("set spec.installModes of type %s to supported: true and bundle again, or install into another namespace", mode.Type)
+	}
+	return c.finding(u, soon, problem, hint)
+}
+
+// groupOf is the first OperatorGroup of a namespace.
+func (c *chain) groupOf(namespace string) *unstructured.Unstructured {
+	for _, g := range c.groups {
+		if g.GetNamespace() == namespace {
+			return g
+		}
+	}
+	return nil
+}
+
+// ownerConflict names the operator that provides the same API.
+func (c *chain) ownerConflict(u *unstructured.Unstructured) *Finding {
+	mine := ownedCRDs(u)
+	for _, other := range c.csvs {
+		if other.GetNamespace() == u.GetNamespace() && other.GetName() == u.GetName() {
+			continue
+		}
+		// The one that it replaces provides the same by design.
+		if other.GetNamespace() == u.GetNamespace() && text(u, "spec", "replaces") == other.GetName() {
+			continue
+		}
+		for _, crd := range ownedCRDs(other) {
+			if !slices.Contains(mine, crd) {
+				continue
+			}
+			return c.finding(u, soon, fmt.Sprintf("%s is already provided by %s%s, and in one namespace an API can have only one operator",
+				crd, kube.RefOf(other), c.watches(other)),
+				fmt.Sprintf("remove the other one, or install with --install-mode SingleNamespace=ns so that they share no namespace; the other's package: %s", c.packageOf(other)))
+		}
+	}
+	return c.finding(u, soon, "another operator that watches some of the same namespaces provides "+strings.Join(mine, ", "),
+		"remove the other operator, or choose namespaces that the two do not share with --install-mode")
+}
+
+// watches says where an operator works, if that is known.
+func (c *chain) watches(u *unstructured.Unstructured) string {
+	mode, ok := c.modeIn(u.GetNamespace())
+	if !ok {
+		return ""
+	}
+	return ", which watches " + mode.describe(u.GetNamespace())
+}
+
+// modeIn is the mode of the operators of a namespace; ok is false without an
+// OperatorGroup.
+func (c *chain) modeIn(namespace string) (mode Mode, ok bool) {
+	g := c.groupOf(namespace)
+	if g == nil {
+		return Mode{}, false
+	}
+	return modeOf(namespace, targetsOf(g)), true
+}
+
+// packageOf guesses the package from the CSV's name, which is package.vVersion
+// by convention.
+func (c *chain) packageOf(u *unstructured.Unstructured) string {
+	name, _, _ := strings.Cut(u.GetName(), ".v")
+	return name
+}
+
+// requirements lists what the CSV says is missing. OLM keeps the list of the
+// last check; what is there has one of the statuses Present, Satisfied.
+func (c *chain) requirements(u *unstructured.Unstructured, message string) *Finding {
+	var missing []string
+	for _, m := range entries(u, "status", "requirementStatus") {
+		if s := field(m, "status"); s == "Present" || s == "Satisfied" || s == "DependentPresent" {
+			continue
+		}
+		line := fmt.Sprintf("%s %s: %s", field(m, "kind"), field(m, "name"), oneLine(field(m, "message")))
+		if unmet := dependents(m); len(unmet) > 0 {
+			line += " (" + strings.Join(unmet, "; ") + ")"
+		}
+		missing = append(missing, line)
+	}
+	// Without a list OLM has not come to checking: it will.
+	if len(missing) == 0 {
+		return c.finding(u, waitOnly, "requirements are not met: "+message, "")
+	}
+	return c.finding(u, patient, "it needs what is not there: "+strings.Join(missing, "; "),
+		"put what is missing into the bundle, or install what provides it")
+}
+
+// dependents are the parts of a requirement that are not satisfied, such as the
+// rules of a service account.
+func dependents(m map[string]any) []string {
+	var unmet []string
+	for _, d := range entries(&unstructured.Unstructured{Object: m}, "dependents") {
+		if field(d, "status") == "NotSatisfied" {
+			unmet = append(unmet, oneLine(field(d, "message")))
+		}
+	}
+	return unmet
+}

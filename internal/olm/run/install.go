@@ -1,0 +1,443 @@
+// Package run installs a bundle on a cluster with OLM, upgrades it and takes it
+// away again. It makes the catalog, the OperatorGroup and the Subscription,
+// waits until the operator is installed to stay, and when it is not, walks from
+// the CatalogSource to the pod and names the first object that is at fault. It
+// knows OLM's objects and what they say; it does not know registries, how a
+// bundle is written, or the command line.
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// Options say how a bundle is to be run.
+type Options struct {
+	Namespace      string        // to install into
+	Mode           Mode          // zero: what the namespace's OperatorGroup has, else what the CSV supports
+	Upgrade        bool          // the package must be installed already
+	Rollback       bool          // on a failure, bring back what was before
+	Timeout        time.Duration // for the operator to be installed
+	PullSecrets    []string      // Secrets with the credentials for images, in Namespace
+	ServiceAccount string        // of the catalog's pod
+	PullPolicy     string        // of the catalog's pod; empty: IfNotPresent
+	CatalogImages  []string      // that PullSecrets are for, besides the operator's
+	OPMImage       string        // serves the catalog; empty: the one that mysdk was tested with
+
+	// How the embedded cluster speaks to the registries of bundles that the
+	// catalog names: by a Secret in Namespace with their CA's certificate, by
+	// any certificate, and by plain http.
+	CASecret              string
+	SkipVerify, PlainHTTP bool
+
+	// Embedded says that the cluster serves catalogs itself, without pods.
+	Embedded bool
+	// Publish pushes a catalog as an image, which OLM then serves. Without it
+	// the catalog is kept in ConfigMaps.
+	Publish func(ctx context.Context, c *catalog.Catalog) (Published, error)
+	// FetchCatalog reads the catalog of an image back.
+	FetchCatalog func(ctx context.Context, image string) (*catalog.Catalog, error)
+	// Credentials gives what this machine knows of the registries of images, as
+	// a Secret of type kubernetes.io/dockerconfigjson has it; nil: nothing. A
+	// Secret of PullSecrets that is not there is made of it.
+	Credentials func(images []string) ([]byte, error)
+	// Index is a catalog that the bundle is added to; nil: none.
+	Index *catalog.Catalog
+	// Prepare is called before anything is written, once it is clear that
+	// there is something to do, and returns what undoes it.
+	Prepare func(ctx context.Context) (undo func(context.Context) error, err error)
+
+	Now      func() time.Time
+	Say      func(format string, args ...any) // told each step
+	Progress func(kube.Result)                // told each object
+}
+
+// Published is a catalog image.
+type Published struct {
+	Image    string // by digest
+	Dir      string // the catalog in it
+	CacheDir string // the cache in it; empty: none
+}
+
+// Result is what a run did.
+type Result struct {
+	Package   string `json:"package"`
+	CSV       string `json:"csv"`
+	Replaced  string `json:"replaced,omitempty"` // the CSV whose place it took
+	Namespace string `json:"namespace"`
+	Mode      string `json:"installMode"`
+	Action    string `json:"action"` // Installed, Upgraded, Reinstalled or Unchanged
+}
+
+// installer is a run of one bundle.
+type installer struct {
+	Options
+	client  *kube.Client
+	reader  Reader // the client, for what only looks
+	bundle  *bundle.Bundle
+	csv     *csv
+	before  *survey
+	action  string
+	group   groupPlan
+	channel string
+	content string
+	secrets []*unstructured.Unstructured // pull secrets to be made
+	apply   []*unstructured.Unstructured // in this order
+	stale   []*unstructured.Unstructured // of the catalog before, not needed any more
+}
+
+// Install brings b to the cluster and waits until OLM has installed it to stay.
+// Everything that can be known to be wrong beforehand is an error before the
+// first write. A *Failure in the error's chain says which object is at fault.
+func Install(ctx context.Context, c *kube.Client, b *bundle.Bundle, o Options) (Result, error) {
+	in := &installer{Options: o, client: c, reader: c, bundle: b}
+	if err := in.plan(ctx); err != nil {
+		return Result{}, err
+	}
+	undo, err := in.prepare(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	err = in.write(ctx)
+	if err == nil {
+		err = in.await(ctx, in.csv.name, in.replaced())
+	}
+	if err != nil {
+		return Result{}, in.failed(ctx, err, undo)
+	}
+	return Result{
+		Package: b.Package, CSV: in.csv.name, Replaced: in.replaced(), Namespace: o.Namespace,
+		Mode: in.group.mode.String(), Action: in.action,
+	}, nil
+}
+
+// plan finds out what to do. Nothing is written.
+func (in *installer) plan(ctx context.Context) error {
+	var err error
+	if in.csv, err = readCSV(in.bundle.CSVObject()); err != nil {
+		return err
+	}
+	if in.bundle.Package == "" {
+		return clierr.Failedf("see 'mysdk bundle validate'", "the bundle names no package")
+	}
+	if err := requireOLM(ctx, in.reader); err != nil {
+		return err
+	}
+	if in.before, err = takeSurvey(ctx, in.reader, in.Namespace, in.bundle.Package, in.csv.owned); err != nil {
+		return err
+	}
+	in.channel = in.chooseChannel()
+	in.content = digest(in.bundle, in.channel)
+	if in.action, err = in.before.decide(in.bundle, in.Options, in.content); err != nil {
+		return err
+	}
+	// Global catalogs are of use only to a bundle that depends on something, and
+	// one that cannot be reached would keep any bundle from being installed.
+	needy, err := needsOthers(in.bundle)
+	if err != nil {
+		return err
+	}
+	in.group, err = planGroup(groupRequest{
+		csv: in.csv, pkg: in.bundle.Package, namespace: in.Namespace, want: in.Mode, groups: in.before.groups,
+		others: otherOperators(in.before.csvs, in.csv.name, text(in.before.subscription, "status", "installedCSV"), text(in.before.subscription, "status", "currentCSV")), isolated: !needy,
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {
+		return err
+	}
+	return in.refuseConflict(ctx)
+}
+
+// chooseChannel is the channel of the Subscription, or the bundle's own.
+func (in *installer) chooseChannel() string {
+	if ch := text(in.before.subscription, "spec", "channel"); ch != "" {
+		return ch
+	}
+	if in.bundle.DefaultChannel != "" {
+		return in.bundle.DefaultChannel
+	}
+	if len(in.bundle.Channels) > 0 {
+		return in.bundle.Channels[0]
+	}
+	return "alpha" // operator-registry's own default
+}
+
+// digest tells bundles apart, whatever their version says.
+func digest(b *bundle.Bundle, channel string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", channel)
+	for _, f := range b.Files {
+		fmt.Fprintf(h, "%s %d\n", f.Name, len(f.Data))
+		h.Write(f.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// prepare makes the objects to apply, publishes the catalog and does what the
+// cluster needs besides.
+func (in *installer) prepare(ctx context.Context) (undo func(context.Context) error, err error) {
+	undo = func(context.Context) error { return nil }
+	if in.Prepare != nil {
+		if undo, err = in.Prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return undo, in.render(ctx)
+}
+
+// render makes the objects.
+func (in *installer) render(ctx context.Context) error {
+	now, err := in.before.catalogNow(ctx, in.Options)
+	if err != nil {
+		return err
+	}
+	if len(now.Bundles) == 0 && in.Index != nil {
+		if now, err = keepFor(in.Index, in.bundle); err != nil {
+			return err
+		}
+	}
+	if err := compose(now, in.bundle, in.channel, in.replaced()); err != nil {
+		return err
+	}
+	if in.apply, err = in.catalog(ctx, now); err != nil {
+		return err
+	}
+	in.apply = append(slices.Clone(in.secrets), in.apply...)
+	if in.group.apply != nil {
+		in.apply = append(in.apply, in.group.apply)
+	}
+	// startingCSV is read once, when OLM begins: an upgrade goes on from what is
+	// installed.
+	start := in.csv.name
+	if was := text(in.before.subscription, "spec", "startingCSV"); was != "" && in.action != Reinstalled {
+		start = was
+	}
+	sub := subscription(in.bundle.Package, in.Namespace, in.channel, start, in.content)
+	if in.before.subscription != nil {
+		sub.SetName(in.before.subscription.GetName())
+	}
+	in.apply = append(in.apply, sub)
+	in.stale = in.leftOver()
+	return nil
+}
+
+// catalog makes the CatalogSource and what serves it.
+func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstructured.Unstructured, error) {
+	data, err := c.Encode(catalog.JSON)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	objs := catalogObjects{
+		pkg: in.bundle.Package, namespace: in.Namespace, content: hex.EncodeToString(sum[:])[:32], secrets: in.PullSecrets,
+		account: in.ServiceAccount, pullPolicy: in.PullPolicy, opmImage: in.OPMImage,
+	}
+	if in.Embedded {
+		objs.ca, objs.tls = in.CASecret, registryTLS(in.Options)
+	}
+	if objs.pullPolicy == "" {
+		objs.pullPolicy = "IfNotPresent"
+	}
+	if objs.opmImage == "" {
+		objs.opmImage = opmImage
+	}
+	// The embedded cluster serves ConfigMaps itself, sooner than any pod could.
+	if in.Publish != nil && !in.Embedded {
+		p, err := in.Publish(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return []*unstructured.Unstructured{objs.byImage(p.Image, p.Dir, p.CacheDir)}, nil
+	}
+	parts, err := catalog.Partition(data, catalog.PieceSize)
+	if err != nil {
+		return nil, err
+	}
+	var list []piece
+	for i, p := range parts {
+		list = append(list, piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)})
+	}
+	made := objs.configMaps(list)
+	if !in.Embedded {
+		made = append(made, objs.serve(list)...)
+	}
+	return append(made, objs.byAddress()), nil
+}
+
+// leftOver are the ConfigMaps and servers of the catalog before that are not
+// applied again.
+func (in *installer) leftOver() []*unstructured.Unstructured {
+	var stale []*unstructured.Unstructured
+	for _, u := range slices.Concat(in.before.contents, in.before.servers) {
+		if isOurs(u) && !slices.ContainsFunc(in.apply, func(a *unstructured.Unstructured) bool { return kube.RefOf(a) == kube.RefOf(u) }) {
+			stale = append(stale, u)
+		}
+	}
+	return stale
+}
+
+// replaced is the CSV whose place the new one takes, "" without one.
+func (in *installer) replaced() string {
+	if in.action != Upgraded {
+		return ""
+	}
+	return text(in.before.subscription, "status", "installedCSV")
+}
+
+// write changes the cluster.
+func (in *installer) write(ctx context.Context) error {
+	for _, ns := range append([]string{in.Namespace}, in.group.mode.namespaces(in.Namespace)...) {
+		created, err := in.client.EnsureNamespace(ctx, ns)
+		if err != nil {
+			return err
+		}
+		if created {
+			in.Say("Namespace %s created", ns)
+		}
+	}
+	if in.action == Reinstalled {
+		if err := in.remove(ctx); err != nil {
+			return err
+		}
+	}
+	stale, err := failedJobs(ctx, in.reader, in.Namespace)
+	if err != nil {
+		return err
+	}
+	if _, err := in.client.Delete(ctx, stale, kube.DeleteOptions{Progress: in.Progress}); err != nil {
+		return err
+	}
+	// One after the other: Apply would sort them by kind, and the Subscription
+	// is to come when its catalog is there.
+	for _, u := range in.apply {
+		results, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress})
+		if err != nil {
+			return err
+		}
+		if u.GetKind() == "CatalogSource" && len(results) == 1 && results[0].Action == kube.Created {
+			if err := awaitCatalog(ctx, in.reader, u); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = in.client.Delete(ctx, in.stale, kube.DeleteOptions{Progress: in.Progress})
+	return err
+}
+
+// failedJobs are those that could not unpack a bundle: while one is there, OLM
+// does not try again.
+func failedJobs(ctx context.Context, r Reader, namespace string) ([]*unstructured.Unstructured, error) {
+	jobs, err := r.List(ctx, gvk("batch/v1", "Job"), kube.ListOptions{Namespace: namespace, Selector: unpackLabel})
+	if err != nil {
+		return nil, err
+	}
+	return objects(jobs).where(func(u *unstructured.Unstructured) bool {
+		c, ok := conditionOf(u, "Failed")
+		return ok && c.status == "True"
+	}), nil
+}
+
+// remove takes away the Subscription and the CSVs that it stands for, so that
+// OLM begins anew. CRDs and their objects stay.
+func (in *installer) remove(ctx context.Context) error {
+	sub := in.before.subscription
+	in.Say("Removing %s first: %s", strings.Join(in.standing(), ", "), in.whyRemove())
+	return removeOperator(ctx, in.client, sub, in.standing(), kube.DeleteOptions{Progress: in.Progress})
+}
+
+// whyRemove says why a CSV cannot be upgraded.
+func (in *installer) whyRemove() string {
+	if slices.Contains(in.standing(), in.csv.name) {
+		return "the bundle has changed under the same version"
+	}
+	return "it is not healthy, and OLM upgrades only what is"
+}
+
+// standing are the CSVs of the Subscription.
+func (in *installer) standing() []string {
+	var names []string
+	for _, f := range []string{"installedCSV", "currentCSV"} {
+		name := text(in.before.subscription, "status", f)
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// removeOperator deletes a Subscription and CSVs of its namespace, with what
+// would keep the next operator from becoming its leader.
+func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstructured, csvs []string, o kube.DeleteOptions) error {
+	if sub == nil {
+		return nil
+	}
+	leases, err := leaderLeases(ctx, c, sub.GetNamespace(), csvs...)
+	if err != nil {
+		return err
+	}
+	// The Subscription first, or OLM would make the CSV again.
+	if _, err := c.Delete(ctx, []*unstructured.Unstructured{sub}, o); err != nil {
+		return err
+	}
+	plans, err := unfinishedPlans(ctx, c, sub.GetNamespace(), csvs)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Delete(ctx, plans, quiet(o)); err != nil {
+		return err
+	}
+	var list []*unstructured.Unstructured
+	for _, name := range csvs {
+		list = append(list, named(olmV1alpha1, "ClusterServiceVersion", sub.GetNamespace(), name))
+	}
+	if _, err := c.Delete(ctx, list, o); err != nil {
+		return err
+	}
+	_, err = c.Delete(ctx, leases, quiet(o))
+	return err
+}
+
+// unfinishedPlans are the InstallPlans by which OLM still makes one of the CSVs:
+// they outlive their Subscription for a while, and would bring the CSV back.
+func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []string) ([]*unstructured.Unstructured, error) {
+	plans, err := list(ctx, r, olmV1alpha1, "InstallPlan", namespace)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(plans, func(p *unstructured.Unstructured) bool {
+		ours := slices.ContainsFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(csvs, name) })
+		return !ours || text(p, "status", "phase") == "Complete"
+	}), nil
+}
+
+// await waits for the CSV named want.
+func (in *installer) await(ctx context.Context, want, old string) error {
+	w := &waiter{
+		reader: in.reader, now: in.Now, say: in.Say, namespace: in.Namespace, pkg: in.bundle.Package,
+		want: want, old: old, timeout: in.Timeout,
+		found: in.shareSecrets,
+		approve: func(ctx context.Context, plan *unstructured.Unstructured) error {
+			return in.client.Edit(ctx, plan, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				if live == nil {
+					return nil, nil
+				}
+				return live, unstructured.SetNestedField(live.Object, true, "spec", "approved")
+			})
+		},
+	}
+	return w.wait(ctx)
+}

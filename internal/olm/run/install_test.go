@@ -1,0 +1,135 @@
+package run
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// running is a run of version 0.0.2 in that world.
+func running(t *testing.T, manifests string, o Options) *installer {
+	t.Helper()
+	o.Namespace = "ns"
+	w := worldOf(t, manifests)
+	w.objects = append(w.objects, crdObject("clusterserviceversions.operators.coreos.com"))
+	return &installer{Options: o, reader: w, bundle: makeBundle(t, "0.0.2", "")}
+}
+
+// taken is an operator in namespace far that provides the bundle's API to the
+// namespaces of its OperatorGroup.
+func taken(group string) string {
+	return strings.NewReplacer("namespace: ns", "namespace: far", "spec: {version: 0.0.1}", "spec: {version: 0.0.1, customresourcedefinitions: {owned: [{name: carts.shop.example.com}]}}").Replace(liveCSV("1", "Succeeded")) +
+		strings.NewReplacer("namespace: ns", "namespace: far", "{targetNamespaces: [ns]}", group).Replace(groupYAML)
+}
+
+const nsYAML = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n"
+
+// TestPlan decides everything before the first write.
+func TestPlan(t *testing.T) {
+	tests := map[string]struct {
+		world   string
+		options Options
+		action  string
+		mode    string
+		channel string
+		group   bool // one is applied
+		err     string
+		fails   bool // with the code of a failure
+	}{
+		"first":                 {world: nsYAML, action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"into a new namespace":  {world: "", action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"keeps the channel":     {world: nsYAML + ours("{installedCSV: shop.v0.0.1}") + liveCSV("1", "Succeeded"), action: Upgraded, mode: "AllNamespaces", channel: "alpha", group: true},
+		"takes the group there": {world: nsYAML + strings.Replace(groupYAML, "{targetNamespaces: [ns]}", "{}", 1), action: Installed, mode: "AllNamespaces", channel: "beta"},
+		"no such Secret":        {world: nsYAML, options: Options{PullSecrets: []string{"pull"}}, err: "--pull-secret-name: namespace ns has no Secret pull"},
+		"another sort of Secret": {world: nsYAML + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: ns}\ntype: Opaque\n", options: Options{PullSecrets: []string{"pull"}},
+			err: "Secret ns/pull: it is of type Opaque, which holds no registry's credentials"},
+		"a Secret": {world: nsYAML + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: ns}\ntype: kubernetes.io/dockerconfigjson\ndata: {.dockerconfigjson: e30=}\n", options: Options{PullSecrets: []string{"pull"}},
+			action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"no such account": {world: nsYAML, options: Options{ServiceAccount: "reader"}, err: "--service-account: namespace ns has no ServiceAccount reader"},
+		"an API that is taken": {world: nsYAML + taken("{}"), fails: true,
+			err: "carts.shop.example.com is already provided by ClusterServiceVersion far/shop.v0.0.1, which watches all namespaces"},
+		"an API that is taken elsewhere": {world: nsYAML + taken("{targetNamespaces: [far]}"), options: Options{Mode: Mode{Type: allNamespaces}}, fails: true, err: "which watches namespace far"},
+		"an upgrade of what has the API": {world: nsYAML + taken("{}") + ours("{installedCSV: shop.v0.0.1}") + liveCSV("1", "Succeeded"), action: Upgraded, mode: "AllNamespaces", channel: "alpha", group: true},
+		"a copy is no operator":          {world: nsYAML + strings.Replace(taken("{}"), "name: shop.v0.0.1,", "name: shop.v0.0.1, labels: {olm.copiedFrom: x},", 1), action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"wrong mode":                     {world: nsYAML, options: Options{Mode: Mode{Type: ownNamespace}}, err: "it does not support OwnNamespace"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := running(t, tc.world, tc.options)
+			err := in.plan(t.Context())
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || (clierr.CodeOf(err) == clierr.CodeUsage) == tc.fails {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in.action != tc.action || in.group.mode.String() != tc.mode || in.channel != tc.channel || (in.group.apply != nil) != tc.group {
+				t.Errorf("%s in %s from channel %s, group %v", in.action, in.group.mode, in.channel, in.group.apply)
+			}
+		})
+	}
+}
+
+// TestRender has the objects in the order in which OLM is to see them.
+func TestRender(t *testing.T) {
+	in := running(t, nsYAML, Options{Embedded: true, PullSecrets: []string{"pull"}, Credentials: func(images []string) ([]byte, error) {
+		if diff := cmp.Diff([]string{"shop:v0.0.2", "proxy"}, images); diff != "" {
+			t.Errorf("images (-want +got):\n%s", diff)
+		}
+		return []byte(`{"auths":{}}`), nil
+	}})
+	if err := in.plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.render(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, u := range in.apply {
+		kinds = append(kinds, u.GetKind())
+		if !isOurs(u) {
+			t.Errorf("%s %s bears no label", u.GetKind(), u.GetName())
+		}
+	}
+	if diff := cmp.Diff([]string{"Secret", "ConfigMap", "CatalogSource", "OperatorGroup", "Subscription"}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	in.Embedded = false
+	made, err := in.catalog(t.Context(), &catalog.Catalog{Packages: []catalog.Package{{Schema: catalog.SchemaPackage, Name: "shop"}}})
+	if err != nil || len(made) != 4 {
+		t.Errorf("%d objects, %v", len(made), err)
+	}
+}
+
+// TestRenderAgain gives the same objects for the same bundle: the API server
+// finds nothing to change.
+func TestRenderAgain(t *testing.T) {
+	render := func(world string) []*unstructured.Unstructured {
+		in := running(t, world, Options{Embedded: true})
+		if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return in.apply
+	}
+	first := render(nsYAML)
+	first[len(first)-1].Object["status"] = map[string]any{"installedCSV": "shop.v0.0.2", "currentCSV": "shop.v0.0.2"}
+	again := render(nsYAML + "---\n" + asYAML(t, first...) + liveCSV("2", "Succeeded"))
+	delete(first[len(first)-1].Object, "status")
+	if diff := cmp.Diff(asYAML(t, withoutGroup(first)...), asYAML(t, withoutGroup(again)...)); diff != "" {
+		t.Errorf("the second run (-first +second):\n%s", diff)
+	}
+}
+
+// withoutGroup leaves the OperatorGroup out, which is not applied again.
+func withoutGroup(list objects) objects {
+	return list.where(func(u *unstructured.Unstructured) bool { return u.GetKind() != "OperatorGroup" })
+}

@@ -1,0 +1,178 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// cleanup removes package shop from namespace shop.
+func (l *lab) cleanup(change func(*CleanupOptions)) (Cleaned, error) {
+	l.said = nil
+	o := CleanupOptions{
+		Namespace: "shop", Timeout: 3 * time.Minute, Progress: func(kube.Result) {},
+		Say: func(format string, args ...any) { l.said = append(l.said, fmt.Sprintf(format, args...)) },
+	}
+	if change != nil {
+		change(&o)
+	}
+	return Cleanup(l.t.Context(), l.client, "shop", o)
+}
+
+// says reports whether one of the lines that were said has the text.
+func (l *lab) says(text string) bool {
+	return slices.ContainsFunc(l.said, func(s string) bool { return strings.Contains(s, text) })
+}
+
+// crd is the CRD of the lab's bundles, nil without it.
+func (l *lab) crd() *unstructured.Unstructured {
+	l.t.Helper()
+	u, err := l.client.Read(l.t.Context(), crdObject("carts.shop.example.com"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return u
+}
+
+// TestWhatGoesAndWhatStays cleans up beside things of other people, and rolls
+// back where there was nothing before.
+func TestWhatGoesAndWhatStays(t *testing.T) {
+	l := newLab(t)
+	l.installOLM()
+	good, bad := labBundle(t, "0.0.1", ""), labBundle(t, "0.0.1", "  minKubeVersion: 99.0.0\n")
+	rollback := func(o *Options) { o.Rollback = true }
+
+	t.Run("a first installation that fails leaves nothing", func(t *testing.T) {
+		l.t = t
+		_, err := Install(t.Context(), l.client, bad, l.options(rollback))
+		var failure *Failure
+		if !errors.As(err, &failure) || !l.says("Rolled back") {
+			t.Fatalf("%v, said %q", err, l.said)
+		}
+		ns, err := l.client.Read(t.Context(), named("v1", "Namespace", "", "shop"))
+		if err != nil || ns != nil || l.crd() != nil {
+			t.Errorf("namespace %v, CRD %v, %v", ns, l.crd(), err)
+		}
+	})
+	t.Run("without a rollback it stays to be looked at", func(t *testing.T) {
+		l.t = t
+		_, err := Install(t.Context(), l.client, bad, l.options(nil))
+		if err == nil || !strings.Contains(clierr.HintOf(err), "'mysdk cleanup shop -n shop' removes it") {
+			t.Errorf("%v, hint %q", err, clierr.HintOf(err))
+		}
+		if l.read(olmV1alpha1, "Subscription", "shop") == nil {
+			t.Error("the Subscription is gone")
+		}
+		if _, err := l.cleanup(nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("a rollback keeps CRDs that are in use", func(t *testing.T) {
+		l.t = t
+		if l.crd() == nil {
+			t.Fatal("the cleanup took the CRD")
+		}
+		l.apply("apiVersion: shop.example.com/v1\nkind: Cart\nmetadata: {name: mine, namespace: shop}\n")
+		if _, err := Install(t.Context(), l.client, bad, l.options(rollback)); err == nil {
+			t.Fatal("it was installed")
+		}
+		if l.read("shop.example.com/v1", "Cart", "mine") == nil {
+			t.Error("the user's object is gone")
+		}
+	})
+	t.Run("what others made stays", func(t *testing.T) {
+		l.t = t
+		if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
+			t.Fatal(err)
+		}
+		// Another operator of the namespace, by hand, which waits for its CRD.
+		l.apply("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: other.v1.0.0, namespace: shop}\n" +
+			"spec: {displayName: Other, install: {strategy: deployment, spec: {deployments: []}}, installModes: [{type: AllNamespaces, supported: true}], customresourcedefinitions: {owned: [{name: carts.shop.example.com, kind: Cart, version: v1}]}}\n")
+		if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
+			t.Fatal(err)
+		}
+		if l.crd() == nil || !l.says("carts.shop.example.com stays: ClusterServiceVersion shop/other.v1.0.0 provides it too") {
+			t.Errorf("the CRD: %v, said %q", l.crd() != nil, l.said)
+		}
+		if l.read(olmV1, "OperatorGroup", groupName) == nil || !l.says("OperatorGroup shop/mysdk-operators stays: other.v1.0.0 needs it") {
+			t.Errorf("the OperatorGroup went, said %q", l.said)
+		}
+		if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "ClusterServiceVersion", "shop", "other.v1.0.0")}, kube.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("with the CRDs go their objects", func(t *testing.T) {
+		l.t = t
+		if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs, o.OperatorGroups = true, true }); err != nil {
+			t.Fatal(err)
+		}
+		if l.crd() != nil || !l.says("Deleting 1 Cart with their CRD") {
+			t.Errorf("the CRD: %v, said %q", l.crd() != nil, l.said)
+		}
+		if l.read(olmV1, "OperatorGroup", groupName) != nil {
+			t.Error("the OperatorGroup is there")
+		}
+	})
+}
+
+// TestRegisterProject builds a project and has the pods of its Deployments run
+// it, and no others.
+func TestRegisterProject(t *testing.T) {
+	l := newLab(t)
+	dir := t.TempDir()
+	for file, text := range map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26\n", "cmd/main.go": "package main\n\nfunc main() {}\n"} {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifests := worldOf(t, strings.Replace(deploymentYAML, "spec: {replicas: 1}", "spec: {template: {spec: {containers: [{name: manager, image: controller:latest}]}}}", 1)+groupYAML).objects
+	p := Programs{Host: l.host, Cluster: cluster.DefaultName, Project: &Project{Dir: dir}, Say: func(format string, args ...any) { l.said = append(l.said, fmt.Sprintf(format, args...)) }}
+	if err := p.RegisterProject(t.Context(), manifests); err != nil {
+		t.Fatal(err)
+	}
+	list, err := cluster.Programs(t.Context(), l.host, cluster.DefaultName)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("the cluster knows %v, %v", list, err)
+	}
+	for i, workload := range []string{"", "ns/Deployment/shop-manager"} {
+		got := list[i]
+		if got.Workload != workload || got.Project != dir || got.Image != "controller:latest" || got.Source != "project "+dir || got.Path == "" {
+			t.Errorf("for %q: %+v", workload, got)
+		}
+	}
+	if !l.says("Image controller:latest: the operator of this project, built in ") {
+		t.Errorf("said %q", l.said)
+	}
+
+	// What does not compile is shown, and what runs goes on.
+	if err := os.WriteFile(filepath.Join(dir, "cmd", "main.go"), []byte("package main\n\nfunc main() { oops }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RegisterProject(t.Context(), manifests); err == nil || !strings.Contains(err.Error(), "oops") {
+		t.Errorf("of a broken project: %v", err)
+	}
+	if now, err := cluster.Programs(t.Context(), l.host, cluster.DefaultName); err != nil || len(now) != 2 || now[0].ID != list[0].ID {
+		t.Errorf("the cluster knows %v, %v", now, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.RegisterProject(ctx, manifests); err == nil {
+		t.Error("it went on after Ctrl-C")
+	}
+}

@@ -1,0 +1,240 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// asYAML writes objects as documents.
+func asYAML(t *testing.T, objs ...*unstructured.Unstructured) string {
+	t.Helper()
+	var docs []string
+	for _, u := range objs {
+		data, err := yaml.Marshal(u.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, string(data))
+	}
+	return strings.Join(docs, "---\n")
+}
+
+// TestObjects compares the objects of a run with what they are to be.
+func TestObjects(t *testing.T) {
+	plain := catalogObjects{pkg: "shop", namespace: "ns", content: "sum", pullPolicy: "IfNotPresent", opmImage: "opm:1"}
+	secret := plain
+	secret.secrets, secret.account = []string{"pull"}, "reader"
+	tests := map[string]struct{ got, want string }{
+		"group for all": {asYAML(t, operatorGroup("shop", "ns", Mode{Type: allNamespaces}, true)), `apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata:
+  annotations:
+    olm.operatorframework.io/exclude-global-namespace-resolution: "true"
+  labels:
+    mysdk.dev/run: shop
+  name: mysdk-operators
+  namespace: ns
+spec: {}
+`},
+		"group for two": {asYAML(t, operatorGroup("shop", "ns", Mode{multiNamespace, []string{"a", "b"}}, false)), `apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata:
+  labels:
+    mysdk.dev/run: shop
+  name: mysdk-operators
+  namespace: ns
+spec:
+  targetNamespaces:
+  - a
+  - b
+`},
+		"subscription": {asYAML(t, subscription("shop", "ns", "alpha", "shop.v1", "sum")), `apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata:
+  annotations:
+    mysdk.dev/content: sum
+  labels:
+    mysdk.dev/run: shop
+  name: shop
+  namespace: ns
+spec:
+  channel: alpha
+  installPlanApproval: Automatic
+  name: shop
+  source: shop-catalog
+  sourceNamespace: ns
+  startingCSV: shop.v1
+`},
+		"served by the cluster": {asYAML(t, append(plain.configMaps([]piece{{"catalog-0.json", "{}"}}), plain.byAddress())...), `apiVersion: v1
+data:
+  catalog-0.json: '{}'
+kind: ConfigMap
+metadata:
+  labels:
+    mysdk.dev/catalog: shop-catalog
+    mysdk.dev/run: shop
+  name: shop-catalog-0
+  namespace: ns
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata:
+  annotations:
+    mysdk.dev/content: sum
+  labels:
+    mysdk.dev/run: shop
+  name: shop-catalog
+  namespace: ns
+spec:
+  address: shop-catalog.ns.svc:50051
+  displayName: shop
+  publisher: mysdk run bundle
+  sourceType: grpc
+`},
+		"served from an image": {asYAML(t, secret.byImage("r/shop-catalog@sha256:1", "/configs", "/cache")), `apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata:
+  annotations:
+    mysdk.dev/content: sum
+  labels:
+    mysdk.dev/run: shop
+  name: shop-catalog
+  namespace: ns
+spec:
+  displayName: shop
+  grpcPodConfig:
+    extractContent:
+      cacheDir: /cache
+      catalogDir: /configs
+    securityContextConfig: restricted
+  image: r/shop-catalog@sha256:1
+  publisher: mysdk run bundle
+  secrets:
+  - pull
+  sourceType: grpc
+`},
+		"served by a Deployment": {asYAML(t, secret.serve([]piece{{"catalog-0.json", "{}"}, {"catalog-1.json", "{}"}})...), `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  labels:
+    mysdk.dev/run: shop
+  name: shop-catalog
+  namespace: ns
+spec:
+  replicas: 1
+  selector:
+    matchLabels:
+      mysdk.dev/catalog: shop-catalog
+  template:
+    metadata:
+      annotations:
+        mysdk.dev/content: sum
+      labels:
+        mysdk.dev/catalog: shop-catalog
+        mysdk.dev/run: shop
+    spec:
+      automountServiceAccountToken: false
+      containers:
+      - args:
+        - serve
+        - /configs
+        - --cache-dir=/cache
+        - --cache-enforce-integrity=false
+        command:
+        - /bin/opm
+        image: opm:1
+        imagePullPolicy: IfNotPresent
+        livenessProbe:
+          failureThreshold: 3
+          grpc:
+            port: 50051
+          periodSeconds: 10
+        name: registry
+        ports:
+        - containerPort: 50051
+          name: grpc
+          protocol: TCP
+        readinessProbe:
+          failureThreshold: 3
+          grpc:
+            port: 50051
+          periodSeconds: 5
+        resources:
+          requests:
+            cpu: 10m
+            memory: 50Mi
+        securityContext:
+          allowPrivilegeEscalation: false
+          capabilities:
+            drop:
+            - ALL
+          readOnlyRootFilesystem: true
+        startupProbe:
+          failureThreshold: 60
+          grpc:
+            port: 50051
+          periodSeconds: 1
+        terminationMessagePolicy: FallbackToLogsOnError
+        volumeMounts:
+        - mountPath: /cache
+          name: cache
+        - mountPath: /tmp
+          name: tmp
+        - mountPath: /configs/catalog-0.json
+          name: piece-0
+          readOnly: true
+          subPath: catalog-0.json
+        - mountPath: /configs/catalog-1.json
+          name: piece-1
+          readOnly: true
+          subPath: catalog-1.json
+      imagePullSecrets:
+      - name: pull
+      securityContext:
+        fsGroup: 1001
+        runAsNonRoot: true
+        runAsUser: 1001
+        seccompProfile:
+          type: RuntimeDefault
+      serviceAccountName: reader
+      volumes:
+      - emptyDir: {}
+        name: cache
+      - emptyDir: {}
+        name: tmp
+      - configMap:
+          name: shop-catalog-0
+        name: piece-0
+      - configMap:
+          name: shop-catalog-1
+        name: piece-1
+---
+apiVersion: v1
+kind: Service
+metadata:
+  labels:
+    mysdk.dev/run: shop
+  name: shop-catalog
+  namespace: ns
+spec:
+  ports:
+  - name: grpc
+    port: 50051
+    protocol: TCP
+    targetPort: grpc
+  selector:
+    mysdk.dev/catalog: shop-catalog
+`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,317 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/localrun"
+)
+
+// Programs gives an embedded cluster the programs that stand behind the images
+// of an operator: such a cluster runs no containers, but processes of this
+// machine.
+type Programs struct {
+	Host    host.Host
+	Cluster string   // name of the embedded cluster
+	Project *Project // the one that the command runs in; nil: none
+	Say     func(format string, args ...any)
+}
+
+// Project is the project that a bundle may have been made from.
+type Project struct {
+	Dir   string // absolute
+	Image string // of its manager, as its manifests have it
+}
+
+// ManagerImage is the image of the container manager of a Deployment, or of its
+// first one; "" for any other object.
+func ManagerImage(u *unstructured.Unstructured) string {
+	if u.GetKind() != "Deployment" {
+		return ""
+	}
+	first := ""
+	for _, c := range entries(u, "spec", "template", "spec", "containers") {
+		if field(c, "name") == binaryName {
+			return field(c, "image")
+		}
+		if first == "" {
+			first = field(c, "image")
+		}
+	}
+	return first
+}
+
+// binaryName is the operator's program in its image, and its container.
+const binaryName = "manager"
+
+// Register finds or builds the program of each image of the bundle's operator
+// and tells the cluster that the operator's pods in the namespace run it. An
+// image for which there is none is told too, so that its pod says what is
+// missing. undo restores what the cluster knew before.
+func (p Programs) Register(ctx context.Context, b *bundle.Bundle, namespace string) (undo func(context.Context) error, err error) {
+	// Before anything is told, as undo may need what is known now.
+	if err := p.collect(ctx); err != nil {
+		return nil, err
+	}
+	before, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	read, err := readCSV(b.CSVObject())
+	if err != nil {
+		return nil, err
+	}
+	var told []cluster.Program
+	found := map[string]cluster.Program{}
+	for _, w := range read.deployments {
+		for _, c := range w.containers {
+			prog, ok := found[c.image]
+			if !ok {
+				if prog, err = p.find(ctx, c, len(w.containers) == 1 || c.name == binaryName); err != nil {
+					return nil, err
+				}
+				found[c.image] = prog
+			}
+			if prog.Image == "" {
+				continue // a container beside the operator is simulated
+			}
+			now, err := p.tell(ctx, prog, cluster.WorkloadName(namespace, "Deployment", w.name))
+			if err != nil {
+				return nil, err
+			}
+			told = append(told, now...)
+		}
+	}
+	return func(ctx context.Context) error { return p.restore(ctx, before, told) }, nil
+}
+
+// tell tells the cluster of a program for the pods of a workload, and for all
+// pods of the image that nothing was said of: those of a manifest that the user
+// applies. That there is none is said of the workload's pods alone, as the
+// image's name may be that of another project's too.
+func (p Programs) tell(ctx context.Context, prog cluster.Program, workload string) ([]cluster.Program, error) {
+	own := prog
+	own.Workload = workload
+	told := []cluster.Program{own}
+	if prog.Problem == "" {
+		told = append(told, prog)
+	}
+	for _, t := range told {
+		if err := cluster.SetProgram(ctx, p.Host, p.Cluster, t); err != nil {
+			return nil, err
+		}
+	}
+	return told, nil
+}
+
+// known finds what the cluster was told of an image for a workload; -1 is
+// nothing.
+func known(list []cluster.Program, image, workload string) int {
+	return slices.IndexFunc(list, func(k cluster.Program) bool { return k.Image == image && k.Workload == workload })
+}
+
+// restore tells the cluster again what it knew of the images.
+func (p Programs) restore(ctx context.Context, before, told []cluster.Program) error {
+	var errs []error
+	for _, t := range told {
+		if i := known(before, t.Image, t.Workload); i >= 0 {
+			errs = append(errs, cluster.SetProgram(ctx, p.Host, p.Cluster, before[i]))
+			continue
+		}
+		errs = append(errs, cluster.RemoveProgram(ctx, p.Host, p.Cluster, t.Image, t.Workload))
+	}
+	return errors.Join(errs...)
+}
+
+// Forget makes the cluster forget what it was told for the Deployments of an
+// operator that is gone. What another project has said of an image of the same
+// name stays.
+func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
+	list, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, g := range gone {
+		own := known(list, g.Image, g.Workload)
+		if own < 0 {
+			continue
+		}
+		errs = append(errs, cluster.RemoveProgram(ctx, p.Host, p.Cluster, g.Image, g.Workload))
+		if all := known(list, g.Image, ""); all >= 0 && list[all].Path == list[own].Path {
+			errs = append(errs, cluster.RemoveProgram(ctx, p.Host, p.Cluster, g.Image, ""))
+		}
+	}
+	return errors.Join(append(errs, p.collect(ctx))...)
+}
+
+// find returns the program of a container's image: the project's, built now,
+// or that of an image built on this machine. Without either the main container
+// gets a problem, and any other is nobody's business: an empty Program.
+func (p Programs) find(ctx context.Context, c container, main bool) (cluster.Program, error) {
+	if p.Project != nil && c.image == p.Project.Image {
+		return p.build(ctx, c.image)
+	}
+	stored, err := image.Open(ctx, p.Host, image.OpenOptions{
+		Image: c.image, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
+	})
+	switch {
+	// Images are for Linux: elsewhere their programs cannot run outside of a
+	// container.
+	case err == nil && len(stored.Files[binaryName]) > 0 && runtime.GOOS == "linux":
+		path, sum, err := p.keep(stored.Files[binaryName])
+		if err != nil {
+			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", c.image, err)
+		}
+		p.Say("Image %s: the program of the image on this machine", c.image)
+		return cluster.Program{Image: c.image, Path: path, ID: sum, Source: "image " + c.image + " of this machine", Project: stored.Project}, nil
+	case ctx.Err() != nil:
+		return cluster.Program{}, ctx.Err()
+	case !main:
+		return cluster.Program{}, nil
+	}
+	return cluster.Program{Image: c.image, Problem: p.problem(c.image)}, nil
+}
+
+// problem says why there is no program, and what to do about it.
+func (p Programs) problem(img string) string {
+	why := fmt.Sprintf("this cluster runs operators that were built on this machine, and it has no image %s: build it with 'mysdk image build --image %s'", img, img)
+	if p.Project != nil {
+		why += fmt.Sprintf("; the project here has the image %s", p.Project.Image)
+	}
+	return why
+}
+
+// build compiles the project.
+func (p Programs) build(ctx context.Context, img string) (cluster.Program, error) {
+	start := p.Host.Now()
+	found, err := localrun.Inspect(p.Host, p.Project.Dir)
+	if err != nil {
+		return cluster.Program{}, err
+	}
+	goTool, err := p.Host.LookPath("go")
+	if err != nil {
+		return cluster.Program{}, clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "find the go command: %w", err)
+	}
+	dir, err := p.dir()
+	if err != nil {
+		return cluster.Program{}, err
+	}
+	// It stays, so that the go command has nothing to link if nothing changed.
+	out := filepath.Join(dir, "built-"+key([]byte(p.Project.Dir)))
+	var log bytes.Buffer
+	env := p.Host.Environ()
+	if p.Host.Getenv("CGO_ENABLED") == "" {
+		env = append(env, "CGO_ENABLED=0") // operators need no C, and so build the same everywhere
+	}
+	// The linker's flag leaves out what only debuggers read: a quarter of the
+	// time goes into that.
+	err = host.Run(ctx, p.Host.Exec, host.Cmd{
+		Name: goTool, Args: []string{"build", "-o", out, "-ldflags=-w", found.Package}, Dir: p.Project.Dir, Env: env,
+		Stdout: &log, Stderr: &log, Group: true, Grace: time.Second, DieWithParent: true,
+	})
+	if ctx.Err() != nil {
+		return cluster.Program{}, ctx.Err()
+	}
+	if err != nil {
+		return cluster.Program{}, clierr.Failedf("correct the lines above, then run the command again", "build the operator: go build %s:\n%s", found.Package, strings.TrimSpace(log.String()))
+	}
+	data, err := p.Host.Files.ReadFile(out)
+	if err != nil {
+		return cluster.Program{}, err
+	}
+	path, sum, err := p.keep(data)
+	if err != nil {
+		return cluster.Program{}, err
+	}
+	p.Say("Image %s: the operator of this project, built in %s", img, p.Host.Now().Sub(start).Round(100*time.Millisecond))
+	return cluster.Program{Image: img, Path: path, ID: sum, Source: "project " + p.Project.Dir, Project: p.Project.Dir}, nil
+}
+
+// dir is where the programs of the cluster are kept.
+func (p Programs) dir() (string, error) {
+	state, err := p.Host.StateDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(state, "programs", p.Cluster)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("keep the operator's program: %w", err)
+	}
+	return dir, nil
+}
+
+// keep puts a program where its content says: one that runs is not written to,
+// and the same one is kept once.
+func (p Programs) keep(data []byte) (path, sum string, err error) {
+	dir, err := p.dir()
+	if err != nil {
+		return "", "", err
+	}
+	sum = key(data)
+	path = filepath.Join(dir, sum, binaryName)
+	if _, err := p.Host.Files.Lstat(path); err == nil {
+		return path, sum, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", "", err
+	}
+	half := path + ".half"
+	if err := p.Host.Files.WriteFile(half, data, 0o755); err != nil {
+		return "", "", err
+	}
+	return path, sum, p.Host.Files.Rename(half, path)
+}
+
+// key is a short digest.
+func key(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// collect removes programs that the cluster does not know any more.
+func (p Programs) collect(ctx context.Context) error {
+	dir, err := p.dir()
+	if err != nil {
+		return err
+	}
+	known, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return err
+	}
+	entries, err := p.Host.Files.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name(), binaryName)
+		if !e.IsDir() || slices.ContainsFunc(known, func(k cluster.Program) bool { return k.Path == path }) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

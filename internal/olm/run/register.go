@@ -1,0 +1,60 @@
+package run
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/cluster"
+)
+
+// ServedImage is an image in the pods of a workload, which is named by
+// cluster.WorkloadName.
+type ServedImage struct{ Image, Workload string }
+
+// RegisterImage tells the cluster of the program in an image of this machine,
+// so that pods of that image run it from now on, but for those that run a
+// program of another project whose image has the same name. An image without a
+// program that could run here is none of its business.
+func (p Programs) RegisterImage(ctx context.Context, img string) error {
+	program, err := p.find(ctx, container{name: binaryName, image: img}, false)
+	if err != nil || program.Image == "" {
+		return err
+	}
+	list, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return err
+	}
+	whose := []string{""}
+	for _, k := range list {
+		if k.Image == img && k.Workload != "" && (k.Problem != "" || k.Project == program.Project) {
+			whose = append(whose, k.Workload)
+		}
+	}
+	for _, program.Workload = range whose {
+		if err := cluster.SetProgram(ctx, p.Host, p.Cluster, program); err != nil {
+			return err
+		}
+	}
+	return p.collect(ctx)
+}
+
+// RegisterProject builds the project and tells the cluster that the pods of its
+// Deployments run it.
+func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, u := range objects {
+		img := ManagerImage(u)
+		if img == "" {
+			continue
+		}
+		p.Project = &Project{Dir: p.Project.Dir, Image: img}
+		program, err := p.find(ctx, container{name: binaryName, image: img}, false)
+		if err != nil {
+			return err
+		}
+		if _, err := p.tell(ctx, program, cluster.WorkloadName(u.GetNamespace(), "Deployment", u.GetName())); err != nil {
+			return err
+		}
+	}
+	return p.collect(ctx)
+}

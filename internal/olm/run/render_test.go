@@ -1,0 +1,173 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// rendered plans a run and makes its objects.
+func rendered(t *testing.T, world string, o Options) *installer {
+	t.Helper()
+	in := running(t, world, o)
+	if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// refs names objects as "Kind name".
+func refs(list []*unstructured.Unstructured) []string {
+	var names []string
+	for _, u := range list {
+		names = append(names, u.GetKind()+" "+u.GetName())
+	}
+	return names
+}
+
+// TestRenderPublished has OLM make the catalog's pod from an image.
+func TestRenderPublished(t *testing.T) {
+	var published *catalog.Catalog
+	o := Options{
+		PullSecrets: []string{"pull"},
+		Publish: func(_ context.Context, c *catalog.Catalog) (Published, error) {
+			published = c
+			return Published{Image: "r.example.com/catalog@sha256:1", Dir: "/configs"}, nil
+		},
+	}
+	in := rendered(t, nsYAML+secretYAML("pull", "kubernetes.io/dockerconfigjson", ".dockerconfigjson: e30="), o)
+	if d := cmp.Diff([]string{"CatalogSource shop-catalog", "OperatorGroup mysdk-operators", "Subscription shop"}, refs(in.apply)); d != "" {
+		t.Errorf("objects (-want +got):\n%s", d)
+	}
+	source := in.apply[0]
+	want := map[string]any{
+		"sourceType": "grpc", "displayName": "shop", "publisher": "mysdk run bundle", "image": "r.example.com/catalog@sha256:1", "secrets": []any{"pull"},
+		"grpcPodConfig": map[string]any{"securityContextConfig": "restricted", "extractContent": map[string]any{"catalogDir": "/configs"}},
+	}
+	if d := cmp.Diff(want, source.Object["spec"]); d != "" {
+		t.Errorf("CatalogSource (-want +got):\n%s", d)
+	}
+	if published == nil || len(published.Bundles) != 1 || published.Bundles[0].Name != "shop.v0.0.2" {
+		t.Errorf("published is %+v", published)
+	}
+	o.Publish = func(context.Context, *catalog.Catalog) (Published, error) { return Published{}, errCut }
+	o.PullSecrets = nil
+	in = running(t, nsYAML, o)
+	if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); !errors.Is(err, errCut) {
+		t.Errorf("a push that fails: %v", err)
+	}
+}
+
+// TestRenderDropsWhatServedBefore: the way of serving a catalog may change
+// between two runs.
+func TestRenderDropsWhatServedBefore(t *testing.T) {
+	before := rendered(t, nsYAML, Options{})
+	var there []*unstructured.Unstructured
+	for _, u := range before.apply {
+		if k := u.GetKind(); k == "ConfigMap" || k == "Deployment" || k == "Service" || k == "CatalogSource" {
+			there = append(there, u)
+		}
+	}
+	world := nsYAML + "---\n" + asYAML(t, there...) + strings.ReplaceAll(sourceYAML, "shop-catalog", "another")
+	now := rendered(t, world, Options{Publish: func(context.Context, *catalog.Catalog) (Published, error) {
+		return Published{Image: "r.example.com/catalog@sha256:1", Dir: "/configs"}, nil
+	}})
+	if d := cmp.Diff([]string{"ConfigMap shop-catalog-0", "Deployment shop-catalog", "Service shop-catalog"}, refs(now.stale)); d != "" {
+		t.Errorf("stale (-want +got):\n%s", d)
+	}
+	if same := rendered(t, world, Options{}); len(same.stale) > 0 {
+		t.Errorf("what is applied again is stale: %v", refs(same.stale))
+	}
+	if embedded := rendered(t, world, Options{Embedded: true}); len(embedded.stale) != 2 {
+		t.Errorf("stale on the embedded cluster: %v", refs(embedded.stale))
+	}
+}
+
+// TestRenderWithAnIndex brings along what the bundle depends on, and no more.
+func TestRenderWithAnIndex(t *testing.T) {
+	index := &catalog.Catalog{
+		Packages: []catalog.Package{{Schema: catalog.SchemaPackage, Name: "db", DefaultChannel: "stable"}, {Schema: catalog.SchemaPackage, Name: "other", DefaultChannel: "stable"}},
+		Channels: []catalog.Channel{
+			{Schema: catalog.SchemaChannel, Package: "db", Name: "stable", Entries: []catalog.Entry{{Name: "db.v1"}}},
+			{Schema: catalog.SchemaChannel, Package: "other", Name: "stable", Entries: []catalog.Entry{{Name: "other.v1"}}},
+		},
+		Bundles: []catalog.Bundle{
+			{Schema: catalog.SchemaBundle, Package: "db", Name: "db.v1", Image: "r.example.com/db:v1", Properties: []catalog.Property{
+				{Type: catalog.TypePackage, Value: []byte(`{"packageName":"db","version":"1.0.0"}`)},
+				{Type: catalog.TypeGVK, Value: []byte(`{"group":"db.example.com","kind":"Table","version":"v1"}`)},
+			}},
+			{Schema: catalog.SchemaBundle, Package: "other", Name: "other.v1", Image: "r.example.com/other:v1", Properties: []catalog.Property{
+				{Type: catalog.TypePackage, Value: []byte(`{"packageName":"other","version":"1.0.0"}`)},
+			}},
+		},
+	}
+	in := running(t, nsYAML, Options{Embedded: true, Index: index})
+	in.bundle = makeBundle(t, "0.0.2", "")
+	crds := &in.bundle.CSV.Spec.CustomResourceDefinitions
+	crds.Required = append(crds.Required, crds.Owned[0])
+	crds.Required[0].Name, crds.Required[0].Kind = "tables.db.example.com", "Table"
+	if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range in.apply {
+		if u.GetKind() != "ConfigMap" {
+			continue
+		}
+		text := asYAML(t, u)
+		if !strings.Contains(text, "db.v1") || strings.Contains(text, "other.v1") {
+			t.Errorf("the catalog:\n%s", text)
+		}
+	}
+}
+
+// TestDigestTellsBundlesApart, also of one version.
+func TestDigestTellsBundlesApart(t *testing.T) {
+	one := digest(makeBundle(t, "0.0.1", ""), "alpha")
+	if again := digest(makeBundle(t, "0.0.1", ""), "alpha"); again != one || len(one) != 32 {
+		t.Errorf("the same bundle has the digests %s and %s", one, again)
+	}
+	for what, other := range map[string]string{
+		"another channel": digest(makeBundle(t, "0.0.1", ""), "beta"), "another text": digest(makeBundle(t, "0.0.1", "  description: x\n"), "alpha"),
+	} {
+		if other == one {
+			t.Errorf("%s has the same digest", what)
+		}
+	}
+}
+
+// TestWaiterTells tells of each stage once.
+func TestWaiterTells(t *testing.T) {
+	var said []string
+	w := &waiter{namespace: "ns", want: "shop.v1", say: func(_ string, args ...any) { said = append(said, args[0].(string)) }}
+	sub := func(status string) *unstructured.Unstructured { return worldOf(t, subWith+status).objects[0] }
+	csv := func(status string) *unstructured.Unstructured { return worldOf(t, csvYAML+status).objects[0] }
+	w.tell(nil, nil)
+	w.tell(sub("{}"), nil)
+	w.tell(sub("{}"), nil)
+	w.tell(sub("{installPlanRef: {name: install-1}, currentCSV: shop.v1}"), nil)
+	w.tell(sub("{}"), csv("{phase: Pending}"))
+	w.tell(nil, csv(succeeded))
+	want := []string{"Subscription ns/shop: waiting for OLM", "InstallPlan ns/install-1 made", "ClusterServiceVersion ns/shop.v1: Pending", "ClusterServiceVersion ns/shop.v1: Succeeded"}
+	if d := cmp.Diff(want, said); d != "" {
+		t.Errorf("said (-want +got):\n%s", d)
+	}
+}
+
+// TestNewObjects are those that a rollback deletes.
+func TestNewObjects(t *testing.T) {
+	there := worldOf(t, subYAML+sourceYAML).objects
+	in := &installer{before: &survey{subscription: there[0], source: there[1]}, apply: append(objects{named("v1", "ConfigMap", "ns", "new")}, there...)}
+	if d := cmp.Diff([]string{"ConfigMap new"}, refs(in.newObjects())); d != "" {
+		t.Errorf("new (-want +got):\n%s", d)
+	}
+	if quiet(kube.DeleteOptions{Progress: func(kube.Result) {}}).Progress != nil {
+		t.Error("quiet tells")
+	}
+}

@@ -1,0 +1,149 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// rollbackTimeout bounds a rollback, which goes on when the run's own time is
+// up.
+const rollbackTimeout = time.Minute
+
+// failed ends a run that has not worked: with --rollback it brings back what
+// was there before. The error is that of the run, whatever the rollback does.
+func (in *installer) failed(ctx context.Context, cause error, undo func(context.Context) error) error {
+	if !in.Rollback {
+		hint := clierr.HintOf(cause)
+		if in.before.subscription == nil && hint != "" {
+			hint += fmt.Sprintf("\nwhat was made stays for you to look at; 'mysdk cleanup %s -n %s' removes it", in.bundle.Package, in.Namespace)
+			return &clierr.Error{Err: cause, Hint: hint}
+		}
+		return cause
+	}
+	if in.action == Unchanged {
+		return cause // what was before is what there is
+	}
+	// Also after Ctrl-C: that is when what was before is wanted most.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	in.Say("Rolling back")
+	if err := errors.Join(undo(ctx), in.restore(ctx)); err != nil {
+		return clierr.WithHint(fmt.Errorf("%w; and the rollback failed too: %w", cause, err), "look at what there is with 'mysdk olm explain'")
+	}
+	in.Say("Rolled back")
+	return cause
+}
+
+// restore makes the namespace as the survey found it.
+func (in *installer) restore(ctx context.Context) error {
+	opts := kube.DeleteOptions{Progress: in.Progress}
+	was := text(in.before.subscription, "status", "installedCSV")
+	sub := named(olmV1alpha1, "Subscription", in.Namespace, in.bundle.Package)
+	if in.before.subscription != nil {
+		sub = in.before.subscription
+	}
+	csvs := []string{in.csv.name}
+	if in.action == Upgraded && was != "" {
+		csvs = append(csvs, was) // half replaced: OLM installs it anew
+	}
+	if err := removeOperator(ctx, in.client, sub, csvs, opts); err != nil {
+		return err
+	}
+	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
+		return err
+	}
+	// The catalog of before first, with only the bundles of before: OLM could
+	// find the way to the new one again otherwise.
+	if err := in.reapply(ctx); err != nil {
+		return err
+	}
+	if was != "" {
+		if err := in.await(ctx, was, ""); err != nil {
+			return err
+		}
+	}
+	return in.removeNew(ctx, opts)
+}
+
+// newObjects are those of the run that were not there before.
+func (in *installer) newObjects() []*unstructured.Unstructured {
+	before := in.before.all()
+	return slices.DeleteFunc(slices.Clone(in.apply), func(u *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(before, func(b *unstructured.Unstructured) bool { return kube.RefOf(b) == kube.RefOf(u) })
+	})
+}
+
+// all are the objects of the survey that a run may change, in the order in
+// which they are applied.
+func (s *survey) all() []*unstructured.Unstructured {
+	list := slices.Concat(s.contents, s.servers)
+	if s.source != nil {
+		list = append(list, s.source)
+	}
+	list = append(list, s.groups...)
+	if s.subscription != nil {
+		list = append(list, s.subscription)
+	}
+	return list
+}
+
+// reapply brings the objects of the survey back. The Subscription begins with
+// the CSV that was installed.
+func (in *installer) reapply(ctx context.Context) error {
+	for _, u := range in.before.all() {
+		u = u.DeepCopy()
+		unstructured.RemoveNestedField(u.Object, "status")
+		if u.GetKind() == "Service" {
+			// For a catalog in an image OLM has made a Service of this name,
+			// whose address cannot be changed.
+			unstructured.RemoveNestedField(u.Object, "spec", "clusterIP")
+			unstructured.RemoveNestedField(u.Object, "spec", "clusterIPs")
+		}
+		if u.GetKind() == "Subscription" {
+			if was := text(in.before.subscription, "status", "installedCSV"); was != "" {
+				if err := unstructured.SetNestedField(u.Object, was, "spec", "startingCSV"); err != nil {
+					return err
+				}
+			}
+		}
+		if _, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeNew deletes what only the run has brought: CRDs without objects, and
+// the namespace.
+func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) error {
+	for _, name := range in.csv.owned {
+		if in.before.crds[name] {
+			continue
+		}
+		crd := crdObject(name)
+		n, err := in.client.Instances(ctx, crd)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			in.Say("CustomResourceDefinition %s stays: it has %d objects", name, n)
+			continue
+		}
+		if _, err := in.client.Delete(ctx, []*unstructured.Unstructured{crd}, opts); err != nil {
+			return err
+		}
+	}
+	if in.before.hasNamespace {
+		return nil
+	}
+	_, err := in.client.Delete(ctx, []*unstructured.Unstructured{named("v1", "Namespace", "", in.Namespace)}, opts)
+	return err
+}

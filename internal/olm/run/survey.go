@@ -1,0 +1,215 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+// survey is what the cluster has of a package before a run.
+type survey struct {
+	hasNamespace bool
+	subscription *unstructured.Unstructured // of the package; nil: it is not installed
+	source       *unstructured.Unstructured // our CatalogSource
+	contents     objects                    // ConfigMaps of our catalog
+	servers      objects                    // Deployment and Service of our catalog
+	groups       objects                    // OperatorGroups of the namespace
+	csvs         objects                    // CSVs of the namespace, copies left out
+	plan         *unstructured.Unstructured // the Subscription's InstallPlan
+	crds         map[string]bool            // which of the bundle's CRDs there are
+}
+
+// installed is the CSV that the Subscription has installed; nil without one.
+func (s *survey) installed() *unstructured.Unstructured {
+	return s.csvs.find(text(s.subscription, "status", "installedCSV"))
+}
+
+// crdObject names a CRD.
+func crdObject(name string) *unstructured.Unstructured {
+	return named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
+}
+
+// requireOLM is an error with the next step where OLM is not installed.
+func requireOLM(ctx context.Context, r Reader) error {
+	crd, err := r.Read(ctx, crdObject("clusterserviceversions.operators.coreos.com"))
+	if err != nil || crd != nil {
+		return err
+	}
+	return clierr.Failedf("run 'mysdk olm install' first, with the same flags for the cluster", "OLM is not installed on this cluster")
+}
+
+// takeSurvey reads it. owned are the names of the bundle's CRDs.
+func takeSurvey(ctx context.Context, r Reader, namespace, pkg string, owned []string) (*survey, error) {
+	s := &survey{crds: map[string]bool{}}
+	ns, err := r.Read(ctx, named("v1", "Namespace", "", namespace))
+	if err != nil {
+		return nil, err
+	}
+	s.hasNamespace = ns != nil
+	for _, name := range owned {
+		crd, err := r.Read(ctx, crdObject(name))
+		if err != nil {
+			return nil, err
+		}
+		s.crds[name] = crd != nil
+	}
+	if ns == nil {
+		return s, nil
+	}
+	return s, s.readNamespace(ctx, r, namespace, pkg)
+}
+
+// readNamespace reads what stands in the namespace.
+func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg string) error {
+	subs, err := list(ctx, r, olmV1alpha1, "Subscription", namespace)
+	if err != nil {
+		return err
+	}
+	if s.subscription, err = subscriptionOf(subs, pkg); err != nil {
+		return err
+	}
+	if s.groups, err = list(ctx, r, olmV1, "OperatorGroup", namespace); err != nil {
+		return err
+	}
+	if s.csvs, err = list(ctx, r, olmV1alpha1, "ClusterServiceVersion", namespace); err != nil {
+		return err
+	}
+	s.csvs = s.csvs.where(func(u *unstructured.Unstructured) bool { return !isCopied(u) })
+	if s.source, err = r.Read(ctx, named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
+		return err
+	}
+	contents, err := r.List(ctx, gvk("v1", "ConfigMap"), kube.ListOptions{Namespace: namespace, Selector: catalogLabel + "=" + catalogName(pkg)})
+	if err != nil {
+		return err
+	}
+	s.contents = contents
+	for _, u := range []*unstructured.Unstructured{named("apps/v1", "Deployment", namespace, catalogName(pkg)), named("v1", "Service", namespace, catalogName(pkg))} {
+		live, err := r.Read(ctx, u)
+		if err != nil {
+			return err
+		}
+		if isOurs(live) {
+			s.servers = append(s.servers, live)
+		}
+	}
+	if name := text(s.subscription, "status", "installPlanRef", "name"); name != "" {
+		s.plan, err = r.Read(ctx, named(olmV1alpha1, "InstallPlan", namespace, name))
+	}
+	return err
+}
+
+// subscriptionOf finds the Subscription of a package. OLM takes more than one
+// for none.
+func subscriptionOf(subs objects, pkg string) (*unstructured.Unstructured, error) {
+	mine := subs.where(func(u *unstructured.Unstructured) bool { return text(u, "spec", "name") == pkg })
+	switch len(mine) {
+	case 0:
+		return nil, nil
+	case 1:
+		return mine[0], nil
+	}
+	var names []string
+	for _, u := range mine {
+		names = append(names, u.GetName())
+	}
+	return nil, clierr.Failedf("delete all of them but one", "namespace %s has several Subscriptions of package %s: %s", mine[0].GetNamespace(), pkg, strings.Join(names, ", "))
+}
+
+// What a run does.
+const (
+	// Installed is a package that was not there.
+	Installed = "installed"
+	// Upgraded is an older CSV that OLM has replaced by the new one.
+	Upgraded = "upgraded"
+	// Reinstalled is a CSV that was removed first: it was not healthy, or the
+	// new one has its name.
+	Reinstalled = "reinstalled"
+	// Unchanged is a bundle that is installed already, just so.
+	Unchanged = "unchanged"
+)
+
+// decide says what a run of b has to do, and refuses what would do harm.
+func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, error) {
+	sub := s.subscription
+	if sub == nil {
+		if o.Upgrade {
+			return "", clierr.Failedf(fmt.Sprintf("install it with 'mysdk run bundle -n %s'", o.Namespace), "package %s is not installed in namespace %s", b.Package, o.Namespace)
+		}
+		return Installed, nil
+	}
+	if !isOurs(sub) && !o.Upgrade {
+		return "", clierr.Failedf(fmt.Sprintf("upgrade it with 'mysdk run bundle-upgrade', or remove it with 'mysdk cleanup %s -n %s'", b.Package, o.Namespace),
+			"package %s is installed already, from CatalogSource %s by %s, which mysdk did not make", b.Package, text(sub, "spec", "source"), kube.RefOf(sub))
+	}
+	live := s.installed()
+	current := text(sub, "status", "currentCSV")
+	// A plan that has failed is never tried again, and a CSV that is not healthy
+	// is not upgraded: both need a new beginning.
+	healthy := live != nil && text(live, "status", "phase") == "Succeeded" && text(s.plan, "status", "phase") != "Failed"
+	same := live != nil && live.GetName() == b.Name() || current == b.Name()
+	switch {
+	case same && healthy && sub.GetAnnotations()[contentAnnotation] == content:
+		return Unchanged, nil
+	case same || !healthy:
+		return Reinstalled, nil
+	}
+	if older(b.Version(), text(live, "spec", "version")) {
+		return "", clierr.Failedf(fmt.Sprintf("remove the newer one first: mysdk cleanup %s -n %s", b.Package, o.Namespace),
+			"%s is older than %s, which is installed, and OLM does not go back", b.Name(), live.GetName())
+	}
+	return Upgraded, nil
+}
+
+// older compares two semantic versions; what is none is not older.
+func older(a, b string) bool {
+	x, err := version.ParseSemantic(a)
+	if err != nil {
+		return false
+	}
+	y, err := version.ParseSemantic(b)
+	return err == nil && x.LessThan(y)
+}
+
+// catalogNow is the content of our catalog as it is, empty where there is none.
+func (s *survey) catalogNow(ctx context.Context, o Options) (*catalog.Catalog, error) {
+	c := &catalog.Catalog{}
+	if !isOurs(s.source) {
+		return c, nil
+	}
+	if ref := text(s.source, "spec", "image"); ref != "" && o.FetchCatalog != nil {
+		return o.FetchCatalog(ctx, ref)
+	}
+	for _, u := range s.contents {
+		data, _, err := unstructured.NestedStringMap(u.Object, "data")
+		if err != nil {
+			return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
+		}
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			part, err := catalog.Parse([]byte(data[key]), u.GetName()+"/"+key)
+			if err != nil {
+				return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
+			}
+			merge(c, part)
+		}
+	}
+	return c, nil
+}
+
+// merge adds the objects of another catalog.
+func merge(c, part *catalog.Catalog) {
+	c.Packages = append(c.Packages, part.Packages...)
+	c.Channels = append(c.Channels, part.Channels...)
+	c.Bundles = append(c.Bundles, part.Bundles...)
+	c.Deprecations = append(c.Deprecations, part.Deprecations...)
+	c.Others = append(c.Others, part.Others...)
+}

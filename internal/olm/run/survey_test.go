@@ -1,0 +1,133 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// ours is the Subscription of a run, with a status and the digest "same".
+func ours(status string) string {
+	return strings.Replace(subWith, "metadata: {name: shop, namespace: ns}", "metadata: {name: shop, namespace: ns, labels: {mysdk.dev/run: shop}, annotations: {mysdk.dev/content: same}}", 1) + status
+}
+
+// liveCSV is the CSV of version 0.0.patch in a phase.
+func liveCSV(patch, phase string) string {
+	return "\n---\napiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: shop.v0.0." + patch + ", namespace: ns}\nspec: {version: 0.0." + patch + "}\nstatus: {phase: " + phase + "}\n"
+}
+
+// TestDecide has the states that a package can be in when a bundle of version
+// 0.0.2 is run.
+func TestDecide(t *testing.T) {
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n"
+	at := func(v string) string {
+		return "{installedCSV: shop.v0.0." + v + ", currentCSV: shop.v0.0." + v + ", installPlanRef: {name: install-1}}"
+	}
+	const failedPlan = "\n---\napiVersion: operators.coreos.com/v1alpha1\nkind: InstallPlan\nmetadata: {name: install-1, namespace: ns}\nstatus: {phase: Failed}\n"
+	tests := map[string]struct {
+		world   string
+		upgrade bool
+		content string // digest of the bundle; "same" is that of the Subscription
+		want    string
+		err     string
+		hint    string
+	}{
+		"no namespace":            {world: "", want: Installed},
+		"empty namespace":         {world: namespace, want: Installed},
+		"upgrade of nothing":      {world: namespace, upgrade: true, err: "package shop is not installed in namespace ns", hint: "mysdk run bundle -n ns"},
+		"older one":               {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded"), want: Upgraded},
+		"older one, upgrade":      {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded"), upgrade: true, want: Upgraded},
+		"same":                    {world: namespace + ours(at("2")) + liveCSV("2", "Succeeded"), content: "same", want: Unchanged},
+		"same version, changed":   {world: namespace + ours(at("2")) + liveCSV("2", "Succeeded"), want: Reinstalled},
+		"same, not healthy":       {world: namespace + ours(at("2")) + liveCSV("2", "Failed"), content: "same", want: Reinstalled},
+		"newer one":               {world: namespace + ours(at("3")) + liveCSV("3", "Succeeded"), err: "shop.v0.0.2 is older than shop.v0.0.3", hint: "mysdk cleanup shop -n ns"},
+		"older one, failed":       {world: namespace + ours(at("1")) + liveCSV("1", "Failed"), want: Reinstalled},
+		"older one, failed plan":  {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded") + failedPlan, want: Reinstalled},
+		"never got anywhere":      {world: namespace + ours("{}"), want: Reinstalled},
+		"of somebody else":        {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), err: "which mysdk did not make", hint: "mysdk run bundle-upgrade"},
+		"of somebody else, asked": {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), upgrade: true, want: Upgraded},
+		"two subscriptions":       {world: namespace + subYAML + strings.Replace(subYAML, "{name: shop, namespace", "{name: again, namespace", 1), err: "several Subscriptions of package shop: shop, again"},
+	}
+	b := makeBundle(t, "0.0.2", "")
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := takeSurvey(t.Context(), worldOf(t, tc.world), "ns", "shop", []string{"carts.shop.example.com"})
+			got := ""
+			if err == nil {
+				got, err = s.decide(b, Options{Namespace: "ns", Upgrade: tc.upgrade}, tc.content)
+			}
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(clierr.HintOf(err), tc.hint) {
+					t.Errorf("error %v\nhint %q", err, clierr.HintOf(err))
+				}
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("%s, %v; want %s", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestCatalogNow reads the catalog of an earlier run back from its ConfigMaps.
+func TestCatalogNow(t *testing.T) {
+	const world = `apiVersion: v1
+kind: Namespace
+metadata: {name: ns}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop-catalog-0, namespace: ns, labels: {mysdk.dev/catalog: shop-catalog, mysdk.dev/run: shop}}
+data: {catalog-0.json: '{"schema":"olm.package","name":"shop","defaultChannel":"alpha"}'}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop-catalog-1, namespace: ns, labels: {mysdk.dev/catalog: shop-catalog, mysdk.dev/run: shop}}
+data: {catalog-1.json: '{"schema":"olm.channel","package":"shop","name":"alpha","entries":[{"name":"shop.v1"}]}'}
+`
+	source := strings.Replace(sourceYAML, "namespace: ns}", "namespace: ns, labels: {mysdk.dev/run: shop}}", 1)
+	for name, tc := range map[string]struct {
+		world    string
+		channels int
+	}{"ours": {world + source, 1}, "of somebody else": {world + sourceYAML, 0}, "none": {world, 0}} {
+		s, err := takeSurvey(t.Context(), worldOf(t, tc.world), "ns", "shop", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.catalogNow(t.Context(), Options{})
+		if err != nil || len(c.Channels) != tc.channels {
+			t.Errorf("%s: %d channels, %v", name, len(c.Channels), err)
+		}
+	}
+}
+
+// TestReadCSV reads what a run needs.
+func TestReadCSV(t *testing.T) {
+	got, err := readCSV(makeBundle(t, "0.0.2", "  replaces: shop.v0.0.1\n").CSVObject())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.name != "shop.v0.0.2" || !got.modes[allNamespaces] || len(got.owned) != 1 {
+		t.Errorf("%+v", got)
+	}
+	want := []container{{"manager", "shop:v0.0.2"}, {"proxy", "proxy"}}
+	if len(got.deployments) != 1 || got.deployments[0].serviceAccount != "shop" || len(got.deployments[0].containers) != 2 || got.deployments[0].containers[0] != want[0] || got.deployments[0].containers[1] != want[1] {
+		t.Errorf("%+v", got.deployments)
+	}
+	if _, err := readCSV(nil); err == nil {
+		t.Error("there is no CSV, and no error")
+	}
+}
+
+// TestFailedJobs are those of OLM that have failed.
+func TestFailedJobs(t *testing.T) {
+	job := func(name, label, status string) string {
+		return "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + ", namespace: ns, labels: {" + label + ": x}}\nstatus: {conditions: [{type: " + status + ", status: 'True'}]}\n"
+	}
+	w := worldOf(t, job("failed", unpackLabel, "Failed")+job("done", unpackLabel, "Complete")+job("other", "app", "Failed"))
+	got, err := failedJobs(t.Context(), w, "ns")
+	if err != nil || len(got) != 1 || got[0].GetName() != "failed" {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,240 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	// glance and inspect are the pauses between two looks: at the Subscription
+	// and the CSV, and at everything.
+	glance  = 100 * time.Millisecond
+	inspect = 500 * time.Millisecond
+	// settle is how long a CSV has to stay Succeeded. When the CSV that it
+	// replaces goes, and with it its roles, it falls back for a moment.
+	settle = time.Second
+	// begins is how long an operator is waited for that has to become its leader
+	// first, or has not read yet what it watches: only then does it do what it
+	// may lack the rights for. The lease of a leader that was killed is free
+	// after about that time.
+	begins = 15 * time.Second
+	// fresh is how long OLM is waited for to connect to a new catalog.
+	fresh = 3 * time.Second
+)
+
+// Failure is what a run ends with when the operator does not come up.
+type Failure struct {
+	Finding  *Finding
+	TimedOut bool          // the time was up; else the finding was final
+	After    time.Duration // since the wait began
+}
+
+// Error implements error.
+func (f *Failure) Error() string {
+	if f.TimedOut {
+		return fmt.Sprintf("not ready after %s: %s", f.After.Round(100*time.Millisecond), f.Finding)
+	}
+	return f.Finding.String()
+}
+
+// waiter waits until a CSV is installed, and finds out why it is not.
+type waiter struct {
+	reader         Reader
+	approve        func(ctx context.Context, plan *unstructured.Unstructured) error
+	found          func(ctx context.Context) error // called at every look since the CSV is there; nil: nothing to do
+	now            func() time.Time
+	say            func(format string, args ...any)
+	namespace, pkg string
+	want           string        // the CSV
+	old            string        // the CSV that it takes the place of; empty: none
+	timeout        time.Duration // of the whole
+	told           string        // the stage that was last told of
+	last           *Finding      // of the last look
+	since          time.Time     // when it was found first
+	goodSince      time.Time     // when all was well first; zero: it is not
+}
+
+// wait blocks until the operator is installed and stays so, a finding is
+// final, or the time is up.
+func (w *waiter) wait(ctx context.Context) error {
+	// Two rhythms: the Subscription and the CSV tell of success and cost two
+	// requests; why there is none takes the whole chain, which is a dozen.
+	begin := w.now()
+	limited, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	var inspected time.Time
+	for {
+		done, err := w.glance(limited)
+		if err == nil && (done || w.now().Sub(inspected) >= inspect) {
+			inspected = w.now()
+			done, err = w.inspect(limited, done)
+		}
+		if done || err != nil {
+			return w.ended(ctx, limited, begin, err)
+		}
+		timer := time.NewTimer(glance)
+		select {
+		case <-limited.Done():
+			timer.Stop()
+			return w.ended(ctx, limited, begin, limited.Err())
+		case <-timer.C:
+		}
+	}
+}
+
+// ended turns the end of the wait into what is reported.
+func (w *waiter) ended(ctx, limited context.Context, begin time.Time, err error) error {
+	var failure *Failure
+	switch {
+	case err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &failure):
+		failure.After = w.now().Sub(begin)
+		return &clierr.Error{Err: failure, Hint: failure.Finding.Hint, Code: clierr.CodeFailed}
+	case limited.Err() == nil:
+		return err
+	}
+	found := w.last
+	if found == nil {
+		found = &Finding{Object: kube.RefOf(named(olmV1alpha1, "Subscription", w.namespace, w.pkg)), Problem: "OLM has not installed it, and gives no reason"}
+	}
+	hint := found.Hint
+	if hint == "" {
+		hint = "wait longer with --timeout, or look closer with 'mysdk olm explain'"
+	}
+	return &clierr.Error{Err: &Failure{Finding: found, TimedOut: true, After: w.now().Sub(begin)}, Hint: hint, Code: clierr.CodeUnavailable}
+}
+
+// glance reads the Subscription and the CSVs, and reports whether the operator
+// has been installed for long enough.
+func (w *waiter) glance(ctx context.Context) (bool, error) {
+	subs, err := list(ctx, w.reader, olmV1alpha1, "Subscription", w.namespace)
+	if err != nil {
+		return false, err
+	}
+	var sub *unstructured.Unstructured
+	for _, s := range subs {
+		if text(s, "spec", "name") == w.pkg {
+			sub = s
+		}
+	}
+	csv, err := w.readCSV(ctx, w.want)
+	if err != nil {
+		return false, err
+	}
+	w.tell(sub, csv)
+	if csv != nil && w.found != nil {
+		if err := w.found(ctx); err != nil {
+			return false, err
+		}
+	}
+	if !w.installed(sub, csv) {
+		w.goodSince = time.Time{}
+		return false, nil
+	}
+	// The old CSV takes its roles with it when it goes, which throws the new one
+	// back for a moment: success before that would be a lie.
+	if w.old != "" && w.old != w.want {
+		before, err := w.readCSV(ctx, w.old)
+		if err != nil || before != nil {
+			w.goodSince = time.Time{}
+			return false, err
+		}
+	}
+	if w.goodSince.IsZero() {
+		w.goodSince = w.now()
+	}
+	return w.now().Sub(w.goodSince) >= settle, nil
+}
+
+// readCSV reads a CSV of the namespace; nil without one.
+func (w *waiter) readCSV(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	return w.reader.Read(ctx, named(olmV1alpha1, "ClusterServiceVersion", w.namespace, name))
+}
+
+// installed is OLM's own view.
+func (w *waiter) installed(sub, csv *unstructured.Unstructured) bool {
+	return csv != nil && csv.GetDeletionTimestamp() == nil && text(csv, "status", "phase") == "Succeeded" &&
+		text(sub, "status", "installedCSV") == w.want && text(sub, "status", "state") == "AtLatestKnown"
+}
+
+// tell says how far things are, once for each stage.
+func (w *waiter) tell(sub, csv *unstructured.Unstructured) {
+	stage := ""
+	switch {
+	case csv != nil && text(csv, "status", "phase") != "":
+		stage = fmt.Sprintf("%s: %s", kube.RefOf(csv), text(csv, "status", "phase"))
+	case sub != nil && text(sub, "status", "installPlanRef", "name") != "" && text(sub, "status", "currentCSV") == w.want:
+		stage = fmt.Sprintf("InstallPlan %s/%s made", w.namespace, text(sub, "status", "installPlanRef", "name"))
+	case sub != nil:
+		stage = fmt.Sprintf("Subscription %s/%s: waiting for OLM", w.namespace, sub.GetName())
+	}
+	if stage != "" && stage != w.told {
+		w.told = stage
+		w.say("%s", stage)
+	}
+}
+
+// inspect looks at the whole chain. A finding that stands as long as it must
+// ends the wait with a Failure; done is true if good and nothing was found.
+func (w *waiter) inspect(ctx context.Context, good bool) (done bool, err error) {
+	c, err := look(ctx, w.reader, w.namespace, w.pkg, w.want)
+	if err != nil {
+		return false, err
+	}
+	if p := c.plan(); p != nil && text(p, "status", "phase") == "RequiresApproval" && w.approve != nil &&
+		slices.Equal(texts(p, "spec", "clusterServiceVersionNames"), []string{w.want}) {
+		w.say("approving InstallPlan %s/%s", p.GetNamespace(), p.GetName())
+		return false, w.approve(ctx, p)
+	}
+	f, err := c.diagnose(ctx, w.reader)
+	if err != nil {
+		return false, err
+	}
+	// Time counts from when the same thing was found first: whatever changes in
+	// between is progress of a sort.
+	if !f.same(w.last) {
+		w.since = w.now()
+	}
+	w.last = f
+	if f == nil {
+		return good && !(w.now().Sub(w.goodSince) < begins && c.beginning(ctx, w.reader)), nil
+	}
+	if f.after != waitOnly && w.now().Sub(w.since) >= f.after {
+		return false, &Failure{Finding: f}
+	}
+	return false, nil
+}
+
+// awaitCatalog waits until OLM is connected to a catalog that has just been
+// made, but not for long: why it is not is for others to find. Until then OLM
+// resolves by what it remembers of one of the same name, such as the one of a
+// run that failed.
+func awaitCatalog(ctx context.Context, r Reader, source *unstructured.Unstructured) error {
+	limited, cancel := context.WithTimeout(ctx, fresh)
+	defer cancel()
+	for {
+		live, err := r.Read(limited, source)
+		if err != nil && limited.Err() == nil {
+			return err
+		}
+		if live != nil && text(live, "status", "connectionState", "lastObservedState") == "READY" {
+			return nil
+		}
+		timer := time.NewTimer(glance)
+		select {
+		case <-limited.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}

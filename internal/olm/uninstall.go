@@ -1,0 +1,166 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	// managedLabel is on what OLM makes.
+	managedLabel = "olm.managed=true"
+	// copiedLabel is on the copies of a ClusterServiceVersion in other
+	// namespaces, which go with it.
+	copiedLabel = "olm.copiedFrom"
+)
+
+// UninstallOptions say how to uninstall.
+type UninstallOptions struct {
+	Force    bool              // also while operators are installed, which go with their ClusterServiceVersions
+	Timeout  time.Duration     // for an object to be gone; 0: a minute
+	Progress func(kube.Result) // called for each object that is gone; nil is fine
+}
+
+// Uninstalled is what Uninstall did.
+type Uninstalled struct {
+	Version string   // that was there; "" for none
+	Kept    []string // CRDs of operators that went: objects of their kinds may be there
+}
+
+// Uninstall takes OLM out of the cluster, with everything that it has made for
+// itself. While OLM still runs, the ClusterServiceVersions go: their finalizers
+// need it. Without OLM in the cluster nothing happens.
+func Uninstall(ctx context.Context, c *kube.Client, m Manifests, o UninstallOptions) (Uninstalled, error) {
+	version, namespace, err := Find(ctx, c)
+	if err != nil {
+		return Uninstalled{}, err
+	}
+	if namespace != "" && namespace != m.Namespace {
+		return Uninstalled{}, clierr.Usagef("add --olm-namespace "+namespace, "OLM %s is in namespace %s, not in %s", version, namespace, m.Namespace)
+	}
+	u := &uninstaller{Client: c, options: kube.DeleteOptions{Timeout: o.Timeout, Progress: progress(o.Progress)}, done: Uninstalled{Version: version}}
+	if version != "" {
+		if err := u.operators(ctx, o.Force); err != nil {
+			return u.done, err
+		}
+	}
+	err = u.rest(ctx, m)
+	return u.done, err
+}
+
+// progress leaves out what was not there: an older OLM has fewer objects.
+func progress(tell func(kube.Result)) func(kube.Result) {
+	return func(r kube.Result) {
+		if tell != nil && r.Action != kube.Absent {
+			tell(r)
+		}
+	}
+}
+
+// uninstaller is one Uninstall.
+type uninstaller struct {
+	*kube.Client
+	options kube.DeleteOptions
+	done    Uninstalled
+}
+
+// operators deletes all ClusterServiceVersions, and what would bring them back
+// before.
+func (u *uninstaller) operators(ctx context.Context, force bool) error {
+	csvs, err := u.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
+	if err != nil {
+		return err
+	}
+	var others []string
+	for _, csv := range csvs {
+		if csv.GetName() != packageServer {
+			others = append(others, csv.GetNamespace()+"/"+csv.GetName())
+			u.done.Kept = append(u.done.Kept, ownedCRDs(csv)...)
+		}
+	}
+	if len(others) > 0 && !force {
+		return clierr.Failedf("remove them first with 'mysdk cleanup PACKAGE', or add --force to delete them with OLM",
+			"nothing was deleted: OLM has installed %d operators: %s", len(others), strings.Join(others, ", "))
+	}
+	var first []*unstructured.Unstructured
+	for _, name := range []string{"Subscription", "InstallPlan"} {
+		list, err := u.List(ctx, kind("v1alpha1", name), kube.ListOptions{})
+		if err != nil {
+			return err
+		}
+		first = append(first, list...)
+	}
+	if _, err := u.Delete(ctx, first, u.options); err != nil {
+		return err
+	}
+	_, err = u.Delete(ctx, csvs, u.options)
+	return clierr.WithHint(err, "see with 'mysdk olm status' whether OLM runs: it takes the finalizers off")
+}
+
+// ownedCRDs are the CRDs that an operator brought.
+func ownedCRDs(csv *unstructured.Unstructured) []string {
+	var names []string
+	owned, _, _ := unstructured.NestedSlice(csv.Object, "spec", "customresourcedefinitions", "owned")
+	for _, item := range owned {
+		crd, _ := item.(map[string]any)
+		if name, ok := crd["name"].(string); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// rest deletes the catalogs, what OLM has made outside of its namespaces, and
+// its own objects.
+func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
+	catalogs, err := u.List(ctx, kind("v1alpha1", "CatalogSource"), kube.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if _, err := u.Delete(ctx, catalogs, u.options); err != nil {
+		return err
+	}
+	// In one go, and what it left a second time: the APIService has to go
+	// before namespaces can, and the roles of OperatorGroups come back until
+	// these are gone.
+	objects := m.All()
+	for range 2 {
+		left, err := u.leftovers(ctx)
+		if err != nil {
+			return fmt.Errorf("find what OLM has left: %w", err)
+		}
+		if _, err := u.Delete(ctx, append(objects, left...), u.options); err != nil {
+			return err
+		}
+		objects = nil
+	}
+	return nil
+}
+
+// leftovers are the objects without an owner that OLM has made for operators
+// and groups of them. Their CRDs are not among them.
+func (u *uninstaller) leftovers(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	var left []*unstructured.Unstructured
+	for _, gvk := range []schema.GroupVersionKind{
+		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+		rbac.WithKind("ClusterRoleBinding"), rbac.WithKind("ClusterRole"), rbac.WithKind("RoleBinding"), rbac.WithKind("Role"),
+	} {
+		list, err := u.List(ctx, gvk, kube.ListOptions{Selector: managedLabel})
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, list...)
+	}
+	return left, nil
+}
