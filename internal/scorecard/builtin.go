@@ -1,0 +1,245 @@
+package scorecard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// program is the command by which a configuration names a built-in test; its
+// argument is the test. The image beside it is never pulled.
+const program = "scorecard-test"
+
+// fieldManager is under whose name the API server is asked, without effect.
+const fieldManager = "mysdk-scorecard"
+
+// check is a built-in test. api may be nil.
+type check func(ctx context.Context, s Subject, api *kube.Client) v1alpha3.TestResult
+
+// builtin returns the built-in test that t names; nil if it names none.
+func builtin(t v1alpha3.TestConfiguration) check {
+	if len(t.Entrypoint) != 2 || t.Entrypoint[0] != program {
+		return nil
+	}
+	run := map[string]func(context.Context, *result, Subject, *kube.Client){
+		"basic-check-spec":         checkSpec,
+		"olm-bundle-validation":    checkBundle,
+		"olm-crds-have-validation": checkSchemas,
+		"olm-crds-have-resources":  checkResources,
+		"olm-spec-descriptors":     checkSpecDescriptors,
+		"olm-status-descriptors":   checkStatusDescriptors,
+	}[t.Entrypoint[1]]
+	if run == nil {
+		return nil
+	}
+	return func(ctx context.Context, s Subject, api *kube.Client) v1alpha3.TestResult {
+		r := &result{v1alpha3.TestResult{Name: t.Entrypoint[1], State: v1alpha3.PassState}}
+		run(ctx, r, s, api)
+		return r.TestResult
+	}
+}
+
+// result collects what a test finds.
+type result struct{ v1alpha3.TestResult }
+
+func (r *result) fail(format string, args ...any) {
+	r.State = v1alpha3.FailState
+	r.Errors = append(r.Errors, fmt.Sprintf(format, args...))
+}
+
+func (r *result) suggest(format string, args ...any) {
+	r.Suggestions = append(r.Suggestions, fmt.Sprintf(format, args...))
+}
+
+func (r *result) note(format string, args ...any) { r.Log += fmt.Sprintf(format, args...) + "\n" }
+
+// examples are the custom resources that the CSV shows as examples.
+func (r *result) examples(s Subject) []*unstructured.Unstructured {
+	text := s.CSV.GetAnnotations()["alm-examples"]
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	var objects []map[string]any
+	if err := json.Unmarshal([]byte(text), &objects); err != nil {
+		r.State = v1alpha3.ErrorState
+		r.Errors = append(r.Errors, fmt.Sprintf("read the annotation alm-examples of %s: %v", s.CSV.GetName(), err))
+		return nil
+	}
+	var list []*unstructured.Unstructured
+	for _, o := range objects {
+		list = append(list, &unstructured.Unstructured{Object: o})
+	}
+	r.note("%d examples in %s", len(list), s.CSV.GetName())
+	return list
+}
+
+// checkSpec is the test basic-check-spec: examples have a spec, and the API
+// server accepts them. A missing spec alone is no failure, as with
+// operator-sdk.
+func checkSpec(ctx context.Context, r *result, s Subject, api *kube.Client) {
+	for _, cr := range r.examples(s) {
+		if cr.Object["spec"] == nil {
+			r.suggest("give the example %s %s a spec", cr.GetKind(), cr.GetName())
+		}
+		r.ask(ctx, api, cr)
+	}
+}
+
+// ask has the API server check an object of a kind that it serves.
+func (r *result) ask(ctx context.Context, api *kube.Client, u *unstructured.Unstructured) {
+	if api == nil {
+		return
+	}
+	served, err := api.Serves(ctx, u.GroupVersionKind())
+	if err == nil && !served {
+		r.note("the cluster does not serve %s: %s was not tried on it", u.GroupVersionKind(), u.GetName())
+		return
+	}
+	if err == nil {
+		_, err = api.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{DryRun: true, Force: true, FieldManager: fieldManager})
+	}
+	if err != nil {
+		r.fail("%v", err)
+		return
+	}
+	r.note("the API server accepts %s %s", u.GetKind(), u.GetName())
+}
+
+// checkBundle is the test olm-bundle-validation.
+func checkBundle(_ context.Context, r *result, s Subject, _ *kube.Client) {
+	problems, warnings := s.Validate()
+	for _, p := range problems {
+		r.fail("%s", p)
+	}
+	r.Suggestions = append(r.Suggestions, warnings...)
+}
+
+// checkSchemas is the test olm-crds-have-validation: every field of an example
+// is in the schema of its CRD, and the API server accepts the CRD.
+func checkSchemas(ctx context.Context, r *result, s Subject, api *kube.Client) {
+	for _, cr := range r.examples(s) {
+		for _, crd := range s.CRDs {
+			if crd.Spec.Names.Kind == cr.GetKind() && crd.Spec.Group == cr.GroupVersionKind().Group {
+				r.checkSchema(cr, crd)
+			}
+		}
+	}
+	if api == nil {
+		return
+	}
+	for _, crd := range s.CRDs {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			r.fail("read CRD %s: %v", crd.GetName(), err)
+			continue
+		}
+		delete(object, "status")
+		r.ask(ctx, api, &unstructured.Unstructured{Object: object})
+	}
+}
+
+func (r *result) checkSchema(cr *unstructured.Unstructured, crd *apiextensionsv1.CustomResourceDefinition) {
+	for _, v := range crd.Spec.Versions {
+		if v.Name != cr.GroupVersionKind().Version {
+			continue
+		}
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			r.suggest("give version %s of %s a schema", v.Name, crd.GetName())
+			continue
+		}
+		for _, part := range []string{"spec", "status"} {
+			schema := v.Schema.OpenAPIV3Schema.Properties[part]
+			if schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields {
+				continue
+			}
+			for _, field := range fields(cr, part) {
+				if _, ok := schema.Properties[field]; !ok {
+					r.State = v1alpha3.FailState
+					r.suggest("add %s.%s to the schema of %s in version %s: an example has it", part, field, crd.GetName(), v.Name)
+				}
+			}
+		}
+	}
+}
+
+// fields are the names below the spec or the status of an object, sorted.
+func fields(u *unstructured.Unstructured, part string) []string {
+	m, ok := u.Object[part].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+// checkResources is the test olm-crds-have-resources.
+func checkResources(_ context.Context, r *result, s Subject, _ *kube.Client) {
+	for _, owned := range s.CSV.Spec.CustomResourceDefinitions.Owned {
+		if len(owned.Resources) == 0 {
+			r.fail("owned CRD %s %s names no resources", owned.Kind, owned.Version)
+			r.suggest(`add +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""}} above type %s, with the kinds that the operator makes`, owned.Kind)
+		}
+	}
+}
+
+// checkSpecDescriptors is the test olm-spec-descriptors: every field of an
+// example's spec has a descriptor.
+func checkSpecDescriptors(_ context.Context, r *result, s Subject, _ *kube.Client) {
+	for _, cr := range r.examples(s) {
+		owned := r.owned(s, cr)
+		if owned == nil {
+			continue
+		}
+		if cr.Object["spec"] == nil {
+			r.fail("the example %s %s has no spec", cr.GetKind(), cr.GetName())
+			continue
+		}
+		for _, field := range fields(cr, "spec") {
+			described := slices.ContainsFunc(owned.SpecDescriptors, func(d v1alpha1.SpecDescriptor) bool { return d.Path == field })
+			if !described {
+				r.fail("%s does not have a spec descriptor", field)
+				r.suggest("add +operator-sdk:csv:customresourcedefinitions:type=spec to the field %s of %s", field, cr.GetKind())
+			}
+		}
+	}
+}
+
+// checkStatusDescriptors is the test olm-status-descriptors: an owned CRD whose
+// example has a status describes it.
+func checkStatusDescriptors(_ context.Context, r *result, s Subject, _ *kube.Client) {
+	for _, cr := range r.examples(s) {
+		owned := r.owned(s, cr)
+		if owned == nil {
+			continue
+		}
+		switch {
+		case len(fields(cr, "status")) == 0:
+			r.suggest("give the example %s %s a status: what varies from the wanted state shows there", cr.GetKind(), cr.GetName())
+		case len(owned.StatusDescriptors) == 0:
+			r.fail("%s does not have a status descriptor", owned.Name)
+			r.suggest("add +operator-sdk:csv:customresourcedefinitions:type=status to the status fields of %s", cr.GetKind())
+		}
+	}
+}
+
+// owned returns the CSV's entry for the kind of an example.
+func (r *result) owned(s Subject, cr *unstructured.Unstructured) *v1alpha1.CRDDescription {
+	list := s.CSV.Spec.CustomResourceDefinitions.Owned
+	for i := range list {
+		if list[i].Kind == cr.GetKind() && list[i].Version == cr.GroupVersionKind().Version {
+			return &list[i]
+		}
+	}
+	r.fail("the CSV owns no CRD for the example %s, %s", cr.GetName(), cr.GroupVersionKind())
+	return nil
+}

@@ -1,0 +1,283 @@
+package scorecard
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+const (
+	bundleRoot      = "/bundle"          // where a test finds the bundle
+	testContainer   = "scorecard-test"   // what runs the test
+	gatherContainer = "scorecard-gather" // what its files are fetched from
+	logLines        = 200                // of a pod that gave no result
+
+	// configMapBytes keeps a ConfigMap well below the API server's 1 MiB.
+	configMapBytes = 700 << 10
+	pollInterval   = 200 * time.Millisecond
+	cleanupTime    = 30 * time.Second
+)
+
+// Pods runs tests that have an image of their own, as pods of a cluster that
+// runs containers.
+type Pods struct {
+	Client         *kube.Client
+	Run            string // a name for this run, part of all names
+	Namespace      string
+	ServiceAccount string
+	Restricted     bool   // give the pods the security context that PodSecurity restricted asks for
+	StorageImage   string // sidecar that keeps a test's files, with a shell and tar
+	KeepPods       bool   // leave pods and ConfigMaps behind
+	// Exec runs a command in a container and returns what it printed.
+	Exec func(ctx context.Context, namespace, pod, container string, command []string) ([]byte, error)
+	// Keep is given the files that a test stored: path → content.
+	Keep func(ctx context.Context, test string, files map[string][]byte) error
+
+	sent bool
+}
+
+// Start brings the bundle's files to the cluster; Stop takes them away.
+func (p *Pods) Start(ctx context.Context, files map[string][]byte) error {
+	maps, err := p.configMaps(files)
+	if err != nil {
+		return err
+	}
+	p.sent = true
+	_, err = p.Client.Apply(ctx, maps, p.apply())
+	return err
+}
+
+// Stop deletes what Start and the tests made, also when ctx has ended.
+func (p *Pods) Stop(ctx context.Context) error {
+	if p.KeepPods || !p.sent {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	var objs []*unstructured.Unstructured
+	for _, kind := range []string{"Pod", "ConfigMap"} {
+		found, err := p.Client.List(ctx, coreKind(kind), kube.ListOptions{Namespace: p.Namespace, Selector: "testrun=" + p.Run})
+		if err != nil {
+			return err
+		}
+		objs = append(objs, found...)
+	}
+	_, err := p.Client.Delete(ctx, objs, kube.DeleteOptions{})
+	return err
+}
+
+func (p *Pods) apply() kube.ApplyOptions {
+	return kube.ApplyOptions{FieldManager: fieldManager, Namespace: p.Namespace}
+}
+
+// configMaps holds the bundle's files. A key has no slashes, so each is a
+// number, and the pod's volume gives it its path.
+func (p *Pods) configMaps(files map[string][]byte) ([]*unstructured.Unstructured, error) {
+	var list []*unstructured.Unstructured
+	size := configMapBytes
+	for i, name := range slices.Sorted(maps.Keys(files)) {
+		data := files[name]
+		if len(data) > configMapBytes {
+			return nil, fmt.Errorf("bring the bundle to the cluster: %s has %d bytes, and a ConfigMap takes %d", name, len(data), configMapBytes)
+		}
+		if size+len(data) > configMapBytes {
+			list = append(list, p.object("ConfigMap", fmt.Sprintf("%s-%d", p.Run, len(list)), map[string]any{"binaryData": map[string]any{}}))
+			size = 0
+		}
+		size += len(data)
+		if err := unstructured.SetNestedField(list[len(list)-1].Object, base64.StdEncoding.EncodeToString(data), "binaryData", key(i)); err != nil {
+			return nil, fmt.Errorf("bring %s to the cluster: %w", name, err)
+		}
+	}
+	return list, nil
+}
+
+func key(i int) string { return fmt.Sprintf("file-%03d", i) }
+
+func (p *Pods) object(kind, name string, fields map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(coreKind(kind))
+	u.SetNamespace(p.Namespace)
+	u.SetName(name)
+	u.SetLabels(map[string]string{"app": "scorecard-test", "testrun": p.Run})
+	return u
+}
+
+// run runs one test as a pod, and reads its result from the pod's log.
+func (p *Pods) run(ctx context.Context, s Subject, t v1alpha3.TestConfiguration) v1alpha3.TestStatus {
+	pod, err := p.pod(s, t)
+	if err == nil {
+		_, err = p.Client.Apply(ctx, []*unstructured.Unstructured{pod}, p.apply())
+	}
+	if err != nil {
+		return failedToRun(t, err, "", "")
+	}
+	if err := p.wait(ctx, pod, t.Storage.Spec.MountPath.Path != ""); err != nil {
+		return failedToRun(t, err, p.log(ctx, pod), "look closer with --skip-cleanup and 'kubectl describe pod "+pod.GetName()+"'")
+	}
+	if t.Storage.Spec.MountPath.Path != "" {
+		if err := p.gather(ctx, t, pod); err != nil {
+			return failedToRun(t, err, p.log(ctx, pod), "")
+		}
+	}
+	out, err := p.Client.Logs(ctx, p.Namespace, pod.GetName(), kube.LogOptions{Container: testContainer})
+	if err != nil {
+		return failedToRun(t, err, "", "")
+	}
+	var status v1alpha3.TestStatus
+	if err := json.Unmarshal(out, &status); err != nil || len(status.Results) == 0 {
+		return failedToRun(t, errors.New("its log is no result of a test"), string(out), "a test prints one JSON object with its results, and nothing else")
+	}
+	return status
+}
+
+// wait returns when the test's container has ended, or cannot begin. With
+// storage the container beside it has to run, which may be later.
+func (p *Pods) wait(ctx context.Context, pod *unstructured.Unstructured, storage bool) error {
+	state := "not seen yet"
+	for {
+		live, err := p.Client.Read(ctx, pod)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("pod %s: %w; %s", pod.GetName(), context.Cause(ctx), state)
+		case err != nil:
+			return err
+		case live == nil:
+			return fmt.Errorf("pod %s was deleted", pod.GetName())
+		}
+		ended, stuck := false, false
+		ended, stuck, state = podState(live)
+		if ended && (!storage || runs(live, gatherContainer)) {
+			return nil
+		}
+		if stuck {
+			return fmt.Errorf("pod %s: %s", pod.GetName(), state)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// podState says in words how far a pod is. stuck is one that will not begin
+// however long one waits.
+func podState(pod *unstructured.Unstructured) (ended, stuck bool, state string) {
+	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase") // absent at first
+	state = "phase " + phase
+	if conditions, ok, _ := unstructured.NestedSlice(pod.Object, "status", "conditions"); ok {
+		for _, c := range conditions {
+			if m, ok := c.(map[string]any); ok && m["type"] == "PodScheduled" && m["status"] == "False" {
+				state += fmt.Sprintf(", not scheduled: %v", m["message"])
+			}
+		}
+	}
+	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
+		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
+		for _, s := range statuses {
+			m, ok := s.(map[string]any)
+			if !ok {
+				continue
+			}
+			if _, over, _ := unstructured.NestedMap(m, "state", "terminated"); over && m["name"] == testContainer {
+				return true, false, state
+			}
+			if waiting, ok, _ := unstructured.NestedMap(m, "state", "waiting"); ok {
+				state += strings.TrimRight(fmt.Sprintf(", container %v waits: %v %v", m["name"], waiting["reason"], text(waiting["message"])), " ")
+				stuck = stuck || hopeless(waiting["reason"])
+			}
+		}
+	}
+	return false, stuck, state
+}
+
+// runs reports whether a container of the pod runs.
+func runs(pod *unstructured.Unstructured, name string) bool {
+	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	return slices.ContainsFunc(statuses, func(s any) bool {
+		m, ok := s.(map[string]any)
+		if !ok || m["name"] != name {
+			return false
+		}
+		_, running, _ := unstructured.NestedMap(m, "state", "running")
+		return running
+	})
+}
+
+func text(v any) string {
+	s, _ := v.(string) // absent is empty
+	return s
+}
+
+// hopeless are the reasons of a waiting container that only a change of the pod
+// or of the registry ends. ErrImagePull is not among them: it is tried again.
+func hopeless(reason any) bool {
+	return slices.Contains([]string{"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "CrashLoopBackOff", "RunContainerError", "ErrImageNeverPull"}, text(reason))
+}
+
+// log is what the test has printed so far, for a result that is not one. The
+// time for the tests may be over, and the log is still wanted.
+func (p *Pods) log(ctx context.Context, pod *unstructured.Unstructured) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	out, err := p.Client.Logs(ctx, p.Namespace, pod.GetName(), kube.LogOptions{Container: testContainer, Tail: logLines})
+	if err != nil {
+		return "no log: " + err.Error()
+	}
+	return string(out)
+}
+
+// gather fetches the files that the test stored, through the sidecar.
+func (p *Pods) gather(ctx context.Context, t v1alpha3.TestConfiguration, pod *unstructured.Unstructured) error {
+	mount := t.Storage.Spec.MountPath.Path
+	out, err := p.Exec(ctx, p.Namespace, pod.GetName(), gatherContainer, []string{"tar", "cf", "-", "-C", mount, "."})
+	if err != nil {
+		return fmt.Errorf("fetch the files of %s from %s: %w", Name(t), mount, err)
+	}
+	files, err := untar(out)
+	if err != nil {
+		return fmt.Errorf("read the files of %s: %w", Name(t), err)
+	}
+	return p.Keep(ctx, path.Join(t.Labels["suite"], Name(t)), files)
+}
+
+// untar returns the regular files of an archive. A path that leaves it is an
+// error: the archive is what a test's image made.
+func untar(data []byte) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	r := tar.NewReader(bytes.NewReader(data))
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := path.Clean(h.Name)
+		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsAny(name, "\\\x00") {
+			return nil, fmt.Errorf("the path %q leaves the archive", h.Name)
+		}
+		if files[name], err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package scorecard
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kube/kubetest"
+)
+
+func TestPodState(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status       string
+		ended, stuck bool
+		state        string
+	}{
+		"new":         {`{}`, false, false, "phase "},
+		"ended":       {`{phase: Succeeded, containerStatuses: [{name: scorecard-test, state: {terminated: {exitCode: 0}}}]}`, true, false, "phase Succeeded"},
+		"sidecar":     {`{phase: Running, containerStatuses: [{name: scorecard-gather, state: {terminated: {exitCode: 0}}}]}`, false, false, "phase Running"},
+		"no image":    {`{phase: Pending, containerStatuses: [{name: scorecard-test, state: {waiting: {reason: ImagePullBackOff, message: not found}}}]}`, false, true, "phase Pending, container scorecard-test waits: ImagePullBackOff not found"},
+		"pulling":     {`{phase: Pending, containerStatuses: [{name: scorecard-test, state: {waiting: {reason: ErrImagePull}}}]}`, false, false, "phase Pending, container scorecard-test waits: ErrImagePull"},
+		"unscheduled": {`{phase: Pending, conditions: [{type: PodScheduled, status: "False", message: no nodes}]}`, false, false, "phase Pending, not scheduled: no nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := map[string]any{}
+			if err := yaml.Unmarshal([]byte(tc.status), &status); err != nil {
+				t.Fatal(err)
+			}
+			ended, stuck, state := podState(&unstructured.Unstructured{Object: map[string]any{"status": status}})
+			if ended != tc.ended || stuck != tc.stuck || state != tc.state {
+				t.Errorf("ended %t, stuck %t, %q", ended, stuck, state)
+			}
+		})
+	}
+}
+
+func TestRuns(t *testing.T) {
+	status := map[string]any{}
+	if err := yaml.Unmarshal([]byte(`{containerStatuses: [{name: a, state: {running: {}}}, {name: b, state: {waiting: {reason: ContainerCreating}}}]}`), &status); err != nil {
+		t.Fatal(err)
+	}
+	pod := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	for name, want := range map[string]bool{"a": true, "b": false, "c": false} {
+		if got := runs(pod, name); got != want {
+			t.Errorf("container %s runs: %t", name, got)
+		}
+	}
+}
+
+func TestConfigMapsHoldEveryFileOnce(t *testing.T) {
+	p := &Pods{Run: "scorecard-x", Namespace: "default"}
+	files := map[string][]byte{}
+	for i := range 5 {
+		files[fmt.Sprintf("manifests/%d.yaml", i)] = bytes.Repeat([]byte{'x'}, configMapBytes/2-i)
+	}
+	s := Subject{Files: files}
+	list, err := p.configMaps(files)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d ConfigMaps, %v; want 3", len(list), err)
+	}
+	sources, err := p.sources(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, source := range sources {
+		items, _, err := unstructured.NestedSlice(source.(map[string]any), "configMap", "items")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			paths = append(paths, item.(map[string]any)["path"].(string))
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(paths))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := p.configMaps(map[string][]byte{"big": make([]byte, configMapBytes+1)}); err == nil {
+		t.Error("a file larger than a ConfigMap was taken")
+	}
+}
+
+func archive(t testing.TB, names ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range names {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: 1, Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestUntar(t *testing.T) {
+	files, err := untar(archive(t, "./a.txt", "sub/./b.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a.txt", "sub/b.txt"}, slices.Sorted(maps.Keys(files))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, name := range []string{"../a", "/etc/passwd", "a/../../b", `..\a`} {
+		if _, err := untar(archive(t, name)); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+func FuzzUntar(f *testing.F) {
+	f.Add(archive(f, "./a.txt", "sub/b.txt"))
+	f.Add(archive(f, "a/../../b"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files, err := untar(data)
+		if err != nil {
+			return
+		}
+		for name := range files {
+			if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") || name == ".." {
+				t.Errorf("%q leaves the archive", name)
+			}
+		}
+	})
+}
+
+// TestOnCluster runs tests against a real API server, and one as a pod that
+// never ends: the embedded cluster only simulates it.
+func TestOnCluster(t *testing.T) {
+	w := hosttest.New(t)
+	client, err := kube.Connect(t.Context(), kube.Options{Host: w.Host, Kubeconfig: kubetest.Start(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := subject(t, nil)
+	var crd unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(testCRD), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("kind not served", func(t *testing.T) {
+		r := builtin(builtinTest("basic-check-spec"))(t.Context(), s, client)
+		if r.State != v1alpha3.PassState || !strings.Contains(r.Log, "was not tried on it") {
+			t.Errorf("%+v", r)
+		}
+	})
+	if _, err := kube.Install(t.Context(), client, []*unstructured.Unstructured{&crd}, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("accepted", func(t *testing.T) {
+		for _, name := range []string{"basic-check-spec", "olm-crds-have-validation"} {
+			if r := builtin(builtinTest(name))(t.Context(), s, client); r.State != v1alpha3.PassState || !strings.Contains(r.Log, "the API server accepts") {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		bad := subject(t, func(s *Subject) {
+			s.CSV.Annotations["alm-examples"] = strings.Replace(s.CSV.Annotations["alm-examples"], `"size": 1`, `"size": 0`, 1)
+			s.CRDs[0].Spec.Names.Plural = "others"
+		})
+		for name, want := range map[string]string{"basic-check-spec": "spec.size", "olm-crds-have-validation": "spec.names.plural"} {
+			r := builtin(builtinTest(name))(t.Context(), bad, client)
+			if r.State != v1alpha3.FailState || !strings.Contains(strings.Join(r.Errors, "\n"), want) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	})
+	t.Run("timeout of a pod", func(t *testing.T) { testPodTimeout(t, client, s) })
+}
+
+func testPodTimeout(t *testing.T, client *kube.Client, s Subject) {
+	o := options(t, "suite=custom")
+	o.Wait = 3 * time.Second
+	o.Pods = &Pods{Client: client, Run: "scorecard-t", Namespace: "default", ServiceAccount: "default", Restricted: true}
+	if err := o.Pods.Start(t.Context(), s.Files); err != nil {
+		t.Fatal(err)
+	}
+	list, err := Run(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := list.Items[0].Status.Results[0]
+	if r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "not ended within 3s; phase Running") || !strings.Contains(r.Log, "simulated") {
+		t.Errorf("%+v", r)
+	}
+	if err := o.Pods.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"Pod", "ConfigMap"} {
+		left, err := client.List(t.Context(), coreKind(kind), kube.ListOptions{Namespace: "default", Selector: "testrun=scorecard-t"})
+		if err != nil || len(left) > 0 {
+			t.Errorf("%d of kind %s left, %v", len(left), kind, err)
+		}
+	}
+}

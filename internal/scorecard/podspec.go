@@ -1,0 +1,110 @@
+package scorecard
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func coreKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: kind}
+}
+
+// pod is the pod of a test: its image with the bundle below /bundle, and beside
+// it a container that keeps the files it stores until they are fetched.
+func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) (*unstructured.Unstructured, error) {
+	sources, err := p.sources(s)
+	if err != nil {
+		return nil, err
+	}
+	mounts := []any{map[string]any{"name": "bundle", "mountPath": bundleRoot, "readOnly": true}}
+	env := []any{map[string]any{"name": "SCORECARD_NAMESPACE", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.namespace"}}}}
+	volumes := []any{map[string]any{"name": "bundle", "projected": map[string]any{"sources": sources}}}
+	var sidecar []any
+	if dir := t.Storage.Spec.MountPath.Path; dir != "" {
+		storage := map[string]any{"name": "storage", "mountPath": dir}
+		mounts = append(mounts, storage)
+		env = append(env, map[string]any{"name": "SCORECARD_STORAGE", "value": dir})
+		volumes = append(volumes, map[string]any{"name": "storage", "emptyDir": map[string]any{}})
+		sidecar = []any{p.container(gatherContainer, p.StorageImage, []string{"/bin/sh", "-c", "sleep 1000"}, []any{storage}, nil)}
+	}
+	test := p.container(testContainer, t.Image, t.Entrypoint, mounts, env)
+	spec := map[string]any{
+		"restartPolicy": "Never", "serviceAccountName": p.ServiceAccount,
+		"terminationGracePeriodSeconds": int64(1), // a shell as process 1 does not hear SIGTERM
+		"containers":                    append([]any{test}, sidecar...), "volumes": volumes,
+	}
+	if p.Restricted {
+		spec["securityContext"] = map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}
+	}
+	return p.object("Pod", p.Run+"-"+podName(t), map[string]any{"spec": spec}), nil
+}
+
+func (p *Pods) container(name, image string, command []string, mounts, env []any) map[string]any {
+	words := make([]any, len(command))
+	for i, w := range command {
+		words[i] = w
+	}
+	c := map[string]any{"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "volumeMounts": mounts}
+	if len(words) > 0 {
+		c["command"] = words
+	}
+	if len(env) > 0 {
+		c["env"] = env
+	}
+	if p.Restricted {
+		c["securityContext"] = map[string]any{
+			"runAsNonRoot": true, "allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}},
+		}
+	}
+	return c
+}
+
+// sources give each key of the ConfigMaps its path in the bundle again.
+func (p *Pods) sources(s Subject) ([]any, error) {
+	configMaps, err := p.configMaps(s.Files)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	for i, name := range slices.Sorted(maps.Keys(s.Files)) {
+		paths[key(i)] = name
+	}
+	var sources []any
+	for _, u := range configMaps {
+		var items []any
+		data, _, err := unstructured.NestedMap(u.Object, "binaryData")
+		if err != nil {
+			return nil, fmt.Errorf("read ConfigMap %s: %w", u.GetName(), err)
+		}
+		for _, k := range slices.Sorted(maps.Keys(data)) {
+			items = append(items, map[string]any{"key": k, "path": paths[k]})
+		}
+		sources = append(sources, map[string]any{"configMap": map[string]any{"name": u.GetName(), "items": items}})
+	}
+	return sources, nil
+}
+
+// podName is the test's name and the digits that keep two of one name apart.
+func podName(t v1alpha3.TestConfiguration) string {
+	sum := fnv.New32a()
+	for _, word := range append([]string{t.Image, t.UniqueID, t.Labels["test"]}, t.Entrypoint...) {
+		sum.Write([]byte(word + "\x00")) // a hash's Write never fails
+	}
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, Name(t))
+	return strings.Trim(clean[:min(len(clean), 30)], "-") + fmt.Sprintf("-%08x", sum.Sum32())
+}
