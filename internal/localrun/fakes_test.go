@@ -95,7 +95,11 @@ func (w *world) write(t *testing.T, name, text string) {
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+	// At once, as editors do: a file seen empty is a change of its own.
+	if err := os.WriteFile(full+".tmp", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(full+".tmp", full); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -173,6 +177,18 @@ func (w *world) deps() Deps {
 			return clientFake{w}, nil
 		},
 	}
+}
+
+// filesFake notes what is read.
+type filesFake struct {
+	host.Files
+	w *world
+}
+
+func (f filesFake) ReadFile(name string) ([]byte, error) {
+	data, err := f.Files.ReadFile(name)
+	f.w.event("read %s", data)
+	return data, err
 }
 
 // put brings an object to the cluster behind everybody's back.

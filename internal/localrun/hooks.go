@@ -314,6 +314,10 @@ func (h *hooks) webhookArgs(ctx context.Context, found mainFacts, o Options) (ar
 		}
 		args = append(args, "--webhook-port="+port)
 	}
+	// The API server's requests come through mysdk: nobody else has to reach it.
+	if found.flags["webhook-host"] && !given(o.OperatorArgs, "webhook-host") {
+		args = append(args, "--webhook-host=127.0.0.1")
+	}
 	return args, env, net.JoinHostPort("127.0.0.1", port), nil
 }
 

@@ -424,7 +424,8 @@ func TestWebhookArgs(t *testing.T) {
 		env       []string
 		addressIs string
 	}{
-		"today's scaffold": {[]string{"webhook-cert-path", "webhook-port"}, nil, []string{"--webhook-cert-path=" + h.certDir(), "--webhook-port=*"}, nil, "127.0.0.1:*"},
+		"today's scaffold": {[]string{"webhook-cert-path", "webhook-port", "webhook-host"}, nil, []string{"--webhook-cert-path=" + h.certDir(), "--webhook-port=*", "--webhook-host=127.0.0.1"}, nil, "127.0.0.1:*"},
+		"the user's host":  {[]string{"webhook-cert-path", "webhook-port", "webhook-host"}, []string{"--webhook-host="}, []string{"--webhook-cert-path=" + h.certDir(), "--webhook-port=*"}, nil, "127.0.0.1:*"},
 		"no flags":         {nil, nil, nil, []string{"TMPDIR=/p"}, "127.0.0.1:9443"},
 		"the user's port":  {[]string{"webhook-cert-path", "webhook-port"}, []string{"--webhook-port=8"}, []string{"--webhook-cert-path=" + h.certDir()}, nil, "127.0.0.1:8"},
 		"in two words":     {nil, []string{"-webhook-port", "8"}, nil, []string{"TMPDIR=/p"}, "127.0.0.1:8"},

@@ -51,7 +51,8 @@ func (r *reloading) end() {
 // sees waits for a text on stderr, and forgets what came before it.
 func (r *reloading) sees(text string) {
 	r.t.Helper()
-	ctx := r.t.Context()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
 	r.shows(ctx, text)
 	if ctx.Err() != nil {
 		r.t.Fatalf("%q did not come:\n%s", text, r.err)
@@ -241,19 +242,20 @@ func (w *world) setBuild(f func(io.Writer) error) {
 // and what comes out is the newest.
 func TestReloadDuringBuild(t *testing.T) {
 	w := newWorld(t)
+	w.Files = filesFake{w.Files, w}
 	r := startReloading(t, w, Options{})
 	r.sees("operator started")
 	w.fresh()
-	first := make(chan bool)
-	w.setBuild(func(io.Writer) error { <-first; return nil })
+	begun, first := make(chan bool), make(chan bool)
+	w.setBuild(func(io.Writer) error { close(begun); <-first; return nil })
 	w.write(t, "cmd/main.go", "package main // 1\n")
 	r.sees("changed: cmd/main.go")
-	w.awaits("build")
+	<-begun
 	w.setBuild(nil)
 	w.write(t, "cmd/main.go", "package main // 2\n")
-	// The watcher sees it within its quiet time; a build that ended before that
-	// would only make this test prove less.
-	time.Sleep(10 * quiet)
+	// The build ends when the watcher has seen the file, and nobody asks for
+	// changes before its look is over.
+	w.awaits("read package main // 2\n")
 	close(first)
 	r.sees("changed again meanwhile")
 	r.sees("reloaded")
@@ -324,6 +326,7 @@ func TestReloadFirstBuild(t *testing.T) {
 	r.sees("applied sample.yaml")
 	w.fresh()
 	w.write(t, "cmd/main.go", "package main // again\n")
+	r.sees("changed: ") // what applied the sample may still say "reloaded"
 	r.sees("reloaded")
 	r.end()
 	if w.happened("apply Memcached") {
@@ -364,12 +367,13 @@ func TestReloadWebhooks(t *testing.T) {
 	w.operator = func(ctx context.Context, p *process) { <-late; serving(ctx, p) }
 	w.mu.Unlock()
 	render("again")
+	r.sees("changed: ") // what turned the webhooks on may still say "reloaded"
 	r.sees("reloaded")
 	answer := make(chan int)
 	go func() { answer <- w.ask(t, port) }()
 	select {
 	case code := <-answer:
-		t.Errorf("a request during the restart was answered with %d", code)
+		t.Fatalf("a request during the restart was answered with %d:\n%s", code, w.err)
 	case <-time.After(10 * quiet):
 	}
 	close(late)

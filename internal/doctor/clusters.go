@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/localrun"
+)
+
+// patience is how long a cluster may take to answer.
+const patience = 3 * time.Second
+
+// embedded looks at the embedded clusters of this machine.
+func (e *exam) embedded() {
+	const name = "embedded cluster"
+	if _, err := e.Host.StateDir(); err != nil {
+		return // directories has told
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, patience)
+	defer cancel()
+	all, err := cluster.List(ctx, e.Host)
+	switch {
+	case err != nil:
+		e.failed(Problem, name, err, "see that the state directory can be read")
+	case len(all) == 0:
+		e.ok(name, "none yet; 'mysdk cluster start' and 'mysdk run local' make one")
+	}
+	for _, c := range all {
+		e.oneCluster(name+" "+c.Name, c)
+	}
+}
+
+func (e *exam) oneCluster(name string, c cluster.Info) {
+	switch {
+	case c.State == cluster.Stale:
+		e.warning(name, spell("start", c.Name), "its server was killed; the next start brings it back with what is in it")
+	case c.State == cluster.Stopped:
+		e.stopped(name, c)
+	case !c.Ready:
+		e.warning(name, spell("logs", c.Name), "it runs and is not ready: %s", orUnknown(c.Problem))
+	case e.Build != "" && c.Build != e.Build:
+		e.warning(name, spell("stop", c.Name)+", and the next start renews it", "it runs, started by mysdk %s, and this is %s", c.Build, e.Build)
+	default:
+		e.ok(name, "runs at %s, Kubernetes %s", c.Server, c.Version)
+	}
+}
+
+// stopped looks whether a cluster can come back where it was.
+func (e *exam) stopped(name string, c cluster.Info) {
+	was, err := state.Layout{Dir: c.StateDir}.Read()
+	switch {
+	case err != nil:
+		e.failed(Problem, name, err, "see that the file can be read")
+	case was.Port != 0 && e.System.PortInUse(e.ctx, was.Port):
+		e.warning(name, "end what listens there, or after the next start renew your kubeconfig: mysdk cluster kubeconfig --merge --name "+c.Name,
+			"it is stopped, and something else has its port %d: it will come up at another", was.Port)
+	default:
+		e.ok(name, "stopped")
+	}
+}
+
+// leftovers looks for webhooks of runs that were killed.
+func (e *exam) leftovers() {
+	const name = "webhooks of run local"
+	if _, err := e.Host.StateDir(); err != nil {
+		return // directories has told
+	}
+	left, err := localrun.Leftovers(e.Host)
+	if err != nil {
+		e.failed(Problem, name, err, "see that the state directory can be read")
+		return
+	}
+	for _, l := range left {
+		e.warning(name, "in "+l.Project+": mysdk run local --restore, with the --context of that run if it had one",
+			"a run of %s was killed and left %s pointing at it", l.Project, list(l.Objects))
+	}
+}
+
+// named asks the cluster that was named, and only that.
+func (e *exam) named() {
+	const name = "named cluster"
+	if e.Kubeconfig == "" && e.Context == "" {
+		if files := e.Host.Getenv("KUBECONFIG"); files != "" {
+			e.ok(name, "none: KUBECONFIG=%s alone makes no command leave the embedded cluster; --context does", files)
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, patience)
+	defer cancel()
+	c, err := e.connect(ctx)
+	switch {
+	case err != nil:
+		e.failed(Problem, name, err, "see that the cluster runs")
+	case !c.Named && !kube.Safe(c.ContextName(), e.Allowed):
+		e.warning(name, "add --context "+c.ContextName()+" where you mean it", "%s, Kubernetes %s: commands refuse to write there without its name", c.Name(), c.Version)
+	default:
+		e.ok(name, "%s, Kubernetes %s", c.Name(), c.Version)
+	}
+}
+
+// spell is a command about an embedded cluster.
+func spell(verb, name string) string {
+	if name == cluster.DefaultName {
+		return "mysdk cluster " + verb
+	}
+	return "mysdk cluster " + verb + " --name " + name
+}
+
+func orUnknown(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "it does not say why"
+	}
+	return s
+}

@@ -1,0 +1,212 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/openapi"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/upgrade"
+)
+
+func (e *exam) abs(name string) string { return filepath.Join(e.Dir, filepath.FromSlash(name)) }
+
+func (e *exam) exists(name string) bool {
+	_, err := e.Host.Files.Lstat(e.abs(name))
+	return err == nil
+}
+
+// commitJournal is the file in which package fileset keeps a commit until it
+// has ended.
+const commitJournal = ".mysdk-commit"
+
+// interrupted looks for a commit that was killed.
+func (e *exam) interrupted() {
+	data, err := e.Host.Files.ReadFile(e.abs(commitJournal))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var j struct {
+		Command   string `json:"command"`
+		Committed bool   `json:"committed"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &j)
+	}
+	switch {
+	case err != nil:
+		e.problem("interrupted command", "make it a readable file of yours, or remove it and look at 'git status'", "%s: %v", commitJournal, plain(err))
+	case j.Committed:
+		e.warning("interrupted command", "run 'mysdk generate', which finishes it first", "'mysdk %s' was killed while it wrote files", j.Command)
+	default:
+		e.warning("interrupted command", "run 'mysdk generate', which takes it back first", "'mysdk %s' was killed before it wrote files", j.Command)
+	}
+}
+
+// project looks at the project, if there is one.
+func (e *exam) project() {
+	if !e.exists(project.FileName) {
+		e.noProject()
+		return
+	}
+	f, err := project.Load(e.Dir)
+	var p *project.Project
+	if err == nil {
+		p, err = f.Project()
+	}
+	if err != nil {
+		e.failed(Problem, project.FileName, err, "correct the file; 'mysdk adopt' says what else there is")
+	} else {
+		e.ok(project.FileName, "%s, with %s", p.Name, count(len(p.Resources), "kind"))
+		e.plugins(p)
+	}
+	if e.modules() && e.cached() {
+		e.generated()
+	}
+	if p != nil {
+		e.scaffold()
+	}
+	e.manifests()
+}
+
+// noProject says what the directory is instead.
+func (e *exam) noProject() {
+	const name = "project"
+	switch {
+	case e.exists("pkg/apis") && e.exists("cmd/manager"):
+		e.warning(name, "mysdk migrate", "the layout of operator-sdk v0.x, which mysdk does not work on")
+	case e.module != nil:
+		e.ok(name, "no PROJECT file beside go.mod: 'mysdk generate' works, and scaffolding does not")
+	default:
+		e.ok(name, "none in %s: it is left out", e.Dir)
+	}
+}
+
+// plugins looks for the programs and built-in parts that the layout names.
+func (e *exam) plugins(p *project.Project) {
+	chain, err := project.LayoutChain(e.Host, p.Layout, e.BuiltIn...)
+	if err != nil {
+		e.failed(Problem, "plugins", err, "correct the layout in PROJECT")
+		return
+	}
+	keys := chain.Keys()
+	if len(keys) == 0 {
+		e.problem("plugins", "see what there is with 'mysdk adopt'", "mysdk has none of the layout's: %s", strings.Join(p.Layout, ", "))
+		return
+	}
+	e.ok("plugins", "%s", strings.Join(keys, ", "))
+}
+
+// offline is the project's world without a way to fetch modules or toolchains.
+func (e *exam) offline() generate.Options {
+	o := e.Generate
+	environ := o.Host.Environ
+	o.Host.Environ = func() []string {
+		return append(environ(), "GOPROXY=off", "GOTOOLCHAIN=local")
+	}
+	return o
+}
+
+// generated looks whether the outputs of the generators are up to date.
+func (e *exam) generated() {
+	const name = "generated files"
+	o := e.offline()
+	o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations = true, true, true, true, true
+	r, err := generate.Render(e.ctx, o)
+	if err == nil {
+		var more openapi.Result
+		more, err = openapi.Render(e.ctx, openapi.Options{
+			Host: o.Host, Dir: o.Dir, Existing: true, Year: o.Year, CacheDir: o.CacheDir, Inputs: r.Inputs,
+		})
+		err = errors.Join(err, r.Set.Merge(more.Set))
+	}
+	switch {
+	case e.ctx.Err() != nil: // Examine tells
+	case err != nil && strings.Contains(err.Error(), "GOPROXY=off"):
+		e.warning(name, "go mod download", "not looked at: the go command would have to fetch modules first")
+	case err != nil:
+		e.failed(Problem, name, err, "run 'mysdk generate' for the whole of it")
+	case r.Set.Len() > 0:
+		e.warning(name, "mysdk generate", "out of date: %s", list(r.Set.Paths()))
+	case len(r.Warnings) > 0:
+		e.warning(name, "mysdk generate --check", "up to date, with %s, the first %s", count(len(r.Warnings), "warning"), r.Warnings[0])
+	default:
+		e.ok(name, "up to date")
+	}
+}
+
+// scaffold looks whether there is something to upgrade.
+func (e *exam) scaffold() {
+	const name = "scaffold"
+	plan, err := upgrade.Options{Files: e.Host.Files, Dir: e.Dir, Plugin: e.Plugin}.New()
+	switch {
+	case err != nil:
+		e.failed(Warning, name, err, "see what mysdk can do with the project: mysdk adopt")
+	case len(plan.Conflicts()) > 0 && plan.Empty():
+		e.warning(name, "decide, remove the .rej files, and run 'mysdk upgrade --continue'", "an upgrade is not finished: %s", list(plan.Conflicts()))
+	case plan.Empty():
+		e.ok(name, "that of %s", plan.To)
+	default:
+		e.warning(name, "mysdk upgrade --plan", "that of %s; 'mysdk upgrade' to %s would write %s", plan.From, plan.To, list(plan.Set.Paths()))
+	}
+}
+
+// manifests builds the kustomizations that install and deploy apply.
+func (e *exam) manifests() {
+	const name = "manifests"
+	bad := e.report.Problems
+	var built []string
+	for _, dir := range []string{"config/crd", "config/default"} {
+		if !e.exists(dir) {
+			continue
+		}
+		if _, err := e.build(dir); err != nil {
+			e.failed(Problem, name, err, "correct the files of "+dir)
+			continue
+		}
+		built = append(built, dir)
+	}
+	switch {
+	case e.report.Problems > bad:
+	case len(built) == 0:
+		e.warning(name, "mysdk adopt", "there is neither config/crd nor config/default: 'mysdk install' and 'mysdk deploy' have nothing to apply")
+	default:
+		e.ok(name, "%s build", strings.Join(built, " and "))
+	}
+}
+
+func (e *exam) build(dir string) ([]byte, error) {
+	return kustomize.Build(e.ctx, kustomize.Source{Dir: e.Dir, Files: e.Host.Files}, dir)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// list names files, the first of many.
+func list(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// firstLines is what fits into a report's line: an error in one, and of a list
+// of errors the first two lines.
+func firstLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return strings.TrimSpace(lines[0]) + ": " + strings.TrimSpace(lines[1])
+}

@@ -1,0 +1,62 @@
+package localrun
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// TestLeftovers finds the journal of a run only after its end.
+func TestLeftovers(t *testing.T) {
+	w := hosttest.New(t)
+	find := func() []Leftover {
+		t.Helper()
+		left, err := Leftovers(w.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	if left := find(); left != nil {
+		t.Errorf("found %v where there is nothing", left)
+	}
+	dir, err := journalDir(w.Host, "some-cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := openJournal(w.Host, dir, "shop", record{Project: "/home/me/shop", Entries: []entry{
+		{Kind: "MutatingWebhookConfiguration", Name: "shop"}, {Kind: crdKind, Name: "orders.shop.example.com"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := find(); left != nil {
+		t.Errorf("found %v before anything was written down", left)
+	}
+	if err := j.write(); err != nil {
+		t.Fatal(err)
+	}
+	if left := find(); left != nil {
+		t.Errorf("found %v of a run that goes on", left)
+	}
+	if err := j.lock.Release(); err != nil { // as the system does for one that is killed
+		t.Fatal(err)
+	}
+	want := []Leftover{{Project: "/home/me/shop", Objects: []string{"MutatingWebhookConfiguration shop", crdKind + " orders.shop.example.com"}}}
+	for range 2 { // looking changes nothing
+		if d := cmp.Diff(want, find()); d != "" {
+			t.Errorf("leftovers (-want +got):\n%s", d)
+		}
+	}
+	if err := os.WriteFile(j.file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Leftovers(w.Host); err == nil || !strings.Contains(err.Error(), filepath.Base(j.file)) {
+		t.Errorf("error %v for a journal that cannot be read", err)
+	}
+}
