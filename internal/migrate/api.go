@@ -1,0 +1,344 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// registerNames are what the scaffold's groupversion_info.go declares, or what
+// register.go had and nobody needs.
+func registerNames() []string {
+	return []string{"SchemeGroupVersion", "GroupVersion", "SchemeBuilder", "AddToScheme", "localSchemeBuilder"}
+}
+
+// registerRest is what the user's register.go has beyond the scaffold's, nil
+// where that is nothing. standard says that kinds register themselves with
+// SchemeBuilder.Register; otherwise the file has to stay as a whole.
+func registerRest(name string, src []byte) (rest []byte, standard bool, err error) {
+	f, err := parseGo(name, src)
+	if err != nil {
+		return nil, false, err
+	}
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.CompositeLit); ok && f.isAny(lit.Type, "Builder", crScheme, "sigs.k8s.io/controller-runtime/pkg/runtime/scheme") {
+			standard = true
+		}
+		return true
+	})
+	if !standard {
+		return src, false, nil
+	}
+	left := 0
+	rest, err = transform(name, src, func(f *goFile) {
+		left = f.cutNames(registerNames())
+		f.packageComment()
+	})
+	if left == 0 {
+		rest = nil
+	}
+	return rest, true, err
+}
+
+// cutNames takes out the declarations of the names and counts what is left.
+func (f *goFile) cutNames(names []string) (left int) {
+	for _, d := range f.tree.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok == token.IMPORT {
+			if !ok {
+				left++
+			}
+			continue
+		}
+		kept := 0
+		for _, s := range g.Specs {
+			v, ok := s.(*ast.ValueSpec)
+			if ok && len(v.Names) == 1 && slices.Contains(names, v.Names[0].Name) {
+				if g.Lparen.IsValid() {
+					f.removeSpec(v)
+				}
+				continue
+			}
+			kept++
+		}
+		if kept == 0 {
+			f.edits = slices.DeleteFunc(f.edits, func(e edit) bool { return e.start >= f.offset(g.Pos()) && e.end <= f.offset(g.End()) })
+			f.removeLines(g)
+		}
+		left += kept
+	}
+	return left
+}
+
+// removeSpec takes out one of several values with the comment above it.
+func (f *goFile) removeSpec(v *ast.ValueSpec) {
+	f.removeLines(v)
+	if v.Doc != nil {
+		f.removeLines(v.Doc)
+	}
+}
+
+// packageComment takes the comment off the package clause: the scaffold's file
+// has one, and its markers.
+func (f *goFile) packageComment() {
+	if f.tree.Doc != nil {
+		f.removeLines(f.tree.Doc)
+	}
+}
+
+// typesPass brings a file of types up to date: markers of the root types,
+// registration, and what their CRD said.
+func typesPass(kinds []kind, version string, standard bool) pass {
+	return func(f *goFile) {
+		for _, d := range f.tree.Decls {
+			switch d := d.(type) {
+			case *ast.GenDecl:
+				if d.Tok == token.TYPE && len(d.Specs) == 1 {
+					f.rootType(d, kinds, version)
+				}
+			case *ast.FuncDecl:
+				if d.Name.Name == "init" && d.Recv == nil && standard {
+					f.register(d)
+				}
+			}
+		}
+	}
+}
+
+// rootType adds the markers that make a type an API's, once.
+func (f *goFile) rootType(d *ast.GenDecl, kinds []kind, version string) {
+	t, ok := d.Specs[0].(*ast.TypeSpec)
+	if !ok || !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") && !f.embeds(t, "ListMeta") {
+		return
+	}
+	have := f.markersAbove(d)
+	var add []string
+	if !strings.Contains(have, rootMarker) {
+		add = append(add, rootMarker)
+	}
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == t.Name.Name })
+	if i >= 0 && kinds[i].crd != nil {
+		add = append(add, kinds[i].crd.markers(version, have)...)
+	} else if i >= 0 && kinds[i].clustered && !strings.Contains(have, "+kubebuilder:resource:") {
+		add = append(add, "+kubebuilder:resource:scope=Cluster")
+	}
+	if len(add) == 0 {
+		return
+	}
+	// A group of its own, and one: godoc shows only the one next to the type,
+	// and the generators read no more than one above that.
+	text := "// " + strings.Join(add, "\n// ") + "\n"
+	if f.replaceMarker(d, oldRootMarker, strings.TrimSuffix(text, "\n")) {
+		return
+	}
+	if d.Doc != nil {
+		f.insert(d.Doc.Pos(), text+"\n")
+		return
+	}
+	f.insert(d.Pos(), text)
+}
+
+// rootMarker makes a type one of its own objects, and oldRootMarker did so for
+// the generator of k8s.io/code-generator.
+const (
+	rootMarker    = "+kubebuilder:object:root=true"
+	oldRootMarker = "+k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object"
+)
+
+// replaceMarker replaces a marker above a declaration by lines of others and
+// says whether it was there.
+func (f *goFile) replaceMarker(d ast.Decl, old, text string) bool {
+	from := f.before(d)
+	for _, group := range f.tree.Comments {
+		if group.Pos() < from || group.End() > d.Pos() {
+			continue
+		}
+		for _, c := range group.List {
+			if strings.TrimSpace(strings.TrimPrefix(c.Text, "//")) == old {
+				f.replace(c, text)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// markersAbove is the text of the comments between a declaration and the one
+// before it.
+func (f *goFile) markersAbove(d ast.Decl) string {
+	return f.comments(f.before(d), d.Pos())
+}
+
+// before is the end of what stands before a declaration.
+func (f *goFile) before(d ast.Decl) token.Pos {
+	from := f.tree.Name.End()
+	for _, other := range f.tree.Decls {
+		if other.End() <= d.Pos() {
+			from = other.End()
+		}
+	}
+	return from
+}
+
+// register rewrites SchemeBuilder.Register(&Kind{}, &KindList{}) for a builder
+// of apimachinery.
+func (f *goFile) register(d *ast.FuncDecl) {
+	ast.Inspect(d.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || squeeze(f.text(call.Fun)) != "SchemeBuilder.Register" || len(call.Args) == 0 {
+			return true
+		}
+		args := make([]string, len(call.Args))
+		for i, a := range call.Args {
+			if literalOf(a) == nil {
+				return true // the new form already
+			}
+			args[i] = f.text(a)
+		}
+		f.replace(call, fmt.Sprintf("SchemeBuilder.Register(func(scheme *%s.Scheme) error {\n\tscheme.AddKnownTypes(SchemeGroupVersion, %s)\n\treturn nil\n})",
+			f.need(apiRuntime, ""), strings.Join(args, ", ")))
+		return true
+	})
+}
+
+// moveAPIs decides about the files of pkg/apis.
+func (m *migration) moveAPIs() error {
+	for _, a := range m.apis {
+		standard, err := m.moveRegister(a)
+		if err != nil {
+			return err
+		}
+		for _, name := range a.code {
+			base := path.Base(name)
+			if _, done := m.dropped[name]; done || base == "register.go" {
+				continue
+			}
+			if base == "zz_generated.openapi.go" {
+				m.drop(name, "'mysdk generate openapi' writes it where it is needed")
+				continue
+			}
+			to := path.Join(m.moves[a.dir].dir, base)
+			if err := m.goFile(name, to, typesPass(a.kinds, a.version, standard), apiSliceTags); err != nil {
+				return err
+			}
+		}
+	}
+	return m.moveAPIRoot()
+}
+
+// moveRegister decides about register.go and doc.go of a version.
+func (m *migration) moveRegister(a *apiVersion) (standard bool, err error) {
+	to := m.moves[a.dir].dir
+	info := path.Join(to, "groupversion_info.go")
+	name := path.Join(a.dir, "register.go")
+	src, ok := m.files[name]
+	if !ok {
+		return true, nil
+	}
+	rest, standard, err := registerRest(name, src.data)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case !standard:
+		delete(m.out, info)
+		if err := m.goFile(name, path.Join(to, "register.go"), generateMarker(a.group)); err != nil {
+			return false, err
+		}
+		return false, nil
+	case rest == nil:
+		m.drop(name, "%s has what it had", info)
+	default:
+		m.files[name] = file{rest, src.mode}
+		if err := m.goFile(name, path.Join(to, "register.go")); err != nil {
+			return false, err
+		}
+	}
+	if doc := path.Join(a.dir, "doc.go"); hasFile(m.files, doc) && isOnlyDoc(doc, m.files[doc].data) {
+		m.drop(doc, "%s has the package's comment and markers", info)
+	}
+	return true, nil
+}
+
+// generateMarker makes a package of types one for the generators, where the
+// scaffold's file that says so has no place.
+func generateMarker(group string) pass {
+	return func(f *goFile) {
+		text := string(f.src[:f.offset(f.tree.Package)])
+		for _, marker := range []string{"+kubebuilder:object:generate=true", "+groupName=" + group} {
+			if !strings.Contains(text, marker) {
+				f.insert(f.tree.Package, "// "+marker+"\n")
+			}
+		}
+		if f.tree.Scope.Lookup("GroupVersion") == nil && f.tree.Scope.Lookup("SchemeGroupVersion") != nil {
+			f.insert(f.tree.End(), "\n\n// GroupVersion is another name of SchemeGroupVersion.\nvar GroupVersion = SchemeGroupVersion\n")
+		}
+	}
+}
+
+// isOnlyDoc says whether a Go file declares nothing.
+func isOnlyDoc(name string, src []byte) bool {
+	f, err := parseGo(name, src)
+	return err == nil && len(f.tree.Decls) == 0
+}
+
+// apiSliceTags marks float fields, which the generator of CRDs refuses.
+func apiSliceTags(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		field, ok := n.(*ast.Field)
+		if !ok || field.Tag == nil {
+			return true
+		}
+		t := field.Type
+		if s, ok := t.(*ast.StarExpr); ok {
+			t = s.X
+		}
+		if id, ok := t.(*ast.Ident); ok && (id.Name == "float64" || id.Name == "float32") {
+			f.todo(field, "clients round floats differently, and CRDs are not generated from them: use resource.Quantity or a string")
+		}
+		return true
+	})
+}
+
+// moveAPIRoot decides about pkg/apis itself and the directories of groups.
+func (m *migration) moveAPIRoot() error {
+	used := m.importers(m.module+"/pkg/apis", "cmd/manager/")
+	for _, name := range inDir(m.files, "pkg/apis") {
+		switch {
+		case path.Ext(name) != ".go":
+		case len(used) == 0:
+			m.drop(name, "cmd/main.go registers the types itself")
+		default:
+			if err := m.goFile(name, path.Join("api", path.Base(name))); err != nil {
+				return err
+			}
+		}
+	}
+	for _, group := range subdirs(m.files, "pkg/apis") {
+		for _, name := range inDir(m.files, "pkg/apis/"+group) {
+			if path.Ext(name) == ".go" && isOnlyDoc(name, m.files[name].data) {
+				m.drop(name, "it held the place of a package")
+			}
+		}
+	}
+	return nil
+}
+
+// importers lists the Go files that import a package, but those below a
+// directory.
+func (m *migration) importers(importPath, but string) []string {
+	var out []string
+	for name, f := range m.files {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, but) || strings.HasPrefix(name, "vendor/") || m.dropped[name] != "" {
+			continue
+		}
+		if g, err := parseGo(name, f.data); err == nil && g.importName(importPath) != "" && !usesSDKTest(g) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,392 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// renamedMembers are members of packages that have another name today, by
+// package and old name.
+func renamedMembers() map[string]map[string]string {
+	return map[string]map[string]string{
+		crClient: {
+			"ListOptionFunc": "ListOption", "CreateOptionFunc": "CreateOption", "UpdateOptionFunc": "UpdateOption",
+			"DeleteOptionFunc": "DeleteOption", "PatchOptionFunc": "PatchOption", "ConstantPatch": "RawPatch",
+		},
+		crHandler: {"Mapper": "MapFunc"},
+	}
+}
+
+// clientAPI carries calls of controller-runtime's client over to how they are
+// written today.
+func clientAPI(f *goFile) {
+	renamed := renamedMembers()
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			for pkg, names := range renamed {
+				if to := names[n.Sel.Name]; to != "" && f.is(n, pkg, n.Sel.Name) {
+					f.replace(n.Sel, to)
+				}
+			}
+		case *ast.CallExpr:
+			f.listCall(n)
+			f.listOptions(n)
+			f.mutateCall(n)
+			f.recorderCall(n)
+		case *ast.AssignStmt:
+			f.objectKey(n)
+		case *ast.FuncDecl:
+			f.injector(n)
+			f.onAdd(n)
+		}
+		return true
+	})
+}
+
+// onAdd gives handlers of client-go's informers the parameter that tells
+// whether an object is of the first list.
+func (f *goFile) onAdd(d *ast.FuncDecl) {
+	if d.Name.Name != "OnAdd" || d.Recv == nil || d.Type.Params.NumFields() != 1 {
+		return
+	}
+	p := d.Type.Params.List[0]
+	if text := squeeze(f.text(p.Type)); text != "interface{}" && text != "any" {
+		return
+	}
+	if len(p.Names) == 0 {
+		f.insert(p.Pos(), "_ ")
+	}
+	f.insert(p.End(), ", _ bool")
+}
+
+// isOptions says whether an expression is options for a list: written so, or
+// a variable that was set to such.
+func (f *goFile) isOptions(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.UnaryExpr:
+		lit, ok := e.X.(*ast.CompositeLit)
+		return ok && f.is(lit.Type, crClient, "ListOptions")
+	case *ast.CallExpr:
+		if sel, ok := e.Fun.(*ast.SelectorExpr); ok && f.isOptions(sel.X) {
+			return true
+		}
+		return f.calls(e, crClient, "InNamespace") != nil || f.calls(e, crClient, "MatchingLabels") != nil
+	case *ast.Ident:
+		value := assigned(e)
+		return value != nil && f.isOptions(value)
+	}
+	return false
+}
+
+// assigned is the value that a local variable got where it was declared.
+func assigned(id *ast.Ident) ast.Expr {
+	if id.Obj == nil {
+		return nil
+	}
+	a, ok := id.Obj.Decl.(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != len(a.Rhs) {
+		return nil
+	}
+	for i, l := range a.Lhs {
+		if at, ok := l.(*ast.Ident); ok && at.Name == id.Name {
+			return a.Rhs[i]
+		}
+	}
+	return nil
+}
+
+// listCall puts the arguments of List in today's order: List(ctx, list, opts).
+func (f *goFile) listCall(call *ast.CallExpr) {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "List" || len(call.Args) != 3 {
+		return
+	}
+	opts, list := call.Args[1], call.Args[2]
+	if id, ok := opts.(*ast.Ident); ok && id.Name == "nil" {
+		f.edits = append(f.edits, edit{f.offset(opts.Pos()), f.offset(list.Pos()), ""})
+		return
+	}
+	if f.isOptions(opts) && !f.isOptions(list) {
+		f.replace(opts, f.text(list))
+		f.replace(list, f.text(opts))
+	}
+}
+
+// listOptions rewrites the functions that made and changed list options.
+func (f *goFile) listOptions(call *ast.CallExpr) {
+	if c := f.calls(call, crClient, "UseListOptions"); c != nil && len(c.Args) == 1 {
+		f.replace(c, f.text(c.Args[0]))
+		return
+	}
+	if c := f.calls(call, crClient, "MatchingField"); c != nil && len(c.Args) == 2 {
+		f.replace(c, fmt.Sprintf("%s.MatchingFields{%s: %s}", f.importName(crClient), f.text(c.Args[0]), f.text(c.Args[1])))
+		return
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) != 1 || !f.isOptions(sel.X) {
+		return
+	}
+	arg := f.text(call.Args[0])
+	if from := f.calls(sel.X, crClient, "InNamespace"); from != nil && sel.Sel.Name == "MatchingLabels" && len(from.Args) == 1 {
+		f.replace(call, fmt.Sprintf("&%s.ListOptions{Namespace: %s, LabelSelector: %s.SelectorFromSet(%s)}",
+			f.importName(crClient), f.text(from.Args[0]), f.need(apiLabels, ""), arg))
+		return
+	}
+	if _, isVariable := sel.X.(*ast.Ident); !isVariable {
+		return
+	}
+	switch sel.Sel.Name {
+	case "InNamespace":
+		f.replace(call, f.text(sel.X)+".Namespace = "+arg)
+	case "MatchingLabels":
+		f.replace(call, fmt.Sprintf("%s.LabelSelector = %s.SelectorFromSet(%s)", f.text(sel.X), f.need(apiLabels, ""), arg))
+	case "SetLabelSelector", "SetFieldSelector":
+		f.todo(call, "ListOptions.%s is gone: parse the selector with labels.Parse and set LabelSelector", sel.Sel.Name)
+	}
+}
+
+// mutateCall gives the function that CreateOrUpdate calls today's signature.
+func (f *goFile) mutateCall(call *ast.CallExpr) {
+	if f.calls(call, crCtrlUtil, "CreateOrUpdate") == nil || len(call.Args) != 4 {
+		return
+	}
+	fn, ok := call.Args[3].(*ast.FuncLit)
+	if !ok || len(fn.Type.Params.List) != 1 {
+		return
+	}
+	names := fn.Type.Params.List[0].Names
+	f.replace(fn.Type.Params, "()")
+	if len(names) == 1 && names[0].Name != "_" && mentions(fn.Body, names[0].Name) {
+		f.insert(fn.Body.Lbrace+1, fmt.Sprintf("\n%s := %s.Object(%s)\n", names[0].Name, f.need(apiRuntime, ""), f.text(call.Args[2])))
+	}
+}
+
+// mentions says whether a name occurs in a node, as one of its own.
+func mentions(n ast.Node, name string) bool {
+	found := false
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			found = found || mentions(n.X, name)
+			return false
+		case *ast.Ident:
+			found = found || n.Name == name
+		}
+		return !found
+	})
+	return found
+}
+
+func (f *goFile) recorderCall(call *ast.CallExpr) {
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "OnAdd" && len(call.Args) == 1 {
+		f.insert(call.Args[0].End(), ", false")
+	}
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "GetRecorder" && len(call.Args) == 1 {
+		f.replace(sel.Sel, "GetEventRecorderFor")
+	}
+}
+
+// objectKey keeps code that takes two results of ObjectKeyFromObject working,
+// which has one today.
+func (f *goFile) objectKey(a *ast.AssignStmt) {
+	if len(a.Lhs) != 2 || len(a.Rhs) != 1 {
+		return
+	}
+	call := f.calls(a.Rhs[0], crClient, "ObjectKeyFromObject")
+	if call == nil {
+		return
+	}
+	if id, ok := a.Lhs[1].(*ast.Ident); ok && id.Name == "_" {
+		f.edits = append(f.edits, edit{f.offset(a.Lhs[0].End()), f.offset(a.Lhs[1].End()), ""})
+		return
+	}
+	f.insert(call.End(), ", error(nil)")
+}
+
+// injector marks methods that the manager called in the past.
+func (f *goFile) injector(d *ast.FuncDecl) {
+	switch d.Name.Name {
+	case "InjectClient", "InjectScheme", "InjectDecoder", "InjectConfig", "InjectCache", "InjectLogger", "InjectFunc", "InjectMapper":
+		if d.Recv != nil {
+			f.todo(d, "nothing calls %s any more: set the field where the value is made", d.Name.Name)
+		}
+	}
+}
+
+var clientGroup = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*V[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// typedClient adds the context, and the options that became mandatory, to
+// calls of client-go's typed clients: clientset.CoreV1().Pods(ns).Get(name, …).
+func typedClient(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		verb, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || !f.isTypedResource(verb.X) || len(call.Args) > 0 && f.isContext(call.Args[0]) {
+			return true
+		}
+		f.typedVerb(call, verb.Sel.Name)
+		return true
+	})
+}
+
+// isTypedResource says whether an expression ends in a typed client of one
+// resource, such as CoreV1().Pods(ns), or a variable of it.
+func (f *goFile) isTypedResource(e ast.Expr) bool {
+	if id, ok := e.(*ast.Ident); ok {
+		value := assigned(id)
+		return value != nil && f.isTypedResource(value)
+	}
+	call, ok := e.(*ast.CallExpr)
+	if !ok || len(call.Args) > 1 {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	group, ok := sel.X.(*ast.CallExpr)
+	if !ok || len(group.Args) != 0 {
+		return false
+	}
+	of, ok := group.Fun.(*ast.SelectorExpr)
+	return ok && clientGroup.MatchString(of.Sel.Name)
+}
+
+// isContext says whether an argument is a context, as far as its text tells.
+func (f *goFile) isContext(e ast.Expr) bool {
+	text := f.text(e)
+	pkg := f.importName("context")
+	return strings.HasSuffix(strings.ToLower(text), "ctx") || pkg != "" && strings.HasPrefix(text, pkg+".") ||
+		strings.HasPrefix(text, "context.") || strings.HasSuffix(text, ".Context()")
+}
+
+func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
+	options := map[string]string{"Create": "CreateOptions", "Update": "UpdateOptions", "UpdateStatus": "UpdateOptions",
+		"UpdateScale": "UpdateOptions", "Finalize": "UpdateOptions", "Bind": "CreateOptions", "Patch": "PatchOptions"}
+	switch verb {
+	case "Get", "List", "Watch", "Delete", "DeleteCollection", "Create", "Update", "UpdateStatus", "Patch", "GetScale", "UpdateScale", "Bind", "Evict", "Finalize":
+	default:
+		return
+	}
+	if len(call.Args) == 0 {
+		return
+	}
+	f.insert(call.Args[0].Pos(), f.todoContext()+", ")
+	last := call.Args[len(call.Args)-1]
+	if verb == "Patch" && len(call.Args) > 3 {
+		last = call.Args[2] // subresources come behind the options
+	}
+	if strings.HasPrefix(verb, "Delete") {
+		f.deleteOptions(call)
+		return
+	}
+	if want := options[verb]; want != "" && !strings.Contains(f.text(last), want) {
+		f.insert(last.End(), fmt.Sprintf(", %s.%s{}", f.need(metaV1, "metav1"), want))
+	}
+}
+
+// todoContext is a context for code that has none.
+func (f *goFile) todoContext() string { return f.need("context", "") + ".TODO()" }
+
+// deleteOptions makes values of what were pointers to delete options.
+func (f *goFile) deleteOptions(call *ast.CallExpr) {
+	for _, arg := range call.Args {
+		switch a := arg.(type) {
+		case *ast.UnaryExpr:
+			if a.Op == token.AND && strings.Contains(f.text(a.X), "DeleteOptions{") {
+				f.edits = append(f.edits, edit{f.offset(a.Pos()), f.offset(a.X.Pos()), ""})
+			}
+		case *ast.Ident:
+			if a.Name == "nil" {
+				f.replace(a, f.need(metaV1, "metav1")+".DeleteOptions{}")
+			} else if v, ok := assigned(a).(*ast.UnaryExpr); ok && strings.Contains(f.text(v), "DeleteOptions{") {
+				f.insert(a.Pos(), "*")
+			}
+		}
+	}
+}
+
+// coreTypes carries over literals of types of k8s.io/api that got others in
+// their fields.
+func coreTypes(f *goFile) {
+	if f.importName(coreV1) == "" {
+		return
+	}
+	f.looseHandlers()
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Handler" {
+			probe, ok := sel.X.(*ast.SelectorExpr)
+			if ok && slices.Contains([]string{"LivenessProbe", "ReadinessProbe", "StartupProbe"}, probe.Sel.Name) {
+				f.replace(sel.Sel, "ProbeHandler")
+			}
+		}
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		switch {
+		case f.is(lit.Type, coreV1, "Probe"):
+			f.field(lit, "Handler", "ProbeHandler", coreV1, "Handler", "ProbeHandler")
+		case f.is(lit.Type, coreV1, "Lifecycle"):
+			f.field(lit, "PostStart", "PostStart", coreV1, "Handler", "LifecycleHandler")
+			f.field(lit, "PreStop", "PreStop", coreV1, "Handler", "LifecycleHandler")
+		case f.is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
+			f.field(lit, "Resources", "Resources", coreV1, "ResourceRequirements", "VolumeResourceRequirements")
+		}
+		return true
+	})
+}
+
+// looseHandlers renames the type Handler where it stands by itself. Which of
+// its two successors is meant shows by what else the file has.
+func (f *goFile) looseHandlers() {
+	members := f.members(coreV1)
+	probes, hooks := slices.Contains(members, "Probe"), slices.Contains(members, "Lifecycle")
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			return !f.is(n.Type, coreV1, "Probe") && !f.is(n.Type, coreV1, "Lifecycle") // those know
+		case *ast.SelectorExpr:
+			switch {
+			case !f.is(n, coreV1, "Handler"):
+			case probes && !hooks:
+				f.replace(n.Sel, "ProbeHandler")
+			case hooks && !probes:
+				f.replace(n.Sel, "LifecycleHandler")
+			default:
+				f.todo(n, "Handler is ProbeHandler in probes today, and LifecycleHandler in hooks")
+			}
+		}
+		return true
+	})
+}
+
+// field renames a field of a literal, and the type of the literal in it.
+func (f *goFile) field(lit *ast.CompositeLit, key, newKey, pkg, was, is string) {
+	for _, e := range lit.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok || f.text(kv.Key) != key {
+			continue
+		}
+		if key != newKey {
+			f.replace(kv.Key, newKey)
+		}
+		value := kv.Value
+		if u, ok := value.(*ast.UnaryExpr); ok {
+			value = u.X
+		}
+		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.is(inner.Type, pkg, was) {
+			if sel, ok := inner.Type.(*ast.SelectorExpr); ok {
+				f.replace(sel.Sel, is)
+			}
+		}
+	}
+}

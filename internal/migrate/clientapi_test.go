@@ -1,0 +1,126 @@
+package migrate
+
+import "testing"
+
+func TestClientAPI(t *testing.T) {
+	runPasses(t, map[string]passCase{
+		"client under another name": {
+			`cl "sigs.k8s.io/controller-runtime/pkg/client"`, "func f() { c.List(ctx, &cl.ListOptions{}, list) }",
+			"", "func f() { c.List(ctx, list, &cl.ListOptions{}) }",
+		},
+		"labels in a variable": {
+			importClient, "func f() {\n\to := &client.ListOptions{}\n\t// only ours\n\to.MatchingLabels(l)\n\tc.List(ctx, o, list)\n}",
+			importClient + `; "k8s.io/apimachinery/pkg/labels"`,
+			"func f() {\n\to := &client.ListOptions{}\n\t// only ours\n\to.LabelSelector = labels.SelectorFromSet(l)\n\tc.List(ctx, list, o)\n}",
+		},
+		"a selector that is parsed": {
+			importClient, "func f() {\n\to := &client.ListOptions{}\n\to.SetLabelSelector(s)\n}",
+			"", "func f() {\n\to := &client.ListOptions{}\n\t// TODO(migrate): ListOptions.SetLabelSelector is gone: parse the selector with labels.Parse and set LabelSelector\n\to.SetLabelSelector(s)\n}",
+		},
+		"a variable of the package's name": {
+			importClient, "func f(client mine) { client.UseListOptions(client.MatchingField(a, b)) }\n\nvar x client.Client", "", "",
+		},
+		"list of something else":   {importClient, "func f() { users.List(ctx, page, 3) }", "", ""},
+		"options of an own type":   {importClient, "func f() {\n\to := newOptions()\n\to.InNamespace(ns)\n\tc.List(ctx, o, list)\n}\n\nvar x client.Client", "", ""},
+		"a key that is checked":    {importClient, "func f() {\n\tif k, err := client.ObjectKeyFromObject(o); err != nil {\n\t\tg(k)\n\t}\n}", "", "func f() {\n\tif k, err := client.ObjectKeyFromObject(o), error(nil); err != nil {\n\t\tg(k)\n\t}\n}"},
+		"a key of today":           {importClient, "func f() { k := client.ObjectKeyFromObject(o) }", "", ""},
+		"patch":                    {importClient, "func f() { c.Patch(ctx, o, client.ConstantPatch(a, b)) }", "", "func f() { c.Patch(ctx, o, client.RawPatch(a, b)) }"},
+		"mapper":                   {importHandler, "var m handler.Mapper", "", "var m handler.MapFunc"},
+		"recorder":                 {"", "func f() { r := mgr.GetRecorder(\"x\") }", "", "func f() { r := mgr.GetEventRecorderFor(\"x\") }"},
+		"a recorder of no name":    {"", "func f() { r := mgr.GetRecorder() }", "", ""},
+		"OnAdd with a type":        {"", "func (h *H) OnAdd(p *Pod) {}", "", ""},
+		"OnAdd of today":           {"", "func (h *H) OnAdd(obj any, first bool) { h.next.OnAdd(obj, first) }", "", ""},
+		"OnAdd that is a function": {"", "func OnAdd(obj any) {}", "", ""},
+		"OnAdd without a name":     {"", "func (h *H) OnAdd(interface{}) {}", "", "func (h *H) OnAdd(_ interface{}, _ bool) {}"},
+		"injection": {
+			"", "// InjectClient takes it.\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
+			"", "// InjectClient takes it.\n// TODO(migrate): nothing calls InjectClient any more: set the field where the value is made\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
+		},
+	}, commonPasses(nil)...)
+}
+
+func TestMutate(t *testing.T) {
+	util := `"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"`
+	runtime := `"k8s.io/apimachinery/pkg/runtime"; ` + util
+	runPasses(t, map[string]passCase{
+		"argument that is not used": {
+			runtime, "func f() {\n\tcontrollerutil.CreateOrUpdate(ctx, c, o, func(e runtime.Object) error {\n\t\to.Name = x // ours\n\t\treturn nil\n\t})\n}",
+			util, "func f() {\n\tcontrollerutil.CreateOrUpdate(ctx, c, o, func() error {\n\t\to.Name = x // ours\n\t\treturn nil\n\t})\n}",
+		},
+		"argument without a name": {
+			runtime, "func f() { controllerutil.CreateOrUpdate(ctx, c, o, func(runtime.Object) error { return nil }) }",
+			util, "func f() { controllerutil.CreateOrUpdate(ctx, c, o, func() error { return nil }) }",
+		},
+		"of today":           {util, "func f() { controllerutil.CreateOrUpdate(ctx, c, o, func() error { return nil }) }", "", ""},
+		"a named function":   {util, "func f() { controllerutil.CreateOrUpdate(ctx, c, o, mutate) }", "", ""},
+		"of another package": {"", "func f() { mine.CreateOrUpdate(ctx, c, o, func(e int) error { return g(e) }) }", "", ""},
+	}, commonPasses(nil)...)
+}
+
+func TestTypedClient(t *testing.T) {
+	meta := `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`
+	both := importContext + "; " + meta
+	runPasses(t, map[string]passCase{
+		"patch": {
+			"", "func f() { kc.AppsV1().Deployments(ns).Patch(name, kind, data) }",
+			both, "func f() { kc.AppsV1().Deployments(ns).Patch(context.TODO(), name, kind, data, metav1.PatchOptions{}) }",
+		},
+		"patch of a subresource": {
+			"", "func f() { kc.AppsV1().Deployments(ns).Patch(name, kind, data, \"status\") }",
+			both, "func f() { kc.AppsV1().Deployments(ns).Patch(context.TODO(), name, kind, data, metav1.PatchOptions{}, \"status\") }",
+		},
+		"scale": {
+			meta, "func f() {\n\td := kc.AppsV1().Deployments(ns)\n\td.GetScale(name, metav1.GetOptions{})\n\td.UpdateScale(name, s)\n}",
+			both, "func f() {\n\td := kc.AppsV1().Deployments(ns)\n\td.GetScale(context.TODO(), name, metav1.GetOptions{})\n\td.UpdateScale(context.TODO(), name, s, metav1.UpdateOptions{})\n}",
+		},
+		"update of the status": {
+			importContext, "func f() { kc.AppsV1().Deployments(ns).UpdateStatus(d); context.TODO() }",
+			both, "func f() { kc.AppsV1().Deployments(ns).UpdateStatus(context.TODO(), d, metav1.UpdateOptions{}); context.TODO() }",
+		},
+		"delete with nil": {
+			"", "func f() { kc.CoreV1().Pods(ns).Delete(name, nil) }",
+			both, "func f() { kc.CoreV1().Pods(ns).Delete(context.TODO(), name, metav1.DeleteOptions{}) }",
+		},
+		"delete with a variable": {
+			meta, "func f() {\n\to := &metav1.DeleteOptions{}\n\tkc.CoreV1().Pods(ns).Delete(name, o)\n}",
+			both, "func f() {\n\to := &metav1.DeleteOptions{}\n\tkc.CoreV1().Pods(ns).Delete(context.TODO(), name, *o)\n}",
+		},
+		"delete of many": {
+			meta, "func f() { kc.CoreV1().Pods(ns).DeleteCollection(&metav1.DeleteOptions{}, metav1.ListOptions{}) }",
+			both, "func f() { kc.CoreV1().Pods(ns).DeleteCollection(context.TODO(), metav1.DeleteOptions{}, metav1.ListOptions{}) }",
+		},
+		"cluster scope": {
+			meta, "func f() { kc.CoreV1().Nodes().List(metav1.ListOptions{}) }",
+			both, "func f() { kc.CoreV1().Nodes().List(context.TODO(), metav1.ListOptions{}) }",
+		},
+		"logs have no context": {meta, "func f() { kc.CoreV1().Pods(ns).GetLogs(name, o); metav1.Now() }", "", ""},
+		"context of a request": {meta, "func f() { kc.CoreV1().Pods(ns).Get(r.Context(), name, metav1.GetOptions{}) }", "", ""},
+		"not a typed client":   {"", "func f() { kc.Core().Pods(ns).Get(name); store.Get(name); kc.CoreV1(x).Pods(ns).Get(name) }", "", ""},
+	}, commonPasses(nil)...)
+}
+
+func TestCoreTypes(t *testing.T) {
+	core := `corev1 "k8s.io/api/core/v1"`
+	hook := "// TODO(migrate): Handler is ProbeHandler in probes today, and LifecycleHandler in hooks\n"
+	runPasses(t, map[string]passCase{
+		"hooks": {
+			core, "var l = &corev1.Lifecycle{PreStop: &corev1.Handler{Exec: e}, PostStart: &corev1.Handler{Exec: g}}",
+			"", "var l = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: e}, PostStart: &corev1.LifecycleHandler{Exec: g}}",
+		},
+		"both": {
+			core, "var p = corev1.Probe{Handler: corev1.Handler{}}\nvar l = corev1.Lifecycle{PreStop: &corev1.Handler{}}\n\nvar h corev1.Handler",
+			"", "var p = corev1.Probe{ProbeHandler: corev1.ProbeHandler{}}\nvar l = corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}\n\n" + hook + "var h corev1.Handler",
+		},
+		"a template's claim": {
+			core, "var s = []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{\n\t// as much as this\n\tResources: corev1.ResourceRequirements{},\n}}}",
+			"", "var s = []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{\n\t// as much as this\n\tResources: corev1.VolumeResourceRequirements{},\n}}}",
+		},
+		"handler of a container's probe": {
+			core, "func f(c *corev1.Container) { g(c.LivenessProbe.Handler.HTTPGet, c.server.Handler) }",
+			"", "func f(c *corev1.Container) { g(c.LivenessProbe.ProbeHandler.HTTPGet, c.server.Handler) }",
+		},
+		"resources of a container": {core, "var c = corev1.Container{Resources: corev1.ResourceRequirements{}}", "", ""},
+		"probe of an own type":     {core, "var p = Probe{Handler: Handler{}}\nvar c corev1.Container", "", ""},
+		"a field's name only":      {core, "var c corev1.Container\nvar h = server{Handler: mux}", "", ""},
+	}, commonPasses(nil)...)
+}

@@ -1,0 +1,107 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"strings"
+)
+
+// conditions makes metav1.Condition of the conditions of operator-sdk's status
+// package, which have the same fields but for types of their own.
+func conditions(f *goFile) {
+	f.statusTypes(sdkStatus)
+	f.statusTypes(libStatus)
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		f.conditionCall(call)
+		return true
+	})
+}
+
+// statusTypes replaces the types of the package.
+func (f *goFile) statusTypes(importPath string) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			switch {
+			case f.calls(n, importPath, "NewConditions") != nil:
+				args := make([]string, len(n.Args))
+				for i, a := range n.Args {
+					args[i] = f.text(a)
+				}
+				f.replace(n, fmt.Sprintf("[]%s.Condition{%s}", f.need(metaV1, "metav1"), strings.Join(args, ", ")))
+				return false
+			}
+		case *ast.CompositeLit:
+			if f.is(n.Type, importPath, "Condition") {
+				f.conditionStatus(n)
+			}
+		case *ast.Field:
+			if f.is(n.Type, importPath, "Conditions") && len(n.Names) > 0 {
+				f.conditionsField(n)
+			}
+		case *ast.SelectorExpr:
+			switch {
+			case f.is(n, importPath, "Conditions"):
+				f.replace(n, "[]"+f.need(metaV1, "metav1")+".Condition")
+			case f.is(n, importPath, "Condition"):
+				f.replace(n, f.need(metaV1, "metav1")+".Condition")
+			case f.is(n, importPath, "ConditionType"), f.is(n, importPath, "ConditionReason"):
+				f.replace(n, "string")
+			}
+		}
+		return true
+	})
+}
+
+// conditionsField adds the markers by which clients merge the list.
+func (f *goFile) conditionsField(field *ast.Field) {
+	if field.Doc != nil && strings.Contains(field.Doc.Text()+f.text(field.Doc), "listType") {
+		return
+	}
+	f.insert(field.Pos(), "// +listType=map\n// +listMapKey=type\n")
+}
+
+// conditionStatus replaces the values of the field Status, which was the core
+// API's type.
+func (f *goFile) conditionStatus(lit *ast.CompositeLit) {
+	value, ok := valueOf(lit, "Status").(*ast.SelectorExpr)
+	if ok && strings.HasPrefix(value.Sel.Name, "Condition") && f.is(value, coreV1, value.Sel.Name) {
+		f.replace(value, f.need(metaV1, "metav1")+"."+value.Sel.Name)
+	}
+}
+
+// conditionCall replaces methods of the list by functions of package meta.
+// That they are called on something of that name is proof enough: their own
+// names are rare.
+func (f *goFile) conditionCall(call *ast.CallExpr) {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) != 1 {
+		return
+	}
+	if !strings.HasSuffix(f.text(sel.X), "onditions") {
+		return
+	}
+	list, arg := f.text(sel.X), f.text(call.Args[0])
+	function, format := "", ""
+	switch sel.Sel.Name {
+	case "SetCondition":
+		function, format = "SetStatusCondition", "%s.%s(&%s, %s)"
+	case "RemoveCondition":
+		function, format = "RemoveStatusCondition", "%s.%s(&%s, %s)"
+	case "GetCondition":
+		function, format = "FindStatusCondition", "%s.%s(%s, %s)"
+	case "IsTrueFor":
+		function, format = "IsStatusConditionTrue", "%s.%s(%s, %s)"
+	case "IsFalseFor":
+		function, format = "IsStatusConditionFalse", "%s.%s(%s, %s)"
+	case "IsUnknownFor":
+		function, format = "IsStatusConditionPresentAndEqual", "%s.%s(%s, %s, "+f.need(metaV1, "metav1")+".ConditionUnknown)"
+	default:
+		return
+	}
+	f.replace(call, fmt.Sprintf(format, f.need(apiMeta, ""), function, list, arg))
+}

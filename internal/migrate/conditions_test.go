@@ -1,0 +1,41 @@
+package migrate
+
+import "testing"
+
+func TestConditions(t *testing.T) {
+	meta, old := `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`, `"github.com/operator-framework/operator-sdk/pkg/status"`
+	api := `"k8s.io/apimachinery/pkg/api/meta"`
+	runPasses(t, map[string]passCase{
+		"field": {
+			old, "type S struct {\n\t// Conditions say how it is.\n\tConditions status.Conditions `json:\"conditions\"`\n}",
+			meta, "type S struct {\n\t// Conditions say how it is.\n\t// +listType=map\n\t// +listMapKey=type\n\tConditions []metav1.Condition `json:\"conditions\"`\n}",
+		},
+		"field with markers": {
+			old, "type S struct {\n\t// +listType=atomic\n\tConditions status.Conditions\n}",
+			meta, "type S struct {\n\t// +listType=atomic\n\tConditions []metav1.Condition\n}",
+		},
+		"types and reasons": {
+			old, "const ready status.ConditionType = \"Ready\"\n\nfunc f(r status.ConditionReason, c *status.Condition) {}",
+			meta, "const ready string = \"Ready\"\n\nfunc f(r string, c *metav1.Condition) {}",
+		},
+		"new": {
+			old, "var c = status.NewConditions(a, b)", meta, "var c = []metav1.Condition{a, b}",
+		},
+		"of operator-lib": {
+			`"github.com/operator-framework/operator-lib/status"`, "var c status.Conditions", meta, "var c []metav1.Condition",
+		},
+		"under another name": {
+			`s "github.com/operator-framework/operator-sdk/pkg/status"`, "func f(status int) s.Condition { return s.Condition{Type: g(status.X)} }",
+			meta, "func f(status int) metav1.Condition { return metav1.Condition{Type: g(status.X)} }",
+		},
+		"methods": {
+			"", "func f() {\n\to.Status.Conditions.RemoveCondition(a)\n\tc := conditions.GetCondition(a)\n\tg(conditions.IsFalseFor(a), conditions.IsUnknownFor(a))\n}",
+			api + "; " + meta,
+			"func f() {\n\tmeta.RemoveStatusCondition(&o.Status.Conditions, a)\n\tc := meta.FindStatusCondition(conditions, a)\n\tg(meta.IsStatusConditionFalse(conditions, a), meta.IsStatusConditionPresentAndEqual(conditions, a, metav1.ConditionUnknown))\n}",
+		},
+		"method of something else": {"", "func f() { o.SetCondition(a); pool.GetCondition(b) }", "", ""},
+		"own package status":       {`"example.com/status"`, "var c status.Conditions\nvar d = status.NewConditions()", "", ""},
+		"of today":                 {api, "func f() { meta.SetStatusCondition(&o.Status.Conditions, c) }", "", ""},
+		"variable of the name":     {meta, "func f(status own) { g(status.Conditions, status.Condition, metav1.Now()) }", "", ""},
+	}, conditions)
+}

@@ -1,0 +1,158 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+)
+
+// storageMarker marks the version of a kind that is stored.
+const storageMarker = "+kubebuilder:storageversion"
+
+// methodsOf are the names of a type's methods, by the files of its package.
+func (m *migration) methodsOf(dir, kind string) []string {
+	var out []string
+	for _, name := range inDir(m.files, dir) {
+		f, err := parseGo(name, m.files[name].data)
+		if err != nil || path.Ext(name) != ".go" {
+			continue
+		}
+		for _, d := range f.tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiverType(fn) == kind {
+				out = append(out, fn.Name.Name)
+			}
+		}
+	}
+	return out
+}
+
+// webhookText is the method of a type that sets its webhooks up, as far as it
+// is in a file.
+func (m *migration) webhookText(name, kind string) string {
+	f, err := parseGo(name, m.files[name].data)
+	if err != nil || path.Ext(name) != ".go" {
+		return ""
+	}
+	for _, d := range f.tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiverType(fn) == kind && fn.Name.Name == setupWebhook {
+			return f.text(fn)
+		}
+	}
+	return ""
+}
+
+// conversions finds out by the types' methods which versions are converted to
+// which: PROJECT did not always know, and never of the spokes. The entries are
+// those of PROJECT, in the order of m.apis.
+func (m *migration) conversions(entries []map[string]any) {
+	for i, hub := range m.apis {
+		webhooks, _ := entries[i]["webhooks"].(map[string]any)
+		claimed := webhooks["conversion"] == true
+		delete(webhooks, "conversion")
+		kindName := hub.kinds[0].name
+		var spokes []string
+		for j, other := range m.apis {
+			if i != j && other.group == hub.group && other.kinds[0].name == kindName && slices.Contains(m.methodsOf(other.dir, kindName), "ConvertTo") {
+				spokes = append(spokes, other.version)
+			}
+		}
+		switch isHub := slices.Contains(m.methodsOf(hub.dir, kindName), "Hub"); {
+		case isHub && len(spokes) > 0:
+			if webhooks == nil {
+				webhooks = map[string]any{}
+				entries[i]["webhooks"] = webhooks
+			}
+			webhooks["conversion"], webhooks["spoke"], webhooks["webhookVersion"] = true, spokes, "v1"
+			hub.hub = true
+		case isHub:
+			m.general = append(m.general, Note{Text: fmt.Sprintf("%s of %s is a hub, and no other version is converted to it: 'mysdk create webhook --conversion' sets the webhook up once there is one.", kindName, hub.version)})
+		case claimed && !m.hasHub(hub):
+			m.general = append(m.general, Note{Text: fmt.Sprintf("PROJECT had a conversion webhook for %s, and no version of it has the method Hub: nothing could be converted, and nothing is.", kindName)})
+		}
+		if claimed && !hub.hub && webhooks["defaulting"] != true && webhooks["validation"] != true {
+			delete(entries[i], "webhooks")
+		}
+	}
+}
+
+// hasHub says whether some version of the kind is a hub.
+func (m *migration) hasHub(of *apiVersion) bool {
+	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+		return a.group == of.group && a.kinds[0].name == of.kinds[0].name && slices.Contains(m.methodsOf(a.dir, a.kinds[0].name), "Hub")
+	})
+}
+
+// storedPass marks the hub as the version that is stored, unless a version of
+// the kind is marked already; nil where nothing is to be marked.
+func (m *migration) storedPass(name string) pass {
+	for _, a := range m.apis {
+		if a.dir != path.Dir(name) || !a.hub || m.isStored(a) {
+			continue
+		}
+		return func(f *goFile) {
+			for _, d := range f.tree.Decls {
+				if g, ok := d.(*ast.GenDecl); ok && f.declaresType(g, a.kinds[0].name) {
+					f.addMarker(g, storageMarker)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// addMarker adds a marker to a declaration: below the one that every kind has,
+// else in front of the declaration.
+func (f *goFile) addMarker(d *ast.GenDecl, marker string) {
+	from := f.before(d)
+	for _, group := range f.tree.Comments {
+		if group.Pos() < from || group.End() > d.Pos() {
+			continue
+		}
+		for _, c := range group.List {
+			if strings.Contains(c.Text, rootMarker) {
+				f.insert(c.End(), "\n// "+marker)
+				return
+			}
+		}
+	}
+	at := d.Pos()
+	if d.Doc != nil {
+		at = d.Doc.Pos()
+	}
+	f.insert(at, "// "+marker+"\n")
+}
+
+func (f *goFile) declaresType(g *ast.GenDecl, name string) bool {
+	return len(g.Specs) == 1 && slices.ContainsFunc(g.Specs, func(s ast.Spec) bool {
+		t, ok := s.(*ast.TypeSpec)
+		return ok && t.Name.Name == name && !strings.Contains(f.markersAbove(g), storageMarker)
+	})
+}
+
+// isStored says whether a version of the kind is marked as the stored one.
+func (m *migration) isStored(of *apiVersion) bool {
+	kindName := of.kinds[0].name
+	for _, a := range m.apis {
+		if a.group != of.group || a.kinds[0].name != kindName {
+			continue
+		}
+		for _, name := range inDir(m.files, a.dir) {
+			f, err := parseGo(name, m.files[name].data)
+			if err != nil || path.Ext(name) != ".go" {
+				continue
+			}
+			for _, d := range f.tree.Decls {
+				g, ok := d.(*ast.GenDecl)
+				if !ok || len(g.Specs) != 1 {
+					continue
+				}
+				if t, ok := g.Specs[0].(*ast.TypeSpec); ok && t.Name.Name == kindName && strings.Contains(f.markersAbove(g), storageMarker) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

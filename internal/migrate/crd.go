@@ -1,0 +1,334 @@
+package migrate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// crd is a CustomResourceDefinition of either version, as far as migrate needs
+// it.
+type crd struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Metadata   struct {
+		Name string `yaml:"name"`
+	} `yaml:"metadata"`
+	Spec crdSpec `yaml:"spec"`
+}
+
+type crdSpec struct {
+	Group   string       `yaml:"group"`
+	Names   crdNames     `yaml:"names"`
+	Scope   string       `yaml:"scope"`
+	Version string       `yaml:"version"`
+	Subs    any          `yaml:"subresources"`
+	Columns []column     `yaml:"additionalPrinterColumns"`
+	List    []crdVersion `yaml:"versions"`
+}
+
+type crdNames struct {
+	Kind       string   `yaml:"kind"`
+	Plural     string   `yaml:"plural"`
+	Singular   string   `yaml:"singular"`
+	ShortNames []string `yaml:"shortNames"`
+	Categories []string `yaml:"categories"`
+}
+
+type crdVersion struct {
+	Name    string   `yaml:"name"`
+	Storage bool     `yaml:"storage"`
+	Subs    any      `yaml:"subresources"`
+	Columns []column `yaml:"additionalPrinterColumns"`
+}
+
+type column struct {
+	Name        string `yaml:"name"`
+	Type        string `yaml:"type"`
+	Format      string `yaml:"format"`
+	Description string `yaml:"description"`
+	Priority    int    `yaml:"priority"`
+	OldPath     string `yaml:"JSONPath"`
+	Path        string `yaml:"jsonPath"`
+}
+
+// documents splits a YAML file. One that is not YAML, a template for instance,
+// has none.
+func documents(data []byte) ([]*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var out []*yaml.Node
+	for {
+		n := &yaml.Node{}
+		err := dec.Decode(n)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode {
+			out = append(out, n)
+		}
+	}
+}
+
+// readCRDs finds the CRDs in YAML files.
+func readCRDs(data []byte) []*crd {
+	docs, err := documents(data)
+	if err != nil {
+		return nil
+	}
+	var out []*crd
+	for _, d := range docs {
+		c := &crd{}
+		if d.Decode(c) == nil && c.Kind == "CustomResourceDefinition" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// markers are those that the type of the version needs, so that what is
+// generated has the names, columns and subresources that the CRD had. have is
+// the comment of the type: what is marked there already stays as it is.
+func (c *crd) markers(version, have string) []string {
+	var out []string
+	status, scale, columns := subresources(c.Spec.Subs), scaleOf(c.Spec.Subs), c.Spec.Columns
+	storage := false
+	for _, v := range c.Spec.List {
+		if v.Name != version {
+			continue
+		}
+		storage = v.Storage && len(c.Spec.List) > 1
+		if v.Subs != nil {
+			status, scale = subresources(v.Subs), scaleOf(v.Subs)
+		}
+		if len(v.Columns) > 0 {
+			columns = v.Columns
+		}
+	}
+	add := func(marker, prefix string) {
+		if !strings.Contains(have, prefix) {
+			out = append(out, marker)
+		}
+	}
+	if storage {
+		add("+kubebuilder:storageversion", "+kubebuilder:storageversion")
+	}
+	if r := c.resourceMarker(); r != "" {
+		add(r, "+kubebuilder:resource:")
+	}
+	if status {
+		add("+kubebuilder:subresource:status", "+kubebuilder:subresource:status")
+	}
+	if scale != "" {
+		add(scale, "+kubebuilder:subresource:scale")
+	}
+	if !strings.Contains(have, "+kubebuilder:printcolumn:") {
+		for _, col := range columns {
+			out = append(out, col.marker())
+		}
+	}
+	return out
+}
+
+// resourceMarker has what a CRD says of names and scope that cannot be told
+// from the kind.
+func (c *crd) resourceMarker() string {
+	n := c.Spec.Names
+	var parts []string
+	if n.Plural != "" {
+		parts = append(parts, "path="+n.Plural)
+	}
+	if c.Spec.Scope == "Cluster" {
+		parts = append(parts, "scope=Cluster")
+	}
+	if len(n.ShortNames) > 0 {
+		parts = append(parts, "shortName="+strings.Join(n.ShortNames, ";"))
+	}
+	if len(n.Categories) > 0 {
+		parts = append(parts, "categories="+strings.Join(n.Categories, ";"))
+	}
+	if n.Singular != "" && n.Singular != strings.ToLower(n.Kind) {
+		parts = append(parts, "singular="+n.Singular)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "+kubebuilder:resource:" + strings.Join(parts, ",")
+}
+
+func subresources(subs any) (status bool) {
+	m, ok := subs.(map[string]any)
+	_, status = m["status"]
+	return ok && status
+}
+
+func scaleOf(subs any) string {
+	m, _ := subs.(map[string]any)
+	s, ok := m["scale"].(map[string]any)
+	if !ok {
+		return ""
+	}
+	out := fmt.Sprintf("+kubebuilder:subresource:scale:specpath=%v,statuspath=%v", s["specReplicasPath"], s["statusReplicasPath"])
+	if p := s["labelSelectorPath"]; p != nil {
+		out += fmt.Sprintf(",selectorpath=%v", p)
+	}
+	return out
+}
+
+func (c column) marker() string {
+	p := c.Path
+	if p == "" {
+		p = c.OldPath
+	}
+	out := fmt.Sprintf("+kubebuilder:printcolumn:name=%q,type=%s,JSONPath=%q", c.Name, c.Type, p)
+	if c.Format != "" {
+		out += ",format=" + c.Format
+	}
+	if c.Description != "" {
+		out += fmt.Sprintf(",description=%q", c.Description)
+	}
+	if c.Priority != 0 {
+		out += fmt.Sprintf(",priority=%d", c.Priority)
+	}
+	return out
+}
+
+// upgradeCRD makes apiextensions.k8s.io/v1 of a CRD of v1beta1 that no Go type
+// stands behind. What has no schema gets one that keeps everything.
+func upgradeCRD(doc *yaml.Node) ([]byte, error) {
+	var c map[string]any
+	if err := doc.Decode(&c); err != nil {
+		return nil, err
+	}
+	spec, _ := c["spec"].(map[string]any)
+	if spec == nil {
+		return nil, fmt.Errorf("the CRD has no spec")
+	}
+	c["apiVersion"] = "apiextensions.k8s.io/v1"
+	delete(c, "status")
+	versions, _ := spec["versions"].([]any)
+	if len(versions) == 0 {
+		versions = []any{map[string]any{"name": spec["version"], "served": true, "storage": true}}
+	}
+	for _, v := range versions {
+		m, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		upgradeVersion(m, spec)
+	}
+	for _, key := range []string{"version", "validation", "subresources", "additionalPrinterColumns", "preserveUnknownFields"} {
+		delete(spec, key)
+	}
+	spec["versions"] = versions
+	if w, ok := spec["conversion"].(map[string]any); ok {
+		upgradeConversion(w)
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(c); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), enc.Close()
+}
+
+func upgradeVersion(m, spec map[string]any) {
+	if m["schema"] == nil {
+		m["schema"] = spec["validation"]
+	}
+	schema, _ := m["schema"].(map[string]any)
+	root, _ := schema["openAPIV3Schema"].(map[string]any)
+	if root == nil {
+		root = map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+		m["schema"] = map[string]any{"openAPIV3Schema": root}
+	}
+	if root["type"] == nil {
+		root["type"] = "object"
+	}
+	if spec["preserveUnknownFields"] != false {
+		structuralRoot(root)
+	}
+	for _, key := range []string{"subresources", "additionalPrinterColumns"} {
+		if m[key] == nil && spec[key] != nil {
+			m[key] = spec[key]
+		}
+	}
+	columns, _ := m["additionalPrinterColumns"].([]any)
+	for _, c := range columns {
+		if col, ok := c.(map[string]any); ok && col["JSONPath"] != nil {
+			col["jsonPath"] = col["JSONPath"]
+			delete(col, "JSONPath")
+		}
+	}
+}
+
+// structuralRoot makes the schema of a whole object structural. What every
+// object has gets its type and nothing else: metadata may not keep fields that
+// it does not name.
+func structuralRoot(root map[string]any) {
+	props, _ := root["properties"].(map[string]any)
+	common := map[string]any{}
+	for name, typ := range map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"} {
+		if p, there := props[name]; there {
+			if m, ok := p.(map[string]any); ok && m["type"] == nil {
+				m["type"] = typ
+			}
+			common[name] = p
+			delete(props, name)
+		}
+	}
+	structural(root)
+	maps.Copy(props, common)
+}
+
+// structural makes a schema structural: every part says its type, and objects
+// that name no fields keep what they are given, as they did.
+func structural(s map[string]any) {
+	props, _ := s["properties"].(map[string]any)
+	if s["type"] == nil && s["x-kubernetes-int-or-string"] == nil && s["x-kubernetes-preserve-unknown-fields"] == nil {
+		switch {
+		case props != nil || s["additionalProperties"] != nil:
+			s["type"] = "object"
+		case s["items"] != nil:
+			s["type"] = "array"
+		default:
+			s["x-kubernetes-preserve-unknown-fields"] = true
+		}
+	}
+	if s["type"] == "object" && props == nil && s["additionalProperties"] == nil {
+		s["x-kubernetes-preserve-unknown-fields"] = true
+	}
+	for _, p := range props {
+		if m, ok := p.(map[string]any); ok {
+			structural(m)
+		}
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if m, ok := s[key].(map[string]any); ok {
+			structural(m)
+		}
+	}
+}
+
+// upgradeConversion nests what says how to convert by webhook.
+func upgradeConversion(c map[string]any) {
+	if c["webhookClientConfig"] == nil {
+		return
+	}
+	reviews := c["conversionReviewVersions"]
+	if reviews == nil {
+		reviews = []any{"v1beta1"} // the default of old, which v1 has none of
+	}
+	c["webhook"] = map[string]any{"clientConfig": c["webhookClientConfig"], "conversionReviewVersions": reviews}
+	delete(c, "webhookClientConfig")
+	delete(c, "conversionReviewVersions")
+}

@@ -1,0 +1,183 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+// crdText is a CRD of v1beta1 with further fields of its spec.
+func crdText(spec string) string {
+	return "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec:\n" + indented(spec) + "status: {storedVersions: [v1]}\n"
+}
+
+func indented(text string) string {
+	out := ""
+	for line := range strings.Lines(text) {
+		out += "  " + line
+	}
+	return out
+}
+
+func TestUpgradeCRDParts(t *testing.T) {
+	tests := map[string]struct {
+		spec string // in v1beta1
+		want string // the spec in v1
+	}{
+		"no schema": {"version: v1\n", "versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]"},
+		"a validation without schema": {"version: v1\nvalidation: {}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]"},
+		"of all versions": {`version: v1
+versions: [{name: v1, served: true, storage: true}, {name: v2, served: false, storage: false}]
+subresources: {status: {}}
+additionalPrinterColumns: [{name: A, type: string, JSONPath: .a}]
+validation: {openAPIV3Schema: {properties: {a: {type: string}}}}
+`, `versions:
+- {name: v1, served: true, storage: true, subresources: {status: {}}, additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}], schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
+- {name: v2, served: false, storage: false, subresources: {status: {}}, additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}], schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
+`},
+		"of each version": {`versions:
+- {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .s}}, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
+- {name: v2, served: true, storage: false, additionalPrinterColumns: [{name: A, type: string, JSONPath: .a}]}
+`, `versions:
+- {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .s}}, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
+- {name: v2, served: true, storage: false, additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}], schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`},
+		"unknown fields are cut": {"version: v1\npreserveUnknownFields: false\nvalidation: {openAPIV3Schema: {type: object, properties: {a: {type: object}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object}}}}}]"},
+		"unknown fields are kept": {"version: v1\npreserveUnknownFields: true\nvalidation: {openAPIV3Schema: {type: object, properties: {a: {type: object}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}]"},
+		"what every object has": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {apiVersion: {}, kind: {type: string}, metadata: {}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {apiVersion: {type: string}, kind: {type: string}, metadata: {type: object}}}}}]"},
+		"fields of such names below": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {spec: {properties: {kind: {}, metadata: {properties: {a: {type: string}}}}}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {kind: {x-kubernetes-preserve-unknown-fields: true}, metadata: {type: object, properties: {a: {type: string}}}}}}}}}]"},
+		"numbers or texts": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {a: {x-kubernetes-int-or-string: true}, b: {anyOf: [{type: integer}, {type: string}]}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {x-kubernetes-int-or-string: true}, b: {anyOf: [{type: integer}, {type: string}], x-kubernetes-preserve-unknown-fields: true}}}}}]"},
+		"maps": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {a: {additionalProperties: {properties: {b: {type: string}}}}, c: {additionalProperties: true}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object, additionalProperties: {type: object, properties: {b: {type: string}}}}, c: {type: object, additionalProperties: true}}}}}]"},
+		"no conversion": {"versions: []\nversion: v1\nconversion: {strategy: None}\n",
+			"conversion: {strategy: None}\nversions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]"},
+		"a conversion by webhook": {"version: v1\nconversion: {strategy: Webhook, webhookClientConfig: {url: u}, conversionReviewVersions: [v1, v1beta1]}\n",
+			"conversion: {strategy: Webhook, webhook: {clientConfig: {url: u}, conversionReviewVersions: [v1, v1beta1]}}\nversions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]"},
+		"reviews by default": {"version: v1\nconversion: {strategy: Webhook, webhookClientConfig: {url: u}}\n",
+			"conversion: {strategy: Webhook, webhook: {clientConfig: {url: u}, conversionReviewVersions: [v1beta1]}}\nversions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			data := upgraded(t, crdText(test.spec))
+			want := readYAML(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec:\n"+indented(test.want))
+			if d := cmp.Diff(want, readYAML(t, data)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			// One that is of v1 stays as it is.
+			list, err := readObjects("x.yaml", []byte(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := newMigration(nil).joinObjects(list)
+			if err != nil || string(again) != data {
+				t.Errorf("a second time changes it (%v):\n%s", err, cmp.Diff(data, string(again)))
+			}
+		})
+	}
+}
+
+// upgraded is a CRD in v1.
+func upgraded(t *testing.T, text string) string {
+	t.Helper()
+	docs, err := documents([]byte(text))
+	if err != nil || len(docs) != 1 {
+		t.Fatalf("%d documents: %v\n%s", len(docs), err, text)
+	}
+	data, err := upgradeCRD(docs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func readYAML(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return v
+}
+
+func TestUpgradeCRDWithoutSpec(t *testing.T) {
+	docs, err := documents([]byte("kind: CustomResourceDefinition\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := upgradeCRD(docs[0]); err == nil || !strings.Contains(err.Error(), "no spec") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCRDMarkers(t *testing.T) {
+	const k = "+kubebuilder:"
+	tests := map[string]struct {
+		spec, version, have string
+		want                []string
+	}{
+		"nothing":               {"scope: Namespaced\n", "v1", "", nil},
+		"names":                 {"scope: Cluster\nnames: {kind: Ox, plural: oxen, singular: one, shortNames: [o, x], categories: [all, zoo]}\n", "v1", "", []string{k + "resource:path=oxen,scope=Cluster,shortName=o;x,categories=all;zoo,singular=one"}},
+		"a singular like any":   {"names: {kind: Ox, plural: oxen, singular: ox}\n", "v1", "", []string{k + "resource:path=oxen"}},
+		"status":                {"subresources: {status: {}}\n", "v1", "", []string{k + "subresource:status"}},
+		"scale":                 {"subresources: {scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}\n", "v1", "", []string{k + "subresource:scale:specpath=.spec.n,statuspath=.status.n"}},
+		"scale with a selector": {"subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b, labelSelectorPath: .c}}\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b,selectorpath=.c"}},
+		"of the version":        {"subresources: {status: {}}\nversions: [{name: v1, subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b}}}]\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
+		"of another version":    {"versions: [{name: v2, subresources: {status: {}}, storage: true}, {name: v1}]\n", "v1", "", nil},
+		"what is stored":        {"versions: [{name: v1}, {name: v2, storage: true}]\n", "v2", "", []string{k + "storageversion"}},
+		"the only one":          {"versions: [{name: v2, storage: true}]\n", "v2", "", nil},
+		"columns": {"additionalPrinterColumns: [{name: Is it, type: date, JSONPath: .a}, {name: B, type: integer, jsonPath: '.c[?(@.t==\"R\")].s', format: int32, description: 'x, y', priority: 1}]\n", "v1", "",
+			[]string{k + `printcolumn:name="Is it",type=date,JSONPath=".a"`, k + `printcolumn:name="B",type=integer,JSONPath=".c[?(@.t==\"R\")].s",format=int32,description="x, y",priority=1`}},
+		"columns of the version":   {"additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\nversions: [{name: v1, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
+		"what is there stays":      {"scope: Cluster\nsubresources: {status: {}, scale: {specReplicasPath: .a, statusReplicasPath: .b}}\nadditionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\n", "v1", "// +kubebuilder:resource:path=mine\n// +kubebuilder:subresource:status\n// +kubebuilder:printcolumn:name=x", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
+		"subresources are no list": {"subresources: [status]\n", "v1", "", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			found := readCRDs([]byte("a: 1\n---\n" + crdText(test.spec)))
+			if len(found) != 1 {
+				t.Fatalf("%d CRDs", len(found))
+			}
+			if d := cmp.Diff(test.want, found[0].markers(test.version, test.have)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want int
+		err  string
+	}{
+		"none":        {"", 0, ""},
+		"comments":    {"# a\n---\n# b\n", 0, ""},
+		"two":         {"a: 1\n---\nb: 1\n", 2, ""},
+		"empty ones":  {"---\n---\na: 1\n---\n", 1, ""},
+		"no mappings": {"- a\n---\ntext\n---\na: 1\n", 1, ""},
+		"a template":  {"{{ if .x }}\na: 1\n", 0, "yaml: "},
+		"no YAML":     {"a: 1\nb: [\n", 0, "line 2"},
+		"a tab":       {"a:\n\tb: 1\n", 0, "line 2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := documents([]byte(test.text))
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil || len(got) != test.want {
+				t.Errorf("%d documents, %v", len(got), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,419 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// object is a Kubernetes object in a file of deploy, as far as migrate reads
+// it.
+type object struct {
+	header   `yaml:",inline"`
+	Rules    []rule    `yaml:"rules"`
+	Subjects []subject `yaml:"subjects"`
+	RoleRef  subject   `yaml:"roleRef"`
+	Spec     struct {
+		Replicas *int `yaml:"replicas"`
+		Template struct {
+			Spec podSpec `yaml:"spec"`
+		} `yaml:"template"`
+	} `yaml:"spec"`
+	node *yaml.Node
+	file string
+}
+
+// header is what every object has.
+type header struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Metadata   struct {
+		Name      string            `yaml:"name"`
+		Namespace string            `yaml:"namespace"`
+		Labels    map[string]string `yaml:"labels"`
+	} `yaml:"metadata"`
+}
+
+// readObject reads an object, and of kinds that migrate has nothing to do with
+// the header only: they may have fields of the same names and other types.
+func readObject(d *yaml.Node, file string) (*object, error) {
+	o := &object{node: d, file: file}
+	if err := d.Decode(&o.header); err != nil {
+		return nil, err
+	}
+	switch o.Kind {
+	case "Deployment", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
+		return o, d.Decode(o)
+	}
+	return o, nil
+}
+
+type subject struct {
+	Kind string `yaml:"kind"`
+	Name string `yaml:"name"`
+}
+
+type podSpec struct {
+	ServiceAccountName string      `yaml:"serviceAccountName"`
+	Containers         []container `yaml:"containers"`
+	Volumes            []yaml.Node `yaml:"volumes"`
+}
+
+type container struct {
+	Name      string      `yaml:"name"`
+	Image     string      `yaml:"image"`
+	Args      []string    `yaml:"args"`
+	Command   []string    `yaml:"command"`
+	Env       []yaml.Node `yaml:"env"`
+	EnvFrom   []yaml.Node `yaml:"envFrom"`
+	Resources yaml.Node   `yaml:"resources"`
+	Mounts    []yaml.Node `yaml:"volumeMounts"`
+}
+
+// inDeploy says whether a file is one of deploy's manifests: no bundle, and no
+// template of a Helm chart.
+func inDeploy(name string) bool {
+	return strings.HasPrefix(name, "deploy/") && isYAML(name) && !strings.HasPrefix(name, catalogDir+"/") && !strings.Contains(name, "/templates/")
+}
+
+// deployed lists the objects in deploy, but for CRDs and bundles. Files that
+// are no YAML have none: markUnread tells of them.
+func (m *migration) deployed() []*object {
+	var out []*object
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !inDeploy(name) {
+			continue
+		}
+		list, err := readObjects(name, m.files[name].data)
+		if err == nil {
+			out = append(out, list...)
+		}
+	}
+	return out
+}
+
+// readObjects lists the objects in a file.
+func readObjects(name string, data []byte) ([]*object, error) {
+	docs, err := documents(data)
+	if err != nil {
+		return nil, err
+	}
+	var out []*object
+	for _, d := range docs {
+		o, err := readObject(d, name)
+		if err != nil {
+			return nil, err
+		}
+		if o.Kind != "" && o.APIVersion != "" {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+// markUnread keeps the files of deploy that cannot be read, and says why.
+func (m *migration) markUnread() error {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !inDeploy(name) {
+			continue
+		}
+		if _, err := readObjects(name, m.files[name].data); err != nil {
+			if err := m.keep(name, name, m.files[name].data); err != nil {
+				return err
+			}
+			m.note(name, "nothing of it was taken over, because it cannot be read (%s): repair it and migrate again, or carry it over to config yourself",
+				strings.Join(strings.Fields(err.Error()), " "))
+		}
+	}
+	return nil
+}
+
+// readDeployment is the operator's Deployment: the one in operator.yaml, else
+// the only one.
+func (m *migration) readDeployment() *object {
+	var found []*object
+	for _, o := range m.deployed() {
+		if o.Kind != "Deployment" || len(o.Spec.Template.Spec.Containers) == 0 {
+			continue
+		}
+		if path.Base(o.file) == "operator.yaml" {
+			return o
+		}
+		found = append(found, o)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[0]
+}
+
+// isNamespaced says whether the operator may do things in its own namespace
+// only: it has a Role, and no ClusterRole.
+func (m *migration) isNamespaced() bool {
+	role, cluster := false, false
+	for _, o := range m.ownRoles() {
+		role, cluster = role || o.Kind == "Role", cluster || o.Kind == "ClusterRole"
+	}
+	clustered := slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+		return slices.ContainsFunc(a.kinds, func(k kind) bool { return k.clustered })
+	})
+	return role && !cluster && !clustered
+}
+
+// deployment carries deploy over to config.
+func (m *migration) deployment() error {
+	if err := m.markUnread(); err != nil {
+		return err
+	}
+	if err := m.markRules(); err != nil {
+		return err
+	}
+	own := m.readDeployment()
+	roles, account := m.ownRoles(), m.account()
+	if own != nil {
+		if err := m.manager(own); err != nil {
+			return err
+		}
+	}
+	files := map[string][]*object{}
+	for _, o := range m.deployed() {
+		files[o.file] = append(files[o.file], o)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		var rest []*object
+		for _, o := range files[name] {
+			if !m.replaced(o, own, roles, account) {
+				rest = append(rest, o)
+			}
+		}
+		if err := m.furtherObjects(name, rest, len(rest) == len(files[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaced says whether the scaffold, or the types, have what an object was
+// for.
+func (m *migration) replaced(o, own *object, roles []*object, account string) bool {
+	if m.isForeign(o) {
+		return false
+	}
+	switch o.Kind {
+	case "Deployment":
+		return own != nil && o.file == own.file && o.Metadata.Name == own.Metadata.Name
+	case "Role", "ClusterRole":
+		return !m.bindings()[o.Kind+"/"+o.Metadata.Name].others && slices.ContainsFunc(roles, func(r *object) bool {
+			return r.file == o.file && r.Kind == o.Kind && r.Metadata.Name == o.Metadata.Name
+		})
+	case "ServiceAccount":
+		return account == "" || o.Metadata.Name == account
+	case "RoleBinding", "ClusterRoleBinding":
+		return !m.bindings()[o.RoleRef.Kind+"/"+o.RoleRef.Name].others &&
+			slices.ContainsFunc(roles, func(r *object) bool { return r.Kind == o.RoleRef.Kind && r.Metadata.Name == o.RoleRef.Name })
+	case "Namespace":
+		return true
+	case "CustomResourceDefinition":
+		return m.hasType(o)
+	case "Kustomization":
+		return true
+	}
+	return m.isSample(o)
+}
+
+// hasType says whether the CRD is of one of the project's types.
+func (m *migration) hasType(o *object) bool {
+	c := &crd{}
+	if o.node.Decode(c) != nil {
+		return false
+	}
+	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+		return a.group == c.Spec.Group && slices.ContainsFunc(a.kinds, func(k kind) bool { return k.name == c.Spec.Names.Kind })
+	})
+}
+
+// isSample says whether an object is of one of the project's kinds.
+func (m *migration) isSample(o *object) bool {
+	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+		return o.APIVersion == a.group+"/"+a.version && slices.ContainsFunc(a.kinds, func(k kind) bool { return k.name == o.Kind })
+	})
+}
+
+// furtherObjects keeps the objects of a file that nothing else is in the place
+// of: CRDs without types in config/crd, roles in config/rbac, others in
+// config/extra.
+func (m *migration) furtherObjects(name string, rest []*object, whole bool) error {
+	if len(rest) == 0 {
+		if _, moved := m.out[name]; !moved && !m.isMoved(name) {
+			m.drop(name, "config has its content")
+		}
+		return nil
+	}
+	dir := "config/extra"
+	crds, foreign := false, slices.ContainsFunc(rest, m.isForeign)
+	switch rest[0].Kind {
+	case "CustomResourceDefinition":
+		dir, crds = "config/crd/bases", true
+	case "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ServiceAccount":
+		if !foreign {
+			dir = "config/rbac"
+		}
+	}
+	data := m.files[name].data
+	if !whole || crds {
+		var err error
+		if data, err = m.joinObjects(rest); err != nil {
+			return err
+		}
+	}
+	base := path.Base(name)
+	if m.rendered[path.Join(dir, base)] != nil {
+		base = "operand_" + base
+	}
+	to := path.Join(dir, base)
+	if err := m.keep(name, to, data); err != nil {
+		return err
+	}
+	switch {
+	case crds:
+		return m.listIn("config/crd/kustomization.yaml", "bases/"+base)
+	case dir == "config/rbac":
+		m.oldAccount(to, rest)
+		return m.listIn("config/rbac/kustomization.yaml", base)
+	}
+	if foreign {
+		m.oldAccount(to, rest)
+		m.note(to, "it is for a namespace of its own, and config/default would move it to the operator's: apply config/extra by itself")
+		return m.listIn("config/extra/kustomization.yaml", base)
+	}
+	m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml if it is to be deployed with it")
+	return m.listIn("config/extra/kustomization.yaml", base)
+}
+
+// isMoved says whether a file's content is in the result already.
+func (m *migration) isMoved(name string) bool {
+	for _, o := range m.out {
+		if o.from == name {
+			return true
+		}
+	}
+	return false
+}
+
+// joinObjects writes objects into one file, CRDs in their version of today.
+func (m *migration) joinObjects(list []*object) ([]byte, error) {
+	var docs [][]byte
+	for _, o := range list {
+		var data []byte
+		var err error
+		if o.Kind == "CustomResourceDefinition" && strings.HasSuffix(o.APIVersion, "/v1beta1") {
+			data, err = upgradeCRD(o.node)
+		} else {
+			data, err = encodeYAML(o.node)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.file, err)
+		}
+		docs = append(docs, data)
+	}
+	return bytes.Join(docs, []byte("---\n")), nil
+}
+
+// listIn adds a resource to a kustomization, above its marker if it has one.
+func (m *migration) listIn(kustomization, resource string) error {
+	text := string(m.out[kustomization].data)
+	line := "- " + resource + "\n"
+	if text == "" {
+		text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
+	}
+	if strings.Contains(text, line) {
+		return nil
+	}
+	at := len(text)
+	if i := strings.Index(text, "# +kubebuilder:scaffold:crdkustomizeresource"); i >= 0 {
+		at = i
+	} else if i := strings.Index(text, "# +kubebuilder:scaffold:manifestskustomizesamples"); i >= 0 {
+		at = i
+	}
+	m.put(kustomization, []byte(text[:at]+line+text[at:]))
+	return nil
+}
+
+// samples moves the examples to config/samples.
+func (m *migration) samples() error {
+	used := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !inDeploy(name) {
+			continue
+		}
+		list, err := readObjects(name, m.files[name].data)
+		if err != nil || len(list) == 0 || !m.isSample(list[0]) {
+			continue
+		}
+		o := list[0]
+		gv := strings.NewReplacer(".", "_", "/", "_").Replace(o.APIVersion)
+		group, _, _ := strings.Cut(o.APIVersion, ".")
+		_, version, _ := strings.Cut(o.APIVersion, "/")
+		base := fmt.Sprintf("%s_%s_%s.yaml", group, version, strings.ToLower(o.Kind))
+		if used[base] {
+			base = fmt.Sprintf("%s_%s_%s.yaml", gv, strings.ToLower(o.Kind), strings.ToLower(o.Metadata.Name))
+		}
+		if used[base] {
+			base = strings.ReplaceAll(strings.TrimPrefix(name, "deploy/"), "/", "_")
+		}
+		used[base] = true
+		delete(m.dropped, name)
+		if err := m.keep(name, path.Join("config/samples", base), m.files[name].data); err != nil {
+			return err
+		}
+		if err := m.listIn("config/samples/kustomization.yaml", base); err != nil {
+			return err
+		}
+	}
+	return m.bareSamples()
+}
+
+// hasSample says whether the user has an example of the kind.
+func (m *migration) hasSample(kind string) bool {
+	for name, o := range m.out {
+		if path.Dir(name) == "config/samples" && o.from != "" && regexp.MustCompile(`(?m)^kind: *"?`+kind+`"?\s*$`).Match(o.data) {
+			return true
+		}
+	}
+	return false
+}
+
+// bareSamples empties the scaffold's samples: their fields are not those of
+// the user's kinds.
+func (m *migration) bareSamples() error {
+	for name, o := range m.out {
+		if o.from != "" || path.Dir(name) != "config/samples" || path.Base(name) == "kustomization.yaml" {
+			continue
+		}
+		var sample map[string]any
+		if err := yaml.Unmarshal(o.data, &sample); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if m.hasSample(fmt.Sprint(sample["kind"])) {
+			delete(m.out, name)
+			list := m.out["config/samples/kustomization.yaml"]
+			list.data = bytes.Replace(list.data, []byte("- "+path.Base(name)+"\n"), nil, 1)
+			m.out["config/samples/kustomization.yaml"] = list
+			continue
+		}
+		sample["spec"] = map[string]any{}
+		data, err := encodeYAML(sample)
+		if err != nil {
+			return err
+		}
+		m.put(name, data)
+		m.note(name, "the project had no example of this kind: fill in its spec")
+	}
+	return nil
+}

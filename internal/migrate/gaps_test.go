@@ -1,0 +1,131 @@
+package migrate
+
+import (
+	"go/ast"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMapperText holds what becomes of values that map objects to requests.
+func TestMapperText(t *testing.T) {
+	f, err := parseGo("a.go", []byte(`package p
+
+func f() {
+	inline := func() {}
+	value := mapper{}
+	use(inline, value, &mapper{}, mapper{}, made(), func() {}, pkg.Func, g)
+}
+
+func g() {}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && f.text(call.Fun) == "use" {
+			for _, arg := range call.Args {
+				got = append(got, f.mapperText(arg))
+			}
+		}
+		return true
+	})
+	want := []string{"inline", "value.Map", "(&mapper{}).Map", "(mapper{}).Map", "made()", "func() {}", "pkg.Func", "g"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := f.mapperText(nil); got != "nil" {
+		t.Errorf("got %q for nothing", got)
+	}
+}
+
+// TestSuites holds the forms of Ginkgo 2.
+func TestSuites(t *testing.T) {
+	const ginkgo = `. "github.com/onsi/ginkgo"`
+	runPasses(t, map[string]passCase{
+		"reporters": {ginkgo, "func f() {\n\tRunSpecsWithDefaultAndCustomReporters(t, \"Suite\", []Reporter{r})\n}", "", "func f() {\n\tRunSpecs(t, \"Suite\")\n}"},
+		"done":      {ginkgo, "var _ = BeforeSuite(func(done Done) {\n\tg()\n\n\tclose(done)\n}, 60)", "", "var _ = BeforeSuite(func() {\n\tg()\n\n})"},
+		"plain":     {ginkgo, "var _ = AfterSuite(func() {\n\tg()\n})", "", ""},
+	}, suites)
+}
+
+// TestSuiteWithSpecs holds that a suite that tests use is kept, and that of
+// webhooks is not.
+func TestSuiteWithSpecs(t *testing.T) {
+	files := goV3()
+	const suite = "package cache\n\nimport \"testing\"\n\nfunc TestSuite(t *testing.T) {}\n"
+	files["controllers/cache/suite_test.go"], files["controllers/cache/memcached_test.go"] = suite, strings.Replace(suite, "Suite", "Other", 1)
+	files["apis/cache/v1/webhook_suite_test.go"] = "package v1\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"internal/controller/cache/suite_test.go": {"func TestSuite"}, reportName: {"| apis/cache/v1/webhook_suite_test.go | it set up an environment that no test"}})
+	delete(files, "controllers/cache/memcached_test.go")
+	if _, there := content(mustPlan(t, files).Result)["internal/controller/cache/suite_test.go"]; there {
+		t.Error("a suite without tests is still there")
+	}
+}
+
+// TestMoreOfCommand holds that files beside the old main program move with it.
+func TestMoreOfCommand(t *testing.T) {
+	files := memcached(t)
+	files["cmd/manager/more.go"] = "package main\n\n// more is more.\nfunc more() {}\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"cmd/more.go": {"// more is more."}})
+}
+
+// TestConfigFileElection holds that leader election is off where the options
+// in a file said so.
+func TestConfigFileElection(t *testing.T) {
+	rendered := renderedScaffold(t)
+	files := pristineV3()
+	files["main.go"] = "package main\n\n// ctrl.ConfigFile()\n"
+	files["config/manager/controller_manager_config.yaml"] = "kind: ControllerManagerConfig\nmetadata: {name: x}\nleaderElection:\n  leaderElect: false\n  resourceName: mine\n"
+	expect(t, configPlan(t, rendered, files), map[string][]string{managerPath: {"!--leader-elect\n", "- --leader-election-id=mine\n"}})
+}
+
+// TestStoredMarkerPlace holds where the marker of the stored version stands.
+func TestStoredMarkerPlace(t *testing.T) {
+	for name, test := range map[string]struct{ above, want string }{
+		"among markers": {"// +kubebuilder:object:root=true\n// +kubebuilder:subresource:status\n\n// Cart is filled.\n", "// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\n// +kubebuilder:subresource:status\n"},
+		"one marker":    {"// +kubebuilder:object:root=true\n\n// Cart is filled.\n", "// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\n\n// Cart is filled.\n"},
+		"no comment":    {"", "// +kubebuilder:storageversion\ntype Cart struct{}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMigration(map[string]string{"api/v1/a.go": "package v1\n\n" + test.above + "type Cart struct{}\n"})
+			m.apis = []*apiVersion{{dir: "api/v1", version: "v1", kinds: []kind{{name: "Cart"}}, hub: true}}
+			got, err := transform("a.go", m.files["api/v1/a.go"].data, m.storedPass("api/v1/a.go"))
+			if err != nil || !strings.Contains(string(got), test.want) {
+				t.Errorf("%v: no %q in\n%s", err, test.want, got)
+			}
+			m.files["api/v1/a.go"] = file{data: got}
+			if m.storedPass("api/v1/a.go") != nil {
+				t.Error("it would be marked twice")
+			}
+		})
+	}
+}
+
+// TestOptionsElsewhere holds that options that are no plain literal for the
+// manager are marked, and not lost.
+func TestOptionsElsewhere(t *testing.T) {
+	text := strings.Replace(withOption("", "Port: 9443"), "ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{", "mine(ctrl.Options{", 1) + "\nfunc mine(any) (ctrl.Manager, error) { return nil, nil }\n"
+	_, got := mainOf(t, text)
+	if !strings.Contains(got, todoMark) || !strings.Contains(got, "//\tmgr, err := mine(ctrl.Options{") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestObjectLoops holds the type of lists of objects that a loop watches.
+func TestObjectLoops(t *testing.T) {
+	const object = `"k8s.io/apimachinery/pkg/runtime"`
+	loop := func(list, use string) string {
+		return "func add(b *build) {\n\tfor _, o := range " + list + "{&a{}} {\n\t\t" + use + "\n\t}\n}"
+	}
+	runPasses(t, map[string]passCase{
+		"owned":        {object, loop("[]runtime.Object", "b.Owns(o)"), importClient, loop("[]client.Object", "b.Owns(o)")},
+		"something":    {object, loop("[]runtime.Object", "b.Print(o)"), "", ""},
+		"no arguments": {object, loop("[]runtime.Object", "b.Print()"), "", ""},
+		"of others":    {object, loop("[]any", "b.Owns(o)"), "", ""},
+	}, objectParams(nil))
+}

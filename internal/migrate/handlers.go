@@ -1,0 +1,413 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strings"
+)
+
+// eventHandlers gives functions that map objects, filter events or handle
+// them today's parameters, and their bodies today's fields.
+func eventHandlers(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			f.eventFunc(n.Type, n.Body)
+		case *ast.FuncLit:
+			f.eventFunc(n.Type, n.Body)
+		case *ast.CallExpr:
+			if c := f.calls(n, crHandler, "ToRequestsFunc"); c != nil && len(c.Args) == 1 {
+				f.replace(c, f.text(c.Args[0]))
+			}
+		case *ast.SelectorExpr:
+			if f.is(n, crHandler, "ToRequestsFunc") {
+				f.replace(n.Sel, "MapFunc")
+			}
+		}
+		return true
+	})
+}
+
+// eventFunc changes one function, if it is such.
+func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
+	if body == nil || t.Params == nil || len(t.Params.List) == 0 {
+		return
+	}
+	p := t.Params.List[0]
+	if len(p.Names) > 1 {
+		return
+	}
+	if f.is(p.Type, crHandler, "MapObject") && len(t.Params.List) == 1 {
+		name := ""
+		if len(p.Names) == 1 {
+			name = p.Names[0].Name
+		}
+		f.mapFunc(t, body, name)
+		return
+	}
+	for event, fields := range eventFields() {
+		if !f.is(p.Type, crEvent, event) {
+			continue
+		}
+		f.renameFields(body, p, fields)
+		f.queueParam(t)
+	}
+}
+
+// eventFields are the fields that events had besides the objects, and what is
+// in their place.
+func eventFields() map[string]map[string]string {
+	one := map[string]string{"Meta": "Object"}
+	return map[string]map[string]string{
+		"CreateEvent": one, "DeleteEvent": one, "GenericEvent": one,
+		"UpdateEvent": {"MetaOld": "ObjectOld", "MetaNew": "ObjectNew"},
+	}
+}
+
+// isParam says whether an expression is a parameter, and no other variable of
+// its name.
+func isParam(e ast.Expr, param *ast.Field) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Obj != nil && id.Obj.Decl == param
+}
+
+func (f *goFile) renameFields(body ast.Node, param *ast.Field, fields map[string]string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if isParam(sel.X, param) && fields[sel.Sel.Name] != "" {
+				f.replace(sel.Sel, fields[sel.Sel.Name])
+			}
+		}
+		return true
+	})
+}
+
+// queueParam adds the context to functions that put requests into a queue.
+func (f *goFile) queueParam(t *ast.FuncType) {
+	if len(t.Params.List) != 2 {
+		return
+	}
+	q := t.Params.List[1]
+	if !f.is(q.Type, workqueueAt, "RateLimitingInterface") {
+		return
+	}
+	name := ""
+	if len(t.Params.List[0].Names) > 0 {
+		name = "_ "
+	}
+	f.insert(t.Params.List[0].Pos(), name+f.need("context", "")+".Context, ")
+	f.replace(q.Type, fmt.Sprintf("%s.TypedRateLimitingInterface[%s.Request]", f.importName(workqueueAt), f.need(crReconcile, "")))
+}
+
+// mapFunc changes func(handler.MapObject) to func(context.Context, client.Object).
+func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
+	ctx := "_"
+	if f.usesFreshContext(body) && !declares(body, "ctx") {
+		ctx = "ctx"
+		f.freshContexts(body, ctx)
+	}
+	if name == "" {
+		name = "_"
+	}
+	param := t.Params.List[0]
+	f.replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.need("context", ""), name, f.need(crClient, "")))
+	ast.Inspect(body, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if isParam(sel.X, param) && (sel.Sel.Name == "Meta" || sel.Sel.Name == "Object") {
+			f.replace(sel, name)
+		}
+		return true
+	})
+}
+
+// isFreshContext says whether an expression is context.TODO() or
+// context.Background().
+func (f *goFile) isFreshContext(e ast.Expr) bool {
+	return f.calls(e, "context", "TODO") != nil || f.calls(e, "context", "Background") != nil
+}
+
+func (f *goFile) usesFreshContext(body ast.Node) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok && f.isFreshContext(e) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// freshContexts replaces contexts that come from nowhere by one that is there.
+func (f *goFile) freshContexts(body ast.Node, ctx string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok && f.isFreshContext(e) {
+			f.replace(e, ctx)
+			return false
+		}
+		return true
+	})
+}
+
+// declares says whether a body declares a name.
+func declares(body ast.Node, name string) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if id, ok := l.(*ast.Ident); ok && n.Tok == token.DEFINE && id.Name == name {
+					found = true
+				}
+			}
+		case *ast.ValueSpec:
+			for _, id := range n.Names {
+				found = found || id.Name == name
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// watch is one call of Watch on a controller.
+type watch struct {
+	object     string   // text of what is watched
+	handler    ast.Expr // what makes requests of its events
+	predicates []string
+	channel    string // text of the channel, for a source that is one
+}
+
+// readWatch reads the arguments of Watch, in the form of controller-runtime
+// before 0.15. ok is false for sources that are something else.
+func (f *goFile) readWatch(call *ast.CallExpr) (w watch, ok bool) {
+	if len(call.Args) < 2 {
+		return w, false
+	}
+	lit := literalOf(call.Args[0])
+	if lit == nil {
+		return w, false
+	}
+	switch {
+	case f.is(lit.Type, crSource, "Kind"):
+		w.object = f.value(lit, "Type")
+	case f.is(lit.Type, crSource, "Channel"):
+		w.channel = f.value(lit, "Source")
+	}
+	w.handler = call.Args[1]
+	for _, p := range call.Args[2:] {
+		w.predicates = append(w.predicates, f.text(p))
+	}
+	if n := len(w.predicates); call.Ellipsis.IsValid() && n > 0 {
+		w.predicates[n-1] += "..."
+	}
+	return w, w.object != "" || w.channel != ""
+}
+
+// literalOf is the composite literal that an expression is, or points to;
+// new(T) counts as one.
+func literalOf(e ast.Expr) *ast.CompositeLit {
+	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
+		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "new" {
+			return &ast.CompositeLit{Type: call.Args[0], Lbrace: call.Lparen, Rbrace: call.Rparen}
+		}
+	}
+	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
+		e = u.X
+	}
+	lit, _ := e.(*ast.CompositeLit)
+	return lit
+}
+
+// value is the text of a literal's field, empty where it has none.
+func (f *goFile) value(lit *ast.CompositeLit, key string) string {
+	if e := valueOf(lit, key); e != nil {
+		return f.text(e)
+	}
+	return ""
+}
+
+func valueOf(lit *ast.CompositeLit, key string) ast.Expr {
+	for _, e := range lit.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		if id, ok := kv.Key.(*ast.Ident); ok && id.Name == key {
+			return kv.Value
+		}
+	}
+	return nil
+}
+
+// handlerText is how a handler is written today. mgr is the name of the
+// manager that is at hand.
+func (f *goFile) handlerText(e ast.Expr, mgr string) string {
+	lit := literalOf(e)
+	if lit == nil {
+		return f.text(e)
+	}
+	pkg := f.importName(crHandler)
+	switch {
+	case f.is(lit.Type, crHandler, "EnqueueRequestForOwner"):
+		option := ""
+		if f.value(lit, "IsController") == "true" {
+			option = ", " + pkg + ".OnlyControllerOwner()"
+		}
+		return fmt.Sprintf("%s.EnqueueRequestForOwner(%s.GetScheme(), %s.GetRESTMapper(), %s%s)", pkg, mgr, mgr, f.value(lit, "OwnerType"), option)
+	case f.is(lit.Type, crHandler, "EnqueueRequestsFromMapFunc"):
+		return fmt.Sprintf("%s.EnqueueRequestsFromMapFunc(%s)", pkg, f.mapperText(valueOf(lit, "ToRequests")))
+	}
+	return f.text(e)
+}
+
+// mapperText is the function of what maps objects to requests: a function as
+// such, or the method Map of a value.
+func (f *goFile) mapperText(e ast.Expr) string {
+	switch v := e.(type) {
+	case nil:
+		return "nil"
+	case *ast.FuncLit, *ast.CallExpr:
+		return f.text(e)
+	case *ast.Ident:
+		if v.Obj == nil || v.Obj.Kind == ast.Fun {
+			return v.Name
+		}
+		if _, isFunc := assigned(v).(*ast.FuncLit); isFunc {
+			return v.Name
+		}
+		return v.Name + ".Map"
+	case *ast.UnaryExpr:
+		return "(" + f.text(v) + ").Map"
+	case *ast.CompositeLit:
+		return "(" + f.text(v) + ").Map"
+	}
+	return f.text(e)
+}
+
+// isOwnerOf says whether a handler makes requests for the owner, and returns
+// the owner's text and whether only controllers count.
+func (f *goFile) isOwnerOf(e ast.Expr) (owner string, controller, ok bool) {
+	lit := literalOf(e)
+	if lit == nil || !f.is(lit.Type, crHandler, "EnqueueRequestForOwner") {
+		return "", false, false
+	}
+	return f.value(lit, "OwnerType"), f.value(lit, "IsController") == "true", true
+}
+
+// isForObject says whether a handler makes requests for the object itself.
+func (f *goFile) isForObject(e ast.Expr) bool {
+	lit := literalOf(e)
+	return lit != nil && f.is(lit.Type, crHandler, "EnqueueRequestForObject")
+}
+
+// oldWatches rewrites the watches that stay calls of Watch, because what is
+// around them is not a list of watches only.
+func oldWatches(f *goFile) {
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		mgr := f.managerParam(fn)
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Watch" {
+				return true
+			}
+			f.oldWatch(call, mgr)
+			return true
+		})
+	}
+}
+
+func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
+	w, ok := f.readWatch(call)
+	lit := (*ast.CompositeLit)(nil)
+	if len(call.Args) > 0 {
+		lit = literalOf(call.Args[0])
+	}
+	switch {
+	case !ok && lit != nil && (f.is(lit.Type, crSource, "Kind") || f.is(lit.Type, crSource, "Channel") || f.is(lit.Type, crSource, "Informer")):
+		f.todo(call, "sources have their handler in them today: Watch(source.Kind(mgr.GetCache(), object, handler, predicates...))")
+		return
+	case !ok:
+		return
+	case mgr == "":
+		f.todo(call, "Watch(source.Kind(mgr.GetCache(), object, handler, predicates...)): the manager is not at hand here")
+		return
+	}
+	args := []string{}
+	pkg := f.importName(crSource)
+	if w.channel != "" {
+		args = append(args, w.channel, f.handlerText(w.handler, mgr))
+		f.replaceArgs(call, pkg+".Channel("+strings.Join(args, ", ")+")")
+		return
+	}
+	args = append(args, mgr+".GetCache()", f.need(crClient, "")+".Object("+w.object+")", f.handlerText(w.handler, mgr))
+	f.replaceArgs(call, pkg+".Kind("+strings.Join(append(args, w.predicates...), ", ")+")")
+}
+
+func (f *goFile) replaceArgs(call *ast.CallExpr, text string) {
+	f.edits = append(f.edits, edit{f.offset(call.Lparen) + 1, f.offset(call.Rparen), text})
+}
+
+// managerParam is the name of a function's parameter that is the manager.
+func (f *goFile) managerParam(fn *ast.FuncDecl) string {
+	for _, p := range fn.Type.Params.List {
+		if f.isManager(p.Type) && len(p.Names) > 0 {
+			return p.Names[0].Name
+		}
+	}
+	return ""
+}
+
+func (f *goFile) isManager(e ast.Expr) bool {
+	return f.is(e, crManager, "Manager") || f.is(e, crRoot, "Manager")
+}
+
+// callPass adds a context to calls of Reconcile in the package's own code,
+// mostly tests.
+func callPass(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 1 {
+			return true
+		}
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Reconcile" && f.mayBeRequest(call.Args[0]) {
+			f.insert(call.Args[0].Pos(), f.todoContext()+", ")
+		}
+		return true
+	})
+}
+
+// mayBeRequest says whether an argument is a request: by its type where the file
+// has it, else by its name.
+func (f *goFile) mayBeRequest(e ast.Expr) bool {
+	if lit, ok := e.(*ast.CompositeLit); ok {
+		return f.isRequest(lit.Type)
+	}
+	if id, ok := e.(*ast.Ident); ok && id.Obj != nil {
+		switch d := id.Obj.Decl.(type) {
+		case *ast.Field:
+			return f.isRequest(d.Type)
+		case *ast.ValueSpec:
+			if d.Type != nil {
+				return f.isRequest(d.Type)
+			}
+		case *ast.AssignStmt:
+			if lit, ok := assigned(id).(*ast.CompositeLit); ok {
+				return f.isRequest(lit.Type)
+			}
+		}
+	}
+	return regexp.MustCompile(`(?is)req(uest)?s?(for)?(\[[^]]*\])?(\(.*\))?$`).MatchString(f.text(e))
+}

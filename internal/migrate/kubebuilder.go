@@ -1,0 +1,379 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+)
+
+// fromKubebuilder migrates the layouts go/v2 and go/v3 of kubebuilder and of
+// operator-sdk v1.
+func (m *migration) fromKubebuilder() error {
+	text, err := m.readProject()
+	if err != nil {
+		return err
+	}
+	f, err := project.Parse(text)
+	if err != nil {
+		return err
+	}
+	if text, err = f.Bytes(); err != nil {
+		return err
+	}
+	if err := m.renderKubebuilder(text); err != nil {
+		return err
+	}
+	m.put(project.FileName, append([]byte(projectHeader), text...))
+	for _, step := range []func() error{m.kubebuilderMain, m.kubebuilderGo, m.hubWebhooks, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readProject reads the old PROJECT, decides where packages go, and returns
+// the new one.
+func (m *migration) readProject() ([]byte, error) {
+	var p map[string]any
+	if err := yaml.Unmarshal(m.files[project.FileName].data, &p); err != nil {
+		return nil, clierr.Failedf("repair it, or take it from version control", "PROJECT: %w", err)
+	}
+	var err error
+	if m.module, err = modulePath(m.files); err != nil {
+		return nil, err
+	}
+	m.multigroup = p["multigroup"] == true
+	m.namespaced = p["namespaced"] == true
+	if m.recorded, _ = p["projectName"].(string); m.recorded == "" {
+		if p["projectName"] = m.oldName(); p["projectName"] == "" {
+			p["projectName"] = m.projectName()
+		}
+	}
+	if p["componentConfig"] != nil {
+		delete(p, "componentConfig")
+		m.general = append(m.general, Note{Text: "The manager read its options from a file (componentConfig), which controller-runtime has given up: they are flags of cmd/main.go now."})
+	}
+	p["version"], p["repo"] = "3", m.module
+	p["layout"] = []string{string(LayoutCurrent)}
+	p["plugins"] = m.plugins(p["plugins"])
+	m.moves = map[string]target{"controllers": {"internal/controller", "controllers", "controller"}}
+	list, _ := p["resources"].([]any)
+	domain, _ := p["domain"].(string)
+	entries := make([]map[string]any, len(list))
+	for i, item := range list {
+		r, ok := item.(map[string]any)
+		if !ok {
+			return nil, clierr.Failedf("repair the file", "PROJECT: resource %d is no mapping", i+1)
+		}
+		m.resource(r, domain)
+		entries[i] = r
+	}
+	m.conversions(entries)
+	for _, group := range subdirs(m.files, "controllers") {
+		m.moves["controllers/"+group] = target{"internal/controller/" + group, group, group}
+	}
+	return encodeYAML(p)
+}
+
+// plugins are the entries of PROJECT's plugins that go with the new layout.
+func (m *migration) plugins(old any) map[string]any {
+	out := map[string]any{}
+	entries, _ := old.(map[string]any)
+	sdk := entries == nil
+	for key, value := range entries {
+		if strings.HasPrefix(key, "go.sdk.operatorframework.io/") || strings.HasPrefix(key, "go.operator-sdk.io/") {
+			sdk = true
+			continue
+		}
+		out[key] = value
+	}
+	if sdk {
+		out["manifests.sdk.operatorframework.io/v2"] = map[string]any{}
+		out["scorecard.sdk.operatorframework.io/v2"] = map[string]any{}
+	}
+	return out
+}
+
+// resource brings one entry of PROJECT to version 3, and notes where its types
+// are.
+func (m *migration) resource(r map[string]any, domain string) {
+	group, _ := r["group"].(string)
+	e := &apiVersion{version: fmt.Sprint(r["version"]), label: group}
+	kindName := fmt.Sprint(r["kind"])
+	from, to := path.Join("api", e.version), path.Join("api", e.version)
+	if m.multigroup {
+		from, to = path.Join("apis", group, e.version), path.Join("api", group, e.version)
+	}
+	if r["domain"] == nil && domain != "" {
+		r["domain"] = domain
+	}
+	switch api, ok := r["api"].(map[string]any); {
+	case ok:
+		api["crdVersion"] = "v1"
+	case m.declares(from, kindName):
+		r["api"] = map[string]any{"crdVersion": "v1", "namespaced": true}
+	}
+	if r["controller"] == nil && r["controllers"] == nil && m.hasController(kindName) {
+		r["controller"] = true
+	}
+	m.webhookEntry(r, m.webhooksOf(from, kindName))
+	if old, ok := r["path"].(string); !ok && r["api"] != nil || strings.HasPrefix(old, m.module+"/") {
+		r["path"] = path.Join(m.module, to)
+	}
+	if from != to {
+		m.moves[from] = target{to, e.version, e.version}
+	}
+	e.dir, e.group = from, strings.TrimPrefix(group+"."+fmt.Sprint(r["domain"]), ".")
+	e.kinds = []kind{{name: kindName}}
+	m.apis = append(m.apis, e)
+}
+
+// declares says whether a package has the type of the kind: PROJECT 2 lists
+// kinds of others, which only have a controller, in the same way.
+func (m *migration) declares(dir, kindName string) bool {
+	return slices.ContainsFunc(inDir(m.files, dir), func(name string) bool {
+		f, err := parseGo(name, m.files[name].data)
+		return err == nil && path.Ext(name) == ".go" && slices.ContainsFunc(f.kinds(), func(k kind) bool { return k.name == kindName })
+	})
+}
+
+// webhookEntry makes an entry's webhooks those that there are: PROJECT kept
+// those that were taken out by hand.
+func (m *migration) webhookEntry(r, found map[string]any) {
+	w, ok := r["webhooks"].(map[string]any)
+	if !ok && len(found) == 0 {
+		return
+	}
+	if !ok {
+		w = map[string]any{}
+		r["webhooks"] = w
+	}
+	for _, field := range []string{"defaulting", "validation"} {
+		if delete(w, field); found[field] == true {
+			w[field] = true
+		}
+	}
+	w["webhookVersion"] = "v1"
+	if len(found) == 0 && w["conversion"] != true {
+		delete(r, "webhooks")
+	}
+}
+
+// hasController says whether there is a reconciler for the kind.
+func (m *migration) hasController(kind string) bool {
+	for name, f := range m.files {
+		if strings.HasPrefix(name, "controllers/") && strings.Contains(string(f.data), "type "+kind+"Reconciler struct") {
+			return true
+		}
+	}
+	return false
+}
+
+// webhooksOf finds the webhooks of a kind by the methods of its type.
+func (m *migration) webhooksOf(dir, kind string) map[string]any {
+	out, methods := map[string]any{}, m.methodsOf(dir, kind)
+	for _, name := range inDir(m.files, dir) {
+		w := m.webhookText(name, kind)
+		if slices.Contains(methods, "Default") || strings.Contains(w, ".WithDefaulter(") {
+			out["defaulting"] = true
+		}
+		if slices.Contains(methods, "ValidateCreate") || strings.Contains(w, ".WithValidator(") {
+			out["validation"] = true
+		}
+	}
+	if len(out) > 0 {
+		out["webhookVersion"] = "v1"
+	}
+	return out
+}
+
+// renderKubebuilder renders the new scaffold without the controllers, which
+// the user's main program sets up.
+func (m *migration) renderKubebuilder(text []byte) error {
+	var p map[string]any
+	if err := yaml.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	list, _ := p["resources"].([]any)
+	for _, item := range list {
+		r, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		delete(r, "controller")
+		delete(r, "controllers")
+	}
+	bare, err := encodeYAML(p)
+	if err != nil {
+		return err
+	}
+	if m.rendered, err = m.renderCerts(bare, m.oldCerts()); err != nil {
+		return err
+	}
+	for name, data := range m.rendered {
+		switch {
+		case name == project.FileName, strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e"):
+		case strings.HasPrefix(name, "api/"): // the user's come in their place
+		case strings.HasPrefix(name, "internal/webhook/"): // what calls the user's methods
+		default:
+			m.out[name] = output{file: file{data: data, mode: 0o644}}
+		}
+	}
+	return nil
+}
+
+// oldCerts is where the certificates of the webhooks came from, as 'mysdk create
+// webhook' calls it: the operator makes them where they came from nobody.
+func (m *migration) oldCerts() string {
+	docs, err := readConfig("", m.files["config/default/kustomization.yaml"].data)
+	if err == nil && len(docs) > 0 { // an error is told when the file is carried over
+		if list := child(docs[0], "resources"); list != nil && next(list, step{item: "../certmanager"}) != nil {
+			return "cert-manager"
+		}
+	}
+	return "self"
+}
+
+// kubebuilderMain moves the user's part of main.go into the new one.
+func (m *migration) kubebuilderMain() error {
+	const name = "main.go"
+	if !hasFile(m.files, name) {
+		return clierr.Failedf("see 'mysdk adopt' for what works with the project as it is", "there is no main.go in the root")
+	}
+	parts, err := m.readMain(name)
+	if err != nil {
+		return err
+	}
+	if err := m.finishMain(string(m.rendered[newMain]), parts); err != nil {
+		return err
+	}
+	return m.mainDecls(name, parts)
+}
+
+// kubebuilderGo moves the types, controllers and webhooks.
+func (m *migration) kubebuilderGo() error {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if path.Ext(name) != ".go" || m.dropped[name] != "" || strings.HasPrefix(name, "vendor/") || m.isMoved(name) {
+			continue
+		}
+		to := m.along(name)
+		switch {
+		case path.Base(name) == "suite_test.go" && !m.hasSpecs(path.Dir(name)), path.Base(name) == "webhook_suite_test.go":
+			m.drop(name, "it set up an environment that no test of the directory uses")
+			if path.Base(name) == "webhook_suite_test.go" && m.hasSpecs(path.Dir(name)) {
+				m.dropped[name] = "the webhooks are in internal/webhook now, and 'mysdk create webhook' writes tests for them"
+			}
+		default:
+			more := []pass{kubebuilderWatches, webhookBuilders, (&controller{}).reconcilerPass, callPass, suites, objectParams(m.objectFuncs(path.Dir(name)))}
+			if hooks := m.webhookFile(name); hooks != nil {
+				if err := hooks.write(m, name); err != nil {
+					return err
+				}
+				more = append(more, hooks.pass)
+			}
+			if stored := m.storedPass(name); stored != nil {
+				more = append(more, stored)
+			}
+			if err := m.goFile(name, to, more...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hubWebhooks writes the webhooks of hubs whose types set none up: the server
+// converts for them too.
+func (m *migration) hubWebhooks() error {
+	for _, a := range m.apis {
+		if !a.hub {
+			continue
+		}
+		w := m.newWebhookFile(a)
+		if _, there := m.out[w.target()]; !there {
+			if err := w.write(m, a.dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasSpecs says whether a directory has tests besides the suite.
+func (m *migration) hasSpecs(dir string) bool {
+	return slices.ContainsFunc(inDir(m.files, dir), func(name string) bool {
+		return strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, "suite_test.go")
+	})
+}
+
+// kubebuilderWatches rewrites the watches of builders: the source became the
+// object in it.
+func kubebuilderWatches(f *goFile) {
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		mgr := f.managerParam(fn)
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || callee(call) != "Watches" {
+				return true
+			}
+			w, ok := f.readWatch(call)
+			if !ok || w.channel != "" || mgr == "" {
+				return true
+			}
+			f.replaceArgs(call, strings.Join(append([]string{w.object, f.handlerText(w.handler, mgr)}, w.predicates...), ", "))
+			return true
+		})
+	}
+}
+
+// suites carries test suites over from Ginkgo 1, whose setup took a channel
+// and a timeout.
+func suites(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		switch callee(call) {
+		case "RunSpecsWithDefaultAndCustomReporters":
+			if len(call.Args) == 3 {
+				f.replace(call, "RunSpecs("+f.text(call.Args[0])+", "+f.text(call.Args[1])+")")
+			}
+		case "BeforeSuite", "AfterSuite", "BeforeEach", "AfterEach":
+			f.asyncSetup(call)
+		}
+		return true
+	})
+}
+
+func (f *goFile) asyncSetup(call *ast.CallExpr) {
+	if len(call.Args) == 0 {
+		return
+	}
+	fn, ok := call.Args[0].(*ast.FuncLit)
+	if !ok || len(fn.Type.Params.List) != 1 || f.text(fn.Type.Params.List[0].Type) != "Done" {
+		return
+	}
+	f.replace(fn.Type.Params, "()")
+	for _, s := range fn.Body.List {
+		if squeeze(f.text(s)) == "close(done)" {
+			f.removeLines(s)
+		}
+	}
+	if len(call.Args) == 2 {
+		f.edits = append(f.edits, edit{f.offset(fn.End()), f.offset(call.Rparen), ""})
+	}
+}

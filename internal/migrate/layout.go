@@ -1,0 +1,330 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/modfile"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Layout is how a project is laid out.
+type Layout string
+
+// The layouts that are told apart.
+const (
+	LayoutSDK0    Layout = "operator-sdk v0.x"    // cmd/manager, pkg/apis, pkg/controller, deploy
+	LayoutGo2     Layout = "go.kubebuilder.io/v2" // main.go, api, controllers, config
+	LayoutGo3     Layout = "go.kubebuilder.io/v3"
+	LayoutCurrent Layout = "go.kubebuilder.io/v4"
+)
+
+// projectFile is what PROJECT tells of the layout, in any of its versions.
+type projectFile struct {
+	Version string `yaml:"version"`
+	Layout  any    `yaml:"layout"` // a text in older ones
+}
+
+// layouts lists the plugin keys of the layout.
+func (p projectFile) layouts() []string {
+	switch l := p.Layout.(type) {
+	case string:
+		return strings.Split(l, ",")
+	case []any:
+		var out []string
+		for _, key := range l {
+			if s, ok := key.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// detect finds out which layout the project has. What migrate has no answer to
+// is an error that says what to use instead.
+func detect(files map[string]file) (Layout, error) {
+	if f, ok := files["PROJECT"]; ok {
+		var p projectFile
+		if err := yaml.Unmarshal(f.data, &p); err != nil {
+			return "", clierr.Failedf("repair it, or take it from version control", "PROJECT: %w", err)
+		}
+		return p.detect(files)
+	}
+	_, hasWatches := files["watches.yaml"]
+	_, hasWatchesYml := files["watches.yml"]
+	switch {
+	case hasWatches || hasWatchesYml:
+		return "", foreign(hasDir(files, "helm-charts"))
+	case hasFile(files, "cmd/manager/main.go") && hasDir(files, "pkg/apis"):
+		return LayoutSDK0, nil // with charts or roles of its own, maybe
+	case hasDir(files, "helm-charts") || hasDir(files, "roles"):
+		return "", foreign(hasDir(files, "helm-charts"))
+	case hasDir(files, "pkg/apis") && hasDir(files, "pkg/stub"):
+		return "", clierr.Failedf("start anew with 'mysdk init' and 'mysdk create api', and move the code of pkg/stub into the new Reconcile",
+			"the project is of operator-sdk 0.0.x (pkg/stub), which had no controllers to carry over")
+	}
+	return "", clierr.Failedf("run it in the root of a project: with cmd/manager and pkg/apis, or with PROJECT",
+		"there is no project here that migrate knows")
+}
+
+func (p projectFile) detect(files map[string]file) (Layout, error) {
+	keys := p.layouts()
+	all := strings.Join(keys, ",")
+	switch {
+	// First of all: kubebuilder's plugin for charts may stand beside it.
+	case p.Version == "3" && slices.ContainsFunc(keys, func(k string) bool { return strings.HasSuffix(k, "go.kubebuilder.io/v4") }):
+		return LayoutCurrent, nil
+	case strings.Contains(all, "ansible"):
+		return "", foreign(false)
+	case strings.Contains(all, "helm"):
+		return "", foreign(true)
+	case slices.Contains(keys, string(LayoutGo3)) || p.Version == "3" && len(keys) == 0:
+		return LayoutGo3, nil
+	case slices.Contains(keys, string(LayoutGo2)), p.Version == "2", strings.HasPrefix(p.Version, "3-"):
+		return LayoutGo2, nil
+	case p.Version == "1" && hasFile(files, "cmd/manager/main.go"):
+		return "", clierr.Failedf("bring it to version 2 first: https://book.kubebuilder.io/migration/legacy/v1vsv2",
+			"the project is of kubebuilder 1, whose config directory migrate does not know")
+	}
+	return "", clierr.Failedf("see 'mysdk adopt' for what works with it", "the layout %s is none that migrate knows", strconv.Quote(all))
+}
+
+// foreign refuses operators that are not written in Go.
+func foreign(helm bool) error {
+	if helm {
+		return clierr.Failedf("keep it on operator-sdk's helm plugin (https://github.com/operator-framework/operator-sdk); 'mysdk bundle', 'mysdk olm' and 'mysdk run bundle' work with its bundles",
+			"this is a Helm operator: there is no Go code to carry over")
+	}
+	return clierr.Failedf("keep it on https://github.com/operator-framework/ansible-operator-plugins; 'mysdk bundle', 'mysdk olm' and 'mysdk run bundle' work with its bundles",
+		"this is an Ansible operator: there is no Go code to carry over")
+}
+
+func hasFile(files map[string]file, name string) bool {
+	_, ok := files[name]
+	return ok
+}
+
+func hasDir(files map[string]file, dir string) bool {
+	for name := range files {
+		if strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// inDir lists the files that lie in a directory, not below.
+func inDir(files map[string]file, dir string) []string {
+	var out []string
+	for name := range files {
+		if path.Dir(name) == dir {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// subdirs lists the directories in a directory that have files somewhere below.
+func subdirs(files map[string]file, dir string) []string {
+	found := map[string]bool{}
+	for name := range files {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+			if sub, _, deeper := strings.Cut(rest, "/"); deeper {
+				found[sub] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// modulePath is that of go.mod or, in projects from before modules, the one
+// that the main program imports pkg/apis by.
+func modulePath(files map[string]file) (string, error) {
+	if f, ok := files["go.mod"]; ok {
+		if p := modfile.ModulePath(f.data); p != "" {
+			return p, nil
+		}
+		return "", clierr.Failedf("repair it and run the command again", "go.mod has no module line")
+	}
+	main, err := parseGo("cmd/manager/main.go", files["cmd/manager/main.go"].data)
+	if err != nil {
+		return "", err
+	}
+	for _, spec := range main.tree.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
+			if module, ok := strings.CutSuffix(p, "/pkg/apis"); ok {
+				return module, nil
+			}
+		}
+	}
+	return "", clierr.Failedf("add a go.mod with 'go mod init', under the path that the code imports itself by",
+		"there is no go.mod, and cmd/manager/main.go imports no pkg/apis that would tell the module's path")
+}
+
+// apiVersion is one package of types.
+type apiVersion struct {
+	dir     string // as it was, pkg/apis/<group>/<version>
+	group   string // qualified, such as cache.example.com
+	label   string // group without the domain, as PROJECT has it; of go/v2 and go/v3 only
+	version string
+	kinds   []kind
+	code    []string // Go files
+	hub     bool     // other versions are converted to this one
+}
+
+// kind is one type with objects of its own.
+type kind struct {
+	name      string
+	clustered bool // not in namespaces
+	crd       *crd // what the CRD of old says, nil without one
+}
+
+// readAPIs reads the packages below pkg/apis.
+func readAPIs(files map[string]file) ([]*apiVersion, error) {
+	var out []*apiVersion
+	for _, group := range subdirs(files, "pkg/apis") {
+		for _, version := range subdirs(files, "pkg/apis/"+group) {
+			a := &apiVersion{dir: path.Join("pkg/apis", group, version), version: version}
+			for _, name := range inDir(files, a.dir) {
+				if strings.HasSuffix(name, ".go") {
+					a.code = append(a.code, name)
+				}
+			}
+			if err := a.read(files, "pkg/apis/"+group); err != nil {
+				return nil, err
+			}
+			if len(a.kinds) > 0 && a.group != "" {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, nil
+}
+
+var groupMarker = regexp.MustCompile(`(?m)^//\s*\+groupName=(\S+)`)
+
+// read finds the group and the kinds.
+func (a *apiVersion) read(files map[string]file, groupDir string) error {
+	constants := map[string]string{}
+	for _, name := range append(inDir(files, groupDir), a.code...) {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		f, err := parseGo(name, files[name].data)
+		if err != nil {
+			return err
+		}
+		f.constants(constants)
+	}
+	for _, name := range a.code {
+		f, err := parseGo(name, files[name].data)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(path.Base(name), "zz_generated") {
+			continue
+		}
+		if g := f.registeredGroup(constants); g != "" {
+			a.group = g
+		}
+		if m := groupMarker.FindSubmatch(f.src); m != nil && a.group == "" {
+			a.group = string(m[1])
+		}
+		a.kinds = append(a.kinds, f.kinds()...)
+	}
+	return nil
+}
+
+// constants collects the string constants of a file.
+func (f *goFile) constants(into map[string]string) {
+	for _, d := range f.tree.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			v, ok := s.(*ast.ValueSpec)
+			if !ok {
+				continue
+			}
+			for i, name := range v.Names {
+				if i < len(v.Values) {
+					if text, ok := stringLiteral(v.Values[i]); ok {
+						into[name.Name] = text
+					}
+				}
+			}
+		}
+	}
+}
+
+func stringLiteral(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil
+}
+
+// registeredGroup is the group in a literal of schema.GroupVersion.
+func (f *goFile) registeredGroup(constants map[string]string) string {
+	group := ""
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok || !f.is(lit.Type, "k8s.io/apimachinery/pkg/runtime/schema", "GroupVersion") {
+			return true
+		}
+		switch v := valueOf(lit, "Group").(type) {
+		case *ast.BasicLit:
+			group, _ = stringLiteral(v)
+		case *ast.Ident:
+			group = constants[v.Name]
+		case *ast.SelectorExpr:
+			group = constants[v.Sel.Name]
+		}
+		return true
+	})
+	return group
+}
+
+// kinds are the types with metadata of their own.
+func (f *goFile) kinds() []kind {
+	var out []kind
+	for _, d := range f.tree.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range g.Specs {
+			t, ok := s.(*ast.TypeSpec)
+			if !ok || !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") {
+				continue
+			}
+			doc := ""
+			if g.Doc != nil {
+				doc = f.text(g.Doc)
+			}
+			out = append(out, kind{name: t.Name.Name, clustered: strings.Contains(doc, "+genclient:nonNamespaced") || strings.Contains(doc, "scope=Cluster")})
+		}
+	}
+	return out
+}
+
+func (f *goFile) embeds(t *ast.TypeSpec, name string) bool {
+	st, ok := t.Type.(*ast.StructType)
+	return ok && slices.ContainsFunc(st.Fields.List, func(field *ast.Field) bool {
+		return len(field.Names) == 0 && f.is(field.Type, metaV1, name)
+	})
+}

@@ -1,0 +1,255 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const managerPath = "config/manager/manager.yaml"
+
+// manager carries the environment, arguments, resources and volumes of the
+// operator's container over to config/manager.
+func (m *migration) manager(o *object) error {
+	docs, err := documents(m.out[managerPath].data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", managerPath, err)
+	}
+	c := ownContainer(o)
+	for _, d := range docs {
+		box := managerContainer(d.Content[0])
+		if box == nil {
+			continue
+		}
+		m.environment(box, c)
+		m.arguments(box, c)
+		if c.Resources.Kind == yaml.MappingNode && len(c.Resources.Content) > 0 {
+			setNode(box, "resources", plain(&c.Resources))
+		}
+		appendNodes(box, "volumeMounts", c.Mounts)
+		if len(c.EnvFrom) > 0 {
+			setNode(box, "envFrom", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"})
+			appendNodes(box, "envFrom", c.EnvFrom)
+		}
+		spec := child(child(child(d.Content[0], "spec"), "template"), "spec")
+		appendNodes(spec, "volumes", o.Spec.Template.Spec.Volumes)
+		if r := o.Spec.Replicas; r != nil && *r > 1 {
+			setNode(child(d.Content[0], "spec"), "replicas", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(*r)})
+		}
+	}
+	text, err := joinDocuments(docs)
+	if err != nil {
+		return err
+	}
+	m.put(managerPath, text)
+	if len(o.Spec.Template.Spec.Containers) > 1 {
+		m.note(managerPath, "%s had %d containers: add the others if they are needed", o.file, len(o.Spec.Template.Spec.Containers))
+	}
+	m.image(c.Image)
+	return m.leaderRules()
+}
+
+// ownContainer is the container of the operator: the one that is told which
+// namespaces to watch, else the first.
+func ownContainer(o *object) container {
+	list := o.Spec.Template.Spec.Containers
+	i := slices.IndexFunc(list, func(c container) bool {
+		return slices.ContainsFunc(c.Env, func(e yaml.Node) bool { return scalar(&e, "name") == "WATCH_NAMESPACE" })
+	})
+	return list[max(i, 0)]
+}
+
+// managerContainer is the container called manager of a Deployment.
+func managerContainer(doc *yaml.Node) *yaml.Node {
+	if scalar(doc, "kind") != "Deployment" {
+		return nil
+	}
+	list := child(child(child(child(doc, "spec"), "template"), "spec"), "containers")
+	if list == nil {
+		return nil
+	}
+	for _, c := range list.Content {
+		if scalar(c, "name") == "manager" {
+			return c
+		}
+	}
+	return nil
+}
+
+// environment takes over the variables that the scaffold has not.
+func (m *migration) environment(box *yaml.Node, c container) {
+	if len(c.Env) == 0 {
+		return
+	}
+	list := sequence(box, "env")
+	for i := range c.Env {
+		e := &c.Env[i]
+		name := scalar(e, "name")
+		j := slices.IndexFunc(list.Content, func(n *yaml.Node) bool { return scalar(n, "name") == name })
+		switch {
+		case name == "WATCH_NAMESPACE" && !m.namespaced && scalar(e, "value") == "":
+			// All namespaces is what none means.
+			if child(e, "valueFrom") != nil {
+				list.Content = append(list.Content, plain(e))
+			}
+		case j >= 0:
+			list.Content[j] = plain(e)
+		default:
+			list.Content = append(list.Content, plain(e))
+		}
+	}
+}
+
+// arguments takes over arguments that the new main program has, and marks the
+// others.
+func (m *migration) arguments(box *yaml.Node, c container) {
+	args := c.Args
+	if len(c.Command) > 1 {
+		args = append(slices.Clone(c.Command[1:]), args...)
+	}
+	list := sequence(box, "args")
+	if _, lead := m.out["cmd/leader.go"]; lead {
+		list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool { return n.Value == "--leader-elect" })
+	}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if i+1 < len(args) && strings.HasPrefix(a, "-") && !strings.Contains(a, "=") && !strings.HasPrefix(args[i+1], "-") {
+			i++
+			a += "=" + args[i]
+		}
+		list.Content = append(list.Content, m.argumentNode(a))
+	}
+}
+
+// argumentNode is an argument for the new main program, marked where that has
+// no such flag.
+func (m *migration) argumentNode(arg string) *yaml.Node {
+	name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: arg}
+	switch name {
+	case "zap-level":
+		n.Value = "--zap-log-level=" + value
+	case "zap-encoder":
+		n.Value = "--zap-encoder=" + value
+	case "zap-devel":
+		n.Value = strings.TrimSuffix("--zap-devel="+value, "=")
+	case "zap-time-encoding":
+		n.Value = "--zap-time-encoding=" + value
+	case "zap-log-level", "zap-stacktrace-level":
+	default:
+		if !bytes.Contains(m.out[newMain].data, []byte(strconv.Quote(name))) { // a flag of the user's that was carried over
+			n.HeadComment = "# " + todoMark + "the new main program has no such argument: add it to cmd/main.go, or remove it here"
+		}
+	}
+	return n
+}
+
+const managerKustomization = "config/manager/kustomization.yaml"
+
+// image sets the operator's image, unless it was a placeholder.
+func (m *migration) image(image string) {
+	if text := string(m.out[managerKustomization].data); withImage(text, image) != text {
+		m.put(managerKustomization, []byte(withImage(text, image)))
+	}
+}
+
+// withImage is the kustomization of the manager with an image of the user's.
+func withImage(text, image string) string {
+	if image == "" || strings.Contains(image, "REPLACE") || strings.ContainsAny(image, "{}$@") || strings.HasPrefix(image, "controller:") {
+		return text
+	}
+	name, tag := image, "latest"
+	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
+		name, tag = image[:i], image[i+1:]
+	}
+	text = strings.Replace(text, "newName: controller", "newName: "+name, 1)
+	return strings.Replace(text, "newTag: latest", fmt.Sprintf("newTag: %q", tag), 1)
+}
+
+// leaderRules lets the pod take the lock of leader-for-life.
+func (m *migration) leaderRules() error {
+	const role = "config/rbac/leader_election_role.yaml"
+	if _, lead := m.out["cmd/leader.go"]; !lead {
+		return nil
+	}
+	const rules = `- apiGroups:
+  - ""
+  resources:
+  - configmaps
+  verbs:
+  - create
+  - get
+- apiGroups:
+  - ""
+  resources:
+  - pods
+  verbs:
+  - get
+  - delete
+`
+	text := string(m.out[role].data)
+	m.put(role, []byte(strings.TrimRight(text, "\n")+"\n"+rules))
+	return nil
+}
+
+// child is the value of a key, nil where there is none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func scalar(n *yaml.Node, key string) string {
+	if c := child(n, key); c != nil && c.Kind == yaml.ScalarNode {
+		return c.Value
+	}
+	return ""
+}
+
+func setNode(n *yaml.Node, key string, value *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content[i+1] = value
+			return
+		}
+	}
+	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
+func appendNodes(n *yaml.Node, key string, items []yaml.Node) {
+	if len(items) == 0 || n == nil {
+		return
+	}
+	list := sequence(n, key)
+	for i := range items {
+		list.Content = append(list.Content, plain(&items[i]))
+	}
+}
+
+// sequence is the list of a key, which is made where there is none.
+func sequence(n *yaml.Node, key string) *yaml.Node {
+	list := child(n, key)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		list = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		setNode(n, key, list)
+	}
+	list.Style = 0
+	return list
+}
+
+// plain is a node without the place that it was read from.
+func plain(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Line, c.Column = 0, 0
+	return &c
+}

@@ -1,0 +1,325 @@
+// Package migrate brings projects of old layouts to today's: those of
+// operator-sdk v0.x, and of kubebuilder's and operator-sdk's go/v2 and go/v3.
+// It knows what those scaffolds looked like, how controller-runtime's API
+// changed, and moves the user's code into a new scaffold by the syntax tree.
+// What it cannot do it marks. It writes nothing, runs nothing, and does not
+// know how the command is typed.
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/project"
+)
+
+// Options name the project, and what only the command knows.
+type Options struct {
+	Files host.Files
+	Dir   string // the project's root, absolute
+	// Scaffolder is the plugin that the target is rendered by, with the given
+	// reader of the license header.
+	Scaffolder func(read func(string) ([]byte, error)) project.Scaffolder
+	// Bundles makes a bundle of every version of the package manifests in a
+	// directory, relative to Dir: its files by version and name. Nil leaves
+	// package manifests where they are.
+	Bundles func(dir string) (map[string]map[string][]byte, error)
+}
+
+// Status says what became of one file.
+type Status string
+
+// The values of Status.
+const (
+	Clean   Status = "clean"     // as it was, perhaps at another place
+	Changed Status = "changed"   // rewritten, with nothing left to do
+	New     Status = "new"       // of the scaffold
+	Dropped Status = "dropped"   // nothing of it is needed
+	Needs   Status = "needs you" // it has places that are marked
+)
+
+// Note is something that is left to do, or to know.
+type Note struct {
+	Line int // in the file as it will be, counted from 1; 0 for all of it
+	Text string
+}
+
+// Entry is one file of the plan.
+type Entry struct {
+	Path   string // where it will be; where it was, if it is dropped
+	From   string // where it was, empty where it is new or stays
+	Status Status
+	Notes  []Note
+}
+
+// Plan is what a migration would do.
+type Plan struct {
+	From  Layout
+	Files []Entry // sorted by path
+	// Changes turn the project's directory into the new one.
+	Changes fileset.Set
+	// Result is the whole project as it will be, for another directory.
+	Result fileset.Set
+	// Left are the marks that an earlier migration left, where there is
+	// nothing to migrate any more: file:line and what is to be done.
+	Left []string
+}
+
+// Open counts the files that need somebody.
+func (p *Plan) Open() int {
+	n := 0
+	for _, e := range p.Files {
+		if e.Status == Needs {
+			n++
+		}
+	}
+	return n
+}
+
+// Make makes the plan. Projects that there is nothing to migrate in have one
+// without files; those that migrate has no answer to are an error with a hint.
+func Make(o Options) (*Plan, error) {
+	m := &migration{Options: o, files: map[string]file{}, out: map[string]output{}, dropped: map[string]string{}}
+	if err := m.walk(""); err != nil {
+		return nil, err
+	}
+	layout, err := detect(m.files)
+	if err != nil {
+		return nil, err
+	}
+	m.layout = layout
+	switch layout {
+	case LayoutSDK0:
+		err = m.fromSDK0()
+	case LayoutGo2, LayoutGo3:
+		err = m.fromKubebuilder()
+	default:
+		return &Plan{From: layout, Left: m.left()}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("from the layout of %s: %w", layout, err)
+	}
+	return m.plan()
+}
+
+// file is one of the project's as it is.
+type file struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// output is a file as it will be.
+type output struct {
+	file
+	from    string // where its content was, empty where it is new
+	touched bool   // by more than the move
+	notes   []Note // beside those that stand in the text
+}
+
+// migration is a plan in the making.
+type migration struct {
+	Options
+	layout  Layout
+	module  string
+	files   map[string]file
+	out     map[string]output
+	dropped map[string]string // why, by old path
+	apis    []*apiVersion
+	// For the scaffold of operator-sdk v0.x:
+	controllers []*controller
+	moves       map[string]target // of packages, by old directory
+	namespaced  bool
+	multigroup  bool
+	rendered    map[string][]byte // the new scaffold
+	recorded    string            // the name in PROJECT, empty for none
+	selector    string            // label of the user's that finds the manager's pods
+	general     []Note            // what belongs to no file
+}
+
+// walk reads the files of the project but those of git and of vendored code.
+func (m *migration) walk(dir string) error {
+	entries, err := m.Files.ReadDir(filepath.Join(m.Dir, filepath.FromSlash(dir)))
+	if err != nil {
+		return fmt.Errorf("list %s: %w", path.Join(".", dir), err)
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules" || name == "build/_output" || strings.HasPrefix(e.Name(), ".mysdk")) {
+			continue
+		}
+		if e.IsDir() {
+			if err := m.walk(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			m.general = append(m.general, Note{Text: name + " is a symbolic link: it stays where it is, and is not in what --output writes."})
+		}
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".mysdk-") {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", name, err)
+		}
+		data, err := m.Files.ReadFile(filepath.Join(m.Dir, filepath.FromSlash(name)))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		m.files[name] = file{data: data, mode: info.Mode().Perm()}
+	}
+	return nil
+}
+
+// keep says where a file of the user's goes and what its text becomes.
+func (m *migration) keep(from, to string, data []byte) error {
+	if other, taken := m.out[to]; taken && other.from != "" && other.from != from {
+		return clierr.Failedf("rename one of them first", "%s and %s would both become %s", other.from, from, to)
+	}
+	old := m.files[from]
+	o := output{file: file{data: data, mode: old.mode}, from: from, touched: string(old.data) != string(data)}
+	o.notes = m.out[to].notes
+	m.out[to] = o
+	return nil
+}
+
+// put is keep for text that is not of one file of the user's.
+func (m *migration) put(name string, data []byte) {
+	o := m.out[name]
+	o.touched = o.from != ""
+	o.data = data
+	if o.mode == 0 {
+		o.mode = 0o644
+	}
+	m.out[name] = o
+}
+
+// drop takes a file out, for a reason.
+func (m *migration) drop(name, format string, args ...any) {
+	m.dropped[name] = fmt.Sprintf(format, args...)
+}
+
+// note adds something that is left to do in a file.
+func (m *migration) note(name, format string, args ...any) {
+	o := m.out[name]
+	n := Note{Text: fmt.Sprintf(format, args...)}
+	if !slices.Contains(o.notes, n) {
+		o.notes = append(o.notes, n)
+	}
+	m.out[name] = o
+}
+
+// rest keeps everything that nothing else was decided about.
+func (m *migration) rest() error {
+	done := maps.Clone(m.dropped)
+	if done == nil {
+		done = map[string]string{}
+	}
+	for _, o := range m.out {
+		done[o.from] = ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if _, ok := done[name]; ok {
+			continue
+		}
+		if _, scaffolded := m.out[name]; scaffolded {
+			continue // the new file takes its place
+		}
+		if err := m.keep(name, name, m.files[name].data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan turns what was decided into changes.
+func (m *migration) plan() (*Plan, error) {
+	p := &Plan{From: m.layout}
+	for _, name := range slices.Sorted(maps.Keys(m.out)) {
+		p.Files = append(p.Files, m.entry(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.dropped)) {
+		if _, ok := m.out[name]; !ok {
+			p.Files = append(p.Files, Entry{Path: name, Status: Dropped, Notes: []Note{{Text: m.dropped[name]}}})
+		}
+	}
+	report := m.report(p)
+	m.out[reportName] = output{file: file{data: report, mode: 0o644}}
+	p.Files = append(p.Files, m.entry(reportName))
+	slices.SortFunc(p.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return p, m.sets(p)
+}
+
+// entry tells of one file of the result. The marks in its text are notes.
+func (m *migration) entry(name string) Entry {
+	o := m.out[name]
+	e := Entry{Path: name, Status: Changed, Notes: slices.Clone(o.notes)}
+	if o.from != name {
+		e.From = o.from
+	}
+	switch {
+	case o.from == "" && !hasFile(m.files, name):
+		e.Status = New
+	case o.from != "" && !o.touched:
+		e.Status = Clean
+	}
+	if name != reportName {
+		e.Notes = append(e.Notes, marks(o.data)...)
+	}
+	if len(e.Notes) > 0 {
+		e.Status = Needs
+	}
+	return e
+}
+
+func (m *migration) sets(p *Plan) error {
+	for name, o := range m.out {
+		whole := fileset.File{Data: o.data, Mode: o.mode, New: true}
+		if err := p.Result.Put(name, whole); err != nil {
+			return err
+		}
+		old, there := m.files[name]
+		if there && string(old.data) == string(o.data) {
+			continue
+		}
+		whole.New = !there
+		if err := p.Changes.Put(name, whole); err != nil {
+			return err
+		}
+	}
+	for name := range m.files {
+		if _, stays := m.out[name]; !stays {
+			if err := p.Changes.Put(name, fileset.File{Removed: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// left lists the marks in a project that needs no migration any more.
+func (m *migration) left() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if name == reportName || strings.HasPrefix(name, "vendor/") || path.Ext(name) == ".md" {
+			continue
+		}
+		for _, n := range marks(m.files[name].data) {
+			out = append(out, fmt.Sprintf("%s:%d: %s", name, n.Line, n.Text))
+		}
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package migrate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+const scaffoldMod = "module example.com/shop\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/onsi/gomega v1.39.0\n\tk8s.io/client-go v0.36.0\n\tsigs.k8s.io/controller-runtime v0.24.1\n)\n\nrequire (\n\tgithub.com/google/uuid v1.6.0 // indirect\n\tk8s.io/klog/v2 v2.130.1 // indirect\n)\n"
+
+// moduleLines are the requirements and replacements of a go.mod beyond those of
+// the scaffold of the tests, a line each.
+func moduleLines(t *testing.T, text string) []string {
+	t.Helper()
+	f, err := modfile.Parse("go.mod", []byte(text), nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	base, err := modfile.Parse("go.mod", []byte(scaffoldMod), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requirement := func(r *modfile.Require) string {
+		return strings.TrimSuffix(r.Mod.Path+" "+r.Mod.Version+map[bool]string{true: " indirect"}[r.Indirect], " ")
+	}
+	var have, out []string
+	for _, r := range base.Require {
+		have = append(have, requirement(r))
+	}
+	for _, r := range f.Require {
+		if line := requirement(r); !slices.Contains(have, line) {
+			out = append(out, line)
+		}
+	}
+	for _, r := range f.Replace {
+		out = append(out, strings.Join(strings.Fields(r.Old.Path+" "+r.Old.Version+" => "+r.New.Path+" "+r.New.Version), " "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestModules(t *testing.T) {
+	tests := map[string]struct {
+		mod   string
+		files map[string]string // Go code of the result
+		want  []string
+	}{
+		"none of one's own": {"require k8s.io/client-go v12.0.0+incompatible\n", nil, nil},
+		"one's own":         {"require github.com/acme/shelf v1.3.0\n", nil, []string{"github.com/acme/shelf v1.3.0"}},
+		"kinds of versions": {"require (\n\tgithub.com/acme/a v2.1.0+incompatible\n\tgithub.com/acme/b v0.0.0-20190101000000-abcdefabcdef\n\tgithub.com/acme/c/v3 v3.0.1\n)\n", nil,
+			[]string{"github.com/acme/a v2.1.0+incompatible", "github.com/acme/b v0.0.0-20190101000000-abcdefabcdef", "github.com/acme/c/v3 v3.0.1"}},
+		"what others need":               {"require github.com/acme/shelf v1.3.0 // indirect\n", nil, nil},
+		"older than the scaffold's":      {"require github.com/onsi/gomega v1.8.1\n", nil, nil},
+		"newer than the scaffold's":      {"require github.com/onsi/gomega v1.99.0\n", nil, []string{"github.com/onsi/gomega v1.99.0"}},
+		"the scaffold's, but direct now": {"require github.com/google/uuid v1.1.1\n", nil, []string{"github.com/google/uuid v1.6.0"}},
+		"of the platform":                {"require (\n\tgithub.com/operator-framework/operator-sdk v0.19.0\n\tgithub.com/go-logr/logr v0.1.0\n\tgithub.com/go-openapi/spec v0.19.4\n\tk8s.io/kube-openapi v0.0.0-20200121204235-bf4fb3bd569c\n)\n", nil, nil},
+		"replacements of the platform":   {"require k8s.io/client-go v12.0.0+incompatible\nreplace k8s.io/client-go => k8s.io/client-go v0.18.2\nreplace github.com/Azure/go-autorest => github.com/Azure/go-autorest v13.3.2+incompatible // for OLM\n", nil, nil},
+		"replacements of one's own": {"require (\n\tgithub.com/acme/a v1.0.0\n\tgithub.com/acme/b v1.0.0\n)\nreplace (\n\tgithub.com/acme/a => github.com/fork/a v1.0.1\n\tgithub.com/acme/b v1.0.0 => ./third_party/b\n)\n", nil,
+			[]string{"github.com/acme/a => github.com/fork/a v1.0.1", "github.com/acme/a v1.0.0", "github.com/acme/b v1.0.0", "github.com/acme/b v1.0.0 => ./third_party/b"}},
+		"by a directory, though indirect": {"replace github.com/acme/a => ../a\n", nil, []string{"github.com/acme/a => ../a"}},
+		"of what moved":                   {"require github.com/coreos/prometheus-operator v0.38.0\nreplace github.com/coreos/prometheus-operator => github.com/coreos/prometheus-operator v0.29.0\n", nil, nil},
+		"the successor":                   {"require github.com/jetstack/cert-manager v0.15.0\n", map[string]string{"a.go": "package a\n\nimport _ \"github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1\"\n"}, []string{"github.com/cert-manager/cert-manager v1.18.2"}},
+		"a newer one of the successor":    {"require github.com/cert-manager/cert-manager v1.99.0\n", map[string]string{"a.go": "package a\n\nimport _ \"github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1\"\n"}, []string{"github.com/cert-manager/cert-manager v1.99.0"}},
+		"an older one of the successor":   {"require github.com/operator-framework/api v0.3.0\n", map[string]string{"a.go": "package a\n\nimport _ \"github.com/operator-framework/api/pkg/operators/v1\"\n"}, []string{"github.com/operator-framework/api v0.45.0"}},
+		"the library for the lock":        {"", map[string]string{"cmd/leader.go": "package main\n"}, []string{operatorLib + " " + libVersion}},
+		"the library's version":           {"require " + operatorLib + " v0.1.0\n", map[string]string{"cmd/leader.go": "package main\n"}, []string{operatorLib + " " + libVersion}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMigration(map[string]string{"go.mod": "module example.com/shop\n\ngo 1.13\n\n" + test.mod})
+			m.rendered = map[string][]byte{"go.mod": []byte(scaffoldMod)}
+			for name, text := range test.files {
+				m.out[name] = output{file: file{data: []byte(text)}, from: name}
+			}
+			if err := m.modules(); err != nil {
+				t.Fatal(err)
+			}
+			text := string(m.out["go.mod"].data)
+			if d := cmp.Diff(test.want, moduleLines(t, text)); d != "" {
+				t.Errorf("(-want +got):\n%s\n%s", d, text)
+			}
+			if !strings.Contains(text, "\ngo 1.26.0\n") {
+				t.Errorf("the version of Go is not the scaffold's:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestModulesRefused(t *testing.T) {
+	tests := map[string]struct{ mod, want string }{
+		"no version": {"module example.com/shop\n\nrequire github.com/acme/a\n", "go.mod:3"},
+		"a branch":   {"module example.com/shop\n\nrequire github.com/acme/a main\n", "go.mod:3"},
+		"no go.mod":  {"module example.com/shop\nrequire (\n", "go.mod:"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMigration(map[string]string{"go.mod": test.mod})
+			m.rendered = map[string][]byte{"go.mod": []byte(scaffoldMod)}
+			err := m.modules()
+			if err == nil || !strings.Contains(err.Error(), test.want) || clierr.HintOf(err) == "" {
+				t.Errorf("got %v, hint %q, want %q", err, clierr.HintOf(err), test.want)
+			}
+		})
+	}
+}
+
+// TestSums holds that the lines of go.sum stay sorted.
+func TestSums(t *testing.T) {
+	const before, after = "github.com/onsi/gomega v1.39.0 h1:a=\n", "github.com/spf13/pflag v1.0.9 h1:b=\n"
+	m := newMigration(nil)
+	m.rendered = map[string][]byte{"go.sum": []byte(before + after)}
+	if d := cmp.Diff(before+after, string(m.sums())); d != "" {
+		t.Errorf("without the library (-want +got):\n%s", d)
+	}
+	m.out["cmd/leader.go"] = output{}
+	got := slices.Collect(strings.Lines(string(m.sums())))
+	if len(got) != 4 || !slices.IsSorted(got) || !strings.HasPrefix(got[1], operatorLib+" "+libVersion+" h1:") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestPlatform holds which modules are the scaffold's business.
+func TestPlatform(t *testing.T) {
+	if !semver.IsValid(libVersion) {
+		t.Errorf("%s is no version", libVersion)
+	}
+	tests := map[string]struct{ platform, moved bool }{
+		"k8s.io/api":                                                             {true, false},
+		"sigs.k8s.io/controller-runtime":                                         {true, false},
+		"sigs.k8s.io/controller-tools":                                           {true, false},
+		"sigs.k8s.io/gateway-api":                                                {false, false},
+		"github.com/openshift/api":                                               {false, false},
+		"github.com/operator-framework/operator-sdk":                             {true, false},
+		"github.com/operator-framework/operator-lifecycle-manager":               {false, true},
+		"github.com/coreos/prometheus-operator":                                  {false, true},
+		"github.com/onsi/ginkgo":                                                 {false, true},
+		"github.com/onsi/ginkgo/v2":                                              {false, false},
+		"github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring": {false, false},
+	}
+	for name, test := range tests {
+		if isPlatform(name) != test.platform || movedModule(name) != test.moved {
+			t.Errorf("%s: of the platform %v, moved %v", name, isPlatform(name), movedModule(name))
+		}
+	}
+}
+
+// TestOwnLines holds what go.mod has besides requirements.
+func TestOwnLines(t *testing.T) {
+	files := goV3()
+	files["go.mod"] = `module example.com/shop
+
+go 1.24
+
+require example.com/tools v1.0.0 // indirect
+
+tool example.com/tools/cmd/x
+
+exclude (
+	example.com/bad v1.0.0
+	k8s.io/api v0.20.0
+)
+
+// It was broken.
+retract v1.2.3
+`
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"go.mod": {"tool example.com/tools/cmd/x\n", "example.com/tools v1.0.0", "exclude example.com/bad v1.0.0\n", "// It was broken.\nretract v1.2.3\n", "!v0.20.0"}})
+}

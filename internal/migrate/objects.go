@@ -1,0 +1,248 @@
+package migrate
+
+import (
+	"go/ast"
+	"path"
+	"strings"
+)
+
+// objectFunc says which parameters of a function are client objects, by the
+// type that they have to have today.
+type objectFunc map[int]string // index of the parameter to Object or ObjectList
+
+// objectFuncs finds the functions of a package whose parameters of type
+// runtime.Object end up as arguments of the client, directly or through each
+// other: the client takes client.Object and client.ObjectList today.
+func (m *migration) objectFuncs(dir string) map[string]objectFunc {
+	var files []*goFile
+	for _, name := range inDir(m.files, dir) {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		if f, err := parseGo(name, m.files[name].data); err == nil {
+			files = append(files, f)
+		}
+	}
+	found := map[string]objectFunc{}
+	for changed := true; changed; {
+		changed = false
+		for _, f := range files {
+			for _, d := range f.tree.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && f.findObjects(fn, found) {
+					changed = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// findObjects looks at one function and says whether something new was found.
+func (f *goFile) findObjects(fn *ast.FuncDecl, found map[string]objectFunc) bool {
+	news := false
+	f.eachRuntimeObject(fn.Type, func(index int, name string, _ ast.Expr) {
+		if found[fn.Name.Name][index] != "" {
+			return
+		}
+		if to := f.clientUse(fn.Body, name, found); to != "" {
+			if found[fn.Name.Name] == nil {
+				found[fn.Name.Name] = objectFunc{}
+			}
+			found[fn.Name.Name][index] = to
+			news = true
+		}
+	})
+	return f.findResults(fn, found) || news
+}
+
+// resultIndex is the index of a function's result among its parameters.
+const resultIndex = -1
+
+// findResults looks for functions whose result is passed to a client, and at
+// parameters that are the result of such.
+func (f *goFile) findResults(fn *ast.FuncDecl, found map[string]objectFunc) bool {
+	news := false
+	set := func(name string, index int) {
+		if found[name] == nil {
+			found[name] = objectFunc{}
+		}
+		if found[name][index] == "" {
+			found[name][index] = "Object"
+			news = true
+		}
+	}
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if len(n.Lhs) != 1 || len(n.Rhs) != 1 {
+				break
+			}
+			id, isName := n.Lhs[0].(*ast.Ident)
+			call, isCall := n.Rhs[0].(*ast.CallExpr)
+			if isName && isCall && f.clientUse(fn.Body, id.Name, found) == "Object" {
+				set(callee(call), resultIndex)
+			}
+		case *ast.ReturnStmt:
+			if found[fn.Name.Name][resultIndex] == "" || fn.Type.Results.NumFields() == 0 || !f.is(fn.Type.Results.List[0].Type, apiRuntime, "Object") {
+				break
+			}
+			f.eachRuntimeObject(fn.Type, func(index int, name string, _ ast.Expr) {
+				if len(n.Results) == 0 {
+					return
+				}
+				if id, ok := n.Results[0].(*ast.Ident); ok && id.Name == name {
+					set(fn.Name.Name, index)
+				}
+			})
+		}
+		return true
+	})
+	return news
+}
+
+// callee is the name of what is called, without what it is called on.
+func callee(call *ast.CallExpr) string {
+	switch fun := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		return fun.Sel.Name
+	case *ast.Ident:
+		return fun.Name
+	}
+	return ""
+}
+
+// eachRuntimeObject calls visit with every parameter of type runtime.Object.
+func (f *goFile) eachRuntimeObject(t *ast.FuncType, visit func(index int, name string, typ ast.Expr)) {
+	index := 0
+	for _, p := range t.Params.List {
+		for _, name := range p.Names {
+			if f.is(p.Type, apiRuntime, "Object") {
+				visit(index, name.Name, p.Type)
+			}
+			index++
+		}
+		if len(p.Names) == 0 {
+			index++
+		}
+	}
+}
+
+// clientUse is what a variable has to be, because it is passed to a client or
+// to a function that passes it on.
+func (f *goFile) clientUse(body ast.Node, name string, found map[string]objectFunc) string {
+	use := ""
+	ast.Inspect(body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		for i, arg := range call.Args {
+			if id, ok := arg.(*ast.Ident); !ok || id.Name != name {
+				continue
+			}
+			if to := found[callee(call)][i]; to != "" {
+				use = to
+			}
+			if to := clientParam(callee(call), i); to != "" && len(call.Args) > i && f.isContext(call.Args[0]) {
+				use = to
+			}
+		}
+		return true
+	})
+	return use
+}
+
+// clientParam is the type of a parameter of the client's methods.
+func clientParam(method string, index int) string {
+	switch {
+	case method == "Get" && index == 2, index == 1 && strings.Contains(" Create Update Delete Patch ", " "+method+" "):
+		return "Object"
+	case method == "List" && index == 1:
+		return "ObjectList"
+	case method == "CreateOrUpdate" && index == 2:
+		return "Object"
+	}
+	return ""
+}
+
+// objectParams gives those parameters their types.
+func objectParams(found map[string]objectFunc) pass {
+	return func(f *goFile) {
+		f.objectLists(found)
+		for _, d := range f.tree.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || found[fn.Name.Name] == nil {
+				continue
+			}
+			if r := fn.Type.Results; r.NumFields() > 0 && found[fn.Name.Name][resultIndex] != "" && f.is(r.List[0].Type, apiRuntime, "Object") {
+				f.replace(r.List[0].Type, f.need(crClient, "")+".Object")
+			}
+			f.eachRuntimeObject(fn.Type, func(index int, _ string, typ ast.Expr) {
+				if to := found[fn.Name.Name][index]; to != "" {
+					f.replace(typ, f.need(crClient, "")+"."+to)
+				}
+			})
+		}
+	}
+}
+
+// objectLists gives lists of objects that a loop passes to the client, or
+// watches, their type.
+func (f *goFile) objectLists(found map[string]objectFunc) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		loop, ok := n.(*ast.RangeStmt)
+		if !ok {
+			return true
+		}
+		value, ok := loop.Value.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		list := loop.X
+		if id, ok := list.(*ast.Ident); ok {
+			list = assigned(id)
+		}
+		lit, ok := list.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		array, ok := lit.Type.(*ast.ArrayType)
+		if !ok || !f.is(array.Elt, apiRuntime, "Object") {
+			return true
+		}
+		use := f.clientUse(loop.Body, value.Name, found)
+		if use == "" && f.watched(loop.Body, value.Name) {
+			use = "Object"
+		}
+		if use != "" {
+			f.replace(array.Elt, f.need(crClient, "")+"."+use)
+		}
+		return true
+	})
+}
+
+// watched says whether a variable is what a source or a builder watches.
+func (f *goFile) watched(body ast.Node, name string) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if id, ok := valueOf(n, "Type").(*ast.Ident); ok && f.is(n.Type, crSource, "Kind") && id.Name == name {
+				found = true
+			}
+		case *ast.CallExpr:
+			if id, ok := firstArg(n).(*ast.Ident); ok && id.Name == name && strings.Contains(" Owns For Watches Object ", " "+callee(n)+" ") {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+func firstArg(call *ast.CallExpr) ast.Expr {
+	if len(call.Args) == 0 {
+		return nil
+	}
+	return call.Args[0]
+}

@@ -1,0 +1,152 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/semver"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+const catalogDir = "deploy/olm-catalog"
+
+// olmCatalog makes the base of the CSV of the newest one there is, and bundles
+// of the packages.
+func (m *migration) olmCatalog() error {
+	newest, version := "", ""
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !strings.HasPrefix(name, catalogDir+"/") || !strings.HasSuffix(name, "clusterserviceversion.yaml") {
+			continue
+		}
+		var csv struct {
+			Spec struct {
+				Version string `yaml:"version"`
+			} `yaml:"spec"`
+		}
+		if err := yaml.Unmarshal(m.files[name].data, &csv); err != nil {
+			return clierr.Failedf("repair it and run the command again", "%s: %w", name, err)
+		}
+		if newest == "" || semver.Compare("v"+csv.Spec.Version, "v"+version) > 0 {
+			newest, version = name, csv.Spec.Version
+		}
+	}
+	if newest != "" {
+		if err := m.csvBase(newest); err != nil {
+			return err
+		}
+	}
+	for _, pkg := range subdirs(m.files, catalogDir) {
+		if err := m.packageDir(pkg); err != nil {
+			return err
+		}
+	}
+	if name := catalogDir + "/csv-config.yaml"; hasFile(m.files, name) {
+		m.drop(name, "the bundle is made of config/manifests")
+	}
+	return nil
+}
+
+// csvBase makes config/manifests/bases of a CSV: what the generator of bundles
+// fills in is taken out.
+func (m *migration) csvBase(name string) error {
+	docs, err := documents(m.files[name].data)
+	if err != nil || len(docs) == 0 {
+		return err
+	}
+	doc := docs[0].Content[0]
+	to := fmt.Sprintf("config/manifests/bases/%s.clusterserviceversion.yaml", m.projectName())
+	meta, spec := child(doc, "metadata"), child(doc, "spec")
+	if meta == nil || spec == nil {
+		return nil
+	}
+	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+	setNode(meta, "name", text(m.projectName()+".v0.0.0"))
+	setNode(meta, "namespace", text("placeholder"))
+	if a := child(meta, "annotations"); a != nil {
+		setNode(a, "alm-examples", text("[]"))
+	}
+	install := &yaml.Node{}
+	if err := yaml.Unmarshal([]byte("{spec: {deployments: null}, strategy: \"\"}"), install); err != nil {
+		return err
+	}
+	block(install)
+	setNode(spec, "install", install.Content[0])
+	setNode(spec, "version", text("0.0.0"))
+	removeNode(spec, "replaces")
+	removeNode(spec, "skips")
+	data, err := encodeYAML(docs[0])
+	if err != nil {
+		return err
+	}
+	m.put(to, data)
+	const kustomization = "config/manifests/kustomization.yaml"
+	line := fmt.Sprintf("- bases/%s.clusterserviceversion.yaml", m.projectName())
+	m.put(kustomization, []byte(strings.Replace(string(m.out[kustomization].data), "#"+line, line, 1)))
+	return nil
+}
+
+// block takes the braces off a tree.
+func block(n *yaml.Node) {
+	n.Style &^= yaml.FlowStyle
+	for _, c := range n.Content {
+		block(c)
+	}
+}
+
+func removeNode(n *yaml.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// packageDir carries the manifests of one package over: a bundle as it is, the
+// versions of a package by the conversion.
+func (m *migration) packageDir(pkg string) error {
+	dir := path.Join(catalogDir, pkg)
+	versions := false
+	for _, sub := range subdirs(m.files, dir) {
+		if sub != "manifests" && sub != "metadata" {
+			versions = versions || semver.IsValid("v"+strings.TrimPrefix(sub, "v"))
+			continue
+		}
+		for _, name := range inDir(m.files, path.Join(dir, sub)) {
+			if err := m.keep(name, path.Join("bundle", sub, path.Base(name)), m.files[name].data); err != nil {
+				return err
+			}
+		}
+	}
+	if !versions || m.Bundles == nil {
+		return nil
+	}
+	bundles, err := m.Bundles(dir)
+	if err != nil {
+		// Manifests that are no package are nobody's bundle; the rest of the
+		// project can do without.
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s stays where it is: %v.", dir, err)})
+		return nil
+	}
+	for version, files := range bundles {
+		for name, data := range files {
+			m.put(path.Join("bundles", version, name), data)
+		}
+		for name := range m.files {
+			if strings.HasPrefix(name, path.Join(dir, version)+"/") {
+				m.drop(name, "its bundle is in bundles/%s", version)
+			}
+		}
+	}
+	for _, name := range inDir(m.files, dir) {
+		if strings.HasSuffix(name, "package.yaml") {
+			m.drop(name, "the channels are in the bundles")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package migrate
+
+import (
+	"go/ast"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Import paths that several passes look for.
+const (
+	crClient     = "sigs.k8s.io/controller-runtime/pkg/client"
+	crController = "sigs.k8s.io/controller-runtime/pkg/controller"
+	crCtrlUtil   = "sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	crAdmission  = "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	crBuilder    = "sigs.k8s.io/controller-runtime/pkg/builder"
+	crEvent      = "sigs.k8s.io/controller-runtime/pkg/event"
+	crFake       = "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	crHandler    = "sigs.k8s.io/controller-runtime/pkg/handler"
+	crLog        = "sigs.k8s.io/controller-runtime/pkg/log"
+	crManager    = "sigs.k8s.io/controller-runtime/pkg/manager"
+	crPredicate  = "sigs.k8s.io/controller-runtime/pkg/predicate"
+	crReconcile  = "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	crRoot       = "sigs.k8s.io/controller-runtime"
+	crScheme     = "sigs.k8s.io/controller-runtime/pkg/scheme"
+	crSource     = "sigs.k8s.io/controller-runtime/pkg/source"
+	crZap        = "sigs.k8s.io/controller-runtime/pkg/log/zap"
+	apiMeta      = "k8s.io/apimachinery/pkg/api/meta"
+	apiRuntime   = "k8s.io/apimachinery/pkg/runtime"
+	apiLabels    = "k8s.io/apimachinery/pkg/labels"
+	coreV1       = "k8s.io/api/core/v1"
+	extensionsV1 = "k8s.io/api/extensions/v1beta1"
+	metaV1       = "k8s.io/apimachinery/pkg/apis/meta/v1"
+	workqueueAt  = "k8s.io/client-go/util/workqueue"
+	operatorSDK  = "github.com/operator-framework/operator-sdk/"
+	operatorLib  = "github.com/operator-framework/operator-lib"
+	sdkZap       = operatorSDK + "pkg/log/zap"
+	sdkK8sutil   = operatorSDK + "pkg/k8sutil"
+	sdkStatus    = operatorSDK + "pkg/status"
+	libStatus    = operatorLib + "/status"
+)
+
+// renamedPackages are packages that have another path today and the same
+// members.
+func renamedPackages() map[string]string {
+	return map[string]string{
+		"sigs.k8s.io/controller-runtime/pkg/runtime/log":                crLog,
+		"sigs.k8s.io/controller-runtime/pkg/runtime/signals":            "sigs.k8s.io/controller-runtime/pkg/manager/signals",
+		"sigs.k8s.io/controller-runtime/pkg/runtime/scheme":             crScheme,
+		operatorSDK + "pkg/predicate":                                   crPredicate,
+		operatorSDK + "pkg/leader":                                      operatorLib + "/leader",
+		"k8s.io/api/apps/v1beta1":                                       "k8s.io/api/apps/v1",
+		"k8s.io/api/apps/v1beta2":                                       "k8s.io/api/apps/v1",
+		"k8s.io/api/autoscaling/v2beta2":                                "k8s.io/api/autoscaling/v2",
+		"k8s.io/api/batch/v1beta1":                                      "k8s.io/api/batch/v1",
+		"k8s.io/api/batch/v2alpha1":                                     "k8s.io/api/batch/v1",
+		"k8s.io/api/coordination/v1beta1":                               "k8s.io/api/coordination/v1",
+		"k8s.io/api/rbac/v1alpha1":                                      "k8s.io/api/rbac/v1",
+		"k8s.io/api/rbac/v1beta1":                                       "k8s.io/api/rbac/v1",
+		"k8s.io/api/scheduling/v1beta1":                                 "k8s.io/api/scheduling/v1",
+		"k8s.io/api/storage/v1beta1":                                    "k8s.io/api/storage/v1",
+		"github.com/coreos/prometheus-operator/pkg/apis/monitoring":     "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
+		"github.com/coreos/prometheus-operator/pkg/apis/monitoring/v1":  "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
+		"github.com/jetstack/cert-manager/pkg/apis/certmanager/v1":      "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
+		"github.com/jetstack/cert-manager/pkg/apis/meta/v1":             "github.com/cert-manager/cert-manager/pkg/apis/meta/v1",
+		"github.com/onsi/ginkgo":                                        "github.com/onsi/ginkgo/v2",
+		"github.com/operator-framework/operator-sdk/pkg/apis/operators": "github.com/operator-framework/api/pkg/operators",
+		"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1alpha1": "github.com/operator-framework/api/pkg/operators/v1alpha1",
+		"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1":       "github.com/operator-framework/api/pkg/operators/v1",
+	}
+}
+
+// splitPackages are packages whose members went to several places: a file that
+// uses no others than those of one place gets that one.
+func splitPackages(importPath, member string) string {
+	workloads := []string{"Deployment", "DaemonSet", "ReplicaSet", "RollingUpdate", "RecreateDeployment"}
+	switch importPath {
+	case extensionsV1:
+		if hasAnyPrefix(member, workloads...) {
+			return "k8s.io/api/apps/v1"
+		}
+		if strings.HasPrefix(member, "NetworkPolicy") {
+			return "k8s.io/api/networking/v1"
+		}
+	case "k8s.io/api/policy/v1beta1":
+		if hasAnyPrefix(member, "PodDisruptionBudget", "Eviction") {
+			return "k8s.io/api/policy/v1"
+		}
+	}
+	return ""
+}
+
+// unservedPackages still compile, or did for long, but no API server of today
+// has what they describe.
+func unservedPackages() map[string]string {
+	return map[string]string{
+		extensionsV1:                                                    "extensions/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
+		"k8s.io/api/networking/v1beta1":                                 "networking/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields",
+		"k8s.io/api/policy/v1beta1":                                     "policy/v1beta1 is gone since Kubernetes 1.25: PodSecurityPolicy has no successor as an object",
+		"k8s.io/api/autoscaling/v2beta1":                                "autoscaling/v2beta1 is gone since Kubernetes 1.25: use autoscaling/v2, whose metrics have other fields",
+		"k8s.io/api/admissionregistration/v1beta1":                      "admissionregistration/v1beta1 is gone since Kubernetes 1.22: use admissionregistration/v1, which needs sideEffects and admissionReviewVersions",
+		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1": "apiextensions.k8s.io/v1beta1 is gone since Kubernetes 1.22: use apiextensions/v1, where each version has its schema",
+	}
+}
+
+// hasAnyPrefix says whether s begins with one of the prefixes.
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+// renameImports gives packages that moved their new paths. The names by which
+// the file calls them stay.
+func renameImports(f *goFile) {
+	renamed := renamedPackages()
+	for _, spec := range f.tree.Imports {
+		old, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		to := renamed[old]
+		if to == "" {
+			to = f.onlyPlace(old)
+		}
+		if to != "" {
+			f.repath(spec, old, to)
+			continue
+		}
+		if strings.HasPrefix(old, "k8s.io/code-generator/cmd/") {
+			f.todo(spec, "the generators of k8s.io/code-generator take other arguments today: run them by kube_codegen.sh, or 'mysdk generate'")
+		}
+		if why := unservedPackages()[old]; why != "" {
+			f.todo(spec, "%s", why)
+		}
+	}
+}
+
+func (f *goFile) repath(spec *ast.ImportSpec, old, to string) {
+	f.replace(spec.Path, strconv.Quote(to))
+	if spec.Name != nil {
+		return
+	}
+	was := localName(spec, old)
+	if is := localName(&ast.ImportSpec{}, to); is != was {
+		f.insert(spec.Path.Pos(), was+" ")
+	}
+}
+
+// onlyPlace is where all members of a package went that the file uses, empty
+// where there are several places or none.
+func (f *goFile) onlyPlace(importPath string) string {
+	to, mixed := "", false
+	for _, member := range f.members(importPath) {
+		place := splitPackages(importPath, member)
+		mixed = mixed || place == "" || to != "" && to != place
+		to = place
+	}
+	if mixed {
+		return ""
+	}
+	return to
+}
+
+// members lists what the file uses of a package.
+func (f *goFile) members(importPath string) []string {
+	local := f.importName(importPath)
+	var out []string
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && id.Name == local && local != "" {
+				out = append(out, sel.Sel.Name)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// markGone marks every use of a package that has no successor and drops its
+// import, so that the compiler points at the same lines.
+func markGone(f *goFile) {
+	for _, spec := range f.tree.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || !strings.HasPrefix(p, operatorSDK) && p != libStatus && !strings.HasPrefix(p, "k8s.io/kubernetes/") {
+			continue
+		}
+		f.dropImport(p)
+		local := localName(spec, p)
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && id.Name == local {
+				f.todo(sel, "%s.%s of %s is gone; see MIGRATION.md", local, sel.Sel.Name, p)
+			}
+			return true
+		})
+	}
+}

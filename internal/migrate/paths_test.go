@@ -1,0 +1,32 @@
+package migrate
+
+import "testing"
+
+func TestRenameImports(t *testing.T) {
+	todo := func(text, spec string) string { return "// TODO(migrate): " + text + "\n\t" + spec }
+	gone := "extensions/v1beta1 is gone since Kubernetes 1.22: use networking/v1, whose Ingress has other fields"
+	runPasses(t, map[string]passCase{
+		"name stays":            {`"sigs.k8s.io/controller-runtime/pkg/runtime/signals"`, "var s = signals.X", `"sigs.k8s.io/controller-runtime/pkg/manager/signals"`, ""},
+		"name of its own":       {`apps "k8s.io/api/apps/v1beta2"`, "var d apps.Deployment", `apps "k8s.io/api/apps/v1"`, ""},
+		"last element differs":  {`"k8s.io/api/apps/v1beta2"`, "var d v1beta2.Deployment", `v1beta2 "k8s.io/api/apps/v1"`, ""},
+		"module's next version": {`. "github.com/onsi/ginkgo"`, "var _ = Describe(1)", `. "github.com/onsi/ginkgo/v2"`, ""},
+		"network policies":      {`"k8s.io/api/extensions/v1beta1"`, "var d v1beta1.NetworkPolicySpec", `v1beta1 "k8s.io/api/networking/v1"`, ""},
+		"budgets":               {`policy "k8s.io/api/policy/v1beta1"`, "var d policy.PodDisruptionBudgetSpec", `policy "k8s.io/api/policy/v1"`, ""},
+		"a longer path":         {`"sigs.k8s.io/controller-runtime/pkg/runtime/logging"`, "var l = logging.X", "", ""},
+		"in a string":           {"", "var s = \"k8s.io/api/apps/v1beta2\" // k8s.io/api/apps/v1beta2", "", ""},
+		"of today":              {`"k8s.io/api/policy/v1"`, "var d v1.Eviction", "", ""},
+		"two places":            {todo(gone, `"k8s.io/api/extensions/v1beta1"`), "var d v1beta1.Deployment\nvar n v1beta1.NetworkPolicy", "", ""},
+		"another's variable":    {`policy "k8s.io/api/policy/v1beta1"`, "func f(policy own) { policy.PodSecurityPolicy() }\n\nvar d policy.Eviction", `policy "k8s.io/api/policy/v1"`, ""},
+	}, renameImports)
+}
+
+func TestMarkGone(t *testing.T) {
+	mark := "// TODO(migrate): test.X of github.com/operator-framework/operator-sdk/pkg/test is gone; see MIGRATION.md\n"
+	sdk := `"github.com/operator-framework/operator-sdk/pkg/test"`
+	runPasses(t, map[string]passCase{
+		"each line once":       {sdk, "func f() {\n\tg(test.X, test.X)\n}", "none", "func f() {\n\t" + mark + "\tg(test.X, test.X)\n}"},
+		"a variable":           {sdk, "func f(test own) {\n\tg(test.X)\n}\n\n" + "var x = test.X", "none", "func f(test own) {\n\tg(test.X)\n}\n\n" + mark + "var x = test.X"},
+		"of Kubernetes itself": {`"k8s.io/kubernetes/pkg/x"`, "var a = x.A", "none", "// TODO(migrate): x.A of k8s.io/kubernetes/pkg/x is gone; see MIGRATION.md\nvar a = x.A"},
+		"a fork's":             {`"example.com/operator-sdk/pkg/test"`, "var a = test.X", "", ""},
+	}, markGone)
+}

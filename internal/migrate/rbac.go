@@ -1,0 +1,251 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+)
+
+// rule is one of a role.
+type rule struct {
+	Groups    []string `yaml:"apiGroups"`
+	Resources []string `yaml:"resources"`
+	Names     []string `yaml:"resourceNames"`
+	URLs      []string `yaml:"nonResourceURLs"`
+	Verbs     []string `yaml:"verbs"`
+}
+
+// marker is the rule as a marker that controller-gen makes the same rule of.
+func (r rule) marker(namespace string) string {
+	var parts []string
+	add := func(key string, values []string) {
+		if len(values) > 0 {
+			parts = append(parts, key+"="+strings.Join(values, ";"))
+		}
+	}
+	if len(r.Groups) > 0 {
+		groups := slices.Clone(r.Groups)
+		for i, g := range groups {
+			if g == "" {
+				groups[i] = `""`
+			}
+		}
+		if len(groups) > 1 {
+			for i, g := range groups {
+				if g == `""` {
+					groups[i] = "core" // an empty one cannot stand in a list
+				}
+			}
+		}
+		add("groups", groups)
+	}
+	if namespace != "" && len(r.URLs) == 0 {
+		parts = append(parts, "namespace="+namespace)
+	}
+	add("resources", quoted(r.Resources))
+	add("resourceNames", quoted(r.Names))
+	add("urls", quoted(r.URLs))
+	add("verbs", quoted(r.Verbs))
+	return "// +kubebuilder:rbac:" + strings.Join(parts, ",")
+}
+
+// quoted puts values in quotes that markers need them around.
+func quoted(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v
+		if strings.ContainsAny(v, "*:,; {}") {
+			out[i] = fmt.Sprintf("%q", v)
+		}
+	}
+	return out
+}
+
+// account is the service account that the operator ran as, empty for none.
+func (m *migration) account() string {
+	if d := m.readDeployment(); d != nil {
+		return d.Spec.Template.Spec.ServiceAccountName
+	}
+	return ""
+}
+
+// binding is who a role is bound to, and by what.
+type binding struct {
+	own, others     bool // the operator's service account, somebody else
+	here, clustered bool // by a RoleBinding, by a ClusterRoleBinding
+}
+
+// bindings are those of each role, by its kind and name.
+func (m *migration) bindings() map[string]binding {
+	account := m.account()
+	out := map[string]binding{}
+	for _, o := range m.deployed() {
+		if o.Kind != "RoleBinding" && o.Kind != "ClusterRoleBinding" {
+			continue
+		}
+		b := out[o.RoleRef.Kind+"/"+o.RoleRef.Name]
+		for _, s := range o.Subjects {
+			own := account == "" || s.Name == account
+			b.own, b.others = b.own || own, b.others || !own
+			b.here, b.clustered = b.here || own && o.Kind == "RoleBinding", b.clustered || own && o.Kind == "ClusterRoleBinding"
+		}
+		out[o.RoleRef.Kind+"/"+o.RoleRef.Name] = b
+	}
+	return out
+}
+
+// ownRoles are the roles that are bound to the operator's service account, or
+// to nobody. A role that is a part of the cluster's own is for users.
+func (m *migration) ownRoles() []*object {
+	bound := m.bindings()
+	var out []*object
+	for _, o := range m.deployed() {
+		b := bound[o.Kind+"/"+o.Metadata.Name]
+		if (o.Kind == "Role" || o.Kind == "ClusterRole") && !m.isForeign(o) && (b.own || !b.others && !o.isAggregated()) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// isForeign says whether a role or binding is for another namespace than the
+// operator's. Markers and config/default know one namespace only.
+func (m *migration) isForeign(o *object) bool {
+	if o.Kind != "Role" && o.Kind != "RoleBinding" || o.Metadata.Namespace == "" {
+		return false
+	}
+	own := ""
+	if d := m.readDeployment(); d != nil {
+		own = d.Metadata.Namespace
+	}
+	for _, other := range m.deployed() {
+		if own == "" && other.Kind == "ServiceAccount" && other.Metadata.Name == m.account() {
+			own = other.Metadata.Namespace
+		}
+	}
+	return own != "" && o.Metadata.Namespace != own
+}
+
+// isAggregated says whether a role's rules become those of another role, such
+// as the cluster's edit.
+func (o *object) isAggregated() bool {
+	for label := range o.Metadata.Labels {
+		if strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-") {
+			return true
+		}
+	}
+	return false
+}
+
+// oldAccount tells of bindings that stay and name the operator's service
+// account, which has another name now.
+func (m *migration) oldAccount(file string, list []*object) {
+	account := m.account()
+	for _, o := range list {
+		if account != "" && slices.ContainsFunc(o.Subjects, func(s subject) bool { return s.Name == account }) {
+			m.note(file, "the %s %s is for the ServiceAccount %s, which is controller-manager now: name that one in its subjects", o.Kind, o.Metadata.Name, account)
+		}
+	}
+}
+
+// widened tells of a ClusterRole that the operator had in one namespace: by
+// markers it has it in all of them.
+func (m *migration) widened(o *object) {
+	if b := m.bindings()[o.Kind+"/"+o.Metadata.Name]; o.Kind == "ClusterRole" && b.here && !b.clustered {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("A RoleBinding gave the operator the ClusterRole %s in one namespace. Its rules are for all namespaces now: add namespace=%s-system to their markers to keep them in one.",
+			o.Metadata.Name, m.projectName())})
+	}
+}
+
+// markRules turns the rules of the operator's roles into markers above the
+// Reconcile of its first controller, or into a file of their own where there
+// is none.
+func (m *migration) markRules() error {
+	var lines []string
+	for _, o := range m.ownRoles() {
+		namespace := ""
+		if o.Kind == "Role" {
+			namespace = m.projectName() + "-system"
+		}
+		m.widened(o)
+		for _, r := range o.Rules {
+			if line := r.marker(namespace); len(r.Verbs) > 0 && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+			m.ownName(r)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	for _, c := range m.controllers {
+		for _, name := range inDir(m.files, c.where()) {
+			to := m.along(name)
+			out, ok := m.out[to]
+			if !ok || strings.HasSuffix(name, "_test.go") || path.Ext(name) != ".go" {
+				continue
+			}
+			marked, err := transform(to, out.data, markReconcile(lines))
+			if err != nil {
+				return err
+			}
+			if string(marked) != string(out.data) {
+				return m.keep(name, to, marked)
+			}
+		}
+	}
+	text := m.header() + "package controller\n\n" + strings.Join(lines, "\n") + "\n"
+	m.put("internal/controller/rbac.go", []byte(text))
+	return nil
+}
+
+// ownName tells of rules on the operator's own objects, which have other names
+// now.
+func (m *migration) ownName(r rule) {
+	d := m.readDeployment()
+	if d == nil || !slices.Contains(r.Names, d.Metadata.Name) {
+		return
+	}
+	n := Note{Text: fmt.Sprintf("A rule is for the %s %q by name. The Deployment is called %s-controller-manager now.",
+		strings.Join(r.Resources, ", "), d.Metadata.Name, m.projectName())}
+	if !slices.Contains(m.general, n) {
+		m.general = append(m.general, n)
+	}
+}
+
+// markReconcile puts markers above Reconcile, those that the file has not.
+func markReconcile(lines []string) pass {
+	return func(f *goFile) {
+		for _, d := range f.tree.Decls {
+			fn := asReconcile(f, d)
+			if fn == nil {
+				continue
+			}
+			text := ""
+			for _, line := range lines {
+				if !strings.Contains(string(f.src), line) {
+					text += line + "\n"
+				}
+			}
+			if text == "" {
+				return
+			}
+			if fn.Doc != nil {
+				f.insert(fn.Doc.Pos(), text+"\n")
+			} else {
+				f.insert(fn.Pos(), text+"\n")
+			}
+			return
+		}
+	}
+}
+
+// asReconcile is a declaration that is a Reconcile, nil for any other.
+func asReconcile(f *goFile, d ast.Decl) *ast.FuncDecl {
+	if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) {
+		return fn
+	}
+	return nil
+}

@@ -1,0 +1,360 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// controller is what one package below pkg/controller has of the scaffold of
+// old, and what becomes of it.
+type controller struct {
+	dir     string // below pkg/controller
+	typ     string // name of the type with Reconcile
+	newType string
+	fields  map[string]string // of typ: old name to new one
+	before  []string          // statements that those fields need
+	extra   []setting         // fields that SetupWithManager sets
+	after   []string          // statements that come next
+	setup   string            // SetupWithManager, empty where Add stays
+	why     string            // Add stays
+	kind    string            // text of the type of the primary watch, as alias.Kind
+	recv    string            // name of Reconcile's receiver
+}
+
+// setting is a field of a reconciler and the expression for it.
+type setting struct{ field, value string }
+
+// readController looks at the files of a package. A package without a
+// Reconcile that takes a request and nothing else has no controller.
+func readController(dir string, files map[string][]byte) (*controller, error) {
+	c := &controller{dir: dir, fields: map[string]string{}, recv: "r"}
+	parsed := map[string]*goFile{}
+	for name, src := range files {
+		f, err := parseGo(name, src)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			parsed[name] = f
+		}
+	}
+	for _, f := range sortedFiles(parsed) {
+		for _, d := range f.tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) && c.typ == "" {
+				c.typ = receiverType(fn)
+				if names := fn.Recv.List[0].Names; len(names) == 1 && names[0].Name != "_" {
+					c.recv = names[0].Name
+				}
+			}
+		}
+	}
+	if c.typ == "" {
+		return nil, nil
+	}
+	c.rename(parsed)
+	for _, f := range sortedFiles(parsed) {
+		c.readFields(f)
+	}
+	c.readSetup(sortedFiles(parsed))
+	return c, nil
+}
+
+func sortedFiles(files map[string]*goFile) []*goFile {
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := make([]*goFile, len(names))
+	for i, name := range names {
+		out[i] = files[name]
+	}
+	return out
+}
+
+// isReconcile says whether a method is Reconcile as it was before
+// controller-runtime 0.7: without a context.
+func (f *goFile) isReconcile(fn *ast.FuncDecl) bool {
+	if fn.Name.Name != "Reconcile" || fn.Recv.NumFields() == 0 || fn.Type.Results.NumFields() != 2 {
+		return false
+	}
+	list := fn.Type.Params.List
+	return len(list) > 0 && f.isRequest(list[len(list)-1].Type) && fn.Type.Params.NumFields() <= 2
+}
+
+func (f *goFile) isRequest(e ast.Expr) bool {
+	return f.is(e, crReconcile, "Request") || f.is(e, crRoot, "Request")
+}
+
+func receiverType(fn *ast.FuncDecl) string {
+	if fn.Recv.NumFields() == 0 {
+		return "" // the parser accepts an empty list
+	}
+	t := fn.Recv.List[0].Type
+	if s, ok := t.(*ast.StarExpr); ok {
+		t = s.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
+// rename chooses the name of the type: ReconcileMemcached is
+// MemcachedReconciler today.
+func (c *controller) rename(files map[string]*goFile) {
+	c.newType = c.typ
+	kind, ok := strings.CutPrefix(c.typ, "Reconcile")
+	if !ok || kind == "" || kind == "r" {
+		return
+	}
+	for _, f := range files {
+		if f.tree.Scope.Lookup(kind+"Reconciler") != nil {
+			return
+		}
+	}
+	c.newType = kind + "Reconciler"
+}
+
+// readFields finds the fields for the client and the scheme.
+func (c *controller) readFields(f *goFile) {
+	st := f.structOf(c.typ)
+	if st == nil {
+		return
+	}
+	for _, field := range st.Fields.List {
+		for _, name := range field.Names {
+			if f.is(field.Type, crClient, "Client") && name.Name == "client" {
+				c.fields["client"] = "Client"
+			}
+			star, ok := field.Type.(*ast.StarExpr)
+			if ok && f.is(star.X, apiRuntime, "Scheme") && name.Name == "scheme" {
+				c.fields["scheme"] = "Scheme"
+			}
+			if f.is(field.Type, crClient, "Client") && name.Name == "Client" || ok && f.is(star.X, apiRuntime, "Scheme") && name.Name == "Scheme" {
+				c.fields[name.Name] = name.Name
+			}
+		}
+		if len(field.Names) == 0 && f.is(field.Type, crClient, "Client") {
+			c.fields["Client"] = "Client"
+		}
+	}
+}
+
+// structOf is the struct type of the name, nil where the file has none.
+func (f *goFile) structOf(name string) *ast.StructType {
+	for _, d := range f.tree.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name {
+				st, _ := t.Type.(*ast.StructType)
+				return st
+			}
+		}
+	}
+	return nil
+}
+
+func (f *goFile) function(name string) *ast.FuncDecl {
+	for _, d := range f.tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == name {
+			return fn
+		}
+	}
+	return nil
+}
+
+// typeOf is the type in the text of an empty value: &T{} or new(T).
+func typeOf(value string) string {
+	if t, ok := strings.CutPrefix(value, "new("); ok {
+		return strings.TrimSuffix(t, ")")
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(value, "&"), "{}")
+}
+
+// primaryKind is the type that add watches for its own sake.
+func primaryKind(f *goFile, add *ast.FuncDecl) string {
+	kind := ""
+	ast.Inspect(add.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || kind != "" {
+			return kind == ""
+		}
+		if w, ok := f.readWatch(call); ok && f.isForObject(w.handler) {
+			kind = typeOf(w.object)
+		}
+		return true
+	})
+	return kind
+}
+
+// setupPass replaces Add, newReconciler and add by SetupWithManager.
+func (c *controller) setupPass(f *goFile) {
+	add, newReconciler, exported := f.function("add"), f.function("newReconciler"), f.function("Add")
+	if c.setup == "" || add == nil || newReconciler == nil || exported == nil || add.Type.Params.NumFields() != 2 {
+		return
+	}
+	f.removeLines(exported)
+	f.removeLines(newReconciler)
+	start := add.Pos()
+	if add.Doc != nil {
+		start = add.Doc.Pos()
+	}
+	setup := c.setup
+	if ctrl := f.need(crRoot, "ctrl"); ctrl != "ctrl" {
+		setup = strings.ReplaceAll(setup, "ctrl.", ctrl+".")
+	}
+	if strings.Contains(setup, "builder.") {
+		f.need(crBuilder, "")
+	}
+	f.edits = append(f.edits, edit{f.offset(start), f.offset(add.End()), setup})
+}
+
+// reconcilerPass gives the type its new name and fields, and Reconcile its
+// context.
+func (c *controller) reconcilerPass(f *goFile) {
+	for _, d := range f.tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) && fn.Body != nil && fn.Type.Params.NumFields() == 1 {
+			f.reconcileContext(fn)
+		}
+	}
+	if c.setup != "" {
+		c.structPass(f)
+		c.usePass(f)
+	}
+}
+
+// reconcileContext adds the context that the manager passes, and uses it.
+func (f *goFile) reconcileContext(fn *ast.FuncDecl) {
+	own := f.ownContext(fn.Body)
+	name := "ctx"
+	if own == nil && declares(fn.Body, "ctx") {
+		name = "reconcileCtx"
+	}
+	if own != nil {
+		f.removeLines(own)
+	}
+	if name == "reconcileCtx" && !f.usesFreshContext(fn.Body) {
+		name = "_"
+	}
+	f.insert(fn.Type.Params.Opening+1, name+" "+f.need("context", "")+".Context, ")
+	if len(fn.Type.Params.List[0].Names) == 0 {
+		f.insert(fn.Type.Params.List[0].Pos(), "_ ")
+	}
+	if name != "_" {
+		f.freshContexts(fn.Body, name)
+	}
+}
+
+// ownContext is the statement ctx := context.TODO() of a body.
+func (f *goFile) ownContext(body *ast.BlockStmt) *ast.AssignStmt {
+	for _, s := range body.List {
+		a, ok := s.(*ast.AssignStmt)
+		if ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 && len(a.Rhs) == 1 && f.text(a.Lhs[0]) == "ctx" && f.isFreshContext(a.Rhs[0]) {
+			return a
+		}
+	}
+	return nil
+}
+
+// structPass renames the fields for client and scheme; the client is embedded,
+// as it is in the scaffold.
+func (c *controller) structPass(f *goFile) {
+	st := f.structOf(c.typ)
+	if st == nil {
+		return
+	}
+	embeds := slices.ContainsFunc(st.Fields.List, func(field *ast.Field) bool { return len(field.Names) == 0 })
+	for _, field := range st.Fields.List {
+		if len(field.Names) != 1 {
+			continue
+		}
+		switch to := c.fields[field.Names[0].Name]; {
+		case to == "" || to == field.Names[0].Name:
+		case to == "Client" && !embeds:
+			f.edits = append(f.edits, edit{f.offset(field.Pos()), f.offset(field.Type.Pos()), ""})
+		default:
+			f.replace(field.Names[0], to)
+		}
+	}
+}
+
+// usePass renames the type and its fields where they are used, and the type
+// in comments.
+func (c *controller) usePass(f *goFile) {
+	if word := regexp.MustCompile(`\b` + c.typ + `\b`); c.typ != c.newType {
+		for _, group := range f.tree.Comments {
+			for _, line := range group.List {
+				if word.MatchString(line.Text) {
+					f.replace(line, word.ReplaceAllString(line.Text, c.newType))
+				}
+			}
+		}
+	}
+	others := map[*ast.Ident]bool{} // methods, and members of other packages
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Recv != nil {
+				others[n.Name] = true
+			}
+		case *ast.SelectorExpr:
+			if id, ok := n.X.(*ast.Ident); ok && id.Obj == nil && f.taken(id.Name) {
+				others[n.Sel] = true
+			}
+			if id, ok := n.X.(*ast.Ident); ok && c.isReconciler(f, id) {
+				if to := c.fields[n.Sel.Name]; to != "" && to != n.Sel.Name {
+					f.replace(n.Sel, to)
+				}
+			}
+		case *ast.CompositeLit:
+			if id, ok := n.Type.(*ast.Ident); ok && (id.Name == c.typ || id.Name == c.newType) {
+				c.literal(f, n)
+			}
+		case *ast.Ident:
+			if n.Name == c.typ && c.typ != c.newType && !others[n] && (n.Obj == nil || n.Obj.Kind == ast.Typ) {
+				f.replace(n, c.newType)
+			}
+		}
+		return true
+	})
+}
+
+func (c *controller) literal(f *goFile, lit *ast.CompositeLit) {
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if to := c.fields[f.text(kv.Key)]; to != "" && to != f.text(kv.Key) {
+				f.replace(kv.Key, to)
+			}
+		}
+	}
+}
+
+// isReconciler says whether a variable is of the type, by its declaration.
+func (c *controller) isReconciler(f *goFile, id *ast.Ident) bool {
+	if id.Obj == nil {
+		return false
+	}
+	names := []string{c.typ, "*" + c.typ, c.newType, "*" + c.newType}
+	switch d := id.Obj.Decl.(type) {
+	case *ast.Field:
+		return slices.Contains(names, f.text(d.Type))
+	case *ast.ValueSpec:
+		return d.Type != nil && slices.Contains(names, f.text(d.Type))
+	case *ast.AssignStmt:
+		if lit := literalOf(assigned(id)); lit != nil && lit.Type != nil {
+			return slices.Contains(names, f.text(lit.Type))
+		}
+	}
+	return false
+}
+
+// where names the controller for people: the directory it was in.
+func (c *controller) where() string { return path.Join("pkg/controller", c.dir) }

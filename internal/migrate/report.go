@@ -1,0 +1,122 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// todoMark begins a line that says what is left to do at that place.
+const todoMark = "TODO(migrate): "
+
+// reportName is the file that lists what is left to do.
+const reportName = "MIGRATION.md"
+
+// marks finds the marked lines of a text.
+func marks(data []byte) []Note {
+	var out []Note
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		trimmed := strings.TrimLeft(string(line), " \t/#")
+		if text, ok := strings.CutPrefix(trimmed, todoMark); ok {
+			out = append(out, Note{Line: n, Text: strings.TrimSpace(text)})
+		}
+	}
+	return out
+}
+
+// report writes MIGRATION.md.
+func (m *migration) report(p *Plan) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Migration from the layout of %s\n\n", p.From)
+	b.WriteString("This page lists what 'mysdk migrate' could not do, and what it did that you should know. Remove it when you are done.\n")
+	b.WriteString("\n## Left to do\n\n")
+	if p.Open() == 0 {
+		b.WriteString("Nothing: no line is marked.\n")
+	} else {
+		b.WriteString("Each of these places is marked with `TODO(migrate)`, unless it is a whole file.\n\n")
+	}
+	for _, e := range p.Files {
+		if e.Status != Needs {
+			continue
+		}
+		for _, n := range e.Notes {
+			at := e.Path
+			if n.Line > 0 {
+				at = fmt.Sprintf("%s:%d", e.Path, n.Line)
+			}
+			fmt.Fprintf(&b, "- [ ] `%s`: %s\n", at, n.Text)
+		}
+	}
+	b.WriteString("\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n")
+	if len(m.general) > 0 {
+		b.WriteString("\n## To know\n\n")
+	}
+	for _, n := range m.general {
+		fmt.Fprintf(&b, "- %s\n", n.Text)
+	}
+	var dropped, moved []Entry
+	for _, e := range p.Files {
+		switch {
+		case e.Status == Dropped:
+			dropped = append(dropped, e)
+		case e.From != "":
+			moved = append(moved, e)
+		}
+	}
+	if len(moved) > 0 {
+		b.WriteString("\n## Moved\n\n| from | to |\n|---|---|\n")
+	}
+	for _, e := range moved {
+		fmt.Fprintf(&b, "| %s | %s |\n", e.From, e.Path)
+	}
+	writeDropped(&b, dropped)
+	return []byte(b.String())
+}
+
+// writeDropped lists dropped files; those of one directory with the same
+// reason are one line.
+func writeDropped(b *strings.Builder, dropped []Entry) {
+	if len(dropped) == 0 {
+		return
+	}
+	b.WriteString("\n## Dropped\n\n| file | why |\n|---|---|\n")
+	for _, e := range Grouped(dropped) {
+		fmt.Fprintf(b, "| %s | %s |\n", e.Path, e.Notes[0].Text)
+	}
+}
+
+// Grouped joins dropped files of the same top directory with the same reason,
+// where there are many.
+func Grouped(dropped []Entry) []Entry {
+	const many = 10
+	count := map[string]int{}
+	key := func(e Entry) string {
+		top, _, _ := strings.Cut(e.Path, "/")
+		return top + "/" + "\x00" + e.Notes[0].Text
+	}
+	for _, e := range dropped {
+		count[key(e)]++
+	}
+	var out []Entry
+	for _, e := range dropped {
+		k := key(e)
+		switch n := count[k]; {
+		case n < 0:
+		case n < many:
+			out = append(out, e)
+		default:
+			top, _, _ := strings.Cut(k, "\x00")
+			e.Path = fmt.Sprintf("%s (%d files)", top, n)
+			out = append(out, e)
+			count[k] = -1
+		}
+	}
+	return out
+}
+
+// todoLine is a marked line for Go code.
+func todoLine(format string, args ...any) string {
+	return "// " + todoMark + fmt.Sprintf(format, args...)
+}

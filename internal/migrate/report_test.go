@@ -1,0 +1,115 @@
+package migrate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReport(t *testing.T) {
+	const head = "# Migration from the layout of go.kubebuilder.io/v3\n\nThis page lists what 'mysdk migrate' could not do, and what it did that you should know. Remove it when you are done.\n\n## Left to do\n\n"
+	const none = "Nothing: no line is marked.\n"
+	const some = "Each of these places is marked with `TODO(migrate)`, unless it is a whole file.\n\n"
+	const then = "\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n"
+	tests := map[string]struct {
+		files   []Entry
+		general []Note
+		want    string
+	}{
+		"nothing": {nil, nil, head + none + then},
+		"new, clean and changed ones are not listed": {[]Entry{{Path: "a", Status: New}, {Path: "b", Status: Clean}, {Path: "c", Status: Changed}}, nil, head + none + then},
+		"a line and a file": {[]Entry{{Path: "a.go", Status: Needs, Notes: []Note{{3, "do it"}, {9, "and that"}}}, {Path: "b", Status: Needs, Notes: []Note{{0, "look"}}}}, nil,
+			head + some + "- [ ] `a.go:3`: do it\n- [ ] `a.go:9`: and that\n- [ ] `b`: look\n" + then},
+		"what is good to know": {nil, []Note{{Text: "One."}, {Text: "Two."}}, head + none + then + "\n## To know\n\n- One.\n- Two.\n"},
+		"moved": {[]Entry{{Path: "b", From: "a", Status: Clean}, {Path: "d", From: "c", Status: Needs, Notes: []Note{{0, "x"}}}}, nil,
+			head + some + "- [ ] `d`: x\n" + then + "\n## Moved\n\n| from | to |\n|---|---|\n| a | b |\n| c | d |\n"},
+		"dropped": {[]Entry{{Path: "a", Status: Dropped, Notes: []Note{{Text: "no use"}}}}, nil, head + none + then + "\n## Dropped\n\n| file | why |\n|---|---|\n| a | no use |\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMigration(nil)
+			m.general = test.general
+			if d := cmp.Diff(test.want, string(m.report(&Plan{From: LayoutGo3, Files: test.files}))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestReportAgrees holds that the page has a line for each note of the plan,
+// and that the lines that it names are marked.
+func TestReportAgrees(t *testing.T) {
+	files := goV3()
+	swap(files, "main.go", "SyncPeriod: &sync", "SyncPeriod: &sync, Strange: 1")
+	files["config/prod/patch.yaml"] = "- name: kube-rbac-proxy\n"
+	p := mustPlan(t, files)
+	got := content(p.Result)
+	n := 0
+	for _, e := range p.Files {
+		for _, note := range e.Notes {
+			if e.Status != Needs {
+				continue
+			}
+			n++
+			at := e.Path
+			if note.Line > 0 {
+				at = fmt.Sprintf("%s:%d", e.Path, note.Line)
+				if line := strings.Split(got[e.Path], "\n")[note.Line-1]; !strings.Contains(line, todoMark+note.Text) {
+					t.Errorf("%s is %q, want %q in it", at, line, note.Text)
+				}
+			}
+			if line := "- [ ] `" + at + "`: " + note.Text + "\n"; !strings.Contains(got[reportName], line) {
+				t.Errorf("no %q in\n%s", line, got[reportName])
+			}
+		}
+	}
+	if n == 0 || strings.Count(got[reportName], "- [ ] ") != n {
+		t.Errorf("%d notes, and the page\n%s", n, got[reportName])
+	}
+	// What is marked is what a second look finds.
+	left := mustPlan(t, got).Left
+	if len(left) == 0 {
+		t.Error("the second look found no marks")
+	}
+	for _, line := range left {
+		at, _, _ := strings.Cut(line, ": ")
+		if !strings.Contains(got[reportName], "`"+at+"`") {
+			t.Errorf("%s is not on the page", at)
+		}
+	}
+}
+
+func TestGroupedByReason(t *testing.T) {
+	entries := func(n int, dir, why string) []Entry {
+		var out []Entry
+		for i := range n {
+			out = append(out, Entry{Path: fmt.Sprintf("%s/%d", dir, i), Notes: []Note{{Text: why}}})
+		}
+		return out
+	}
+	tests := map[string]struct {
+		dropped []Entry
+		want    int
+	}{
+		"none":                  {nil, 0},
+		"few":                   {entries(9, "a", "x"), 9},
+		"many":                  {entries(10, "a", "x"), 1},
+		"below":                 {append(entries(5, "a/b", "x"), entries(5, "a/c", "x")...), 1},
+		"for different reasons": {append(entries(9, "a", "x"), entries(9, "a", "y")...), 18},
+		"in different places":   {append(entries(9, "a", "x"), entries(9, "b", "x")...), 18},
+		"two groups":            {append(entries(20, "a", "x"), entries(20, "b", "x")...), 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := fmt.Sprint(test.dropped)
+			if got := Grouped(test.dropped); len(got) != test.want {
+				t.Errorf("got %v", got)
+			}
+			if fmt.Sprint(test.dropped) != before {
+				t.Error("what it was given is changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// buildFiles decides about what built the image, and the version package.
+func (m *migration) buildFiles() error {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !strings.HasPrefix(name, "build/") {
+			continue
+		}
+		switch {
+		case name == "build/Dockerfile":
+			m.drop(name, "'mysdk image build' needs none, and the new Dockerfile is in the root")
+			if lines := unusualLines(m.files[name].data); len(lines) > 0 {
+				m.note("Dockerfile", "%s had lines of its own: %s", name, strings.Join(lines, "; "))
+			}
+		case strings.HasPrefix(name, "build/bin/"):
+			m.drop(name, "the image runs as any user without it")
+		case strings.HasPrefix(name, "build/test-framework/"):
+			m.drop(name, "it built the image of the old test framework")
+		}
+	}
+	return nil
+}
+
+// unusualLines are the lines of a Dockerfile that the scaffolds of v0.x did
+// not write.
+func unusualLines(data []byte) []string {
+	known := regexp.MustCompile(`^(#|$|FROM |COPY build/(_output/bin|bin)|RUN +/usr/local/bin/user_setup|ENTRYPOINT|USER \$\{USER_UID\}|ENV (OPERATOR|USER_UID|USER_NAME)=\S+ ?\\?$|\s+USER_(UID|NAME)=\S+ ?\\?$)`)
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		if !known.MatchString(line) && strings.TrimSpace(line) != "" {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// rootFiles brings the user's files and the scaffold's together where both
+// have one.
+func (m *migration) rootFiles() error {
+	for _, name := range slices.Sorted(maps.Keys(m.rendered)) {
+		mine, there := m.files[name]
+		inConfig := m.layout != LayoutSDK0 && strings.HasPrefix(name, "config/")
+		if !there || name == "go.mod" || name == "go.sum" || name == "PROJECT" || m.dropped[name] != "" || inConfig || m.isMoved(name) {
+			continue
+		}
+		switch path.Base(name) {
+		case "README.md", "AGENTS.md", ".golangci.yml", "boilerplate.go.txt", "devcontainer.json":
+			delete(m.out, name) // the user's stays
+		case ".gitignore", ".dockerignore":
+			if err := m.keep(name, name, unionLines(mine.data, m.rendered[name])); err != nil {
+				return err
+			}
+		default:
+			if err := m.aside(name); err != nil {
+				return err
+			}
+		}
+	}
+	if v := m.versionOf(); v != "" {
+		const makefile = "Makefile"
+		m.put(makefile, []byte(strings.Replace(string(m.out[makefile].data), "VERSION ?= 0.0.1", "VERSION ?= "+v, 1)))
+	}
+	for _, name := range []string{"Gopkg.toml", "Gopkg.lock", "deploy/namespace-init.yaml"} {
+		if hasFile(m.files, name) {
+			m.drop(name, "go.mod is in its place")
+		}
+	}
+	return nil
+}
+
+// aside keeps a file of the user's whose name the scaffold needs under another
+// one.
+func (m *migration) aside(name string) error {
+	to := name + ".before-migrate"
+	if strings.HasPrefix(name, ".github/workflows/") {
+		delete(m.out, name)
+		return nil
+	}
+	if m.isScaffolds(name) {
+		m.dropped[name] = "it was as the scaffold of old wrote it"
+		return nil
+	}
+	if err := m.keep(name, to, m.files[name].data); err != nil {
+		return err
+	}
+	text := "take over what you need of it into " + name + ", and remove it"
+	if path.Base(name) == "Makefile" {
+		if targets := missingTargets(m.files[name].data, m.rendered[name]); len(targets) > 0 {
+			text = fmt.Sprintf("the new Makefile has no %s: take over what you need, and remove this file", strings.Join(targets, ", "))
+		}
+	}
+	m.note(to, "%s", text)
+	return nil
+}
+
+// isScaffolds says whether a Makefile or a Dockerfile has nothing that the
+// scaffolds of go/v2 and go/v3 did not write.
+func (m *migration) isScaffolds(name string) bool {
+	mine := m.files[name].data
+	switch path.Base(name) {
+	case "Makefile":
+		known := []string{"manager", "controller-gen", "kustomize", "envtest", "opm", "catalog-push", "golangci-lint", "run", "setup-envtest", "operator-sdk", "lint-fix"}
+		return !slices.ContainsFunc(missingTargets(mine, m.rendered[name]), func(t string) bool { return !slices.Contains(known, t) })
+	case "Dockerfile":
+		known := regexp.MustCompile(`^(#|$|FROM (golang:|gcr\.io/distroless/)|ARG TARGET|WORKDIR /|COPY (go\.mod|go\.sum|main\.go|cmd/main\.go|api/|apis/|controllers/|internal/controller/|--from=builder)|RUN go mod download|RUN (CGO_ENABLED=0|GOOS).*go build|USER |ENTRYPOINT )`)
+		for line := range strings.Lines(string(mine)) {
+			if !known.MatchString(strings.TrimSpace(line)) {
+				return false
+			}
+		}
+		return m.layout != LayoutSDK0
+	}
+	return false
+}
+
+// missingTargets are the targets of a Makefile that another one has not.
+func missingTargets(mine, theirs []byte) []string {
+	target := regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9_./-]*)[ \t]*:(?:[^=]|$)`)
+	have := map[string]bool{}
+	for _, t := range target.FindAllSubmatch(theirs, -1) {
+		have[string(t[1])] = true
+	}
+	var out []string
+	for _, t := range target.FindAllSubmatch(mine, -1) {
+		if name := string(t[1]); !have[name] && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// unionLines adds the lines of b that a has not.
+func unionLines(a, b []byte) []byte {
+	have := map[string]bool{}
+	for line := range strings.Lines(string(a)) {
+		have[strings.TrimSpace(line)] = true
+	}
+	out := strings.TrimRight(string(a), "\n") + "\n"
+	for line := range strings.Lines(string(b)) {
+		if t := strings.TrimSpace(line); t != "" && !strings.HasPrefix(t, "#") && !have[t] {
+			out += t + "\n"
+		}
+	}
+	return []byte(out)
+}
+
+var versionLine = regexp.MustCompile(`(?m)Version\s*=\s*"v?([0-9]+\.[0-9]+\.[0-9]+[^"]*)"`)
+
+// versionOf is the version in version/version.go.
+func (m *migration) versionOf() string {
+	if v := versionLine.FindSubmatch(m.files["version/version.go"].data); v != nil {
+		return string(v[1])
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+package migrate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnusualLines(t *testing.T) {
+	const scaffolded = "FROM registry.access.redhat.com/ubi8/ubi-minimal:latest\n\nENV OPERATOR=/usr/local/bin/shop \\\n    USER_UID=1001 \\\n    USER_NAME=shop\n\n# install\nCOPY build/_output/bin/shop ${OPERATOR}\n\nCOPY build/bin /usr/local/bin\nRUN  /usr/local/bin/user_setup\n\nENTRYPOINT [\"/usr/local/bin/entrypoint\"]\n\nUSER ${USER_UID}\n"
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"the scaffold's":     {scaffolded, nil},
+		"of Windows":         {"FROM a\r\n\r\nUSER ${USER_UID}\r\n", nil},
+		"a copy":             {scaffolded + "COPY assets /assets\n", []string{"COPY assets /assets"}},
+		"a variable":         {"ENV HOME=/x\nENV OPERATOR=/a MORE=1\n", []string{"ENV HOME=/x", "ENV OPERATOR=/a MORE=1"}},
+		"a command":          {"RUN /usr/local/bin/user_setup\nRUN microdnf install x && \\\n    microdnf clean all\n", []string{"RUN microdnf install x && \\", "microdnf clean all"}},
+		"another user":       {"USER 65532\n", []string{"USER 65532"}},
+		"without a new line": {"LABEL a=b", []string{"LABEL a=b"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(test.want, unusualLines([]byte(test.text))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestMissingTargets(t *testing.T) {
+	tests := map[string]struct {
+		mine string
+		want []string
+	}{
+		"none":                {"", nil},
+		"those that are":      {"build: test\n\tgo build\ntest:\n", nil},
+		"one's own":           {"ship: build\n\ttrue\n", []string{"ship"}},
+		"a space before it":   {"ship : build\n", []string{"ship"}},
+		"at the end":          {"ship:", []string{"ship"}},
+		"twice":               {"ship: a\nship: b\n", []string{"ship"}},
+		"variables":           {"A := 1\nB = x:y\nC ?= 2\nD:=3\n", nil},
+		"special ones":        {".PHONY: ship\n.DEFAULT_GOAL := x\n", nil},
+		"what is in a recipe": {"test:\n\tship: it\n", nil},
+		"files":               {"bin/tool: x\n", []string{"bin/tool"}},
+		"double colons":       {"ship:: x\n", []string{"ship"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(test.want, missingTargets([]byte(test.mine), []byte("all: build\nbuild:\ntest: build\n"))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestUnionLines(t *testing.T) {
+	tests := map[string]struct{ mine, theirs, want string }{
+		"the same":            {"a\nb\n", "b\na\n", "a\nb\n"},
+		"more":                {"a\n", "# c\n\nb\n", "a\nb\n"},
+		"comments stay":       {"# mine\na\n\nb\n", "a\n", "# mine\na\n\nb\n"},
+		"no new line":         {"a", "b", "a\nb\n"},
+		"twice in theirs":     {"a\n", "  a  \nb\n", "a\nb\n"},
+		"new lines at theirs": {"a\n\n\n", "b\n\n", "a\nb\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := unionLines([]byte(test.mine), []byte(test.theirs))
+			if d := cmp.Diff(test.want, string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if again := unionLines(got, []byte(test.theirs)); string(again) != string(got) {
+				t.Errorf("a second time: %q", again)
+			}
+		})
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"the scaffold's": {"package version\n\nvar (\n\tVersion = \"0.0.1\"\n)\n", "0.0.1"},
+		"of a release":   {"package version\n\nconst Version = \"v1.2.3-rc.1+b\"\n", "1.2.3-rc.1+b"},
+		"not a version":  {"package version\n\nvar Version = \"latest\"\n", ""},
+		"no file":        {"", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := newMigration(map[string]string{"version/version.go": test.text}).versionOf(); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// TestRootFiles holds whose file stays where the user and the scaffold have one
+// of the same name.
+func TestRootFiles(t *testing.T) {
+	const makefile = "run: generate\n\tgo run ./main.go\n\nmanager: generate\n\tgo build\n"
+	const dockerfile = "# Build\nFROM golang:1.15 as builder\nWORKDIR /workspace\nCOPY go.mod go.mod\nRUN go mod download\nCOPY main.go main.go\nRUN CGO_ENABLED=0 GOOS=linux go build -a -o manager main.go\nUSER 65532:65532\nENTRYPOINT [\"/manager\"]\n"
+	tests := map[string]struct {
+		files  map[string]string
+		name   string
+		status Status
+		want   []string
+	}{
+		"a Makefile of old":             {map[string]string{"Makefile": makefile}, "Makefile", Changed, []string{"docker-build:"}},
+		"which is not kept":             {map[string]string{"Makefile": makefile}, "Makefile.before-migrate", "", nil},
+		"a Makefile with a target more": {map[string]string{"Makefile": makefile + "ship:\n\ttrue\n"}, "Makefile.before-migrate", Needs, []string{"ship:"}},
+		"a Dockerfile of old":           {map[string]string{"Dockerfile": dockerfile}, "Dockerfile.before-migrate", "", nil},
+		"a Dockerfile with a line more": {map[string]string{"Dockerfile": dockerfile + "LABEL a=b\n"}, "Dockerfile.before-migrate", Needs, []string{"LABEL a=b"}},
+		"the new Dockerfile":            {map[string]string{"Dockerfile": dockerfile + "LABEL a=b\n"}, "Dockerfile", Changed, []string{"-o manager ./cmd", "!LABEL"}},
+		"a page of one's own":           {map[string]string{"README.md": "# Shop\n"}, "README.md", Clean, []string{"# Shop\n"}},
+		"a header of one's own":         {map[string]string{"hack/boilerplate.go.txt": "// Mine.\n"}, "hack/boilerplate.go.txt", Clean, []string{"// Mine.\n"}},
+		"a linter's configuration":      {map[string]string{".golangci.yml": "mine: 1\n"}, ".golangci.yml", Clean, []string{"mine: 1\n"}},
+		"what git ignores":              {map[string]string{".gitignore": "mine\n"}, ".gitignore", Changed, []string{"mine\n"}},
+		"a workflow of one's own":       {map[string]string{".github/workflows/test.yml": "mine: 1\n"}, ".github/workflows/test.yml", Clean, []string{"mine: 1\n"}},
+		"a file that nobody knows":      {map[string]string{"docs/a.md": "x\n"}, "docs/a.md", Clean, []string{"x\n"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := goV3()
+			for name, text := range test.files {
+				files[name] = text
+			}
+			p := mustPlan(t, files)
+			if e, _ := p.entry(test.name); e.Status != test.status {
+				t.Errorf("got %+v, want %q", e, test.status)
+			}
+			expect(t, content(p.Result), map[string][]string{test.name: test.want})
+		})
+	}
+}

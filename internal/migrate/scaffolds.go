@@ -1,0 +1,238 @@
+package migrate
+
+import (
+	_ "embed" // the table
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// scaffoldValues has the values that the scaffolds of go/v2 and go/v3 wrote
+// into config, in any of their versions: what differs from them is the user's.
+// A line that begins with no tab names a file and a kind. Each below it has the
+// way to a value and the value, and begins with ! where every version had
+// something at that place. The project's name is {name}.
+//
+//go:embed files/scaffolds.txt
+var scaffoldValues string
+
+// scaffold is what was written into the documents of one kind in a file.
+type scaffold struct {
+	values map[string][]string // by way
+	under  map[string]bool     // ways on the way to a value
+	always []string            // ways that no version left out
+}
+
+// scaffoldKey names a document: a file, and the kind of an object in it.
+type scaffoldKey struct{ file, kind string }
+
+// readScaffolds reads the table. Projects that were brought from one layout to
+// the other by hand have values of both, so that they are not kept apart.
+func readScaffolds(table string) map[scaffoldKey]*scaffold {
+	out := map[scaffoldKey]*scaffold{}
+	var at *scaffold
+	for line := range strings.Lines(table) {
+		line = strings.TrimSuffix(line, "\n")
+		fields := strings.SplitN(line, "\t", 3)
+		if len(fields) != 3 {
+			file, kind, _ := strings.Cut(line, " ")
+			at = &scaffold{values: map[string][]string{}, under: map[string]bool{}}
+			out[scaffoldKey{file, kind}] = at
+			continue
+		}
+		way := fields[1]
+		at.values[way] = append(at.values[way], fields[2])
+		if fields[0] == "!" && !slices.Contains(at.always, way) {
+			at.always = append(at.always, way)
+		}
+		steps := stepsOf(way)
+		for i := range steps {
+			at.under[wayTo(steps[:i+1])] = true
+		}
+	}
+	return out
+}
+
+// isNoise says whether a value is in every scaffold and says nothing: what
+// object it is, and the labels that kustomize's users share.
+func isNoise(way string) bool {
+	return way == "apiVersion" || way == "kind" || way == "creationTimestamp" || strings.HasPrefix(way, "metadata/labels/app.kubernetes.io~1")
+}
+
+// isRemovable says whether a manifest is one without the value too: without a
+// name or a selector it would not be.
+func isRemovable(way string) bool {
+	if slices.Contains([]string{"namePrefix", "namespace", "spec/replicas", "spec/template/spec/terminationGracePeriodSeconds"}, way) {
+		return true
+	}
+	return hasAnyPrefix(way, "resources/", "subjects/", "rules/") || strings.Contains(way, "]/resources/")
+}
+
+// change is a value of the user's, and where it stood.
+type change struct {
+	leaf
+	file string
+}
+
+// at is the place of the change for people.
+func (c change) at() string { return fmt.Sprintf("%s:%d", c.file, c.node.Line) }
+
+// changes lists what the user has set in a document that the scaffold did not,
+// and missing what all scaffolds had there and the user has not.
+func (s *scaffold) changes(file string, doc *yaml.Node, project string) (mine []change, missing [][]step) {
+	have := map[string]bool{}
+	anonymous := func(text string) string { return anonymize(text, project) }
+	deeper := func(way string) bool {
+		return s.under[way] || s.under[anonymous(way)] || way == "metadata" || way == "metadata/labels"
+	}
+	for _, l := range leaves(doc, deeper) {
+		for i := range l.steps {
+			have[wayTo(l.steps[:i+1])] = true
+			have[anonymous(wayTo(l.steps[:i+1]))] = true
+		}
+		way, text := l.way(), value(l.node)
+		// The project may be called as something is in every scaffold.
+		written := slices.Concat(s.values[way], s.values[anonymous(way)])
+		if isNoise(way) || slices.Contains(written, text) || slices.Contains(written, anonymous(text)) {
+			continue
+		}
+		mine = append(mine, change{l, file})
+	}
+	for _, way := range s.always {
+		if have[way] || !isRemovable(way) {
+			continue
+		}
+		steps := stepsOf(way) // with the project's name: only ways of names have it
+		for i := range steps {
+			if !have[wayTo(steps[:i+1])] {
+				steps = steps[:i+1]
+				break
+			}
+		}
+		if !slices.ContainsFunc(missing, func(m []step) bool { return wayTo(m) == wayTo(steps) }) {
+			missing = append(missing, steps)
+		}
+	}
+	return mine, missing
+}
+
+// anonymize puts {name} in the place of the project's name, where that is a
+// word.
+func anonymize(text, project string) string {
+	if project == "" || !strings.Contains(text, project) {
+		return text
+	}
+	return regexp.MustCompile(`\b`+regexp.QuoteMeta(project)+`\b`).ReplaceAllString(text, "{name}")
+}
+
+// today brings a manifest of old to the forms of today that mean the same:
+// kustomize's bases and patches, and the flags of the manager.
+func today(doc *yaml.Node) {
+	if list := child(doc, "patchesStrategicMerge"); list != nil && list.Kind == yaml.SequenceNode {
+		for i, e := range list.Content {
+			if e.Kind != yaml.ScalarNode {
+				continue
+			}
+			key, text := "path", plainAt(e)
+			if strings.Contains(e.Value, "\n") {
+				key, text.Style = "patch", yaml.LiteralStyle
+			}
+			comment := text.HeadComment
+			text.HeadComment = ""
+			list.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: e.Line, HeadComment: comment,
+				Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, text}}
+		}
+	}
+	for _, moved := range [][2]string{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}} {
+		joinLists(doc, moved[0], moved[1])
+	}
+	for _, l := range leaves(doc, func(string) bool { return true }) {
+		if len(l.steps) > 1 && l.steps[len(l.steps)-2].key == "args" && l.node.Kind == yaml.ScalarNode {
+			l.node.Value = todaysFlag(l.node.Value)
+		}
+	}
+}
+
+// todaysFlag is an argument with the flag's name of today.
+func todaysFlag(arg string) string {
+	flag, rest, has := strings.Cut(arg, "=")
+	switch strings.TrimLeft(flag, "-") {
+	case "enable-leader-election":
+		flag = "--leader-elect"
+	case "metrics-addr":
+		flag = "--metrics-bind-address"
+	}
+	if has {
+		return flag + "=" + rest
+	}
+	return flag
+}
+
+// joinLists moves the entries of one list of a mapping to another one.
+func joinLists(doc *yaml.Node, from, to string) {
+	for i := 0; i+1 < len(doc.Content); i += 2 {
+		if doc.Content[i].Value != from {
+			continue
+		}
+		list := doc.Content[i+1]
+		doc.Content = slices.Delete(doc.Content, i, i+2)
+		if list.Kind == yaml.SequenceNode {
+			into := sequence(doc, to)
+			into.Content = append(into.Content, list.Content...)
+		}
+		return
+	}
+}
+
+// plainAt is a copy of a node that keeps its line.
+func plainAt(n *yaml.Node) *yaml.Node {
+	c := *n
+	return &c
+}
+
+// readConfig reads the documents of a file in config, in today's forms.
+func readConfig(name string, data []byte) ([]*yaml.Node, error) {
+	docs, err := documents(data)
+	if err != nil {
+		return nil, clierr.Failedf("repair it and run the command again", "%s: %w", name, err)
+	}
+	budget := 20_000 // nodes: anchors within anchors multiply
+	for i, d := range docs {
+		docs[i] = d.Content[0]
+		if !writeOut(docs[i], &budget) {
+			return nil, clierr.Failedf("write its anchors out and run the command again", "%s: an anchor contains itself, or too much", name)
+		}
+		today(docs[i])
+	}
+	return docs, nil
+}
+
+// writeOut puts what anchors stand for in the place of their names: parts of
+// the document come to places where the anchors are not. It is false where that
+// has no end.
+func writeOut(n *yaml.Node, budget *int) bool {
+	if *budget--; *budget < 0 {
+		return false
+	}
+	if n.Kind == yaml.AliasNode {
+		to := *n.Alias
+		to.Line, to.HeadComment, to.FootComment = n.Line, n.HeadComment, n.FootComment
+		to.Content = make([]*yaml.Node, len(n.Alias.Content))
+		for i, c := range n.Alias.Content {
+			to.Content[i] = plainAt(c)
+		}
+		*n = to
+	}
+	n.Anchor = ""
+	for _, c := range n.Content {
+		if !writeOut(c, budget) {
+			return false
+		}
+	}
+	return true
+}

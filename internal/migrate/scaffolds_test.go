@@ -1,0 +1,138 @@
+package migrate
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// scaffoldTrees is where projects of the old layouts lie.
+var scaffoldTrees = flag.String("scaffolds", "", "write files/scaffolds.txt anew from the projects in this `directory`")
+
+// TestScaffolds_Write is how the table of values is made: from the projects
+// that kubebuilder's and operator-sdk's repositories have in testdata, at every
+// release that wrote go/v2 or go/v3.
+func TestScaffolds_Write(t *testing.T) {
+	if *scaffoldTrees == "" {
+		t.Skip("no -scaffolds directory: the layouts are of the past, and their table is complete")
+	}
+	projects, err := filepath.Glob(filepath.Join(*scaffoldTrees, "*", "PROJECT"))
+	if err != nil || len(projects) == 0 {
+		t.Fatalf("no projects below %s: %v", *scaffoldTrees, err)
+	}
+	table := scaffoldTable(t, projects)
+	if err := os.WriteFile("files/scaffolds.txt", []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d values of %d projects", strings.Count(table, "\n"), len(projects))
+}
+
+// ofKinds are files that depend on the project's kinds, are generated, or are
+// kept as a whole.
+var ofKinds = regexp.MustCompile(`^config/(crd/|samples/|manifests/|scorecard/|grafana/|rbac/role\.yaml$|rbac/.*_(editor|viewer)_role|webhook/manifests)`)
+
+// scaffoldTable makes the table from projects, given by their PROJECT files.
+func scaffoldTable(t *testing.T, projects []string) string {
+	t.Helper()
+	type place struct {
+		scaffoldKey
+		way string
+	}
+	values := map[place]map[string]bool{}
+	count, documents := map[place]int{}, map[scaffoldKey]int{}
+	for _, file := range projects {
+		dir := filepath.Dir(file)
+		name := peerName(t, file)
+		err := filepath.WalkDir(filepath.Join(dir, "config"), func(at string, d os.DirEntry, err error) error {
+			rel, _ := filepath.Rel(dir, at)
+			if err != nil || d.IsDir() || !isYAML(rel) || ofKinds.MatchString(rel) {
+				return err
+			}
+			data, err := os.ReadFile(at)
+			if err != nil {
+				return err
+			}
+			docs, err := readConfig(rel, data)
+			if err != nil {
+				return err
+			}
+			for _, doc := range docs {
+				key := scaffoldKey{rel, scalar(doc, "kind")}
+				if filepath.Base(rel) == "kustomization.yaml" {
+					key.kind = ""
+				}
+				documents[key]++
+				seen := map[string]bool{}
+				for _, l := range leaves(doc, func(string) bool { return true }) {
+					way, text := anonymize(l.way(), name), anonymize(value(l.node), name)
+					if isNoise(way) || strings.Contains(way, "/env/") || strings.HasPrefix(way, "images/") || strings.HasSuffix(way, "resourceName") {
+						continue // what the tutorials set, and what is random
+					}
+					p := place{key, way}
+					if values[p] == nil {
+						values[p] = map[string]bool{}
+					}
+					values[p][text] = true
+					if !seen[way] {
+						count[p]++
+						seen[way] = true
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := map[scaffoldKey][]string{}
+	for p, texts := range values {
+		for text := range texts {
+			always := ""
+			if count[p] == documents[p.scaffoldKey] {
+				always = "!"
+			}
+			lines[p.scaffoldKey] = append(lines[p.scaffoldKey], fmt.Sprintf("%s\t%s\t%s\n", always, p.way, text))
+		}
+	}
+	var out strings.Builder
+	keys := slices.SortedFunc(maps.Keys(lines), func(a, b scaffoldKey) int { return strings.Compare(a.file+" "+a.kind, b.file+" "+b.kind) })
+	for _, key := range keys {
+		out.WriteString(strings.TrimSpace(key.file+" "+key.kind) + "\n")
+		list := lines[key]
+		slices.SortFunc(list, func(a, b string) int { return strings.Compare(strings.TrimPrefix(a, "!"), strings.TrimPrefix(b, "!")) })
+		out.WriteString(strings.Join(list, ""))
+	}
+	return out.String()
+}
+
+// peerName is what the names of a project's objects begin with.
+func peerName(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(file), "config/default/kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(prefixLine.FindStringSubmatch(string(data))[1], "-")
+}
+
+func TestWays(t *testing.T) {
+	for _, steps := range [][]step{
+		{{key: "spec"}, {key: "replicas"}},
+		{{key: "metadata"}, {key: "annotations"}, {key: "prometheus.io/scrape"}},
+		{{key: "patches"}, {item: "path=a/b~c.yaml"}, {key: "path"}},
+		{{key: "rules"}, {item: `{"verbs":["a/b"]}`}},
+	} {
+		if d := cmp.Diff(steps, stepsOf(wayTo(steps)), cmp.AllowUnexported(step{})); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}

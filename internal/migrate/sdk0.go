@@ -1,0 +1,473 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// target is where a package goes.
+type target struct {
+	dir     string // new directory
+	oldName string
+	name    string // new name
+}
+
+// fromSDK0 migrates the layout of operator-sdk v0.x.
+func (m *migration) fromSDK0() error {
+	for _, step := range []func() error{
+		m.read, m.place, m.scaffold, m.moveAPIs, m.moveControllers, m.wireMain, m.deployment, m.samples, m.olmCatalog,
+		m.buildFiles, m.rootFiles, m.otherGo, m.rest, m.modules,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read finds out what there is.
+func (m *migration) read() (err error) {
+	if m.module, err = modulePath(m.files); err != nil {
+		return err
+	}
+	if m.apis, err = readAPIs(m.files); err != nil {
+		return err
+	}
+	if len(m.apis) == 0 {
+		return clierr.Failedf("give the group in register.go, as a schema.GroupVersion", "no kind with a group was found below pkg/apis")
+	}
+	groups := map[string]bool{}
+	for _, a := range m.apis {
+		groups[a.group] = true
+	}
+	m.multigroup = len(groups) > 1
+	m.attachCRDs()
+	for name := range m.files {
+		if strings.HasPrefix(name, "vendor/") {
+			m.drop(name, "go.mod and the module cache are in the place of vendored code")
+		}
+	}
+	return nil
+}
+
+// attachCRDs finds the CRD of each kind.
+func (m *migration) attachCRDs() {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !strings.HasPrefix(name, "deploy/") || strings.HasPrefix(name, "deploy/olm-catalog/") || !isYAML(name) {
+			continue
+		}
+		for _, c := range readCRDs(m.files[name].data) {
+			for _, a := range m.apis {
+				for i := range a.kinds {
+					if a.group == c.Spec.Group && a.kinds[i].name == c.Spec.Names.Kind {
+						a.kinds[i].crd = c
+						a.kinds[i].clustered = c.Spec.Scope == "Cluster"
+					}
+				}
+			}
+		}
+	}
+}
+
+func isYAML(name string) bool {
+	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
+}
+
+// place decides where packages go.
+func (m *migration) place() error {
+	m.moves = map[string]target{"pkg/apis": {"api", "apis", "apis"}}
+	for _, a := range m.apis {
+		group, _, _ := strings.Cut(a.group, ".")
+		to := path.Join("api", a.version)
+		if m.multigroup {
+			to = path.Join("api", group, a.version)
+		}
+		m.moves[a.dir] = target{to, a.version, a.version}
+		if g := path.Dir(a.dir); m.hasCode(g) {
+			m.moves[g] = target{path.Join("api", group), path.Base(g), path.Base(g)}
+		}
+	}
+	if err := m.readControllers(); err != nil {
+		return err
+	}
+	for dir, t := range m.moves {
+		for _, name := range inDir(m.files, dir) {
+			if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parseGo(name, m.files[name].data)
+			if err != nil {
+				return err
+			}
+			old := f.tree.Name.Name
+			if t.name == t.oldName {
+				t.name = old
+			}
+			t.oldName = old
+			m.moves[dir] = t
+			break
+		}
+	}
+	return nil
+}
+
+// hasCode says whether a directory has Go files that declare something.
+func (m *migration) hasCode(dir string) bool {
+	return slices.ContainsFunc(inDir(m.files, dir), func(name string) bool {
+		return path.Ext(name) == ".go" && !isOnlyDoc(name, m.files[name].data)
+	})
+}
+
+// readControllers finds the controllers, and decides whether there is one for
+// internal/controller itself, or a directory for each.
+func (m *migration) readControllers() error {
+	dirs := subdirs(m.files, "pkg/controller")
+	found := 0
+	for _, dir := range dirs {
+		files, err := m.modern(path.Join("pkg/controller", dir))
+		if err != nil {
+			return err
+		}
+		c, err := readController(dir, files)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			m.controllers = append(m.controllers, c)
+			found++
+		}
+	}
+	own := false
+	for _, name := range inDir(m.files, "pkg/controller") {
+		base := path.Base(name)
+		own = own || path.Ext(name) == ".go" && base != "controller.go" && !strings.HasPrefix(base, "add_") && base != "doc.go"
+	}
+	for _, dir := range dirs {
+		old := path.Join("pkg/controller", dir)
+		if found == 1 && len(m.controllers) == 1 && m.controllers[0].dir == dir && !own {
+			m.moves[old] = target{"internal/controller", dir, "controller"}
+			continue
+		}
+		m.moves[old] = target{path.Join("internal/controller", dir), dir, dir}
+	}
+	m.moves["pkg/controller"] = target{"internal/controller", "controller", "controller"}
+	return nil
+}
+
+// modern is the Go code of a directory after the passes that know nothing of
+// controllers.
+func (m *migration) modern(dir string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, name := range inDir(m.files, dir) {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		src, err := transform(name, m.files[name].data, commonPasses(nil)...)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = src
+	}
+	return out, nil
+}
+
+// commonPasses are those for all Go code.
+func commonPasses(kinds map[string][]string) []pass {
+	return []pass{renameImports, conditions, clientAPI, eventHandlers, typedClient, coreTypes, fakeClients(kinds), loggers}
+}
+
+// projectFile is the text of the new PROJECT. Without controllers it is what
+// the scaffold is rendered by: they are wired in by what the user made of them.
+func (m *migration) projectFile(controllers bool) ([]byte, error) {
+	domain := m.domain()
+	var resources []map[string]any
+	for _, a := range m.apis {
+		group := strings.TrimSuffix(a.group, "."+domain)
+		for _, k := range a.kinds {
+			r := map[string]any{
+				"api": map[string]any{"crdVersion": "v1", "namespaced": !k.clustered}, "domain": domain, "group": group, "kind": k.name,
+				"path": path.Join(m.module, m.moves[a.dir].dir), "version": a.version,
+			}
+			if k.clustered {
+				r["api"] = map[string]any{"crdVersion": "v1"}
+			}
+			if rest, ok := strings.CutPrefix(a.group, group+"."); ok && rest != domain {
+				r["domain"] = rest
+			}
+			if k.crd != nil && !isRegularPlural(k.name, k.crd.Spec.Names.Plural) {
+				r["plural"] = k.crd.Spec.Names.Plural
+			}
+			if controllers && m.controlled(a, k) {
+				r["controller"] = true
+			}
+			resources = append(resources, r)
+		}
+	}
+	p := map[string]any{
+		"domain": domain, "layout": []string{string(LayoutCurrent)}, "projectName": m.projectName(), "repo": m.module,
+		"plugins":   map[string]any{"manifests.sdk.operatorframework.io/v2": map[string]any{}, "scorecard.sdk.operatorframework.io/v2": map[string]any{}},
+		"resources": resources, "version": "3",
+	}
+	if m.multigroup {
+		p["multigroup"] = true
+	}
+	if m.namespaced {
+		p["namespaced"] = true
+	}
+	return encodeYAML(p)
+}
+
+// isRegularPlural says whether a plural is the one that PROJECT leaves out.
+func isRegularPlural(kind, plural string) bool {
+	f, err := project.Parse([]byte("version: \"3\"\nresources:\n- {group: g, domain: d, version: v1, kind: " + kind + "}\n"))
+	if err != nil || plural == "" {
+		return plural == ""
+	}
+	p, err := f.Project()
+	return err == nil && len(p.Resources) == 1 && p.Resources[0].Plural == plural
+}
+
+func encodeYAML(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), enc.Close()
+}
+
+// domain is what the groups have behind their first label, of the group that
+// comes first.
+func (m *migration) domain() string {
+	_, domain, ok := strings.Cut(m.apis[0].group, ".")
+	if !ok {
+		return m.apis[0].group
+	}
+	return domain
+}
+
+var notName = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// projectName is the name of the operator's Deployment, or the module's.
+func (m *migration) projectName() string {
+	name := path.Base(m.module)
+	if d := m.readDeployment(); d != nil && d.Metadata.Name != "" {
+		name = d.Metadata.Name
+	}
+	name = strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if name == "" || len(name) > 40 {
+		name = "operator"
+	}
+	return name
+}
+
+// controlled says whether a controller of the project is for the kind.
+func (m *migration) controlled(a *apiVersion, k kind) bool {
+	return slices.ContainsFunc(m.controllers, func(c *controller) bool {
+		alias, name, _ := strings.Cut(c.kind, ".")
+		return name == k.name && (strings.HasSuffix(alias, a.version) || len(m.apis) == 1 || !strings.Contains(alias, "v"))
+	})
+}
+
+// scaffold renders the new project and takes its files.
+func (m *migration) scaffold() error {
+	m.namespaced = m.isNamespaced()
+	text, err := m.projectFile(false)
+	if err != nil {
+		return err
+	}
+	if m.rendered, err = m.render(text); err != nil {
+		return err
+	}
+	for name, data := range m.rendered {
+		if name == "PROJECT" || strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e") {
+			continue
+		}
+		if strings.HasPrefix(name, "api/") && strings.HasSuffix(name, "_types.go") {
+			continue // the user's come in their place
+		}
+		m.out[name] = output{file: file{data: data, mode: 0o644}}
+	}
+	if text, err = m.projectFile(true); err != nil {
+		return err
+	}
+	f, err := project.Parse(text)
+	if err != nil {
+		return err
+	}
+	if text, err = f.Bytes(); err != nil {
+		return err
+	}
+	m.out[project.FileName] = output{file: file{data: append([]byte(projectHeader), text...), mode: 0o644}}
+	return nil
+}
+
+// goFile moves a Go file and carries its text over.
+func (m *migration) goFile(name, to string, more ...pass) error {
+	data := m.files[name].data
+	if strings.HasPrefix(path.Base(name), "zz_generated") {
+		more = nil
+	}
+	r := relayout.Rewrite{Packages: m.packages(), Climb: strings.Count(to, "/") - strings.Count(name, "/")}
+	if t, ok := m.moves[path.Dir(name)]; ok && path.Dir(to) != path.Dir(name) {
+		r.Own = &relayout.Package{Path: path.Join(m.module, t.dir), OldName: t.oldName, Name: t.name}
+	}
+	data, err := r.Go(name, data)
+	if err != nil {
+		return err
+	}
+	passes := slices.Concat(commonPasses(m.kindsByPath()), more, []pass{m.compat, markGone})
+	if data, err = transform(name, data, passes...); err != nil {
+		return err
+	}
+	return m.keep(name, to, data)
+}
+
+// packages are those that move, by their old import paths.
+func (m *migration) packages() map[string]relayout.Package {
+	out := map[string]relayout.Package{}
+	for dir, t := range m.moves {
+		out[path.Join(m.module, dir)] = relayout.Package{Path: path.Join(m.module, t.dir), OldName: t.oldName, Name: t.name}
+	}
+	return out
+}
+
+// kindsByPath are the project's kinds by their packages' new import paths.
+func (m *migration) kindsByPath() map[string][]string {
+	out := map[string][]string{}
+	for _, a := range m.apis {
+		for _, k := range a.kinds {
+			p := path.Join(m.module, m.moves[a.dir].dir)
+			out[p] = append(out[p], k.name)
+		}
+	}
+	return out
+}
+
+// moveControllers moves what is below pkg/controller.
+func (m *migration) moveControllers() error {
+	names := slices.Sorted(maps.Keys(m.files))
+	for _, name := range names {
+		if !strings.HasPrefix(name, "pkg/controller/") || path.Ext(name) != ".go" {
+			continue
+		}
+		dir := path.Dir(name)
+		if dir == "pkg/controller" {
+			if err := m.controllerRoot(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.goFile(name, m.along(name), m.controllerPasses(dir)...); err != nil {
+			return err
+		}
+	}
+	for _, c := range m.controllers {
+		if c.setup == "" {
+			m.general = append(m.general, Note{Text: fmt.Sprintf("The controller of %s keeps its function Add, which cmd/main.go calls: %s.", c.where(), c.why)})
+		}
+	}
+	return nil
+}
+
+// along is where a file goes with the package that it is in, or below.
+func (m *migration) along(name string) string {
+	dirs := slices.Collect(maps.Keys(m.moves))
+	sort.Slice(dirs, func(i, j int) bool { return len(dirs[i]) > len(dirs[j]) })
+	for _, dir := range dirs {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+			return path.Join(m.moves[dir].dir, rest)
+		}
+	}
+	return name
+}
+
+// controllerPasses are those for a package of a controller.
+func (m *migration) controllerPasses(dir string) []pass {
+	for _, c := range m.controllers {
+		if c.where() == dir {
+			return []pass{c.setupPass, oldWatches, c.reconcilerPass, callPass, objectParams(m.objectFuncs(dir))}
+		}
+	}
+	return []pass{oldWatches, objectParams(m.objectFuncs(dir))}
+}
+
+// controllerRoot decides about a file in pkg/controller itself.
+func (m *migration) controllerRoot(name string) error {
+	base := path.Base(name)
+	if base == "controller.go" || base == "doc.go" || strings.HasPrefix(base, "add_") {
+		m.drop(name, "cmd/main.go sets the controllers up itself")
+		return nil
+	}
+	return m.goFile(name, m.along(name), oldWatches)
+}
+
+// otherGo carries the imports and API changes over to the rest of the code.
+func (m *migration) otherGo() error {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		_, isOut := m.out[m.along(name)]
+		if path.Ext(name) != ".go" || m.dropped[name] != "" || isOut && m.out[m.along(name)].from == name {
+			continue
+		}
+		if err := m.other(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *migration) other(name string) error {
+	src := m.files[name].data
+	f, err := parseGo(name, src)
+	if err != nil {
+		return err
+	}
+	switch {
+	case usesSDKTest(f):
+		return m.legacyTest(name)
+	case name == "tools.go" && len(f.tree.Imports) == 0:
+		m.drop(name, "it names no tool")
+		return nil
+	}
+	to := m.along(name)
+	return m.goFile(name, to, oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(name))))
+}
+
+// usesSDKTest says whether a test stands on operator-sdk's test framework.
+func usesSDKTest(f *goFile) bool {
+	return slices.ContainsFunc(f.tree.Imports, func(s *ast.ImportSpec) bool {
+		return strings.HasPrefix(strings.Trim(s.Path.Value, `"`), operatorSDK+"pkg/test")
+	})
+}
+
+// legacyTest keeps a test of the old framework out of the build.
+func (m *migration) legacyTest(name string) error {
+	r := relayout.Rewrite{Packages: m.packages()}
+	data, err := r.Go(name, m.files[name].data)
+	if err != nil {
+		return err
+	}
+	const constraint = "//go:build ignore\n\n" // the one that go mod tidy respects
+	if !bytes.Contains(data, []byte(constraint)) {
+		data = regexp.MustCompile(`(?m)^//(go:build| \+build) .*\n`).ReplaceAll(data, nil)
+		data = bytes.TrimLeft(data, "\n")
+		mark := todoLine("operator-sdk's test framework is gone, and the constraint keeps this file out of the build: write the test anew with envtest ('mysdk test')") + "\n\n"
+		data = append([]byte(constraint+mark), data...)
+	}
+	return m.keep(name, name, data)
+}

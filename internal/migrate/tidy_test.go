@@ -1,0 +1,47 @@
+package migrate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnresolved(t *testing.T) {
+	const output = `go: finding module for package sigs.k8s.io/controller-runtime/pkg/runtime/scheme
+go: example.com/shop/pkg/x imports
+	github.com/acme/grafana/pkg/apis imports
+	sigs.k8s.io/controller-runtime/pkg/runtime/scheme: module sigs.k8s.io/controller-runtime@latest found (v0.24.1), but does not contain package
+go: example.com/shop/cmd imports
+	example.org/gone: cannot find module
+	server response: not here
+`
+	want := []string{
+		"sigs.k8s.io/controller-runtime/pkg/runtime/scheme (imported by github.com/acme/grafana/pkg/apis)",
+		"example.org/gone (imported by example.com/shop/cmd)",
+	}
+	if d := cmp.Diff(want, Unresolved(output)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := Unresolved("go: downloading example.com/x v1.0.0\n"); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	got := marks([]byte("a\n\t// TODO(migrate): one\n  # TODO(migrate): two\n// TODO: mine\n"))
+	if d := cmp.Diff([]Note{{2, "one"}, {3, "two"}}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	var dropped []Entry
+	for range 12 {
+		dropped = append(dropped, Entry{Path: "vendor/a/b.go", Notes: []Note{{Text: "why"}}})
+	}
+	dropped = append(dropped, Entry{Path: "build/x", Notes: []Note{{Text: "why"}}})
+	got := Grouped(dropped)
+	if len(got) != 2 || got[0].Path != "vendor/ (12 files)" || got[1].Path != "build/x" {
+		t.Errorf("got %v", got)
+	}
+}

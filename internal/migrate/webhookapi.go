@@ -1,0 +1,81 @@
+package migrate
+
+import (
+	"go/ast"
+	"strings"
+)
+
+// webhookBuilders brings the builders of webhooks to today's form: the object
+// is an argument of the first call, and handlers that take any object have
+// methods of their own.
+func webhookBuilders(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		root := f.webhookRoot(call)
+		if root == nil || root == call {
+			return true
+		}
+		switch sel.Sel.Name {
+		case "For":
+			if len(call.Args) == 1 {
+				f.insert(root.Rparen, ", "+f.text(call.Args[0]))
+				f.edits = append(f.edits, edit{f.offset(sel.X.End()), f.offset(call.End()), ""})
+			}
+		case "WithDefaulter", "WithValidator":
+			f.replace(sel.Sel, strings.Replace(sel.Sel.Name, "With", "WithCustom", 1))
+		}
+		return true
+	})
+	for _, d := range f.tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Body != nil {
+			f.customValidator(fn)
+		}
+	}
+}
+
+// webhookRoot is the call that begins a chain of a builder of webhooks in the
+// form of before, nil for other chains.
+func (f *goFile) webhookRoot(call *ast.CallExpr) *ast.CallExpr {
+	for call != nil {
+		if f.is(call.Fun, crRoot, "NewWebhookManagedBy") || f.is(call.Fun, crBuilder, "WebhookManagedBy") {
+			if len(call.Args) == 1 {
+				return call
+			}
+			return nil
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return nil
+		}
+		call, _ = sel.X.(*ast.CallExpr)
+	}
+	return nil
+}
+
+// customValidator adds the warnings to the results of a validator's method.
+func (f *goFile) customValidator(fn *ast.FuncDecl) {
+	results := fn.Type.Results
+	if !hasAnyPrefix(fn.Name.Name, "ValidateCreate", "ValidateUpdate", "ValidateDelete") || results.NumFields() != 1 || fn.Type.Params.NumFields() < 2 ||
+		!f.is(fn.Type.Params.List[0].Type, "context", "Context") || f.text(results.List[0].Type) != "error" || len(results.List[0].Names) > 0 {
+		return
+	}
+	f.replace(results, "("+f.need(crAdmission, "")+".Warnings, error)")
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			if len(n.Results) == 1 {
+				f.insert(n.Results[0].Pos(), "nil, ")
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,233 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/ownwebhook"
+)
+
+// webhookFile is a file of old webhooks: methods of the type itself, which the
+// manager called.
+type webhookFile struct {
+	kind, version, group string
+	dir                  string // new directory of the types
+	byGroup              bool
+	methods              map[string]int // number of results
+	markers              []string
+	hub                  bool
+	custom               bool // SetupWebhookWithManager names types of the user's that do the work
+}
+
+func (m *migration) newWebhookFile(a *apiVersion) *webhookFile {
+	w := &webhookFile{version: a.version, kind: a.kinds[0].name, group: a.label, byGroup: m.multigroup && a.label != "", hub: a.hub, methods: map[string]int{}}
+	w.dir = path.Dir(m.along(a.dir + "/types.go"))
+	return w
+}
+
+// webhookFile reads a file, nil where it has no webhooks.
+func (m *migration) webhookFile(name string) *webhookFile {
+	for _, a := range m.apis {
+		if path.Dir(name) != a.dir || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parseGo(name, m.files[name].data)
+		if err != nil {
+			continue
+		}
+		w := m.newWebhookFile(a)
+		for _, d := range f.tree.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if ok && fn.Recv != nil && receiverType(fn) == w.kind {
+				w.methods[fn.Name.Name] = fn.Type.Results.NumFields()
+				w.custom = w.custom || fn.Name.Name == setupWebhook && isCustom(f.text(fn))
+			}
+		}
+		if _, ok := w.methods[setupWebhook]; !ok {
+			continue
+		}
+		for _, group := range f.tree.Comments {
+			for _, c := range group.List {
+				if strings.Contains(c.Text, "+kubebuilder:webhook:") {
+					w.markers = append(w.markers, c.Text)
+				}
+			}
+		}
+		return w
+	}
+	return nil
+}
+
+// setupWebhook is the method by which types registered their webhooks.
+const setupWebhook = "SetupWebhookWithManager"
+
+// isCustom says whether the text of a set-up does more than to register the
+// type itself.
+func isCustom(text string) bool {
+	return strings.Contains(text, ".WithDefaulter(") || strings.Contains(text, ".WithValidator(") || strings.Contains(text, ".Register(")
+}
+
+// ownWebhook says whether a call in main sets up webhooks of the project's own
+// kinds, which the new main program does.
+func (m *migration) ownWebhook(call string) bool {
+	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+		return slices.ContainsFunc(a.kinds, func(k kind) bool { return strings.Contains(call, "."+k.name+"{}") })
+	})
+}
+
+// ownWebhooks reads a block that sets webhooks up under a condition. Those of
+// the project's kinds are set up by the new main program, unless ENABLE_WEBHOOKS
+// is false. A block that does something else, too, is not one.
+func (m *migration) ownWebhooks(f *goFile, s ast.Stmt) bool {
+	block, ok := s.(*ast.IfStmt)
+	if !ok || block.Init != nil || block.Else != nil || squeeze(f.text(block.Cond)) == "err!=nil" {
+		return false
+	}
+	var rest []ast.Stmt
+	for i, inner := range block.Body.List {
+		check, isCheck := inner.(*ast.IfStmt)
+		own := m.isScaffoldStatement(f, inner) && strings.Contains(f.text(inner), setupWebhook)
+		if after := i > 0 && isCheck && check.Init == nil && squeeze(f.text(check.Cond)) == "err!=nil"; !own && !after {
+			rest = append(rest, inner)
+		}
+	}
+	if len(rest) > 0 || len(block.Body.List) == 0 {
+		return false
+	}
+	if cond := squeeze(f.text(block.Cond)); cond != `os.Getenv("ENABLE_WEBHOOKS")!="false"` {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s:%d set webhooks up if %s. They are set up now unless the environment says ENABLE_WEBHOOKS=false.", f.name, f.line(block.Pos()), f.text(block.Cond))})
+	}
+	return true
+}
+
+// pass takes out of the types' package what registered the webhooks. The
+// methods stay: the new webhooks call them.
+func (w *webhookFile) pass(f *goFile) {
+	if w.custom {
+		return
+	}
+	for _, d := range f.tree.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name == setupWebhook && d.Recv != nil && receiverType(d) == w.kind {
+				f.removeLines(d)
+			}
+		case *ast.GenDecl:
+			text := squeeze(f.text(d))
+			if d.Tok == token.VAR && strings.HasPrefix(text, "var_webhook.") && strings.Contains(text, w.kind+"{}") {
+				f.removeLines(d)
+			}
+		}
+	}
+	for _, group := range f.tree.Comments {
+		for _, c := range group.List {
+			if strings.Contains(c.Text, "+kubebuilder:webhook:") {
+				f.removeLines(c)
+			}
+		}
+	}
+}
+
+// write writes internal/webhook's file for the kind.
+func (w *webhookFile) write(m *migration, from string) error {
+	if w.custom {
+		m.put(w.target(), []byte(w.wrapper(m)))
+		return nil
+	}
+	_, defaults := w.methods["Default"]
+	_, validates := w.methods["ValidateCreate"]
+	if !defaults && !validates && !w.hub {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", from)})
+		return nil
+	}
+	alias := w.alias()
+	var b strings.Builder
+	b.WriteString(m.header())
+	fmt.Fprintf(&b, "package %s\n\nimport (\n", w.version)
+	if defaults || validates {
+		b.WriteString("\t\"context\"\n\n")
+	}
+	fmt.Fprintf(&b, "\tctrl %q\n", crRoot)
+	if validates {
+		b.WriteString("\t\"sigs.k8s.io/controller-runtime/pkg/webhook/admission\"\n")
+	}
+	fmt.Fprintf(&b, "\n\t%s %q\n)\n\n", alias, path.Join(m.module, w.dir))
+	fmt.Fprintf(&b, "// Setup%sWebhookWithManager serves the webhooks of %s on the manager's webhook server.\n", w.kind, w.kind)
+	fmt.Fprintf(&b, "func Setup%sWebhookWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewWebhookManagedBy(mgr, &%s.%s{}).\n", w.kind, alias, w.kind)
+	if defaults {
+		fmt.Fprintf(&b, "\t\tWithDefaulter(&%sDefaulter{}).\n", w.kind)
+	}
+	if validates {
+		fmt.Fprintf(&b, "\t\tWithValidator(&%sValidator{}).\n", w.kind)
+	}
+	b.WriteString("\t\tComplete()\n}\n")
+	if defaults {
+		b.WriteString(w.adapter("Defaulter", "mutating=true").Defaulter())
+	}
+	if validates {
+		b.WriteString(w.adapter("Validator", "mutating=false").Validator(w.methods))
+	}
+	m.put(w.target(), []byte(b.String()))
+	return nil
+}
+
+// target is the file of the kind's webhooks.
+func (w *webhookFile) target() string {
+	dir := path.Join("internal/webhook", w.version)
+	if w.byGroup {
+		dir = path.Join("internal/webhook", w.group, w.version)
+	}
+	return path.Join(dir, strings.ToLower(w.kind)+"_webhook.go")
+}
+
+// alias is the name by which the file imports the types.
+func (w *webhookFile) alias() string {
+	if w.group == "" {
+		return "api" + w.version
+	}
+	return strings.NewReplacer("-", "", ".", "").Replace(w.group) + w.version
+}
+
+// wrapper is the file for a type that sets its webhooks up itself.
+func (w *webhookFile) wrapper(m *migration) string {
+	return fmt.Sprintf("%spackage %s\n\nimport (\n\tctrl %q\n\n\t%s %q\n)\n\n"+
+		"// Setup%[6]sWebhookWithManager serves the webhooks of %[6]s, which its type sets up, on the manager's webhook server.\n"+
+		"func Setup%[6]sWebhookWithManager(mgr ctrl.Manager) error {\n\treturn (&%[4]s.%[6]s{}).%[7]s(mgr)\n}\n",
+		m.header(), w.version, crRoot, w.alias(), path.Join(m.module, w.dir), w.kind, setupWebhook)
+}
+
+// adapter is the type that calls the methods of the kind, below the marker of
+// its webhook.
+func (w *webhookFile) adapter(aspect, which string) ownwebhook.Adapter {
+	return ownwebhook.Adapter{
+		Kind: w.kind, Name: w.kind + aspect, Type: w.alias() + "." + w.kind,
+		Comment: w.marker(which), Context: "context", Admission: "admission",
+	}
+}
+
+// marker is the marker of one webhook, with what became mandatory.
+func (w *webhookFile) marker(which string) string {
+	for _, text := range w.markers {
+		if !strings.Contains(text, which) {
+			continue
+		}
+		text = strings.TrimSpace(strings.TrimPrefix(text, "//"))
+		text = regexp.MustCompile(`,?webhookVersions=[^,]*`).ReplaceAllString(text, "")
+		if !strings.Contains(text, "sideEffects=") {
+			text += ",sideEffects=None"
+		}
+		versions := regexp.MustCompile(`admissionReviewVersions=("?\{[^}]*\}"?|[^,]*)`)
+		if versions.MatchString(text) {
+			text = versions.ReplaceAllString(text, "admissionReviewVersions=v1")
+		} else {
+			text += ",admissionReviewVersions=v1"
+		}
+		return "// " + text + "\n\n"
+	}
+	return ""
+}
