@@ -1,0 +1,498 @@
+package upgrade
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed" // the fingerprints
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/big"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// peers has in its first line the versions of kubebuilder and operator-sdk that
+// it tells of. Each other line is for a text that they have written at a place
+// where our scaffold has a file too, or for a section of a Makefile:
+// fingerprint, path, and the versions as a hexadecimal number whose lowest bit
+// stands for the first of them.
+//
+//go:embed peers.txt
+var peers string
+
+// fingerprint is a text that a tool is known to have written.
+type fingerprint struct {
+	sum      string
+	versions []string // such as "kubebuilder v4.5.2"
+}
+
+// foreign is what is known of a project that another tool has written.
+type foreign struct {
+	known   map[string][]fingerprint // by path, or Makefile#section
+	version string                   // the most likely one, such as "kubebuilder v4.5.2"
+	facts   facts
+}
+
+// facts are the names in a scaffold that differ from project to project.
+type facts struct{ repo, name, domain string }
+
+// parsePeers reads the table of fingerprints.
+func parsePeers(table string) (map[string][]fingerprint, error) {
+	head, rest, _ := strings.Cut(table, "\n")
+	versions := strings.Split(head, ",")
+	out := map[string][]fingerprint{}
+	for line := range strings.Lines(rest) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		bits, ok := new(big.Int).SetString(fields[len(fields)-1], 16)
+		if len(fields) != 3 || !ok || bits.BitLen() > len(versions) {
+			return nil, fmt.Errorf("the table of fingerprints has the line %q", line)
+		}
+		f := fingerprint{sum: fields[0]}
+		for i, v := range versions {
+			if bits.Bit(i) == 1 {
+				f.versions = append(f.versions, v)
+			}
+		}
+		out[fields[1]] = append(out[fields[1]], f)
+	}
+	return out, nil
+}
+
+var (
+	licenseComment = regexp.MustCompile(`(?s)^\s*/\*.*?\*/\s*`)
+	copyrightLine  = regexp.MustCompile(`(?m)^Copyright .*$`)
+)
+
+// normal is a text of a project with its own names taken out.
+func (n facts) normal(name string, data []byte) string {
+	text := string(data)
+	if path.Ext(name) == ".go" {
+		text = licenseComment.ReplaceAllString(text, "")
+	}
+	if name == mainFile {
+		text = splitMain(text, n.repo).rest
+	}
+	text = copyrightLine.ReplaceAllString(text, "Copyright")
+	text = replaceWord(text, n.repo, "{repo}")
+	text = replaceWord(text, n.domain, "{domain}")
+	text = replaceWord(text, "example.com", "{domain}") // examples are of it, and so are many projects
+	return strings.TrimSpace(replaceWord(text, n.name, "{name}"))
+}
+
+// replaceWord replaces a name where it does not stand within a longer word.
+func replaceWord(text, name, by string) string {
+	if name == "" {
+		return text
+	}
+	var out strings.Builder
+	last := byte(' ')
+	for {
+		i := strings.Index(text, name)
+		if i < 0 {
+			out.WriteString(text)
+			return out.String()
+		}
+		if i > 0 {
+			last = text[i-1]
+		}
+		end := i + len(name)
+		out.WriteString(text[:i])
+		if isWord(last) || end < len(text) && isWord(text[end]) {
+			out.WriteString(name)
+		} else {
+			out.WriteString(by)
+		}
+		last, text = text[end-1], text[end:]
+	}
+}
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+func sum(text string) string {
+	s := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(s[:6])
+}
+
+// match returns the fingerprint of a file or section, nil if it is not known.
+func (f *foreign) match(name, text string) *fingerprint {
+	s := sum(text)
+	i := slices.IndexFunc(f.known[name], func(p fingerprint) bool { return p.sum == s })
+	if i < 0 {
+		return nil
+	}
+	return &f.known[name][i]
+}
+
+// covered says whether a file is one that the fingerprints tell of: one that
+// depends on nothing but the project's names.
+func covered(name string) bool {
+	switch {
+	case isCode(name), isGenerated(name), name == "go.mod", name == "go.sum":
+		return false
+	case strings.HasSuffix(name, "suite_test.go"), strings.HasPrefix(name, "test/"), strings.HasPrefix(name, "api/"):
+		return false
+	}
+	switch path.Dir(name) {
+	case "config/crd", "config/crd/patches", "config/samples", "config/webhook":
+		return false
+	case "config/rbac":
+		return name != "config/rbac/kustomization.yaml"
+	}
+	return true
+}
+
+// detect says whether another tool has written the project, and which version
+// of it is the most likely: the one with the most files in the project.
+func (p *planner) detect(recorded string) error {
+	makefile := string(p.read("Makefile"))
+	if recorded != "" || p.From != "" || strings.Contains(makefile, "MYSDK") {
+		return nil
+	}
+	known, err := parsePeers(cmp.Or(p.peers, peers))
+	if err != nil {
+		return err
+	}
+	f := &foreign{known: known, facts: facts{p.project.Repo, p.project.Name, p.project.Domain}}
+	// PROJECT's cliVersion would say less: a build of one's own has none, and
+	// operator-sdk writes none at all.
+	votes := map[string]int{}
+	for name := range known {
+		text := ""
+		if file, key, isSection := strings.Cut(name, "#"); isSection {
+			if s := find(makeSections(p.read(file)), key); s != nil {
+				text = f.facts.normal(file, []byte(s.String()))
+			}
+		} else {
+			text = f.facts.normal(name, p.read(name))
+		}
+		if fp := f.match(name, text); fp != nil {
+			for _, v := range fp.versions {
+				votes[v]++
+			}
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(votes)) {
+		if votes[v] >= votes[f.version] {
+			f.version = v
+		}
+	}
+	if votes[f.version] < enough {
+		return clierr.Failedf("see what works as it is with 'mysdk adopt'; if mysdk wrote it, name the version with --from",
+			"neither mysdk nor a known version of kubebuilder or operator-sdk has left enough of what it wrote to tell who made this project")
+	}
+	p.foreign = f
+	p.plan.Tool, p.plan.From = toolOf(f.version), f.version
+	return nil
+}
+
+// enough is how many files and targets must be as a version writes them for the
+// project to be taken for its: two tools may agree on a short one.
+const enough = 5
+
+func toolOf(version string) string {
+	tool, _, _ := strings.Cut(version, " ")
+	return tool
+}
+
+// wrote says whether that version of the tool wrote a file of that name.
+func (f *foreign) wrote(name string) bool {
+	return slices.ContainsFunc(f.known[name], func(p fingerprint) bool { return slices.Contains(p.versions, f.version) })
+}
+
+// decideForeign settles what becomes of a file in a project of another tool.
+func (p *planner) decideForeign(name string, mine []byte, there bool, after []byte) error {
+	switch {
+	case name == "Makefile": // has fingerprints by section
+		if !there {
+			return nil
+		}
+		return p.foreignMakefile(mine, after)
+	case !there && covered(name) && !p.foreign.wrote(name) && !p.wroteRole(name) && !p.unlisted(name):
+		return p.added(name, after)
+	case !there || len(p.foreign.known[name]) == 0 || bytes.Equal(mine, after):
+		return nil // of kinds and webhooks, which stay
+	}
+	if why := p.obstacle(name, mine, after); why != "" {
+		p.note(name, Kept, why)
+		return nil
+	}
+	if name == mainFile {
+		carried, ok := splitMain(string(mine), p.project.Repo).into(string(after), p.project.Repo)
+		if !ok || !valid(name, []byte(carried)) {
+			p.note(name, Kept, "what is wired into it could not be carried over")
+			return nil
+		}
+		after = tidy(name, p.after[name], []byte(carried))
+	}
+	p.note(name, Updated, "")
+	return p.tree.Write(name, after)
+}
+
+// wroteRole says whether the other tool has written a role for the users of a
+// kind, which is in no fingerprint: all have written editors and viewers for
+// every kind, and only later ones admins.
+func (p *planner) wroteRole(name string) bool {
+	const admin = "_admin_role.yaml"
+	switch {
+	case path.Dir(name) != "config/rbac":
+		return false
+	case strings.HasSuffix(name, admin):
+		entries, err := p.Files.ReadDir(p.path("config/rbac"))
+		return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), admin) })
+	}
+	return strings.HasSuffix(name, "_editor_role.yaml") || strings.HasSuffix(name, "_viewer_role.yaml")
+}
+
+// unlisted says whether a new file would lie beside a kustomization that stays
+// as it is and does not know of it. That of config/rbac is added to.
+func (p *planner) unlisted(name string) bool {
+	list := path.Join(path.Dir(name), "kustomization.yaml")
+	mine := p.original(list)
+	if len(mine) == 0 || path.Dir(name) == "config/rbac" {
+		return false
+	}
+	return len(p.foreign.known[list]) == 0 || p.obstacle(list, mine, p.after[list]) != ""
+}
+
+// original returns a file as it is on disk, whatever has been decided of it.
+func (p *planner) original(name string) []byte {
+	data, err := p.Files.ReadFile(p.path(name))
+	if err != nil {
+		return nil // as good as none
+	}
+	return data
+}
+
+// obstacle says why a file of the other tool cannot be replaced by ours, empty
+// where it can.
+func (p *planner) obstacle(name string, mine, after []byte) string {
+	const wiring, proxy = "config/default/kustomization.yaml", "config/default/manager_auth_proxy_patch.yaml"
+	if p.foreign.match(name, p.foreign.facts.normal(name, mine)) == nil {
+		return "not as " + p.plan.Tool + " wrote it"
+	}
+	if strings.HasPrefix(name, "config/") && kindOf(name) == kindYAML && !holds(after, mine) {
+		return "it configures what ours does not"
+	}
+	if name == mainFile && len(p.original(proxy)) > 0 && p.obstacle(wiring, p.original(wiring), p.after[wiring]) != "" {
+		return "config/default puts kube-rbac-proxy before its metrics, which ours protects itself"
+	}
+	return ""
+}
+
+// holds says whether a YAML file has every field and every entry of a list that
+// another one has. What is configured in a kustomization, by comments taken
+// away or by a plugin, must not get lost with the file.
+func holds(whole, part []byte) bool {
+	w, p := decodeAll(whole), decodeAll(part)
+	return len(p) <= len(w) && holdsValue(w[:len(p)], p)
+}
+
+// decodeAll reads the documents of a file, as far as it can be parsed.
+func decodeAll(text []byte) []any {
+	var out []any
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc any
+		if err := dec.Decode(&doc); err != nil {
+			return out
+		}
+		out = append(out, doc)
+	}
+}
+
+func holdsValue(whole, part any) bool {
+	switch p := part.(type) {
+	case map[string]any:
+		w, ok := whole.(map[string]any)
+		for key, value := range p {
+			other, there := w[key]
+			ok = ok && there && holdsValue(other, value)
+		}
+		return ok
+	case []any:
+		w, ok := whole.([]any)
+		for _, value := range p {
+			ok = ok && slices.ContainsFunc(w, func(other any) bool {
+				if isScalar(value) {
+					return other == value
+				}
+				return holdsValue(other, value)
+			})
+		}
+		return ok
+	}
+	return isScalar(whole)
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// added writes a file that the other tool's scaffold did not have. Tests of
+// files that stay the other tool's do not come.
+func (p *planner) added(name string, after []byte) error {
+	if strings.HasSuffix(name, "_test.go") {
+		subject := strings.TrimSuffix(name, "_test.go") + ".go"
+		i := slices.IndexFunc(p.plan.Files, func(f File) bool { return f.Path == subject })
+		if i < 0 || p.plan.Files[i].Action != Updated {
+			return nil
+		}
+	}
+	if p.Plugin.Year > 0 { // kubebuilder fills it in when it writes a file
+		after = bytes.Replace(after, []byte("Copyright YEAR"), fmt.Appendf(nil, "Copyright %d", p.Plugin.Year), 1)
+	}
+	p.note(name, New, "")
+	return p.tree.Create(name, after)
+}
+
+// foreignMakefile takes our Makefile, with the targets and variables of the
+// project's that the other tool did not write, and those that they need.
+func (p *planner) foreignMakefile(mine, after []byte) error {
+	ours, theirs := makeSections(p.sparingE2E(after)), makeSections(mine)
+	var out, conflicts []section
+	own, spare := map[string]bool{}, []section{}
+	for _, s := range theirs {
+		switch {
+		case strings.TrimSpace(s.String()) == "":
+		case p.foreign.match("Makefile#"+s.key, p.foreign.facts.normal("Makefile", []byte(s.String()))) == nil:
+			own[s.key] = true
+		case find(ours, s.key) == nil:
+			spare = append(spare, s)
+		}
+	}
+	for _, s := range ours {
+		if t := find(theirs, s.key); t != nil && own[s.key] && !same(t, &s) {
+			out = append(out, under(heading(s), *t))
+			if !strings.HasPrefix(s.key, "variable ") { // a value of the user's is just that
+				conflicts = append(conflicts, s)
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	// What only the other tool needed, such as its way to fetch tools, goes.
+	used := p.usedBy(theirs, own, spare)
+	for _, s := range theirs {
+		if find(ours, s.key) == nil && (own[s.key] || used[s.key]) {
+			out = append(out, s)
+		}
+	}
+	merged, wanted := []byte(join(out)), slices.Clone(out)
+	for _, c := range conflicts {
+		*find(wanted, c.key) = c
+	}
+	if len(conflicts) == 0 {
+		p.note("Makefile", Updated, "")
+		return p.tree.Write("Makefile", merged)
+	}
+	p.plan.Files = append(p.plan.Files, File{Path: "Makefile", Action: Conflict, Reject: "Makefile" + RejectSuffix, Detail: "targets that you have changed stay"})
+	if err := p.tree.Write("Makefile"+RejectSuffix, reject("Makefile", merged, []byte(join(wanted)))); err != nil {
+		return err
+	}
+	return p.tree.Write("Makefile", merged)
+}
+
+// sparingE2E is our Makefile for the project. In one of ours nothing in
+// test/e2e runs without being asked for; other tools' Makefiles left that
+// directory out, and its tests install and remove things in the cluster of the
+// user's kubeconfig.
+func (p *planner) sparingE2E(makefile []byte) []byte {
+	if _, unasked := p.e2e(); unasked == "" {
+		return makefile
+	}
+	return bytes.Replace(makefile, []byte(" test $(ARGS) ./...\n"), []byte(" test $(ARGS) $$(go list ./... | grep -v /test/e2e)\n"), 1)
+}
+
+// e2e lists the tests in test/e2e, and the first of those that any go test of
+// the whole project runs, because no build constraint keeps it out.
+func (p *planner) e2e() (tests []string, unasked string) {
+	entries, err := p.Files.ReadDir(p.path("test/e2e"))
+	if err != nil {
+		return nil, "" // there are none
+	}
+	for _, e := range entries {
+		name := path.Join("test/e2e", e.Name())
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		tests = append(tests, name)
+		if s := parseSource(name, p.read(name)); unasked == "" && s != nil && !s.constrained() {
+			unasked = name
+		}
+	}
+	return tests, unasked
+}
+
+// heading is the line by which 'make help' groups targets, where a section
+// begins with one.
+func heading(s section) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(s.head, "\n"), "\n")
+	if !strings.HasPrefix(first, "##@") {
+		return ""
+	}
+	return first
+}
+
+// under puts a section under a heading, unless it has one.
+func under(heading string, s section) section {
+	if heading != "" && !strings.Contains(s.head, "##@") {
+		s.head = "\n" + heading + "\n\n" + strings.TrimLeft(s.head, "\n")
+	}
+	return s
+}
+
+// usedBy lists those of the spare sections that something which stays asks for:
+// a target of the user's, a workflow, a test, or another one of them.
+func (p *planner) usedBy(theirs []section, own map[string]bool, spare []section) map[string]bool {
+	var text strings.Builder
+	for _, s := range theirs {
+		if own[s.key] {
+			text.WriteString(s.String())
+		}
+	}
+	for _, name := range []string{".github/workflows/test-e2e.yml", ".github/workflows/test-chart.yml", ".gitlab-ci.yml", "test/e2e/e2e_test.go", "test/e2e/e2e_suite_test.go"} {
+		text.Write(p.read(name))
+	}
+	if tests, _ := p.e2e(); len(tests) > 0 {
+		text.WriteString("\ntest-e2e\n")
+	}
+	// What is needed may need more: go on until nothing is found.
+	used := map[string]bool{}
+	for more := true; more; {
+		more = false
+		for _, s := range spare {
+			_, name, _ := strings.Cut(s.key, " ")
+			if used[s.key] || !mentions(text.String(), name) {
+				continue
+			}
+			used[s.key], more = true, true
+			text.WriteString(s.String())
+		}
+	}
+	return used
+}
+
+// mentions says whether a text has a name as a word of its own. Blocks are
+// named after their first line, of which the last word counts.
+func mentions(text, name string) bool {
+	if f := strings.Fields(name); len(f) > 0 {
+		name = f[len(f)-1]
+	}
+	name = strings.Trim(name, "$(),")
+	return name != "" && regexp.MustCompile(`(^|[^\w-])`+regexp.QuoteMeta(name)+`($|[^\w-])`).MatchString(text)
+}

@@ -1,0 +1,75 @@
+package upgrade
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// copied is the same project in another directory.
+func (s *shop) copied(t *testing.T) *shop {
+	t.Helper()
+	out := &shop{t: t, dir: filepath.Join(t.TempDir(), filepath.Base(s.dir)), opts: s.opts}
+	if err := os.CopyFS(out.dir, os.DirFS(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	out.opts.Dir = out.dir
+	return out
+}
+
+// An upgrade of another tool's project that is killed, or fails, at any write
+// leaves the project as it was or is ended by the next run.
+func TestForeign_Killed(t *testing.T) {
+	base, table := otherTool(t, foreignProject)
+	base.opts.peers = table
+	base.edit("go.mod", runtimeModule+" v0.22.0", runtimeModule+" v0.15.0")
+	base.edit("Makefile", "\tgo build ./cmd\n", "\tgo build ./cmd # mine\n")
+	base.write("api/v1/shop_webhook.go", shopTypes)
+	plan, err := base.opts.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := base.copied(t)
+	count := &hosttest.Faults{Files: host.OSFiles{}}
+	if err := (fileset.Tree{FS: count, Root: done.dir}).Commit(t.Context(), plan.Set, "upgrade"); err != nil {
+		t.Fatal(err)
+	}
+	before, want := base.files(), done.files()
+	if len(plan.Conflicts()) != 1 || want["api/v1/shop_webhook.go"] == before["api/v1/shop_webhook.go"] || want["AGENTS.md"] == "" {
+		t.Fatal("the upgrade does less than it should")
+	}
+	step := 1
+	if testing.Short() {
+		step = 17
+	}
+	for at := 1; at <= count.Calls; at += step {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			t.Parallel()
+			s := base.copied(t)
+			faults := &hosttest.Faults{Files: host.OSFiles{}, At: at, Killed: at%5 != 0}
+			tree := fileset.Tree{FS: faults, Root: s.dir}
+			// A failure after the last rename leaves nothing to report.
+			if err := tree.Commit(t.Context(), plan.Set, "upgrade"); err == nil && faults.Killed {
+				t.Fatal("the upgrade went on after it was killed")
+			}
+			tree.FS = host.OSFiles{}
+			if _, err := tree.Recover(); err != nil {
+				t.Fatal(err)
+			}
+			if now := s.files(); !cmp.Equal(now, before) && !cmp.Equal(now, want) {
+				t.Fatalf("neither the old project nor the new one (-new +got):\n%s", cmp.Diff(want, now))
+			}
+			s.upgrade()
+			if d := cmp.Diff(want, s.files()); d != "" {
+				t.Errorf("after the second run (-want +got):\n%s", d)
+			}
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package upgrade
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// repair makes the changes to the user's files without which they would not
+// build with what the scaffold has become.
+func (p *planner) repair() error {
+	if err := p.calls(); err != nil {
+		return err
+	}
+	if _, unasked := p.e2e(); p.foreign != nil && unasked != "" {
+		p.plan.ByMake = true
+		p.plan.Notes = append(p.plan.Notes, unasked+":1: 'mysdk test' without packages runs this too, against the cluster of your kubeconfig: "+
+			"use 'make test', or put '//go:build e2e' above it and add -tags=e2e to the target test-e2e")
+	}
+	return p.listed()
+}
+
+// listed adds new files of config/rbac to its kustomization, in projects of
+// other tools: ours is not what theirs began with.
+func (p *planner) listed() error {
+	const name = "config/rbac/kustomization.yaml"
+	if p.foreign == nil {
+		return nil
+	}
+	mine, there, err := p.tree.Read(name)
+	if err != nil || !there {
+		return err
+	}
+	text := string(mine)
+	for _, f := range p.plan.Files {
+		base := path.Base(f.Path)
+		if f.Action != New || path.Dir(f.Path) != path.Dir(name) || strings.Contains(text, "- "+base) {
+			continue
+		}
+		merged, _ := Merge(name, nil, []byte(text), fmt.Appendf(nil, "resources:\n- %s\n", base))
+		text = string(merged)
+	}
+	if text == string(mine) {
+		return nil
+	}
+	p.note(name, Merged, "lists the new files")
+	return p.tree.Write(name, []byte(text))
+}

@@ -1,0 +1,163 @@
+package upgrade
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// The versions of controller-runtime that have ended something which scaffolds
+// wrote.
+const (
+	// The manager has options of its webhook server, metrics server and cache
+	// no longer among its own.
+	groupedOptions = "v0.16.0"
+	// A type is no longer its own webhook.
+	separateWebhooks = "v0.20.0"
+	// The webhook builder takes the object when it is made, and calls
+	// validators of any object custom.
+	genericWebhooks = "v0.23.0"
+)
+
+const (
+	webhookPath   = runtimePath + "/pkg/webhook"
+	admissionPath = runtimePath + "/pkg/webhook/admission"
+	builderPath   = runtimePath + "/pkg/builder"
+	runtimePath   = "sigs.k8s.io/controller-runtime"
+)
+
+// calls rewrites calls in the user's code that would not compile any more, or
+// no longer do what they did, where go.mod goes to a newer controller-runtime
+// or language.
+func (p *planner) calls() error {
+	old, err := p.Files.ReadFile(p.path("go.mod"))
+	if err != nil {
+		return nil //nolint:nilerr // without go.mod nothing of it changes
+	}
+	mod := p.read("go.mod")
+	was, is := runtimeVersion(old), runtimeVersion(mod)
+	crosses := func(v string) bool { return was != "" && semver.Compare(was, v) < 0 && semver.Compare(is, v) >= 0 }
+	w := &rewriter{
+		code:    code{module: modfile.ModulePath(mod), packages: map[string]*goPackage{}},
+		options: crosses(groupedOptions), builders: crosses(genericWebhooks), own: crosses(separateWebhooks),
+	}
+	w.formats = semver.Compare(language(old), constantFormats) < 0 && semver.Compare(language(mod), constantFormats) >= 0
+	if !w.options && !w.builders && !w.own && !w.formats {
+		return nil
+	}
+	err = p.tree.EachGo(func(name string, src []byte) error {
+		if !w.add(name, src) && bytes.Contains(src, []byte("WebhookManagedBy(")) {
+			w.notes = append(w.notes, note{name, 1, "cannot be parsed, so its webhooks stay as they are"})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.rewrite()
+	for _, s := range w.sources {
+		out := tidy(s.name, s.src, s.changed())
+		if bytes.Equal(out, s.src) {
+			continue
+		}
+		p.repaired(s.name)
+		if err := p.tree.Write(s.name, out); err != nil {
+			return err
+		}
+	}
+	p.plan.Notes = append(p.plan.Notes, w.said()...)
+	return nil
+}
+
+// repaired notes that calls in a file were rewritten. One that was to stay as
+// it is for another reason does so but for them.
+func (p *planner) repaired(name string) {
+	const detail = "calls that would not compile or pass go vet any more"
+	i := slices.IndexFunc(p.plan.Files, func(f File) bool { return f.Path == name })
+	switch {
+	case i < 0:
+		p.note(name, Merged, detail)
+	case p.plan.Files[i].Action == Kept:
+		f := &p.plan.Files[i]
+		f.Action, f.Detail = Merged, detail+"; otherwise kept: "+f.Detail
+	}
+}
+
+// runtimeVersion is that of controller-runtime in a go.mod.
+func runtimeVersion(mod []byte) string {
+	m, err := modfile.ParseLax("go.mod", mod, nil)
+	if err != nil {
+		return ""
+	}
+	for _, r := range m.Require {
+		if r.Mod.Path == runtimePath {
+			return r.Mod.Version
+		}
+	}
+	return ""
+}
+
+// language is the version of Go in a go.mod, in the form of modules' versions.
+func language(mod []byte) string {
+	m, err := modfile.ParseLax("go.mod", mod, nil)
+	if err != nil || m.Go == nil {
+		return ""
+	}
+	return "v" + m.Go.Version
+}
+
+// rewriter brings the user's code to a newer controller-runtime and language.
+type rewriter struct {
+	code
+	options  bool // of the manager are in their old place
+	builders bool // of webhooks are in their old form
+	own      bool // types may be their own webhooks so far
+	formats  bool // may be made at run time so far
+	adapters map[adapterKey]string
+	notes    []note
+}
+
+// note is something that is left to the user.
+type note struct {
+	file string
+	line int
+	text string
+}
+
+func (w *rewriter) rewrite() {
+	w.adapters = map[adapterKey]string{}
+	for _, s := range w.sources {
+		if w.options {
+			w.managerOptions(s)
+		}
+		if w.builders {
+			for _, c := range s.chains() {
+				w.chain(s, c)
+			}
+		}
+		if w.own {
+			w.interfaces(s)
+		}
+		if w.formats {
+			s.formats()
+		}
+	}
+	for _, key := range sortedKeys(w.adapters) {
+		w.write(key)
+	}
+}
+
+// said are the notes, by place.
+func (w *rewriter) said() []string {
+	slices.SortFunc(w.notes, func(a, b note) int { return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line) })
+	var out []string
+	for _, n := range w.notes {
+		out = append(out, fmt.Sprintf("%s:%d: %s", n.file, n.line, n.text))
+	}
+	return slices.Compact(out)
+}
