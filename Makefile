@@ -36,6 +36,10 @@ test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, 
 	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory quickstart
 
+.PHONY: e2e
+e2e: build ## Try mysdk on a node that runs containers (Linux, root, Debian's containerd; see internal/e2e)
+	MYSDK_E2E=1 go test -timeout 40m -v ./internal/e2e
+
 .PHONY: short
 short: ## Run the everyday tests: no cluster, no network, under a minute
 	go test -short ./...
@@ -67,6 +71,10 @@ bench: build ## Measure speed and memory
 .PHONY: update
 update: build ## Rewrite golden trees, scripts and the reference from what the code does
 	go test ./cmd -run 'TestGolden|TestReference|TestScripts' -short -update
+
+.PHONY: baseline
+baseline: ## Keep today's scaffold as that of VERSION, for upgrades from it: before a release
+	go test ./internal/upgrade -run TestBaseline_Keep -v -baseline "$(VERSION)"
 
 .PHONY: clean
 clean: ## Remove what build made

@@ -32,6 +32,7 @@ type createAPIOptions struct {
 	overwrite            bool
 	make                 bool
 	dryRun               bool
+	plugins              []string
 }
 
 func newCreateAPI(a *app, run func(context.Context, *createAPIOptions) error) *cobra.Command {
@@ -53,6 +54,9 @@ are written or none.`,
   # another image and port behind the same pattern
   mysdk create api --group cache --kind Redis --image redis:8 --image-container-port 6379
 
+  # as in the guides of kubebuilder
+  mysdk create api --group cache --version v1alpha1 --kind Memcached --plugins deploy-image/v1-alpha --image memcached:1.6.26-alpine3.19
+
   # an empty reconciler, and a version of its own
   mysdk create api --group cache --version v1 --kind Queue --pattern blank
 
@@ -69,9 +73,32 @@ are written or none.`,
 	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "with --force: write over lines of yours as well")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.StringSliceVar(&o.plugins, "plugins", nil, "as in kubebuilder: deploy-image/v1-alpha, which is the pattern deployment, or go/v4")
 	project.BindFlags(o.plugin, fs)
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.read(c) }
+	fs.Bool("manifests", true, "without effect: --make is for all that is generated") // deploy-image's
+	fs.Lookup("manifests").Hidden = true
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return first(o.read(c), a.checkAPIPlugins(c, o)) }
 	return c
+}
+
+// checkAPIPlugins refuses plugins that are not part of create api. Those of the
+// project's layout have been run, if they are programs of the user's.
+func (a *app) checkAPIPlugins(c *cobra.Command, o *createAPIOptions) error {
+	const deployImage = "deploy-image/v1-alpha"
+	for _, key := range o.plugins {
+		switch key {
+		case "go/v4", plugin.KeyFor(a.goPlugin()):
+		case deployImage, "deploy-image.go.kubebuilder.io/v1-alpha":
+			if f := c.Flags().Lookup("pattern"); f != nil && f.Changed && f.Value.String() != f.DefValue {
+				return clierr.Usagef("leave one of them out", "--plugins %s is the pattern %s, and --pattern %s is another", key, f.DefValue, f.Value)
+			}
+		default:
+			if a.plugins == nil {
+				return clierr.Usagef(clierr.DidYouMean(key, []string{"go/v4", deployImage}), "plugin %q is not known to create api", key)
+			}
+		}
+	}
+	return nil
 }
 
 // read takes over the values of flags that the plugin has bound and the
@@ -211,7 +238,11 @@ func (a *app) reportAPI(set fileset.Set, before, after *project.Project, o *crea
 			a.say("%s", note)
 		}
 	}
-	if !api || len(before.Resources) > 0 {
+	switch {
+	case what == "API": // nothing reconciles it yet
+		a.say("Next: mysdk install")
+		return
+	case !api || len(before.Resources) > 0:
 		a.say("Next: mysdk run local")
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/olm/run"
 )
 
 const (
@@ -43,8 +44,9 @@ func newDeploy(a *app, run func(context.Context, *deployOptions) error) *cobra.C
 		Long: `Apply the whole operator to a cluster and wait until it is ready.
 
 It is what config/default holds, built in process and applied by the API server
-itself. On the embedded cluster pods are simulated: the operator's objects are
-there, but 'mysdk run local' is what runs it.`,
+itself. The embedded cluster runs no containers: there the operator is built from
+source and runs as a process of this machine, with the rights, arguments and
+environment of its pod.`,
 		Example: "  mysdk deploy --image registry.example.com/shop-operator:v0.1.0 --context my-cluster",
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
@@ -94,11 +96,15 @@ func (a *app) runDeploy(ctx context.Context, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.embedded() {
+		// It runs no containers: the operator is a process of this machine.
+		programs := run.Programs{Host: a.host, Cluster: o.name, Project: &run.Project{Dir: a.host.Dir}, Say: a.say}
+		if err := programs.RegisterProject(ctx, objects); err != nil {
+			return err
+		}
+	}
 	if _, err := client.Apply(ctx, objects, kube.ApplyOptions{Force: true, Progress: a.tell}); err != nil {
 		return err
-	}
-	if o.embedded() {
-		a.say("Pods are simulated here: 'mysdk run local' runs the operator")
 	}
 	if !o.wait {
 		return nil
@@ -122,9 +128,10 @@ func (a *app) runUndeploy(ctx context.Context, o *deployOptions) error {
 	}
 	var crds, rest []*unstructured.Unstructured
 	for _, u := range objects {
-		if u.GetKind() == "CustomResourceDefinition" {
+		switch {
+		case u.GetKind() == "CustomResourceDefinition":
 			crds = append(crds, u)
-		} else {
+		case !everyClusterHas(u):
 			rest = append(rest, u)
 		}
 	}
@@ -139,6 +146,12 @@ func (a *app) runUndeploy(ctx context.Context, o *deployOptions) error {
 	}
 	_, err = client.Delete(ctx, rest, opts)
 	return err
+}
+
+// everyClusterHas reports whether u is a namespace that no cluster lets go, which
+// operators can be deployed into by config/default/kustomization.yaml.
+func everyClusterHas(u *unstructured.Unstructured) bool {
+	return u.GetKind() == "Namespace" && (u.GetName() == "default" || strings.HasPrefix(u.GetName(), "kube-"))
 }
 
 func (a *app) runBuildInstaller(ctx context.Context, o *deployOptions) error {

@@ -21,6 +21,7 @@ import (
 // editOptions are the flags of edit. Nil is for those that were not typed.
 type editOptions struct {
 	multigroup, namespaced      *bool
+	domain                      *string
 	license, licenseFile, owner *string
 	force, dryRun               bool
 }
@@ -28,15 +29,16 @@ type editOptions struct {
 func newEdit(a *app, run func(context.Context, *editOptions) error) *cobra.Command {
 	o := &editOptions{}
 	var multigroup, namespaced bool
-	var license, licenseFile, owner string
+	var domain, license, licenseFile, owner string
 	c := &cobra.Command{
-		Use: "edit", Short: "Change the project's layout, scope or license header", GroupID: "write",
-		Long: `Change the project's layout, scope or license header.
+		Use: "edit", Short: "Change the project's layout, scope, domain or license header", GroupID: "write",
+		Long: `Change the project's layout, scope, domain or license header.
 
 --multigroup moves api/<version> to api/<group>/<version> and the controllers
 and webhooks likewise, and rewrites every import of them. --namespaced gives
 the manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
-taken back with =false. Files of yours move along, and what you have written
+taken back with =false. --domain is for a project that has no API yet, as APIs
+have it in their names. Files of yours move along, and what you have written
 into scaffolded files stays: where your lines stand in the way, nothing is
 written and they are listed.`,
 		Example: `  # make room for a second API group
@@ -46,6 +48,9 @@ written and they are listed.`,
   mysdk edit --namespaced
   mysdk edit --namespaced=false
 
+  # the API groups to come end in example.org
+  mysdk edit --domain example.org
+
   # put a name on the license header of every file
   mysdk edit --owner "Acme Inc"`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
@@ -53,6 +58,7 @@ written and they are listed.`,
 	fs := c.Flags()
 	fs.BoolVar(&multigroup, "multigroup", false, "lay out APIs by group; false: by version only, for projects with one group")
 	fs.BoolVar(&namespaced, "namespaced", false, "restrict the manager to namespaces; false: to none")
+	fs.StringVar(&domain, "domain", "", "end of the project's API groups, before the first API")
 	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
 	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")
 	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
@@ -64,6 +70,7 @@ written and they are listed.`,
 	}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		o.multigroup, o.namespaced = typed(c, "multigroup", &multigroup), typed(c, "namespaced", &namespaced)
+		o.domain = typed(c, "domain", &domain)
 		o.license, o.licenseFile, o.owner = typed(c, "license", &license), typed(c, "license-file", &licenseFile), typed(c, "owner", &owner)
 		return o.check(steps != nil)
 	}
@@ -82,7 +89,7 @@ func typed[T any](c *cobra.Command, flag string, value *T) *T {
 // something to do without any.
 func (o *editOptions) check(plugins bool) error {
 	switch {
-	case !plugins && o.multigroup == nil && o.namespaced == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
+	case !plugins && o.multigroup == nil && o.namespaced == nil && o.domain == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
 		return clierr.Usagef("such as: mysdk edit --multigroup", "nothing to change was given")
 	case o.licenseFile != nil && (o.license != nil || o.owner != nil):
 		return clierr.Usagef("leave out --license and --owner", "--license-file brings the whole header")
@@ -215,10 +222,13 @@ func (s *scaffold) editLayout(o *editOptions) error {
 	if o.namespaced != nil && *o.namespaced != s.project.Namespaced {
 		shape.Namespaced = o.namespaced
 	}
-	if err := errors.Join(s.checkGroups(shape), s.checkScopes(shape)); err != nil {
+	if o.domain != nil && *o.domain != s.project.Domain {
+		shape.Domain = o.domain
+	}
+	if err := errors.Join(s.checkGroups(shape), s.checkScopes(shape), s.checkDomain(shape)); err != nil {
 		return err
 	}
-	if o.multigroup == nil && shape.Namespaced == nil {
+	if o.multigroup == nil && shape.Namespaced == nil && shape.Domain == nil {
 		return nil
 	}
 	before, err := s.render(s.file, nil)
@@ -230,7 +240,7 @@ func (s *scaffold) editLayout(o *editOptions) error {
 		// What was scaffolded before the project got this layout moves too.
 		runs, mixed = runs.ByGroup()
 	}
-	if shape.MultiGroup == nil && shape.Namespaced == nil && !mixed {
+	if shape.MultiGroup == nil && shape.Namespaced == nil && shape.Domain == nil && !mixed {
 		return nil
 	}
 	return s.reshape(shape, before, runs, o.force)
@@ -281,6 +291,22 @@ func (s *scaffold) checkGroups(shape project.Shape) error {
 	return clierr.Failedf("delete the APIs of all groups but one first, with 'mysdk delete api'",
 		"the project has %d groups (%s), and the layout without groups has room for one",
 		len(groups), strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+}
+
+// checkDomain refuses a domain that cannot be, and one that would leave APIs
+// with another.
+func (s *scaffold) checkDomain(shape project.Shape) error {
+	if shape.Domain == nil {
+		return nil
+	}
+	if err := project.CheckDomain(*shape.Domain); err != nil {
+		return err
+	}
+	if len(s.project.Resources) == 0 {
+		return nil
+	}
+	return clierr.Failedf("delete the APIs first, with 'mysdk delete api', or start a project of its own for the new domain",
+		"the project's APIs have the domain %s in their names", s.project.Domain)
 }
 
 // checkScopes refuses to restrict a manager to namespaces that has to see

@@ -3,35 +3,54 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/openapi"
+	"github.com/example/mysdk/internal/project"
 )
 
 // generateCommand is what was asked of generate.
 type generateCommand struct {
-	what   []string // deepcopy, crds, rbac, webhooks; empty is all of them
+	what   []string // of generators; empty is everything
 	check  bool
 	lax    bool
 	dryRun bool
+
+	crdVersion string // of operator-sdk v0.x
 }
 
 // generators are the arguments that generate takes.
-func generators() []string { return []string{"deepcopy", "crds", "rbac", "webhooks"} }
+func generators() []string {
+	return []string{"deepcopy", "crds", "rbac", "webhooks", "openapi", "applyconfigurations"}
+}
 
 func newGenerate(a *app, run func(context.Context, *generateCommand) error) *cobra.Command {
 	o := &generateCommand{}
 	c := &cobra.Command{
-		Use: "generate [deepcopy] [crds] [rbac] [webhooks]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
+		Use: "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
 		Long: `Generate code and manifests from the Go types and their markers.
 
 Without arguments everything is generated: DeepCopy methods, CRDs below
 config/crd/bases, RBAC roles in config/rbac and webhook configurations in
 config/webhook. Markers are those of controller-gen, and so is the output, byte
-for byte. Files that would not change are not written.`,
+for byte. Files that would not change are not written.
+
+OpenAPI definitions, for programs that serve the schemas of the types, are
+written when they are asked for, as zz_generated.openapi.go beside the types,
+with the CRDs, whose schemas they share; from then on they are part of
+everything.
+
+Apply configurations, for clients that apply objects of the kinds by server-side
+apply, are generated for packages with the marker +kubebuilder:ac:generate=true,
+into the directory applyconfiguration beside the types, or the one that
++kubebuilder:ac:output:package names.`,
 		Example: `  # everything
   mysdk generate
 
@@ -44,13 +63,21 @@ for byte. Files that would not change are not written.`,
 		ValidArgs: generators(),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.what = args
+			if err := checkCRDVersion(o.crdVersion); err != nil {
+				return err
+			}
 			return run(c.Context(), o)
 		},
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "write nothing; print a diff and exit with 3 if anything is out of date")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing; print what would change as a unified diff")
+	crdVersionFlag(fs, &o.crdVersion)
+	fs.Lookup("crd-version").Hidden = true
 	fs.BoolVar(&o.lax, "lax", false, "warn of unknown and misspelt markers instead of failing")
+	c.AddCommand(newLegacyGenerateK8s(a), newLegacyGenerateCSV(a), newLegacyGenerateCRD(a), newLegacyGenerateCatalog(a),
+		newLegacyGeneratePackageManifests())
+	c.AddCommand(newGenerateKustomize(a), legacyGenerateBundle(a, newBundleGenerate(a, "bundle", a.runBundleGenerate)))
 	return c
 }
 
@@ -69,6 +96,9 @@ func generatorArgs(_ *cobra.Command, args []string) error {
 
 func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 	start := a.host.Now()
+	if err := a.refuseBelow(); err != nil {
+		return err
+	}
 	// Any Go module with markers will do; a PROJECT file is not needed.
 	if done, err := a.recover(); done || err != nil {
 		return err
@@ -78,6 +108,13 @@ func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 	o.selectInto(&opts)
 	r, err := a.render(ctx, opts)
 	if err != nil {
+		return err
+	}
+	if slices.Contains(o.what, "applyconfigurations") && !r.Applied {
+		return clierr.Failedf("put // +kubebuilder:ac:generate=true above the package clause of groupversion_info.go",
+			"generate: no package asks for apply configurations")
+	}
+	if r, err = a.withOpenAPI(ctx, o, r); err != nil {
 		return err
 	}
 	if o.check || o.dryRun {
@@ -93,11 +130,30 @@ func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 	for _, name := range r.Set.Paths() {
 		a.say("wrote %s", name)
 	}
+	a.noteModule(r.Set)
 	a.detail("generated in %s", a.since(start))
 	return nil
 }
 
+// refuseBelow is an error in a directory that belongs to the project above it,
+// where manifests would be written beside the project's. A module of its own
+// below a project is not one of them.
+func (a *app) refuseBelow() error {
+	for _, name := range []string{project.FileName, "go.mod"} {
+		if _, err := a.host.Files.Lstat(a.host.Path(name)); err == nil {
+			return nil
+		}
+	}
+	if root := project.Above(a.host.Dir); root != "" {
+		return clierr.Failedf("run it in the project's root directory: "+root, "generate: no %s file in %s", project.FileName, a.host.Dir)
+	}
+	return nil
+}
+
 func (o *generateCommand) selectInto(opts *generate.Options) {
+	if len(o.what) == 0 {
+		opts.Deepcopy, opts.CRDs, opts.RBAC, opts.Webhooks, opts.ApplyConfigurations = true, true, true, true, true
+	}
 	for _, what := range o.what {
 		switch what {
 		case "deepcopy":
@@ -108,6 +164,55 @@ func (o *generateCommand) selectInto(opts *generate.Options) {
 			opts.RBAC = true
 		case "webhooks":
 			opts.Webhooks = true
+		case "applyconfigurations":
+			opts.ApplyConfigurations = true
+		case "openapi":
+			// Its generator does not notice types that do not compile; this
+			// one does, and is quick where it has seen them before. The schemas
+			// in the CRDs are of the same types, as in operator-sdk v0.x.
+			opts.Deepcopy, opts.CRDs = true, true
+		}
+	}
+}
+
+// withOpenAPI adds the OpenAPI definitions to what was rendered, if they are
+// wanted.
+func (a *app) withOpenAPI(ctx context.Context, o *generateCommand, r generate.Result) (generate.Result, error) {
+	asked := slices.Contains(o.what, "openapi")
+	if !asked && len(o.what) > 0 {
+		return r, nil
+	}
+	if asked && !slices.Contains(o.what, "deepcopy") {
+		for _, name := range r.Set.Paths() {
+			if strings.HasSuffix(name, "zz_generated.deepcopy.go") {
+				r.Set.Drop(name)
+			}
+		}
+	}
+	opts := a.generateOptions()
+	more, err := openapi.Render(ctx, openapi.Options{
+		Host: a.host, Dir: a.host.Dir, Existing: !asked, Year: opts.Year, CacheDir: opts.CacheDir, Inputs: r.Inputs,
+	})
+	if err != nil {
+		return r, err
+	}
+	for _, line := range more.Violations {
+		a.detail("%s", line)
+	}
+	return r, r.Set.Merge(more.Set)
+}
+
+// noteModule tells of the module that OpenAPI definitions import, where go.mod
+// has it for others only: the project builds, and is not tidy.
+func (a *app) noteModule(written fileset.Set) {
+	isNew := slices.ContainsFunc(written.Paths(), func(name string) bool { return path.Base(name) == openapi.FileName })
+	mod, err := a.host.Files.ReadFile(a.host.Path("go.mod"))
+	if err != nil || !isNew {
+		return // the go command tells of a go.mod that cannot be read
+	}
+	for line := range strings.Lines(string(mod)) {
+		if strings.Contains(line, "k8s.io/kube-openapi ") && strings.Contains(line, "// indirect") {
+			a.say("Next: go mod tidy   (the code imports k8s.io/kube-openapi now)")
 		}
 	}
 }

@@ -22,7 +22,7 @@ const guidesDir = "../docs/guides"
 // guides are the pages that are typed and run block by block.
 var guides = []string{
 	"events", "metrics", "predicates", "rate-limiting", "finalizers",
-	"versions", "leader-election", "third-party-types", "run-local",
+	"versions", "leader-election", "third-party-types", "run-local", "run-bundle",
 }
 
 // TestGuidesParse checks what can be checked of the pages without running them.

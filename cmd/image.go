@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/olm/run"
 )
 
 func newImage(a *app) *cobra.Command {
@@ -37,7 +40,7 @@ type imageBuildOptions struct {
 func newImageBuild(a *app, run func(context.Context, *imageBuildOptions) error) *cobra.Command {
 	o := &imageBuildOptions{sbom: "spdx", output: "text"}
 	c := &cobra.Command{
-		Use: "build", Short: "Compile the operator for each platform and build its image",
+		Use: "build [.]", Short: "Compile the operator for each platform and build its image",
 		Long: `Compile the operator for each platform and build its image.
 
 The image has the operator as /manager, on a base with certificates and a passwd
@@ -59,6 +62,7 @@ image as an OCI artifact that refers to it.`,
 
   # without a network
   mysdk image build --base scratch --offline`,
+		Args: contextArg,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	imageFlag(c, &o.Image, "name of the image, with a tag")
@@ -73,6 +77,15 @@ image as an OCI artifact that refers to it.`,
 	useHTTPFlag(c, &o.UseHTTP)
 	outputFlag(c, &o.output)
 	return c
+}
+
+// contextArg takes the argument that docker build needs, where it says what is
+// built anyway.
+func contextArg(c *cobra.Command, args []string) error {
+	if len(args) == 0 || len(args) == 1 && filepath.Clean(args[0]) == "." {
+		return nil
+	}
+	return clierr.Usagef("run it in the project's directory", "%q builds the project here, and got %q", c.CommandPath(), strings.Join(args, " "))
 }
 
 // imageFlag is the flag that names an image in the store.
@@ -110,12 +123,25 @@ func (a *app) runImageBuild(ctx context.Context, o *imageBuildOptions) error {
 		a.say("%s for %s: %s to push", built.Image, part.Platform, megabytes(part.Size))
 	}
 	a.say("Built %s on %s after %s", built.Image, built.Base, a.since(start))
+	if err := a.offerImage(ctx, o.Image); err != nil {
+		return err
+	}
 	if o.push {
-		if _, err := a.pushImage(ctx, image.PushOptions{Image: o.Image, UseHTTP: o.UseHTTP}); err != nil {
+		if _, err := a.pushImage(ctx, image.PushOptions{Image: o.Image, Access: image.Access{UseHTTP: o.UseHTTP}}); err != nil {
 			return err
 		}
 	}
 	return a.report(o.output, built, func(w io.Writer) { fmt.Fprintln(w, built.Digest) })
+}
+
+// offerImage lets a running embedded cluster run the operator in an image that
+// was built just now, as a docker of one's own would for a cluster on it.
+func (a *app) offerImage(ctx context.Context, img string) error {
+	info, err := cluster.Status(ctx, a.host, cluster.DefaultName)
+	if err != nil || info.State != cluster.Running {
+		return err
+	}
+	return run.Programs{Host: a.host, Cluster: cluster.DefaultName, Say: a.detail}.RegisterImage(ctx, img)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

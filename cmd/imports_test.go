@@ -18,18 +18,21 @@ const modulePath = "github.com/example/mysdk/"
 // quarantine says which of our packages may import a library. A key ending in
 // a slash stands for everything below it.
 var quarantine = map[string][]string{
-	"sigs.k8s.io/kubebuilder/":                {"internal/project", "plugins/golang/v4", "cmd"},
-	"sigs.k8s.io/controller-tools/":           {"internal/generate"},
-	"sigs.k8s.io/kustomize/":                  {"internal/kustomize"},
-	"k8s.io/client-go/":                       {"internal/kube", "internal/controlplane", "cmd/mysdk-cluster"},
-	"k8s.io/kubernetes/":                      {"internal/controlplane"},
-	"k8s.io/kubectl/":                         {"cmd/mysdk-cluster"},
-	"go.etcd.io/etcd/":                        {"internal/controlplane"},
-	"sigs.k8s.io/kwok/":                       {"internal/controlplane"},
-	"github.com/spf13/cobra":                  {"cmd"},
-	"github.com/spf13/viper":                  {"cmd"},
-	"github.com/operator-framework/":          {"internal/bundle", "internal/olm"},
-	"github.com/google/go-containerregistry/": {"internal/image"},
+	"sigs.k8s.io/kubebuilder/":       {"internal/project", "plugins/golang/v4", "cmd"},
+	"sigs.k8s.io/controller-tools/":  {"internal/generate"},
+	"k8s.io/kube-openapi/":           {"internal/openapi", "internal/controlplane"},
+	"k8s.io/gengo/":                  {"internal/openapi"},
+	"sigs.k8s.io/kustomize/":         {"internal/kustomize"},
+	"k8s.io/client-go/":              {"internal/kube", "internal/controlplane", "cmd/mysdk-cluster"},
+	"k8s.io/kubernetes/":             {"internal/controlplane"},
+	"k8s.io/kubectl/":                {"cmd/mysdk-cluster"},
+	"go.etcd.io/etcd/":               {"internal/controlplane"},
+	"sigs.k8s.io/kwok/":              {"internal/controlplane"},
+	"github.com/spf13/cobra":         {"cmd"},
+	"github.com/spf13/viper":         {"cmd"},
+	"github.com/operator-framework/": {"internal/bundle", "internal/bundle/validate", "internal/bundle/validate/engine", "internal/catalog", "internal/olm", "internal/olm/run", "internal/scorecard", "internal/controlplane"},
+	// The control plane pulls catalogs and bundles, and knows nothing of internal/image.
+	"github.com/google/go-containerregistry/": {"internal/image", "internal/controlplane"},
 }
 
 // layers are our packages from the bottom up: one may import those of lower
@@ -37,11 +40,12 @@ var quarantine = map[string][]string{
 var layers = [][]string{
 	{"internal/clierr", "internal/host"},
 	{"internal/fileset", "internal/cluster/state", "internal/host/hosttest"},
-	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate"},
-	{"internal/project", "internal/localrun", "internal/kube/kubetest", "plugins/golang/v4"},
-	{"internal/adopt"},
+	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/ownwebhook"},
+	{"internal/project", "internal/localrun", "internal/kube/kubetest", "plugins/golang/v4", "internal/bundle"},
+	{"internal/adopt", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
+	{"internal/bundle/validate/engine", "internal/olm/run", "internal/scorecard", "internal/migrate", "internal/doctor"},
 	{"cmd"},
-	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart"},
+	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart", "internal/e2e"},
 }
 
 // alone are packages that import nothing of ours but what is named.

@@ -43,7 +43,8 @@ func TestReference(t *testing.T) {
 // render puts a page for c and one for each command below it into pages.
 func render(t *testing.T, c *cobra.Command, pages map[string]string) {
 	t.Helper()
-	if !c.IsAvailableCommand() && c.HasParent() || c.Name() == "completion" {
+	// Commands that the help leaves out have their pages too.
+	if !c.IsAvailableCommand() && !c.Hidden && c.HasParent() || c.Name() == "completion" {
 		return
 	}
 	c.DisableAutoGenTag = true

@@ -33,21 +33,32 @@ type app struct {
 // once, on stderr.
 func Main(ctx context.Context, h host.Host, args []string) int {
 	a := &app{host: h, typed: strings.Join(args, " ")}
-	root := newRoot(a)
-	if c, _, err := root.Find(args); err == nil {
-		err := a.loadPlugins(ctx, c, args)
+	root, c, err := a.open(ctx, args)
+	if err != nil {
+		return a.end(ctx, c, err)
+	}
+	ran, err := root.ExecuteContextC(ctx)
+	return a.end(ctx, ran, err)
+}
+
+// open builds the command tree for a command line, with the flags of external
+// plugins that take part in it, and returns the command that it is about.
+func (a *app) open(ctx context.Context, args []string) (root, c *cobra.Command, err error) {
+	root = newRoot(a)
+	c, _, err = root.Find(args)
+	if err == nil {
+		err = a.loadPlugins(ctx, c, args)
 		switch {
 		case err != nil && asksHelp(args):
 			a.warn("%v", err)
 		case err != nil:
-			return a.end(ctx, c, err)
+			return root, c, err
 		case a.plugins != nil:
 			root = newRoot(a) // again, with their flags
 		}
 	}
 	root.SetArgs(args)
-	ran, err := root.ExecuteContextC(ctx)
-	return a.end(ctx, ran, err)
+	return root, c, nil // a command that is not known is told when it runs
 }
 
 // end reports how the command c ended and returns the exit code.
@@ -97,11 +108,13 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
 	root.AddCommand(
-		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newAdopt(a, a.runAdopt),
+		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newBundle(a), newPkgmanToBundle(a, a.runPkgmanToBundle), newAdopt(a, a.runAdopt), newUpgrade(a, a.runUpgrade), legacyMigrate(newMigrate(a, a.runMigrate)),
 		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
-		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), newBuildInstaller(a, a.runBuildInstaller),
-		newTest(a, a.runTest), newCluster(a), newKubectl(a), newImage(a), newVersion(a),
+		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), legacyCleanup(a, newCleanup(a, a.runCleanup)), newBuildInstaller(a, a.runBuildInstaller),
+		newTest(a, a.runTest), legacyScorecard(a, newScorecard(a, a.runScorecard)), newCluster(a), newOLM(a), newKubectl(a), newImage(a), newDoctor(a, a.runDoctor), newVersion(a),
 	)
+	root.AddCommand(a.legacyCommands()...)
+	addCompletion(root)
 	strict(root)
 	return root
 }
@@ -111,6 +124,19 @@ func (a *app) bindGlobals(fs *pflag.FlagSet) {
 	fs.BoolVar(&a.verbose, "verbose", false, "print more of what is done")
 	a.color = "auto"
 	fs.Var(choice(&a.color, "auto", "always", "never"), "color", "colour the output: auto, always or never")
+}
+
+// addCompletion adds cobra's command of that name early enough to be strict too.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args = nil
+			for _, shell := range c.Commands() {
+				shell.Args = nil
+			}
+		}
+	}
 }
 
 // strict makes every command refuse arguments that it does not take, and every

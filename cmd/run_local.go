@@ -25,7 +25,8 @@ func newRun(a *app) *cobra.Command {
 		Use: "run", Short: "Run the project's operator", GroupID: "run",
 		Example: "  mysdk run local --watch-namespace default",
 	}
-	c.AddCommand(newRunLocal(a, a.runLocal))
+	c.AddCommand(newRunLocal(a, a.runLocal), newRunBundle(a, a.runBundle), newRunBundleUpgrade(a, a.runBundle), legacyPackageManifests(a, newRunPackageManifests(a, a.runPackageManifests)))
+	legacyRun(a, c)
 	return c
 }
 
@@ -105,6 +106,7 @@ func (a *app) runLocal(ctx context.Context, o *runLocalOptions) error {
 	}
 	run := o.Options
 	if o.delve && run.Debug == 0 {
+		a.say("Note: --enable-delve is now: --debug")
 		run.Debug = localrun.DebugPort
 	}
 	run.Dir, run.Name = a.host.Dir, p.Name

@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +32,9 @@ func newTest(a *app, run func(context.Context, *testOptions) error) *cobra.Comma
 
 It is 'go test' with KUBEBUILDER_ASSETS set to etcd and kube-apiserver as
 controller-runtime's envtest starts them: both are the control plane that mysdk
-brings, so nothing is downloaded. Arguments go to go test; without packages
-they are ./...
+brings, so nothing is downloaded. Arguments go to go test. Without packages
+these are ./... but test/e2e, whose tests are for a whole cluster, and would
+take the one of your kubeconfig.
 
 With --controllers the tests get a cluster of their own instead, by
 USE_EXISTING_CLUSTER and KUBECONFIG: with garbage collection, namespaces that
@@ -51,6 +54,7 @@ go away, and pods that become Ready.`,
 	}
 	c.Flags().BoolVar(&o.controllers, "controllers", false, "test against a whole cluster, not only an API server")
 	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
+	c.AddCommand(newLegacyTestLocal(a), newLegacyTestCluster())
 	return c
 }
 
@@ -88,7 +92,11 @@ func (a *app) runTest(ctx context.Context, o *testOptions) error {
 		return err
 	}
 	a.detail("KUBEBUILDER_ASSETS=%s", assets)
-	return a.goTest(ctx, o, "KUBEBUILDER_ASSETS="+assets)
+	packages, err := a.packagesToTest(ctx, o.args)
+	if err != nil {
+		return err
+	}
+	return a.goTest(ctx, o, packages, "KUBEBUILDER_ASSETS="+assets)
 }
 
 // testOnCluster runs the tests against a cluster that is made for them.
@@ -107,12 +115,44 @@ func (a *app) testOnCluster(ctx context.Context, o *testOptions) (err error) {
 		_, resetErr := cluster.Reset(context.WithoutCancel(ctx), a.host, name)
 		err = errors.Join(err, resetErr)
 	}()
-	return a.goTest(ctx, o, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+info.Kubeconfig)
+	return a.goTest(ctx, o, []string{everyPackage}, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+info.Kubeconfig)
 }
 
-func (a *app) goTest(ctx context.Context, o *testOptions, env ...string) error {
+const (
+	everyPackage = "./..."
+	// e2eDir is where kubebuilder's projects have tests that run kubectl; only
+	// since its v4.8 does a build tag keep them out of ./...
+	e2eDir = "test/e2e"
+)
+
+// packagesToTest are those that are tested where args name none.
+func (a *app) packagesToTest(ctx context.Context, args []string) ([]string, error) {
+	if own, _ := splitTestArgs(args); namesPackage(own) {
+		return nil, nil
+	}
+	if _, err := a.host.Files.Lstat(a.host.Path(e2eDir)); errors.Is(err, fs.ErrNotExist) {
+		return []string{everyPackage}, nil
+	}
+	var out bytes.Buffer
 	err := host.Run(ctx, a.host.Exec, host.Cmd{
-		Name: "go", Args: testArgs(o.args), Dir: a.host.Dir,
+		Name: "go", Args: []string{"list", everyPackage}, Dir: a.host.Dir, Env: a.host.Environ(), Stdout: &out, Stderr: a.host.IO.Err,
+	})
+	if err != nil {
+		return nil, clierr.Failedf("correct what the go command says above", "list the packages: %w", err)
+	}
+	all := strings.Fields(out.String())
+	packages := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return strings.Contains(p+"/", "/"+e2eDir+"/") })
+	if len(packages) == len(all) {
+		return []string{everyPackage}, nil
+	}
+	a.say("%s is left out: its tests are for a whole cluster; 'mysdk test --controllers ./%s/...' gives them one of their own", e2eDir, e2eDir)
+	return packages, nil
+}
+
+// goTest runs go test, for the packages where o names none.
+func (a *app) goTest(ctx context.Context, o *testOptions, packages []string, env ...string) error {
+	err := host.Run(ctx, a.host.Exec, host.Cmd{
+		Name: "go", Args: testArgs(o.args, packages), Dir: a.host.Dir,
 		Env:   testEnv(a.host.Environ(), o.args, env...),
 		Stdin: a.host.IO.In, Stdout: a.host.IO.Out, Stderr: a.host.IO.Err, Grace: 10 * time.Second,
 	})
@@ -122,24 +162,31 @@ func (a *app) goTest(ctx context.Context, o *testOptions, env ...string) error {
 	return nil
 }
 
-// testArgs puts ./... where no package is named.
-func testArgs(args []string) []string {
-	var rest []string
+// testArgs puts the packages where none is named.
+func testArgs(args, packages []string) []string {
+	args, rest := splitTestArgs(args)
+	if namesPackage(args) {
+		packages = nil
+	}
+	return slices.Concat([]string{"test"}, args, packages, rest)
+}
+
+// splitTestArgs parts what is go test's from what is the test binary's own.
+func splitTestArgs(args []string) (own, rest []string) {
 	if i := slices.IndexFunc(args, func(arg string) bool { return arg == "-args" || arg == "--args" }); i >= 0 {
-		args, rest = args[:i], args[i:] // the test binary's own
+		return args[:i], args[i:]
 	}
-	out := append([]string{"test"}, args...)
+	return args, nil
+}
+
+// namesPackage reports whether there is anything but flags among args.
+func namesPackage(args []string) bool {
 	for i, arg := range args {
-		before := ""
-		if i > 0 {
-			before = args[i-1]
+		if !strings.HasPrefix(arg, "-") && (i == 0 || !takesValue(args[i-1])) {
+			return true
 		}
-		if strings.HasPrefix(arg, "-") || takesValue(before) {
-			continue
-		}
-		return append(out, rest...)
 	}
-	return append(append(out, "./..."), rest...)
+	return false
 }
 
 // takesValue reports whether a flag of go test written without = is followed

@@ -28,7 +28,7 @@ func TestTestArgs(t *testing.T) {
 			if o.read(c.args) {
 				t.Fatal("help was not asked for")
 			}
-			if d := cmp.Diff(c.want, testArgs(o.args)); d != "" {
+			if d := cmp.Diff(c.want, testArgs(o.args, []string{everyPackage})); d != "" {
 				t.Errorf("arguments (-want +got):\n%s", d)
 			}
 			if o.controllers != c.controllers || o.keep != c.keep {

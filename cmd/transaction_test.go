@@ -30,6 +30,10 @@ var transactions = map[string]struct {
 	"edit":       {[]string{"init --domain example.com"}, "edit --namespaced", false},
 	"delete api": {[]string{"init --domain example.com", "create api --group cache --kind Memcached --pattern blank"}, "delete api --group cache --kind Memcached", true},
 	"generate":   {[]string{"init --domain example.com", "create api --group cache --kind Memcached --make=false"}, "generate", true},
+	"bundle generate": {
+		[]string{"init --domain example.com", "create api --group cache --kind Memcached", "generate kustomize manifests"},
+		"bundle generate --version 0.0.1", true,
+	},
 }
 
 // TestTransactions breaks off each command at every write, by an error as of a

@@ -1,0 +1,22 @@
+package cmd
+
+import "github.com/spf13/cobra"
+
+// newBundle is the parent of the commands that make and check OLM bundles.
+func newBundle(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use: "bundle", Short: "Make, check and publish the bundle that OLM installs the operator from", GroupID: "write",
+		Long: `Make, check and publish the bundle that OLM installs the operator from.
+
+A bundle is a directory with the operator's manifests and what a catalog needs
+to know of them. It becomes an image, and bundles become a catalog, without a
+container tool.`,
+		Example: `  mysdk bundle generate --version 0.1.0
+  mysdk bundle validate ./bundle
+  mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0 --push`,
+	}
+	c.AddCommand(newBundleGenerate(a, "generate", a.runBundleGenerate))
+	c.AddCommand(newBundleValidate(a, a.runBundleValidate), newBundleBuild(a, a.runBundleBuild), newBundlePush(a, a.runBundlePush), newBundleCatalog(a, a.runBundleCatalog))
+	c.AddCommand(newLegacyBundleCreate(a))
+	return c
+}

@@ -1,0 +1,135 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/image"
+)
+
+// bundleBuildOptions are the flags and the argument of bundle build.
+type bundleBuildOptions struct {
+	dir     string
+	file    string
+	image   string
+	push    bool
+	useHTTP bool
+	output  string
+}
+
+func newBundleBuild(a *app, run func(context.Context, *bundleBuildOptions) error) *cobra.Command {
+	o := &bundleBuildOptions{output: "text"}
+	c := &cobra.Command{
+		Use: "build [DIR]", Short: "Build the image of a bundle, without docker",
+		Long: `Build the image of a bundle, without docker.
+
+The image holds the manifests, metadata and tests that bundle.Dockerfile copies,
+on nothing, and its labels. With DIR, or where there is no bundle.Dockerfile, it
+holds the bundle in DIR (default bundle), labelled by its annotations. The same
+bundle gives the same digest, which is printed on stdout. The image is kept on
+this machine, as with 'mysdk image build'.`,
+		Example: `  mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0
+  mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0 --push`,
+		Args: atMostOne("the directory of the bundle"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.dir = strings.Join(args, "")
+			return run(c.Context(), o)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVarP(&o.image, "image", "t", "", "name of the image, with a tag")
+	fs.StringVarP(&o.file, "file", "f", "", "Dockerfile with the labels and what to copy (default "+bundle.DockerfileName+")")
+	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
+	useHTTPFlag(c, &o.useHTTP)
+	outputFlag(c, &o.output)
+	return c
+}
+
+func (a *app) runBundleBuild(ctx context.Context, o *bundleBuildOptions) error {
+	start := a.host.Now()
+	files, labels, err := a.bundleContents(o)
+	if err != nil {
+		return err
+	}
+	b, err := bundle.Load(files)
+	if err != nil {
+		return err
+	}
+	if o.image == "" {
+		return clierr.Usagef(fmt.Sprintf("mysdk bundle build --image ghcr.io/you/%s-bundle:v%s", b.Package, b.Version()), "say how to call the image")
+	}
+	if o.push {
+		if err := image.CheckPush(o.image); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.Annotations)) {
+		if have, ok := labels[key]; ok && have != b.Annotations[key] {
+			return clierr.Failedf("write both anew with 'mysdk bundle generate'",
+				"the label %s is %q, and the annotations of the bundle say %q", key, have, b.Annotations[key])
+		}
+		labels[key] = b.Annotations[key]
+	}
+	built, err := image.BuildFiles(ctx, a.host, image.FilesOptions{
+		Image: o.image, Files: files, Labels: labels, CreatedBy: "mysdk bundle build", Progress: a.progress,
+	})
+	if err != nil {
+		return err
+	}
+	a.say("Built %s of %s: %d files, %s to push, after %s", built.Image, b.Name(), len(files), megabytes(built.Platforms[0].Size), a.since(start))
+	if o.push {
+		if _, err := a.pushImage(ctx, image.PushOptions{Image: o.image, Access: image.Access{UseHTTP: o.useHTTP}}); err != nil {
+			return err
+		}
+	}
+	return a.report(o.output, built, func(w io.Writer) { fmt.Fprintln(w, built.Digest) })
+}
+
+// bundleContents are the files of the image and the labels that were written
+// down for it: by the Dockerfile, or none with a directory alone.
+func (a *app) bundleContents(o *bundleBuildOptions) (image.Files, map[string]string, error) {
+	if o.dir != "" && o.file != "" {
+		return nil, nil, clierr.Usagef("leave one of them out", "the Dockerfile says what to copy, and a directory was named too")
+	}
+	file := o.file
+	if file == "" {
+		file = bundle.DockerfileName
+	}
+	if o.dir == "" {
+		data, err := a.host.Files.ReadFile(a.host.Path(file))
+		switch {
+		case err == nil:
+			return a.followRecipe(data, file)
+		case o.file != "" || !errors.Is(err, fs.ErrNotExist):
+			return nil, nil, clierr.WithHint(fmt.Errorf("read the Dockerfile: %w", err), "write it with 'mysdk bundle generate', or name another with --file")
+		}
+		o.dir = bundle.DefaultDir
+	}
+	r := &image.Recipe{Copies: []image.Copy{{From: []string{"."}}}}
+	files, err := r.Gather(os.DirFS(a.host.Path(o.dir)), o.dir)
+	if err != nil {
+		return nil, nil, clierr.Failedf("write it with 'mysdk bundle generate'", "there is no bundle in %s", o.dir)
+	}
+	return files, map[string]string{}, nil
+}
+
+func (a *app) followRecipe(data []byte, file string) (image.Files, map[string]string, error) {
+	r, err := image.ParseRecipe(data, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := r.Gather(os.DirFS(filepath.Dir(a.host.Path(file))), file)
+	return files, r.Labels, clierr.WithHint(err, "write the bundle anew with 'mysdk bundle generate'")
+}

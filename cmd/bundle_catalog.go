@@ -1,0 +1,269 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/image"
+)
+
+// Where a catalog image has its catalog and the cache of it: the places that
+// opm's own images have.
+const (
+	catalogDir = "configs"
+	cacheDir   = "tmp/cache"
+)
+
+// bundleCatalogOptions are the flags and the arguments of bundle catalog.
+type bundleCatalogOptions struct {
+	catalog.AddOptions
+	bundles   []string
+	fromIndex string
+	tag       string
+	outputDir string
+	format    string
+	validate  bool
+	push      bool
+	useHTTP   bool
+	dryRun    bool
+}
+
+func newBundleCatalog(a *app, run func(context.Context, *bundleCatalogOptions) error) *cobra.Command {
+	o := &bundleCatalogOptions{format: catalog.YAML}
+	o.Mode = catalog.ModeReplaces
+	c := &cobra.Command{
+		Use: "catalog [BUNDLE...]", Short: "Make a catalog of bundles for OLM, as files or as an image, without opm",
+		Long: `Make a catalog of bundles for OLM, as files or as an image, without opm.
+
+A BUNDLE is an image, an archive or a directory. OLM pulls a bundle by the name
+of its image; one from a directory goes into the catalog whole, unless it is
+written as DIR=IMAGE. Each becomes an entry of the channels that its annotations
+name. What it replaces is what its CSV says (spec.replaces, spec.skips, the
+annotation olm.skipRange), or with --mode what the versions say. The graph of
+every channel is checked: one newest bundle, and a way to it from all others.
+
+The catalog goes to stdout, to files with --output-dir, or into an image with
+--tag, together with the cache that lets 'opm serve' start at once.`,
+		Example: `  # the files of a catalog with one bundle
+  mysdk bundle catalog ./bundle=ghcr.io/you/operator-bundle:v0.1.0 --output-dir catalog
+
+  # an image, with one more bundle than the last one had
+  mysdk bundle catalog ghcr.io/you/operator-bundle:v0.2.0 \
+    --from-index ghcr.io/you/operator-catalog:v0.1.0 --tag ghcr.io/you/operator-catalog:v0.2.0 --push
+
+  # is the catalog sound?
+  mysdk bundle catalog --from-index catalog --validate`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.bundles = append(o.bundles, args...)
+			return run(c.Context(), o)
+		},
+	}
+	fs := c.Flags()
+	fs.StringSliceVarP(&o.bundles, "bundles", "b", nil, "bundles to add, separated by commas, besides the arguments")
+	fs.StringVar(&o.fromIndex, "from-index", "", "catalog to add to: an image, or a directory or file")
+	fs.StringVarP(&o.tag, "tag", "t", "", "name of the image to build")
+	fs.StringVar(&o.outputDir, "output-dir", "", "directory for the catalog's files: PACKAGE/catalog.yaml")
+	fs.VarP(choice(&o.format, catalog.YAML, catalog.JSON), "output", "o", "format of the catalog: yaml or json")
+	fs.Var(choice(&o.Mode, catalog.ModeReplaces, catalog.ModeSemver, catalog.ModeSkipPatch), "mode", "what a bundle replaces: replaces, what its CSV says; semver, the version before; semver-skippatch, the same past older patches")
+	fs.StringVar(&o.DefaultChannel, "default-channel", "", "default channel of the packages that are added to (default: what the newest bundle says)")
+	fs.BoolVar(&o.validate, "validate", false, "check the catalog, and write nothing")
+	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with --output-dir: print what would change, as a diff")
+	useHTTPFlag(c, &o.useHTTP)
+	return c
+}
+
+func (o *bundleCatalogOptions) check() error {
+	switch {
+	case len(o.bundles) == 0 && o.fromIndex == "":
+		return clierr.Usagef("mysdk bundle catalog ./bundle", "name at least one bundle, or a catalog with --from-index")
+	case o.push && o.tag == "":
+		return clierr.Usagef("add --tag ghcr.io/you/operator-catalog:v0.1.0", "--push needs an image, which --tag names")
+	case o.dryRun && o.outputDir == "":
+		return clierr.Usagef("add --output-dir catalog", "--dry-run is for files, which --output-dir asks for")
+	case o.push:
+		return image.CheckPush(o.tag)
+	}
+	return nil
+}
+
+func (a *app) runBundleCatalog(ctx context.Context, o *bundleCatalogOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	c, err := a.assembleCatalog(ctx, o)
+	if err != nil {
+		return err
+	}
+	if len(c.Packages) == 0 {
+		return clierr.Failedf("name a directory with a catalog.yaml, or bundles to make one of", "there is no catalog in %s", o.fromIndex)
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	a.say("%s", summary(c))
+	if o.validate {
+		return nil
+	}
+	if o.outputDir != "" {
+		if err := a.writeCatalog(ctx, c, o); err != nil {
+			return err
+		}
+	}
+	if o.tag != "" {
+		return a.buildCatalog(ctx, c, o)
+	}
+	if o.outputDir != "" {
+		return nil
+	}
+	data, err := c.Encode(o.format)
+	if err != nil {
+		return err
+	}
+	return a.print(data)
+}
+
+// assembleCatalog adds the bundles to the catalog there is.
+func (a *app) assembleCatalog(ctx context.Context, o *bundleCatalogOptions) (*catalog.Catalog, error) {
+	c := &catalog.Catalog{}
+	var err error
+	if o.fromIndex != "" {
+		if c, err = a.readCatalog(ctx, o); err != nil {
+			return nil, fmt.Errorf("--from-index: %w", err)
+		}
+	}
+	var list []catalog.Addition
+	for _, arg := range o.bundles {
+		add, err := a.addition(ctx, arg, o.useHTTP)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, add)
+	}
+	return c, c.Add(list, o.AddOptions)
+}
+
+// readCatalog reads the catalog to add to.
+func (a *app) readCatalog(ctx context.Context, o *bundleCatalogOptions) (*catalog.Catalog, error) {
+	file := a.host.Path(o.fromIndex)
+	info, err := a.host.Files.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return a.fetchCatalog(ctx, o.fromIndex, image.Access{UseHTTP: o.useHTTP})
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return catalog.Read(os.DirFS(file))
+	}
+	data, err := a.host.Files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Parse(data, o.fromIndex)
+}
+
+// addition reads a bundle as it was named: IMAGE, DIR, or DIR=IMAGE.
+func (a *app) addition(ctx context.Context, arg string, useHTTP bool) (catalog.Addition, error) {
+	from, name, named := strings.Cut(arg, "=")
+	b, err := a.readBundle(ctx, from, image.Access{UseHTTP: useHTTP})
+	if err != nil {
+		return catalog.Addition{}, err
+	}
+	if _, err := a.host.Files.Lstat(a.host.Path(from)); err != nil && !named {
+		name = from // an image, which OLM pulls by the same name
+	}
+	return catalog.Addition{Bundle: b, Image: name}, nil
+}
+
+// summary says what is in the catalog.
+func summary(c *catalog.Catalog) string {
+	var parts []string
+	for _, p := range c.Packages {
+		var channels []string
+		for _, ch := range c.Channels {
+			if ch.Package == p.Name {
+				channels = append(channels, fmt.Sprintf("%s at %s", ch.Name, ch.Head()))
+			}
+		}
+		slices.Sort(channels)
+		parts = append(parts, fmt.Sprintf("%s: %s", p.Name, strings.Join(channels, ", ")))
+	}
+	if len(parts) > 3 {
+		return fmt.Sprintf("The catalog is sound: %d packages, %d channels, %d bundles", len(c.Packages), len(c.Channels), len(c.Bundles))
+	}
+	return "The catalog is sound: " + strings.Join(parts, "; ")
+}
+
+// writeCatalog writes the catalog's files.
+func (a *app) writeCatalog(ctx context.Context, c *catalog.Catalog, o *bundleCatalogOptions) error {
+	files, err := c.Files(o.format)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Rel(a.host.Dir, a.host.Path(o.outputDir))
+	if err != nil || !filepath.IsLocal(dir) {
+		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)
+	}
+	var set fileset.Set
+	for name, data := range files {
+		if err := set.Put(path.Join(filepath.ToSlash(dir), name), fileset.File{Data: data}); err != nil {
+			return err
+		}
+	}
+	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
+		return err
+	}
+	a.say("Wrote %s", strings.Join(set.Paths(), ", "))
+	return nil
+}
+
+// buildCatalog makes the image of the catalog.
+func (a *app) buildCatalog(ctx context.Context, c *catalog.Catalog, o *bundleCatalogOptions) error {
+	start := a.host.Now()
+	files, err := c.Files(catalog.JSON)
+	if err != nil {
+		return err
+	}
+	cache, err := c.CacheFiles(files)
+	if err != nil {
+		return err
+	}
+	all := image.Files{}
+	for name, data := range files {
+		all[catalogDir+"/"+name] = data
+	}
+	for name, data := range cache {
+		all[cacheDir+"/"+name] = data
+	}
+	built, err := image.BuildFiles(ctx, a.host, image.FilesOptions{
+		Image: o.tag, Files: all, Labels: map[string]string{configsLabel: "/" + catalogDir},
+		CreatedBy: "mysdk bundle catalog", Progress: a.progress,
+	})
+	if err != nil {
+		return err
+	}
+	a.say("Built %s: /%s and its cache /%s, %s to push, after %s", built.Image, catalogDir, cacheDir, megabytes(built.Platforms[0].Size), a.since(start))
+	result := built.Digest
+	if o.push {
+		pushed, err := a.pushImage(ctx, image.PushOptions{Image: o.tag, Access: image.Access{UseHTTP: o.useHTTP}})
+		if err != nil {
+			return err
+		}
+		result = pushed.Reference()
+	}
+	return a.report("text", nil, func(w io.Writer) { fmt.Fprintln(w, result) })
+}

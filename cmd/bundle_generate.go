@@ -1,0 +1,393 @@
+package cmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// bundleGenerateOptions are the flags of bundle generate.
+type bundleGenerateOptions struct {
+	manifests, metadata bool // neither is both
+
+	version        string
+	channels       string
+	defaultChannel string
+	packageName    string
+
+	inputDir, deployDir, crdsDir string
+	kustomizeDir                 string
+	outputDir                    string
+
+	image           string
+	useImageDigests bool
+	useHTTP         bool
+	extraAccounts   []string
+
+	overwrite bool
+	stdout    bool
+	explain   string
+	check     bool
+	dryRun    bool
+}
+
+// newBundleGenerate is bundle generate, and generate bundle: use is its name.
+func newBundleGenerate(a *app, use string, run func(context.Context, *bundleGenerateOptions) error) *cobra.Command {
+	o := &bundleGenerateOptions{}
+	c := &cobra.Command{
+		Use: use, Short: "Write the bundle of the project to bundle/",
+		Long: `Write the bundle of the project to bundle/.
+
+It is made from the project as it is: the Go types and their markers, config/
+built in process, and the base of the ClusterServiceVersion, where what you have
+written wins. Manifests of another origin are read from --input-dir, from
+--deploy-dir and --crds-dir, or from a pipe.
+
+What OLM takes from no bundle is listed with the reason. A bundle that is made
+again from the same project is the same, byte for byte.`,
+		Example: `  # version 0.1.0, with the operator's image
+  mysdk bundle generate --version 0.1.0 --image registry.example.com/shop-operator:v0.1.0
+
+  # images by digest, kept in config/manifests/image-digests.yaml
+  mysdk bundle generate --version 0.1.0 --use-image-digests
+
+  # where does a field come from?
+  mysdk bundle generate --explain spec.install.spec.clusterPermissions
+
+  # in CI: exit code 3 if the bundle is not that of the project
+  mysdk bundle generate --version 0.1.0 --check`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.bind(c.Flags())
+	return c
+}
+
+// bind binds the flags of operator-sdk's generate bundle, and a few more.
+func (o *bundleGenerateOptions) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.manifests, "manifests", false, "write the manifests only")
+	fs.BoolVar(&o.metadata, "metadata", false, "write the annotations and the Dockerfile only")
+	fs.StringVarP(&o.version, "version", "v", "", "semantic version of the bundle, such as 0.1.0 (default: the base's)")
+	fs.StringVar(&o.channels, "channels", bundle.DefaultChannel, "channels of the bundle, separated by commas")
+	fs.StringVar(&o.defaultChannel, "default-channel", "", "channel of those who name none")
+	fs.StringVar(&o.packageName, "package", "", "name of the package (default: the project's)")
+	fs.StringVar(&o.inputDir, "input-dir", "", "read manifests from this directory instead of the project")
+	fs.StringVar(&o.deployDir, "deploy-dir", "", "as --input-dir; CRDs come from --crds-dir where that is given")
+	fs.StringVar(&o.crdsDir, "crds-dir", "", "with --deploy-dir: directory with the CRDs")
+	fs.StringVar(&o.kustomizeDir, "kustomize-dir", bundle.ManifestsConfigDir, "directory of the kustomization, with the base in bases/")
+	fs.StringVar(&o.outputDir, "output-dir", "", "directory to write the bundle to (default: "+bundle.DefaultDir+")")
+	fs.StringVar(&o.image, "image", "", "the operator's image (default: the one in "+imageFile+")")
+	fs.BoolVar(&o.useImageDigests, "use-image-digests", false, "name images by digest, and list them as related images")
+	fs.BoolVar(&o.useHTTP, "use-http", false, "with --use-image-digests: registries may speak plain http")
+	fs.StringSliceVar(&o.extraAccounts, "extra-service-accounts", nil, "service accounts, besides the Deployments', whose rights go into the CSV")
+	fs.BoolVar(&o.overwrite, "overwrite", true, "write over annotations and Dockerfile that exist; yours in them are kept")
+	fs.BoolVar(&o.stdout, "stdout", false, "print the manifests and write nothing")
+	fs.StringVar(&o.explain, "explain", "", "say where a field of the CSV comes from, such as spec.displayName, and write nothing")
+	fs.BoolVar(&o.check, "check", false, "write nothing; print a diff and exit with 3 if the bundle is out of date")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing; print what would change as a unified diff")
+}
+
+// bundleJob is one run of bundle generate.
+type bundleJob struct {
+	*bundleGenerateOptions
+	a       *app
+	project *project.Project // nil outside of one
+	pkg     string
+	out     string        // directory of the bundle, relative to this one
+	old     []bundle.File // what is there, relative to it
+	set     fileset.Set   // what is to be written
+	notes   []string      // to be said with the bundle's own
+}
+
+// note keeps a line for report.
+func (j *bundleJob) note(format string, args ...any) {
+	j.notes = append(j.notes, fmt.Sprintf(format, args...))
+}
+
+// runBundleGenerate makes the bundle in memory; finish is the only one to write.
+func (a *app) runBundleGenerate(ctx context.Context, o *bundleGenerateOptions) error {
+	j, done, err := a.newBundleJob(o)
+	if done || err != nil {
+		return err
+	}
+	// As in operator-sdk: neither flag is both halves.
+	if !o.manifests && !o.metadata {
+		o.manifests, o.metadata = true, true
+	}
+	scorecard := j.hasOld(bundle.ScorecardFile)
+	var r *bundle.Result
+	if o.manifests {
+		if r, err = j.render(ctx); err != nil {
+			return err
+		}
+		scorecard = scorecard || r.Scorecard
+	}
+	switch {
+	case o.explain != "":
+		return j.explainField(r)
+	case o.stdout && r != nil:
+		return j.printAll(r)
+	}
+	if o.metadata {
+		if err := j.putMetadata(scorecard); err != nil {
+			return err
+		}
+	}
+	return j.finish(ctx, r)
+}
+
+// newBundleJob checks the flags and reads what the bundle's directory holds.
+func (a *app) newBundleJob(o *bundleGenerateOptions) (j *bundleJob, done bool, err error) {
+	if err := o.validate(); err != nil {
+		return nil, false, err
+	}
+	j = &bundleJob{bundleGenerateOptions: o, a: a, pkg: o.packageName}
+	if j.project, done, err = a.optionalProject(); done || err != nil {
+		return nil, done, err
+	}
+	if j.project != nil {
+		j.pkg = cmp.Or(j.pkg, j.project.Name)
+	}
+	if j.pkg == "" {
+		return nil, false, clierr.Usagef("add --package, or run the command in a project", "the package has no name: there is no PROJECT file in %s", a.host.Dir)
+	}
+	if j.out, err = a.below(cmp.Or(o.outputDir, bundle.DefaultDir), "--output-dir"); err != nil {
+		return nil, false, err
+	}
+	if o.kustomizeDir, err = a.below(o.kustomizeDir, "--kustomize-dir"); err != nil {
+		return nil, false, err
+	}
+	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir, bundle.ScorecardDir} {
+		if err := j.readOld(dir); err != nil {
+			return nil, false, err
+		}
+	}
+	return j, false, nil
+}
+
+// validate refuses flags that contradict each other.
+func (o *bundleGenerateOptions) validate() error {
+	switch {
+	case o.inputDir != "" && (o.deployDir != "" || o.crdsDir != ""):
+		return clierr.Usagef("choose one of them", "--input-dir and --deploy-dir both say where the manifests are")
+	case o.crdsDir != "" && o.deployDir == "":
+		return clierr.Usagef("add --deploy-dir, or use --input-dir", "--crds-dir goes with --deploy-dir")
+	case o.stdout && o.outputDir != "":
+		return clierr.Usagef("choose one of them", "--stdout writes no files, and --output-dir says where to")
+	case o.explain != "" && o.metadata && !o.manifests:
+		return clierr.Usagef("leave --metadata out", "--explain is about the manifests")
+	case len(bundle.SplitChannels(o.channels)) == 0:
+		return clierr.Usagef("use --channels "+bundle.DefaultChannel, "--channels names none")
+	}
+	if o.version == "" {
+		return nil
+	}
+	return bundle.CheckVersion(o.version)
+}
+
+// optionalProject is loadProject where there may be none.
+func (a *app) optionalProject() (*project.Project, bool, error) {
+	if _, err := a.readFile(project.FileName); errors.Is(err, fs.ErrNotExist) {
+		done, err := a.recover()
+		return nil, done, err
+	}
+	return a.loadProject()
+}
+
+// readOld reads the files in a directory of the bundle as it is.
+func (j *bundleJob) readOld(dir string) error {
+	entries, err := j.a.host.Files.ReadDir(j.a.host.Path(path.Join(j.out, dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the bundle: %w", err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		name := path.Join(dir, e.Name())
+		data, err := j.a.readFile(path.Join(j.out, name))
+		if err != nil {
+			return fmt.Errorf("read the bundle: %w", err)
+		}
+		j.old = append(j.old, bundle.File{Name: name, Data: data})
+	}
+	return nil
+}
+
+// hasOld reports whether the bundle has the file already.
+func (j *bundleJob) hasOld(name string) bool {
+	return slices.ContainsFunc(j.old, func(f bundle.File) bool { return f.Name == name })
+}
+
+// render makes the manifests and puts them into the set.
+func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
+	in := bundle.Input{Package: j.pkg, Version: j.version, ExtraServiceAccounts: j.extraAccounts}
+	if j.project != nil {
+		in.Layout = j.project.Layout
+	}
+	if err := j.gather(ctx, &in); err != nil {
+		return nil, err
+	}
+	if err := j.pin(ctx, &in); err != nil {
+		return nil, err
+	}
+	r, err := bundle.Render(in)
+	if err != nil {
+		return nil, err
+	}
+	now, err := j.a.buildTime()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Date(j.pkg, j.old, now); err != nil {
+		return nil, err
+	}
+	for _, f := range r.Files {
+		if err := j.set.Put(path.Join(j.out, f.Name), fileset.File{Data: f.Data}); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// buildTime is now, or what SOURCE_DATE_EPOCH says instead.
+func (a *app) buildTime() (time.Time, error) {
+	epoch := a.host.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return a.host.Now(), nil
+	}
+	var seconds int64
+	if _, err := fmt.Sscanf(epoch, "%d", &seconds); err != nil {
+		return time.Time{}, clierr.Usagef("set it to seconds since 1970, or unset it", "SOURCE_DATE_EPOCH is %q", epoch)
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// putMetadata puts annotations.yaml and the Dockerfile into the set.
+func (j *bundleJob) putMetadata(scorecard bool) error {
+	m := bundle.Metadata{
+		Package: j.pkg, Channels: bundle.SplitChannels(j.channels), DefaultChannel: j.defaultChannel, Scorecard: scorecard,
+	}
+	if j.project != nil {
+		m.Layout = j.project.Layout
+	}
+	for _, f := range j.old {
+		if f.Name != bundle.AnnotationsFile {
+			continue
+		}
+		if !j.overwrite {
+			return nil
+		}
+		extra, err := bundle.ExtraAnnotations(path.Join(j.out, f.Name), f.Data)
+		if err != nil {
+			return err
+		}
+		m.Extra = extra
+	}
+	data, err := m.Annotations()
+	if err != nil {
+		return err
+	}
+	dockerfile, err := j.a.readFile(bundle.DockerfileName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(
+		j.set.Put(path.Join(j.out, bundle.AnnotationsFile), fileset.File{Data: data}),
+		j.set.Put(bundle.DockerfileName, fileset.File{Data: m.Dockerfile(j.out, dockerfile)}),
+	)
+}
+
+// explainField prints where a field comes from.
+func (j *bundleJob) explainField(r *bundle.Result) error {
+	list, err := r.Explain(j.explain)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	for _, e := range list {
+		fmt.Fprintf(&out, "%s\n  from: %s\n", e.Field, e.From)
+		if text := e.Text(); text != "" {
+			fmt.Fprintf(&out, "  value: %s\n", strings.ReplaceAll(text, "\n", "\n    "))
+		}
+	}
+	return j.a.print(out.Bytes())
+}
+
+// printAll prints the manifests as one YAML stream, for a cluster to be given:
+// without the configuration of scorecard, which is of no API.
+func (j *bundleJob) printAll(r *bundle.Result) error {
+	var out bytes.Buffer
+	for _, f := range r.Files {
+		if strings.HasPrefix(f.Name, bundle.ManifestsDir+"/") {
+			fmt.Fprintf(&out, "---\n%s", f.Data)
+		}
+	}
+	j.report(r)
+	return j.a.print(out.Bytes())
+}
+
+// finish writes the set, or says what it would change.
+func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
+	if r != nil && !j.check {
+		j.report(r)
+	}
+	if j.check || j.dryRun {
+		return j.a.diffSet(j.set, j.check, "mysdk bundle generate")
+	}
+	changed, err := j.a.tree().Changed(j.set)
+	if err != nil {
+		return err
+	}
+	if changed.Len() == 0 {
+		j.a.say("Nothing to do: %s is up to date", j.out)
+		return nil
+	}
+	if err := j.a.write(ctx, j.set, false); err != nil {
+		return err
+	}
+	for _, name := range changed.Paths() {
+		j.a.say("wrote %s", name)
+	}
+	j.a.say("Next: mysdk bundle validate %s", j.out)
+	return nil
+}
+
+// report says what is not in the bundle, and what else there is to know.
+func (j *bundleJob) report(r *bundle.Result) {
+	for _, n := range j.notes {
+		j.a.say("%s", n)
+	}
+	for _, l := range r.Left {
+		if l.Loss {
+			j.a.warn("not in the bundle: %s: %s", l.Object, l.Reason)
+		} else {
+			j.a.say("not in the bundle: %s: %s", l.Object, l.Reason)
+		}
+	}
+	for _, n := range r.Notes {
+		j.a.say("%s", n)
+	}
+	for _, f := range j.old {
+		if strings.HasPrefix(f.Name, bundle.ManifestsDir+"/") && !slices.ContainsFunc(r.Files, func(n bundle.File) bool { return n.Name == f.Name }) {
+			j.a.warn("%s stays in the bundle, and is not made from the project: remove it unless it is yours", path.Join(j.out, f.Name))
+		}
+	}
+}

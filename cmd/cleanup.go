@@ -1,0 +1,75 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/olm/run"
+)
+
+// cleanupOptions are the flags of cleanup.
+type cleanupOptions struct {
+	target
+	namespace                           string
+	deleteAll, deleteCRDs, deleteGroups bool
+	timeout                             time.Duration
+	pkg                                 string // the argument
+}
+
+func newCleanup(a *app, run func(context.Context, *cleanupOptions) error) *cobra.Command {
+	o := &cleanupOptions{}
+	c := &cobra.Command{
+		Use: "cleanup PACKAGE", Short: "Remove an operator that OLM has installed, and keep its CRDs", GroupID: "run",
+		Long: `Remove an operator that OLM has installed, and keep its CRDs.
+
+What goes is the Subscription, the ClusterServiceVersion with everything that
+OLM made for it, the catalog that 'run bundle' made, and the OperatorGroup that
+it made, unless another operator needs it. The command ends when all of it is
+gone.
+
+CRDs stay, and with them the objects of your users: operator-sdk deletes both
+unless told otherwise. With --delete-crds the objects go first, while the
+operator is there to finalize them.`,
+		Example: `  mysdk cleanup shop-operator
+  mysdk cleanup shop-operator -n operators --delete-crds`,
+		Args: exactlyOne("a package", "mysdk cleanup shop-operator"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.pkg = args[0]
+			return run(c.Context(), o)
+		},
+	}
+	o.bind(c.Flags())
+	fs := c.Flags()
+	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace that the operator is installed in (default: the context's)")
+	fs.BoolVar(&o.deleteAll, "delete-all", false, "the same as --delete-crds and --delete-operator-groups")
+	fs.BoolVar(&o.deleteCRDs, "delete-crds", false, "delete the operator's CRDs too, and with them all objects of their kinds")
+	fs.BoolVar(&o.deleteGroups, "delete-operator-groups", false, "delete the namespace's OperatorGroup also if mysdk did not make it, unless another operator needs it")
+	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long an object may take to go")
+	return c
+}
+
+func (a *app) runCleanup(ctx context.Context, o *cleanupOptions) error {
+	start := a.host.Now()
+	client, err := a.connect(ctx, &o.target, false)
+	if err != nil {
+		return err
+	}
+	cleaned, err := run.Cleanup(ctx, client, o.pkg, run.CleanupOptions{
+		Namespace: cmp.Or(o.namespace, client.Namespace), CRDs: o.deleteCRDs || o.deleteAll, OperatorGroups: o.deleteGroups || o.deleteAll,
+		Timeout: o.timeout, Say: a.say, Progress: a.tellChange,
+	})
+	if err != nil {
+		return err
+	}
+	if name, ok := embeddedName(client); ok {
+		p := run.Programs{Host: a.host, Cluster: name, Say: a.say}
+		if err := p.Forget(ctx, cleaned.Images); err != nil {
+			return err
+		}
+	}
+	a.say("%s is gone after %s", o.pkg, a.since(start))
+	return nil
+}

@@ -1,0 +1,61 @@
+package cmd_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/cluster"
+)
+
+// TestDeployedOperatorRuns deploys a scaffolded operator, as it is: the pod's
+// process elects a leader, reconciles, lacks what its roles lack, and goes with
+// the pod.
+func TestDeployedOperatorRuns(t *testing.T) {
+	r := newOLMRun(t)
+	r.scaffold()
+	r.mysdk("deploy")
+	r.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}")
+	r.apply(sampleYAML)
+	r.until("the sample's Deployment", func() bool {
+		ready, _, _ := unstructured.NestedInt64(r.object("apps/v1 Deployment shop/memcached-sample"), "status", "readyReplicas")
+		return ready == 3
+	})
+	const namespace = "shop-operator-system"
+	r.mysdk("kubectl get pods --namespace " + namespace + " --output yaml")
+	if pod := r.out.String(); !strings.Contains(pod, "--leader-elect") || !strings.Contains(pod, "containerID: process://") || !strings.Contains(pod, "restartCount: 0") {
+		t.Errorf("the pod:\n%s", pod)
+	}
+	if r.mysdk("kubectl get lease --namespace " + namespace + " --output name"); !strings.Contains(r.out.String(), "lease") {
+		t.Errorf("there is no leader's lease: %s", r.out)
+	}
+	logs := "kubectl logs --namespace " + namespace + " deployment/shop-operator-controller-manager"
+	if r.mysdk(logs); !strings.Contains(r.out.String(), "acquired lease") || strings.Contains(r.out.String(), "forbidden") {
+		t.Errorf("the log:\n%s", r.out)
+	}
+
+	// What the operator's roles lack shows, as it would in a cluster.
+	r.remove("rbac.authorization.k8s.io/v1 ClusterRoleBinding shop-operator-manager-rolebinding")
+	r.mysdk("kubectl rollout restart --namespace " + namespace + " deployment/shop-operator-controller-manager")
+	r.until("the log saying what is forbidden", func() bool { return r.try(logs) == 0 && strings.Contains(r.out.String(), "is forbidden") })
+
+	r.mysdk("undeploy --yes")
+	r.until("the processes gone", func() bool {
+		info, err := cluster.Status(t.Context(), r.h, cluster.DefaultName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(info.Processes, func(p cluster.Process) bool { return p.Namespace == namespace })
+	})
+}
+
+// object is an object of the cluster, empty without one.
+func (r *olmRun) object(name string) map[string]any {
+	r.t.Helper()
+	if u := r.read(name); u != nil {
+		return u.Object
+	}
+	return nil
+}

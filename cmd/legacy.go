@@ -1,0 +1,250 @@
+package cmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// The verbs that operator-sdk had before its v1, which guides still teach, are
+// translations: each makes the command lines of today from its flags, prints
+// them, and runs them as if they had been typed. So an old verb and the new
+// ones cannot come to differ. They are left out of the main help.
+
+// step is one command line of a translation.
+type step struct {
+	words []string // program and arguments
+	dir   string   // where it runs, relative to the working directory
+	quiet bool     // what it tells is of no interest: a step after it tells more
+	// run does the work of a program that mysdk does itself; nil runs words.
+	run func(ctx context.Context) error
+}
+
+// mysdkStep is a command line of mysdk.
+func mysdkStep(args ...string) step { return step{words: append([]string{"mysdk"}, args...)} }
+
+// quietStep is one that tells nothing where it works.
+func quietStep(args ...string) step {
+	s := mysdkStep(args...)
+	s.quiet = true
+	return s
+}
+
+// in returns the step as one that runs in dir.
+func (s step) in(dir string) step {
+	s.dir = dir
+	return s
+}
+
+// oldVerb tells in the help of c what sort of command it is.
+func oldVerb(c *cobra.Command) *cobra.Command {
+	if c.Long == "" {
+		c.Long = c.Short + "."
+	}
+	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a verb of operator-sdk v0.x. It prints its new spelling, and does the\nwork by it; docs/guides/old-verbs.md lists them all."
+	return c
+}
+
+// hidden leaves c, and what is below it, out of the help of its parent.
+func hidden(c *cobra.Command) *cobra.Command {
+	c.Hidden = true
+	return c
+}
+
+// legacyCommands are the old verbs at the top of the tree.
+func (a *app) legacyCommands() []*cobra.Command {
+	return []*cobra.Command{
+		newLegacyNew(a), newLegacyAdd(a), newLegacyBuild(a), newLegacyUp(a), newLegacyPrintDeps(a), newLegacyOLMCatalog(a), newLegacyAlpha(a),
+		newLegacyEntrypoint("exec-entrypoint"),
+	}
+}
+
+// translate prints what verb is called today, and runs it.
+func (a *app) translate(ctx context.Context, verb string, steps ...step) error {
+	a.say("Note: '%s' is now: %s", verb, spell(steps))
+	for _, s := range steps {
+		if err := a.runStep(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runStep runs one command line.
+func (a *app) runStep(ctx context.Context, s step) error {
+	switch {
+	case s.run != nil:
+		return s.run(ctx)
+	case s.words[0] == "mysdk":
+		return a.as(ctx, s)
+	}
+	if _, err := a.host.LookPath(s.words[0]); err != nil {
+		return clierr.Failedf("install "+s.words[0]+", or leave out the flag that needs it", "%s is not in PATH: %w", s.words[0], err)
+	}
+	err := host.Run(ctx, a.host.Exec, host.Cmd{
+		Name: s.words[0], Args: s.words[1:], Dir: a.host.Path(s.dir), Env: a.host.Environ(),
+		Stdout: a.host.IO.Err, Stderr: a.host.IO.Err,
+	})
+	return clierr.WithHint(err, "what '"+spell([]step{s})+"' printed above says why; the rest is done")
+}
+
+// as runs a step of mysdk, with the global flags of the command that runs.
+func (a *app) as(ctx context.Context, s step) error {
+	b, args := *a, s.words[1:]
+	b.host.Dir, b.plugins, b.typed = a.host.Path(s.dir), nil, strings.Join(args, " ")
+	root, _, err := b.open(ctx, args)
+	if err != nil {
+		return err
+	}
+	b.quiet, b.verbose, b.color = a.quiet || s.quiet, a.verbose, a.color
+	return root.ExecuteContext(ctx)
+}
+
+// spell is a translation as one line for a shell.
+func spell(steps []step) string {
+	var parts []string
+	dir := ""
+	for _, s := range steps {
+		if s.dir != dir && s.dir != "" {
+			parts, dir = append(parts, "cd "+shellQuote(s.dir)), s.dir
+		}
+		var words []string
+		for _, w := range s.words {
+			words = append(words, shellQuote(w))
+		}
+		parts = append(parts, strings.Join(words, " "))
+	}
+	return strings.Join(parts, " && ")
+}
+
+// useInstead is the error of an old verb or flag that cannot have its old
+// meaning.
+func useInstead(what, why, instead string) error {
+	return clierr.Usagef(instead, "%s: %s", what, why)
+}
+
+// refusal says of an old flag why it is no more, and what to use.
+type refusal struct {
+	flag, why, instead string
+	isSwitch           bool // it takes no value
+}
+
+// bindRefused binds flags that are refused when they are given a value.
+func bindRefused(fs *pflag.FlagSet, list []refusal) {
+	for _, r := range list {
+		if r.isSwitch {
+			fs.Bool(r.flag, false, "not any more: "+r.why)
+			continue
+		}
+		fs.String(r.flag, "", "not any more: "+r.why)
+	}
+}
+
+// checkRefused is the error for the first of the flags that was given.
+func checkRefused(fs *pflag.FlagSet, list []refusal) error {
+	for _, r := range list {
+		if f := fs.Lookup(r.flag); f.Changed && f.Value.String() != "" && f.Value.String() != "false" {
+			return useInstead("--"+r.flag, r.why, r.instead)
+		}
+	}
+	return nil
+}
+
+// noticeIgnored says of each flag that was given what became of it.
+func (a *app) noticeIgnored(fs *pflag.FlagSet, reasons map[string]string) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		if why, ok := reasons[f.Name]; ok && f.Changed {
+			a.say("Note: --%s has no effect: %s", f.Name, why)
+		}
+	})
+}
+
+// typedFlags are the flags of c that were given, old and global ones aside, to be
+// passed on.
+func typedFlags(c *cobra.Command) []string {
+	var args []string
+	c.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		if !f.Hidden && c.InheritedFlags().Lookup(f.Name) == nil {
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	return args
+}
+
+// without gives the command c flags that it had once and has no longer, left
+// out of its help.
+func without(c *cobra.Command, refused []refusal) *cobra.Command {
+	bindRefused(c.Flags(), refused)
+	for _, r := range refused {
+		c.Flags().Lookup(r.flag).Hidden = true
+	}
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkRefused(c.Flags(), refused); err != nil {
+			return err
+		}
+		return run(c, args)
+	}
+	return c
+}
+
+// first is the first of the errors that is one.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exactlyOne refuses anything but one argument.
+func exactlyOne(what, such string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch len(args) {
+		case 1:
+			return nil
+		case 0:
+			return clierr.Usagef("such as: "+such, "%q needs %s", c.CommandPath(), what)
+		}
+		return clierr.Usagef("such as: "+such, "%q takes %s and nothing more, and got %q", c.CommandPath(), what, strings.Join(args, " "))
+	}
+}
+
+// moved is an old verb whose flags are those of today.
+func moved(a *app, use, short, verb string, now ...string) *cobra.Command {
+	return oldVerb(&cobra.Command{
+		Use: use, Short: short, Long: short + ".", Example: "  mysdk " + verb,
+		DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if asksHelp(args) {
+				return c.Help()
+			}
+			return a.translate(c.Context(), verb, mysdkStep(append(slices.Clone(now), args...)...))
+		},
+	})
+}
+
+// gone is an old verb that has nothing to become.
+func gone(use, short, why, instead, example string) *cobra.Command {
+	return hidden(&cobra.Command{
+		Use: use, Short: short, Long: short + ".\n\nThis is a verb of operator-sdk v0.x that says what to use instead, and does\nnothing.", Example: "  " + example,
+		DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if asksHelp(args) {
+				return c.Help()
+			}
+			return clierr.Usagef(instead, "%s", why)
+		},
+	})
+}

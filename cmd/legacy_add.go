@@ -1,0 +1,267 @@
+package cmd
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+)
+
+// legacyAddOptions are the flags of add api, add controller and add crd.
+type legacyAddOptions struct {
+	apiVersion, kind, crdVersion, customImport string
+	skipGeneration                             bool
+}
+
+func newLegacyAdd(a *app) *cobra.Command {
+	c := hidden(&cobra.Command{
+		Use: "add", Short: "Add an API, a controller or a CRD to the project",
+		Example: "  mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached",
+	})
+	c.AddCommand(newLegacyAddAPI(a), newLegacyAddController(a), newLegacyAddCRD(a, "add crd"))
+	return c
+}
+
+func newLegacyAddAPI(a *app) *cobra.Command {
+	o := &legacyAddOptions{}
+	c := &cobra.Command{
+		Use: "api", Short: "Write a kind's types, manifests and sample, without a controller",
+		Long: `Write a kind's types, manifests and sample, without a controller.
+
+The types are in api/<version>, and the sample is in config/samples. The group
+ends in the project's domain: the first API of a project that was given no
+domain decides it, and the second group lays APIs out by group.`,
+		Example: `  mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached`,
+	}
+	o.bind(c)
+	return o.finish(a, oldVerb(c), otherOperators(), func(ctx context.Context, p *project.Project) error {
+		return a.addAPI(ctx, p, o, "add api")
+	})
+}
+
+// newLegacyAddCRD is the verb add crd, or generate crd as it was before that.
+func newLegacyAddCRD(a *app, verb string) *cobra.Command {
+	o := &legacyAddOptions{}
+	c := &cobra.Command{
+		Use: "crd", Short: "Write a kind's CRD and sample, and the types that they are made of",
+		Long: `Write a kind's CRD and sample, and the types that they are made of.
+
+A CRD is generated from Go types. Where the project has them, it is generated
+anew; otherwise they are written with it, as 'mysdk add api' does.`,
+		Example: "  mysdk " + verb + " --api-version=cache.example.com/v1alpha1 --kind=Memcached",
+	}
+	o.bind(c)
+	return o.finish(a, oldVerb(c), nil, func(ctx context.Context, p *project.Project) error {
+		full, version, err := splitAPIVersion(o.apiVersion)
+		if err != nil {
+			return err
+		}
+		if _, ok := findAPI(p, full, version, o.kind); ok {
+			return a.translate(ctx, verb, mysdkStep("generate", "crds"))
+		}
+		return a.addAPI(ctx, p, o, verb)
+	})
+}
+
+func newLegacyAddController(a *app) *cobra.Command {
+	o := &legacyAddOptions{}
+	c := &cobra.Command{
+		Use: "controller", Short: "Write a controller for a kind of the project, of Kubernetes or of another project",
+		Long: `Write a controller for a kind of the project, of Kubernetes or of another project.
+
+The controller is in internal/controller and is started by cmd/main.go. Its
+Reconcile is empty.`,
+		Example: `  mysdk add controller --api-version=cache.example.com/v1alpha1 --kind=Memcached
+
+  # of a kind that is built into Kubernetes
+  mysdk add controller --api-version=apps/v1 --kind=Deployment --custom-api-import=k8s.io/api/apps`,
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
+	fs.StringVar(&o.kind, "kind", "", "kind, such as Memcached")
+	fs.StringVar(&o.customImport, "custom-api-import", "", "Go package of the group, without the version, for kinds of other projects: host.com/repo/path[=identifier]")
+	return o.finish(a, oldVerb(c), nil, func(ctx context.Context, p *project.Project) error {
+		args, err := o.controllerArgs(p)
+		if err != nil {
+			return err
+		}
+		return a.translate(ctx, "add controller", mysdkStep(args...))
+	})
+}
+
+// bind binds what add api and add crd have in common.
+func (o *legacyAddOptions) bind(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
+	fs.StringVar(&o.kind, "kind", "", "kind, such as Memcached")
+	fs.BoolVar(&o.skipGeneration, "skip-generation", false, "do not generate code and manifests")
+	crdVersionFlag(fs, &o.crdVersion)
+}
+
+// finish gives c the work that is to be done on the project here.
+func (o *legacyAddOptions) finish(a *app, c *cobra.Command, refused []refusal, run func(context.Context, *project.Project) error) *cobra.Command {
+	bindRefused(c.Flags(), refused)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := first(checkRefused(c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
+			return err
+		}
+		if o.kind == "" {
+			return clierr.Usagef("such as: mysdk "+strings.TrimPrefix(c.CommandPath(), "mysdk ")+" --api-version=cache.example.com/v1alpha1 --kind=Memcached", "no --kind was given")
+		}
+		// What an interrupted command left is ended by the one of today, which
+		// may be that very command.
+		f, err := project.Load(a.host.Dir)
+		if err != nil {
+			return err
+		}
+		p, err := f.Project()
+		if err != nil {
+			return err
+		}
+		return run(c.Context(), p)
+	}
+	return c
+}
+
+// addAPI writes an API without a controller, after giving the project its
+// domain where it has none yet.
+func (a *app) addAPI(ctx context.Context, p *project.Project, o *legacyAddOptions, verb string) error {
+	full, version, err := splitAPIVersion(o.apiVersion)
+	if err != nil {
+		return err
+	}
+	place, err := placeGroup(p, full)
+	if err != nil {
+		return err
+	}
+	var steps []step
+	if place.domain != p.Domain {
+		steps = append(steps, quietStep("edit", "--domain", place.domain))
+	}
+	if secondGroup(p, place) {
+		steps = append(steps, quietStep("edit", "--multigroup"))
+	}
+	args := append([]string{"create", "api"}, gvkArgs(place.group, version, o.kind)...)
+	args = append(args, "--controller=false")
+	if o.skipGeneration {
+		args = append(args, "--make=false")
+	}
+	return a.translate(ctx, verb, append(steps, mysdkStep(args...))...)
+}
+
+// secondGroup reports whether the project's layout has no room for the group:
+// the one of operator-sdk v0.x had it always.
+func secondGroup(p *project.Project, place groupPlace) bool {
+	full := project.Resource{Group: place.group, Domain: place.domain}.QualifiedGroup()
+	return !p.MultiGroup && slices.ContainsFunc(p.Resources, func(r project.Resource) bool {
+		return r.API && r.QualifiedGroup() != full
+	})
+}
+
+// controllerArgs is add controller's command line of today.
+func (o *legacyAddOptions) controllerArgs(p *project.Project) ([]string, error) {
+	full, version, err := splitAPIVersion(o.apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"create", "api"}
+	pkg, _, _ := strings.Cut(o.customImport, "=")
+	switch r, own := findAPI(p, full, version, o.kind); {
+	case own:
+		args = append(args, gvkArgs(r.Group, version, o.kind)...)
+	case pkg != "" && !strings.HasPrefix(pkg, "k8s.io/api/"):
+		group, domain, _ := strings.Cut(full, ".")
+		args = append(args, gvkArgs(group, version, o.kind)...)
+		if domain != "" {
+			args = append(args, "--external-api-domain", domain)
+		}
+		args = append(args, "--external-api-path", path.Join(pkg, version))
+	case pkg != "" || !strings.Contains(full, ".") || strings.HasSuffix(full, ".k8s.io"):
+		args = append(args, gvkArgs(strings.TrimSuffix(full, ".k8s.io"), version, o.kind)...)
+	default:
+		return nil, clierr.Usagef("add it first: mysdk add api --api-version="+o.apiVersion+" --kind="+o.kind+"\nor name its Go package with --custom-api-import",
+			"the project has no API %s %s", o.apiVersion, o.kind)
+	}
+	return append(args, "--resource=false"), nil
+}
+
+// findAPI is the API of the project by that group, version and kind.
+func findAPI(p *project.Project, full, version, kind string) (project.Resource, bool) {
+	for _, r := range p.Resources {
+		if r.API && r.QualifiedGroup() == full && r.Version == version && r.Kind == kind {
+			return r, true
+		}
+	}
+	return project.Resource{}, false
+}
+
+// splitAPIVersion takes an --api-version apart. That of Kubernetes' core has no
+// group.
+func splitAPIVersion(apiVersion string) (group, version string, err error) {
+	const such = "such as: --api-version=cache.example.com/v1alpha1"
+	group, version, ok := strings.Cut(apiVersion, "/")
+	switch {
+	case apiVersion == "":
+		return "", "", clierr.Usagef(such, "no --api-version was given")
+	case !ok && strings.HasPrefix(apiVersion, "v"):
+		return "core", apiVersion, nil
+	case !ok, group == "", version == "", strings.Contains(version, "/"):
+		return "", "", clierr.Usagef(such, "--api-version %q: it is a group and a version with a / between them", apiVersion)
+	}
+	return group, version, nil
+}
+
+// groupPlace says how a full group is written in a project.
+type groupPlace struct{ group, domain string }
+
+// placeGroup cuts the project's domain off a full group. The first API of a
+// project that was given no domain brings it.
+func placeGroup(p *project.Project, full string) (groupPlace, error) {
+	switch group, below := strings.CutSuffix(full, "."+p.Domain); {
+	case below:
+		return groupPlace{group, p.Domain}, nil
+	case full == p.Domain:
+		return groupPlace{"", p.Domain}, nil
+	case !strings.Contains(full, "."):
+		return groupPlace{full, p.Domain}, nil
+	}
+	group, domain, _ := strings.Cut(full, ".")
+	if p.Domain == defaultDomain && len(p.Resources) == 0 {
+		return groupPlace{group, domain}, nil
+	}
+	hint := "use --api-version=" + group + "." + p.Domain + "/VERSION, or a project of its own"
+	if len(p.Resources) == 0 {
+		hint = "change the domain first: mysdk edit --domain " + domain
+	}
+	return groupPlace{}, clierr.Usagef(hint, "group %s: the API groups of this project end in %s, its domain", full, p.Domain)
+}
+
+// gvkArgs are the flags that name a kind today.
+func gvkArgs(group, version, kind string) []string {
+	args := []string{"--version", version, "--kind", kind}
+	if group == "" {
+		return args
+	}
+	return append([]string{"--group", group}, args...)
+}
+
+// crdVersionFlag is the flag for the version of the CRDs' own API.
+func crdVersionFlag(fs *pflag.FlagSet, value *string) {
+	fs.StringVar(value, "crd-version", "v1", "version of the CRD's own API: v1")
+}
+
+func checkCRDVersion(version string) error {
+	switch version {
+	case "", "v1":
+		return nil
+	case "v1beta1":
+		return useInstead("--crd-version v1beta1", "no Kubernetes since 1.22 serves CRDs of v1beta1", "leave the flag out")
+	}
+	return clierr.Usagef("leave the flag out", "--crd-version %q is not known: v1 is the only one", version)
+}

@@ -1,0 +1,47 @@
+package cmd
+
+import "github.com/spf13/cobra"
+
+// legacyScorecard gives the command scorecard the flags that it had when it
+// watched the operator through a proxy, or refuses them.
+func legacyScorecard(a *app, c *cobra.Command) *cobra.Command {
+	const (
+		manifests = "the bundle holds the manifests"
+		bundle    = "run 'mysdk bundle generate', then 'mysdk scorecard'"
+		proxy     = "no proxy takes part"
+		suites    = "tests are chosen by their labels"
+	)
+	refused := []refusal{
+		{flag: "cr-manifest", why: manifests, instead: bundle}, {flag: "csv-path", why: manifests, instead: bundle},
+		{flag: "crds-dir", why: manifests, instead: bundle}, {flag: "global-manifest", why: manifests, instead: bundle},
+		{flag: "namespaced-manifest", why: manifests, instead: bundle},
+		{flag: "olm-deployed", why: manifests, instead: bundle, isSwitch: true},
+		{flag: "proxy-image", why: proxy, instead: "leave the flag out"}, {flag: "proxy-pull-policy", why: proxy, instead: "leave the flag out"},
+		{flag: "init-timeout", why: proxy, instead: "use --wait-time"},
+		{flag: "basic-tests", why: suites, instead: "use --selector suite=basic", isSwitch: true},
+		{flag: "olm-tests", why: suites, instead: "use --selector suite=olm", isSwitch: true},
+	}
+	fs := c.Flags()
+	bindRefused(fs, refused)
+	dir := fs.String("bundle", "", "directory of the bundle")
+	fs.String("version", "v1alpha2", "without effect")
+	for _, name := range []string{"bundle", "version"} {
+		fs.Lookup(name).Hidden = true
+	}
+	for _, r := range refused {
+		fs.Lookup(r.flag).Hidden = true
+	}
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkRefused(c.Flags(), refused); err != nil {
+			return err
+		}
+		a.noticeIgnored(c.Flags(), map[string]string{"version": "there is one version of the configuration, v1alpha3"})
+		if len(args) == 0 && *dir != "" {
+			args = []string{*dir}
+			a.say("Note: 'scorecard --bundle' is now: %s", spell([]step{mysdkStep("scorecard", *dir)}))
+		}
+		return run(c, args)
+	}
+	return c
+}

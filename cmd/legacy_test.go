@@ -1,0 +1,275 @@
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"mvdan.cc/sh/v3/shell"
+
+	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// TestOldVerbs types old verbs where nothing can be done, and looks at what
+// they say their names are today: lines that can be typed.
+func TestOldVerbs(t *testing.T) {
+	t.Setenv("PATH", "") // no go command: every verb ends before it does much
+	for typed, want := range map[string]string{
+		"new op": "mkdir op && cd op && mysdk init",
+		"new op --repo=example.com/x/op --vendor --git-init":      "mkdir op && cd op && mysdk init --repo example.com/x/op && go mod vendor && git init",
+		"new op --domain acme.io --skip-validation":               "mkdir op && cd op && mysdk init --domain acme.io --skip-go-version-check",
+		"new op --type=go --dep-manager=modules --skip-git-init":  "mkdir op && cd op && mysdk init",
+		"new op --header-file=no.txt":                             "mkdir op && cd op && mysdk init --license-file ../no.txt",
+		"new op --header-file=/no.txt":                            "mkdir op && cd op && mysdk init --license-file /no.txt",
+		"new op --api-version=a.acme.io/v1 --kind=A":              "mkdir op && cd op && mysdk init --domain acme.io && mysdk create api --group a --version v1 --kind A",
+		"new op --api-version=a.b.io/v1 --kind=A --domain=b.io":   "mkdir op && cd op && mysdk init --domain b.io && mysdk create api --group a --version v1 --kind A",
+		"new op --api-version=a.io/v1 --kind=A --skip-generation": "mkdir op && cd op && mysdk init --domain io && mysdk create api --group a --version v1 --kind A --make=false",
+
+		"add api --api-version=cache.example.com/v1 --kind=B":                               "mysdk create api --group cache --version v1 --kind B --controller=false",
+		"add api --api-version=cache/v1 --kind=B --crd-version=v1":                          "mysdk create api --group cache --version v1 --kind B --controller=false",
+		"add api --api-version=example.com/v1 --kind=B --skip-generation":                   "mysdk edit --multigroup && mysdk create api --version v1 --kind B --controller=false --make=false",
+		"add api --api-version=a.b.example.com/v1 --kind=B":                                 "mysdk edit --multigroup && mysdk create api --group a.b --version v1 --kind B --controller=false",
+		"add crd --api-version=cache.example.com/v1 --kind=B":                               "mysdk create api --group cache --version v1 --kind B --controller=false",
+		"add crd --api-version=cache.example.com/v1 --kind=Cache":                           "mysdk generate crds",
+		"add controller --api-version=cache.example.com/v1 --kind=Cache":                    "mysdk create api --group cache --version v1 --kind Cache --resource=false",
+		"add controller --api-version=apps/v1 --kind=Deployment":                            "mysdk create api --group apps --version v1 --kind Deployment --resource=false",
+		"add controller --api-version=v1 --kind=Pod":                                        "mysdk create api --group core --version v1 --kind Pod --resource=false",
+		"add controller --api-version=networking.k8s.io/v1 --kind=Ingress":                  "mysdk create api --group networking --version v1 --kind Ingress --resource=false",
+		"add controller --api-version=apps/v1 --kind=D --custom-api-import=k8s.io/api/apps": "mysdk create api --group apps --version v1 --kind D --resource=false",
+		"add controller --api-version=route.openshift.io/v1 --kind=Route --custom-api-import=github.com/openshift/api/route=r": "mysdk create api --group route --version v1 --kind Route" +
+			" --external-api-domain openshift.io --external-api-path github.com/openshift/api/route/v1 --resource=false",
+
+		"generate k8s": "mysdk generate deepcopy",
+		"generate crd --api-version=cache.example.com/v1 --kind=Cache":      "mysdk generate crds",
+		"generate crd --api-version=cache.example.com/v1 --kind=B":          "mysdk create api --group cache --version v1 --kind B --controller=false",
+		"generate olm-catalog --image x.io/op:v1 --version 0.0.1":           "mysdk bundle generate --version 0.0.1 --image x.io/op:v1",
+		"generate bundle --operator-name op --version 0.0.1 --channels a,b": "mysdk bundle generate --package op --channels=a,b --version=0.0.1",
+		"build quay.io/x/op:v1":                               "mysdk image build --image quay.io/x/op:v1",
+		"build op:v1 --image-builder=buildah":                 "mysdk image build --image op:v1",
+		"build op:v1 --go-build-args=-ldflags#-X=main.a=b#-s": "mysdk image build --image op:v1 --go-ldflags '-X=main.a=b -s'",
+		"build op:v1 --base scratch":                          "mysdk image build --image op:v1 --base scratch",
+		"build op:v1 --go-build-args=-ldflags=-s":             "mysdk image build --image op:v1 --go-ldflags -s",
+
+		"generate csv": "mysdk bundle generate",
+		"generate csv --csv-version 0.0.1 --operator-name op":                                                                  "mysdk bundle generate --version 0.0.1 --package op",
+		"generate csv --csv-channel a --default-channel":                                                                       "mysdk bundle generate --channels a --default-channel a",
+		"generate csv --update-crds --make-manifests":                                                                          "mysdk bundle generate",
+		"generate csv --deploy-dir=d --crd-dir=c --output-dir=o":                                                               "mysdk bundle generate --output-dir o --deploy-dir d --crds-dir c",
+		"olm-catalog gen-csv --csv-version 0.0.1 --update-crds":                                                                "mysdk bundle generate --version 0.0.1",
+		"bundle create x.io/b:v1":                                                                                              "mysdk bundle generate --channels stable && mysdk bundle build --image x.io/b:v1",
+		"bundle create --tag x.io/b:v1 -c a,b -e b -p op -d ./bundle/manifests/":                                               "mysdk bundle generate --channels a,b --default-channel b --package op && mysdk bundle build --image x.io/b:v1",
+		"bundle create x.io/b:v1 --output-dir out --overwrite":                                                                 "mysdk bundle generate --channels stable --output-dir out && mysdk bundle build out --image x.io/b:v1",
+		"bundle create --generate-only":                                                                                        "mysdk bundle generate --channels stable",
+		"run --olm --operator-version 0.0.1 --install-mode OwnNamespace":                                                       "mysdk bundle generate --version 0.0.1 && mysdk run bundle ./bundle --install-mode OwnNamespace",
+		"run --olm --manifests b --operator-namespace n --kubeconfig k --timeout 1m":                                           "mysdk run bundle ./b --namespace n --timeout 1m --kubeconfig k",
+		"run --olm --manifests /b":                                                                                             "mysdk run bundle /b",
+		"run packagemanifests --operator-version 0.0.1 --operator-namespace n --olm-namespace olm --install-mode OwnNamespace": "mysdk run packagemanifests --version 0.0.1 --namespace n --install-mode=OwnNamespace",
+		"run packagemanifests p --operator-version 0.0.1":                                                                      "mysdk run packagemanifests p --version 0.0.1",
+
+		"cleanup --olm":                      "mysdk cleanup op",
+		"cleanup --olm --kubeconfig k -n ns": "mysdk cleanup op --kubeconfig k --namespace ns",
+		"cleanup packagemanifests --operator-namespace ns --olm-namespace x": "mysdk cleanup op --namespace ns",
+		"cleanup packagemanifests deploy/olm-catalog/op --include x.yaml":    "mysdk cleanup op",
+		"cleanup --manifests b --operator-version 1.0.0 --install-mode x":    "mysdk cleanup op",
+		"alpha scorecard -o json no-bundle":                                  "mysdk scorecard -o json no-bundle",
+		"scorecard --bundle no-bundle --version v1alpha2":                    "mysdk scorecard no-bundle",
+		"alpha olm install --timeout 1m":                                     "mysdk olm install --timeout 1m",
+		"alpha olm status":                                                   "mysdk olm status",
+
+		"up local":              "mysdk run local --watch-namespace default",
+		"up local --namespace=": "mysdk run local",
+		"up local --namespace=a --kubeconfig=k.yaml": "mysdk run local --watch-namespace a --kubeconfig k.yaml",
+		"up local --enable-delve --go-ldflags=-s":    "mysdk run local --watch-namespace default --go-ldflags -s --debug",
+		"up local --operator-flags=--a#1":            "mysdk run local --watch-namespace default --operator-flags '--a 1'",
+		"run --local":                                "mysdk run local",
+		"run --local --watch-namespace=a,b":          "mysdk run local --watch-namespace a,b",
+		"run --local --namespace=a --enable-delve":   "mysdk run local --watch-namespace a --debug",
+		"test local": "mysdk test",
+		"test local test/e2e --go-test-flags=-v#-run#A": "mysdk test ./test/e2e -v -run A",
+		"test local ./a --up-local --no-setup --debug":  "mysdk test ./a",
+	} {
+		t.Run(typed, func(t *testing.T) {
+			w := oldProject(t)
+			args := strings.Fields(typed)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "#", " ")
+			}
+			cmd.Main(t.Context(), w.Host, args)
+			note, _, _ := strings.Cut(w.Err.String()[strings.Index(w.Err.String(), "' is now: ")+1:], "\n")
+			got := strings.TrimPrefix(note, " is now: ")
+			if got != want {
+				t.Fatalf("now:  %s\nwant: %s\n%s", got, want, w.Err)
+			}
+			for _, line := range strings.Split(got, " && ") {
+				if strings.HasPrefix(line, "mysdk ") {
+					checkShown(t, "the note", line)
+				}
+			}
+		})
+	}
+}
+
+// oldProject is a world with a project of which there is a PROJECT file only.
+func oldProject(t *testing.T) *hosttest.World {
+	t.Helper()
+	w := hosttest.New(t)
+	const file = `domain: example.com
+layout:
+- go.kubebuilder.io/v4
+projectName: op
+repo: example.com/op
+resources:
+- api: {crdVersion: v1, namespaced: true}
+  domain: example.com
+  group: cache
+  kind: Cache
+  path: example.com/op/api/v1
+  version: v1
+version: "3"
+`
+	if err := os.WriteFile(filepath.Join(w.Dir, "PROJECT"), []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestOldVerbsThatCannotBe refuses, changes nothing, and says what to use.
+func TestOldVerbsThatCannotBe(t *testing.T) {
+	for typed, want := range map[string]struct{ err, hint string }{
+		"new":                               {`needs the name of the project`, "mysdk new memcached-operator"},
+		"new a b":                           {`takes the name of the project and nothing more, and got "a b"`, "mysdk new memcached-operator"},
+		"new ../up":                         {`project name "../up"`, "mysdk new"},
+		"new op --type=ansible":             {"--type ansible: mysdk writes operators in Go", "operator-sdk init --plugins=ansible"},
+		"new op --type=rust":                {"must be one of go, ansible, helm", "--help"},
+		"new op --dep-manager=dep":          {"--dep-manager dep: Go has modules", "leave the flag out"},
+		"new op --helm-chart=x":             {"--helm-chart: mysdk writes operators in Go", "--plugins=helm"},
+		"new op --generate-playbook":        {"--generate-playbook: mysdk writes operators in Go", "--plugins=ansible"},
+		"new op --git-init --skip-git-init": {"contradict", "leave one"},
+		"new op --kind=A":                   {"--api-version and --kind", "mysdk add api"},
+		"new op --crd-version=v1beta1 --kind=A --api-version=a.io/v1": {"no Kubernetes since 1.22", "leave the flag out"},
+
+		"add":                                  {"needs a subcommand", "api, controller, crd"},
+		"add apis":                             {`unknown command "apis"`, `did you mean "api"`},
+		"add api":                              {"no --kind was given", "mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached"},
+		"add api --kind=A":                     {"no --api-version was given", "--api-version=cache.example.com/v1alpha1"},
+		"add api --kind=A --api-version=cache": {`--api-version "cache"`, "cache.example.com/v1alpha1"},
+		"add api --kind=A --api-version=cache.example.com/v1/x":        {"with a / between them", "cache.example.com/v1alpha1"},
+		"add api --kind=A --api-version=cache.acme.io/v1":              {"the API groups of this project end in example.com", "--api-version=cache.example.com/VERSION"},
+		"add api --kind=A --api-version=a.io/v1 --helm-chart=x":        {"--helm-chart: mysdk writes operators in Go", "--plugins=helm"},
+		"add crd --kind=A --api-version=a.io/v1 --crd-version=v1beta1": {"--crd-version v1beta1", "leave the flag out"},
+		"add crd --kind=A --api-version=a.io/v1 --crd-version=v2":      {`--crd-version "v2" is not known`, "leave the flag out"},
+		"add controller --kind=A --api-version=a.acme.io/v1":           {"the project has no API a.acme.io/v1 A", "mysdk add api --api-version=a.acme.io/v1 --kind=A"},
+
+		"generate crds --crd-version=v1beta1":                    {"--crd-version v1beta1", "leave the flag out"},
+		"build":                                                  {"needs the name of the image", "mysdk build quay.io/example/"},
+		"generate crd":                                           {"no --kind was given", "mysdk generate crd --api-version"},
+		"generate olm-catalog --version 0.0.1":                   {"--image and --version are both needed", "mysdk generate olm-catalog --image"},
+		"generate bundle --apis-dir pkg/apis":                    {"--apis-dir: types are found", "leave the flag out"},
+		"build op --image-builder=kaniko":                        {"must be one of docker, podman, buildah", "--help"},
+		"build op --image-build-args=--squash":                   {"--image-build-args: no Dockerfile", "docker build"},
+		"build op --enable-tests":                                {"--enable-tests: images hold the operator alone", "mysdk test"},
+		"build op --go-build-args=-tags=x":                       {"-tags=x cannot be passed on", "GOFLAGS"},
+		"generate csv --default-channel":                         {"--default-channel says", "--csv-channel"},
+		"generate csv --update-crds=false":                       {"--update-crds=false", "leave the flag out"},
+		"generate csv --make-manifests=false":                    {"--make-manifests=false", "a bundle is written"},
+		"generate csv --from-version 0.0.1":                      {"--from-version: a bundle holds one version", "spec.replaces"},
+		"olm-catalog":                                            {"needs a subcommand", "gen-csv"},
+		"olm-catalog gen-csv":                                    {"no --csv-version was given", "--csv-version 0.0.1"},
+		"olm-catalog gen-csv --csv-version 1.0.0 --csv-config x": {"--csv-config", "config/manifests/bases"},
+		"bundle create":                                          {"no name was given for the image", "--generate-only"},
+		"bundle create x --directory deploy/olm-catalog":         {"--directory deploy/olm-catalog", "leave the flag out"},
+		"run --olm --include x.yaml":                             {"--include", "mysdk kubectl apply -f FILE"},
+		"generate packagemanifests --version 1.0.0":              {"generate packagemanifests: package manifests are read, and no longer written", "mysdk bundle generate"},
+		"scorecard --cr-manifest=cr.yaml":                        {"--cr-manifest: the bundle holds the manifests", "mysdk bundle generate"},
+		"scorecard --basic-tests":                                {"--basic-tests: tests are chosen by their labels", "--selector suite=basic"},
+		"cleanup":                                                {"needs a package", "mysdk cleanup"},
+		"cleanup --olm=false":                                    {"--olm=false: only what OLM", "mysdk undeploy"},
+		"run packagemanifests --include x.yaml":                  {"--include", "mysdk kubectl apply -f FILE"},
+		"run ansible --watches-file x":                           {"run ansible: mysdk writes operators in Go", "--plugins=ansible"},
+		"run helm":                                               {"run helm: mysdk writes operators in Go", "--plugins=helm"},
+		"exec-entrypoint ansible":                                {"exec-entrypoint: mysdk writes operators in Go", "operator-sdk"},
+		"migrate --repo example.com/op":                          {"--repo: the module path is the one in go.mod", "operator-sdk v0.19"},
+		"migrate --header-file x":                                {"--header-file", "operator-sdk v0.19"},
+		"completion zsh x":                                       {"takes no arguments", "mysdk completion zsh --help"},
+		"completion":                                             {"needs a subcommand", "bash, fish"},
+		"completion tcsh":                                        {`unknown command "tcsh"`, "bash"},
+		"alpha":                                                  {"needs a subcommand", "olm, scorecard"},
+		"up":                                                     {"needs a subcommand", "local"},
+		"run":                                                    {"needs a subcommand", "local"},
+		"run --local --olm":                                      {"contradict", "leave one"},
+		"test local --kubeconfig=x":                              {"--kubeconfig: tests get an API server of their own", "USE_EXISTING_CLUSTER=true"},
+		"test local --namespace=x":                               {"--namespace: tests make namespaces of their own", "in the test"},
+		"test local --go-test-flags='x":                          {"--go-test-flags", "quote"},
+		"test cluster quay.io/x/tests":                           {"test cluster: tests are no longer built into images", "mysdk test --controllers"},
+	} {
+		t.Run(typed, func(t *testing.T) {
+			w := oldProject(t)
+			before := hosttest.Snapshot(t, w.Dir)
+			code := cmd.Main(t.Context(), w.Host, strings.Fields(typed))
+			said := w.Err.String()
+			if code != clierr.CodeUsage || !strings.Contains(said, want.err) || !strings.Contains(said, want.hint) {
+				t.Errorf("code %d, said\n%s\nwant %q and %q", code, said, want.err, want.hint)
+			}
+			if after := hosttest.Snapshot(t, w.Dir); len(after) != len(before) {
+				t.Errorf("files: %v", after)
+			}
+		})
+	}
+}
+
+// TestOldVerbsAreNotInHelp: the main help shows the verbs of today only.
+func TestOldVerbsAreNotInHelp(t *testing.T) {
+	w := hosttest.New(t)
+	if code := cmd.Main(t.Context(), w.Host, []string{"--help"}); code != 0 {
+		t.Fatal(w.Err)
+	}
+	for line := range strings.Lines(w.Out.String()) {
+		for _, verb := range []string{"new", "add", "build", "up", "print-deps", "olm-catalog"} {
+			if words := strings.Fields(line); len(words) > 1 && words[0] == verb {
+				t.Errorf("the help shows %s", line)
+			}
+		}
+	}
+	w.Out.Reset()
+	if code := cmd.Main(t.Context(), w.Host, []string{"add", "--help"}); code != 0 || !strings.Contains(w.Out.String(), "controller") {
+		t.Errorf("code %d, help of add:\n%s", code, w.Out)
+	}
+}
+
+// FuzzOldAPIVersion gives add controller any group and version: it never gets
+// far enough to write, and what it says can be typed.
+func FuzzOldAPIVersion(f *testing.F) {
+	for _, seed := range []string{"cache.example.com/v1", "v1", "apps/v1", "/", "a/b/c", "", "x.k8s.io/v1", "a b/'\"", ".example.com/v1", "$HOME/v1", "-x/v1"} {
+		f.Add(seed, "Kind")
+	}
+	f.Add("cache.example.com/v1", "Cache")
+	f.Fuzz(func(t *testing.T, apiVersion, kind string) {
+		if strings.Contains(apiVersion+kind, "\x00") || !utf8.ValidString(apiVersion+kind) {
+			t.Skip("nobody can type that")
+		}
+		w := oldProject(t)
+		before := hosttest.Snapshot(t, w.Dir)
+		code := cmd.Main(t.Context(), w.Host, []string{"add", "controller", "--api-version=" + apiVersion, "--kind=" + kind})
+		if code != clierr.CodeFailed && code != clierr.CodeUsage {
+			t.Errorf("exit code %d", code)
+		}
+		if d := cmp.Diff(before, hosttest.Snapshot(t, w.Dir)); d != "" {
+			t.Errorf("files (-before +after):\n%s", d)
+		}
+		_, rest, noted := strings.Cut(w.Err.String(), "' is now: ")
+		if !noted {
+			return
+		}
+		line, _, _ := strings.Cut(rest, "\nError: ")
+		words, err := shell.Fields(line, func(string) string { return "expanded" })
+		if err != nil || !slices.Contains(words, kind) {
+			t.Errorf("the kind %q is not a word of %s: %q, %v", kind, line, words, err)
+		}
+	})
+}

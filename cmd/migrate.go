@@ -1,0 +1,380 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/migrate"
+)
+
+// migrateOptions is what was asked of migrate.
+type migrateOptions struct {
+	apply   bool
+	dryRun  bool
+	diff    bool
+	force   bool
+	offline bool
+	output  string
+}
+
+func newMigrate(a *app, run func(context.Context, *migrateOptions) error) *cobra.Command {
+	o := &migrateOptions{}
+	c := &cobra.Command{
+		Use: "migrate", Short: "Bring a project of operator-sdk v0.x, or of go/v2 and go/v3, to today's layout", GroupID: "write",
+		Long: `Bring a project of operator-sdk v0.x, or of go/v2 and go/v3, to today's layout.
+
+The project is rendered as 'mysdk init' and 'mysdk create api' write it today,
+and what is yours moves into it: types and controllers with their imports
+rewritten, calls of controller-runtime in the form of today, roles as markers,
+the environment, arguments and resources of the operator's container, samples,
+bundles and the modules that you require.
+
+Without --apply nothing is written: the plan is printed, file by file. Files
+that need you have lines marked with TODO(migrate), most of which do not
+compile until you have been there; MIGRATION.md lists them. --apply writes
+everything at once, into a tree that is clean in git, and --output writes the
+new project into another directory.`,
+		Example: `  # the plan, in the root of the old project
+  mysdk migrate
+
+  # look at the result without touching the project
+  mysdk migrate --output ../memcached-operator-v4
+
+  # do it
+  mysdk migrate --apply`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	fs := c.Flags()
+	fs.BoolVar(&o.dryRun, "dry-run", true, "print the plan and write nothing")
+	fs.BoolVar(&o.apply, "apply", false, "write the result over the project, which must be clean in git")
+	fs.StringVar(&o.output, "output", "", "write the result into this directory, which must be empty or not exist")
+	fs.BoolVar(&o.diff, "diff", false, "print the plan as a unified diff")
+	fs.BoolVar(&o.force, "force", false, "with --apply: do it in a tree that is not clean in git, or not in git")
+	fs.BoolVar(&o.offline, "offline", false, "leave out 'go mod tidy' and the generators, which need the project's modules")
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.check(c.Flags().Changed("dry-run")) }
+	return c
+}
+
+func (o *migrateOptions) check(dryRunTyped bool) error {
+	writes := o.apply || o.output != ""
+	switch {
+	case o.apply && o.output != "":
+		return clierr.Usagef("leave one of them out", "--apply writes over the project, and --output somewhere else")
+	case writes && dryRunTyped && o.dryRun:
+		return clierr.Usagef("leave out --dry-run, which is what happens without --apply and --output", "--dry-run writes nothing")
+	case writes && o.diff:
+		return clierr.Usagef("leave out --diff: it is for the plan", "--diff is not for --apply and --output")
+	case o.force && !o.apply:
+		return clierr.Usagef("add --apply, or leave out --force", "--force says how --apply is to be done, and there is no --apply")
+	case !writes && dryRunTyped && !o.dryRun:
+		return clierr.Usagef("say --apply, or --output DIR", "--dry-run=false does not say where to write to")
+	}
+	return nil
+}
+
+func (a *app) runMigrate(ctx context.Context, o *migrateOptions) error {
+	if o.apply {
+		if done, err := a.recover(); done || err != nil {
+			return err
+		}
+	}
+	p, err := migrate.Make(migrate.Options{
+		Files: a.host.Files, Dir: a.host.Dir, Scaffolder: a.scaffolder, Bundles: a.bundlesOf,
+	})
+	if err != nil {
+		return err
+	}
+	if len(p.Files) == 0 {
+		a.nothingToMigrate(p)
+		return nil
+	}
+	switch {
+	case o.output != "":
+		return a.migrateInto(ctx, o, p)
+	case o.apply:
+		return a.migrateHere(ctx, o, p)
+	case o.diff:
+		return a.write(ctx, p.Changes, true)
+	}
+	if err := a.print([]byte(migrationText(p))); err != nil {
+		return err
+	}
+	a.say("Nothing was written. Next: mysdk migrate --apply, or --output DIR")
+	return nil
+}
+
+// bundlesOf makes bundles of the package manifests in a directory.
+func (a *app) bundlesOf(dir string) (map[string]map[string][]byte, error) {
+	list, err := catalog.FromPackageManifests(os.DirFS(a.host.Path(filepath.FromSlash(dir))))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string][]byte{}
+	for _, c := range list {
+		out[c.Version] = c.Files
+	}
+	return out, nil
+}
+
+func (a *app) nothingToMigrate(p *migrate.Plan) {
+	a.say("There is nothing to migrate: the layout is %s", p.From)
+	for _, l := range p.Left {
+		a.say("still to do: %s", l)
+	}
+}
+
+// migrationText is the plan for people.
+func migrationText(p *migrate.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "From the layout of %s to %s:\n\n", p.From, migrate.LayoutCurrent)
+	count := map[migrate.Status]int{}
+	var dropped []migrate.Entry
+	for _, e := range p.Files {
+		count[e.Status]++
+		if e.Status == migrate.Dropped {
+			dropped = append(dropped, e)
+			continue
+		}
+		fmt.Fprintf(&b, "%-10s %s", e.Status, e.Path)
+		if e.From != "" {
+			fmt.Fprintf(&b, " (from %s)", e.From)
+		}
+		b.WriteString("\n")
+		for _, n := range e.Notes {
+			if n.Line > 0 {
+				fmt.Fprintf(&b, "             line %d: %s\n", n.Line, n.Text)
+			} else {
+				fmt.Fprintf(&b, "             %s\n", n.Text)
+			}
+		}
+	}
+	for _, e := range migrate.Grouped(dropped) {
+		fmt.Fprintf(&b, "%-10s %s: %s\n", e.Status, e.Path, e.Notes[0].Text)
+	}
+	fmt.Fprintf(&b, "\n%d clean, %d changed, %d new, %d dropped, %d need you\n",
+		count[migrate.Clean], count[migrate.Changed], count[migrate.New], count[migrate.Dropped], count[migrate.Needs])
+	return b.String()
+}
+
+// migrateInto writes the new project into another directory.
+func (a *app) migrateInto(ctx context.Context, o *migrateOptions, p *migrate.Plan) error {
+	there := *a
+	there.host.Dir = a.host.Path(o.output)
+	if err := emptyDir(there.host.Dir); err != nil {
+		return err
+	}
+	set := p.Result.Clone()
+	if err := a.complete(ctx, o, p, &set); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(there.host.Dir, 0o755); err != nil {
+		return err
+	}
+	if err := there.write(ctx, set, false); err != nil {
+		return err
+	}
+	a.reportMigrated(p, set, o.output)
+	return nil
+}
+
+// emptyDir refuses a directory that has something in it.
+func emptyDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return clierr.Failedf("name a directory that does not exist yet", "%s is not empty", dir)
+	}
+	return nil
+}
+
+// migrateHere writes the new project over the old one.
+func (a *app) migrateHere(ctx context.Context, o *migrateOptions, p *migrate.Plan) error {
+	if !o.force {
+		if err := a.cleanInGit(ctx); err != nil {
+			return err
+		}
+	}
+	set := p.Changes.Clone()
+	if err := a.check(set); err != nil {
+		return err
+	}
+	if err := a.complete(ctx, o, p, &set); err != nil {
+		return err
+	}
+	set, err := a.tree().Changed(set)
+	if err != nil {
+		return err
+	}
+	if err := a.write(ctx, set, false); err != nil {
+		return err
+	}
+	a.reportMigrated(p, set, "")
+	return nil
+}
+
+// cleanInGit refuses a tree whose old state could not be had back.
+func (a *app) cleanInGit(ctx context.Context) error {
+	var out, errs strings.Builder
+	err := host.Run(ctx, a.host.Exec, host.Cmd{
+		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=normal", "."}, Dir: a.host.Dir, Env: a.host.Environ(), Stdout: &out, Stderr: &errs,
+	})
+	if err != nil {
+		return clierr.Failedf("commit it to git first, use --output DIR, or add --force", "the project is not in git, and its old state would be lost")
+	}
+	if n := strings.Count(out.String(), "\n"); n > 0 {
+		return clierr.Failedf("commit or stash them, use --output DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
+			n, strings.TrimSpace(strings.SplitN(out.String(), "\n", 2)[0]))
+	}
+	return nil
+}
+
+// complete adds to the change what takes the project's modules: go.mod and
+// go.sum as the go command wants them, and what is generated. Both are made in
+// a copy, and what fails is left for the user to repeat.
+func (a *app) complete(ctx context.Context, o *migrateOptions, p *migrate.Plan, set *fileset.Set) error {
+	if o.offline {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "mysdk-migrate-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // only a copy
+	if err := copySet(dir, p.Result); err != nil {
+		return err
+	}
+	there := *a
+	there.host.Dir = dir
+	a.progress("Looking for modules: go mod tidy")
+	var errs strings.Builder
+	err = host.Run(ctx, a.host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: dir, Env: a.host.Environ(), Stdout: &errs, Stderr: &errs})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.warn("go mod tidy: %s", lastLine(errs.String()))
+		return nil
+	}
+	if missing := migrate.Unresolved(errs.String()); len(missing) > 0 {
+		a.warn("no module was found for %s", strings.Join(missing, ", "))
+		if err := noteMissing(set, missing); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := replaceIn(set, name, data); err != nil {
+			return err
+		}
+	}
+	opts := there.generateOptions()
+	opts.CacheDir = ""
+	r, err := generate.Render(ctx, opts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.warn("nothing was generated: %v", err)
+		return nil
+	}
+	for _, name := range r.Set.Paths() {
+		f, _ := r.Set.Get(name)
+		if err := replaceIn(set, name, f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceIn sets a file's content in the change, and keeps what else it says
+// of it.
+func replaceIn(set *fileset.Set, name string, data []byte) error {
+	f, ok := set.Get(name)
+	if !ok || f.Removed {
+		f = fileset.File{}
+	}
+	f.Data = data
+	return set.Put(name, f)
+}
+
+// copySet writes files below a directory of mysdk's own.
+func copySet(dir string, set fileset.Set) error {
+	for _, name := range set.Paths() {
+		f, _ := set.Get(name)
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteMissing adds what no module was found for to the list of what is left to
+// do.
+func noteMissing(set *fileset.Set, missing []string) error {
+	const report, heading = "MIGRATION.md", "\n## Then\n"
+	f, _ := set.Get(report)
+	lines := ""
+	for _, m := range missing {
+		lines += "- [ ] `go.mod`: no module has " + m + ": its importer needs a newer version, or another module in its place\n"
+	}
+	return replaceIn(set, report, []byte(strings.Replace(string(f.Data), heading, lines+heading, 1)))
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) {
+	written, removed := 0, 0
+	for _, name := range set.Paths() {
+		if f, _ := set.Get(name); f.Removed {
+			removed++
+			continue
+		}
+		written++
+		a.detail("  wrote %s", name)
+	}
+	a.say("Wrote %d files, removed %d", written, removed)
+	for _, e := range p.Files {
+		for _, n := range e.Notes {
+			if e.Status != migrate.Needs {
+				continue
+			}
+			if n.Line > 0 {
+				a.say("needs you: %s:%d: %s", e.Path, n.Line, n.Text)
+			} else {
+				a.say("needs you: %s: %s", e.Path, n.Text)
+			}
+		}
+	}
+	if n := p.Open(); n > 0 {
+		a.say("Next: read %s, then go build ./... (%d files need you)", path.Join(dir, "MIGRATION.md"), n)
+		return
+	}
+	a.say("Next: go build ./... && mysdk test")
+}

@@ -1,0 +1,166 @@
+package cmd_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kube/kubetest"
+)
+
+// writeOldProject writes a project in the shape of operator-sdk v0.19.
+func writeOldProject(t *testing.T, dir string) {
+	t.Helper()
+	a, err := txtar.ParseFile("../internal/migrate/testdata/memcached.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := txtar.Write(a, dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMigrateTransaction breaks migrate off at every write: what is there
+// afterwards is the old project, or one that the same command completes.
+func TestMigrateTransaction(t *testing.T) {
+	base := hosttest.New(t)
+	base.Dir = filepath.Join(base.Dir, "memcached-operator")
+	writeOldProject(t, base.Dir)
+	const command = "migrate --apply --force --offline"
+	want, calls := measure(t, base, command)
+	step := 1
+	if testing.Short() {
+		step = calls / 5
+	}
+	for at := 1; at <= calls; at += step {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d killed %v", at, killed), func(t *testing.T) {
+				t.Parallel()
+				breakOff(t, base, command, &hosttest.Faults{Files: host.OSFiles{}, At: at, Killed: killed}, want)
+			})
+		}
+	}
+}
+
+// TestMigrateEndToEnd migrates a project of operator-sdk v0.19, builds it, runs
+// its own tests, and runs it on the embedded cluster.
+func TestMigrateEndToEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles an operator and needs the control plane")
+	}
+	kubeconfig := kubetest.Start(t)
+	h, errs := kubetest.World(t), &output{}
+	h.IO = host.Streams{In: strings.NewReader(""), Out: &output{}, Err: errs}
+	h.Now = time.Now
+	writeOldProject(t, h.Dir)
+	if code := cmd.Main(t.Context(), h, []string{"migrate", "--apply", "--force"}); code != 0 {
+		t.Fatalf("migrate: exit code %d\n%s", code, errs)
+	}
+	if strings.Contains(errs.String(), "Warning") || strings.Contains(errs.String(), "needs you") {
+		t.Errorf("not everything was automatic:\n%s", errs)
+	}
+	w := &hosttest.World{Host: h}
+	run(t, w, "go", "build", "./...")
+	run(t, w, "go", "vet", "./...")
+	run(t, w, "go", "test", "./internal/...", "./cmd/...")
+	run(t, w, "go", "mod", "tidy", "-diff")
+	if out := run(t, w, "gofmt", "-l", "."); out != "" {
+		t.Errorf("not formatted: %s", out)
+	}
+	buildKustomizations(t, w)
+	if code := cmd.Main(t.Context(), h, []string{"generate", "--check"}); code != 0 {
+		t.Errorf("generate --check: exit code %d\n%s", code, errs)
+	}
+	runMigrated(t, h, kubeconfig, errs)
+	before := errs.String()
+	if code := cmd.Main(t.Context(), h, []string{"migrate", "--apply", "--force"}); code != 0 {
+		t.Errorf("a second time: exit code %d\n%s", code, errs)
+	}
+	if said := strings.TrimPrefix(errs.String(), before); !strings.Contains(said, "nothing to migrate") {
+		t.Errorf("a second time it said:\n%s", said)
+	}
+}
+
+// runMigrated runs the operator until it has reconciled an object: three pods,
+// their names in the status, and the condition.
+func runMigrated(t *testing.T, h host.Host, kubeconfig string, errs *output) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cmd.Main(ctx, h, []string{"run", "local", "--kubeconfig", kubeconfig, "--watch-namespace", "default", "--apply", "config/samples"})
+	}()
+	defer func() {
+		cancel()
+		if code := <-ended; code != clierr.CodeInterrupted {
+			t.Errorf("run local: exit code %d\n%s", code, errs)
+		}
+	}()
+	client, err := kube.Connect(t.Context(), kube.Options{Kubeconfig: kubeconfig, Host: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := kube.ParseManifests([]byte("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: example-memcached, namespace: default}\n"), "sample")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		// There is nothing to read before the CRD is there.
+		live, err := client.Read(t.Context(), objs[0])
+		if err == nil && live != nil {
+			status := fmt.Sprint(live.Object["status"])
+			if strings.Count(status, "example-memcached-") == 3 && strings.Contains(status, "AllThere") {
+				return
+			}
+		}
+		select {
+		case code := <-ended:
+			ended <- code
+			t.Fatalf("run local ended with %d\n%s", code, errs)
+		case <-t.Context().Done():
+			t.Fatalf("it was never reconciled: %v, %v\n%s", live, err, errs)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// TestMigrateNeedsCleanTree refuses to write over what is not in git.
+func TestMigrateNeedsCleanTree(t *testing.T) {
+	w := hosttest.New(t)
+	writeOldProject(t, w.Dir)
+	before := hosttest.Snapshot(t, w.Dir)
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 {
+		t.Fatalf("exit code %d, want 1\n%s", code, w.Err)
+	}
+	if got := w.Err.String(); !strings.Contains(got, "git") || !strings.Contains(got, "--output DIR") {
+		t.Errorf("it said %q", got)
+	}
+	if after := hosttest.Snapshot(t, w.Dir); len(after) != len(before) {
+		t.Errorf("%d files, %d before", len(after), len(before))
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "old"}} {
+		run(t, w, "git", args...)
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir, "new.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 || !strings.Contains(w.Err.String(), "new.txt") {
+		t.Fatalf("exit code %d, want 1\n%s", code, w.Err)
+	}
+	run(t, w, "git", "add", "-A")
+	run(t, w, "git", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "more")
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, w.Err)
+	}
+}

@@ -1,0 +1,140 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/image"
+)
+
+// pkgmanOptions are the flags and the argument of pkgman-to-bundle.
+type pkgmanOptions struct {
+	dir       string
+	outputDir string
+	imageBase string
+	buildCmd  string
+	dryRun    bool
+}
+
+func newPkgmanToBundle(a *app, run func(context.Context, *pkgmanOptions) error) *cobra.Command {
+	o := &pkgmanOptions{}
+	c := &cobra.Command{
+		Use: "pkgman-to-bundle DIR", Short: "Make a bundle of every version in a directory of package manifests", GroupID: "write",
+		Long: `Make a bundle of every version in a directory of package manifests, the format
+that OLM had before bundles.
+
+DIR has a file NAME.package.yaml, and a directory with manifests for each
+version. Each becomes OUTPUT-DIR/bundle-VERSION, with the bundle and its
+Dockerfile. A version is put into every channel from whose current CSV a chain
+of spec.replaces leads to it, and else into the default channel. With
+--image-tag-base an image is built of each, named BASE:VERSION, without a
+container tool.`,
+		Example: `  mysdk pkgman-to-bundle packagemanifests
+  mysdk pkgman-to-bundle packagemanifests --image-tag-base quay.io/you/operator-bundle`,
+		Args: atMostOne("the directory of the package manifests"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.dir = strings.Join(args, "")
+			return run(c.Context(), o)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.outputDir, "output-dir", "bundles", "directory for the bundles; new or empty")
+	fs.StringVar(&o.imageBase, "image-tag-base", "", "build images of this name, with the version's directory as the tag")
+	fs.StringVar(&o.buildCmd, "build-cmd", "", "refused: images are built without a command")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "write and build nothing; print what would change as a unified diff")
+	return c
+}
+
+func (o *pkgmanOptions) check() error {
+	switch {
+	case o.dir == "":
+		return clierr.Usagef("mysdk pkgman-to-bundle packagemanifests", "say where the package manifests are")
+	case o.buildCmd != "":
+		return clierr.Usagef("leave it out: --image-tag-base builds the images here; or run your command in each directory of --output-dir afterwards",
+			"--build-cmd is for a container tool, and none is needed")
+	}
+	return nil
+}
+
+func (a *app) runPkgmanToBundle(ctx context.Context, o *pkgmanOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	to, err := filepath.Rel(a.host.Dir, a.host.Path(o.outputDir))
+	if err != nil || !filepath.IsLocal(to) {
+		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)
+	}
+	entries, err := a.host.Files.ReadDir(a.host.Path(o.outputDir))
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case len(entries) > 0:
+		return clierr.Failedf("remove it, or name another with --output-dir", "the directory %s is not empty", o.outputDir)
+	}
+	if info, err := a.host.Files.Lstat(a.host.Path(o.dir)); err != nil || !info.IsDir() {
+		return clierr.Usagef("name the directory with NAME.package.yaml", "there is no directory %s", o.dir)
+	}
+	list, err := catalog.FromPackageManifests(os.DirFS(a.host.Path(o.dir)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.dir, err)
+	}
+	var set fileset.Set
+	for _, c := range list {
+		for name, data := range c.Files {
+			if err := set.Put(path.Join(filepath.ToSlash(to), "bundle-"+c.Version, name), fileset.File{Data: data}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
+		return err
+	}
+	return a.finishPkgman(ctx, list, o)
+}
+
+// finishPkgman says what was made, and builds the images.
+func (a *app) finishPkgman(ctx context.Context, list []catalog.Converted, o *pkgmanOptions) error {
+	for _, c := range list {
+		dir := path.Join(o.outputDir, "bundle-"+c.Version)
+		if c.Guessed {
+			a.warn("%s: no channel leads to it, so it is in the default channel, %s", dir, strings.Join(c.Channels, ","))
+		}
+		a.say("Wrote %s: channels %s", dir, strings.Join(c.Channels, ", "))
+		if o.imageBase == "" {
+			continue
+		}
+		if err := a.buildConverted(ctx, c, o.imageBase+":"+c.Version); err != nil {
+			return fmt.Errorf("build the image of %s: %w", dir, err)
+		}
+	}
+	a.say("Next: mysdk bundle validate %s", path.Join(o.outputDir, "bundle-"+list[len(list)-1].Version, bundle.DefaultDir))
+	return nil
+}
+
+// buildConverted builds the image of a bundle and prints its name and digest.
+func (a *app) buildConverted(ctx context.Context, c catalog.Converted, name string) error {
+	r, err := image.ParseRecipe(c.Files[bundle.DockerfileName], bundle.DockerfileName)
+	if err != nil {
+		return err
+	}
+	built, err := image.BuildFiles(ctx, a.host, image.FilesOptions{
+		Image: name, Files: image.Files(c.Files).Sub(bundle.DefaultDir), Labels: r.Labels, CreatedBy: "mysdk pkgman-to-bundle", Progress: a.progress,
+	})
+	if err != nil {
+		return err
+	}
+	return a.report("text", nil, func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", built.Image, built.Digest) })
+}

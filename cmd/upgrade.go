@@ -1,0 +1,329 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/upgrade"
+)
+
+// upgradeOptions are the flags of upgrade.
+type upgradeOptions struct {
+	check, plan, dryRun, finish bool
+	force, keepGoing, workflow  bool
+	from, baselines, output     string
+}
+
+func newUpgrade(a *app, run func(context.Context, *upgradeOptions) error) *cobra.Command {
+	o := &upgradeOptions{output: "text"}
+	c := &cobra.Command{
+		Use: "upgrade", Short: "Bring the project's scaffold up to this version of mysdk", GroupID: "write",
+		Long: `Bring the project's scaffold up to this version of mysdk.
+
+What the version that wrote the project scaffolded, what it scaffolds today and
+what you have made of it are merged, offline: go.mod by requirement, the
+Makefile by target, YAML by key, Go by declaration. Files that you have not
+touched become today's, files that you removed stay away, generated files are
+generated anew, and your types, controllers, webhooks and samples stay as they
+are. Everything is written at once or not at all.
+
+Where you and the scaffold changed the same lines, yours stay, and a file .rej
+beside it holds what was left out, as a patch. Take over what you want of it,
+remove it, and end the upgrade with --continue.
+
+A project of kubebuilder or operator-sdk is brought to the scaffold of mysdk in
+the same way: files that are as those tools write them become ours.`,
+		Example: `  # what would become of which file
+  mysdk upgrade --plan
+
+  # the same as a diff, then for real
+  mysdk upgrade --dry-run
+  mysdk upgrade
+
+  # after conflicts: decide, remove the .rej files, and
+  mysdk upgrade --continue
+
+  # in CI: exit code 3 if there is something to do
+  mysdk upgrade --check
+
+  # a GitHub workflow that opens a pull request when there is
+  mysdk upgrade --workflow`,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	fs := c.Flags()
+	fs.BoolVar(&o.check, "check", false, "write nothing, and exit with code 3 if there is something to do")
+	fs.BoolVar(&o.plan, "plan", false, "write nothing, and print what would become of which file")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.finish, "continue", false, "end an upgrade that had conflicts, when they are resolved")
+	fs.BoolVar(&o.force, "force", false, "write also where git has changes that are not committed")
+	fs.BoolVar(&o.keepGoing, "keep-going", false, "exit with code 0 although there are conflicts")
+	fs.BoolVar(&o.workflow, "workflow", false, "also write a GitHub workflow that does this once a week, in a pull request")
+	fs.StringVar(&o.from, "from", "", "version of mysdk that the scaffold is of; default: what PROJECT records, else the most similar")
+	fs.StringVar(&o.baselines, "baselines", "", "`directory` with the scaffolds of further versions, as VERSION.zip")
+	outputFlag(c, &o.output)
+	c.PreRunE = func(*cobra.Command, []string) error { return o.refuse() }
+	return c
+}
+
+// refuse names flags that contradict each other.
+func (o *upgradeOptions) refuse() error {
+	var modes []string
+	for _, m := range []struct {
+		name string
+		set  bool
+	}{{"--check", o.check}, {"--plan", o.plan}, {"--dry-run", o.dryRun}, {"--continue", o.finish}} {
+		if m.set {
+			modes = append(modes, m.name)
+		}
+	}
+	switch {
+	case len(modes) > 1:
+		return clierr.Usagef("use one of them", "%s say different things of what is to be done", strings.Join(modes, " and "))
+	case o.finish && (o.from != "" || o.workflow):
+		return clierr.Usagef("leave out --from and --workflow", "--continue only ends what was begun")
+	}
+	return nil
+}
+
+func (a *app) runUpgrade(ctx context.Context, o *upgradeOptions) error {
+	project, done, err := a.loadProject()
+	if done || err != nil {
+		return err
+	}
+	u, err := a.upgrader(o)
+	if err != nil {
+		return err
+	}
+	if o.finish {
+		return a.finishUpgrade(ctx, u)
+	}
+	p, err := u.New()
+	if err != nil {
+		return err
+	}
+	if o.workflow {
+		if err := u.WithWorkflow(p); err != nil {
+			return err
+		}
+	}
+	if o.check || o.plan {
+		return a.reportPlan(p, o)
+	}
+	if p.Empty() {
+		return a.nothingToUpgrade(p, o)
+	}
+	set, generated := p.Set, true
+	if len(project.Resources) > 0 {
+		if set, generated, err = a.generateUpgraded(ctx, set); err != nil {
+			return err
+		}
+	}
+	if o.dryRun {
+		return a.write(ctx, set, true)
+	}
+	if err := a.checkClean(ctx, o.force); err != nil {
+		return err
+	}
+	if err := a.write(ctx, set, false); err != nil {
+		return err
+	}
+	return a.reportUpgrade(p, o, generated)
+}
+
+// upgrader is the engine for the project here.
+func (a *app) upgrader(o *upgradeOptions) (upgrade.Options, error) {
+	u := upgrade.Options{Files: a.host.Files, Dir: a.host.Dir, Plugin: a.goPlugin(), From: o.from}
+	if o.baselines == "" {
+		return u, nil
+	}
+	dir := a.host.Path(o.baselines)
+	if info, err := a.host.Files.Lstat(dir); err != nil || !info.IsDir() {
+		return u, clierr.Usagef("name a directory that 'make baseline' has written into", "%s is not a directory", o.baselines)
+	}
+	u.Further = os.DirFS(dir)
+	return u, nil
+}
+
+// finishUpgrade records the new version.
+func (a *app) finishUpgrade(ctx context.Context, u upgrade.Options) error {
+	p, err := u.Finish()
+	if err != nil {
+		return err
+	}
+	if p.Empty() {
+		a.say("Nothing to do: the project's scaffold is that of %s", p.To)
+		return nil
+	}
+	if err := a.write(ctx, p.Set, false); err != nil {
+		return err
+	}
+	a.say("The project's scaffold is now that of %s", p.To)
+	a.say("Next: mysdk test")
+	return nil
+}
+
+// nothingToUpgrade says why there is nothing to write: the scaffold is
+// today's, or all that is left are conflicts.
+func (a *app) nothingToUpgrade(p *upgrade.Plan, o *upgradeOptions) error {
+	if len(p.Conflicts()) > 0 {
+		return a.conflicts(p, o)
+	}
+	a.say("Nothing to do: the project's scaffold is that of %s", p.To)
+	return nil
+}
+
+// generateUpgraded generates what comes of the change, and says whether it
+// could. Code that does not compile with it is no reason to stop: it is the
+// user's next step.
+func (a *app) generateUpgraded(ctx context.Context, set fileset.Set) (fileset.Set, bool, error) {
+	whole, err := a.generateInto(ctx, set.Clone())
+	switch {
+	case err == nil:
+		changed, err := a.tree().Changed(whole)
+		return changed, true, err
+	case ctx.Err() != nil:
+		return set, false, ctx.Err()
+	}
+	a.warn("generated files are not renewed yet: %v; run 'mysdk generate' when that is mended", firstLine(err))
+	return set, false, nil
+}
+
+// firstLine is what an error says, without what the go command advises.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	line, _, _ = strings.Cut(line, "; to ")
+	return line
+}
+
+// checkClean refuses to write into a project with changes that git has not
+// recorded: afterwards nobody could tell one from the other. Without git, or
+// outside of a repository, there is nothing to check.
+func (a *app) checkClean(ctx context.Context, force bool) error {
+	if force {
+		return nil
+	}
+	if _, err := a.host.LookPath("git"); err != nil {
+		return nil //nolint:nilerr // no git, nothing to ask
+	}
+	var out, said strings.Builder
+	err := host.Run(ctx, a.host.Exec, host.Cmd{
+		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=all", "--", "."}, Dir: a.host.Dir,
+		Env: a.host.Environ(), Stdout: &out, Stderr: &said,
+	})
+	if err != nil || out.Len() == 0 {
+		return ctx.Err() // not a repository
+	}
+	files := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	shown := strings.Join(files[:min(len(files), 5)], "\n")
+	if len(files) > 5 {
+		shown += fmt.Sprintf("\nand %d more", len(files)-5)
+	}
+	return clierr.Failedf("commit or stash them first, so that you can see what the upgrade does; or add --force",
+		"nothing was written: git has changes that are not committed:\n%s", shown)
+}
+
+// reportPlan prints the plan; with --check its emptiness is the exit code.
+func (a *app) reportPlan(p *upgrade.Plan, o *upgradeOptions) error {
+	if o.plan || o.output != "text" || !p.Empty() {
+		if err := a.report(o.output, p, func(w io.Writer) { planText(w, p) }); err != nil {
+			return err
+		}
+	}
+	if o.check && !o.plan && o.output == "text" && p.Empty() {
+		a.say("Nothing to do: the project's scaffold is that of %s", p.To)
+	}
+	if !o.check || p.Empty() && len(p.Conflicts()) == 0 {
+		return nil
+	}
+	return clierr.OutOfDatef("run 'mysdk upgrade'", "the project's scaffold is that of %s, and this is %s", p.From, p.To)
+}
+
+// planText is the plan for people.
+func planText(w io.Writer, p *upgrade.Plan) {
+	if p.From == p.To && len(p.Files) == 0 {
+		fmt.Fprintf(w, "The project's scaffold is that of %s\n", p.To)
+		return
+	}
+	fmt.Fprintf(w, "From %s to %s\n", p.From, p.To)
+	for _, f := range p.Files {
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s\t%s\t%s", f.Action, f.Path, f.Detail), "\t"))
+	}
+	for _, n := range p.Notes {
+		fmt.Fprintln(w, n)
+	}
+}
+
+// reportUpgrade says what was done and what is next.
+func (a *app) reportUpgrade(p *upgrade.Plan, o *upgradeOptions, generated bool) error {
+	if o.output != "text" {
+		if err := a.report(o.output, p, nil); err != nil {
+			return err
+		}
+	}
+	counts := map[upgrade.Action]int{}
+	for _, f := range p.Files {
+		counts[f.Action]++
+		a.detail("  %s %s", f.Action, f.Path)
+	}
+	var parts []string
+	for _, action := range []upgrade.Action{upgrade.New, upgrade.Updated, upgrade.Merged, upgrade.Deleted, upgrade.Kept, upgrade.Conflict} {
+		if n := counts[action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, action))
+		}
+	}
+	if p.From == p.To && len(p.Files) == 1 { // the workflow alone
+		a.say("Wrote %s", p.Files[0].Path)
+		return nil
+	}
+	a.say("Upgraded the scaffold from %s to %s: %s", p.From, p.To, strings.Join(parts, ", "))
+	for _, n := range p.Notes {
+		a.warn("%s", n)
+	}
+	if len(p.Conflicts()) > 0 {
+		return a.conflicts(p, o)
+	}
+	a.say("Next: %s", nextAfterUpgrade(p, generated))
+	return nil
+}
+
+// nextAfterUpgrade is what to type after an upgrade without conflicts.
+func nextAfterUpgrade(p *upgrade.Plan, generated bool) string {
+	var steps []string
+	if slices.ContainsFunc(p.Files, func(f upgrade.File) bool { return f.Path == "go.mod" && f.Action == upgrade.Merged }) {
+		steps = append(steps, "go mod tidy")
+	}
+	if !generated {
+		steps = append(steps, "mysdk generate")
+	}
+	if p.ByMake {
+		return strings.Join(append(steps, "make test"), " && ")
+	}
+	return strings.Join(append(steps, "mysdk test"), " && ")
+}
+
+// conflicts lists what is left to decide, as an error unless that was not
+// wanted.
+func (a *app) conflicts(p *upgrade.Plan, o *upgradeOptions) error {
+	var list []string
+	for _, f := range p.Files {
+		if f.Action == upgrade.Conflict {
+			list = append(list, fmt.Sprintf("  %s: %s, see %s", f.Path, f.Detail, f.Reject))
+		}
+	}
+	err := clierr.Failedf("take over what you want ('patch -p1 <FILE.rej' takes all of it), remove the .rej files, and run 'mysdk upgrade --continue'",
+		"you and the scaffold changed the same lines:\n%s", strings.Join(list, "\n"))
+	if o.keepGoing {
+		a.warn("%v", err)
+		return nil
+	}
+	return err
+}
