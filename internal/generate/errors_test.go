@@ -83,7 +83,7 @@ func TestSourceErrors(t *testing.T) {
 				"api/v2/group.go":       strings.Replace(groupFile, "package v1", "package v2", 1),
 				"api/v2/cache_types.go": strings.Replace(kindFile, "package v1", "package v2", 1),
 			},
-			want: []string{"api/v1: CRD for Cache.cache.example.com has no storage version"},
+			want: []string{kindPath + ":8:6: CRD for Cache.cache.example.com has no storage version; mark the type of one with +kubebuilder:storageversion"},
 		},
 		"missing module": {
 			files: map[string]string{kindPath: strings.Replace(kindFile, "import ", "import _ \"example.org/missing\"\nimport ", 1)},

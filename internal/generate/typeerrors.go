@@ -3,6 +3,7 @@ package generate
 import (
 	"go/ast"
 	"go/token"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -69,7 +70,7 @@ func (c *problemCollector) own(p *loader.Package) {
 		}
 		found := newProblem(c.tree, position(e.Pos), plain(strings.TrimSpace(e.Msg)))
 		if found.file == p.ID { // the package as a whole
-			found.file = c.dir(p)
+			found = c.whole(p, found)
 		}
 		switch {
 		case e.Kind == packages.ListError:
@@ -85,7 +86,37 @@ func plain(msg string) string {
 	if strings.HasPrefix(msg, "unsupported AST kind *ast.Index") {
 		return "a CRD cannot describe an instance of a generic type; declare a type of its own"
 	}
+	if strings.HasPrefix(msg, "CRD for ") && strings.HasSuffix(msg, " has no storage version") {
+		return msg + "; mark the type of one with +kubebuilder:storageversion"
+	}
 	return msg
+}
+
+// kindErrorPattern is how the CRD generator names a kind that is wrong as a
+// whole: its name, its group, and what is wrong.
+const kindErrorPattern = `^CRD for ([^.\s]+)\.(\S+) `
+
+// whole finds a place for an error that has none. One of a kind the generator
+// leaves with any of the packages that hold a version of it, a different one
+// each time; here it belongs to the type in the first of them.
+func (c *problemCollector) whole(p *loader.Package, found problem) problem {
+	found.file = c.dir(p)
+	m := regexp.MustCompile(kindErrorPattern).FindStringSubmatch(found.msg)
+	if m == nil {
+		return found
+	}
+	var at []problem
+	for _, s := range c.src.packages {
+		if !s.marked([]string{"+groupName=" + m[2]}) {
+			continue
+		}
+		for _, t := range s.typeSpecs() {
+			if t.Name.Name == m[1] {
+				at = append(at, newProblem(c.tree, c.src.fset.Position(t.Name.Pos()), found.msg))
+			}
+		}
+	}
+	return append(tidy(at), found)[0]
 }
 
 // dir is the directory of the package, or its path where it is not ours.
