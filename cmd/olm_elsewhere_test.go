@@ -62,7 +62,7 @@ func TestRunBundleElsewhere(t *testing.T) {
 		r.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: baseline}}\n")
 		r.mysdk("run bundle ./one --no-push" + there)
 		pods, err := r.client.List(t.Context(), schema.FromAPIVersionAndKind("v1", "Pod"), kube.ListOptions{Namespace: "shop", Selector: "mysdk.dev/catalog=cache-catalog"})
-		if err != nil || len(pods) != 1 || r.read("v1 Service shop/cache-catalog") == nil {
+		if err != nil || len(pods) != 1 || r.read("v1 Service shop/cache-catalog-server") == nil {
 			t.Errorf("%d pods serve the catalog, %v", len(pods), err)
 		}
 		r.mysdk("run bundle-upgrade ./two --no-push" + there)
@@ -128,7 +128,7 @@ func TestRunBundleElsewhere(t *testing.T) {
 		if !strings.HasPrefix(image, repo+"-catalog@sha256:") {
 			t.Errorf("the catalog is %s", image)
 		}
-		if r.read("apps/v1 Deployment shop/cache-catalog") != nil {
+		if r.read("apps/v1 Deployment shop/cache-catalog-server") != nil {
 			t.Error("a Deployment serves the catalog too")
 		}
 		r.mysdk("run bundle-upgrade "+repo+":v2"+there, "cleanup cache --delete-all"+there)

@@ -258,8 +258,14 @@ func writePieces(dir string, pieces map[string][]byte) error {
 	return nil
 }
 
-// sourceAt finds the CatalogSource that has an address.
+// sourceAt finds the CatalogSource that an address means: the one that is named
+// in it, or else one that has it, whatever it looks like.
 func (l *catalogLoader) sourceAt(address string) (types.NamespacedName, bool) {
+	if name, err := catalogName(address); err == nil {
+		if _, err := l.sources.CatalogSources(name.Namespace).Get(name.Name); err == nil {
+			return name, true
+		}
+	}
 	all, err := l.sources.List(labels.Everything())
 	if err != nil {
 		return types.NamespacedName{}, false

@@ -36,7 +36,7 @@ const (
 type catalogs struct {
 	log     *log.Logger
 	global  string                                            // namespace whose catalogs all others see
-	owner   func(address string) (types.NamespacedName, bool) // CatalogSource with an address of another form
+	owner   func(address string) (types.NamespacedName, bool) // the CatalogSource that is meant by an address
 	unknown func(types.NamespacedName, string)                // told of a catalog that is asked for and has no content, and why
 	mu      sync.Mutex                                        // guards what follows
 	served  map[types.NamespacedName]*catalogServer           // the content of each
@@ -120,17 +120,18 @@ func (c *catalogs) close() {
 
 // Dial implements proxy.Dialer for OLM's connections to catalogs.
 func (c *catalogs) Dial(_, address string) (net.Conn, error) {
-	name, err := catalogName(address)
-	if err != nil {
-		owner, ok := c.owner(address)
-		if !ok {
-			return nil, err
-		}
-		name = owner
-		c.fail(name, err)
-	}
 	began := time.Now()
 	for {
+		name, err := catalogName(address)
+		// Each time: the CatalogSource may be newer than what is known here.
+		if owner, ok := c.owner(address); ok {
+			name = owner
+		} else if err != nil {
+			return nil, err
+		}
+		if err != nil {
+			c.fail(name, err)
+		}
 		c.mu.Lock()
 		s, coming, changed, closed := c.served[name], c.coming[name], c.changed, c.closed
 		c.mu.Unlock()

@@ -151,7 +151,7 @@ metadata: {name: shop-catalog-1, namespace: ns, labels: {mysdk.dev/catalog: shop
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: shop-catalog, namespace: ns, labels: {mysdk.dev/run: shop}}
+metadata: {name: shop-catalog-server, namespace: ns, labels: {mysdk.dev/run: shop}}
 ---
 apiVersion: v1
 kind: Service
@@ -162,7 +162,7 @@ metadata: {name: shop-catalog, namespace: ns}
 		t.Fatal(err)
 	}
 	plain := catalogObjects{pkg: "shop", namespace: "ns"}
-	in := &installer{before: before, apply: append(plain.configMaps([]piece{{"catalog-0.json", "{}"}}), plain.byAddress(), subscription("shop", "ns", "alpha", "shop.v2", ""))}
+	in := &installer{before: before, apply: append(plain.configMaps([]piece{{"catalog-0.json", "{}"}}), plain.byAddress("shop-catalog"), subscription("shop", "ns", "alpha", "shop.v2", ""))}
 	names := func(list objects) []string {
 		var all []string
 		for _, u := range list {
@@ -173,10 +173,10 @@ metadata: {name: shop-catalog, namespace: ns}
 	if diff := cmp.Diff([]string{"CatalogSource ns/shop-catalog"}, names(in.newObjects())); diff != "" {
 		t.Errorf("new (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ConfigMap ns/shop-catalog-1", "Deployment ns/shop-catalog"}, names(in.leftOver())); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap ns/shop-catalog-1", "Deployment ns/shop-catalog-server"}, names(in.leftOver())); diff != "" {
 		t.Errorf("left over (-want +got):\n%s", diff)
 	}
-	want := []string{"ConfigMap ns/shop-catalog-0", "ConfigMap ns/shop-catalog-1", "Deployment ns/shop-catalog", "OperatorGroup ns/mysdk-operators", "Subscription ns/shop"}
+	want := []string{"ConfigMap ns/shop-catalog-0", "ConfigMap ns/shop-catalog-1", "Deployment ns/shop-catalog-server", "OperatorGroup ns/mysdk-operators", "Subscription ns/shop"}
 	if diff := cmp.Diff(want, names(before.all())); diff != "" {
 		t.Errorf("to be brought back (-want +got):\n%s", diff)
 	}

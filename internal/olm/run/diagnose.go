@@ -222,7 +222,7 @@ func (c *chain) serving(ctx context.Context, r Reader, source *unstructured.Unst
 		return f != nil && f.after != waitOnly
 	}
 	for _, d := range c.deployments.where(func(u *unstructured.Unstructured) bool {
-		return u.GetNamespace() == source.GetNamespace() && u.GetLabels()[runLabel] != "" && u.GetName() == source.GetName()
+		return u.GetNamespace() == source.GetNamespace() && u.GetLabels()[runLabel] != "" && u.GetName() == serverName(source.GetName())
 	}) {
 		if f := c.checkDeployment(ctx, r, d); note(f) {
 			return true, f
@@ -338,7 +338,11 @@ func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, n
 		if i := strings.LastIndex(why, "desc = "); i >= 0 {
 			why = why[i+len("desc = "):] // the rest is gRPC's
 		}
+		why = strings.TrimPrefix(why, fmt.Sprintf("catalog %s/%s: ", namespace, name))
 		served, _ := c.serving(ctx, r, source) // nothing is wrong with what serves it
+		// What the embedded cluster says of an image itself is its last word,
+		// whatever the state of the pods that stand for it.
+		served = served && !strings.HasSuffix(c.eventOf(source), ": "+why)
 		f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be read %s: %s", whereServed(source), why), removeCatalog(source))
 	}
 	f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"

@@ -271,11 +271,11 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 	for i, p := range parts {
 		list = append(list, piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)})
 	}
-	made := objs.configMaps(list)
+	made, service := objs.configMaps(list), catalogName(objs.pkg)
 	if !in.Embedded {
-		made = append(made, objs.serve(list)...)
+		made, service = append(made, objs.serve(list)...), serverName(service)
 	}
-	return append(made, objs.byAddress()), nil
+	return append(made, objs.byAddress(service)), nil
 }
 
 // leftOver are the ConfigMaps and servers of the catalog before that are not
@@ -321,20 +321,43 @@ func (in *installer) write(ctx context.Context) error {
 	if _, err := in.client.Delete(ctx, stale, kube.DeleteOptions{Progress: in.Progress}); err != nil {
 		return err
 	}
+	if err := in.changeForm(ctx); err != nil {
+		return err
+	}
 	// One after the other: Apply would sort them by kind, and the Subscription
 	// is to come when its catalog is there.
 	for _, u := range in.apply {
-		results, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress})
-		if err != nil {
+		if err := in.put(ctx, u); err != nil {
 			return err
-		}
-		if u.GetKind() == "CatalogSource" && len(results) == 1 && results[0].Action == kube.Created {
-			if err := awaitCatalog(ctx, in.reader, u); err != nil {
-				return err
-			}
 		}
 	}
 	_, err = in.client.Delete(ctx, in.stale, kube.DeleteOptions{Progress: in.Progress})
+	return err
+}
+
+// put applies one object, and waits until OLM reads a CatalogSource that was
+// not there.
+func (in *installer) put(ctx context.Context, u *unstructured.Unstructured) error {
+	results, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress})
+	if err != nil || u.GetKind() != "CatalogSource" || len(results) != 1 || results[0].Action != kube.Created {
+		return err
+	}
+	return awaitCatalog(ctx, in.reader, u)
+}
+
+// changeForm removes the CatalogSource where the run turns one that is served
+// at an address into one in an image, or back. In the status of one that is
+// only changed the address of before can stay, and OLM takes its pods being
+// there for all being well. What OLM made for the old form goes with it.
+func (in *installer) changeForm(ctx context.Context) error {
+	i := slices.IndexFunc(in.apply, func(u *unstructured.Unstructured) bool { return u.GetKind() == "CatalogSource" })
+	if i < 0 || in.before.source == nil {
+		return nil
+	}
+	if now := in.apply[i]; (text(now, "spec", "image") == "") == (text(in.before.source, "spec", "image") == "") {
+		return nil
+	}
+	_, err := in.client.Delete(ctx, []*unstructured.Unstructured{in.before.source}, kube.DeleteOptions{Progress: in.Progress})
 	return err
 }
 

@@ -76,6 +76,11 @@ func made(pkg, apiVersion, kind, namespace, name string, fields map[string]any) 
 // catalogName is the CatalogSource of a package, named as operator-sdk does.
 func catalogName(pkg string) string { return pkg + "-catalog" }
 
+// serverName is the Deployment and the Service that serve a CatalogSource. OLM
+// makes a Service of the CatalogSource's own name for a catalog in an image,
+// and where one form takes the other's place these two must not meet.
+func serverName(source string) string { return source + "-server" }
+
 // operatorGroup makes the OperatorGroup of a namespace.
 func operatorGroup(pkg, namespace string, mode Mode, isolated bool) *unstructured.Unstructured {
 	spec := map[string]any{}
@@ -143,15 +148,11 @@ func registryTLS(o Options) string {
 	return strings.Join(ways, ",")
 }
 
-// address is where a catalog without an image of its own is served.
-func (c catalogObjects) address() string {
-	return fmt.Sprintf("%s.%s.svc:%d", catalogName(c.pkg), c.namespace, registryPort)
-}
-
-// byAddress makes a CatalogSource that is served at its address: by the
-// embedded cluster, or by the Deployment of serve.
-func (c catalogObjects) byAddress() *unstructured.Unstructured {
-	return c.source(map[string]any{"address": c.address()})
+// byAddress makes a CatalogSource that the Service of that name serves: the
+// one of serve, or on the embedded cluster none, which serves a catalog by the
+// CatalogSource's own name.
+func (c catalogObjects) byAddress(service string) *unstructured.Unstructured {
+	return c.source(map[string]any{"address": fmt.Sprintf("%s.%s.svc:%d", service, c.namespace, registryPort)})
 }
 
 // byImage makes a CatalogSource whose pods OLM makes itself: its opm serves
@@ -198,10 +199,10 @@ func (c catalogObjects) serve(pieces []piece) []*unstructured.Unstructured {
 		"spec": c.registryPod(pieces),
 	}
 	return []*unstructured.Unstructured{
-		made(c.pkg, "apps/v1", "Deployment", c.namespace, name, map[string]any{"spec": map[string]any{
+		made(c.pkg, "apps/v1", "Deployment", c.namespace, serverName(name), map[string]any{"spec": map[string]any{
 			"replicas": int64(1), "selector": map[string]any{"matchLabels": labels}, "template": pod,
 		}}),
-		made(c.pkg, "v1", "Service", c.namespace, name, map[string]any{"spec": map[string]any{
+		made(c.pkg, "v1", "Service", c.namespace, serverName(name), map[string]any{"spec": map[string]any{
 			"selector": labels,
 			"ports":    []any{map[string]any{"name": "grpc", "port": int64(registryPort), "targetPort": "grpc", "protocol": "TCP"}},
 		}}),

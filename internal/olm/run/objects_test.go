@@ -69,7 +69,7 @@ spec:
   sourceNamespace: ns
   startingCSV: shop.v1
 `},
-		"served by the cluster": {asYAML(t, append(plain.configMaps([]piece{{"catalog-0.json", "{}"}}), plain.byAddress())...), `apiVersion: v1
+		"served by the cluster": {asYAML(t, append(plain.configMaps([]piece{{"catalog-0.json", "{}"}}), plain.byAddress("shop-catalog"))...), `apiVersion: v1
 data:
   catalog-0.json: '{}'
 kind: ConfigMap
@@ -122,7 +122,7 @@ kind: Deployment
 metadata:
   labels:
     mysdk.dev/run: shop
-  name: shop-catalog
+  name: shop-catalog-server
   namespace: ns
 spec:
   replicas: 1
@@ -218,7 +218,7 @@ kind: Service
 metadata:
   labels:
     mysdk.dev/run: shop
-  name: shop-catalog
+  name: shop-catalog-server
   namespace: ns
 spec:
   ports:

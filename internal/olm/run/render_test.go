@@ -79,7 +79,7 @@ func TestRenderDropsWhatServedBefore(t *testing.T) {
 	now := rendered(t, world, Options{Publish: func(context.Context, *catalog.Catalog) (Published, error) {
 		return Published{Image: "r.example.com/catalog@sha256:1", Dir: "/configs"}, nil
 	}})
-	if d := cmp.Diff([]string{"ConfigMap shop-catalog-0", "Deployment shop-catalog", "Service shop-catalog"}, refs(now.stale)); d != "" {
+	if d := cmp.Diff([]string{"ConfigMap shop-catalog-0", "Deployment shop-catalog-server", "Service shop-catalog-server"}, refs(now.stale)); d != "" {
 		t.Errorf("stale (-want +got):\n%s", d)
 	}
 	if same := rendered(t, world, Options{}); len(same.stale) > 0 {

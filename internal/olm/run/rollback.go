@@ -60,6 +60,9 @@ func (in *installer) restore(ctx context.Context) error {
 	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
 		return err
 	}
+	if err := in.changeForm(ctx); err != nil {
+		return err
+	}
 	// The catalog of before first, with only the bundles of before: OLM could
 	// find the way to the new one again otherwise.
 	if err := in.reapply(ctx); err != nil {
@@ -102,8 +105,8 @@ func (in *installer) reapply(ctx context.Context) error {
 		u = u.DeepCopy()
 		unstructured.RemoveNestedField(u.Object, "status")
 		if u.GetKind() == "Service" {
-			// For a catalog in an image OLM has made a Service of this name,
-			// whose address cannot be changed.
+			// One that was deleted comes back with an address of its own: the
+			// old one may be another's by now.
 			unstructured.RemoveNestedField(u.Object, "spec", "clusterIP")
 			unstructured.RemoveNestedField(u.Object, "spec", "clusterIPs")
 		}
@@ -114,7 +117,7 @@ func (in *installer) reapply(ctx context.Context) error {
 				}
 			}
 		}
-		if _, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress}); err != nil {
+		if err := in.put(ctx, u); err != nil {
 			return err
 		}
 	}

@@ -93,7 +93,8 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 		return err
 	}
 	s.contents = contents
-	for _, u := range []*unstructured.Unstructured{named("apps/v1", "Deployment", namespace, catalogName(pkg)), named("v1", "Service", namespace, catalogName(pkg))} {
+	server := serverName(catalogName(pkg))
+	for _, u := range []*unstructured.Unstructured{named("apps/v1", "Deployment", namespace, server), named("v1", "Service", namespace, server)} {
 		live, err := r.Read(ctx, u)
 		if err != nil {
 			return err

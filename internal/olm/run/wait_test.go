@@ -49,6 +49,14 @@ var oldCSV = strings.NewReplacer("shop.v1", "shop.v0", "csv-1", "csv-0").Replace
 
 // TestWait plays installs and upgrades and compares when they end, and how.
 func TestWait(t *testing.T) {
+	const unread = "CatalogSource ns/shop-catalog: its catalog cannot be read from image r.example.com/c:1: pull image r.example.com/c:1: UNAUTHORIZED; and OLM resolves nothing in namespace ns until it can"
+	unreadWorld := subWith + `{conditions: [{type: ResolutionFailed, status: "True", reason: ErrorPreventedResolution, message: "error using catalogsource ns/shop-catalog: failed to list bundles: rpc error: code = Unavailable desc = catalog ns/shop-catalog: pull image r.example.com/c:1: UNAUTHORIZED"}]}` +
+		strings.Replace(sourceYAML, "address: ", "image: r.example.com/c:1, was: ", 1) + `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: shop-catalog-x, namespace: ns, labels: {olm.catalogSource: shop-catalog}}
+status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: registry-server, image: "r.example.com/c:1", ready: true, state: {running: {}}}]}`
 	tests := map[string]struct {
 		old    string
 		scenes []scene
@@ -106,6 +114,23 @@ func TestWait(t *testing.T) {
 		"catalog never comes": {
 			scenes: []scene{{0, subYAML + replaceState(sourceYAML, "CONNECTING")}},
 			took:   5 * time.Second, err: "CatalogSource ns/shop-catalog: its catalog cannot be reached at shop-catalog.ns.svc:50051 (gRPC connection CONNECTING)", code: clierr.CodeFailed,
+		},
+		"catalog's pod is there but OLM reads nothing": {
+			scenes: []scene{{0, unreadWorld}},
+			took:   20 * time.Second, err: "not ready after 20s: " + unread, code: clierr.CodeUnavailable,
+		},
+		"catalog's pod only stands for what the cluster cannot pull": {
+			scenes: []scene{{0, unreadWorld + `
+---
+apiVersion: v1
+kind: Event
+metadata: {name: e1, namespace: ns}
+involvedObject: {kind: CatalogSource, name: shop-catalog, namespace: ns}
+type: Warning
+reason: CatalogUnavailable
+message: "pull image r.example.com/c:1: UNAUTHORIZED"
+`}},
+			took: 5 * time.Second, err: unread, code: clierr.CodeFailed,
 		},
 		"nothing happens": {
 			scenes: []scene{{0, subYAML + sourceYAML}},
