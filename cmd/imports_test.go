@@ -32,14 +32,14 @@ var quarantine = map[string][]string{
 	"github.com/spf13/viper":         {"cmd"},
 	"github.com/operator-framework/": {"internal/bundle", "internal/bundle/validate", "internal/bundle/validate/engine", "internal/catalog", "internal/olm", "internal/olm/run", "internal/scorecard", "internal/controlplane"},
 	// The control plane pulls catalogs and bundles, and knows nothing of internal/image.
-	"github.com/google/go-containerregistry/": {"internal/image", "internal/controlplane"},
+	"github.com/google/go-containerregistry/": {"internal/registry", "internal/image", "internal/controlplane"},
 }
 
 // layers are our packages from the bottom up: one may import those of lower
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
 	{"internal/clierr", "internal/host"},
-	{"internal/fileset", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/fileset", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/ownwebhook"},
 	{"internal/project", "internal/localrun", "internal/kube/kubetest", "plugins/golang/v4", "internal/bundle"},
 	{"internal/adopt", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
@@ -53,7 +53,8 @@ var alone = map[string][]string{
 	"internal/clierr":       {},
 	"internal/host":         {},
 	"internal/fileset":      {},
-	"internal/controlplane": {"internal/clierr", "internal/host", "internal/cluster/state"},
+	"internal/registry":     {},
+	"internal/controlplane": {"internal/clierr", "internal/host", "internal/registry", "internal/cluster/state"},
 	"plugins/golang/v4":     {},
 }
 

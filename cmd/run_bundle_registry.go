@@ -10,6 +10,7 @@ import (
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm/run"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // registryOptions are the flags that say how registries are spoken to.
@@ -45,7 +46,7 @@ func (a *app) reach(ctx context.Context, o *runBundleOptions) (image.Access, *ku
 	if o.pullSecret != "" {
 		data, err := run.PullSecret(ctx, client, namespace, o.pullSecret)
 		if err == nil && data != nil {
-			access.Credentials, err = image.ParseCredentials(data)
+			access.Credentials, err = registry.ParseCredentials(data)
 		}
 		if err != nil {
 			return access, nil, fmt.Errorf("--pull-secret-name: Secret %s/%s: %w", namespace, o.pullSecret, err)
@@ -54,7 +55,7 @@ func (a *app) reach(ctx context.Context, o *runBundleOptions) (image.Access, *ku
 	if o.caSecret != "" {
 		data, err := run.CASecret(ctx, client, namespace, o.caSecret)
 		if err == nil {
-			access.CA, err = image.Authorities(data)
+			access.CA, err = registry.Authorities(data)
 		}
 		if err != nil {
 			return access, nil, fmt.Errorf("--ca-secret-name: Secret %s/%s: %w", namespace, o.caSecret, err)

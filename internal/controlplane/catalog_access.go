@@ -2,24 +2,21 @@ package controlplane
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/credentialprovider"
 	credentialsecrets "k8s.io/kubernetes/pkg/credentialprovider/secrets"
+
+	"github.com/example/mysdk/internal/registry"
 )
 
 const (
@@ -33,14 +30,10 @@ const (
 	registryCAKey = "cert.pem"
 )
 
-// pullAccess says how registries are spoken to for one catalog. The zero value
-// has the credentials of the user of this machine, and trusts whom it trusts.
+// pullAccess says how registries are spoken to for one catalog.
 type pullAccess struct {
-	keys       authn.Keychain // before those of the user; nil: none
-	ca         *x509.CertPool
-	skipVerify bool
-	plainHTTP  bool
-	missing    []string // Secrets that are not there
+	registry.Access
+	missing []string // Secrets that are not there
 }
 
 // accessOf reads what a CatalogSource's annotations and pull secrets say. A
@@ -48,7 +41,7 @@ type pullAccess struct {
 func accessOf(ctx context.Context, client kubernetes.Interface, namespace string, secrets []string, annotations map[string]string) (pullAccess, error) {
 	var a pullAccess
 	ways := strings.Split(annotations[RegistryTLSAnnotation], ",")
-	a.skipVerify, a.plainHTTP = slices.Contains(ways, "skip-verify"), slices.Contains(ways, "plain-http")
+	a.SkipVerify, a.UseHTTP = slices.Contains(ways, "skip-verify"), slices.Contains(ways, "plain-http")
 	var found []corev1.Secret
 	for _, secret := range secrets {
 		s, err := client.CoreV1().Secrets(namespace).Get(ctx, secret, metav1.GetOptions{})
@@ -65,9 +58,9 @@ func accessOf(ctx context.Context, client kubernetes.Interface, namespace string
 	if err != nil {
 		return a, fmt.Errorf("read the pull secrets %s: %w", strings.Join(secrets, ", "), err)
 	}
-	a.keys = keyring{ring}
+	a.Credentials = keyring{ring}
 	if ca := annotations[RegistryCAAnnotation]; ca != "" {
-		a.ca, err = authorities(ctx, client, namespace, ca)
+		a.CA, err = authorities(ctx, client, namespace, ca)
 	}
 	return a, err
 }
@@ -78,12 +71,9 @@ func authorities(ctx context.Context, client kubernetes.Interface, namespace, se
 	if err != nil {
 		return nil, fmt.Errorf("read the CA of the registry: %w", err)
 	}
-	pool, err := x509.SystemCertPool()
+	pool, err := registry.Authorities(s.Data[registryCAKey])
 	if err != nil {
-		pool = x509.NewCertPool() // a machine without any
-	}
-	if !pool.AppendCertsFromPEM(s.Data[registryCAKey]) {
-		return nil, fmt.Errorf("Secret %s/%s has no certificate under %s", namespace, secret, registryCAKey)
+		return nil, fmt.Errorf("read %s of Secret %s/%s: %w", registryCAKey, namespace, secret, err)
 	}
 	return pool, nil
 }
@@ -107,30 +97,10 @@ func (k keyring) Resolve(r authn.Resource) (authn.Authenticator, error) {
 
 // parse reads an image's name.
 func (a pullAccess) parse(ref string) (name.Reference, error) {
-	if a.plainHTTP {
+	if a.UseHTTP {
 		return name.ParseReference(ref, name.Insecure)
 	}
 	return name.ParseReference(ref)
-}
-
-// options are those of a talk with a registry.
-func (a pullAccess) options(ctx context.Context) []remote.Option {
-	var transport http.RoundTripper = remote.DefaultTransport
-	if t, ok := transport.(*http.Transport); ok && (a.ca != nil || a.skipVerify) {
-		own := t.Clone()
-		own.TLSClientConfig = &tls.Config{
-			MinVersion: tls.VersionTLS12, RootCAs: a.ca,
-			InsecureSkipVerify: a.skipVerify, //nolint:gosec // the user's own wish, for one catalog
-		}
-		transport = own
-	}
-	var keys authn.Keychain = authn.DefaultKeychain
-	if a.keys != nil {
-		keys = authn.NewMultiKeychain(a.keys, keys)
-	}
-	return []remote.Option{
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(keys), remote.WithTransport(plainHTTPGuard{transport, a.plainHTTP}), remote.WithUserAgent("mysdk"),
-	}
 }
 
 // explain adds to a failed pull what was missing for it.
@@ -139,20 +109,4 @@ func (a pullAccess) explain(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w (the pull secrets %s are not there)", err, strings.Join(a.missing, ", "))
-}
-
-// plainHTTPGuard refuses plain http with other machines unless that is wanted:
-// the library would use it, password included, with every private address.
-type plainHTTPGuard struct {
-	next    http.RoundTripper
-	allowed bool
-}
-
-// RoundTrip implements http.RoundTripper.
-func (g plainHTTPGuard) RoundTrip(r *http.Request) (*http.Response, error) {
-	host := r.URL.Hostname()
-	if r.URL.Scheme == "http" && !g.allowed && host != "localhost" && !net.ParseIP(host).IsLoopback() {
-		return nil, errors.New("plain http is for this machine only")
-	}
-	return g.next.RoundTrip(r)
 }

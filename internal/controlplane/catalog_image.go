@@ -41,7 +41,7 @@ func (i images) get(ctx context.Context, ref string, access pullAccess) (v1.Imag
 		return img, err
 	}
 	linux := v1.Platform{OS: "linux", Architecture: "amd64"} // files of catalogs and bundles have no architecture
-	img, err = remote.Image(parsed, append(access.options(ctx), remote.WithPlatform(linux))...)
+	img, err = remote.Image(parsed, append(access.Options(ctx), remote.WithPlatform(linux))...)
 	if err != nil {
 		return nil, access.explain(fmt.Errorf("pull image %s: %w", ref, err))
 	}

@@ -104,7 +104,7 @@ func (g *guarded) push(t *testing.T, ref string, img v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(to, img, a.options(t.Context())...); err != nil {
+	if err := remote.Write(to, img, a.Options(t.Context())...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -129,7 +129,7 @@ func TestAccessOfACatalog(t *testing.T) {
 		"of somebody else":   {[]string{"wrong"}, ca, "UNAUTHORIZED"},
 		"secret missing":     {[]string{"none"}, ca, "(the pull secrets shop/none are not there)"},
 		"CA missing":         {nil, map[string]string{RegistryCAAnnotation: "none"}, `secrets "none" not found`},
-		"CA without one":     {nil, map[string]string{RegistryCAAnnotation: "empty"}, "Secret shop/empty has no certificate under cert.pem"},
+		"CA without one":     {nil, map[string]string{RegistryCAAnnotation: "empty"}, "read cert.pem of Secret shop/empty: there is no certificate in PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := accessOf(t.Context(), client, "shop", tc.secrets, tc.notes)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -224,25 +223,3 @@ func TestImagesFromStoreAndRegistry(t *testing.T) {
 		t.Error("get() of what is nowhere = nil")
 	}
 }
-
-func TestPlainHTTPIsForThisMachine(t *testing.T) {
-	var sent []string
-	guard := plainHTTPGuard{roundTrip(func(r *http.Request) (*http.Response, error) {
-		sent = append(sent, r.URL.Host)
-		return nil, errors.New("sent")
-	}), false}
-	for address, want := range map[string]bool{
-		"http://127.0.0.1:5000/v2/": true, "http://localhost/v2/": true, "http://[::1]/v2/": true, "https://10.0.0.1/v2/": true,
-		"http://10.0.0.1/v2/": false, "http://registry.local/v2/": false,
-	} {
-		sent = nil
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if _, err := guard.RoundTrip(r); err == nil || (len(sent) == 1) != want {
-			t.Errorf("%s: sent %v, %v", address, sent, err)
-		}
-	}
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -50,7 +50,7 @@ func Stored(h host.Host, image string) (ok bool, near string, err error) {
 }
 
 func remotePlatforms(ctx context.Context, ref name.Reference, useHTTP bool) ([]Platform, error) {
-	desc, err := remote.Get(ref, Access{UseHTTP: useHTTP}.options(ctx)...)
+	desc, err := remote.Get(ref, Access{UseHTTP: useHTTP}.Options(ctx)...)
 	if err != nil {
 		return nil, err
 	}

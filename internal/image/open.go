@@ -65,7 +65,7 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 		return nil, clierr.Failedf("leave --offline out, or build the image here", "%s is not on this machine", o.Image)
 	}
 	orNothing(o.Progress)("pulling " + ref.String())
-	desc, err := remote.Get(ref, o.options(ctx)...)
+	desc, err := remote.Get(ref, o.Options(ctx)...)
 	if err != nil {
 		return nil, explain(ctx, err, "pull "+o.Image, ref.Context())
 	}

@@ -72,7 +72,7 @@ func (c *content) push(ctx context.Context, to name.Tag, access Access) (Pushed,
 	if err != nil {
 		return Pushed{}, err
 	}
-	options := access.options(ctx)
+	options := access.Options(ctx)
 	if c.index != nil {
 		err = remote.WriteIndex(to, c.index, options...)
 	} else {
@@ -98,7 +98,7 @@ func pushArtifact(ctx context.Context, repo name.Repository, a v1.Image, access 
 	if err != nil {
 		return v1.Hash{}, err
 	}
-	return digest, remote.Write(repo.Digest(digest.String()), a, access.options(ctx)...)
+	return digest, remote.Write(repo.Digest(digest.String()), a, access.Options(ctx)...)
 }
 
 func orNothing(say func(string)) func(string) {

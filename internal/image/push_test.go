@@ -3,13 +3,11 @@ package image
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,13 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
+	served "github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // TestPush pushes to registries that know referrers and to such that do not,
@@ -40,7 +39,7 @@ func TestPush(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, _ := faked(t)
 			built := build(t, w, BuildOptions{Base: Scratch, Platforms: c.platforms})
-			to := serve(t, registry.WithReferrersSupport(c.referrers)) + "/team/op:v1"
+			to := serve(t, served.WithReferrersSupport(c.referrers)) + "/team/op:v1"
 			pushed, err := Push(t.Context(), w.Host, PushOptions{Image: DefaultName, To: to})
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +92,7 @@ func checkReferrers(t *testing.T, repo name.Repository, built Built, pushed Push
 func TestPushCredentials(t *testing.T) {
 	w, _ := faked(t)
 	build(t, w, BuildOptions{Base: Scratch})
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := served.New(served.Logger(log.New(io.Discard, "", 0)))
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" {
 			rw.Header().Set("WWW-Authenticate", `Basic realm="test"`)
@@ -171,7 +170,7 @@ func TestPushOfAnotherProject(t *testing.T) {
 func TestSBOMRefused(t *testing.T) {
 	w, _ := faked(t)
 	built := build(t, w, BuildOptions{Base: Scratch})
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := served.New(served.Logger(log.New(io.Discard, "", 0)))
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, built.Platforms[0].SBOM) {
 			rw.WriteHeader(http.StatusBadRequest)
@@ -190,38 +189,12 @@ func TestSBOMRefused(t *testing.T) {
 	}
 }
 
-// TestGuard: no password goes over plain http to another machine.
-func TestGuard(t *testing.T) {
-	for address, c := range map[string]struct{ useHTTP, want bool }{
-		"http://localhost:5000/v2/": {false, true}, "http://kind.localhost:5000/v2/": {false, true},
-		"http://127.0.0.1:5000/v2/": {false, true}, "http://127.8.8.8/v2/": {false, true}, "http://[::1]:5000/v2/": {false, true},
-		"https://10.0.0.5:5000/v2/": {false, true}, "https://ghcr.io/v2/": {false, true},
-		"http://10.0.0.5:5000/v2/": {false, false}, "http://192.168.1.2/v2/": {false, false}, "http://localhost.example.com/v2/": {false, false},
-		"http://10.0.0.6:5000/v2/": {true, true},
-	} {
-		sent := errors.New("sent")
-		g := guard{roundTrip(func(*http.Request) (*http.Response, error) { return nil, sent }), c.useHTTP}
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = g.RoundTrip(&http.Request{URL: u}) //nolint:bodyclose // there is no answer
-		if errors.Is(err, sent) != c.want || errors.Is(err, errPlainHTTP) == c.want {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestTLS: a certificate that nobody vouches for is not accepted, and plain
 // http where TLS is expected is told apart.
 func TestTLS(t *testing.T) {
 	w, _ := faked(t)
 	build(t, w, BuildOptions{Base: Scratch})
-	s := httptest.NewTLSServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	s := httptest.NewTLSServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	defer s.Close()
 	_, err := Push(t.Context(), w.Host, PushOptions{Image: DefaultName, To: strings.TrimPrefix(s.URL, "https://") + "/op:v1"})
@@ -229,7 +202,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%v, hint %q", err, clierr.HintOf(err))
 	}
 	repo := mustRef(t, "10.0.0.5:5000/op:v1").Context()
-	err = explain(t.Context(), fmt.Errorf("ping: %w", errPlainHTTP), "push x", repo)
+	err = explain(t.Context(), fmt.Errorf("ping: %w", registry.ErrPlainHTTP), "push x", repo)
 	if !strings.Contains(clierr.HintOf(err), "--use-http") || !strings.Contains(err.Error(), "10.0.0.5:5000 does not answer with TLS") {
 		t.Errorf("%v, hint %q", err, clierr.HintOf(err))
 	}

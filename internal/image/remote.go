@@ -7,42 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/registry"
 )
-
-// errPlainHTTP is the refusal to speak plain http with another machine.
-var errPlainHTTP = errors.New("plain http is for this machine only, as a password could be read on the way")
-
-// guard refuses plain http with other machines unless that is wanted: the
-// library would use it, password included, with every private address.
-type guard struct {
-	next    http.RoundTripper
-	useHTTP bool
-}
-
-// RoundTrip implements http.RoundTripper.
-func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "http" && !g.useHTTP && !loopback(r.URL) {
-		return nil, errPlainHTTP
-	}
-	return g.next.RoundTrip(r)
-}
-
-func loopback(u *url.URL) bool {
-	h := u.Hostname()
-	if h == "localhost" || strings.HasSuffix(h, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(h)
-	return err == nil && addr.IsLoopback()
-}
 
 // explain turns an error of a registry into one that says what is wrong and
 // what to type. doing begins the message, as "push ghcr.io/you/operator:v1".
@@ -65,7 +37,7 @@ func explain(ctx context.Context, err error, doing string, repo name.Repository)
 		return clierr.Failedf("name the file with its CA's certificate in SSL_CERT_FILE", "%s: the certificate of %s is signed by nobody this machine trusts", doing, host)
 	case errors.As(err, &answer):
 		return explainAnswer(answer, doing, repo)
-	case errors.Is(err, errPlainHTTP) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, registry.ErrPlainHTTP) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return clierr.Failedf("check the address, or add --use-http if the network between is yours", "%s: %s does not answer with TLS", doing, host)
 	case errors.As(err, &dns):
 		return clierr.Failedf("check the name and the network", "%s: the name %s cannot be resolved", doing, dns.Name)
@@ -77,16 +49,16 @@ func explain(ctx context.Context, err error, doing string, repo name.Repository)
 
 // explainAnswer is explain for what a registry has answered.
 func explainAnswer(answer *transport.Error, doing string, repo name.Repository) error {
-	registry := repo.RegistryStr()
-	if registry == name.DefaultRegistry {
-		registry = "docker.io"
+	host := repo.RegistryStr()
+	if host == name.DefaultRegistry {
+		host = "docker.io"
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return clierr.Failedf(fmt.Sprintf("log in with 'docker login %[1]s' or 'podman login %[1]s' as one who may", registry),
-			"%s: %s does not permit it (%s)", doing, registry, http.StatusText(answer.StatusCode))
+		return clierr.Failedf(fmt.Sprintf("log in with 'docker login %[1]s' or 'podman login %[1]s' as one who may", host),
+			"%s: %s does not permit it (%s)", doing, host, http.StatusText(answer.StatusCode))
 	case http.StatusNotFound:
-		return clierr.Failedf("check the name and the tag, and whether you may see it", "%s: %s has no such image", doing, registry)
+		return clierr.Failedf("check the name and the tag, and whether you may see it", "%s: %s has no such image", doing, host)
 	}
 	return fmt.Errorf("%s: %w", doing, answer)
 }

@@ -1,0 +1,83 @@
+// Package registry knows how image registries may be spoken to: over TLS with
+// whose certificates, in plain http with whom, and with which credentials. It
+// reads what a pull secret holds, and knows nothing of clusters, of images, and
+// of what its callers want of the registry.
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// dialTimeout is how long a registry may take to accept a connection.
+const dialTimeout = 10 * time.Second
+
+// Access says how a registry may be spoken to. The zero value is the safe way:
+// TLS with a certificate that this machine trusts, plain http with this machine
+// only, and the credentials that docker login and podman login leave behind.
+type Access struct {
+	UseHTTP    bool           // it may speak plain http wherever it is
+	SkipVerify bool           // its certificate may be anybody's
+	CA         *x509.CertPool // who may have signed its certificate; nil: whom this machine trusts
+	// Credentials come before those of this machine; nil: there are none.
+	Credentials authn.Keychain
+}
+
+// Authorities are those that this machine trusts and, besides, those whose
+// certificates are in data, in PEM. Data without any is an error.
+func Authorities(data []byte) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a machine without any
+	}
+	found := false
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read a certificate: %w", err)
+		}
+		pool.AddCert(cert)
+		found = true
+	}
+	if !found {
+		return nil, errors.New("there is no certificate in PEM")
+	}
+	return pool, nil
+}
+
+// Options are those of a talk with a registry, which ends with ctx. It fails
+// with ErrPlainHTTP where Access permits no other answer.
+func (a Access) Options(ctx context.Context) []remote.Option {
+	t := &http.Transport{
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: a.CA,
+			InsecureSkipVerify: a.SkipVerify, //nolint:gosec // the user's own wish, for one registry
+		},
+		// The rest is what the library's own transport has.
+		ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 50,
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+	}
+	var keys authn.Keychain = authn.DefaultKeychain
+	if a.Credentials != nil {
+		keys = authn.NewMultiKeychain(a.Credentials, keys)
+	}
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
+		remote.WithTransport(guard{t, a.UseHTTP}), remote.WithUserAgent("mysdk"),
+	}
+}
