@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -250,11 +251,12 @@ func TestPortOfTheLastStartIsTaken(t *testing.T) {
 	if _, err := Stop(t.Context(), h, "one"); err != nil {
 		t.Fatal(err)
 	}
-	blocker := &http.Server{Addr: strings.TrimPrefix(first.Server, "https://"), ReadHeaderTimeout: time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- blocker.ListenAndServe() }()
-	t.Cleanup(func() { _ = blocker.Close(); <-ended })
-	time.Sleep(100 * time.Millisecond)
+	var config net.ListenConfig
+	blocker, err := config.Listen(t.Context(), "tcp", strings.TrimPrefix(first.Server, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = blocker.Close() })
 	second, c := start(t, h, Options{Name: "one"})
 	if second.Server == first.Server {
 		t.Errorf("started at %s, which is taken", second.Server)

@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -76,7 +77,10 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.run(ctx), lock.Release())
+	// The operating system gives it back, when the process has gone and the API
+	// server's port is free: the next start is to have the same one.
+	defer runtime.KeepAlive(lock)
+	return s.run(ctx)
 }
 
 // run is Run with the directory owned.

@@ -60,10 +60,8 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 		return Cleaned{}, err
 	}
 	opts := kube.DeleteOptions{Timeout: o.Timeout, Progress: o.Progress}
-	if cl.sub != nil {
-		if _, err := c.Delete(ctx, []*unstructured.Unstructured{cl.sub}, opts); err != nil {
-			return Cleaned{}, err
-		}
+	if err := endPlans(ctx, c, cl.sub, o.Namespace, cl.csvNames(), opts); err != nil {
+		return Cleaned{}, err
 	}
 	// Objects of the CRDs while the operator still runs: their finalizers need
 	// it.
@@ -139,9 +137,8 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if err := cl.findKinds(ctx); err != nil {
 		return err
 	}
-	var mine []string
+	mine := cl.csvNames()
 	for _, u := range cl.csvs {
-		mine = append(mine, u.GetName())
 		cl.crds = append(cl.crds, ownedCRDs(u)...)
 	}
 	if cl.leases, err = leaderLeases(ctx, cl.reader, cl.Namespace, mine...); err != nil {
@@ -180,7 +177,7 @@ func (cl *cleaner) findKinds(ctx context.Context) error {
 }
 
 // owns reports whether a CSV is of the package: the Subscription names it, or
-// OLM has labelled it so, which is there after the Subscription has gone too.
+// OLM has marked it so, which is there after the Subscription has gone too.
 func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
 	for _, f := range []string{"installedCSV", "currentCSV"} {
 		if text(cl.sub, "status", f) == u.GetName() {
@@ -188,7 +185,16 @@ func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
 		}
 	}
 	_, labelled := u.GetLabels()[cl.componentLabel()]
-	return labelled
+	return labelled || packageOf(u) == cl.pkg
+}
+
+// csvNames are the names of the package's CSVs.
+func (cl *cleaner) csvNames() []string {
+	var names []string
+	for _, u := range cl.csvs {
+		names = append(names, u.GetName())
+	}
+	return names
 }
 
 // componentLabel is what OLM puts on everything that belongs to a package in a
@@ -338,8 +344,10 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 			return err
 		}
 	}
+	// A CSV once more: an InstallPlan that OLM was busy with as it was deleted
+	// brings it back.
 	operator := named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)
-	_, err := cl.client.Delete(ctx, append(cl.leases, operator), quiet(opts))
+	_, err := cl.client.Delete(ctx, slices.Concat(cl.csvs, cl.leases, []*unstructured.Unstructured{operator}), quiet(opts))
 	return err
 }
 

@@ -187,8 +187,12 @@ func TestWhyRemove(t *testing.T) {
 			t.Errorf("%s: %s", status, got)
 		}
 	}
-	in := &installer{before: &survey{subscription: worldOf(t, subWith+"{installedCSV: a, currentCSV: a}").objects[0]}}
-	if d := cmp.Diff([]string{"a"}, in.standing()); d != "" {
+	in := &installer{csv: &csv{name: "shop.v0.0.2"}, before: &survey{csvs: worldOf(t, liveCSV("2", "Pending")).objects}}
+	if got := in.whyRemove(); got != "it has been left behind without a Subscription" {
+		t.Errorf("without a Subscription: %s", got)
+	}
+	in.before.subscription = worldOf(t, subWith+"{installedCSV: a, currentCSV: a}").objects[0]
+	if d := cmp.Diff([]string{"a", "shop.v0.0.2"}, in.standing()); d != "" {
 		t.Errorf("standing (-want +got):\n%s", d)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -371,79 +370,6 @@ func failedJobs(ctx context.Context, r Reader, namespace string) ([]*unstructure
 	return objects(jobs).where(func(u *unstructured.Unstructured) bool {
 		c, ok := conditionOf(u, "Failed")
 		return ok && c.status == "True"
-	}), nil
-}
-
-// remove takes away the Subscription and the CSVs that it stands for, so that
-// OLM begins anew. CRDs and their objects stay.
-func (in *installer) remove(ctx context.Context) error {
-	sub := in.before.subscription
-	in.Say("Removing %s first: %s", strings.Join(in.standing(), ", "), in.whyRemove())
-	return removeOperator(ctx, in.client, sub, in.standing(), kube.DeleteOptions{Progress: in.Progress})
-}
-
-// whyRemove says why a CSV cannot be upgraded.
-func (in *installer) whyRemove() string {
-	if slices.Contains(in.standing(), in.csv.name) {
-		return "the bundle has changed under the same version"
-	}
-	return "it is not healthy, and OLM upgrades only what is"
-}
-
-// standing are the CSVs of the Subscription.
-func (in *installer) standing() []string {
-	var names []string
-	for _, f := range []string{"installedCSV", "currentCSV"} {
-		name := text(in.before.subscription, "status", f)
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// removeOperator deletes a Subscription and CSVs of its namespace, with what
-// would keep the next operator from becoming its leader.
-func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstructured, csvs []string, o kube.DeleteOptions) error {
-	if sub == nil {
-		return nil
-	}
-	leases, err := leaderLeases(ctx, c, sub.GetNamespace(), csvs...)
-	if err != nil {
-		return err
-	}
-	// The Subscription first, or OLM would make the CSV again.
-	if _, err := c.Delete(ctx, []*unstructured.Unstructured{sub}, o); err != nil {
-		return err
-	}
-	plans, err := unfinishedPlans(ctx, c, sub.GetNamespace(), csvs)
-	if err != nil {
-		return err
-	}
-	if _, err := c.Delete(ctx, plans, quiet(o)); err != nil {
-		return err
-	}
-	var list []*unstructured.Unstructured
-	for _, name := range csvs {
-		list = append(list, named(olmV1alpha1, "ClusterServiceVersion", sub.GetNamespace(), name))
-	}
-	if _, err := c.Delete(ctx, list, o); err != nil {
-		return err
-	}
-	_, err = c.Delete(ctx, leases, quiet(o))
-	return err
-}
-
-// unfinishedPlans are the InstallPlans by which OLM still makes one of the CSVs:
-// they outlive their Subscription for a while, and would bring the CSV back.
-func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []string) ([]*unstructured.Unstructured, error) {
-	plans, err := list(ctx, r, olmV1alpha1, "InstallPlan", namespace)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(plans, func(p *unstructured.Unstructured) bool {
-		ours := slices.ContainsFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(csvs, name) })
-		return !ours || text(p, "status", "phase") == "Complete"
 	}), nil
 }
 

@@ -113,6 +113,30 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	t.Run("what was left behind is no obstacle", func(t *testing.T) {
+		l.t = t
+		loseSubscription := func() {
+			t.Helper()
+			if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "Subscription", "shop", "shop")}, kube.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loseSubscription()
+		result, err := Install(t.Context(), l.client, good, l.options(nil))
+		if err != nil || result.Action != Reinstalled || !l.says("first: it has been left behind without a Subscription") {
+			t.Fatalf("%+v, %v, said %q", result, err, l.said)
+		}
+		loseSubscription()
+		if _, err := l.cleanup(nil); err != nil {
+			t.Fatal(err)
+		}
+		if l.read(olmV1alpha1, "ClusterServiceVersion", result.CSV) != nil {
+			t.Errorf("%s is there", result.CSV)
+		}
+	})
 	t.Run("with the CRDs go their objects", func(t *testing.T) {
 		l.t = t
 		if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {

@@ -54,7 +54,7 @@ func (in *installer) restore(ctx context.Context) error {
 	if in.action == Upgraded && was != "" {
 		csvs = append(csvs, was) // half replaced: OLM installs it anew
 	}
-	if err := removeOperator(ctx, in.client, sub, csvs, opts); err != nil {
+	if err := removeOperator(ctx, in.client, sub, in.Namespace, csvs, opts); err != nil {
 		return err
 	}
 	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {

@@ -146,6 +146,9 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 		if o.Upgrade {
 			return "", clierr.Failedf(fmt.Sprintf("install it with 'mysdk run bundle -n %s'", o.Namespace), "package %s is not installed in namespace %s", b.Package, o.Namespace)
 		}
+		if lone := s.csvs.find(b.Name()); lone != nil {
+			return decideLone(lone, b, o)
+		}
 		return Installed, nil
 	}
 	if !isOurs(sub) && !o.Upgrade {
@@ -169,6 +172,16 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 			"%s is older than %s, which is installed, and OLM does not go back", b.Name(), live.GetName())
 	}
 	return Upgraded, nil
+}
+
+// decideLone decides about a CSV of the bundle's name that no Subscription
+// stands for: OLM would not install the bundle beside it.
+func decideLone(lone *unstructured.Unstructured, b *bundle.Bundle, o Options) (string, error) {
+	if packageOf(lone) == b.Package {
+		return Reinstalled, nil // left behind by one that was removed
+	}
+	return "", clierr.Failedf(fmt.Sprintf("delete it if you do not need it: mysdk kubectl delete csv -n %s %s", o.Namespace, b.Name()),
+		"%s is there already, without a Subscription: it was applied by hand", kube.RefOf(lone))
 }
 
 // older compares two semantic versions; what is none is not older.

@@ -25,6 +25,10 @@ func TestDecide(t *testing.T) {
 		return "{installedCSV: shop.v0.0." + v + ", currentCSV: shop.v0.0." + v + ", installPlanRef: {name: install-1}}"
 	}
 	const failedPlan = "\n---\napiVersion: operators.coreos.com/v1alpha1\nkind: InstallPlan\nmetadata: {name: install-1, namespace: ns}\nstatus: {phase: Failed}\n"
+	lone := func(pkg string) string {
+		noted := `annotations: {operatorframework.io/properties: '{"properties":[{"type":"olm.gvk","value":{"kind":"Cart"}},{"type":"olm.package","value":{"packageName":"` + pkg + `"}}]}'}, namespace: ns`
+		return strings.Replace(liveCSV("2", "Pending"), "namespace: ns", noted, 1)
+	}
 	tests := map[string]struct {
 		world   string
 		upgrade bool
@@ -47,6 +51,11 @@ func TestDecide(t *testing.T) {
 		"never got anywhere":      {world: namespace + ours("{}"), want: Reinstalled},
 		"of somebody else":        {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), err: "which mysdk did not make", hint: "mysdk run bundle-upgrade"},
 		"of somebody else, asked": {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), upgrade: true, want: Upgraded},
+		"left behind":             {world: namespace + lone("shop"), want: Reinstalled},
+		"left behind, upgrade":    {world: namespace + lone("shop"), upgrade: true, err: "package shop is not installed", hint: "mysdk run bundle -n ns"},
+		"of another package":      {world: namespace + lone("cart"), err: "ClusterServiceVersion ns/shop.v0.0.2 is there already, without a Subscription: it was applied by hand", hint: "mysdk kubectl delete csv -n ns shop.v0.0.2"},
+		"applied by hand":         {world: namespace + liveCSV("2", "Succeeded"), err: "it was applied by hand", hint: "mysdk kubectl delete csv -n ns shop.v0.0.2"},
+		"another version by hand": {world: namespace + liveCSV("1", "Succeeded"), want: Installed},
 		"two subscriptions":       {world: namespace + subYAML + strings.Replace(subYAML, "{name: shop, namespace", "{name: again, namespace", 1), err: "several Subscriptions of package shop: shop, again"},
 	}
 	b := makeBundle(t, "0.0.2", "")

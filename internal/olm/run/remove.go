@@ -1,0 +1,179 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// planPatience is how long OLM may take to finish the InstallPlan of a CSV that
+// works: where it could not note that all steps are done, it tries again after
+// 5 seconds.
+const planPatience = 7 * time.Second
+
+// remove takes away the Subscription and the CSVs that it stands for, so that
+// OLM begins anew. CRDs and their objects stay.
+func (in *installer) remove(ctx context.Context) error {
+	what := in.standing()
+	if len(what) == 0 {
+		what = []string{kube.RefOf(in.before.subscription).String()}
+	}
+	in.Say("Removing %s first: %s", strings.Join(what, ", "), in.whyRemove())
+	return removeOperator(ctx, in.client, in.before.subscription, in.Namespace, in.standing(), kube.DeleteOptions{Progress: in.Progress})
+}
+
+// whyRemove says why what there is cannot be upgraded.
+func (in *installer) whyRemove() string {
+	switch {
+	case in.before.subscription == nil:
+		return "it has been left behind without a Subscription"
+	case slices.Contains(in.subscribed(), in.csv.name):
+		return "the bundle has changed under the same version"
+	}
+	return "it is not healthy, and OLM upgrades only what is"
+}
+
+// subscribed are the CSVs of the Subscription.
+func (in *installer) subscribed() []string {
+	var names []string
+	for _, f := range []string{"installedCSV", "currentCSV"} {
+		name := text(in.before.subscription, "status", f)
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// standing are the CSVs that are in the way of a new beginning: those of the
+// Subscription, and one of the bundle's own name that it knows nothing of.
+func (in *installer) standing() []string {
+	names := in.subscribed()
+	if in.before.csvs.find(in.csv.name) != nil && !slices.Contains(names, in.csv.name) {
+		names = append(names, in.csv.name)
+	}
+	return names
+}
+
+// removeOperator deletes a Subscription, nil where there is none, and CSVs of
+// its namespace, with what would keep the next operator from becoming its
+// leader.
+func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstructured, namespace string, csvs []string, o kube.DeleteOptions) error {
+	leases, err := leaderLeases(ctx, c, namespace, csvs...)
+	if err != nil {
+		return err
+	}
+	if err := endPlans(ctx, c, sub, namespace, csvs, o); err != nil {
+		return err
+	}
+	var list []*unstructured.Unstructured
+	for _, name := range csvs {
+		list = append(list, named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
+	}
+	if _, err := c.Delete(ctx, list, o); err != nil {
+		return err
+	}
+	_, err = c.Delete(ctx, leases, quiet(o))
+	return err
+}
+
+// endPlans keeps OLM from making CSVs again that are about to be deleted. It
+// makes them by the Subscription, nil where there is none, and by InstallPlans
+// that are not complete, which outlive the Subscription for a while.
+func endPlans(ctx context.Context, c *kube.Client, sub *unstructured.Unstructured, namespace string, csvs []string, o kube.DeleteOptions) error {
+	// What OLM is busy with it finishes, deleted or not.
+	if err := awaitPlans(ctx, c, namespace, csvs); err != nil {
+		return err
+	}
+	if sub != nil {
+		if _, err := c.Delete(ctx, []*unstructured.Unstructured{sub}, o); err != nil {
+			return err
+		}
+	}
+	plans, err := unfinishedPlans(ctx, c, namespace, csvs)
+	if err != nil {
+		return err
+	}
+	_, err = c.Delete(ctx, plans, quiet(o))
+	return err
+}
+
+// awaitPlans waits until the InstallPlans of the CSVs that work are complete, but
+// not for long.
+func awaitPlans(ctx context.Context, r Reader, namespace string, csvs []string) error {
+	limited, cancel := context.WithTimeout(ctx, planPatience)
+	defer cancel()
+	for {
+		busy, err := unsettled(limited, r, namespace, csvs)
+		if limited.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || !busy {
+			return err
+		}
+		timer := time.NewTimer(glance)
+		select {
+		case <-limited.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// unsettled reports whether OLM still has to note that it is done with one of
+// the CSVs that work.
+func unsettled(ctx context.Context, r Reader, namespace string, csvs []string) (bool, error) {
+	var working []string
+	for _, name := range csvs {
+		live, err := r.Read(ctx, named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
+		if err != nil {
+			return false, err
+		}
+		if text(live, "status", "phase") == "Succeeded" {
+			working = append(working, name)
+		}
+	}
+	plans, err := unfinishedPlans(ctx, r, namespace, working)
+	return slices.ContainsFunc(plans, func(p *unstructured.Unstructured) bool { return text(p, "status", "phase") == "Installing" }), err
+}
+
+// unfinishedPlans are the InstallPlans by which OLM still makes one of the CSVs.
+func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []string) ([]*unstructured.Unstructured, error) {
+	plans, err := list(ctx, r, olmV1alpha1, "InstallPlan", namespace)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(plans, func(p *unstructured.Unstructured) bool {
+		ours := slices.ContainsFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(csvs, name) })
+		return !ours || text(p, "status", "phase") == "Complete"
+	}), nil
+}
+
+// packageOf is the package of the bundle that OLM made a CSV of, also where no
+// Subscription is there to say so; "" for a CSV that was applied by hand.
+func packageOf(csv *unstructured.Unstructured) string {
+	var noted struct {
+		Properties []struct {
+			Type  string `json:"type"`
+			Value struct {
+				PackageName string `json:"packageName"`
+			} `json:"value"`
+		} `json:"properties"`
+	}
+	// OLM writes it. What is not of that form is not OLM's.
+	if json.Unmarshal([]byte(csv.GetAnnotations()["operatorframework.io/properties"]), &noted) != nil {
+		return ""
+	}
+	for _, p := range noted.Properties {
+		if p.Type == "olm.package" {
+			return p.Value.PackageName
+		}
+	}
+	return ""
+}
