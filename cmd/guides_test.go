@@ -291,7 +291,7 @@ var errEnded = errors.New("the command has ended, and should run until Ctrl-C")
 // await asks again until check passes, for as long as it may take on a busy
 // machine to build an operator.
 func await(check func() error) error {
-	const limit, pause = 3 * time.Minute, 300 * time.Millisecond
+	const limit, pause = 10 * time.Minute, 300 * time.Millisecond
 	for end := time.Now().Add(limit); ; time.Sleep(pause) {
 		if err := check(); err == nil || errors.Is(err, errEnded) || time.Now().After(end) {
 			return err
