@@ -23,8 +23,11 @@ const allowedKey = "allowed-contexts"
 
 // configure fills flags that were not typed from the layers below the command
 // line: MYSDK_<FLAG> variables, then .mysdk.yaml in the project, then the
-// user's config.yaml. Keys are the names of flags.
+// user's config.yaml. Keys are the names of flags. Those that were typed are
+// noted before that: to pflag the others look the same.
 func (a *app) configure(c *cobra.Command) error {
+	a.given = map[string]bool{}
+	c.Flags().Visit(func(f *pflag.Flag) { a.given[f.Name] = true })
 	v := viper.New()
 	v.SetConfigType("yaml")
 	for _, file := range a.configFiles() {

@@ -68,18 +68,20 @@ written and they are listed.`,
 	if steps != nil {
 		project.BindFlags(steps, fs)
 	}
-	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		o.multigroup, o.namespaced = typed(c, "multigroup", &multigroup), typed(c, "namespaced", &namespaced)
-		o.domain = typed(c, "domain", &domain)
-		o.license, o.licenseFile, o.owner = typed(c, "license", &license), typed(c, "license-file", &licenseFile), typed(c, "owner", &owner)
+	c.PreRunE = func(*cobra.Command, []string) error {
+		o.multigroup, o.namespaced = typed(a, "multigroup", &multigroup), typed(a, "namespaced", &namespaced)
+		o.domain = typed(a, "domain", &domain)
+		o.license, o.licenseFile, o.owner = typed(a, "license", &license), typed(a, "license-file", &licenseFile), typed(a, "owner", &owner)
 		return o.check(steps != nil)
 	}
 	return c
 }
 
-// typed returns value where the flag was given, and nil where it was not.
-func typed[T any](c *cobra.Command, flag string, value *T) *T {
-	if c.Flags().Changed(flag) {
+// typed returns value where the flag was given, and nil where it was not: a
+// value of the configuration is for commands that need one anyway, and does not
+// ask for a change.
+func typed[T any](a *app, flag string, value *T) *T {
+	if a.given[flag] {
 		return value
 	}
 	return nil

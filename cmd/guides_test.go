@@ -288,6 +288,9 @@ func (t *terminal) printed() string {
 // errEnded says that waiting any longer is in vain.
 var errEnded = errors.New("the command has ended, and should run until Ctrl-C")
 
+// errNotYet says that something is not as it is to be, but may become so.
+var errNotYet = errors.New("it did not come to this")
+
 // await asks again until check passes, for as long as it may take on a busy
 // machine to build an operator.
 func await(check func() error) error {

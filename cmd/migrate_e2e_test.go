@@ -138,6 +138,7 @@ func runMigrated(t *testing.T, h host.Host, kubeconfig string, errs *output) {
 // TestMigrateNeedsCleanTree refuses to write over what is not in git.
 func TestMigrateNeedsCleanTree(t *testing.T) {
 	w := hosttest.New(t)
+	w.Env["GIT_CONFIG_GLOBAL"], w.Env["GIT_CONFIG_SYSTEM"] = os.DevNull, os.DevNull
 	writeOldProject(t, w.Dir)
 	before := hosttest.Snapshot(t, w.Dir)
 	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 {

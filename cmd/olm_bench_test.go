@@ -12,7 +12,7 @@ import (
 func benchBundles(b *testing.B) *olmRun {
 	b.Helper()
 	r := newOLMRun(b)
-	r.mysdk("olm install")
+	r.mysdk("olm install --timeout 10m")
 	r.scaffold()
 	for _, v := range []string{"0.0.1", "0.0.2"} {
 		r.mysdk("bundle generate --version " + v)

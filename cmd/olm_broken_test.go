@@ -9,13 +9,13 @@ import (
 
 // patience is the time in which the cause of a failure has to be named. Where
 // it is up, the message begins with "not ready after".
-const patience = " --timeout 15s"
+const patience = " --timeout 5m"
 
 // TestBrokenBundles runs bundles each of which is broken in another way: the
 // cause is named, and not that time was up.
 func TestBrokenBundles(t *testing.T) {
 	r := newOLMRun(t)
-	r.mysdk("olm install")
+	r.mysdk("olm install --timeout 10m")
 	r.scaffold()
 	r.mysdk("bundle generate --version 0.0.1")
 	const csv = "bundle/manifests/shop-operator.clusterserviceversion.yaml"

@@ -36,7 +36,7 @@ func (r *olmRun) writeBundle(t *testing.T, dir, patch, more string) {
 // the API server judges everything that is applied.
 func TestRunBundleElsewhere(t *testing.T) {
 	r := newOLMRun(t)
-	r.mysdk("olm install")
+	r.mysdk("olm install --timeout 10m")
 	_, config, err := cluster.Kubeconfig(r.h, cluster.DefaultName)
 	if err != nil {
 		t.Fatal(err)

@@ -157,7 +157,7 @@ subjects: [{kind: ServiceAccount, name: cache, namespace: NS}]
 // the guides have, old and new, and has the failures among them explained.
 func TestUpdateFlows(t *testing.T) {
 	r := newOLMRun(t)
-	r.mysdk("olm install")
+	r.mysdk("olm install --timeout 10m")
 	one := catalog.Entry{Name: "cache.v0.0.1"}
 	two := catalog.Entry{Name: "cache.v0.0.2", Replaces: "cache.v0.0.1"}
 	first, second := cacheBundle(t, "1", ""), cacheBundle(t, "2", "  replaces: cache.v0.0.1\n")
@@ -178,7 +178,7 @@ func TestUpdateFlows(t *testing.T) {
 			if r.read("cache.example.com/v1 Cache "+ns+"/c").GetUID() != uid {
 				t.Error("the object is another one")
 			}
-			r.mysdk("olm explain -n " + ns)
+			r.until("all is well", func() bool { return r.try("olm explain -n "+ns) == 0 })
 			r.remove("operators.coreos.com/v1alpha1 ClusterServiceVersion "+ns+"/cache.v0.0.2", "operators.coreos.com/v1 OperatorGroup "+ns+"/group")
 		})
 	}
@@ -220,8 +220,10 @@ func TestUpdateFlows(t *testing.T) {
 		r.phase("channel/cache.v0.0.2", "Succeeded")
 		r.phase("channel/cache.v0.0.1", "")
 		r.apply(subscriptionYAML("channel", "slow", "Automatic", "cache.v0.0.1"))
-		r.until("OLM finds no such channel", func() bool { return r.try("olm explain cache -n channel") != 0 })
-		r.fails(clierr.CodeUnavailable, "olm explain cache -n channel", `the catalog has no channel "slow" for package cache`, "spec.channel")
+		r.until("OLM finds no such channel", func() bool {
+			return r.try("olm explain cache -n channel") == clierr.CodeUnavailable &&
+				strings.Contains(r.err.String(), `the catalog has no channel "slow" for package cache`) && strings.Contains(r.err.String(), "spec.channel")
+		})
 		r.mysdk("cleanup cache -n channel")
 	})
 	step("an install mode that is not supported", func(t *testing.T) {

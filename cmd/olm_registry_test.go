@@ -53,7 +53,7 @@ func newTwoDoors(t *testing.T) twoDoors {
 func TestPrivateRegistry(t *testing.T) {
 	r := newOLMRun(t)
 	at := newTwoDoors(t)
-	r.mysdk("olm install")
+	r.mysdk("olm install --timeout 10m")
 	if err := os.WriteFile(filepath.Join(r.h.Dir, "ca.pem"), at.certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}

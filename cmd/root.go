@@ -23,10 +23,11 @@ type app struct {
 	quiet   bool
 	verbose bool
 	color   string
-	allowed []string       // contexts of real clusters that may be written to unnamed
-	typed   string         // the command line, for the journal of an interrupted commit
-	plugins *pluginRun     // external plugins that take part, nil without any
-	running *cobra.Command // the one that runs, known once flags are parsed
+	allowed []string        // contexts of real clusters that may be written to unnamed
+	typed   string          // the command line, for the journal of an interrupted commit
+	plugins *pluginRun      // external plugins that take part, nil without any
+	running *cobra.Command  // the one that runs, known once flags are parsed
+	given   map[string]bool // names of the flags that were typed; known then, too
 }
 
 // Main runs the command line args and returns the exit code. It prints errors,
@@ -44,7 +45,7 @@ func Main(ctx context.Context, h host.Host, args []string) int {
 // open builds the command tree for a command line, with the flags of external
 // plugins that take part in it, and returns the command that it is about.
 func (a *app) open(ctx context.Context, args []string) (root, c *cobra.Command, err error) {
-	root = newRoot(a)
+	root = rootFor(a, args)
 	c, _, err = root.Find(args)
 	if err == nil {
 		err = a.loadPlugins(ctx, c, args)
@@ -54,7 +55,7 @@ func (a *app) open(ctx context.Context, args []string) (root, c *cobra.Command, 
 		case err != nil:
 			return root, c, err
 		case a.plugins != nil:
-			root = newRoot(a) // again, with their flags
+			root = rootFor(a, args) // again, with their flags
 		}
 	}
 	root.SetArgs(args)
@@ -75,6 +76,13 @@ func (a *app) end(ctx context.Context, c *cobra.Command, err error) int {
 
 // Root returns the whole command tree, for the generator of the reference.
 func Root(h host.Host) *cobra.Command { return newRoot(&app{host: h}) }
+
+// rootFor is the command tree for a command line.
+func rootFor(a *app, args []string) *cobra.Command {
+	root := newRoot(a)
+	leaveWordsToTest(root, args)
+	return root
+}
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -108,7 +116,7 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
 	root.AddCommand(
-		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newBundle(a), newPkgmanToBundle(a, a.runPkgmanToBundle), newAdopt(a, a.runAdopt), newUpgrade(a, a.runUpgrade), legacyMigrate(newMigrate(a, a.runMigrate)),
+		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newBundle(a), newPkgmanToBundle(a, a.runPkgmanToBundle), newAdopt(a, a.runAdopt), newUpgrade(a, a.runUpgrade), legacyMigrate(a, newMigrate(a, a.runMigrate)),
 		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
 		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), legacyCleanup(a, newCleanup(a, a.runCleanup)), newBuildInstaller(a, a.runBuildInstaller),
 		newTest(a, a.runTest), legacyScorecard(a, newScorecard(a, a.runScorecard)), newCluster(a), newOLM(a), newKubectl(a), newImage(a), newDoctor(a, a.runDoctor), newVersion(a),

@@ -59,7 +59,7 @@ The exit code is 1 if a test did not pass.`,
 
   # tests in images of your own need a cluster that runs containers
   mysdk scorecard ghcr.io/you/shop-operator-bundle:v0.1.0 --context kind-dev --wait-time 2m`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne("a bundle"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.bundle = "./bundle" // never an image of that name
 			if len(args) == 1 {

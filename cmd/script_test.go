@@ -86,7 +86,7 @@ func TestScripts(t *testing.T) {
 			}
 			testscript.Run(t, testscript.Params{
 				Dir: dir, Setup: setUp, UpdateScripts: *update, RequireUniqueNames: true,
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
 			})
 		})
 	}

@@ -68,7 +68,7 @@ func operator(name string, change func(container object)) object {
 	d := deployment(name, 1)
 	spec := d.at("spec.template.spec").(object)
 	probe := func(path string) object {
-		return object{"httpGet": object{"path": path, "port": 8081}, "initialDelaySeconds": 5, "periodSeconds": 1}
+		return object{"httpGet": object{"path": path, "port": 8081}, "initialDelaySeconds": 5, "periodSeconds": 1, "timeoutSeconds": 60}
 	}
 	container := object{
 		"name": "manager", "image": operatorImage,

@@ -182,7 +182,7 @@ func processIsProbed(t *testing.T, c *hosted) {
 
 func unhealthyProcessStartsAnew(t *testing.T, c *hosted) {
 	c.post(c.apps("deployments"), operator("op", func(container object) {
-		container["livenessProbe"] = object{"httpGet": object{"path": "/healthz", "port": "health"}, "periodSeconds": 1, "failureThreshold": 1}
+		container["livenessProbe"] = object{"httpGet": object{"path": "/healthz", "port": "health"}, "periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 60}
 	}))
 	pod := c.awaitPod("op", isReady)
 	first := c.processes()[0].PID
@@ -200,7 +200,8 @@ func unhealthyProcessStartsAnew(t *testing.T, c *hosted) {
 func crashingProcessIsShown(t *testing.T, c *hosted) {
 	c.post(c.apps("deployments"), operator("op", func(container object) { container["args"] = []string{"--crash"} }))
 	pod := c.awaitPod("op", func(p object) bool {
-		return p.container(0)["restartCount"] == 1.0 && p.container(0).at("state.waiting.reason") == "CrashLoopBackOff"
+		restarts, _ := p.container(0)["restartCount"].(float64) // each number lasts for seconds only
+		return restarts >= 1 && p.container(0).at("state.waiting.reason") == "CrashLoopBackOff"
 	})
 	last := pod.container(0)
 	if last.at("lastState.terminated.exitCode") != 3.0 || last.at("lastState.terminated.reason") != "Error" ||
@@ -211,8 +212,14 @@ func crashingProcessIsShown(t *testing.T, c *hosted) {
 		t.Errorf("status = %v", pod.at("status"))
 	}
 	for _, query := range []string{"", "previous=true", "tailLines=1"} {
+		right := func(log string) bool {
+			return strings.Contains(log, "cannot go on\n") && strings.Contains(log, "args:") != (query == "tailLines=1")
+		}
 		log := c.logs(pod, query)
-		if !strings.Contains(log, "cannot go on\n") || strings.Contains(log, "args:") == (query == "tailLines=1") {
+		for end := time.Now().Add(testPatience); !right(log) && time.Now().Before(end); log = c.logs(pod, query) {
+			time.Sleep(pollInterval) // it may be starting again
+		}
+		if !right(log) {
 			t.Errorf("log?%s:\n%s", query, log)
 		}
 	}

@@ -310,9 +310,9 @@ func testBlockedDeletion(t *testing.T, c *Client) {
 	if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{def, u}, ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Delete(t.Context(), []*unstructured.Unstructured{def}, DeleteOptions{Timeout: 300 * time.Millisecond})
+	_, err := c.Delete(t.Context(), []*unstructured.Unstructured{def}, DeleteOptions{Timeout: 10 * time.Second})
 	checkError(t, err, []string{"CustomResourceDefinition helds.held.example.com is not gone", "Held default/a has finalizers held.example.com/finalizer"})
-	_, err = c.Delete(t.Context(), []*unstructured.Unstructured{u}, DeleteOptions{Timeout: 300 * time.Millisecond})
+	_, err = c.Delete(t.Context(), []*unstructured.Unstructured{u}, DeleteOptions{Timeout: 10 * time.Second})
 	checkError(t, err, []string{"Held default/a is not gone", "finalizers held.example.com/finalizer"})
 	_, err = Install(t.Context(), c, []*unstructured.Unstructured{def}, nil)
 	checkError(t, err, []string{"is being deleted"})
@@ -361,11 +361,11 @@ func testWaitReady(t *testing.T, c *Client) {
 	if _, err := c.Apply(t.Context(), slices.Concat(good, stuck), ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.WaitReady(t.Context(), good, time.Minute); err != nil {
+	if err := c.WaitReady(t.Context(), good, 5*time.Minute); err != nil {
 		t.Error(err)
 	}
-	err := c.WaitReady(t.Context(), slices.Concat(good, stuck), 300*time.Millisecond)
-	checkError(t, err, []string{"not ready after 300ms: Deployment stuck: 0 of 2 ready"})
+	err := c.WaitReady(t.Context(), slices.Concat(good, stuck), 10*time.Second)
+	checkError(t, err, []string{"not ready after 10s: Deployment stuck: 0 of 2 ready"})
 	if clierr.CodeOf(err) != clierr.CodeUnavailable {
 		t.Errorf("code %d", clierr.CodeOf(err))
 	}

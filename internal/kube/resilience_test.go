@@ -193,7 +193,7 @@ func testManyBlockers(t *testing.T, c *Client) {
 	if _, err := c.Apply(t.Context(), objs, ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Delete(t.Context(), objs[:1], DeleteOptions{Timeout: 200 * time.Millisecond})
+	_, err := c.Delete(t.Context(), objs[:1], DeleteOptions{Timeout: 10 * time.Second})
 	checkError(t, err, []string{"Many default/m4 has finalizers", "and 2 more"})
 }
 
@@ -203,8 +203,8 @@ func testTerminating(t *testing.T, c *Client) {
 	if _, err := c.Apply(t.Context(), objs, ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Delete(t.Context(), objs[:1], DeleteOptions{Timeout: 200 * time.Millisecond})
-	checkError(t, err, []string{"Namespace leaving is not gone after 200ms"})
+	_, err := c.Delete(t.Context(), objs[:1], DeleteOptions{Timeout: 10 * time.Second})
+	checkError(t, err, []string{"Namespace leaving is not gone after 10s"})
 	_, err = c.EnsureNamespace(t.Context(), "leaving")
 	checkError(t, err, []string{"namespace leaving is being deleted"})
 }

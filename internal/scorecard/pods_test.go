@@ -187,7 +187,7 @@ func TestOnCluster(t *testing.T) {
 
 func testPodTimeout(t *testing.T, client *kube.Client, s Subject) {
 	o := options(t, "suite=custom")
-	o.Wait = 3 * time.Second
+	o.Wait = 20 * time.Second // the pod has to run by then
 	o.Pods = &Pods{Client: client, Run: "scorecard-t", Namespace: "default", ServiceAccount: "default", Restricted: true}
 	if err := o.Pods.Start(t.Context(), s.Files); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func testPodTimeout(t *testing.T, client *kube.Client, s Subject) {
 		t.Fatal(err)
 	}
 	r := list.Items[0].Status.Results[0]
-	if r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "not ended within 3s; phase Running") || !strings.Contains(r.Log, "simulated") {
+	if r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "not ended within 20s; phase Running") || !strings.Contains(r.Log, "simulated") {
 		t.Errorf("%+v", r)
 	}
 	if err := o.Pods.Stop(t.Context()); err != nil {

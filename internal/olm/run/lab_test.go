@@ -61,7 +61,7 @@ func (l *lab) installOLM() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if _, err := olm.Install(l.t.Context(), l.client, m, olm.InstallOptions{Now: time.Now}); err != nil {
+	if _, err := olm.Install(l.t.Context(), l.client, m, olm.InstallOptions{Now: time.Now, Timeout: 10 * time.Minute}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -189,10 +189,10 @@ func TestLifeOfAnOperator(t *testing.T) {
 	if accounts := entries(l.read("v1", "ServiceAccount", "shop"), "imagePullSecrets"); len(accounts) != 1 || field(accounts[0], "name") != "pull" {
 		t.Errorf("the operator's account has the pull secrets %v", accounts)
 	}
-	before := l.read(olmV1alpha1, "Subscription", "shop").GetResourceVersion()
+	before := l.read(olmV1alpha1, "Subscription", "shop").GetGeneration() // the status is OLM's
 	installed(one, credentials, Unchanged, "")
-	if now := l.read(olmV1alpha1, "Subscription", "shop").GetResourceVersion(); now != before {
-		t.Errorf("the Subscription was written: %s, then %s", before, now)
+	if now := l.read(olmV1alpha1, "Subscription", "shop").GetGeneration(); now != before {
+		t.Errorf("the Subscription was written: %d, then %d", before, now)
 	}
 	installed(labBundle(t, "0.0.1", "  description: changed under the same version\n"), nil, Reinstalled, "")
 	installed(two, nil, Upgraded, "shop.v0.0.1")

@@ -44,6 +44,17 @@ func builtins() []builtin {
 	}
 }
 
+// BuiltInGroup returns what users and PROJECT call a group that is built into
+// Kubernetes: networking for networking.k8s.io. ok is false for any other group.
+func BuiltInGroup(qualified string) (group string, ok bool) {
+	for _, b := range builtins() {
+		if qualified == strings.TrimSuffix(b.group+"."+b.domain, ".") {
+			return b.group, true
+		}
+	}
+	return "", false
+}
+
 // path is the Go package of the API.
 func (b builtin) path() string { return "k8s.io/api/" + or(b.dir, b.group) + "/" + b.version }
 

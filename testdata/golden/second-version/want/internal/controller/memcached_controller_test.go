@@ -356,7 +356,7 @@ func (f *memcachedTest) eventually(what string, check func(*cachev1alpha1.Memcac
 func (f *memcachedTest) wait(ctx context.Context, what string, check func() error) {
 	f.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true,
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) {
 			last = check()
 			return last == nil, nil

@@ -138,7 +138,7 @@ func serveWebhooks(t *testing.T, setup func(ctrl.Manager) error) {
 	})
 
 	started := mgr.GetWebhookServer().StartedChecker()
-	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true,
+	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) { return started(nil) == nil, nil })
 	if err != nil {
 		t.Fatalf("the webhook server does not start: %v", started(nil))
