@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/upgrade"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // upgradeOptions are the flags of upgrade.
@@ -90,6 +92,8 @@ func (o *upgradeOptions) refuse() error {
 		return clierr.Usagef("use one of them", "%s say different things of what is to be done", strings.Join(modes, " and "))
 	case o.finish && (o.from != "" || o.workflow):
 		return clierr.Usagef("leave out --from and --workflow", "--continue only ends what was begun")
+	case o.dryRun && o.output != "text":
+		return clierr.Usagef("use --plan -o "+o.output+" for what would become of which file", "--dry-run prints a diff, and no %s", o.output)
 	}
 	return nil
 }
@@ -104,7 +108,7 @@ func (a *app) runUpgrade(ctx context.Context, o *upgradeOptions) error {
 		return err
 	}
 	if o.finish {
-		return a.finishUpgrade(ctx, u)
+		return a.finishUpgrade(ctx, u, o)
 	}
 	p, err := u.New()
 	if err != nil {
@@ -154,16 +158,18 @@ func (a *app) upgrader(o *upgradeOptions) (upgrade.Options, error) {
 }
 
 // finishUpgrade records the new version.
-func (a *app) finishUpgrade(ctx context.Context, u upgrade.Options) error {
+func (a *app) finishUpgrade(ctx context.Context, u upgrade.Options, o *upgradeOptions) error {
 	p, err := u.Finish()
 	if err != nil {
 		return err
 	}
 	if p.Empty() {
-		a.say("Nothing to do: the project's scaffold is that of %s", p.To)
-		return nil
+		return a.nothingToUpgrade(p, o)
 	}
 	if err := a.write(ctx, p.Set, false); err != nil {
+		return err
+	}
+	if err := a.reportData(p, o); err != nil {
 		return err
 	}
 	a.say("The project's scaffold is now that of %s", p.To)
@@ -174,6 +180,9 @@ func (a *app) finishUpgrade(ctx context.Context, u upgrade.Options) error {
 // nothingToUpgrade says why there is nothing to write: the scaffold is
 // today's, or all that is left are conflicts.
 func (a *app) nothingToUpgrade(p *upgrade.Plan, o *upgradeOptions) error {
+	if err := a.reportData(p, o); err != nil {
+		return err
+	}
 	if len(p.Conflicts()) > 0 {
 		return a.conflicts(p, o)
 	}
@@ -206,7 +215,8 @@ func firstLine(err error) string {
 
 // checkClean refuses to write into a project with changes that git has not
 // recorded: afterwards nobody could tell one from the other. Without git, or
-// outside of a repository, there is nothing to check.
+// outside of a repository, there is nothing to check. Where git cannot tell,
+// nobody else can.
 func (a *app) checkClean(ctx context.Context, force bool) error {
 	if force {
 		return nil
@@ -217,10 +227,18 @@ func (a *app) checkClean(ctx context.Context, force bool) error {
 	var out, said strings.Builder
 	err := host.Run(ctx, a.host.Exec, host.Cmd{
 		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=all", "--", "."}, Dir: a.host.Dir,
-		Env: a.host.Environ(), Stdout: &out, Stderr: &said,
+		Env: append(a.host.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &said,
 	})
-	if err != nil || out.Len() == 0 {
-		return ctx.Err() // not a repository
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && strings.Contains(said.String(), "not a git repository"):
+		return nil
+	case err != nil:
+		return clierr.Failedf("mend that, so that git can tell what the upgrade does; or add --force",
+			"nothing was written: git cannot say whether there are changes that are not committed: %s", cmp.Or(strings.TrimSpace(said.String()), err.Error()))
+	case out.Len() == 0:
+		return nil
 	}
 	files := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 	shown := strings.Join(files[:min(len(files), 5)], "\n")
@@ -244,7 +262,14 @@ func (a *app) reportPlan(p *upgrade.Plan, o *upgradeOptions) error {
 	if !o.check || p.Empty() && len(p.Conflicts()) == 0 {
 		return nil
 	}
-	return clierr.OutOfDatef("run 'mysdk upgrade'", "the project's scaffold is that of %s, and this is %s", p.From, p.To)
+	hint := "run 'mysdk upgrade'"
+	if o.workflow {
+		hint = "run 'mysdk upgrade --workflow'"
+	}
+	if p.From != p.To {
+		return clierr.OutOfDatef(hint, "the project's scaffold is that of %s, and this is %s", p.From, p.To)
+	}
+	return clierr.OutOfDatef(hint, "there is something to do in %s", strings.Join(append(p.Set.Paths(), p.Conflicts()...), ", "))
 }
 
 // planText is the plan for people.
@@ -262,12 +287,19 @@ func planText(w io.Writer, p *upgrade.Plan) {
 	}
 }
 
+// reportData prints a plan for programs, where that was asked for: whatever the
+// command does, its output is that of the format.
+func (a *app) reportData(p *upgrade.Plan, o *upgradeOptions) error {
+	if o.output == "text" {
+		return nil
+	}
+	return a.report(o.output, p, nil)
+}
+
 // reportUpgrade says what was done and what is next.
 func (a *app) reportUpgrade(p *upgrade.Plan, o *upgradeOptions, generated bool) error {
-	if o.output != "text" {
-		if err := a.report(o.output, p, nil); err != nil {
-			return err
-		}
+	if err := a.reportData(p, o); err != nil {
+		return err
 	}
 	counts := map[upgrade.Action]int{}
 	for _, f := range p.Files {
@@ -280,7 +312,7 @@ func (a *app) reportUpgrade(p *upgrade.Plan, o *upgradeOptions, generated bool) 
 			parts = append(parts, fmt.Sprintf("%d %s", n, action))
 		}
 	}
-	if p.From == p.To && len(p.Files) == 1 { // the workflow alone
+	if p.From == p.To && len(p.Files) == 1 && p.Files[0].Path == v4.WorkflowPath {
 		a.say("Wrote %s", p.Files[0].Path)
 		return nil
 	}

@@ -3,6 +3,8 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/upgrade"
 )
@@ -28,6 +31,7 @@ func TestUpgrade_Flags(t *testing.T) {
 		"two of them":      {"--plan --dry-run", upgradeOptions{}, "--plan and --dry-run say different things of what is to be done"},
 		"three of them":    {"--check --dry-run --continue", upgradeOptions{}, "--check and --dry-run and --continue say different things of what is to be done"},
 		"end what it not":  {"--continue --workflow", upgradeOptions{}, "--continue only ends what was begun"},
+		"a diff as data":   {"--dry-run -o yaml", upgradeOptions{}, "--dry-run prints a diff, and no yaml"},
 		"another format":   {"-o xml", upgradeOptions{}, "xml"},
 		"what is no flag":  {"--apply", upgradeOptions{}, "unknown flag"},
 		"an argument more": {"v0.1.0", upgradeOptions{}, ""},
@@ -100,6 +104,14 @@ func TestReportPlan(t *testing.T) {
 	if err := a.reportPlan(conflict, &upgradeOptions{plan: true, output: "text"}); err != nil {
 		t.Errorf("got %v", err)
 	}
+	workflow := &upgrade.Plan{From: "v2", To: "v2", Files: []upgrade.File{{Path: "w.yml", Action: upgrade.New}}}
+	if err := workflow.Set.Put("w.yml", fileset.File{New: true}); err != nil {
+		t.Fatal(err)
+	}
+	err := a.reportPlan(workflow, &upgradeOptions{check: true, workflow: true, output: "text"})
+	if want := "there is something to do in w.yml"; clierr.CodeOf(err) != clierr.CodeOutOfDate || err.Error() != want || clierr.HintOf(err) != "run 'mysdk upgrade --workflow'" {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	w.Out.Reset()
 	if err := a.reportPlan(&upgrade.Plan{From: "v2", To: "v2"}, &upgradeOptions{check: true, output: "text"}); err != nil || w.Out.Len() > 0 {
 		t.Errorf("got %v\n%s", err, w.Out)
@@ -123,6 +135,35 @@ func TestNextAfterUpgrade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := nextAfterUpgrade(&c.plan, c.generated); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Only a directory outside of any repository has nothing to lose: where git
+// fails for another reason, nobody knows what an upgrade would be mixed with.
+func TestCheckClean_Git(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	tests := map[string]struct{ key, value, want string }{
+		"no repository":    {"GIT_CEILING_DIRECTORIES", "%s", ""},
+		"of a locale":      {"LC_ALL", "de_DE.UTF-8", ""},
+		"another's":        {"GIT_TEST_ASSUME_DIFFERENT_OWNER", "1", "dubious ownership"},
+		"settings at odds": {"GIT_CONFIG_COUNT", "x", "GIT_CONFIG_COUNT"},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t)
+			if c.want != "" {
+				if out, err := exec.Command("git", "init", "--quiet", w.Dir).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+			}
+			w.Env[c.key] = strings.ReplaceAll(c.value, "%s", filepath.Dir(w.Dir))
+			err := (&app{host: w.Host}).checkClean(t.Context(), false)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(clierr.HintOf(err), "--force")) {
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}

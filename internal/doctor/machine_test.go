@@ -60,6 +60,37 @@ func TestGo(t *testing.T) {
 				p.Env["GOTOOLCHAIN"] = "local"
 			}, want{"go", doctor.Problem, "GOTOOLCHAIN=local", "GOTOOLCHAIN=auto"},
 		},
+		"and looks for one only in PATH": {
+			func(p *patient) {
+				p.write("go.mod", strings.Replace(goMod, "1.26.0", "1.26.9", 1))
+				p.Env["GOTOOLCHAIN"] = "path"
+			}, want{"go", doctor.Problem, "is go1.26.3, go.mod asks for go1.26.9, and GOTOOLCHAIN=path keeps it from fetching that", "GOTOOLCHAIN=auto"},
+		},
+		"and finds one in PATH": {
+			func(p *patient) {
+				p.write("go.mod", goMod+"\ntoolchain go1.26.7\n")
+				p.Env["GOTOOLCHAIN"] = "local+path"
+				p.paths["go1.26.7"] = "/home/me/go/bin/go1.26.7"
+			}, want{"go", doctor.OK, "is go1.26.3, and has /home/me/go/bin/go1.26.7: the toolchain line of go.mod asks for it", ""},
+		},
+		"held at an older one": {
+			func(p *patient) { p.write("go.mod", goMod); p.Env["GOTOOLCHAIN"] = "go1.22.0" },
+			want{"go", doctor.Problem, "GOTOOLCHAIN=go1.22.0 makes it go1.22.0, and go.mod asks for go1.26.0", "name go1.26.0 or newer"},
+		},
+		"held at an older one, or one in PATH": {
+			func(p *patient) { p.write("go.mod", goMod); p.Env["GOTOOLCHAIN"] = "go1.22.0+path" },
+			want{"go", doctor.Problem, "GOTOOLCHAIN=go1.22.0+path makes it go1.22.0, and go.mod asks for go1.26.0", "name go1.26.0 or newer"},
+		},
+		"begins with an older one, and fetches": {
+			func(p *patient) { p.write("go.mod", goMod); p.Env["GOTOOLCHAIN"] = "go1.22.0+auto" },
+			want{"go", doctor.Warning, "is go1.22.0, and will fetch go1.26.0: go.mod asks for it", "let the next go command do it"},
+		},
+		"held at a newer one": {
+			func(p *patient) {
+				p.write("go.mod", strings.Replace(goMod, "1.26.0", "1.26.2", 1)+"\ntoolchain go1.26.7\n")
+				p.goEnv["GOVERSION"], p.Env["GOTOOLCHAIN"] = "go1.26.1", "go1.26.2"
+			}, want{"go", doctor.OK, "go1.26.2 by GOTOOLCHAIN=go1.26.2, and go1.26.1 at /usr/local/go/bin/go", ""},
+		},
 		"forbidden in the user's settings": {
 			func(p *patient) {
 				p.goEnv["GOVERSION"] = "go1.20"

@@ -230,3 +230,38 @@ func TestApplyConfigurationsOfNothing(t *testing.T) {
 		t.Errorf("warnings (-want +got):\n%s", d)
 	}
 }
+
+// TestWarningsOfApplyConfigurations are those of a run that makes them,
+// whatever was recorded before it.
+func TestWarningsOfApplyConfigurations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the types several times")
+	}
+	files := applied()
+	files[kindPath] = kindFile
+	plain := func(o *Options) {
+		everything(o)
+		o.ApplyConfigurations = false
+	}
+	for name, runs := range map[string][]func(*Options){
+		"first without": {plain, everything, plain, everything},
+		"first with":    {everything, plain, everything, plain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, files).here(t)
+			p.opts.CacheDir = t.TempDir()
+			for i, change := range runs {
+				res := p.render(change)
+				p.accept(res)
+				o := Options{}
+				change(&o)
+				if got := len(res.Warnings); (got == 1) != o.ApplyConfigurations || got > 1 {
+					t.Errorf("run %d has the warnings %q", i+1, res.Warnings)
+				}
+				if i > 1 && !res.Unchanged {
+					t.Errorf("run %d does not use the record", i+1)
+				}
+			}
+		})
+	}
+}

@@ -131,7 +131,7 @@ func remember(t *testing.T, p *project) {
 		p.write(name, string(data))
 	}
 	c, inputs := openCache(t, p.opts)
-	c.store(inputs, files, nil, false)
+	c.store(inputs, files, findings{})
 	if !lookup(t, p.opts) {
 		t.Fatal("a record is not found again")
 	}
@@ -166,7 +166,7 @@ func TestWorkspace(t *testing.T) {
 	o := Options{Host: w.Host, Dir: filepath.Join(w.Dir, "op"), CacheDir: t.TempDir()}
 
 	c, before := openCache(t, o)
-	c.store(before, nil, nil, false)
+	c.store(before, nil, findings{})
 	if !lookup(t, o) {
 		t.Fatal("a record is not found again")
 	}
@@ -186,7 +186,7 @@ func TestSubdirectory(t *testing.T) {
 	o := Options{Host: w.Host, Dir: filepath.Join(w.Dir, "op"), CacheDir: t.TempDir()}
 
 	c, before := openCache(t, o)
-	c.store(before, nil, nil, false)
+	c.store(before, nil, findings{})
 	outer.write("lib/lib.go", "package lib\n\nvar X int\n")
 	if lookup(t, o) {
 		t.Error("a change elsewhere in the module is not seen")

@@ -15,10 +15,9 @@ import (
 // record is what an earlier run found: these inputs give these outputs. Both
 // are hashes, so it holds whatever happened in between.
 type record struct {
-	Inputs   string            `json:"inputs"`
-	Outputs  map[string]string `json:"outputs"`            // by name
-	Warnings []string          `json:"warnings,omitempty"` // about markers
-	Apply    bool              `json:"apply,omitempty"`    // packages ask for apply configurations
+	Inputs  string            `json:"inputs"`
+	Outputs map[string]string `json:"outputs"` // by name
+	findings
 }
 
 // cache remembers one record for each project and selection of outputs.
@@ -111,11 +110,11 @@ func (c *cache) lookupIn(file, inputs string) (record, bool) {
 
 // store records a run. That it cannot is no error: the next run is slow then,
 // and nothing else.
-func (c *cache) store(inputs string, files map[string][]byte, warnings []string, apply bool) {
+func (c *cache) store(inputs string, files map[string][]byte, found findings) {
 	if inputs == "" {
 		return
 	}
-	r := record{Inputs: inputs, Outputs: map[string]string{}, Warnings: warnings, Apply: apply}
+	r := record{Inputs: inputs, Outputs: map[string]string{}, findings: found}
 	for name, data := range files {
 		r.Outputs[name] = sumOf(data)
 	}

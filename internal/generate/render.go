@@ -38,9 +38,9 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	}
 	if r, ok := c.lookup(before); ok {
 		stale, err := staleOutputs(o, t, slices.Sorted(maps.Keys(r.Outputs)))
-		return Result{Unchanged: true, Warnings: append(r.Warnings, stale...), Inputs: before, Applied: r.Apply}, err
+		return Result{Unchanged: true, Warnings: append(o.warnings(r.findings), stale...), Inputs: before, Applied: r.Apply}, err
 	}
-	files, warnings, apply, err := render(ctx, o, t, env)
+	files, found, err := render(ctx, o, t, env)
 	if err != nil {
 		return Result{}, err
 	}
@@ -48,13 +48,13 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	if after, err := c.inputs(); err != nil || after != before {
 		before = ""
 	}
-	c.store(before, files, warnings, apply)
+	c.store(before, files, found)
 	names := slices.Sorted(maps.Keys(files))
 	stale, err := staleOutputs(o, t, names)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Warnings: append(warnings, stale...), Inputs: before, Applied: apply}
+	res := Result{Warnings: append(o.warnings(found), stale...), Inputs: before, Applied: found.Apply}
 	for _, name := range names {
 		if err := putChanged(&res, t, name, files[name]); err != nil {
 			return Result{}, err
@@ -63,34 +63,52 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	return res, nil
 }
 
-// render renders everything that o selects, changed or not, and returns the
-// warnings about markers, and whether packages ask for apply configurations.
-func render(ctx context.Context, o Options, t *tree, env goEnv) (files map[string][]byte, warnings []string, apply bool, err error) {
+// findings are what a run finds in the sources besides its outputs.
+type findings struct {
+	Warnings []string `json:"warnings,omitempty"` // about markers
+	// Useless are warnings about markers that ask for apply configurations.
+	// They are apart because they are only for runs that make such, which the
+	// record of another run may serve.
+	Useless []string `json:"useless,omitempty"`
+	Apply   bool     `json:"apply,omitempty"` // packages ask for apply configurations
+}
+
+// warnings are those of the findings that go with the selection of outputs.
+func (o Options) warnings(f findings) []string {
+	if !o.ApplyConfigurations {
+		return f.Warnings
+	}
+	return append(slices.Clip(f.Warnings), f.Useless...)
+}
+
+// render renders everything that o selects, changed or not.
+func render(ctx context.Context, o Options, t *tree, env goEnv) (files map[string][]byte, found findings, err error) {
 	src, err := discover(t, env, o.Paths)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, found, err
 	}
 	if len(src.problems) > 0 {
-		return nil, nil, false, sourceError(src.problems, env, "correct the Go code and run the command again")
+		return nil, found, sourceError(src.problems, env, "correct the Go code and run the command again")
 	}
 	r, err := newRegistry()
 	if err != nil {
-		return nil, nil, false, err
+		return nil, found, err
 	}
-	if warnings, err = checkAll(t, src, r, o.Lax, env); err != nil {
-		return nil, nil, false, err
+	if found.Warnings, err = checkAll(t, src, r, o.Lax, env); err != nil {
+		return nil, found, err
 	}
 	apply, useless := asksForApply(t, src)
+	found.Apply = apply
+	for _, p := range useless {
+		found.Useless = append(found.Useless, p.String())
+	}
 	if o.ApplyConfigurations = o.ApplyConfigurations && apply; o.ApplyConfigurations {
 		if err := canApply(o); err != nil {
-			return nil, nil, false, err
-		}
-		for _, p := range useless {
-			warnings = append(warnings, p.String())
+			return nil, found, err
 		}
 	}
 	files, err = generateFrom(ctx, o, t, src, r, env)
-	return files, warnings, apply, err
+	return files, found, err
 }
 
 // generateFrom runs the generators on sources whose markers are right.

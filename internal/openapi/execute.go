@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -31,18 +32,21 @@ const violationType = "api-violation"
 // execute runs the generators over the packages in dirs and returns the files
 // by their names, relative to the root. The generators are made for programs
 // of their own and may panic on code that they do not expect.
-func execute(o Options, dirs []string, header []byte) (files map[string][]byte, violations []string, err error) {
+func execute(ctx context.Context, o Options, dirs []string, header []byte) (files map[string][]byte, violations []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("openapi-gen cannot read the types: %v", p)
 		}
 	}()
-	c, byPath, err := loadTypes(o, dirs)
+	c, byPath, err := loadTypes(ctx, o, dirs)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := &collector{files: map[string][]byte{}}
 	for _, pkg := range c.Inputs {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		dir, ok := byPath[pkg]
 		if !ok {
 			continue
@@ -60,11 +64,11 @@ func execute(o Options, dirs []string, header []byte) (files map[string][]byte, 
 
 // loadTypes loads the packages in dirs with all that they refer to. Generated
 // code is left out by its build tag, as it may be older than the types.
-func loadTypes(o Options, dirs []string) (*generator.Context, map[string]string, error) {
+func loadTypes(ctx context.Context, o Options, dirs []string) (*generator.Context, map[string]string, error) {
 	p := parser.NewWithOptions(parser.Options{BuildTags: []string{gengo.StdBuildTag}})
 	// Of the ways to load packages only this one takes a directory: the others
 	// look around in that of the process.
-	cfg := &packages.Config{Dir: o.Dir, Env: o.Host.Environ()}
+	cfg := &packages.Config{Context: ctx, Dir: o.Dir, Env: o.Host.Environ()}
 	patterns := make([]string, len(dirs))
 	for i, dir := range dirs {
 		patterns[i] = "./" + dir

@@ -87,7 +87,10 @@ func Render(ctx context.Context, o Options) (Result, error) {
 		res.Violations = violations
 		return res, nil
 	}
-	files, violations, err := execute(o, dirs, header)
+	files, violations, err := execute(ctx, o, dirs, header)
+	if ctx.Err() != nil {
+		return res, ctx.Err()
+	}
 	if err != nil {
 		return res, clierr.WithHint(fmt.Errorf("generate openapi: %w", err), "correct the Go code or its markers; 'mysdk generate' names the line of what does not compile")
 	}

@@ -146,7 +146,7 @@ func create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) 
 		GVK:    resource.GVK{Group: o.Group, Domain: domain, Version: o.Version, Kind: o.Kind},
 		Plural: resource.RegularPlural(o.Kind), API: &resource.API{}, Webhooks: &resource.Webhooks{},
 	}
-	if err := checkGVK(res.GVK); err != nil {
+	if err := CheckGVK(res.GVK); err != nil {
 		return none, nil, err
 	}
 	if err := checkCase(f, res.GVK); err != nil {

@@ -112,8 +112,9 @@ func NameFromDir(dir string) string {
 	return strings.Trim(s, "-")
 }
 
-// checkGVK refuses names that cannot be an API's group, version and kind.
-func checkGVK(gvk resource.GVK) error {
+// CheckGVK refuses names that cannot be an API's group, version and kind. The
+// group's domain is for CheckDomain.
+func CheckGVK(gvk resource.GVK) error {
 	hint := "use lower-case letters, digits and dashes, such as --group cache"
 	switch {
 	case gvk.Group != "" && len(validation.IsDNS1123Subdomain(gvk.Group)) > 0:

@@ -26,7 +26,8 @@ func (f *File) PluginField(key, field string) string {
 }
 
 // WithPluginField returns the file with a text recorded under key in its
-// plugins. Everything else stays as it stands there.
+// plugins; an empty one takes the field away. Everything else stays as it
+// stands there.
 func (f *File) WithPluginField(key, field, value string) (*File, error) {
 	data, err := f.Bytes()
 	if err != nil {
@@ -48,7 +49,9 @@ func (f *File) WithPluginField(key, field, value string) (*File, error) {
 		next.Style = 0 // {} would keep what is added in braces
 		top = next
 	}
-	if err := setKey(top, field, value); err != nil {
+	if value == "" {
+		removeKey(top, field)
+	} else if err := setKey(top, field, value); err != nil {
 		return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
 	}
 	var out bytes.Buffer

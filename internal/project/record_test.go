@@ -1,6 +1,7 @@
 package project
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,30 @@ func TestFile_PluginField(t *testing.T) {
 			}
 			if got := g.PluginField("x.example.com/v1", "version"); got != "v2" {
 				t.Errorf("reads back %q", got)
+			}
+		})
+	}
+}
+
+func TestFile_WithoutPluginField(t *testing.T) {
+	const text = "domain: example.com # why\nlayout:\n- go.kubebuilder.io/v4\nplugins:\n  x.example.com/v1:\n%s    version: v1 # once\n" +
+		"projectName: op\nrepo: example.com/op\nversion: \"3\"\n"
+	want := fmt.Sprintf(text, "")
+	for name, line := range map[string]string{"taken away": "    pending: v2\n", "not there": ""} {
+		t.Run(name, func(t *testing.T) {
+			f, err := Parse(fmt.Appendf(nil, text, line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, err = f.WithPluginField("x.example.com/v1", "pending", ""); err != nil {
+				t.Fatal(err)
+			}
+			data, err := f.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, string(data)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}

@@ -224,7 +224,7 @@ func (p *planner) cli(b Baseline) string {
 	if b.Version == p.now.Version {
 		return p.Plugin.CLIVersion
 	}
-	was := p.file.PluginField(v4.ScaffoldKey, "version")
+	was := p.recorded()
 	if was == "" || strings.HasPrefix(was, "devel-") {
 		return ""
 	}
@@ -278,7 +278,7 @@ func (p *planner) base(all []Baseline) (Baseline, error) {
 		}
 		return all[i], nil
 	}
-	if i := find(p.file.PluginField(v4.ScaffoldKey, "version")); i >= 0 {
+	if i := find(p.recorded()); i >= 0 {
 		return all[i], nil
 	}
 	if len(all) == 1 || p.foreign != nil {

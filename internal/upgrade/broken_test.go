@@ -54,6 +54,7 @@ func TestUpgrade_Unreadable(t *testing.T) {
 			}
 		})
 	}
+	s.edit("PROJECT", "    version: ", "    pending: "+nowVersion+"\n    version: ")
 	for _, name := range []string{"PROJECT", "Makefile.rej"} {
 		opts := s.opts
 		opts.Files = unreadable{host.OSFiles{}, filepath.Join(s.dir, name)}

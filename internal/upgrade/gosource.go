@@ -25,6 +25,9 @@ type source struct {
 	edits []edit
 	needs map[string]string // imports to add: name by path
 	tail  string            // to be added at the end
+
+	skipped []int           // lines of edits that spliced has left out
+	called  map[string]bool // what calls has found
 }
 
 // edit replaces the bytes from start to end by text.
@@ -54,6 +57,18 @@ func (s *source) between(from, to token.Pos) string { return string(s.src[s.at(f
 
 func (s *source) replace(from, to token.Pos, text string) {
 	s.edits = append(s.edits, edit{s.at(from), s.at(to), text})
+}
+
+// firstEdit is the line of the first change, 1 where there is none.
+func (s *source) firstEdit() int {
+	first := len(s.src)
+	for _, e := range s.edits {
+		first = min(first, e.start)
+	}
+	if len(s.edits) == 0 {
+		return 1
+	}
+	return 1 + bytes.Count(s.src[:first], []byte("\n"))
 }
 
 // imported is the name by which the file calls a package, empty where it does
@@ -149,7 +164,11 @@ func (s *source) changed() []byte {
 	now := next.calls()
 	for _, d := range next.tree.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
-			next.dropImports(g, func(name string) bool { return used[name] && !now[name] })
+			next.dropImports(g, func(spec *ast.ImportSpec) bool {
+				p, err := strconv.Unquote(spec.Path.Value)
+				name := importedAs(spec, p)
+				return err == nil && used[name] && !now[name]
+			})
 		}
 	}
 	return next.spliced()
@@ -157,6 +176,9 @@ func (s *source) changed() []byte {
 
 // calls are the names before a dot, which include all imports that are used.
 func (s *source) calls() map[string]bool {
+	if s.called != nil {
+		return s.called
+	}
 	out := map[string]bool{}
 	ast.Inspect(s.tree, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
@@ -166,15 +188,21 @@ func (s *source) calls() map[string]bool {
 		}
 		return true
 	})
+	s.called = out
 	return out
 }
 
-// spliced is the text with the edits in it.
+// spliced is the text with the edits in it. One that begins within another is
+// left out: the text that replaces the other has been made without it.
 func (s *source) spliced() []byte {
 	slices.SortStableFunc(s.edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
 	var out []byte
 	at := 0
 	for _, e := range s.edits {
+		if e.start < at {
+			s.skipped = append(s.skipped, 1+bytes.Count(s.src[:e.start], []byte("\n")))
+			continue
+		}
 		out = append(append(out, s.src[at:e.start]...), e.text...)
 		at = e.end
 	}
@@ -207,8 +235,11 @@ func (s *source) addImport(importPath string) {
 		}
 		s.replace(group.Lparen+1, group.Lparen+1, "\n\t"+line)
 	default:
-		behind := neighbour(group, importPath).End()
-		s.replace(behind, behind, "\n\t"+line)
+		last, gap := neighbour(group, importPath), "\n\t"
+		if spec, ok := last.(*ast.ImportSpec); ok && isStandard(strings.Trim(spec.Path.Value, "\"`")) {
+			gap = "\n" + gap // a group of its own
+		}
+		s.replace(last.End(), last.End(), gap+line)
 	}
 }
 
@@ -231,17 +262,13 @@ func isStandard(importPath string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// dropImports takes the imports of these names out of a declaration, with
-// their lines.
-func (s *source) dropImports(group *ast.GenDecl, gone func(name string) bool) {
+// dropImports takes imports out of a declaration, with their lines.
+func (s *source) dropImports(group *ast.GenDecl, gone func(*ast.ImportSpec) bool) {
 	left := len(group.Specs)
 	was := len(s.edits)
 	for _, d := range group.Specs {
 		spec, ok := d.(*ast.ImportSpec)
-		if !ok {
-			continue
-		}
-		if p, err := strconv.Unquote(spec.Path.Value); err != nil || !gone(importedAs(spec, p)) {
+		if !ok || !gone(spec) {
 			continue
 		}
 		left--

@@ -90,3 +90,28 @@ func TestSource_Constrained(t *testing.T) {
 		}
 	}
 }
+
+// What would be no Go any more stays as it is, and its first line is named.
+func TestRewriter_Result(t *testing.T) {
+	const src = "package a\n\nvar x = 1\n\nvar y = f(1)\n"
+	tests := map[string]struct {
+		text, want string
+		notes      []string
+	}{
+		"Go":    {"2", "package a\n\nvar x = 1\n\nvar y = f(2)\n", nil},
+		"no Go": {", 2)", src, []string{"a.go:5: what is here for an older controller-runtime could not be rewritten, and the file stays as it is: see its release notes"}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, w := parseSource("a.go", []byte(src)), &rewriter{}
+			at := strings.Index(src, "1)")
+			s.edits = append(s.edits, edit{at, at + 1, c.text})
+			if d := cmp.Diff(c.want, string(w.result(s))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(c.notes, w.said()); d != "" {
+				t.Errorf("notes (-want +got):\n%s", d)
+			}
+		})
+	}
+}

@@ -104,7 +104,7 @@ func FuzzRewriter(f *testing.F) {
 				t.Fatalf("not Go any more:\n%s\nwas\n%s", out, src)
 			}
 			w.rewrite()
-			next := string(w.sources[0].changed())
+			next := string(w.result(w.sources[0]))
 			if round == 1 && next != out {
 				t.Fatalf("the second time:\n%s\nwas\n%s", cmp.Diff(out, next), src)
 			}

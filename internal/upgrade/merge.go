@@ -47,10 +47,11 @@ func kindOf(name string) kind {
 // user changed. wanted has the rest, too; the two are equal where nothing is
 // left out. Both can be parsed, if mine can.
 func Merge(name string, base, mine, theirs []byte) (merged, wanted []byte) {
+	finished := func(text []byte) []byte { return tidy(name, mine, reconcile(name, text, mine, theirs)) }
 	b, m, t := sectionsOf(name, base), sectionsOf(name, mine), sectionsOf(name, theirs)
 	if b != nil && m != nil && t != nil {
-		merged = tidy(name, mine, []byte(join(mergeSections(b, m, t, false))))
-		wanted = tidy(name, mine, []byte(join(mergeSections(b, m, t, true))))
+		merged = finished([]byte(join(mergeSections(b, m, t, false))))
+		wanted = finished([]byte(join(mergeSections(b, m, t, true))))
 		if valid(name, merged) && valid(name, wanted) {
 			return merged, wanted
 		}
@@ -59,7 +60,7 @@ func Merge(name string, base, mine, theirs []byte) (merged, wanted []byte) {
 	// and what cannot be merged by lines stays as the user has it.
 	merged, _ = relayout.Merge(base, mine, theirs)
 	wanted, _ = relayout.Merge(base, theirs, mine)
-	merged, wanted = tidy(name, mine, merged), tidy(name, mine, wanted)
+	merged, wanted = finished(merged), finished(wanted)
 	if !valid(name, merged) {
 		merged = mine
 	}

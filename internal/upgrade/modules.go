@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io/fs"
 
+	"golang.org/x/mod/modfile"
+
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -27,6 +30,10 @@ func (p *planner) modules(mine []byte, there bool) error {
 		}
 		return p.tree.Write("go.mod", after)
 	}
+	if path := modfile.ModulePath(mine); path != "" && path != p.project.Repo {
+		return clierr.Failedf("make repo in "+project.FileName+" and the line module in go.mod agree",
+			"it says module %s, and %s says repo: %s", path, project.FileName, p.project.Repo)
+	}
 	// The scaffold may no longer need a module that it needed before. It stays:
 	// only the go command can tell whether the user's code imports it.
 	var set fileset.Set
@@ -35,7 +42,7 @@ func (p *planner) modules(mine []byte, there bool) error {
 			return err
 		}
 	}
-	kept, err := project.MergeModule(fileset.Tree{FS: p.Files, Root: p.Dir}, &set)
+	kept, err := project.MergeModule(fileset.Tree{FS: p.onDisk(), Root: p.Dir}, &set)
 	if err != nil {
 		return err
 	}
@@ -92,5 +99,6 @@ func (o Options) WithWorkflow(p *Plan) error {
 		return nil
 	}
 	p.Files = append(p.Files, File{Path: v4.WorkflowPath, Action: New})
+	p.sort()
 	return p.Set.Put(v4.WorkflowPath, fileset.File{Data: text, New: true})
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -60,6 +61,18 @@ func TestUpgrade_Modules(t *testing.T) {
 				t.Errorf("the second time: %v", p.Set.Paths())
 			}
 		})
+	}
+}
+
+// A module path that is not PROJECT's is the user's to settle, before anything
+// is merged.
+func TestUpgrade_ModulePath(t *testing.T) {
+	s := newShop(t)
+	s.edit("go.mod", "module example.com/shop", "module example.com/store")
+	_, err := s.opts.New()
+	const want = "go.mod: it says module example.com/store, and PROJECT says repo: example.com/shop"
+	if err == nil || err.Error() != want || clierr.HintOf(err) != "make repo in PROJECT and the line module in go.mod agree" {
+		t.Errorf("got %v with the hint %q, want %s", err, clierr.HintOf(err), want)
 	}
 }
 

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"go/ast"
+	"go/scanner"
 	"go/token"
 	"slices"
 	"strings"
@@ -83,13 +84,31 @@ func (w *rewriter) moveOptions(s *source, lit *ast.CompositeLit, g optionGroup) 
 	}
 }
 
-// dropElement takes an element out of a literal, of which it is not the first.
+// dropElement takes an element out of a literal, with the comma behind it. A
+// comma before it stays: behind the last element that is Go, too.
 func (s *source) dropElement(lit *ast.CompositeLit, e ast.Expr) {
 	rest := s.between(e.End(), lit.Rbrace)
-	if tail := strings.TrimLeft(rest, " \t"); strings.HasPrefix(tail, ",") {
-		s.removeLine(e.Pos(), e.End()+token.Pos(len(rest)-len(tail)+1))
+	comma := commaIn(rest)
+	if comma >= 0 && strings.TrimLeft(rest[:comma], " \t") == "" {
+		s.removeLine(e.Pos(), e.End()+token.Pos(comma+1))
 		return
 	}
-	before := lit.Elts[slices.Index(lit.Elts, e)-1]
-	s.replace(before.End(), e.End(), "")
+	s.removeLine(e.Pos(), e.End())
+	if comma >= 0 { // what stands between is a comment
+		at := e.End() + token.Pos(comma)
+		s.replace(at, at+1, "")
+	}
+}
+
+// commaIn is where the comma is with which a text begins, comments aside; -1
+// where it begins with something else.
+func commaIn(text string) int {
+	var sc scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	sc.Init(file, []byte(text), nil, 0)
+	pos, tok, _ := sc.Scan()
+	if tok != token.COMMA {
+		return -1
+	}
+	return file.Offset(pos)
 }

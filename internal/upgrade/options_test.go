@@ -10,7 +10,7 @@ import (
 
 // Options of the manager go where controller-runtime has them since v0.16.
 func TestManagerOptions(t *testing.T) {
-	const head = "package main\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\nvar o = "
+	const head = "package main\n\nimport \"fmt\"\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\nvar o = "
 	tests := map[string]struct {
 		src, want string
 		imports   []string
@@ -30,11 +30,35 @@ func TestManagerOptions(t *testing.T) {
 			"ctrl.Options{Port: 1, Scheme: s, Host: h}", "ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{Port: 1, Host: h}), Scheme: s}",
 			[]string{`"sigs.k8s.io/controller-runtime/pkg/webhook"`}, "",
 		},
+		"the last ones of a line": {
+			"ctrl.Options{Scheme: s, Host: h, Port: p, CertDir: d}",
+			"ctrl.Options{Scheme: s, WebhookServer: webhook.NewServer(webhook.Options{Host: h, Port: p, CertDir: d})}",
+			[]string{`"sigs.k8s.io/controller-runtime/pkg/webhook"`}, "",
+		},
+		"the last one of several lines": {
+			"ctrl.Options{Scheme: s, Host: h,\n\tPort: p, // mine\n\tCertDir: d}",
+			"ctrl.Options{Scheme: s, WebhookServer: webhook.NewServer(webhook.Options{Host: h, Port: p, CertDir: d}), // mine\n}",
+			[]string{`"sigs.k8s.io/controller-runtime/pkg/webhook"`}, "",
+		},
+		"a comment before the comma": {
+			"ctrl.Options{Host: h, Port: p /* mine */, Scheme: s}",
+			"ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{Host: h, Port: p}) /* mine */, Scheme: s}",
+			[]string{`"sigs.k8s.io/controller-runtime/pkg/webhook"`}, "",
+		},
+		"options within options": {
+			"ctrl.Options{MetricsBindAddress: f(ctrl.Options{Port: 1})}", "ctrl.Options{Metrics: metricsserver.Options{BindAddress: f(ctrl.Options{Port: 1})}}",
+			nil, "main.go:6: this stands within something that was rewritten, and is as it was: see whether it compiles with today's controller-runtime",
+		},
+		"a format within": {
+			"ctrl.Options{MetricsBindAddress: fmt.Sprintf(x.Text())}",
+			"ctrl.Options{Metrics: metricsserver.Options{BindAddress: fmt.Sprint(x.Text())}}",
+			[]string{`metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"`}, "",
+		},
 		"the cache": {
 			"ctrl.Options{Namespace: ns, SyncPeriod: &p}", "ctrl.Options{Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{ns: {}}, SyncPeriod: &p}}",
 			[]string{`"sigs.k8s.io/controller-runtime/pkg/cache"`}, "",
 		},
-		"both places":     {"ctrl.Options{Port: 1, WebhookServer: w}", "ctrl.Options{Port: 1, WebhookServer: w}", nil, "main.go:5: Port is no option of the manager any more, but one of what its field WebhookServer has"},
+		"both places":     {"ctrl.Options{Port: 1, WebhookServer: w}", "ctrl.Options{Port: 1, WebhookServer: w}", nil, "main.go:6: Port is no option of the manager any more, but one of what its field WebhookServer has"},
 		"without names":   {"ctrl.Options{a, b}", "ctrl.Options{a, b}", nil, ""},
 		"of today":        {"ctrl.Options{Metrics: m}", "ctrl.Options{Metrics: m}", nil, ""},
 		"another's":       {"webhook.Options{Port: 1}", "webhook.Options{Port: 1}", nil, ""},

@@ -35,7 +35,7 @@ const (
 // no longer do what they did, where go.mod goes to a newer controller-runtime
 // or language.
 func (p *planner) calls() error {
-	old, err := p.Files.ReadFile(p.path("go.mod"))
+	old, err := p.onDisk().ReadFile(p.path("go.mod"))
 	if err != nil {
 		return nil //nolint:nilerr // without go.mod nothing of it changes
 	}
@@ -61,7 +61,7 @@ func (p *planner) calls() error {
 	}
 	w.rewrite()
 	for _, s := range w.sources {
-		out := tidy(s.name, s.src, s.changed())
+		out := tidy(s.name, s.src, w.result(s))
 		if bytes.Equal(out, s.src) {
 			continue
 		}
@@ -143,13 +143,30 @@ func (w *rewriter) rewrite() {
 		if w.own {
 			w.interfaces(s)
 		}
-		if w.formats {
-			s.formats()
-		}
 	}
 	for _, key := range sortedKeys(w.adapters) {
 		w.write(key)
 	}
+}
+
+// result is what a file has become: Go in any case, or else as it was, with a
+// note. Formats come last, as they stand also in what the others put elsewhere.
+func (w *rewriter) result(s *source) []byte {
+	line := s.firstEdit()
+	out := s.changed()
+	if !valid(s.name, out) {
+		w.notes = append(w.notes, note{s.name, line, "what is here for an older controller-runtime could not be rewritten, and the file stays as it is: see its release notes"})
+		return s.src
+	}
+	for _, line := range s.skipped {
+		w.notes = append(w.notes, note{s.name, line, "this stands within something that was rewritten, and is as it was: see whether it compiles with today's controller-runtime"})
+	}
+	if !w.formats {
+		return out
+	}
+	next := parseSource(s.name, out)
+	next.formats()
+	return next.changed()
 }
 
 // said are the notes, by place.

@@ -116,12 +116,13 @@ func receiver(e ast.Expr) string {
 var (
 	makeVariable = regexp.MustCompile(`^(?:export\s+|override\s+)?([A-Za-z0-9_.-]+)\s*(?:[?:+!]|::)?=`)
 	makeTarget   = regexp.MustCompile(`^([^\s:#=][^:=#]*?)\s*::?(?:[^=]|$)`)
-	makeOpen     = regexp.MustCompile(`^(ifeq|ifneq|ifdef|ifndef|define)\b`)
-	makeClose    = regexp.MustCompile(`^(endif|endef)\b`)
+	makeOpen     = regexp.MustCompile(`^ *(ifeq|ifneq|ifdef|ifndef|define)\b`)
+	makeClose    = regexp.MustCompile(`^ *(endif|endef)\b`)
 )
 
 // makeSections splits a Makefile into variables, conditional blocks and
-// targets, each with the comments and .PHONY lines above it.
+// targets, each with the comments and .PHONY lines above it; nil where a block
+// has no end, so that nobody can tell what is in it.
 func makeSections(text []byte) []section {
 	var out []section
 	lead, depth, inRecipe := "", 0, false
@@ -164,6 +165,9 @@ func makeSections(text []byte) []section {
 			inRecipe = false
 		}
 		continued = strings.HasSuffix(t, `\`)
+	}
+	if depth > 0 {
+		return nil
 	}
 	if lead != "" {
 		out = append(out, section{key: "end of the file", head: lead})

@@ -26,7 +26,12 @@ func TestSections_Keys(t *testing.T) {
 			"# A.\nA ?= 1\nexport B := $(A) \\\n  c: d\nifeq (x,y)\nC += 1\nifdef D\nendif\nendif\n\ndefine go-get\nx: y\nendef\n\n##@ G\n\n.PHONY: all\nall: build ; true\n\t@echo a:b\n\n# later\n\n\techo more\nbin/x bin/y: z | w\nx::\n%.o: %.c\n-include local.mk\n# end\n",
 			[]string{"variable A", "variable B", "block ifeq (x,y)", "block define go-get", "target all", "line \techo more", "target bin/x bin/y", "target x", "target %.o", "line -include local.mk", "end of the file"},
 		},
-		"the same target twice": {"Makefile", "a:\n\tx\na: b\n", []string{"target a", "target a#2"}},
+		"directives that are indented": {
+			"Makefile", "ifdef A\n  ifdef B\n  C = 1\n  endif\n endif\na: b\n  ifdef C\n  D = 1\n  endif\nc: d\n",
+			[]string{"block ifdef A", "target a", "block   ifdef C", "target c"},
+		},
+		"a block without an end": {"Makefile", "a: b\nifdef A\nc: d\n", nil},
+		"the same target twice":  {"Makefile", "a:\n\tx\na: b\n", []string{"target a", "target a#2"}},
 		"a kustomization": {
 			"kustomization.yaml",
 			"# C.\nnamespace: x-system\nresources:\n- ../a # why\n#- ../b\n- c.yaml\n\npatches:\n- path: p.yaml\n  target:\n    kind: D\n- path: q.yaml\n",

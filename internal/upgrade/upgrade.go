@@ -70,8 +70,8 @@ type Plan struct {
 	// ByMake says that the Makefile leaves out tests which change a cluster
 	// that is not theirs, and 'mysdk test' does not.
 	ByMake bool `json:"-"`
-	// Set is the whole change, PROJECT with the new version included where
-	// there are no conflicts.
+	// Set is the whole change, PROJECT included: with the new version where
+	// there are no conflicts, else with the version that they are on the way to.
 	Set fileset.Set `json:"-"`
 }
 
@@ -86,6 +86,10 @@ func (p *Plan) Conflicts() []string {
 	return out
 }
 
+func (p *Plan) sort() {
+	slices.SortFunc(p.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+}
+
 // Empty says whether nothing is to be written.
 func (p *Plan) Empty() bool { return p.Set.Len() == 0 }
 
@@ -95,7 +99,7 @@ const RejectSuffix = ".rej"
 // planner is a plan in the making.
 type planner struct {
 	Options
-	tree    *relayout.Tree // the project, with the change so far
+	tree    texts // the project, with the change so far
 	file    *project.File
 	project *project.Project
 	header  []byte   // license header, which goes on every rendered Go file
@@ -109,12 +113,16 @@ type planner struct {
 	untouched     []map[string][]byte
 }
 
+func (o Options) planner() *planner {
+	return &planner{Options: o, tree: texts{relayout.NewTree(o.Files, o.Dir)}, plan: &Plan{Files: []File{}}}
+}
+
 // New plans the upgrade of a project. Nothing is written. Errors are those of a
 // PROJECT or go.mod that cannot be read, of a layout other than
 // go.kubebuilder.io/v4, of a project that nobody known has written, and of one
 // that a newer version has; each has a hint.
 func (o Options) New() (*Plan, error) {
-	p := &planner{Options: o, tree: relayout.NewTree(o.Files, o.Dir), plan: &Plan{Files: []File{}}}
+	p := o.planner()
 	if err := p.load(); err != nil {
 		return nil, err
 	}
@@ -135,7 +143,7 @@ func (o Options) New() (*Plan, error) {
 	if err := p.undecided(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(p.plan.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	p.plan.sort()
 	if err := p.record(); err != nil {
 		return nil, err
 	}
@@ -175,7 +183,7 @@ func (p *planner) load() error {
 	p.plan.To = p.now.Version
 	// An upgrade to what is older would take things away that the user has
 	// seen working. Asked for by --from it is his own doing.
-	recorded := p.file.PluginField(v4.ScaffoldKey, "version")
+	recorded := p.recorded()
 	if p.From == "" && semver.IsValid(recorded) && semver.IsValid(p.now.Version) && semver.Compare(recorded, p.now.Version) > 0 {
 		return clierr.Failedf("go install github.com/example/mysdk/cmd/...@"+recorded, "the project's scaffold is that of mysdk %s, and this is %s", recorded, p.now.Version)
 	}
@@ -183,93 +191,6 @@ func (p *planner) load() error {
 }
 
 func (o Options) path(name string) string { return filepath.Join(o.Dir, filepath.FromSlash(name)) }
-
-// record notes the new version in PROJECT, unless conflicts are left. A
-// project that has none and is up to date does not get one for that alone.
-func (p *planner) record() error {
-	was := p.file.PluginField(v4.ScaffoldKey, "version")
-	touched := p.tree.Set()
-	if len(p.plan.Conflicts()) > 0 || was == p.now.Version || was == "" && p.plan.From == p.now.Version && touched.Len() == 0 {
-		return nil
-	}
-	return p.writeRecord()
-}
-
-func (p *planner) writeRecord() error {
-	f, err := p.file.WithPluginField(v4.ScaffoldKey, "version", p.now.Version)
-	if err != nil {
-		return err
-	}
-	data, err := f.Bytes()
-	if err != nil {
-		return err
-	}
-	return p.tree.Write(project.FileName, data)
-}
-
-// Finish ends an upgrade that had conflicts: it returns the change that
-// records the new version. Rejects that are still there are an error. It does
-// not look at how the user resolved them: that is for the compiler and the
-// tests.
-func (o Options) Finish() (*Plan, error) {
-	p := &planner{Options: o, tree: relayout.NewTree(o.Files, o.Dir), plan: &Plan{Files: []File{}}}
-	if err := p.load(); err != nil {
-		return nil, err
-	}
-	if err := p.render(); err != nil {
-		return nil, err
-	}
-	left, err := p.rejects()
-	if err != nil {
-		return nil, err
-	}
-	if len(left) > 0 {
-		return nil, clierr.Failedf("take over what you want of each ('patch -p1 <FILE"+RejectSuffix+"' takes all of it), remove it, and run 'mysdk upgrade --continue' again",
-			"there is still something to decide in: %s", strings.Join(left, ", "))
-	}
-	p.plan.From = p.file.PluginField(v4.ScaffoldKey, "version")
-	if p.plan.From == p.now.Version {
-		return p.plan, nil
-	}
-	if err := p.writeRecord(); err != nil {
-		return nil, err
-	}
-	p.plan.Set = p.tree.Set()
-	return p.plan, nil
-}
-
-// rejects lists the rejects of scaffolded files that are in the project.
-func (p *planner) rejects() ([]string, error) {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(p.after)) {
-		_, there, err := p.tree.Read(name + RejectSuffix)
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			out = append(out, name+RejectSuffix)
-		}
-	}
-	return out, nil
-}
-
-// undecided adds the files with rejects of an earlier run: the upgrade is not
-// at its end while they are there.
-func (p *planner) undecided() error {
-	left, err := p.rejects()
-	for _, reject := range left {
-		name := strings.TrimSuffix(reject, RejectSuffix)
-		i := slices.IndexFunc(p.plan.Files, func(f File) bool { return f.Path == name })
-		if i < 0 {
-			p.note(name, Conflict, "")
-			i = len(p.plan.Files) - 1
-		}
-		if f := &p.plan.Files[i]; f.Reject == "" {
-			f.Action, f.Detail, f.Reject = Conflict, "an earlier run left it to you", reject
-		}
-	}
-	return err
-}
 
 // note adds what becomes of a file to the plan.
 func (p *planner) note(name string, action Action, detail string) {
@@ -387,7 +308,7 @@ func (p *planner) merge(name string, before, mine, after []byte) error {
 		f := File{Path: name, Action: Conflict, Reject: name + RejectSuffix}
 		f.Detail = "your version stays"
 		p.plan.Files = append(p.plan.Files, f)
-		if err := p.tree.Write(f.Reject, reject(name, merged, wanted)); err != nil {
+		if err := p.reject(name, merged, wanted); err != nil {
 			return err
 		}
 	case bytes.Equal(merged, mine):

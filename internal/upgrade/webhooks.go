@@ -83,7 +83,8 @@ func (w *rewriter) chain(s *source, c chain) {
 		}
 	}
 	object := s.between(forCall.Args[0].Pos(), forCall.Args[0].End())
-	s.replace(c[0].Rparen, c[0].Rparen, ", "+object)
+	manager := c[0].Args[0].End() // a comma may be behind it
+	s.replace(manager, manager, ", "+object)
 	gap := s.between(sel.X.End(), sel.Sel.Pos())
 	dot := gap
 	if commented(gap) {

@@ -15,7 +15,7 @@ import (
 // what was noted. What is not Go afterwards fails the test.
 func rewritten(t *testing.T, own bool, files map[string]string) (map[string]string, []string) {
 	t.Helper()
-	w := &rewriter{code: code{module: "example.com/shop", packages: map[string]*goPackage{}}, options: own, builders: true, own: own}
+	w := &rewriter{code: code{module: "example.com/shop", packages: map[string]*goPackage{}}, options: own, builders: true, own: own, formats: own}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !w.add(name, []byte(files[name])) {
 			t.Fatalf("%s is not Go:\n%s", name, files[name])
@@ -24,7 +24,7 @@ func rewritten(t *testing.T, own bool, files map[string]string) (map[string]stri
 	w.rewrite()
 	out := map[string]string{}
 	for _, s := range w.sources {
-		text := s.changed()
+		text := w.result(s)
 		if !valid(s.name, text) {
 			t.Errorf("%s is not Go any more:\n%s", s.name, text)
 		}
@@ -42,6 +42,9 @@ func TestWebhooks_Builders(t *testing.T) {
 		"all of it": {
 			"ctrl.NewWebhookManagedBy(mgr).For(&v1.Shop{}).\n\t\tWithValidator(&V{}).\n\t\tWithDefaulter(&D{}).\n\t\tComplete()",
 			"ctrl.NewWebhookManagedBy(mgr, &v1.Shop{}).\n\t\tWithCustomValidator(&V{}).\n\t\tWithCustomDefaulter(&D{}).\n\t\tComplete()", "",
+		},
+		"a comma behind the manager": {
+			"ctrl.NewWebhookManagedBy(\n\t\tmgr,\n\t).For(&T{}).Complete()", "ctrl.NewWebhookManagedBy(\n\t\tmgr, &T{},\n\t).Complete()", "",
 		},
 		"on lines of their own":   {"ctrl.NewWebhookManagedBy(mgr).\n\t\tFor(r).\n\t\tComplete()", "ctrl.NewWebhookManagedBy(mgr, r).\n\t\tComplete()", ""},
 		"something before For":    {"ctrl.NewWebhookManagedBy(mgr).RecoverPanic(true).For(r).Complete()", "ctrl.NewWebhookManagedBy(mgr, r).RecoverPanic(true).Complete()", ""},
