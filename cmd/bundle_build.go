@@ -119,8 +119,11 @@ func (a *app) bundleContents(o *bundleBuildOptions) (image.Files, map[string]str
 	}
 	r := &image.Recipe{Copies: []image.Copy{{From: []string{"."}}}}
 	files, err := r.Gather(os.DirFS(a.host.Path(o.dir)), o.dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, clierr.Failedf("write it with 'mysdk bundle generate'", "there is no bundle in %s", o.dir)
+	case err != nil:
+		return nil, nil, clierr.Failedf("see that it is a directory whose files you can read", "read the bundle: %w", err)
 	}
 	return files, map[string]string{}, nil
 }

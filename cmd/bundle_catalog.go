@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -160,7 +161,7 @@ func (a *app) assembleCatalog(ctx context.Context, o *bundleCatalogOptions) (*ca
 // readCatalog reads the catalog to add to.
 func (a *app) readCatalog(ctx context.Context, o *bundleCatalogOptions) (*catalog.Catalog, error) {
 	file := a.host.Path(o.fromIndex)
-	info, err := a.host.Files.Lstat(file)
+	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return a.fetchCatalog(ctx, o.fromIndex, image.Access{UseHTTP: o.useHTTP})
@@ -219,16 +220,73 @@ func (a *app) writeCatalog(ctx context.Context, c *catalog.Catalog, o *bundleCat
 		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)
 	}
 	var set fileset.Set
-	for name, data := range files {
-		if err := set.Put(path.Join(filepath.ToSlash(dir), name), fileset.File{Data: data}); err != nil {
+	var wrote []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		wrote = append(wrote, path.Join(filepath.ToSlash(dir), name))
+		if err := set.Put(wrote[len(wrote)-1], fileset.File{Data: files[name]}); err != nil {
+			return err
+		}
+	}
+	replaced, err := a.replacedFiles(c, o, files)
+	if err != nil {
+		return err
+	}
+	for i, name := range replaced {
+		replaced[i] = path.Join(filepath.ToSlash(dir), name)
+		if err := set.Put(replaced[i], fileset.File{Removed: true}); err != nil {
 			return err
 		}
 	}
 	if err := a.write(ctx, set, o.dryRun); err != nil || o.dryRun {
 		return err
 	}
-	a.say("Wrote %s", strings.Join(set.Paths(), ", "))
+	a.say("Wrote %s", strings.Join(wrote, ", "))
+	if len(replaced) > 0 {
+		a.say("Removed %s, whose objects are in them now", strings.Join(replaced, ", "))
+	}
 	return nil
+}
+
+// replacedFiles are those of --output-dir whose objects are written into files of
+// other names. One that was not read for the catalog is an error: there would be
+// two of everything that it has.
+func (a *app) replacedFiles(c *catalog.Catalog, o *bundleCatalogOptions, files map[string][]byte) ([]string, error) {
+	root := a.host.Path(o.outputDir)
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, nil //nolint:nilerr // there is nothing, or writing tells what is wrong
+	}
+	beside, err := c.Beside(os.DirFS(root), files)
+	if err != nil || len(beside) == 0 {
+		return nil, err
+	}
+	read, err := a.filesRead(o.fromIndex)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range beside {
+		if !slices.Contains(read, filepath.Join(root, filepath.FromSlash(name))) {
+			return nil, clierr.Failedf("remove it, or name another --output-dir", "%s: it has objects of the same package, and would be part of the catalog too", path.Join(filepath.ToSlash(o.outputDir), name))
+		}
+	}
+	return beside, nil
+}
+
+// filesRead are the files that a catalog to add to was read from, none for an
+// image.
+func (a *app) filesRead(fromIndex string) ([]string, error) {
+	at := a.host.Path(fromIndex)
+	info, err := os.Stat(at)
+	switch {
+	case fromIndex == "" || err != nil:
+		return nil, nil //nolint:nilerr // an image
+	case !info.IsDir():
+		return []string{at}, nil
+	}
+	names, err := catalog.FileNames(os.DirFS(at))
+	for i, name := range names {
+		names[i] = filepath.Join(at, filepath.FromSlash(name))
+	}
+	return names, err
 }
 
 // buildCatalog makes the image of the catalog.

@@ -139,7 +139,7 @@ func (a *app) runBundleGenerate(ctx context.Context, o *bundleGenerateOptions) e
 	switch {
 	case o.explain != "":
 		return j.explainField(r)
-	case o.stdout && r != nil:
+	case o.stdout:
 		return j.printAll(r)
 	}
 	if o.metadata {
@@ -188,6 +188,8 @@ func (o *bundleGenerateOptions) validate() error {
 		return clierr.Usagef("add --deploy-dir, or use --input-dir", "--crds-dir goes with --deploy-dir")
 	case o.stdout && o.outputDir != "":
 		return clierr.Usagef("choose one of them", "--stdout writes no files, and --output-dir says where to")
+	case o.stdout && o.metadata && !o.manifests:
+		return clierr.Usagef("leave --metadata out", "--stdout prints the manifests and writes no files")
 	case o.explain != "" && o.metadata && !o.manifests:
 		return clierr.Usagef("leave --metadata out", "--explain is about the manifests")
 	case len(bundle.SplitChannels(o.channels)) == 0:
@@ -280,39 +282,60 @@ func (a *app) buildTime() (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// putMetadata puts annotations.yaml and the Dockerfile into the set.
+// putMetadata puts annotations.yaml and the Dockerfile into the set: with
+// --overwrite=false, the one that is missing.
 func (j *bundleJob) putMetadata(scorecard bool) error {
+	dockerfile, err := j.a.readFile(bundle.DockerfileName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	keepAnnotations, keepDockerfile := !j.overwrite && j.hasOld(bundle.AnnotationsFile), !j.overwrite && err == nil
+	if keepAnnotations && keepDockerfile {
+		return nil
+	}
+	m, err := j.metadataOf(scorecard, keepAnnotations)
+	if err != nil {
+		return err
+	}
+	if !keepAnnotations {
+		data, err := m.Annotations()
+		if err != nil {
+			return err
+		}
+		if err := j.set.Put(path.Join(j.out, bundle.AnnotationsFile), fileset.File{Data: data}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case keepDockerfile:
+		return nil
+	case bundle.OwnStages(dockerfile):
+		j.a.warn("%s has stages of your own, so it stays as it is: see that its labels are those of %s", bundle.DockerfileName, path.Join(j.out, bundle.AnnotationsFile))
+		return nil
+	}
+	return j.set.Put(bundle.DockerfileName, fileset.File{Data: m.Dockerfile(j.out, dockerfile)})
+}
+
+// metadataOf is what there is to say of the bundle: what the flags say, with the
+// annotations that the user has added, or with kept what the annotations say.
+func (j *bundleJob) metadataOf(scorecard, kept bool) (bundle.Metadata, error) {
 	m := bundle.Metadata{
 		Package: j.pkg, Channels: bundle.SplitChannels(j.channels), DefaultChannel: j.defaultChannel, Scorecard: scorecard,
 	}
 	if j.project != nil {
 		m.Layout = j.project.Layout
 	}
-	for _, f := range j.old {
-		if f.Name != bundle.AnnotationsFile {
-			continue
-		}
-		if !j.overwrite {
-			return nil
-		}
-		extra, err := bundle.ExtraAnnotations(path.Join(j.out, f.Name), f.Data)
-		if err != nil {
-			return err
-		}
-		m.Extra = extra
+	i := slices.IndexFunc(j.old, func(f bundle.File) bool { return f.Name == bundle.AnnotationsFile })
+	if i < 0 {
+		return m, nil
 	}
-	data, err := m.Annotations()
-	if err != nil {
-		return err
+	file, data := path.Join(j.out, bundle.AnnotationsFile), j.old[i].Data
+	if kept {
+		return bundle.KeptMetadata(file, data)
 	}
-	dockerfile, err := j.a.readFile(bundle.DockerfileName)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return errors.Join(
-		j.set.Put(path.Join(j.out, bundle.AnnotationsFile), fileset.File{Data: data}),
-		j.set.Put(bundle.DockerfileName, fileset.File{Data: m.Dockerfile(j.out, dockerfile)}),
-	)
+	var err error
+	m.Extra, err = bundle.ExtraAnnotations(file, data)
+	return m, err
 }
 
 // explainField prints where a field comes from.
@@ -349,8 +372,11 @@ func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
 	if r != nil && !j.check {
 		j.report(r)
 	}
-	if j.check || j.dryRun {
-		return j.a.diffSet(j.set, j.check, "mysdk bundle generate")
+	switch {
+	case j.check:
+		return j.compare(r)
+	case j.dryRun:
+		return j.a.diffSet(j.set, false, "")
 	}
 	changed, err := j.a.tree().Changed(j.set)
 	if err != nil {
@@ -370,6 +396,37 @@ func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
 	return nil
 }
 
+// compare is --check: the bundle is that of the project if every file is, and
+// none of the last one is left behind that would be installed with it.
+func (j *bundleJob) compare(r *bundle.Result) error {
+	var stale []string
+	if r != nil {
+		stale = j.warnStale(r)
+	}
+	if err := j.a.diffSet(j.set, true, "mysdk bundle generate"); err != nil || len(stale) == 0 {
+		return err
+	}
+	return clierr.OutOfDatef("remove what is not yours, and add what is to the manifests that the bundle is made from", "out of date: nothing makes %s", strings.Join(stale, ", "))
+}
+
+// warnStale tells of manifests that nothing makes any more, and returns those
+// that were made once.
+func (j *bundleJob) warnStale(r *bundle.Result) []string {
+	generated, others := r.Stale(j.old)
+	for i := range generated {
+		generated[i] = path.Join(j.out, generated[i])
+	}
+	all := slices.Clone(generated)
+	for _, name := range others {
+		all = append(all, path.Join(j.out, name))
+	}
+	slices.Sort(all)
+	for _, name := range all {
+		j.a.warn("%s stays in the bundle, and is not made from the project: remove it unless it is yours", name)
+	}
+	return generated
+}
+
 // report says what is not in the bundle, and what else there is to know.
 func (j *bundleJob) report(r *bundle.Result) {
 	for _, n := range j.notes {
@@ -385,9 +442,5 @@ func (j *bundleJob) report(r *bundle.Result) {
 	for _, n := range r.Notes {
 		j.a.say("%s", n)
 	}
-	for _, f := range j.old {
-		if strings.HasPrefix(f.Name, bundle.ManifestsDir+"/") && !slices.ContainsFunc(r.Files, func(n bundle.File) bool { return n.Name == f.Name }) {
-			j.a.warn("%s stays in the bundle, and is not made from the project: remove it unless it is yours", path.Join(j.out, f.Name))
-		}
-	}
+	j.warnStale(r)
 }

@@ -84,7 +84,7 @@ func (a *app) runPkgmanToBundle(ctx context.Context, o *pkgmanOptions) error {
 	case len(entries) > 0:
 		return clierr.Failedf("remove it, or name another with --output-dir", "the directory %s is not empty", o.outputDir)
 	}
-	if info, err := a.host.Files.Lstat(a.host.Path(o.dir)); err != nil || !info.IsDir() {
+	if info, err := os.Stat(a.host.Path(o.dir)); err != nil || !info.IsDir() {
 		return clierr.Usagef("name the directory with NAME.package.yaml", "there is no directory %s", o.dir)
 	}
 	list, err := catalog.FromPackageManifests(os.DirFS(a.host.Path(o.dir)))
@@ -93,6 +93,11 @@ func (a *app) runPkgmanToBundle(ctx context.Context, o *pkgmanOptions) error {
 	}
 	var set fileset.Set
 	for _, c := range list {
+		if o.imageBase != "" { // before anything is written: the directory has to be empty
+			if _, _, err := image.Stored(a.host, o.imageBase+":"+c.Version); err != nil {
+				return fmt.Errorf("--image-tag-base: %w", err)
+			}
+		}
 		for name, data := range c.Files {
 			if err := set.Put(path.Join(filepath.ToSlash(to), "bundle-"+c.Version, name), fileset.File{Data: data}); err != nil {
 				return err

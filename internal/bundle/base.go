@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -66,18 +67,20 @@ func Placeholders(pkg string, base *unstructured.Unstructured) []string {
 	return list
 }
 
-// ParseBase reads the ClusterServiceVersion in a file; there must be one.
+// ParseBase reads the ClusterServiceVersion in a file; there must be one, and
+// nothing beside it, which would be lost when the file is written.
 func ParseBase(data []byte, file string) (*unstructured.Unstructured, error) {
 	objects, err := Parse(data, file)
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range objects {
-		if isCSV(u) {
-			return u, nil
-		}
+	switch {
+	case !slices.ContainsFunc(objects, isCSV):
+		return nil, clierr.Failedf("remove the file to have it written anew", "%s: there is no ClusterServiceVersion", file)
+	case len(objects) > 1:
+		return nil, clierr.Failedf("move the others to files of their own, and list those in the kustomization", "%s: the file of the base has %d objects, and its ClusterServiceVersion has to be the only one", file, len(objects))
 	}
-	return nil, clierr.Failedf("remove the file to have it written anew", "%s: there is no ClusterServiceVersion", file)
+	return objects[0], nil
 }
 
 // Parse reads the objects of a file of YAML or JSON documents. Errors say

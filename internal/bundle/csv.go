@@ -117,7 +117,11 @@ func (b *csvBuilder) install(g *grants) {
 		list = append(list, entry)
 		names = append(names, describe(d))
 	}
+	made := len(list)
 	list = b.withBase(list, "name", "spec", "install", "spec", "deployments")
+	for _, e := range list[made:] {
+		b.c.deployments = append(b.c.deployments, deploymentOf(e.(object))) // withBase adds no other
+	}
 	b.set(list, "generated: "+strings.Join(names, ", "), "spec", "install", "spec", "deployments")
 	if len(list) == 0 {
 		put(b.csv.Object, []any{}, "spec", "install", "spec", "deployments") // the field is required

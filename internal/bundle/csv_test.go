@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,42 @@ func TestAuthorWins(t *testing.T) {
 	}
 	if strings.Count(notes, "\n") > 8 {
 		t.Errorf("said more than there is:\n%s", notes)
+	}
+}
+
+// TestBaseDeployments: a Deployment that the base alone has is treated as those
+// of the input are: its images get digests and are related.
+func TestBaseDeployments(t *testing.T) {
+	const base = `apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: shop.v0.0.0}
+spec:
+  install:
+    spec:
+      deployments:
+      - name: agent
+        label: {app: agent}
+        spec: {template: {spec: {containers: [{name: agent, image: "agent:1", env: [{name: RELATED_IMAGE_DB, value: "db:1"}]}]}}}
+      - name: shop-controller-manager
+        spec: {template: {spec: {containers: [{name: manager, image: "old:1"}]}}}
+`
+	in := input(t, base)
+	refs := Images(in.Objects)
+	for ref, want := range map[string]bool{"agent:1": true, "db:1": true, "old:1": false} {
+		if slices.Contains(refs, ref) != want {
+			t.Errorf("%s is to be pinned: %v; the images are %q", ref, !want, refs)
+		}
+	}
+	in.Digests = map[string]string{"agent:1": "agent@sha256:aa", "db:1": "db@sha256:bb"}
+	r := render(t, in)
+	text := r.file("manifests/shop.clusterserviceversion.yaml")
+	for _, want := range []string{"image: agent@sha256:aa", "value: db@sha256:bb", "    name: agent\n", "    name: db\n", "- label:\n          app: agent\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "agent:1") || strings.Contains(text, "db:1") {
+		t.Errorf("a tag is left:\n%s", text)
 	}
 }
 

@@ -70,6 +70,23 @@ func checkFiles(t *testing.T, r *Result) {
 	}
 }
 
+// FuzzDockerfile: what is written once is written the same again.
+func FuzzDockerfile(f *testing.F) {
+	for _, s := range []string{"", "FROM scratch\nLABEL a=b \\\n  note=c\nCOPY a b\n", "# Copied from annotations.yaml.\nLABEL a=b\n", "LABEL 'a b'=\"c\\\"\" \\", "FROM a\nFROM b\n", "RUN \\\n# x\n\n"} {
+		f.Add(s)
+	}
+	m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: map[string]string{"note": "y"}}
+	f.Fuzz(func(t *testing.T, text string) {
+		once := m.Dockerfile("bundle", []byte(text))
+		if twice := m.Dockerfile("bundle", once); string(once) != string(twice) {
+			t.Errorf("the second run: %q, then %q", once, twice)
+		}
+		if OwnStages(once) {
+			t.Errorf("stages are left: %q", once)
+		}
+	})
+}
+
 // FuzzWithResource: what comes out lists the base, once, and everything that
 // was there.
 func FuzzWithResource(f *testing.F) {

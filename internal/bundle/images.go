@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,9 +29,8 @@ func Images(objects []*unstructured.Unstructured) []string {
 				all = append(all, textAt(e, "image"))
 			}
 		}
-		if u.GetKind() != "Deployment" {
-			continue
-		}
+	}
+	for _, u := range allDeployments(objects) {
 		for _, c := range containers(u) {
 			all = append(all, textAt(c, "image"))
 			for _, env := range objectsAt(c, "env") {
@@ -42,6 +42,32 @@ func Images(objects []*unstructured.Unstructured) []string {
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" || strings.Contains(s, "@") })
+}
+
+// allDeployments are those among the objects, and those that a
+// ClusterServiceVersion alone has.
+func allDeployments(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	isDeployment := func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" }
+	list := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return !isDeployment(u) })
+	for _, u := range objects {
+		if !isCSV(u) {
+			continue
+		}
+		for _, e := range objectsAt(u.Object, "spec", "install", "spec", "deployments") {
+			if named(list, textAt(e, "name")) == nil {
+				list = append(list, deploymentOf(e))
+			}
+		}
+	}
+	return list
+}
+
+// deploymentOf is an entry of a CSV's deployments as the object that it stands
+// for. Both have one spec: what is done to it is done to the entry.
+func deploymentOf(e object) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: object{"apiVersion": "apps/v1", "kind": "Deployment", "spec": e["spec"]}}
+	u.SetName(textAt(e, "name"))
+	return u
 }
 
 // pin puts digests in place of tags, wherever Images has found them.
@@ -74,8 +100,8 @@ type related struct {
 
 // relatedImages lists the images that RELATED_IMAGE_* name and, with all, those
 // of the containers too: a mirror then has everything that runs. A name that
-// stands for two images gets the place before it; an image with two names is
-// listed once, by its first.
+// stands for two images gets the place before it, and a number where the place
+// has two; an image with two names is listed once, by its first.
 func relatedImages(deployments []*unstructured.Unstructured, all bool) ([]object, error) {
 	found, err := findRelated(deployments, all)
 	if err != nil {
@@ -85,6 +111,10 @@ func relatedImages(deployments []*unstructured.Unstructured, all bool) ([]object
 	for _, r := range found {
 		images[r.name]++
 	}
+	taken := map[string]bool{}
+	for _, r := range found {
+		taken[r.name] = images[r.name] == 1
+	}
 	var list []object
 	for i, r := range found {
 		if slices.ContainsFunc(found[:i], func(o related) bool { return o.image == r.image }) {
@@ -92,11 +122,21 @@ func relatedImages(deployments []*unstructured.Unstructured, all bool) ([]object
 		}
 		name := r.name
 		if images[name] > 1 {
-			name = r.where + "-" + name
+			name = free(r.where+"-"+name, taken)
 		}
 		list = append(list, object{"name": name, "image": r.image})
 	}
 	return list, nil
+}
+
+// free takes a name, with a number where it is taken.
+func free(name string, taken map[string]bool) string {
+	one := name
+	for n := 2; taken[one]; n++ {
+		one = fmt.Sprintf("%s-%d", name, n)
+	}
+	taken[one] = true
+	return one
 }
 
 // findRelated lists each pair of name and image once.

@@ -3,10 +3,10 @@ package bundle
 import (
 	"bytes"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -24,10 +24,14 @@ type Metadata struct {
 	Layout         []string
 	Scorecard      bool              // the bundle has a scorecard configuration
 	Extra          map[string]string // annotations of the user's
+	kept           map[string]string // all annotations, where they are not to be written anew
 }
 
 // pair is an annotation.
 type pair struct{ key, value string }
+
+// addedByHand is the comment above the annotations of the user's.
+const addedByHand = "Added by hand."
 
 // section is a group of annotations below a comment.
 type section struct {
@@ -55,7 +59,7 @@ func (m Metadata) sections() []section {
 		for _, key := range sortedKeys(m.Extra) {
 			pairs = append(pairs, pair{key, m.Extra[key]})
 		}
-		list = append(list, section{"Added by hand.", pairs})
+		list = append(list, section{addedByHand, pairs})
 	}
 	return list
 }
@@ -83,76 +87,24 @@ func (m Metadata) Annotations() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Dockerfile writes bundle.Dockerfile for a bundle in dir, which is relative to
-// the Dockerfile. mysdk needs none to build the image; others do. Lines that
-// old has and that were not made by this function or operator-sdk are kept.
-func (m Metadata) Dockerfile(dir string, old []byte) []byte {
-	var b bytes.Buffer
-	b.WriteString("FROM scratch\n")
-	for _, s := range m.sections() {
-		fmt.Fprintf(&b, "\n# %s\n", s.comment)
-		for _, p := range s.pairs {
-			fmt.Fprintf(&b, "LABEL %s=%s\n", p.key, labelValue(p.value))
-		}
+// KeptMetadata is what an annotations.yaml says that is not to be written anew:
+// a Dockerfile beside it has to say the same.
+func KeptMetadata(file string, data []byte) (Metadata, error) {
+	extra, err := ExtraAnnotations(file, data)
+	if err != nil {
+		return Metadata{}, err
 	}
-	b.WriteString("\n# The bundle.\n")
-	copies := []string{ManifestsDir, MetadataDir}
-	if m.Scorecard {
-		copies = append(copies, ScorecardDir)
+	var doc annotationsDocument
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return Metadata{}, yamlProblem(file, err)
 	}
-	for _, c := range copies {
-		fmt.Fprintf(&b, "COPY %s /%s/\n", path.Join(dir, c), c)
-	}
-	if extra := m.ownLines(old); len(extra) > 0 {
-		b.WriteString("\n" + strings.Join(extra, "\n") + "\n")
-	}
-	return b.Bytes()
-}
-
-// labelValue quotes a value where Docker would split it.
-func labelValue(v string) string {
-	if strings.ContainsAny(v, " \t\"'\\$#") {
-		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(v) + `"`
-	}
-	return v
-}
-
-// ownLines are the instructions in a Dockerfile that its author has added.
-func (m Metadata) ownLines(old []byte) []string {
-	var keep []string
-	for line := range strings.Lines(string(old)) {
-		line = strings.TrimRight(line, " \t\r\n")
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") || m.ours(words) || slices.Contains(keep, line) {
-			continue
-		}
-		keep = append(keep, line)
-	}
-	return keep
-}
-
-// ours reports whether an instruction is one that a generator of bundles
-// writes.
-func (m Metadata) ours(words []string) bool {
-	last := strings.Trim(words[len(words)-1], "/")
-	switch strings.ToUpper(words[0]) {
-	case "FROM":
-		return last == "scratch"
-	case "COPY":
-		return slices.Contains([]string{ManifestsDir, MetadataDir, ScorecardDir}, last)
-	case "LABEL":
-		if len(words) < 2 {
-			return false
-		}
-		key, _, _ := strings.Cut(words[1], "=")
-		_, extra := m.Extra[key]
-		return extra || strings.HasPrefix(key, "operators.operatorframework.io.")
-	}
-	return false
+	_, scorecard := doc.Annotations[TestConfigKey]
+	return Metadata{DefaultChannel: doc.Annotations[DefaultChannelKey], Scorecard: scorecard, Extra: extra, kept: doc.Annotations}, nil
 }
 
 // ExtraAnnotations are the annotations of an annotations.yaml that its author
-// has added to those of the format.
+// has added to those of the format. One with a line break is an error: the image
+// has it as a label, and a LABEL cannot hold one.
 func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
 	var doc annotationsDocument
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -164,7 +116,33 @@ func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
 			extra[key] = value
 		}
 	}
+	for _, key := range sortedKeys(extra) {
+		if strings.ContainsAny(extra[key], "\n\r") {
+			return nil, clierr.Failedf("write it in one line; a text of a block ends with a line break, unless the block begins with |- or >-",
+				"%s:%s: the annotation %s has a line break, which no label of an image can hold", file, placeOf(data, key), key)
+		}
+	}
 	return extra, nil
+}
+
+// placeOf is where an annotation stands in its file, as LINE:COLUMN.
+func placeOf(data []byte, key string) string {
+	var doc yamlv3.Node
+	if yamlv3.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
+		return "1:1"
+	}
+	at := doc.Content[0]
+	for _, name := range []string{"annotations", key} {
+		i := slices.IndexFunc(at.Content, func(n *yamlv3.Node) bool { return n.Value == name })
+		if i < 0 || i+1 >= len(at.Content) {
+			break
+		}
+		if name == key {
+			return fmt.Sprintf("%d:%d", at.Content[i].Line, at.Content[i].Column)
+		}
+		at = at.Content[i+1]
+	}
+	return fmt.Sprintf("%d:%d", at.Line, at.Column)
 }
 
 // formatKey reports whether an annotation belongs to the format.

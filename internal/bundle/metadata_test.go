@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 func TestAnnotationsKeepExtras(t *testing.T) {
@@ -62,7 +64,7 @@ LABEL operators.operatorframework.io.metrics.project_layout=unknown
 LABEL operators.operatorframework.io.test.mediatype.v1=scorecard+v1
 LABEL operators.operatorframework.io.test.config.v1=tests/scorecard/
 
-# Added by hand.
+# Copied from annotations.yaml.
 LABEL note="two words"
 
 # The bundle.
@@ -79,6 +81,96 @@ COPY LICENSE /licenses/
 	}
 	if diff := cmp.Diff(string(got), string(m.Dockerfile("out/bundle", got))); diff != "" {
 		t.Errorf("a second run: %s", diff)
+	}
+}
+
+// TestDockerfileOwnLines: an instruction is kept whole or not at all, and of a
+// LABEL the pairs that are the author's.
+func TestDockerfileOwnLines(t *testing.T) {
+	const head = "FROM scratch\n"
+	for name, tt := range map[string]struct{ old, want string }{
+		"continued":         {head + "LABEL com.a=1 \\\n      com.b=\"two words\"\n", "LABEL com.a=1 \\\n      com.b=\"two words\"\n"},
+		"continued, ours":   {head + "LABEL operators.operatorframework.io.bundle.package.v1=before \\\n  com.b='two words' note=x\n", "LABEL com.b='two words'\n"},
+		"all ours":          {head + "LABEL operators.operatorframework.io.bundle.package.v1=before \\\n  note=x\n", ""},
+		"on one line":       {head + "LABEL com.a=1 operators.operatorframework.io.bundle.package.v1=before com.b=a\\ b\n", "LABEL com.a=1 com.b=a\\ b\n"},
+		"old form":          {head + "LABEL note two words\nLABEL com.a two words\n", "LABEL com.a two words\n"},
+		"a comment between": {head + "LABEL com.a=1 \\\n  # why\n  com.b=2\n", "LABEL com.a=1 \\\n  # why\n  com.b=2\n"},
+		"copied":            {head + "# Copied from annotations.yaml.\nLABEL gone=x\n\nLABEL com.a=1\n", "LABEL com.a=1\n"},
+		"copied, commented": {head + "# Copied from annotations.yaml.\nLABEL gone=x\n# mine\nLABEL com.a=1\n", "LABEL com.a=1\n"},
+		"added by hand":     {head + "# Added by hand.\nLABEL stays=x\n", "LABEL stays=x\n"},
+		"a copy of several": {head + "COPY \\\n  bundle/manifests /manifests/\nCOPY a b /licenses/\n", "COPY a b /licenses/\n"},
+		"unclosed":          {head + "LABEL com.a=\"x\n", "LABEL com.a=\"x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: map[string]string{"note": "y"}}
+			got := m.Dockerfile("bundle", []byte(tt.old))
+			want := string(m.Dockerfile("bundle", nil))
+			if tt.want != "" {
+				want += "\n" + tt.want
+			}
+			if d := cmp.Diff(want, string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(string(got), string(m.Dockerfile("bundle", got))); d != "" {
+				t.Errorf("a second run: %s", d)
+			}
+		})
+	}
+}
+
+// TestDockerfileFollows: the label of an annotation goes with it.
+func TestDockerfileFollows(t *testing.T) {
+	m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: map[string]string{"note": "y", "team": "me"}}
+	before := m.Dockerfile("bundle", nil)
+	delete(m.Extra, "note")
+	if d := cmp.Diff(string(m.Dockerfile("bundle", nil)), string(m.Dockerfile("bundle", before))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestOwnStages(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                       false,
+		"FROM scratch\nLABEL a=b\n":              false,
+		"# FROM golang\nfrom scratch\n":          false,
+		"FROM golang AS build\nFROM scratch\n":   true,
+		"FROM scratch\nCOPY a b\nFROM scratch\n": true,
+		"FROM scratch AS bundle\n":               true,
+		"FROM \\\n  golang\n":                    true,
+	} {
+		if got := OwnStages([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestAnnotationOfLines: no LABEL can hold a line break.
+func TestAnnotationOfLines(t *testing.T) {
+	_, err := ExtraAnnotations("a.yaml", []byte("annotations:\n  note: a\n  com.x: |\n    a\n    b\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "a.yaml:3:3: the annotation com.x has a line break") || clierr.HintOf(err) == "" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestDockerfileKept: a Dockerfile beside annotations that stay says the same.
+func TestDockerfileKept(t *testing.T) {
+	kept, err := KeptMetadata("a.yaml", []byte(someAnnotations+"  note: x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(kept.Dockerfile("bundle", nil))
+	for _, want := range []string{
+		"LABEL operators.operatorframework.io.bundle.package.v1=shop\n", "LABEL operators.operatorframework.io.bundle.channels.v1=\"alpha, stable\"\n",
+		"LABEL operators.operatorframework.io.bundle.channel.default.v1=stable\n", "LABEL note=x\n", "COPY bundle/manifests /manifests/\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s", want, got)
+		}
+	}
+	for _, no := range []string{"metrics", "scorecard"} {
+		if strings.Contains(got, no) {
+			t.Errorf("%s, which the annotations do not have:\n%s", no, got)
+		}
 	}
 }
 
@@ -118,6 +210,10 @@ func TestRelatedImages(t *testing.T) {
 			want: "db=db:1"},
 		"two of one name": {objects: deployment("a", "{name: m, env: [{name: RELATED_IMAGE_DB, value: 'db:1'}]},{name: n}") + "\n---\n" + deployment("b", "{name: m, env: [{name: RELATED_IMAGE_DB, value: 'db:2'}]}"),
 			want: "a-m-db=db:1 b-db=db:2"},
+		"one name thrice": {objects: deployment("a", "{name: db, image: 'm:1', env: [{name: RELATED_IMAGE_DB, value: 'db:1'}, {name: RELATED_IMAGE_DB, value: 'db:2'}]}"), all: true,
+			want: "a-db=db:1 a-db-2=db:2 a-db-3=m:1"},
+		"numbered name taken": {objects: deployment("a", "{name: db, env: [{name: RELATED_IMAGE_DB, value: 'db:1'}, {name: RELATED_IMAGE_DB, value: 'db:2'}, {name: RELATED_IMAGE_A_DB_2, value: 'x:1'}]}"),
+			want: "a-db=db:1 a-db-3=db:2 a-db-2=x:1"},
 		"two names of one": {objects: deployment("a", "{name: m, env: [{name: RELATED_IMAGE_A, value: 'db:1'},{name: RELATED_IMAGE_B, value: 'db:1'}]}"), want: "a=db:1"},
 		"valueFrom":        {objects: deployment("a", "{name: m, env: [{name: RELATED_IMAGE_A, valueFrom: {fieldRef: {}}}]}"), err: "Deployment a: RELATED_IMAGE_A has a valueFrom"},
 	} {

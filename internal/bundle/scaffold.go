@@ -159,8 +159,8 @@ func (r Record) bytes(base string) ([]byte, error) {
 // the owned CRDs are exchanged, which is all that Merge changes. A base without
 // comments is written in the form that all Kubernetes tools have.
 func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
-	var doc yaml.Node
-	if old == nil || yaml.Unmarshal(old, &doc) != nil || !commented(&doc) || len(doc.Content) != 1 {
+	doc := onlyMapping(old)
+	if doc == nil || !commented(doc) {
 		return marshal(base.Object)
 	}
 	owned := at(base.Object, "spec", "customresourcedefinitions", "owned")
@@ -171,10 +171,24 @@ func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	enc.CompactSeqIndent()
-	if err := errors.Join(enc.Encode(&doc), enc.Close()); err != nil {
+	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// onlyMapping is the first document of a file that is a mapping, nil without one.
+// A document before it may hold nothing but a licence.
+func onlyMapping(data []byte) *yaml.Node {
+	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		doc := &yaml.Node{}
+		if d.Decode(doc) != nil {
+			return nil
+		}
+		if len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
+			return doc
+		}
+	}
 }
 
 // commented reports whether there is a comment anywhere.

@@ -146,6 +146,8 @@ func TestScaffoldErrors(t *testing.T) {
 	}{
 		"no CSV":        {map[string]string{baseName: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"}, "there is no ClusterServiceVersion"},
 		"broken base":   {map[string]string{baseName: "a: [\n"}, baseName + ":"},
+		"two objects":   {map[string]string{baseName: "# mine\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: keep}\n---\n" + someCSV}, baseName + ": the file of the base has 2 objects"},
+		"two CSVs":      {map[string]string{baseName: someCSV + "---\n" + someCSV}, baseName + ": the file of the base has 2 objects"},
 		"broken record": {map[string]string{recordName: "- a\n"}, recordName},
 		"broken list":   {map[string]string{listName: "resources: {\n"}, listName},
 	} {
@@ -166,6 +168,32 @@ func TestScaffoldErrors(t *testing.T) {
 	s.Read = func(string) ([]byte, error) { return nil, broken }
 	if _, _, err := s.Render(nil); !errors.Is(err, broken) {
 		t.Errorf("a broken disk: %v", err)
+	}
+}
+
+// TestEmptyDocuments: a licence above the first --- is no reason to lose the
+// rest of the file.
+func TestEmptyDocuments(t *testing.T) {
+	const head = "# Licensed to all.\n---\n"
+	for name, text := range map[string]string{
+		"before":      head + someCSV,
+		"with, after": "# mine\n" + someCSV + "---\n",
+		"two before":  "---\n" + head + strings.Replace(someCSV, "spec:", "spec: # here", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{baseName: text}
+			apply(t, files, said("Cart", object{"displayName": "Cart"}))
+			got, err := ParseBase([]byte(files[baseName]), baseName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.GetName() != "shop.v0.1.0" || textAt(got.Object, "spec", "futureField") != "kept" || len(ownedOf(got)) != 1 {
+				t.Errorf("the base is\n%s", files[baseName])
+			}
+			if strings.Contains(text, "spec: # here") && !strings.Contains(files[baseName], "spec: # here") {
+				t.Errorf("a comment is lost:\n%s", files[baseName])
+			}
+		})
 	}
 }
 

@@ -108,7 +108,8 @@ func (c *Catalog) enter(pkg, channel string, e Entry) {
 }
 
 // describe makes the package, or brings its description up to the newest
-// bundle that was added.
+// bundle that was added. Where the catalog has a newer one, as with a fix for an
+// old version, only what is missing is filled in.
 func (c *Catalog) describe(pkg string, list []Addition, defaultChannel string) error {
 	newest, err := newestOf(pkg, list)
 	if err != nil {
@@ -121,21 +122,32 @@ func (c *Catalog) describe(pkg string, list []Addition, defaultChannel string) e
 	}
 	p := &c.Packages[i]
 	channels := c.of(pkg).Channels
+	old := c.hasNewer(newest)
 	switch {
 	case defaultChannel != "":
 		p.DefaultChannel = defaultChannel
-	case newest.DefaultChannel != "":
+	case newest.DefaultChannel != "" && (!old || p.DefaultChannel == ""):
 		p.DefaultChannel = newest.DefaultChannel
 	case p.DefaultChannel == "" && len(channels) == 1:
 		p.DefaultChannel = channels[0].Name
 	}
-	if newest.CSV.Spec.Description != "" {
-		p.Description = newest.CSV.Spec.Description
+	if text := newest.CSV.Spec.Description; text != "" && (!old || p.Description == "") {
+		p.Description = text
 	}
-	if icon := iconOf(newest.CSV); icon != nil {
+	if icon := iconOf(newest.CSV); icon != nil && (!old || p.Icon == nil) {
 		p.Icon = icon
 	}
 	return nil
+}
+
+// hasNewer reports whether the catalog has a higher version of the bundle's
+// package. A bundle that does not say its version is for Check to tell.
+func (c *Catalog) hasNewer(than *bundle.Bundle) bool {
+	version, err := semver.Parse(than.Version())
+	return err == nil && slices.ContainsFunc(c.of(than.Package).Bundles, func(b Bundle) bool {
+		v, err := packageOf(b)
+		return err == nil && semver.MustParse(v.Version).GT(version) // packageOf has parsed it
+	})
 }
 
 func newestOf(pkg string, list []Addition) (*bundle.Bundle, error) {

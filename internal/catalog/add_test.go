@@ -89,6 +89,42 @@ func TestAddByVersion(t *testing.T) {
 	}
 }
 
+// TestAddOlder: a fix for an old version tells nothing of the package that is
+// newer than what it has.
+func TestAddOlder(t *testing.T) {
+	newer := newBundle(t, "2.0.0", spec{channels: "stable", channel: "stable"})
+	older := newBundle(t, "1.0.1", spec{channels: "alpha", channel: "alpha"})
+	older.CSV.Spec.Description, older.CSV.Spec.Icon[0].Data = "Ran Memcached.", "PGI+"
+	for name, tt := range map[string]struct {
+		before  func(*Package)
+		o       AddOptions
+		channel string
+		text    string
+		icon    string
+	}{
+		"all there":       {nil, AddOptions{}, "stable", "Runs Memcached.", "<svg/>"},
+		"nothing there":   {func(p *Package) { p.DefaultChannel, p.Description, p.Icon = "", "", nil }, AddOptions{}, "alpha", "Ran Memcached.", "<b>"},
+		"default channel": {nil, AddOptions{DefaultChannel: "alpha"}, "alpha", "Runs Memcached.", "<svg/>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &Catalog{}
+			if err := c.Add([]Addition{{newer, "example.com/m:v2.0.0"}}, AddOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			p := &c.Packages[0]
+			if tt.before != nil {
+				tt.before(p)
+			}
+			if err := c.Add([]Addition{{older, "example.com/m:v1.0.1"}}, tt.o); err != nil {
+				t.Fatal(err)
+			}
+			if p = &c.Packages[0]; p.DefaultChannel != tt.channel || p.Description != tt.text || string(p.Icon.Data) != tt.icon {
+				t.Errorf("package %+v", p)
+			}
+		})
+	}
+}
+
 func TestAddRefuses(t *testing.T) {
 	bad := newBundle(t, "0.1.0", spec{})
 	bad.Channels = nil
@@ -156,6 +192,28 @@ func fullCatalog(t testing.TB) *Catalog {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestBeside: files in another layout than that of Files have the same objects.
+func TestBeside(t *testing.T) {
+	c := fullCatalog(t)
+	files, err := c.Files(YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := "schema: olm.package\nname: etcd\ndefaultChannel: a\n"
+	text := map[string]string{
+		"operator.yaml": "schema: olm.channel\npackage: redis\nname: b\n", "memcached/index.json": `{"schema":"olm.package","name":"memcached"}`,
+		"redis/catalog.yaml": "schema: olm.package\nname: redis\n", "etcd/catalog.yaml": other, "notes.yaml": "a: b\n", "broken.yaml": "a: [",
+		".github/a.yaml": "schema: olm.package\nname: redis\n", "old.yaml": "schema: olm.package\nname: redis\n", ".indexignore": "old.yaml\n", "README.md": "redis",
+	}
+	got, err := c.Beside(mapFS(text), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"memcached/index.json", "operator.yaml"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
 }
 
 func TestParseRefuses(t *testing.T) {

@@ -25,15 +25,34 @@ func Parse(data []byte, where string) (*Catalog, error) {
 	return c, nil
 }
 
-// Read reads a catalog from a directory: all its JSON and YAML files but
-// hidden ones and those that a line of .indexignore matches, by their name or
-// their path.
+// Read reads a catalog from a directory: the files that FileNames lists.
 func Read(fsys fs.FS) (*Catalog, error) {
+	names, err := FileNames(fsys)
+	if err != nil {
+		return nil, err
+	}
 	c := &Catalog{}
+	for _, name := range names {
+		data, err := fs.ReadFile(fsys, name)
+		if err == nil {
+			err = c.parse(data, name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the catalog: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// FileNames are the files that a catalog in a directory is made of: all its JSON
+// and YAML files but hidden ones and those that a line of .indexignore matches,
+// by their name or their path.
+func FileNames(fsys fs.FS) ([]string, error) {
 	ignored, err := ignoredPaths(fsys)
 	if err != nil {
 		return nil, err
 	}
+	var names []string
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -46,16 +65,13 @@ func Read(fsys fs.FS) (*Catalog, error) {
 		case d.IsDir() || !slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(name)):
 			return nil
 		}
-		data, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
-		return c.parse(data, name)
+		names = append(names, name)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
-	return c, nil
+	return names, nil
 }
 
 // ignores reports whether one of the patterns matches the path or its last

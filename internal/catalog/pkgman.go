@@ -54,7 +54,7 @@ func FromPackageManifests(fsys fs.FS) ([]Converted, error) {
 	}
 	var versions []*pkgVersion
 	for _, e := range entries {
-		if !e.IsDir() {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		v, err := readVersion(fsys, path.Join(root, e.Name()))
@@ -110,12 +110,18 @@ func findPackage(fsys fs.FS) (*packageManifest, string, error) {
 	return p, path.Dir(found[0]), nil
 }
 
-// readVersion reads the manifests of a version.
+// readVersion reads the manifests of a version: its YAML and JSON files. What is
+// hidden, and a README, belong to no bundle.
 func readVersion(fsys fs.FS, dir string) (*pkgVersion, error) {
 	v := &pkgVersion{dir: dir, files: map[string][]byte{}}
 	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
+		switch hidden := strings.HasPrefix(d.Name(), "."); {
+		case err != nil:
 			return err
+		case hidden && d.IsDir():
+			return fs.SkipDir
+		case hidden || !d.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)):
+			return nil
 		}
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {

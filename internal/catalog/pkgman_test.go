@@ -60,6 +60,34 @@ func TestFromPackageManifests(t *testing.T) {
 	}
 }
 
+// TestFromPackageManifestsPassesOver: what else lies in such directories, that
+// of git among it, belongs to no bundle.
+func TestFromPackageManifestsPassesOver(t *testing.T) {
+	files := pkgFiles()
+	for name, text := range map[string]string{
+		".git/config": "[core]\n\tbare = false\n", ".github/a.yaml": "a: [", "0.1.0/README.md": "# Memcached\n\tof: [\n",
+		"0.1.0/.cache/crd.yaml": "a: [", "0.1.0/Makefile": "all:\n\ttrue\n",
+	} {
+		files[name] = text
+	}
+	list, err := FromPackageManifests(mapFS(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range list {
+		got = append(got, c.Version)
+		for name := range c.Files {
+			if strings.Contains(name, "README") || strings.Contains(name, "Makefile") {
+				t.Errorf("the bundle of %s has %s", c.Version, name)
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"0.1.0", "0.2.0", "0.3.0", "0.9.0"}, got); d != "" {
+		t.Errorf("versions (-want +got):\n%s", d)
+	}
+}
+
 func TestFromPackageManifestsRefuses(t *testing.T) {
 	tests := map[string]struct {
 		change func(map[string]string)

@@ -3,6 +3,8 @@ package catalog
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
@@ -53,4 +55,29 @@ func (c *Catalog) Files(format string) (map[string][]byte, error) {
 		files[file] = data
 	}
 	return files, nil
+}
+
+// Beside are the files of a directory that files, what Files gives, would stand
+// beside with objects of the same packages: of both together no catalog could be
+// read. What is no catalog, or cannot be read as one, is not among them.
+func (c *Catalog) Beside(fsys fs.FS, files map[string][]byte) ([]string, error) {
+	names, err := FileNames(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var beside []string
+	for _, name := range names {
+		if _, ok := files[name]; ok {
+			continue
+		}
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("read the catalog: %w", err)
+		}
+		other, err := Parse(data, name)
+		if err == nil && slices.ContainsFunc(other.packageNames(), func(pkg string) bool { return slices.Contains(c.packageNames(), pkg) }) {
+			beside = append(beside, name)
+		}
+	}
+	return beside, nil
 }

@@ -3,6 +3,7 @@ package scorecard
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,13 +91,13 @@ func (p *Pods) apply() kube.ApplyOptions {
 // number, and the pod's volume gives it its path.
 func (p *Pods) configMaps(files map[string][]byte) ([]*unstructured.Unstructured, error) {
 	var list []*unstructured.Unstructured
-	size := configMapBytes
+	size := 0
 	for i, name := range slices.Sorted(maps.Keys(files)) {
 		data := files[name]
 		if len(data) > configMapBytes {
 			return nil, fmt.Errorf("bring the bundle to the cluster: %s has %d bytes, and a ConfigMap takes %d", name, len(data), configMapBytes)
 		}
-		if size+len(data) > configMapBytes {
+		if len(list) == 0 || size+len(data) > configMapBytes {
 			list = append(list, p.object("ConfigMap", fmt.Sprintf("%s-%d", p.Run, len(list)), map[string]any{"binaryData": map[string]any{}}))
 			size = 0
 		}
@@ -253,7 +255,19 @@ func (p *Pods) gather(ctx context.Context, t v1alpha3.TestConfiguration, pod *un
 	if err != nil {
 		return fmt.Errorf("read the files of %s: %w", Name(t), err)
 	}
-	return p.Keep(ctx, path.Join(t.Labels["suite"], Name(t)), files)
+	return p.Keep(ctx, path.Join(dirName(t.Labels["suite"]), cmp.Or(dirName(Name(t)), "test")), files)
+}
+
+// dirName makes of any text, which here comes from the bundle, the name of one
+// directory, and never of one above. What has no letter or digit gives "".
+func dirName(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, text)
+	return strings.Trim(clean, ".-")
 }
 
 // untar returns the regular files of an archive. A path that leaves it is an

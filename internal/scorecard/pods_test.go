@@ -3,6 +3,7 @@ package scorecard
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -89,6 +90,61 @@ func TestConfigMapsHoldEveryFileOnce(t *testing.T) {
 	}
 	if _, err := p.configMaps(map[string][]byte{"big": make([]byte, configMapBytes+1)}); err == nil {
 		t.Error("a file larger than a ConfigMap was taken")
+	}
+}
+
+// TestPodMounts: in a projected volume everything at the top is a link, and
+// programs that walk a bundle follow none. So each is mounted by itself.
+func TestPodMounts(t *testing.T) {
+	p := &Pods{Run: "scorecard-x", Namespace: "default"}
+	s := Subject{Files: map[string][]byte{"tests/scorecard/config.yaml": nil, "manifests/a.yaml": nil, "manifests/b.yaml": nil, "LICENSE": nil}}
+	pod, err := p.pod(s, v1alpha3.TestConfiguration{Image: "example.com/my-tests:v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []any
+	for _, top := range []string{"LICENSE", "manifests", "tests"} {
+		want = append(want, map[string]any{"name": "bundle", "mountPath": "/bundle/" + top, "subPath": top, "readOnly": true})
+	}
+	if diff := cmp.Diff(want, containers[0].(map[string]any)["volumeMounts"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestGatherStaysInside: the labels of a test, which come from the bundle, name
+// a directory and never one above.
+func TestGatherStaysInside(t *testing.T) {
+	for name, tt := range map[string]struct {
+		test v1alpha3.TestConfiguration
+		want string
+	}{
+		"plain":    {v1alpha3.TestConfiguration{Labels: map[string]string{"suite": "custom", "test": "first-test"}}, "custom/first-test"},
+		"no suite": {v1alpha3.TestConfiguration{Labels: map[string]string{"test": "v1.2_a"}}, "v1.2_a"},
+		"up":       {v1alpha3.TestConfiguration{Labels: map[string]string{"suite": "../../../.ssh", "test": ".."}}, "ssh/test"},
+		"dots":     {v1alpha3.TestConfiguration{Labels: map[string]string{"suite": "..", "test": "."}}, "test"},
+		"absolute": {v1alpha3.TestConfiguration{Labels: map[string]string{"suite": "/etc", "test": `c:\a`}}, "etc/c--a"},
+		"program":  {v1alpha3.TestConfiguration{Entrypoint: []string{"/usr/bin/my-test"}}, "usr-bin-my-test"},
+		"image":    {v1alpha3.TestConfiguration{Image: "example.com/my-tests:v1"}, "example.com-my-tests-v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := ""
+			p := &Pods{
+				Exec: func(context.Context, string, string, string, []string) ([]byte, error) {
+					return archive(t, "a.txt"), nil
+				},
+				Keep: func(_ context.Context, test string, _ map[string][]byte) error { kept = test; return nil },
+			}
+			if err := p.gather(t.Context(), tt.test, &unstructured.Unstructured{}); err != nil {
+				t.Fatal(err)
+			}
+			if kept != tt.want {
+				t.Errorf("kept in %q, want %q", kept, tt.want)
+			}
+		})
 	}
 }
 

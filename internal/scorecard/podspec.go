@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) (*unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	mounts := []any{map[string]any{"name": "bundle", "mountPath": bundleRoot, "readOnly": true}}
+	mounts := bundleMounts(s.Files)
 	env := []any{map[string]any{"name": "SCORECARD_NAMESPACE", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.namespace"}}}}
 	volumes := []any{map[string]any{"name": "bundle", "projected": map[string]any{"sources": sources}}}
 	var sidecar []any
@@ -44,6 +45,23 @@ func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) (*unstructured.Unstr
 		spec["securityContext"] = map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}
 	}
 	return p.object("Pod", p.Run+"-"+podName(t), map[string]any{"spec": spec}), nil
+}
+
+// bundleMounts mounts what is at the top of the bundle, each by itself: in the
+// volume as a whole these are links, and programs that walk a directory follow
+// none.
+func bundleMounts(files map[string][]byte) []any {
+	var tops []string
+	for name := range files {
+		top, _, _ := strings.Cut(name, "/")
+		tops = append(tops, top)
+	}
+	slices.Sort(tops)
+	var mounts []any
+	for _, top := range slices.Compact(tops) {
+		mounts = append(mounts, map[string]any{"name": "bundle", "mountPath": path.Join(bundleRoot, top), "subPath": top, "readOnly": true})
+	}
+	return mounts
 }
 
 func (p *Pods) container(name, image string, command []string, mounts, env []any) map[string]any {

@@ -47,6 +47,7 @@ type Options struct {
 	Wait     time.Duration   // for all of the tests together
 	API      *kube.Client    // asked whether it accepts CRDs and examples; nil: nobody is
 	Pods     *Pods           // runs tests that have an image of their own; nil: nothing can
+	Unasked  bool            // there is a cluster that could run them, and it is not to be asked
 }
 
 // ParseConfig reads a configuration; name stands for it in errors. Unknown
@@ -153,6 +154,8 @@ func (o Options) one(ctx context.Context, s Subject, t v1alpha3.TestConfiguratio
 	case check != nil:
 		r := check(ctx, s, o.API)
 		return v1alpha3.TestStatus{Results: []v1alpha3.TestResult{r}}
+	case o.Pods == nil && o.Unasked:
+		return failedToRun(t, fmt.Errorf("image %s needs a cluster that runs containers, and --no-cluster asks none", t.Image), "", "leave --no-cluster out")
 	case o.Pods == nil:
 		return failedToRun(t, fmt.Errorf("image %s needs a cluster that runs containers, and the embedded one runs none", t.Image), "",
 			"name another cluster with --context or --kubeconfig")

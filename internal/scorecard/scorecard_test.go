@@ -244,6 +244,14 @@ func TestRun(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	contains(t, list.Items[2].Status.Results[0].Errors, "needs a cluster that runs containers")
+	o := options(t, "suite=custom")
+	o.Unasked = true
+	if unasked, err := Run(t.Context(), subject(t, nil), o); err != nil {
+		t.Error(err)
+	} else {
+		contains(t, unasked.Items[0].Status.Results[0].Errors, "and --no-cluster asks none")
+		contains(t, unasked.Items[0].Status.Results[0].Suggestions, "leave --no-cluster out")
+	}
 	if Passed(list) {
 		t.Error("passed, with a test that could not run")
 	}

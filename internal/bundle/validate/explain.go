@@ -57,7 +57,8 @@ func knownDetails() []knownDetail {
 		{`minAvailable`, "disruption-budget", "spec.minAvailable", "", "allow at least one pod to be unavailable, or nodes cannot be drained"},
 		{`globalDefault`, "priority-class", "globalDefault", "", "leave globalDefault out: it changes the priority of every pod of the cluster"},
 		{`^RBAC includes`, "permissions", "rules", "", "take the permission away if the operator does not need it"},
-		{`^the rule does not compile`, "cel", "dependencies", "", "correct the expression: see https://github.com/google/cel-spec"},
+		{`^the rule does not compile`, "cel", "", "", "correct the expression: see https://github.com/google/cel-spec"},
+		{`^a dependency of the type olm\.constraint: `, "constraint", "", "", dependencyHint},
 		{`'apiVersion' is missing`, "type", "apiVersion", "", "apiVersion: operators.coreos.com/v1alpha1"},
 		{`'kind' is missing`, "type", "kind", "", "kind: ClusterServiceVersion"},
 	}

@@ -54,8 +54,13 @@ func (r *Report) Count(l Level) int {
 }
 
 // finish puts the findings in order, each once, and draws the conclusion.
-// Several validators ask the same; the first to do so is named.
+// Several validators ask the same, and the first by its name is named. Validators
+// find things in any order, so the order here goes by all that a finding says.
 func (r *Report) finish() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), parseFirst(a, b), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Field, b.Field))
+	})
 	type key struct {
 		level Level
 		file  string
@@ -68,9 +73,6 @@ func (r *Report) finish() {
 		twice := seen[k] || f.Level == Warning && seen[key{Error, f.File, f.Text, f.Line}]
 		seen[k] = true
 		return twice
-	})
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), parseFirst(a, b), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if r.Findings == nil {
 		r.Findings = []Finding{} // an empty list in JSON too

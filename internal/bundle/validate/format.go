@@ -121,7 +121,11 @@ func (r *run) objects() {
 		}
 		if o.Doc > 0 {
 			text := fmt.Sprintf("OLM reads the first object of a file, and %s %s is the %s", kind, o.GetName(), ordinal(o.Doc+1))
-			f := Finding{Level: Warning, Rule: "format/one-object", File: o.File, Text: text, Hint: "give it a file of its own"}
+			level := Warning
+			if kind == bundle.CSVKind {
+				level = Error // without it there is no bundle
+			}
+			f := Finding{Level: level, Rule: "format/one-object", File: o.File, Text: text, Hint: "give it a file of its own"}
 			f.Line, f.Column = r.locate(o.File, o.Doc, "")
 			r.report.Findings = append(r.report.Findings, f)
 			continue
@@ -156,18 +160,17 @@ type dependency struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// dependencyValue has the fields of every type of dependency.
+// dependencyValue has the fields of every type of dependency but constraints.
 type dependencyValue struct {
 	Group, Version, Kind string
 	PackageName          string
 	Label                string
-	Cel                  *struct{ Rule string }
 }
 
-// dependencies judges metadata/dependencies.yaml, and returns the expressions
-// in it, which the engine compiles.
-func (r *run) dependencies() []string {
-	var rules []string
+// dependencies judges metadata/dependencies.yaml, and returns the constraints
+// in it, which are the engine's to judge.
+func (r *run) dependencies() []Constraint {
+	var list []Constraint
 	for _, f := range r.bundle.Files {
 		if path.Dir(f.Name) != bundle.MetadataDir {
 			continue
@@ -184,30 +187,29 @@ func (r *run) dependencies() []string {
 		}
 		r.dependenciesFile = f.Name
 		for i, d := range doc.Dependencies {
-			var v dependencyValue
-			text := ""
-			if len(d.Value) == 0 {
-				text = "it has no value"
-			} else if err := json.Unmarshal(d.Value, &v); err != nil {
-				text = "the value cannot be read: " + err.Error()
-			} else {
-				text = judge(d.Type, v)
-			}
-			if text != "" {
-				r.add(Error, "format/dependencies", f.Name, fmt.Sprintf("dependencies[%d]", i), "a dependency of the type "+d.Type+": "+text,
-					"see https://olm.operatorframework.io/docs/concepts/olm-architecture/dependency-resolution/")
-			}
-			if v.Cel != nil && v.Cel.Rule != "" {
-				rules = append(rules, v.Cel.Rule)
+			at := fmt.Sprintf("dependencies[%d]", i)
+			if d.Type == "olm.constraint" && len(d.Value) > 0 {
+				list = append(list, Constraint{Field: at, Value: d.Value})
+			} else if text := d.judge(); text != "" {
+				r.add(Error, "format/dependencies", f.Name, at, "a dependency of the type "+d.Type+": "+text, dependencyHint)
 			}
 		}
 	}
-	return rules
+	return list
 }
 
+const dependencyHint = "see https://olm.operatorframework.io/docs/concepts/olm-architecture/dependency-resolution/"
+
 // judge says what is wrong with a dependency, "" for nothing.
-func judge(kind string, v dependencyValue) string {
-	switch kind {
+func (d dependency) judge() string {
+	var v dependencyValue
+	if len(d.Value) == 0 {
+		return "it has no value"
+	}
+	if err := json.Unmarshal(d.Value, &v); err != nil {
+		return "the value cannot be read: " + err.Error()
+	}
+	switch d.Type {
 	case "olm.gvk":
 		if v.Group == "" || v.Version == "" || v.Kind == "" {
 			return "group, version and kind are all needed"
@@ -222,10 +224,6 @@ func judge(kind string, v dependencyValue) string {
 	case "olm.label":
 		if v.Label == "" {
 			return "label is missing"
-		}
-	case "olm.constraint":
-		if v.Cel == nil || v.Cel.Rule == "" {
-			return "cel.rule is missing"
 		}
 	default:
 		return "OLM knows no such type"

@@ -9,6 +9,7 @@ package validate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,7 +51,14 @@ type Request struct {
 	Default    string   // channel
 	Validators []string // names of the optional ones; csv, crd and bundle run always
 	Values     map[string]string
-	Rules      []string // expressions of constraints in CEL, to be compiled
+	// Constraints are the dependencies of the type olm.constraint.
+	Constraints []Constraint
+}
+
+// Constraint is a dependency of the type olm.constraint.
+type Constraint struct {
+	Field string // where it stands in its file
+	Value json.RawMessage
 }
 
 // Result is one thing that a rule found.
@@ -81,8 +89,8 @@ func Run(ctx context.Context, fsys fs.FS, o Options) (*Report, error) {
 	if !r.unreadable {
 		r.firstObjects()
 		r.objects()
-		rules := r.dependencies()
-		if err := r.engine(ctx, rules); err != nil {
+		constraints := r.dependencies()
+		if err := r.engine(ctx, constraints); err != nil {
 			return nil, err
 		}
 		r.target()
@@ -134,7 +142,7 @@ type run struct {
 	bundle *bundle.Bundle
 	report *Report
 	docs   map[string][]*document // of each file
-	// dependenciesFile is the one with the expressions that the engine compiles.
+	// dependenciesFile is the one with the constraints that the engine judges.
 	dependenciesFile string
 	unreadable       bool            // something does not parse: nothing else can be said of it
 	passedOver       map[string]bool // files that OLM reads no object from, which is told
@@ -177,14 +185,17 @@ func (r *run) problems(list []bundle.Problem) {
 }
 
 // engine runs the rules of operator-framework/api and places what they find.
-func (r *run) engine(ctx context.Context, rules []string) error {
-	if r.passedOver[r.bundle.CSVFile] {
+func (r *run) engine(ctx context.Context, constraints []Constraint) error {
+	notFirst := slices.ContainsFunc(r.bundle.Objects, func(o bundle.Object) bool {
+		return o.Doc > 0 && o.File == r.bundle.CSVFile && o.GetKind() == bundle.CSVKind
+	})
+	if r.passedOver[r.bundle.CSVFile] || notFirst {
 		return nil // the rules begin with the CSV, and why it is not read is told
 	}
 	req := Request{
 		Manifests: map[string][]byte{}, Package: r.bundle.Package, Channels: r.bundle.Channels, Default: r.bundle.DefaultChannel,
 		Validators: slices.DeleteFunc(slices.Clone(r.Select.Names), func(n string) bool { return n == multiArch }),
-		Values:     r.Values, Rules: rules,
+		Values:     r.Values, Constraints: constraints,
 	}
 	for _, f := range r.bundle.Files {
 		if name, ok := strings.CutPrefix(f.Name, r.bundle.ManifestsDir+"/"); ok && !strings.Contains(name, "/") && !r.passedOver[f.Name] {

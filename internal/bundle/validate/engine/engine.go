@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operator-framework/api/pkg/constraints"
 	"github.com/operator-framework/api/pkg/manifests"
 	"github.com/operator-framework/api/pkg/validation"
 	apierrors "github.com/operator-framework/api/pkg/validation/errors"
@@ -74,15 +73,12 @@ func Run(ctx context.Context, req validate.Request) (results []validate.Result, 
 	}
 	if err != nil {
 		text := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
+		text = strings.ReplaceAll(text, dir, "manifests")
 		return []validate.Result{{Validator: "bundle", Error: true, Type: "BundleNotValid", Detail: text}}, nil
 	}
 	r := &runner{}
 	r.defaults(b)
-	for _, rule := range req.Rules {
-		if _, err := constraints.NewCelEnvironment().Validate(rule); err != nil {
-			r.results = append(r.results, validate.Result{Validator: "dependencies", Error: true, Type: "ParseError", Detail: "the rule does not compile: " + err.Error(), Value: rule})
-		}
-	}
+	r.constraints(req.Constraints)
 	return r.results, r.optionals(b, req)
 }
 

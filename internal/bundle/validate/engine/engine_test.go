@@ -213,7 +213,7 @@ func TestFaults(t *testing.T) {
 		"parse":             {[]edit{{csvFile, "  version: 0.1.0", "  version: [0.1.0"}}, nil, []string{"error manifests/csv.yaml:"}},
 		"parse annotations": {[]edit{{metaFile, "annotations:", "annotations: ["}}, nil, []string{"error metadata/annotations.yaml:"}},
 		"dependencies": {nil, map[string]string{"metadata/dependencies.yaml": "dependencies:\n- type: olm.package\n  value:\n    packageName: redis\n    version: newest\n- type: olm.gvk\n  value: {group: a}\n- type: olm.nothing\n- type: olm.constraint\n  value: {failureMessage: a, cel: {rule: '1 +'}}\n"},
-			[]string{"error metadata/dependencies.yaml:2:3 format/dependencies", "error metadata/dependencies.yaml:6:3 format/dependencies", "error metadata/dependencies.yaml:8:3 format/dependencies", "error metadata/dependencies.yaml:1:1 dependencies/cel"}},
+			[]string{"error metadata/dependencies.yaml:2:3 format/dependencies", "error metadata/dependencies.yaml:6:3 format/dependencies", "error metadata/dependencies.yaml:8:3 format/dependencies", "error metadata/dependencies.yaml:9:3 dependencies/cel"}},
 		"service account": {[]edit{{csvFile, "              containers:", "              serviceAccountName: manager\n              containers:"}}, map[string]string{"manifests/sa.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: manager\n"},
 			[]string{"error manifests/csv.yaml:48:5 bundle/service-account"}},
 		"disruption budget": {nil, map[string]string{"manifests/pdb.yaml": "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: a\nspec:\n  maxUnavailable: 0\n"}, []string{"warning manifests/pdb.yaml:6:3 objects/disruption-budget"}},
@@ -253,6 +253,91 @@ func TestCSVPassedOver(t *testing.T) {
 	files[csvFile] = "# Of Shop.\n---\n" + files[csvFile]
 	if got := lines(run(t, files, validate.Options{})); len(got) != 1 || got[0] != "error manifests/csv.yaml:3:1 format/one-object" {
 		t.Errorf("findings %q", got)
+	}
+}
+
+// TestCSVNotFirst: OLM finds no CSV in a file that begins with another object.
+func TestCSVNotFirst(t *testing.T) {
+	files := good()
+	files[csvFile] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n" + files[csvFile]
+	var texts []string
+	for range 2 {
+		r := run(t, files, validate.Options{})
+		if got := lines(r); len(got) != 1 || got[0] != "error manifests/csv.yaml:5:1 format/one-object" || r.Passed {
+			t.Errorf("findings %q", got)
+		}
+		texts = append(texts, r.Findings[0].Text)
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("%q, then %q", texts[0], texts[1])
+	}
+}
+
+// TestUnreadable: what is said of a bundle does not name the directory that the
+// rules read it from, which is another each time.
+func TestUnreadable(t *testing.T) {
+	for name, manifests := range map[string]map[string][]byte{
+		"no CSV":   {"crd.yaml": []byte(crd)},
+		"two CSVs": {"a.yaml": []byte(csv), "b.yaml": []byte(csv)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said []validate.Result
+			for range 2 {
+				results, err := engine.Run(t.Context(), validate.Request{Manifests: manifests})
+				if err != nil || len(results) != 1 || strings.Contains(results[0].Detail, "mysdk-bundle-") {
+					t.Fatalf("results %+v, %v", results, err)
+				}
+				said = append(said, results...)
+			}
+			if d := cmp.Diff(said[0], said[1]); d != "" {
+				t.Errorf("the second time: %s", d)
+			}
+		})
+	}
+}
+
+// TestOrder: rules collect in maps, and a report is the same each time.
+func TestOrder(t *testing.T) {
+	files := good()
+	files[csvFile] = strings.Replace(files[csvFile], "    owned:\n", "    owned:\n    - {kind: B, name: bs.cache.example.com, version: v1}\n    - {kind: C, name: cs.cache.example.com, version: v1}\n    - {kind: D, name: ds.cache.example.com, version: v1}\n", 1)
+	first := run(t, files, validate.Options{})
+	for range 20 {
+		if d := cmp.Diff(first, run(t, files, validate.Options{})); d != "" {
+			t.Fatal(d)
+		}
+	}
+}
+
+// TestConstraints: a constraint is of any of the forms that OLM knows, and the
+// expressions in it compile, however deep they stand.
+func TestConstraints(t *testing.T) {
+	const at = "error metadata/dependencies.yaml:2:3 "
+	for value, want := range map[string]string{
+		"{failureMessage: a, cel: {rule: 'true'}}":                                               "",
+		"{gvk: {group: a, version: v1, kind: B}}":                                                "",
+		"{package: {packageName: a, versionRange: '>=1.0.0'}}":                                   "",
+		"{any: {constraints: [{gvk: {group: a, version: v1, kind: B}}, {cel: {rule: 'true'}}]}}": "",
+		"{all: {constraints: [{package: {packageName: a, versionRange: '1.0.0'}}, {not: {constraints: [{gvk: {group: a, version: v1, kind: B}}]}}]}}": "",
+		"{all: {constraints: [{any: {constraints: [{cel: {rule: '1 +'}}]}}]}}":                                                                        at + "dependencies/cel",
+		"{failureMessage: a}":                         at + "dependencies/constraint",
+		"{all: {constraints: [{failureMessage: a}]}}": at + "dependencies/constraint",
+		"{cel: {}}":             at + "dependencies/constraint",
+		"{sel: {rule: 'true'}}": at + "dependencies/constraint",
+		"{cel: 5}":              at + "dependencies/constraint",
+	} {
+		t.Run(value, func(t *testing.T) {
+			files := good()
+			files["metadata/dependencies.yaml"] = "dependencies:\n- type: olm.constraint\n  value: " + value + "\n"
+			r := run(t, files, validate.Options{})
+			if got := strings.Join(lines(r), "\n"); got != want {
+				t.Errorf("findings %+v, want %q", r.Findings, want)
+			}
+			for _, f := range r.Findings {
+				if f.Hint == "" {
+					t.Errorf("no hint for %+v", f)
+				}
+			}
+		})
 	}
 }
 
