@@ -3,7 +3,11 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"go/parser"
+	"go/token"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -143,7 +147,47 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 		return err
 	}
 	a.reportAPI(set, p, after, o)
+	a.noteVendor(set, p.Repo)
 	return nil
+}
+
+// noteVendor tells of a vendor directory that the go command will find behind:
+// it lacks a package that the files written import, or go.mod has changed.
+func (a *app) noteVendor(written fileset.Set, module string) {
+	list, err := a.readFile("vendor/modules.txt")
+	if err != nil {
+		return // the go command tells of one that cannot be read
+	}
+	has := map[string]bool{}
+	for line := range strings.Lines(string(list)) {
+		has[strings.TrimSpace(line)] = true
+	}
+	behind := func(pkg string) bool {
+		host, _, _ := strings.Cut(pkg, "/")
+		return strings.Contains(host, ".") && !has[pkg] && pkg != module && !strings.HasPrefix(pkg, module+"/")
+	}
+	for _, name := range written.Paths() {
+		f, _ := written.Get(name)
+		if name == "go.mod" || path.Ext(name) == ".go" && slices.ContainsFunc(importsOf(f.Data), behind) {
+			a.say("Next: go mod vendor   (vendor/ is behind the code)")
+			return
+		}
+	}
+}
+
+// importsOf are the packages that a Go file imports.
+func importsOf(src []byte) []string {
+	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ImportsOnly)
+	if err != nil {
+		return nil // there is more to mend first
+	}
+	var packages []string
+	for _, i := range f.Imports {
+		if pkg, err := strconv.Unquote(i.Path.Value); err == nil {
+			packages = append(packages, pkg)
+		}
+	}
+	return packages
 }
 
 // checkLayout refuses projects that the plugin did not lay out: it would put

@@ -88,6 +88,7 @@ func (a *app) runCreateWebhook(ctx context.Context, o *createWebhookOptions) err
 		return err
 	}
 	a.reportWebhook(set, after, o)
+	a.noteVendor(set, after.Repo)
 	return nil
 }
 

@@ -136,18 +136,18 @@ func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 }
 
 // refuseBelow is an error in a directory that belongs to the project above it,
-// where manifests would be written beside the project's. A module of its own
-// below a project is not one of them.
+// where manifests would be written beside the project's, and in a project of
+// operator-sdk v0.x. A module of its own below a project is not one of them.
 func (a *app) refuseBelow() error {
 	for _, name := range []string{project.FileName, "go.mod"} {
 		if _, err := a.host.Files.Lstat(a.host.Path(name)); err == nil {
-			return nil
+			return a.oldProject()
 		}
 	}
 	if root := project.Above(a.host.Dir); root != "" {
 		return clierr.Failedf("run it in the project's root directory: "+root, "generate: no %s file in %s", project.FileName, a.host.Dir)
 	}
-	return nil
+	return a.oldProject()
 }
 
 func (o *generateCommand) selectInto(opts *generate.Options) {

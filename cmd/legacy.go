@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/project"
 )
 
 // The verbs that operator-sdk had before its v1, which guides still teach, are
@@ -22,6 +25,7 @@ type step struct {
 	words []string // program and arguments
 	dir   string   // where it runs, relative to the working directory
 	quiet bool     // what it tells is of no interest: a step after it tells more
+	undo  string   // a command line that takes it back; empty where nobody knows one
 	// run does the work of a program that mysdk does itself; nil runs words.
 	run func(ctx context.Context) error
 }
@@ -39,6 +43,12 @@ func quietStep(args ...string) step {
 // in returns the step as one that runs in dir.
 func (s step) in(dir string) step {
 	s.dir = dir
+	return s
+}
+
+// undoneBy returns the step with what takes it back.
+func (s step) undoneBy(line string) step {
+	s.undo = line
 	return s
 }
 
@@ -68,12 +78,33 @@ func (a *app) legacyCommands() []*cobra.Command {
 // translate prints what verb is called today, and runs it.
 func (a *app) translate(ctx context.Context, verb string, steps ...step) error {
 	a.say("Note: '%s' is now: %s", verb, spell(steps))
-	for _, s := range steps {
+	for i, s := range steps {
 		if err := a.runStep(ctx, s); err != nil {
-			return err
+			return withDone(err, steps[:i])
 		}
 	}
 	return nil
+}
+
+// withDone adds to the hint of err which steps have been done before it, and
+// how to take them back.
+func withDone(err error, done []step) error {
+	var undo []string
+	for _, s := range slices.Backward(done) {
+		if s.undo != "" {
+			undo = append(undo, s.undo)
+		}
+	}
+	// What has no words of its own, such as a new directory, belongs to the next.
+	done = slices.DeleteFunc(slices.Clone(done), func(s step) bool { return s.run != nil })
+	if len(done) == 0 {
+		return err
+	}
+	hint := strings.TrimPrefix(clierr.HintOf(err)+"\ndone before that: "+spell(done), "\n")
+	if len(undo) > 0 {
+		hint += "\nto take it back: " + strings.Join(undo, " && ")
+	}
+	return &clierr.Error{Err: err, Hint: hint}
 }
 
 // runStep runs one command line.
@@ -91,7 +122,7 @@ func (a *app) runStep(ctx context.Context, s step) error {
 		Name: s.words[0], Args: s.words[1:], Dir: a.host.Path(s.dir), Env: a.host.Environ(),
 		Stdout: a.host.IO.Err, Stderr: a.host.IO.Err,
 	})
-	return clierr.WithHint(err, "what '"+spell([]step{s})+"' printed above says why; the rest is done")
+	return clierr.WithHint(err, "what '"+spell([]step{s})+"' printed above says why")
 }
 
 // as runs a step of mysdk, with the global flags of the command that runs.
@@ -146,10 +177,11 @@ func bindRefused(fs *pflag.FlagSet, list []refusal) {
 	}
 }
 
-// checkRefused is the error for the first of the flags that was given.
-func checkRefused(fs *pflag.FlagSet, list []refusal) error {
+// checkRefused is the error for the first of the flags that was given. What the
+// configuration says is for other commands, whose flags have the same name.
+func (a *app) checkRefused(fs *pflag.FlagSet, list []refusal) error {
 	for _, r := range list {
-		if f := fs.Lookup(r.flag); f.Changed && f.Value.String() != "" && f.Value.String() != "false" {
+		if f := fs.Lookup(r.flag); a.given[r.flag] && f.Value.String() != "" && f.Value.String() != "false" {
 			return useInstead("--"+r.flag, r.why, r.instead)
 		}
 	}
@@ -159,7 +191,7 @@ func checkRefused(fs *pflag.FlagSet, list []refusal) error {
 // noticeIgnored says of each flag that was given what became of it.
 func (a *app) noticeIgnored(fs *pflag.FlagSet, reasons map[string]string) {
 	fs.VisitAll(func(f *pflag.Flag) {
-		if why, ok := reasons[f.Name]; ok && f.Changed {
+		if why, ok := reasons[f.Name]; ok && a.given[f.Name] {
 			a.say("Note: --%s has no effect: %s", f.Name, why)
 		}
 	})
@@ -167,14 +199,14 @@ func (a *app) noticeIgnored(fs *pflag.FlagSet, reasons map[string]string) {
 
 // typedFlags are the flags of c that were given, old and global ones aside, to be
 // passed on.
-func typedFlags(c *cobra.Command) []string {
+func (a *app) typedFlags(c *cobra.Command) []string {
 	var args []string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		if !f.Hidden && c.InheritedFlags().Lookup(f.Name) == nil {
+		if a.given[f.Name] && !f.Hidden && c.InheritedFlags().Lookup(f.Name) == nil {
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
@@ -183,19 +215,30 @@ func typedFlags(c *cobra.Command) []string {
 
 // without gives the command c flags that it had once and has no longer, left
 // out of its help.
-func without(c *cobra.Command, refused []refusal) *cobra.Command {
+func without(a *app, c *cobra.Command, refused []refusal) *cobra.Command {
 	bindRefused(c.Flags(), refused)
 	for _, r := range refused {
 		c.Flags().Lookup(r.flag).Hidden = true
 	}
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := checkRefused(c.Flags(), refused); err != nil {
+		if err := a.checkRefused(c.Flags(), refused); err != nil {
 			return err
 		}
 		return run(c, args)
 	}
 	return c
+}
+
+// oldProject is the error of a command that needs a project of today where
+// operator-sdk v0.x has made the one here, and else nothing.
+func (a *app) oldProject() error {
+	_, noFile := a.host.Files.Lstat(a.host.Path(project.FileName))
+	if _, err := a.host.Files.Lstat(a.host.Path("cmd/manager/main.go")); err != nil || !errors.Is(noFile, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := project.Load(a.host.Dir)
+	return err
 }
 
 // first is the first of the errors that is one.

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // legacyAddOptions are the flags of add api, add controller and add crd.
@@ -108,7 +110,7 @@ func (o *legacyAddOptions) bind(c *cobra.Command) {
 func (o *legacyAddOptions) finish(a *app, c *cobra.Command, refused []refusal, run func(context.Context, *project.Project) error) *cobra.Command {
 	bindRefused(c.Flags(), refused)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := first(checkRefused(c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
+		if err := first(a.checkRefused(c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
 			return err
 		}
 		if o.kind == "" {
@@ -136,16 +138,19 @@ func (a *app) addAPI(ctx context.Context, p *project.Project, o *legacyAddOption
 	if err != nil {
 		return err
 	}
-	place, err := placeGroup(p, full)
-	if err != nil {
-		return err
+	place, ok := placeGroup(p, full)
+	if !ok {
+		return otherDomain(p, full)
+	}
+	if err := place.check(version, o.kind); err != nil {
+		return err // before the project is changed for it
 	}
 	var steps []step
 	if place.domain != p.Domain {
-		steps = append(steps, quietStep("edit", "--domain", place.domain))
+		steps = append(steps, quietStep("edit", "--domain", place.domain).undoneBy("mysdk edit --domain "+shellQuote(p.Domain)))
 	}
-	if secondGroup(p, place) {
-		steps = append(steps, quietStep("edit", "--multigroup"))
+	if _, there := findAPI(p, full, version, o.kind); !there && secondGroup(p, place) {
+		steps = append(steps, quietStep("edit", "--multigroup").undoneBy("mysdk edit --multigroup=false"))
 	}
 	args := append([]string{"create", "api"}, gvkArgs(place.group, version, o.kind)...)
 	args = append(args, "--controller=false")
@@ -166,24 +171,34 @@ func secondGroup(p *project.Project, place groupPlace) bool {
 
 // controllerArgs is add controller's command line of today.
 func (o *legacyAddOptions) controllerArgs(p *project.Project) ([]string, error) {
-	full, version, err := splitAPIVersion(o.apiVersion)
+	// That of Kubernetes' core has no group.
+	full, version, err := "core", o.apiVersion, error(nil)
+	if strings.Contains(version, "/") || !strings.HasPrefix(version, "v") {
+		full, version, err = splitAPIVersion(o.apiVersion)
+	}
 	if err != nil {
 		return nil, err
 	}
 	args := []string{"create", "api"}
 	pkg, _, _ := strings.Cut(o.customImport, "=")
+	builtIn, isBuiltIn := v4.BuiltInGroup(full)
 	switch r, own := findAPI(p, full, version, o.kind); {
 	case own:
 		args = append(args, gvkArgs(r.Group, version, o.kind)...)
-	case pkg != "" && !strings.HasPrefix(pkg, "k8s.io/api/"):
+	case isBuiltIn && (pkg == "" || strings.HasPrefix(pkg, "k8s.io/api/")):
+		args = append(args, gvkArgs(builtIn, version, o.kind)...)
+	case pkg != "":
 		group, domain, _ := strings.Cut(full, ".")
 		args = append(args, gvkArgs(group, version, o.kind)...)
 		if domain != "" {
 			args = append(args, "--external-api-domain", domain)
 		}
 		args = append(args, "--external-api-path", path.Join(pkg, version))
-	case pkg != "" || !strings.Contains(full, ".") || strings.HasSuffix(full, ".k8s.io"):
-		args = append(args, gvkArgs(strings.TrimSuffix(full, ".k8s.io"), version, o.kind)...)
+	case !strings.Contains(full, "."):
+		args = append(args, gvkArgs(full, version, o.kind)...) // which says what there is
+	case strings.HasSuffix(full, ".k8s.io"):
+		return nil, clierr.Usagef("name its Go package with --custom-api-import",
+			"the project has no API %s %s, and it is not built into Kubernetes", o.apiVersion, o.kind)
 	default:
 		return nil, clierr.Usagef("add it first: mysdk add api --api-version="+o.apiVersion+" --kind="+o.kind+"\nor name its Go package with --custom-api-import",
 			"the project has no API %s %s", o.apiVersion, o.kind)
@@ -201,16 +216,13 @@ func findAPI(p *project.Project, full, version, kind string) (project.Resource, 
 	return project.Resource{}, false
 }
 
-// splitAPIVersion takes an --api-version apart. That of Kubernetes' core has no
-// group.
+// splitAPIVersion takes an --api-version apart.
 func splitAPIVersion(apiVersion string) (group, version string, err error) {
 	const such = "such as: --api-version=cache.example.com/v1alpha1"
 	group, version, ok := strings.Cut(apiVersion, "/")
 	switch {
 	case apiVersion == "":
 		return "", "", clierr.Usagef(such, "no --api-version was given")
-	case !ok && strings.HasPrefix(apiVersion, "v"):
-		return "core", apiVersion, nil
 	case !ok, group == "", version == "", strings.Contains(version, "/"):
 		return "", "", clierr.Usagef(such, "--api-version %q: it is a group and a version with a / between them", apiVersion)
 	}
@@ -220,26 +232,39 @@ func splitAPIVersion(apiVersion string) (group, version string, err error) {
 // groupPlace says how a full group is written in a project.
 type groupPlace struct{ group, domain string }
 
+// check refuses names that cannot be an API's.
+func (g groupPlace) check(version, kind string) error {
+	gvk := resource.GVK{Group: g.group, Domain: g.domain, Version: version, Kind: kind}
+	return first(project.CheckDomain(g.domain), project.CheckGVK(gvk))
+}
+
 // placeGroup cuts the project's domain off a full group. The first API of a
-// project that was given no domain brings it.
-func placeGroup(p *project.Project, full string) (groupPlace, error) {
+// project that was given no domain brings it. ok is false where the group ends
+// in another domain.
+func placeGroup(p *project.Project, full string) (place groupPlace, ok bool) {
 	switch group, below := strings.CutSuffix(full, "."+p.Domain); {
 	case below:
-		return groupPlace{group, p.Domain}, nil
+		return groupPlace{group, p.Domain}, true
 	case full == p.Domain:
-		return groupPlace{"", p.Domain}, nil
+		return groupPlace{"", p.Domain}, true
 	case !strings.Contains(full, "."):
-		return groupPlace{full, p.Domain}, nil
+		return groupPlace{full, p.Domain}, true
 	}
 	group, domain, _ := strings.Cut(full, ".")
 	if p.Domain == defaultDomain && len(p.Resources) == 0 {
-		return groupPlace{group, domain}, nil
+		return groupPlace{group, domain}, true
 	}
+	return groupPlace{}, false
+}
+
+// otherDomain is the error for a group that does not end in the project's domain.
+func otherDomain(p *project.Project, full string) error {
+	group, domain, _ := strings.Cut(full, ".")
 	hint := "use --api-version=" + group + "." + p.Domain + "/VERSION, or a project of its own"
 	if len(p.Resources) == 0 {
 		hint = "change the domain first: mysdk edit --domain " + domain
 	}
-	return groupPlace{}, clierr.Usagef(hint, "group %s: the API groups of this project end in %s, its domain", full, p.Domain)
+	return clierr.Usagef(hint, "group %s: the API groups of this project end in %s, its domain", full, p.Domain)
 }
 
 // gvkArgs are the flags that name a kind today.

@@ -1,12 +1,16 @@
 package cmd
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -36,7 +40,7 @@ func newLegacyGenerateCRD(a *app) *cobra.Command {
 	c := hidden(newLegacyAddCRD(a, "generate crd"))
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if c.Flags().NFlag() == 0 {
+		if len(a.given) == 0 {
 			return clierr.Usagef("did you mean \"crds\"? Or name the kind:"+strings.TrimPrefix(c.Example, " "), "no --kind was given")
 		}
 		return run(c, args)
@@ -76,11 +80,11 @@ func legacyGenerateBundle(a *app, c *cobra.Command) *cobra.Command {
 		a.noticeIgnored(fs, map[string]string{"interactive": "edit config/manifests/bases instead"})
 		if name := fs.Lookup("operator-name").Value.String(); name != "" {
 			line := withFlags([]string{"bundle", "generate"}, "--package", name)
-			return a.translate(c.Context(), "generate bundle", mysdkStep(append(line, typedFlags(c)...)...))
+			return a.translate(c.Context(), "generate bundle", mysdkStep(append(line, a.typedFlags(c)...)...))
 		}
 		return run(c, args)
 	}
-	return without(c, []refusal{{flag: "apis-dir", why: "types are found wherever they are", instead: "leave the flag out"}})
+	return without(a, c, []refusal{{flag: "apis-dir", why: "types are found wherever they are", instead: "leave the flag out"}})
 }
 
 // legacyCSVOptions are the flags of generate csv and olm-catalog gen-csv.
@@ -171,7 +175,7 @@ below deploy/olm-catalog.`,
 			return clierr.Usagef("such as: mysdk "+verb+" --csv-version 0.0.1", "no --csv-version was given")
 		}
 		args, err := o.args()
-		if err := first(err, checkRefused(c.Flags(), csvRefusals())); err != nil {
+		if err := first(err, a.checkRefused(c.Flags(), csvRefusals())); err != nil {
 			return err
 		}
 		if o.name == "" {
@@ -215,8 +219,8 @@ func newLegacyBundleCreate(a *app) *cobra.Command {
 		if len(args) == 1 {
 			o.tag = args[0]
 		}
-		steps, err := o.steps()
-		if err != nil {
+		steps, err := o.steps(a)
+		if err := first(a.oldProject(), err); err != nil {
 			return err
 		}
 		a.noticeIgnored(c.Flags(), map[string]string{"image-builder": "mysdk builds the image itself"})
@@ -226,7 +230,7 @@ func newLegacyBundleCreate(a *app) *cobra.Command {
 }
 
 // steps are the command lines of today.
-func (o *legacyBundleOptions) steps() ([]step, error) {
+func (o *legacyBundleOptions) steps(a *app) ([]step, error) {
 	out := bundleDir
 	if o.outputDir != "" {
 		out = o.outputDir
@@ -245,13 +249,28 @@ func (o *legacyBundleOptions) steps() ([]step, error) {
 			args = append(args, f.flag, f.value)
 		}
 	}
-	steps := []step{mysdkStep(args...)}
+	generate := a.bundleStep(out, args...)
 	if o.generateOnly {
-		return steps, nil
+		return []step{generate}, nil
+	}
+	if err := image.CheckName(o.tag); err != nil {
+		return nil, err // before the bundle is written
 	}
 	build := []string{"bundle", "build"}
 	if o.outputDir != "" {
 		build = append(build, o.outputDir)
 	}
-	return append(steps, mysdkStep(append(build, "--image", o.tag)...)), nil
+	return []step{generate, mysdkStep(append(build, "--image", o.tag)...)}, nil
+}
+
+// bundleStep is a step that writes the bundle to out. What was there before
+// only version control can bring back.
+func (a *app) bundleStep(out string, args ...string) step {
+	s := mysdkStep(args...)
+	for _, name := range []string{out, bundle.DockerfileName} {
+		if _, err := a.host.Files.Lstat(a.host.Path(name)); !errors.Is(err, fs.ErrNotExist) {
+			return s
+		}
+	}
+	return s.undoneBy("rm -r " + shellQuote(out) + " " + bundle.DockerfileName)
 }

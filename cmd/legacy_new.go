@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -56,7 +57,7 @@ of the first 'mysdk add api', unless --domain says it now.`,
 	bindRefused(flags, refused)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.name = args[0]
-		if err := first(o.check(), checkRefused(c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
+		if err := first(o.check(), a.checkRefused(c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
 			return err
 		}
 		return a.runLegacyNew(c.Context(), o)
@@ -79,9 +80,9 @@ func newLegacyEntrypoint(use string) *cobra.Command {
 
 // legacyMigrate gives the command migrate the flags that it had when it gave an
 // operator of Ansible or Helm a main.go, and refuses them.
-func legacyMigrate(c *cobra.Command) *cobra.Command {
+func legacyMigrate(a *app, c *cobra.Command) *cobra.Command {
 	const own = "the project has it, and 'mysdk migrate' keeps it; adding Go to an operator of Ansible or Helm is for operator-sdk v0.19"
-	return without(c, []refusal{
+	return without(a, c, []refusal{
 		{flag: "repo", why: "the module path is the one in go.mod", instead: own},
 		{flag: "header-file", why: "the header is the one in hack/boilerplate.go.txt", instead: own},
 	})
@@ -123,6 +124,7 @@ func (a *app) runLegacyNew(ctx context.Context, o *legacyNewOptions) error {
 		return clierr.Usagef("choose another name, or move the file away", "%s is a file", o.name)
 	case errors.Is(err, fs.ErrNotExist):
 		made = true
+		steps[0] = steps[0].undoneBy("rm -r " + shellQuote(o.name))
 		mkdir := step{words: []string{"mkdir", o.name}, run: func(context.Context) error {
 			return clierr.WithHint(a.host.Files.Mkdir(a.host.Path(o.name), 0o755), "make the directory above it, and run the command again")
 		}}
@@ -148,9 +150,13 @@ func (o *legacyNewOptions) steps() ([]step, error) {
 		if o.domain == "" {
 			p.Domain = defaultDomain
 		}
-		place, err := placeGroup(p, full)
-		if err != nil {
-			return nil, err
+		place, ok := placeGroup(p, full)
+		if !ok {
+			_, domain, _ := strings.Cut(full, ".")
+			return nil, clierr.Usagef("--domain "+domain+", or leave --domain out", "group %s does not end in the domain %s", full, o.domain)
+		}
+		if err := place.check(v, o.kind); err != nil {
+			return nil, err // before there is a directory
 		}
 		group, version, o.domain = place.group, v, place.domain
 	}
@@ -205,6 +211,9 @@ It is for comparing with a project's own, which 'go list -m all' shows.`,
 }
 
 func (a *app) runLegacyPrintDeps() error {
+	if err := a.oldProject(); err != nil {
+		a.say("Note: %s", clierr.HintOf(err))
+	}
 	repo, domain, name := "example.com/my-operator", defaultDomain, "my-operator"
 	if f, err := project.Load(a.host.Dir); err == nil {
 		if p, err := f.Project(); err == nil {

@@ -1,17 +1,19 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/olm/run"
 )
 
 // legacyOLMOptions are the flags of run --olm.
@@ -33,26 +35,83 @@ func olmInclude() refusal {
 	return refusal{flag: "include", why: "OperatorGroup and Subscription are made by the command", instead: "apply other objects with 'mysdk kubectl apply -f FILE'"}
 }
 
-// run installs the project's bundle by OLM.
+// misplaced refuses what run --local has no use for.
+func (o *legacyOLMOptions) misplaced(a *app) error {
+	for _, flag := range []string{"operator-namespace", "install-mode", "operator-version", "manifests", "timeout", "olm-namespace", "include"} {
+		if a.given[flag] {
+			return clierr.Usagef("leave it out", "--%s with --local: it is for --olm", flag)
+		}
+	}
+	return nil
+}
+
+// run installs the project's bundle, or the package manifests, by OLM.
 func (o *legacyOLMOptions) run(ctx context.Context, a *app, fs *pflag.FlagSet, verb string) error {
-	if err := checkRefused(fs, []refusal{olmInclude()}); err != nil {
+	err := first(a.checkRefused(fs, []refusal{olmInclude()}), o.check())
+	if err != nil {
 		return err
 	}
-	dir := "./" + bundleDir
-	if o.manifests != "" {
-		dir = localPath(o.manifests)
+	a.noticeIgnored(fs, map[string]string{"olm-namespace": "it is found out"})
+	steps, err := o.steps(a)
+	if err != nil {
+		return err
 	}
-	var steps []step
-	if o.version != "" && o.manifests == "" {
-		steps = append(steps, mysdkStep("bundle", "generate", "--version", o.version))
+	last := &steps[len(steps)-1]
+	last.words = withFlags(last.words, "--namespace", o.namespace, "--install-mode", o.installMode, "--timeout", o.timeout,
+		"--kubeconfig", fs.Lookup("kubeconfig").Value.String())
+	return a.translate(ctx, verb, steps...)
+}
+
+// check refuses what the last command line would refuse when the bundle has
+// been written.
+func (o *legacyOLMOptions) check() error {
+	if _, err := run.ParseMode(o.installMode); err != nil {
+		return err
 	}
-	kubeconfig := ""
-	if f := fs.Lookup("kubeconfig"); f != nil {
-		kubeconfig = f.Value.String()
+	if _, err := time.ParseDuration(cmp.Or(o.timeout, "0")); err != nil {
+		return clierr.Usagef("such as: --timeout 2m", "--timeout: %w", err)
 	}
-	args := withFlags([]string{"run", "bundle", dir},
-		"--namespace", o.namespace, "--install-mode", o.installMode, "--timeout", o.timeout, "--kubeconfig", kubeconfig)
-	return a.translate(ctx, verb, append(steps, mysdkStep(args...))...)
+	return nil
+}
+
+// steps are the command lines of today, without the flags that are passed on.
+func (o *legacyOLMOptions) steps(a *app) ([]step, error) {
+	manifests := o.manifests
+	if err := a.oldProject(); err != nil && manifests == "" {
+		// What operator-sdk v0.x has written can be installed as it is.
+		if manifests = a.oldCatalog(nil); manifests == "" {
+			return nil, err
+		}
+	}
+	names, err := a.packageFiles(manifests)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) > 0:
+		return []step{mysdkStep(withFlags([]string{"run", "packagemanifests", manifests}, "--version", o.version)...)}, nil
+	case manifests != "" && o.version != "":
+		return nil, useInstead("--operator-version with --manifests "+manifests, "there is no NAME.package.yaml, and a bundle is of one version", "leave --operator-version out")
+	case manifests != "":
+		return []step{mysdkStep("run", "bundle", localPath(manifests))}, nil
+	}
+	install := mysdkStep("run", "bundle", localPath(bundleDir))
+	if o.version == "" {
+		return []step{install}, nil
+	}
+	return []step{a.bundleStep(bundleDir, "bundle", "generate", "--version", o.version), install}, nil
+}
+
+// packageFiles are the files NAME.package.yaml in dir, or one directory below.
+func (a *app) packageFiles(dir string) ([]string, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	for _, pattern := range []string{"*.package.y*ml", "*/*.package.y*ml"} {
+		if names, err := fs.Glob(os.DirFS(a.host.Path(dir)), pattern); err != nil || len(names) > 0 {
+			return names, err
+		}
+	}
+	return nil, nil
 }
 
 // localPath is a directory as an argument that cannot be read as an image's name.
@@ -90,6 +149,11 @@ func legacyPackageManifests(a *app, c *cobra.Command) *cobra.Command {
 			return run(c, args)
 		}
 		dir := a.oldCatalog(args)
+		if _, err := a.host.Files.Lstat(a.host.Path(packageManifestsDir)); dir == "" && err != nil {
+			if err := a.oldProject(); err != nil {
+				return err
+			}
+		}
 		if o.version == "" && o.namespace == "" && dir == "" {
 			return run(c, args)
 		}
@@ -98,9 +162,9 @@ func legacyPackageManifests(a *app, c *cobra.Command) *cobra.Command {
 			line = append(line, dir)
 		}
 		line = withFlags(line, "--version", o.version, "--namespace", o.namespace)
-		return a.translate(c.Context(), "run packagemanifests", mysdkStep(append(line, typedFlags(c)...)...))
+		return a.translate(c.Context(), "run packagemanifests", mysdkStep(append(line, a.typedFlags(c)...)...))
 	}
-	return without(c, []refusal{olmInclude()})
+	return without(a, c, []refusal{olmInclude()})
 }
 
 // oldCatalog is the directory of package manifests that args names, or the one
@@ -112,82 +176,11 @@ func (a *app) oldCatalog(args []string) string {
 	if _, err := a.host.Files.Lstat(a.host.Path(packageManifestsDir)); err == nil {
 		return ""
 	}
-	found, err := fs.Glob(os.DirFS(a.host.Dir), "deploy/olm-catalog/*/*.package.yaml")
+	found, err := fs.Glob(os.DirFS(a.host.Dir), oldCatalogDir+"/*/*.package.yaml")
 	if err != nil || len(found) != 1 {
 		return ""
 	}
 	return path.Dir(found[0])
-}
-
-// legacyCleanup gives the command cleanup the two spellings with which it found
-// out the package itself: --olm, which was also the default, and packagemanifests.
-func legacyCleanup(a *app, c *cobra.Command) *cobra.Command {
-	found := []string{"install-mode", "olm-namespace", "operator-version", "include", "manifests"}
-	old := append([]string{"olm", "operator-namespace"}, found...)
-	c.Flags().Bool("olm", true, "the project's own operator")
-	c.Flags().String("operator-namespace", "", "namespace that the operator is installed in")
-	bindFound(c.Flags(), found)
-	for _, name := range old {
-		c.Flags().Lookup(name).Hidden = true
-	}
-	check, run := c.Args, c.RunE
-	own := func(c *cobra.Command, args []string) bool {
-		return len(args) == 0 && slices.ContainsFunc(old, func(name string) bool { return c.Flags().Changed(name) })
-	}
-	c.Args = func(c *cobra.Command, args []string) error {
-		if own(c, args) {
-			return nil
-		}
-		return check(c, args)
-	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case c.Flags().Lookup("olm").Value.String() == "false":
-			return useInstead("--olm=false", "only what OLM has installed is cleaned up", "use 'mysdk undeploy' for what 'mysdk deploy' installed")
-		case own(c, args):
-			return a.cleanUpOwn(c, "cleanup --olm")
-		}
-		return run(c, args)
-	}
-	manifests := hidden(oldVerb(&cobra.Command{
-		Use: "packagemanifests", Short: "Remove the project's own operator that OLM has installed",
-		Example: "  mysdk cleanup packagemanifests --operator-namespace operators",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.cleanUpOwn(c, "cleanup packagemanifests") },
-		Args:    atMostOne("the directory of the package manifests"),
-	}))
-	fs := manifests.Flags()
-	fs.String("kubeconfig", "", "kubeconfig of the cluster (default: the embedded cluster)")
-	fs.String("operator-namespace", "", "namespace that the operator is installed in")
-	fs.String("timeout", "", "time to wait, such as 2m")
-	bindFound(fs, found)
-	c.AddCommand(manifests)
-	return c
-}
-
-// bindFound binds flags for what is found out today.
-func bindFound(fs *pflag.FlagSet, names []string) {
-	for _, name := range names {
-		fs.String(name, "", "without effect: found out")
-	}
-}
-
-// cleanUpOwn removes the operator of the project here.
-func (a *app) cleanUpOwn(c *cobra.Command, verb string) error {
-	f, err := project.Load(a.host.Dir)
-	if err != nil {
-		return err
-	}
-	p, err := f.Project()
-	if err != nil {
-		return err
-	}
-	line := []string{"cleanup", p.Name}
-	for _, name := range []string{"kubeconfig", "namespace", "operator-namespace", "timeout"} {
-		if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
-			line = append(line, "--"+strings.TrimPrefix(name, "operator-"), flag.Value.String())
-		}
-	}
-	return a.translate(c.Context(), verb, mysdkStep(line...))
 }
 
 // newLegacyAlpha holds what was tried out in operator-sdk v0.9 to v0.19.

@@ -33,8 +33,8 @@ image is kept on this machine; 'mysdk image push IMAGE' brings it to a registry.
 	}
 	bindRefused(fs, refused)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ldflags, err := ldflagsOf(goArgs)
-		if err := first(err, checkRefused(c.Flags(), refused)); err != nil {
+		ldflags, err := a.ldflagsOf(goArgs)
+		if err := first(err, a.checkRefused(c.Flags(), refused)); err != nil {
 			return err
 		}
 		a.noticeIgnored(c.Flags(), map[string]string{"image-builder": "mysdk builds the image itself"})
@@ -46,9 +46,12 @@ image is kept on this machine; 'mysdk image push IMAGE' brings it to a registry.
 
 // ldflagsOf takes the value of -ldflags out of arguments of go build, of which
 // it is the one that the image's build has.
-func ldflagsOf(goArgs string) (string, error) {
+func (a *app) ldflagsOf(goArgs string) (string, error) {
 	const hint = "pass linker options only, such as --go-build-args \"-ldflags -X=main.version=v1\"; GOFLAGS holds the rest"
-	words := strings.Fields(goArgs)
+	words, err := shell.Fields(goArgs, a.host.Getenv)
+	if err != nil {
+		return "", clierr.Usagef("quote the whole, and values with spaces in it again", "--go-build-args: %w", err)
+	}
 	if len(words) == 0 {
 		return "", nil
 	}
@@ -60,8 +63,28 @@ func ldflagsOf(goArgs string) (string, error) {
 	if joined {
 		rest = append([]string{value}, rest...)
 	}
-	// What follows belongs to it, as operator-sdk's own example has it.
-	return strings.Trim(strings.Join(rest, " "), `"'`), nil
+	if len(rest) == 0 {
+		return "", clierr.Usagef(hint, "--go-build-args: %s has no value", words[0])
+	}
+	// Linker options that follow belong to it, as in operator-sdk's own example.
+	for i, word := range rest[1:] {
+		if _, ok := goBuildFlags()[parseGoFlag(word).name]; ok {
+			return "", clierr.Usagef(hint, "--go-build-args: %s cannot be passed on", word)
+		}
+		if strings.ContainsAny(word, " \t") {
+			rest[i+1] = quoteForGo(word)
+		}
+	}
+	return strings.Join(rest, " "), nil
+}
+
+// quoteForGo puts a word into quotes, of which the go command knows both sorts,
+// and no escapes.
+func quoteForGo(word string) string {
+	if strings.Contains(word, `"`) {
+		return "'" + word + "'"
+	}
+	return `"` + word + `"`
 }
 
 // legacyRunOptions are the flags with which an operator was run locally.
@@ -77,11 +100,26 @@ func (o *legacyRunOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.operator, "operator-flags", "", "flags for the operator, as one string such as \"--flag1 value1 --flag2=value2\"")
 	fs.StringVar(&o.ldflags, "go-ldflags", "", "-ldflags for the build of the operator")
 	fs.BoolVar(&o.delve, "enable-delve", false, "run the operator under Delve, listening on port 2345")
+	bindRefused(fs, watchesRefusals())
 }
 
-// args is run local's command line of today.
-func (o *legacyRunOptions) args(namespaces string) []string {
-	args := withFlags([]string{"run", "local"},
+// watchesRefusals are flags for operators of Ansible and Helm, which watch what
+// a file lists.
+func watchesRefusals() []refusal {
+	return []refusal{
+		{flag: "watches-file", why: goOnly, instead: otherTool}, {flag: "reconcile-period", why: goOnly, instead: otherTool},
+		{flag: "max-workers", why: goOnly, instead: otherTool},
+	}
+}
+
+// args is run local's command line of today. No namespace that was typed as ""
+// means all, whatever the configuration says.
+func (o *legacyRunOptions) args(namespaces string, typed bool) []string {
+	args := []string{"run", "local"}
+	if namespaces == "" && typed {
+		args = append(args, "--watch-namespace=")
+	}
+	args = withFlags(args,
 		"--watch-namespace", namespaces, "--kubeconfig", o.kubeconfig, "--operator-flags", o.operator, "--go-ldflags", o.ldflags)
 	if o.delve {
 		args = append(args, "--debug")
@@ -106,7 +144,14 @@ alone does not. CRDs are applied, and the operator runs until Ctrl-C.`,
   # with flags of the operator's own
   mysdk up local --operator-flags="--zap-log-level=debug"`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.translate(c.Context(), "up local", mysdkStep(o.args(o.namespace)...))
+			if err := a.checkRefused(c.Flags(), watchesRefusals()); err != nil {
+				return err
+			}
+			namespace := c.Flags().Lookup("namespace").DefValue
+			if a.given["namespace"] {
+				namespace = o.namespace
+			}
+			return a.translate(c.Context(), "up local", mysdkStep(o.args(namespace, true)...))
 		},
 	})
 	o.bind(local.Flags())
@@ -132,16 +177,38 @@ func legacyRun(a *app, c *cobra.Command) {
 		case o.local && o.olm:
 			return clierr.Usagef("leave one of them out", "--local and --olm contradict each other")
 		case o.olm:
+			if err := o.misplaced(a); err != nil {
+				return err
+			}
 			return olm.run(c.Context(), a, c.Flags(), "run --olm")
 		case !o.local:
 			return clierr.Usagef("choose one of: "+strings.Join(children(c), ", "), "%q needs a subcommand", c.CommandPath())
 		}
+		if err := first(a.checkRefused(fs, watchesRefusals()), olm.misplaced(a)); err != nil {
+			return err
+		}
 		namespaces := o.watch
-		if c.Flags().Changed("namespace") && !c.Flags().Changed("watch-namespace") {
+		if a.given["namespace"] && !a.given["watch-namespace"] {
 			namespaces = o.namespace
 		}
-		return a.translate(c.Context(), "run --local", mysdkStep(o.args(namespaces)...))
+		return a.translate(c.Context(), "run --local", mysdkStep(o.args(namespaces, a.given["namespace"] || a.given["watch-namespace"])...))
 	}
+}
+
+// misplaced refuses what run --olm has no use for.
+func (o *legacyRunOptions) misplaced(a *app) error {
+	switch {
+	case a.given["namespace"]:
+		return useInstead("--namespace with --olm", "it is the namespace to watch", "use --operator-namespace for the one to install into")
+	case a.given["watch-namespace"]:
+		return useInstead("--watch-namespace with --olm", "the install mode says what is watched", "use --install-mode SingleNamespace="+o.watch)
+	}
+	for _, flag := range []string{"operator-flags", "go-ldflags", "enable-delve", "watches-file", "reconcile-period", "max-workers"} {
+		if a.given[flag] {
+			return clierr.Usagef("leave it out", "--%s with --olm: it is for --local", flag)
+		}
+	}
+	return nil
 }
 
 // newLegacyTestLocal is the verb that ran tests against a cluster.
@@ -180,7 +247,7 @@ the operator runs within the test.`,
 		if err != nil {
 			err = clierr.Usagef("quote the whole, and values with spaces in it again", "--go-test-flags: %w", err)
 		}
-		if err := first(err, checkRefused(c.Flags(), refused)); err != nil {
+		if err := first(err, a.checkRefused(c.Flags(), refused), a.oldProject()); err != nil {
 			return err
 		}
 		const why = "tests run the manager and make what they need themselves"

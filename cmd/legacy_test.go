@@ -50,11 +50,13 @@ func TestOldVerbs(t *testing.T) {
 		"generate crd --api-version=cache.example.com/v1 --kind=B":          "mysdk create api --group cache --version v1 --kind B --controller=false",
 		"generate olm-catalog --image x.io/op:v1 --version 0.0.1":           "mysdk bundle generate --version 0.0.1 --image x.io/op:v1",
 		"generate bundle --operator-name op --version 0.0.1 --channels a,b": "mysdk bundle generate --package op --channels=a,b --version=0.0.1",
-		"build quay.io/x/op:v1":                               "mysdk image build --image quay.io/x/op:v1",
-		"build op:v1 --image-builder=buildah":                 "mysdk image build --image op:v1",
-		"build op:v1 --go-build-args=-ldflags#-X=main.a=b#-s": "mysdk image build --image op:v1 --go-ldflags '-X=main.a=b -s'",
-		"build op:v1 --base scratch":                          "mysdk image build --image op:v1 --base scratch",
-		"build op:v1 --go-build-args=-ldflags=-s":             "mysdk image build --image op:v1 --go-ldflags -s",
+		"build quay.io/x/op:v1":                                "mysdk image build --image quay.io/x/op:v1",
+		"build op:v1 --image-builder=buildah":                  "mysdk image build --image op:v1",
+		"build op:v1 --go-build-args=-ldflags#-X=main.a=b#-s":  "mysdk image build --image op:v1 --go-ldflags '-X=main.a=b -s'",
+		"build op:v1 --go-build-args=-ldflags#\"-s#-w\"":       "mysdk image build --image op:v1 --go-ldflags '-s -w'",
+		"build op:v1 --go-build-args=-ldflags=-s#-X#'a.b=c#d'": `mysdk image build --image op:v1 --go-ldflags '-s -X "a.b=c d"'`,
+		"build op:v1 --base scratch":                           "mysdk image build --image op:v1 --base scratch",
+		"build op:v1 --go-build-args=-ldflags=-s":              "mysdk image build --image op:v1 --go-ldflags -s",
 
 		"generate csv": "mysdk bundle generate",
 		"generate csv --csv-version 0.0.1 --operator-name op":                                                                  "mysdk bundle generate --version 0.0.1 --package op",
@@ -62,32 +64,40 @@ func TestOldVerbs(t *testing.T) {
 		"generate csv --update-crds --make-manifests":                                                                          "mysdk bundle generate",
 		"generate csv --deploy-dir=d --crd-dir=c --output-dir=o":                                                               "mysdk bundle generate --output-dir o --deploy-dir d --crds-dir c",
 		"olm-catalog gen-csv --csv-version 0.0.1 --update-crds":                                                                "mysdk bundle generate --version 0.0.1",
-		"bundle create x.io/b:v1":                                                                                              "mysdk bundle generate --channels stable && mysdk bundle build --image x.io/b:v1",
-		"bundle create --tag x.io/b:v1 -c a,b -e b -p op -d ./bundle/manifests/":                                               "mysdk bundle generate --channels a,b --default-channel b --package op && mysdk bundle build --image x.io/b:v1",
-		"bundle create x.io/b:v1 --output-dir out --overwrite":                                                                 "mysdk bundle generate --channels stable --output-dir out && mysdk bundle build out --image x.io/b:v1",
+		"bundle create x.io/op-bundle:v1":                                                                                      "mysdk bundle generate --channels stable && mysdk bundle build --image x.io/op-bundle:v1",
+		"bundle create --tag x.io/op-bundle:v1 -c a,b -e b -p op -d ./bundle/manifests/":                                       "mysdk bundle generate --channels a,b --default-channel b --package op && mysdk bundle build --image x.io/op-bundle:v1",
+		"bundle create x.io/op-bundle:v1 --output-dir out --overwrite":                                                         "mysdk bundle generate --channels stable --output-dir out && mysdk bundle build out --image x.io/op-bundle:v1",
 		"bundle create --generate-only":                                                                                        "mysdk bundle generate --channels stable",
 		"run --olm --operator-version 0.0.1 --install-mode OwnNamespace":                                                       "mysdk bundle generate --version 0.0.1 && mysdk run bundle ./bundle --install-mode OwnNamespace",
 		"run --olm --manifests b --operator-namespace n --kubeconfig k --timeout 1m":                                           "mysdk run bundle ./b --namespace n --timeout 1m --kubeconfig k",
+		"run --olm --manifests old/etcd --operator-version 0.0.1 --operator-namespace n --olm-namespace x":                     "mysdk run packagemanifests old/etcd --version 0.0.1 --namespace n",
+		"run --olm --manifests old":                                                                                            "mysdk run packagemanifests old",
 		"run --olm --manifests /b":                                                                                             "mysdk run bundle /b",
 		"run packagemanifests --operator-version 0.0.1 --operator-namespace n --olm-namespace olm --install-mode OwnNamespace": "mysdk run packagemanifests --version 0.0.1 --namespace n --install-mode=OwnNamespace",
 		"run packagemanifests p --operator-version 0.0.1":                                                                      "mysdk run packagemanifests p --version 0.0.1",
 
 		"cleanup --olm":                      "mysdk cleanup op",
-		"cleanup --olm --kubeconfig k -n ns": "mysdk cleanup op --kubeconfig k --namespace ns",
-		"cleanup packagemanifests --operator-namespace ns --olm-namespace x": "mysdk cleanup op --namespace ns",
-		"cleanup packagemanifests deploy/olm-catalog/op --include x.yaml":    "mysdk cleanup op",
-		"cleanup --manifests b --operator-version 1.0.0 --install-mode x":    "mysdk cleanup op",
-		"alpha scorecard -o json no-bundle":                                  "mysdk scorecard -o json no-bundle",
-		"scorecard --bundle no-bundle --version v1alpha2":                    "mysdk scorecard no-bundle",
-		"alpha olm install --timeout 1m":                                     "mysdk olm install --timeout 1m",
-		"alpha olm status":                                                   "mysdk olm status",
+		"cleanup --olm --kubeconfig k -n ns": "mysdk cleanup op --kubeconfig=k --namespace=ns",
+		"cleanup --olm --context kind-dev --delete-crds --name x --timeout 1m": "mysdk cleanup op --context=kind-dev --delete-crds=true --name=x --timeout=1m0s",
+		"cleanup foo --operator-namespace operators --delete-all":              "mysdk cleanup foo --namespace operators --delete-all=true",
+		"cleanup packagemanifests --operator-namespace ns --olm-namespace x":   "mysdk cleanup op --namespace ns",
+		"cleanup packagemanifests old --context kind-dev -n ns":                "mysdk cleanup etcd --context=kind-dev --namespace=ns",
+		"cleanup packagemanifests --manifests old/etcd":                        "mysdk cleanup etcd",
+		"cleanup --manifests new --operator-version 1.0.0 --install-mode x":    "mysdk cleanup shop",
+		"cleanup --manifests new/manifests":                                    "mysdk cleanup shop",
+		"alpha scorecard -o json no-bundle":                                    "mysdk scorecard -o json no-bundle",
+		"scorecard --bundle no-bundle --version v1alpha2":                      "mysdk scorecard no-bundle",
+		"alpha olm install --timeout 1m":                                       "mysdk olm install --timeout 1m",
+		"alpha olm status":                                                     "mysdk olm status",
 
 		"up local":              "mysdk run local --watch-namespace default",
-		"up local --namespace=": "mysdk run local",
+		"up local --namespace=": "mysdk run local --watch-namespace=",
 		"up local --namespace=a --kubeconfig=k.yaml": "mysdk run local --watch-namespace a --kubeconfig k.yaml",
 		"up local --enable-delve --go-ldflags=-s":    "mysdk run local --watch-namespace default --go-ldflags -s --debug",
 		"up local --operator-flags=--a#1":            "mysdk run local --watch-namespace default --operator-flags '--a 1'",
 		"run --local":                                "mysdk run local",
+		"run --local --namespace=":                   "mysdk run local --watch-namespace=",
+		"run --local --watch-namespace=":             "mysdk run local --watch-namespace=",
 		"run --local --watch-namespace=a,b":          "mysdk run local --watch-namespace a,b",
 		"run --local --namespace=a --enable-delve":   "mysdk run local --watch-namespace a --debug",
 		"test local": "mysdk test",
@@ -115,7 +125,8 @@ func TestOldVerbs(t *testing.T) {
 	}
 }
 
-// oldProject is a world with a project of which there is a PROJECT file only.
+// oldProject is a world with a project of which there is a PROJECT file only,
+// and with a bundle and package manifests of other people's.
 func oldProject(t *testing.T) *hosttest.World {
 	t.Helper()
 	w := hosttest.New(t)
@@ -133,8 +144,21 @@ resources:
   version: v1
 version: "3"
 `
-	if err := os.WriteFile(filepath.Join(w.Dir, "PROJECT"), []byte(file), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"PROJECT":                       file,
+		"old/etcd/etcd.package.yaml":    "packageName: etcd\n",
+		"two/a/a.package.yaml":          "packageName: a\n",
+		"two/b/b.package.yaml":          "packageName: b\n",
+		"new/metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.package.v1: shop}\n",
+		"new/manifests/shop.yaml":       "kind: ClusterServiceVersion\n",
+	} {
+		name = filepath.Join(w.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return w
 }
@@ -142,16 +166,20 @@ version: "3"
 // TestOldVerbsThatCannotBe refuses, changes nothing, and says what to use.
 func TestOldVerbsThatCannotBe(t *testing.T) {
 	for typed, want := range map[string]struct{ err, hint string }{
-		"new":                               {`needs the name of the project`, "mysdk new memcached-operator"},
-		"new a b":                           {`takes the name of the project and nothing more, and got "a b"`, "mysdk new memcached-operator"},
-		"new ../up":                         {`project name "../up"`, "mysdk new"},
-		"new op --type=ansible":             {"--type ansible: mysdk writes operators in Go", "operator-sdk init --plugins=ansible"},
-		"new op --type=rust":                {"must be one of go, ansible, helm", "--help"},
-		"new op --dep-manager=dep":          {"--dep-manager dep: Go has modules", "leave the flag out"},
-		"new op --helm-chart=x":             {"--helm-chart: mysdk writes operators in Go", "--plugins=helm"},
-		"new op --generate-playbook":        {"--generate-playbook: mysdk writes operators in Go", "--plugins=ansible"},
-		"new op --git-init --skip-git-init": {"contradict", "leave one"},
-		"new op --kind=A":                   {"--api-version and --kind", "mysdk add api"},
+		"new":                                       {`needs the name of the project`, "mysdk new memcached-operator"},
+		"new a b":                                   {`takes the name of the project and nothing more, and got "a b"`, "mysdk new memcached-operator"},
+		"new ../up":                                 {`project name "../up"`, "mysdk new"},
+		"new op --type=ansible":                     {"--type ansible: mysdk writes operators in Go", "operator-sdk init --plugins=ansible"},
+		"new op --type=rust":                        {"must be one of go, ansible, helm", "--help"},
+		"new op --dep-manager=dep":                  {"--dep-manager dep: Go has modules", "leave the flag out"},
+		"new op --helm-chart=x":                     {"--helm-chart: mysdk writes operators in Go", "--plugins=helm"},
+		"new op --generate-playbook":                {"--generate-playbook: mysdk writes operators in Go", "--plugins=ansible"},
+		"new op --git-init --skip-git-init":         {"contradict", "leave one"},
+		"new op --kind=A":                           {"--api-version and --kind", "mysdk add api"},
+		"new op --kind=lower --api-version=a.io/v1": {`kind "lower"`, "--kind Lower"},
+		"new op --kind=A --api-version=a.c.io/one":  {`version "one"`, "v1alpha1"},
+		"new op --kind=A --api-version=a.c.io/v1 --domain b.io":       {"group a.c.io does not end in the domain b.io", "--domain c.io, or leave --domain out"},
+		"new op --kind=A --api-version=v1":                            {"with a / between them", "cache.example.com/v1alpha1"},
 		"new op --crd-version=v1beta1 --kind=A --api-version=a.io/v1": {"no Kubernetes since 1.22", "leave the flag out"},
 
 		"add":                                  {"needs a subcommand", "api, controller, crd"},
@@ -161,10 +189,17 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 		"add api --kind=A --api-version=cache": {`--api-version "cache"`, "cache.example.com/v1alpha1"},
 		"add api --kind=A --api-version=cache.example.com/v1/x":        {"with a / between them", "cache.example.com/v1alpha1"},
 		"add api --kind=A --api-version=cache.acme.io/v1":              {"the API groups of this project end in example.com", "--api-version=cache.example.com/VERSION"},
+		"add api --kind=lower --api-version=shop.example.com/v1":       {`kind "lower"`, "--kind Lower"},
+		"add api --kind=A --api-version=Shop.example.com/v1":           {`group "Shop"`, "--group shop"},
+		"add api --kind=A --api-version=shop.example.com/one":          {`version "one"`, "v1alpha1"},
+		"add api --kind=A --api-version=v1":                            {"with a / between them", "cache.example.com/v1alpha1"},
+		"add crd --kind=A --api-version=v1":                            {"with a / between them", "cache.example.com/v1alpha1"},
 		"add api --kind=A --api-version=a.io/v1 --helm-chart=x":        {"--helm-chart: mysdk writes operators in Go", "--plugins=helm"},
 		"add crd --kind=A --api-version=a.io/v1 --crd-version=v1beta1": {"--crd-version v1beta1", "leave the flag out"},
 		"add crd --kind=A --api-version=a.io/v1 --crd-version=v2":      {`--crd-version "v2" is not known`, "leave the flag out"},
 		"add controller --kind=A --api-version=a.acme.io/v1":           {"the project has no API a.acme.io/v1 A", "mysdk add api --api-version=a.acme.io/v1 --kind=A"},
+
+		"add controller --kind=Gateway --api-version=gateway.networking.k8s.io/v1": {"the project has no API gateway.networking.k8s.io/v1 Gateway", "--custom-api-import"},
 
 		"generate crds --crd-version=v1beta1":                    {"--crd-version v1beta1", "leave the flag out"},
 		"build":                                                  {"needs the name of the image", "mysdk build quay.io/example/"},
@@ -175,6 +210,9 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 		"build op --image-build-args=--squash":                   {"--image-build-args: no Dockerfile", "docker build"},
 		"build op --enable-tests":                                {"--enable-tests: images hold the operator alone", "mysdk test"},
 		"build op --go-build-args=-tags=x":                       {"-tags=x cannot be passed on", "GOFLAGS"},
+		"build op --go-build-args=-ldflags#\"-s#-w\"#-trimpath":  {"-trimpath cannot be passed on", "GOFLAGS"},
+		"build op --go-build-args=-ldflags":                      {"-ldflags has no value", "linker options"},
+		"build op --go-build-args=-ldflags#\"-s":                 {"--go-build-args", "quote the whole"},
 		"generate csv --default-channel":                         {"--default-channel says", "--csv-channel"},
 		"generate csv --update-crds=false":                       {"--update-crds=false", "leave the flag out"},
 		"generate csv --make-manifests=false":                    {"--make-manifests=false", "a bundle is written"},
@@ -184,6 +222,24 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 		"olm-catalog gen-csv --csv-version 1.0.0 --csv-config x": {"--csv-config", "config/manifests/bases"},
 		"bundle create":                                          {"no name was given for the image", "--generate-only"},
 		"bundle create x --directory deploy/olm-catalog":         {"--directory deploy/olm-catalog", "leave the flag out"},
+		"bundle create Bad#Name":                                 {`"Bad Name" is not an image's name`, `did you mean "bad-name"?`},
+		"run --olm --manifests new --operator-version 1.0.0":     {"--operator-version with --manifests new", "leave --operator-version out"},
+		"run --olm --namespace x":                                {"--namespace with --olm", "use --operator-namespace"},
+		"run --olm --watch-namespace x":                          {"--watch-namespace with --olm", "--install-mode SingleNamespace=x"},
+		"run --olm --enable-delve":                               {"--enable-delve with --olm", "leave it out"},
+		"run --olm --operator-version 0.0.1 --install-mode Some": {"Some", "AllNamespaces"},
+		"run --olm --operator-version 0.0.1 --timeout soon":      {"--timeout", "2m"},
+		"run --local --operator-namespace x":                     {"--operator-namespace with --local", "leave it out"},
+		"run --local --watches-file x":                           {"--watches-file: mysdk writes operators in Go", "--plugins=ansible"},
+		"up local --max-workers 4":                               {"--max-workers: mysdk writes operators in Go", "--plugins=ansible"},
+		"up local --reconcile-period 1m":                         {"--reconcile-period: mysdk writes operators in Go", "--plugins=ansible"},
+		"scorecard -b new":                                       {"-b new: it is for the image", "mysdk scorecard ./new"},
+		"scorecard a b":                                          {"a bundle", "mysdk scorecard --help"},
+		"cleanup --olm --include x.yaml":                         {"--include", "mysdk kubectl delete -f FILE"},
+		"cleanup packagemanifests old --include x.yaml":          {"--include", "mysdk kubectl delete -f FILE"},
+		"cleanup packagemanifests nowhere":                       {"there is no package in nowhere", "NAME.package.yaml"},
+		"cleanup --manifests nowhere":                            {"there is no package in nowhere", "NAME.package.yaml"},
+		"cleanup packagemanifests two":                           {"two has 2 packages", "mysdk cleanup PACKAGE"},
 		"run --olm --include x.yaml":                             {"--include", "mysdk kubectl apply -f FILE"},
 		"generate packagemanifests --version 1.0.0":              {"generate packagemanifests: package manifests are read, and no longer written", "mysdk bundle generate"},
 		"scorecard --cr-manifest=cr.yaml":                        {"--cr-manifest: the bundle holds the manifests", "mysdk bundle generate"},
@@ -211,7 +267,11 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 		t.Run(typed, func(t *testing.T) {
 			w := oldProject(t)
 			before := hosttest.Snapshot(t, w.Dir)
-			code := cmd.Main(t.Context(), w.Host, strings.Fields(typed))
+			args := strings.Fields(typed)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "#", " ")
+			}
+			code := cmd.Main(t.Context(), w.Host, args)
 			said := w.Err.String()
 			if code != clierr.CodeUsage || !strings.Contains(said, want.err) || !strings.Contains(said, want.hint) {
 				t.Errorf("code %d, said\n%s\nwant %q and %q", code, said, want.err, want.hint)

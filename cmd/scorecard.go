@@ -109,6 +109,7 @@ func (a *app) runScorecard(ctx context.Context, o *scorecardOptions) error {
 	if err != nil {
 		return err
 	}
+	opts.Unasked = o.noCluster && !o.embedded()
 	if !o.noCluster {
 		if opts.API, err = a.connect(ctx, &o.target, true); err != nil {
 			return err
@@ -189,7 +190,11 @@ func (a *app) testPods(client *kube.Client, o *scorecardOptions) *scorecard.Pods
 			return a.execInPod(ctx, client, append([]string{"exec", "-n", namespace, pod, "-c", container, "--"}, command...))
 		},
 		Keep: func(ctx context.Context, test string, files map[string][]byte) error {
-			return a.keepTestOutput(ctx, filepath.Join(o.testOutput, filepath.FromSlash(test)), files)
+			dir := filepath.FromSlash(test)
+			if !filepath.IsLocal(dir) {
+				return fmt.Errorf("keep the files of a test: %q is no name of a directory below %s", test, o.testOutput)
+			}
+			return a.keepTestOutput(ctx, filepath.Join(o.testOutput, dir), files)
 		},
 	}
 }

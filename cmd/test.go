@@ -46,8 +46,12 @@ go away, and pods that become Ready.`,
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.read(args) {
+			help, err := o.read(c, args)
+			if help {
 				return c.Help()
+			}
+			if err != nil {
+				return err
 			}
 			return run(c.Context(), o)
 		},
@@ -56,28 +60,6 @@ go away, and pods that become Ready.`,
 	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
 	c.AddCommand(newLegacyTestLocal(a), newLegacyTestCluster())
 	return c
-}
-
-// read takes our own flags out of args and reports whether help is wanted.
-// What stands behind -args is the test binary's.
-func (o *testOptions) read(args []string) (help bool) {
-	o.args = nil
-	for i, arg := range args {
-		switch arg {
-		case "--controllers", "--controllers=true":
-			o.controllers = true
-		case "--keep", "--keep=true":
-			o.controllers, o.keep = true, true
-		case "--help", "-h":
-			return true
-		case "-args", "--args":
-			o.args = append(o.args, args[i:]...)
-			return false
-		default:
-			o.args = append(o.args, arg)
-		}
-	}
-	return false
 }
 
 func (a *app) runTest(ctx context.Context, o *testOptions) error {
@@ -127,10 +109,13 @@ const (
 
 // packagesToTest are those that are tested where args name none.
 func (a *app) packagesToTest(ctx context.Context, args []string) ([]string, error) {
-	if own, _ := splitTestArgs(args); namesPackage(own) {
+	own, _ := splitTestArgs(args)
+	chdir, own := splitChdir(own)
+	if namesPackage(own) {
 		return nil, nil
 	}
-	if _, err := a.host.Files.Lstat(a.host.Path(e2eDir)); errors.Is(err, fs.ErrNotExist) {
+	// A module elsewhere has no tests of ours that are known to need a cluster.
+	if _, err := a.host.Files.Lstat(a.host.Path(e2eDir)); len(chdir) > 0 || errors.Is(err, fs.ErrNotExist) {
 		return []string{everyPackage}, nil
 	}
 	var out bytes.Buffer
@@ -160,53 +145,4 @@ func (a *app) goTest(ctx context.Context, o *testOptions, packages []string, env
 		return clierr.Failedf("run one of them with 'mysdk test ./… -run NAME -v'", "the tests did not pass: %w", err)
 	}
 	return nil
-}
-
-// testArgs puts the packages where none is named.
-func testArgs(args, packages []string) []string {
-	args, rest := splitTestArgs(args)
-	if namesPackage(args) {
-		packages = nil
-	}
-	return slices.Concat([]string{"test"}, args, packages, rest)
-}
-
-// splitTestArgs parts what is go test's from what is the test binary's own.
-func splitTestArgs(args []string) (own, rest []string) {
-	if i := slices.IndexFunc(args, func(arg string) bool { return arg == "-args" || arg == "--args" }); i >= 0 {
-		return args[:i], args[i:]
-	}
-	return args, nil
-}
-
-// namesPackage reports whether there is anything but flags among args.
-func namesPackage(args []string) bool {
-	for i, arg := range args {
-		if !strings.HasPrefix(arg, "-") && (i == 0 || !takesValue(args[i-1])) {
-			return true
-		}
-	}
-	return false
-}
-
-// takesValue reports whether a flag of go test written without = is followed
-// by its value.
-func takesValue(flag string) bool {
-	if !strings.HasPrefix(flag, "-") || strings.Contains(flag, "=") {
-		return false
-	}
-	return slices.Contains([]string{"run", "bench", "count", "timeout", "coverprofile", "coverpkg", "covermode", "parallel", "cpu", "skip", "tags", "p", "o", "exec", "fuzz", "fuzztime", "benchtime", "list", "shuffle", "outputdir", "cpuprofile", "memprofile", "ldflags", "gcflags", "mod"},
-		strings.TrimLeft(flag, "-"))
-}
-
-// testEnv is the environment of the tests. They are compiled without cgo, as
-// operators are, so that the packages compiled for one serve the other; the
-// race detector needs cgo.
-func testEnv(env, args []string, more ...string) []string {
-	out := append(slices.Clone(env), more...)
-	isSet := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CGO_ENABLED=") })
-	if !isSet && !slices.Contains(args, "-race") {
-		out = append(out, "CGO_ENABLED=0")
-	}
-	return out
 }

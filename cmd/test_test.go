@@ -1,10 +1,13 @@
 package cmd
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 func TestTestArgs(t *testing.T) {
@@ -14,19 +17,35 @@ func TestTestArgs(t *testing.T) {
 		controllers, keep bool
 	}{
 		"nothing":             {nil, []string{"test", "./..."}, false, false},
-		"flags only":          {[]string{"-v", "-run", "TestX"}, []string{"test", "-v", "-run", "TestX", "./..."}, false, false},
+		"flags only":          {[]string{"-v", "-run", "TestX"}, []string{"test", "./...", "-v", "-run", "TestX"}, false, false},
 		"a package":           {[]string{"./api/...", "-v"}, []string{"test", "./api/...", "-v"}, false, false},
-		"value behind =":      {[]string{"-run=TestX", "-count=1"}, []string{"test", "-run=TestX", "-count=1", "./..."}, false, false},
-		"ours are ours":       {[]string{"--controllers", "-v"}, []string{"test", "-v", "./..."}, true, false},
+		"value behind =":      {[]string{"-run=TestX", "-count=1"}, []string{"test", "./...", "-run=TestX", "-count=1"}, false, false},
+		"ours are ours":       {[]string{"--controllers", "-v"}, []string{"test", "./...", "-v"}, true, false},
 		"keep needs one":      {[]string{"--keep", "./x"}, []string{"test", "./x"}, true, true},
 		"the test binary's":   {[]string{"./x", "-args", "--keep"}, []string{"test", "./x", "-args", "--keep"}, false, false},
-		"only theirs":         {[]string{"-v", "-args", "x"}, []string{"test", "-v", "./...", "-args", "x"}, false, false},
-		"two dashes, a value": {[]string{"--run", "X", "--timeout", "5m"}, []string{"test", "--run", "X", "--timeout", "5m", "./..."}, false, false},
+		"only theirs":         {[]string{"-v", "-args", "x"}, []string{"test", "./...", "-v", "-args", "x"}, false, false},
+		"two dashes, a value": {[]string{"--run", "X", "--timeout", "5m"}, []string{"test", "./...", "--run", "X", "--timeout", "5m"}, false, false},
+
+		"a flag of the binary":    {[]string{"-ginkgo.v", "-ginkgo.focus", "Pod"}, []string{"test", "./...", "-ginkgo.v", "-ginkgo.focus", "Pod"}, false, false},
+		"a package before that":   {[]string{"./x", "-ginkgo.focus", "Pod"}, []string{"test", "./x", "-ginkgo.focus", "Pod"}, false, false},
+		"the binary's prefix":     {[]string{"-test.run", "X", "./x"}, []string{"test", "-test.run", "X", "./x"}, false, false},
+		"global ones are ours":    {[]string{"-q", "--verbose", "--color", "never", "-v", "--color=always"}, []string{"test", "./...", "-v"}, false, false},
+		"ours, turned off":        {[]string{"--keep=false", "--controllers=false"}, []string{"test", "./..."}, false, false},
+		"ours, turned on":         {[]string{"--keep=true"}, []string{"test", "./..."}, true, true},
+		"values are not ours":     {[]string{"-run", "--keep", "-tags", "-h"}, []string{"test", "./...", "-run", "--keep", "-tags", "-h"}, false, false},
+		"a value without =":       {[]string{"-vet", "off", "-trace", "t.out"}, []string{"test", "./...", "-vet", "off", "-trace", "t.out"}, false, false},
+		"a switch, and a package": {[]string{"-race", "-failfast", "./x"}, []string{"test", "-race", "-failfast", "./x"}, false, false},
+		"-C is the first":         {[]string{"-C", "tools", "-v"}, []string{"test", "-C", "tools", "./...", "-v"}, false, false},
+		"-C with =":               {[]string{"-C=tools", "./x"}, []string{"test", "-C=tools", "./x"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var o testOptions
-			if o.read(c.args) {
-				t.Fatal("help was not asked for")
+			a := &app{}
+			var o *testOptions
+			test := newTest(a, func(_ context.Context, read *testOptions) error { o = read; return nil })
+			a.bindGlobals(test.PersistentFlags())
+			test.SetArgs(append([]string{}, c.args...)) // nil would be those of this program
+			if err := test.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			if d := cmp.Diff(c.want, testArgs(o.args, []string{everyPackage})); d != "" {
 				t.Errorf("arguments (-want +got):\n%s", d)
@@ -43,6 +62,12 @@ func TestTestEnv(t *testing.T) {
 		"no cgo":         {[]string{"A=b"}, nil, []string{"A=b", "K=v", "CGO_ENABLED=0"}},
 		"the user's cgo": {[]string{"CGO_ENABLED=1"}, nil, []string{"CGO_ENABLED=1", "K=v"}},
 		"race needs cgo": {nil, []string{"-race"}, []string{"K=v"}},
+		"two dashes":     {nil, []string{"--race"}, []string{"K=v"}},
+		"race by value":  {nil, []string{"-race=true"}, []string{"K=v"}},
+		"no race":        {nil, []string{"-race=false"}, []string{"K=v", "CGO_ENABLED=0"}},
+		"a test's name":  {nil, []string{"-run", "-race"}, []string{"K=v", "CGO_ENABLED=0"}},
+		"the binary's":   {nil, []string{"-args", "-race"}, []string{"K=v", "CGO_ENABLED=0"}},
+		"a sanitizer":    {nil, []string{"-asan"}, []string{"K=v"}},
 		"-args not ours": {nil, []string{"./x"}, []string{"K=v", "CGO_ENABLED=0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +113,20 @@ func TestInstallable(t *testing.T) {
 	} {
 		if got := installable(version); got != want {
 			t.Errorf("installable(%q) = %q, want %q", version, got, want)
+		}
+	}
+}
+
+// TestTestKeepsItsWords: only directly behind test is a word an old verb.
+func TestTestKeepsItsWords(t *testing.T) {
+	for typed, want := range map[string]string{
+		"test local": "local", "test cluster x": "cluster", "-q test local ./a": "local",
+		"test": "test", "test -tags cluster ./...": "test", "test -run local ./...": "test", "test ./local -run test local": "test",
+	} {
+		args := strings.Fields(typed)
+		c, _, err := rootFor(&app{host: hosttest.New(t).Host}, args).Find(args)
+		if err != nil || c.Name() != want {
+			t.Errorf("%q: %s, %v, want %s", typed, c.CommandPath(), err, want)
 		}
 	}
 }

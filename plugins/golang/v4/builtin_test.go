@@ -64,3 +64,14 @@ func declarations(t *testing.T, dir string) (types map[string]bool, group string
 	}
 	return types, group
 }
+
+func TestBuiltInGroup(t *testing.T) {
+	for qualified, want := range map[string]string{
+		"apps": "apps", "core": "core", "networking.k8s.io": "networking", "rbac.authorization.k8s.io": "rbac.authorization",
+		"networking": "", "gateway.networking.k8s.io": "", "metrics.k8s.io": "", "apps.k8s.io": "", "k8s.io": "", "": "",
+	} {
+		if got, ok := BuiltInGroup(qualified); got != want || ok != (want != "") {
+			t.Errorf("BuiltInGroup(%q) = %q, %t, want %q", qualified, got, ok, want)
+		}
+	}
+}
