@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,5 +68,14 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	})
 	if !strings.Contains(out.String(), "mysdk-cluster kubectl") {
 		t.Errorf("help:\n%s", &out)
+	}
+}
+
+func TestValidateEndsWithItsContext(t *testing.T) {
+	in, _ := io.Pipe() // nobody ever writes
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := validateBundle(ctx, in, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("validateBundle() = %v", err)
 	}
 }

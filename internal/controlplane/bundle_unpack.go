@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -38,6 +39,11 @@ const (
 	// The pauses between attempts to pull a bundle.
 	unpackRetry    = 2 * time.Second
 	unpackRetryMax = time.Minute
+	// unpackLimit bounds one attempt, whose registry may be slow or dumb.
+	unpackLimit = 5 * time.Minute
+	// unpackWorkers is how many bundles are unpacked at the same time, so that
+	// one does not keep all waiting.
+	unpackWorkers = 4
 )
 
 // admitUnpacking has the pods that OLM makes to unpack bundle images wait:
@@ -108,13 +114,23 @@ func gated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == unpackGate })
 }
 
-// run unpacks one bundle after the other until ctx ends.
+// run unpacks bundles until ctx ends.
 func (u *unpacker) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, u.queue.ShutDown)()
+	var workers sync.WaitGroup
+	for range unpackWorkers {
+		workers.Go(func() { u.work(ctx) })
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// work unpacks one bundle after the other.
+func (u *unpacker) work(ctx context.Context) {
 	for {
 		key, shutdown := u.queue.Get()
 		if shutdown {
-			return context.Cause(ctx)
+			return
 		}
 		if err := u.unpack(ctx, key); err != nil {
 			u.log.Printf("unpack for pod %s: %v", key, err)
@@ -159,6 +175,8 @@ func bundleImage(pod *corev1.Pod) string {
 // fill puts the files of a bundle image into a ConfigMap, as OLM's own tool in
 // the pod does.
 func (u *unpacker) fill(ctx context.Context, pod *corev1.Pod, ref string) error {
+	ctx, cancel := context.WithTimeout(ctx, unpackLimit)
+	defer cancel()
 	configMap := pod.Labels[bundle.BundleUnpackRefLabel]
 	access, err := u.access(ctx, pod, configMap)
 	if err != nil {

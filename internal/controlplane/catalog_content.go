@@ -50,20 +50,20 @@ const (
 // catalogLoader keeps catalogs in step with ConfigMaps and CatalogSources.
 type catalogLoader struct {
 	*catalogs
-	client  kubernetes.Interface
-	dir     string // of unpacked images, kept
-	scratch string // of everything else, dropped at the start
-	images  images
-	pulls   pulls
-	pulling sync.WaitGroup
-	maps    corelisters.ConfigMapLister
-	sources olmlisters.CatalogSourceLister
-	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
-	builds  int // number of the last index, for its directory
+	client   kubernetes.Interface
+	dir      string // of unpacked images, kept
+	scratch  string // of everything else, dropped at the start
+	images   images
+	pulls    pulls
+	pulling  sync.WaitGroup
+	unpacked keyLocks // of the directories of images, by their digests
+	maps     corelisters.ConfigMapLister
+	sources  olmlisters.CatalogSourceLister
+	queue    workqueue.TypedDelayingInterface[types.NamespacedName]
 }
 
-// startCatalogs serves the catalogs of the cluster to OLM. It returns when all
-// that are kept in ConfigMaps are there.
+// startCatalogs serves the catalogs of the cluster to OLM. It returns when it
+// knows which there are: their content comes later, and connections wait for it.
 func (o *olm) startCatalogs(parts *supervisor, global string, found images) error {
 	if err := errors.Join(os.RemoveAll(o.scratch()), os.MkdirAll(o.scratch(), 0o700)); err != nil {
 		return fmt.Errorf("drop old catalogs: %w", err)
@@ -82,7 +82,7 @@ func (o *olm) startCatalogs(parts *supervisor, global string, found images) erro
 	l.catalogs = newCatalogs(o.log, global)
 	l.owner = l.sourceAt
 	l.unknown = func(name types.NamespacedName, reason string) { l.warn(parts.ctx, o.client, name, reason) }
-	if err := l.route(); err != nil {
+	if err := o.route.register(o.log); err != nil {
 		return fmt.Errorf("route OLM's connections to catalogs: %w", err)
 	}
 	if err := errors.Join(l.watch(contents.Informer(), catalogOfMap), l.watch(sources.Informer(), catalogOfSource)); err != nil {
@@ -92,7 +92,11 @@ func (o *olm) startCatalogs(parts *supervisor, global string, found images) erro
 	olm.Start(parts.ctx.Done())
 	core.WaitForCacheSync(parts.ctx.Done())
 	olm.WaitForCacheSync(parts.ctx.Done())
-	parts.run("the catalogs", l.run)
+	o.route.to.Store(l.catalogs)
+	parts.run("the catalogs", func(ctx context.Context) error {
+		defer o.route.to.CompareAndSwap(l.catalogs, nil)
+		return l.run(ctx)
+	})
 	return nil
 }
 
@@ -142,9 +146,7 @@ func (l *catalogLoader) run(ctx context.Context) error {
 		}
 		if err := l.load(ctx, name); err != nil {
 			l.log.Printf("catalog %s keeps its content: %v", name, err)
-			if l.digest(name) == "" {
-				l.fail(name, err)
-			}
+			l.standFor(name, err, false)
 		}
 		l.queue.Done(name)
 	}
@@ -162,15 +164,23 @@ func (l *catalogLoader) load(ctx context.Context, name types.NamespacedName) err
 	source, err := l.sources.CatalogSources(name.Namespace).Get(name.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		l.pulls.forget(name)
-		l.put(name, nil)
-		return nil
+		l.withdraw(name)
 	case err != nil:
 		return err
 	case source.Spec.Image != "":
 		l.loadImage(ctx, name, source)
+	case l.digest(name) != "":
+		l.withdraw(name) // its content has gone; a substitute stays
 	}
 	return nil
+}
+
+// withdraw serves a catalog no more, and drops what was unpacked for it.
+func (l *catalogLoader) withdraw(name types.NamespacedName) {
+	l.pulls.forget(name)
+	had := l.digest(name)
+	l.put(name, nil)
+	l.dropContent(had)
 }
 
 // loadMaps serves what the ConfigMaps hold.
@@ -183,11 +193,13 @@ func (l *catalogLoader) loadMaps(ctx context.Context, name types.NamespacedName,
 	if l.digest(name) == digest {
 		return nil
 	}
-	l.builds++
-	dir := filepath.Join(l.scratch, fmt.Sprint(l.builds))
+	dir, err := os.MkdirTemp(l.scratch, "maps-")
+	if err != nil {
+		return err
+	}
 	files := filepath.Join(dir, "content")
 	if err := writePieces(files, pieces); err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	content, err := newCatalogServer(ctx, os.DirFS(files), filepath.Join(dir, "cache"), digest)
 	if err != nil {

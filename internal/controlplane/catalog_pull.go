@@ -20,8 +20,12 @@ const (
 	configsLabel = "operators.operatorframework.io.index.configs.v1"
 	// databaseLabel is on catalog images of the kind before.
 	databaseLabel = "operators.operatorframework.io.index.database.v1"
+	// unpackPrefix begins the names of directories that are being unpacked to.
+	unpackPrefix = "unpack-"
 	// pullRetry is the pause after a catalog image could not be pulled.
 	pullRetry = 20 * time.Second
+	// pullLimit bounds one attempt, whose registry may be slow or dumb.
+	pullLimit = 10 * time.Minute
 )
 
 // pulls are the catalog images that are being pulled, or could not be.
@@ -80,6 +84,27 @@ func (p *pulls) forget(name types.NamespacedName) {
 	delete(p.state, name)
 }
 
+// keyLocks are locks that are told apart by a key.
+type keyLocks struct {
+	mu   sync.Mutex
+	keys map[string]*sync.Mutex
+}
+
+// lock waits for the key's lock, and returns what gives it back.
+func (k *keyLocks) lock(key string) (unlock func()) {
+	k.mu.Lock()
+	if k.keys == nil {
+		k.keys = map[string]*sync.Mutex{}
+	}
+	if k.keys[key] == nil {
+		k.keys[key] = &sync.Mutex{}
+	}
+	own := k.keys[key]
+	k.mu.Unlock()
+	own.Lock()
+	return own.Unlock
+}
+
 // loadImage has the content of a catalog image pulled and served, unless it is
 // served already and need not be looked at again. The loader does not wait for
 // that.
@@ -98,27 +123,43 @@ func (l *catalogLoader) loadImage(ctx context.Context, name types.NamespacedName
 		l.announce(name)
 	}
 	l.pulling.Go(func() {
-		content, err := l.pullCatalog(ctx, source, have)
-		again := time.Time{}
-		if err != nil {
-			again = time.Now().Add(pullRetry)
-			l.queue.AddAfter(name, pullRetry)
-		}
-		wanted := l.pulls.end(name, image, again)
-		switch {
-		case ctx.Err() != nil || !wanted:
-			content.stop(l.log)
-		case err != nil && served:
-			l.log.Printf("catalog %s keeps its content: %v", name, err)
-		case err != nil:
-			l.fail(name, err)
-		case content != nil:
-			l.put(name, content)
-			if served {
-				l.dropContent(have)
-			}
-		}
+		limited, cancel := context.WithTimeout(ctx, pullLimit)
+		defer cancel()
+		content, unlock, err := l.pullCatalog(limited, source, have)
+		unused := l.pulled(ctx, name, image, have, content, err)
+		unlock()
+		l.dropContent(unused)
 	})
+}
+
+// pulled puts to use what came of an attempt to get a catalog's image. It
+// returns the digest that nobody serves any more, if there is one.
+func (l *catalogLoader) pulled(ctx context.Context, name types.NamespacedName, image, have string, content *catalogServer, err error) (unused string) {
+	served := strings.HasPrefix(have, image+" ")
+	again := time.Time{}
+	if err != nil {
+		again = time.Now().Add(pullRetry)
+		l.queue.AddAfter(name, pullRetry)
+	}
+	wanted := l.pulls.end(name, image, again)
+	switch {
+	case ctx.Err() != nil:
+		content.stop(l.log)
+	case !wanted && content != nil:
+		content.stop(l.log)
+		return content.digest
+	case !wanted: // nor is why it failed
+	case err != nil && served:
+		l.log.Printf("catalog %s keeps its content: %v", name, err)
+	case err != nil:
+		l.fail(name, err)
+	case content != nil:
+		l.put(name, content)
+		if served {
+			return have
+		}
+	}
+	return ""
 }
 
 // polls is how often a CatalogSource wants its image looked at; zero for
@@ -133,33 +174,42 @@ func polls(source *operatorsv1alpha1.CatalogSource) time.Duration {
 
 // pullCatalog serves the file-based catalog in an image; nil where that is what
 // is served already, by its digest have. What was unpacked is kept: the next
-// start finds it there.
-func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alpha1.CatalogSource, have string) (*catalogServer, error) {
+// start finds it there. Other catalogs may have the same image: its directory is
+// the caller's until unlock.
+func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alpha1.CatalogSource, have string) (content *catalogServer, unlock func(), err error) {
 	image := source.Spec.Image
 	access, err := accessOf(ctx, l.client, source.Namespace, source.Spec.Secrets, source.Annotations)
 	if err != nil {
-		return nil, err
+		return nil, func() {}, err
 	}
 	img, err := l.images.get(ctx, image, access)
 	if err != nil {
-		return nil, err
+		return nil, func() {}, err
 	}
 	digest, err := img.Digest()
 	if err != nil {
-		return nil, fmt.Errorf("read image %s: %w", image, err)
+		return nil, func() {}, fmt.Errorf("read image %s: %w", image, err)
 	}
 	is := image + " " + digest.Hex
 	if is == have {
-		return nil, nil //nolint:nilnil // nothing new
+		return nil, func() {}, nil // nothing new
 	}
-	dir := filepath.Join(l.dir, digest.Hex)
+	unlock = l.unpacked.lock(digest.Hex)
+	content, err = l.serveImage(ctx, img, filepath.Join(l.dir, digest.Hex), is)
+	return content, unlock, err
+}
+
+// serveImage serves the file-based catalog in an image, which is unpacked in
+// dir, or is to be.
+func (l *catalogLoader) serveImage(ctx context.Context, img v1.Image, dir, digest string) (*catalogServer, error) {
 	files := filepath.Join(dir, "content")
 	if _, err := os.Stat(files); err != nil {
 		if err := unpackCatalog(img, dir, files); err != nil {
+			image, _, _ := strings.Cut(digest, " ")
 			return nil, fmt.Errorf("unpack catalog image %s: %w", image, err)
 		}
 	}
-	content, err := newCatalogServer(ctx, os.DirFS(files), filepath.Join(dir, "cache"), is)
+	content, err := newCatalogServer(ctx, os.DirFS(files), filepath.Join(dir, "cache"), digest)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +221,11 @@ func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alph
 // more, by the digest that it was served under.
 func (l *catalogLoader) dropContent(digest string) {
 	_, hex, _ := strings.Cut(digest, " ")
-	if hex == "" || l.serves(hex) {
+	if hex == "" {
+		return
+	}
+	defer l.unpacked.lock(hex)()
+	if l.serves(hex) {
 		return
 	}
 	if err := os.RemoveAll(filepath.Join(l.dir, hex)); err != nil {
@@ -192,15 +246,27 @@ func unpackCatalog(img v1.Image, dir, files string) error {
 	if old != "" {
 		return errors.New("it holds a catalog in a database, which nothing reads any more: render it as a file-based one")
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := errors.Join(dropHalves(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(dir, "unpack-")
+	tmp, err := os.MkdirTemp(dir, unpackPrefix)
 	if err != nil {
 		return err
 	}
 	if err := extract(img, map[string]string{from: tmp}); err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
-	return os.Rename(tmp, files)
+	if err := os.Rename(tmp, files); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	return nil
+}
+
+// dropHalves removes what an end in the midst of unpacking has left.
+func dropHalves(dir string) error {
+	halves, err := filepath.Glob(filepath.Join(dir, unpackPrefix+"*"))
+	for _, half := range halves {
+		err = errors.Join(err, os.RemoveAll(half))
+	}
+	return err
 }

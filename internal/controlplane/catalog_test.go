@@ -173,6 +173,23 @@ func TestCatalogAddressesOfOtherMachines(t *testing.T) {
 	}
 }
 
+func TestCatalogRouteLeadsToTheOLMThatRuns(t *testing.T) {
+	var r catalogRoute
+	if _, err := r.Dial("tcp", "memcached.shop.svc:50051"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Dial() before OLM runs = %v", err)
+	}
+	c := testCatalogs(t)
+	c.put(types.NamespacedName{Namespace: "shop", Name: "memcached"}, serveText(t, smallCatalog("one")))
+	r.to.Store(c)
+	conn, err := r.Dial("tcp", "memcached.shop.svc:50051")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBrokenCatalogIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	if err := writePieces(dir, map[string][]byte{"catalog.json": []byte(`{"schema":"olm.channel","package":"x","name":"a","entries":[]}`)}); err != nil {

@@ -6,21 +6,14 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/net/proxy"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
-	// catalogScheme is the scheme of the proxy that OLM is told to reach
-	// catalogs through, and that this process answers itself.
-	catalogScheme = "mysdk-catalogs"
 	// catalogPatience is how long a connection waits for a catalog that
 	// nobody has spoken of yet.
 	catalogPatience = 3 * time.Second
@@ -66,7 +59,14 @@ func (c *catalogs) announce(name types.NamespacedName) {
 // and reads the catalog anew.
 func (c *catalogs) put(name types.NamespacedName, content *catalogServer) {
 	c.mu.Lock()
-	old := c.served[name]
+	old := c.replace(name, content)
+	c.mu.Unlock()
+	old.stop(c.log)
+}
+
+// replace is put with the lock held. What it returns is to be stopped.
+func (c *catalogs) replace(name types.NamespacedName, content *catalogServer) (old *catalogServer) {
+	old = c.served[name]
 	delete(c.coming, name)
 	switch {
 	case c.closed:
@@ -78,8 +78,7 @@ func (c *catalogs) put(name types.NamespacedName, content *catalogServer) {
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
-	c.mu.Unlock()
-	old.stop(c.log)
+	return old
 }
 
 // digest is that of the content that is served; "" where there is none.
@@ -165,25 +164,42 @@ func (c *catalogs) substitute(name types.NamespacedName, coming bool) {
 	if coming {
 		reason = fmt.Errorf("its content is not there after %s", pullPatience)
 	}
-	c.fail(name, reason)
+	c.standFor(name, reason, false)
 }
 
-// fail serves reason in place of a catalog, or an empty one where it is global.
+// fail serves reason in place of a catalog, or an empty one where it is global,
+// whatever was served before.
 func (c *catalogs) fail(name types.NamespacedName, reason error) {
+	c.standFor(name, reason, true)
+}
+
+// standFor is fail that leaves real content alone unless over is set: the
+// content may have come while somebody waited for it in vain.
+func (c *catalogs) standFor(name types.NamespacedName, reason error, over bool) {
 	c.mu.Lock()
-	old, closed := c.served[name], c.closed
-	c.mu.Unlock()
-	if closed || old != nil && old.reason == reason.Error() {
+	old := c.served[name]
+	if c.closed || old != nil && (old.reason == reason.Error() || old.digest != "" && !over) {
+		c.mu.Unlock()
 		return // nothing new: OLM need not read it again
 	}
-	s := failingCatalog(fmt.Errorf("catalog %s: %w", name, reason))
-	if name.Namespace == c.global {
-		s = emptyCatalog()
-	}
-	s.reason = reason.Error()
+	s := c.substituteOf(name, reason)
+	old = c.replace(name, s)
+	c.mu.Unlock()
+	old.stop(c.log)
 	c.log.Printf("catalog %s has no content: %v", name, reason)
 	c.unknown(name, reason.Error())
-	c.put(name, s)
+}
+
+// substituteOf says reason, or is empty for a global catalog.
+func (c *catalogs) substituteOf(name types.NamespacedName, reason error) *catalogServer {
+	var s *catalogServer
+	if name.Namespace == c.global {
+		s = emptyCatalog()
+	} else {
+		s = failingCatalog(fmt.Errorf("catalog %s: %w", name, reason))
+	}
+	s.reason = reason.Error()
+	return s
 }
 
 // catalogName finds which catalog an address of the form
@@ -199,17 +215,4 @@ func catalogName(address string) (types.NamespacedName, error) {
 		return types.NamespacedName{}, fmt.Errorf("%q cannot be reached: there is no cluster network here, and it is not the Service of a catalog", address)
 	}
 	return types.NamespacedName{Namespace: parts[1], Name: parts[0]}, nil
-}
-
-// route sends OLM's connections to catalogs through c. OLM takes a proxy from
-// the environment, and leaves it out for hosts in NO_PROXY, where names of
-// Services often are. net/http reads its own settings once, so it does before.
-func (c *catalogs) route() error {
-	if _, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: "example.com"}}); err != nil {
-		c.log.Printf("proxy settings: %v", err) // the one who needs them will say so
-	}
-	proxy.RegisterDialerType(catalogScheme, func(*url.URL, proxy.Dialer) (proxy.Dialer, error) { return c, nil })
-	return errors.Join(
-		os.Setenv("GRPC_PROXY", catalogScheme+"://local"), os.Unsetenv("NO_PROXY"), os.Unsetenv("no_proxy"),
-	)
 }

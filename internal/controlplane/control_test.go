@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,6 +144,22 @@ func TestSupervisor(t *testing.T) {
 				t.Errorf("reason() = %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestSupervisorWaitsForItsComponents(t *testing.T) {
+	p := newSupervisor(t.Context())
+	var ended atomic.Bool
+	p.run("a slow one", func(ctx context.Context) error {
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond)
+		ended.Store(true)
+		return nil
+	})
+	p.stop()
+	p.wait()
+	if !ended.Load() {
+		t.Error("it runs after wait()")
 	}
 }
 

@@ -55,6 +55,7 @@ type olm struct {
 	dir        string // for catalogs
 	images     string // store of the images that mysdk has built
 	local      *localServices
+	route      *catalogRoute
 }
 
 // scratch is the directory for what the next start does not need.
@@ -70,7 +71,7 @@ func (s *server) runOLM(ctx context.Context) error {
 	}
 	o := &olm{
 		kubeconfig: s.layout.Kubeconfig(), config: config, crds: crds, client: s.client, out: s.Log, log: s.log,
-		verbosity: s.Verbosity, dir: filepath.Join(s.layout.Dir, "catalogs"), local: s.local,
+		verbosity: s.Verbosity, dir: filepath.Join(s.layout.Dir, "catalogs"), local: s.local, route: &catalogRoute{},
 		// <state directory>/clusters/<name> is the cluster's, <state directory>/images the store.
 		images: filepath.Join(filepath.Dir(filepath.Dir(s.layout.Dir)), "images"),
 	}
@@ -191,15 +192,21 @@ func (r *olmRun) stop() {
 	<-r.done
 }
 
-// run is one life of OLM's parts: when one fails, all end.
+// run is one life of OLM's parts: when one fails, all end. It returns when they
+// have: the next life has their directory and their connections.
 func (o *olm) run(ctx context.Context, namespace string) error {
 	began := time.Now()
 	parts := newSupervisor(ctx)
-	defer parts.stop()
+	operators := &olmOperators{olm: o, namespace: namespace, parts: parts, logger: newLogrus(o.out, o.verbosity)}
+	operators.logger.AddHook(&operators.strays)
+	defer func() {
+		parts.stop()
+		operators.wait()
+		parts.wait()
+	}()
 	if err := o.awaitCRDs(parts.ctx); err != nil {
 		return err
 	}
-	operators := &olmOperators{olm: o, namespace: namespace, parts: parts, logger: newLogrus(o.out, o.verbosity)}
 	var before group
 	before.run(func() error { return operators.conform(parts.ctx) })
 	before.run(func() error {
@@ -218,7 +225,6 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 	}
 	o.log.Printf("OLM up in namespace %s after %d ms", namespace, time.Since(began).Milliseconds())
 	<-parts.ctx.Done()
-	operators.wait()
 	return parts.reason()
 }
 

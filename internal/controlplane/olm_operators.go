@@ -6,13 +6,16 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/install"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/catalog"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/catalogtemplate"
 	olmoperator "github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/olm"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry/grpc"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/operatorclient"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
 	"github.com/sirupsen/logrus"
@@ -43,8 +46,26 @@ type olmOperators struct {
 	namespace string
 	parts     *supervisor
 	logger    *logrus.Logger
+	strays    strays
 	mu        sync.Mutex
 	done      []<-chan struct{} // closed when an operator has ended
+	sources   *grpc.SourceStore // the connections to catalogs
+}
+
+// strays is a logger's hook that learns of objects without OLM's label: an
+// operator that is made while there are any says so only there, and ends the
+// process once it has labelled them.
+type strays struct{ found atomic.Bool }
+
+// Levels implements logrus.Hook.
+func (*strays) Levels() []logrus.Level { return []logrus.Level{logrus.ErrorLevel} }
+
+// Fire implements logrus.Hook.
+func (s *strays) Fire(e *logrus.Entry) error {
+	if _, ok := e.Data["nonconforming"]; ok {
+		s.found.Store(true)
+	}
+	return nil
 }
 
 // newLogrus logs as quiet does: errors only at verbosity 0. What logs by the
@@ -61,17 +82,17 @@ func newLogrus(out io.Writer, verbosity int) *logrus.Logger {
 	return own
 }
 
-// operator is what OLM's operators have in common.
-type operator interface {
-	Run(context.Context)
-	Ready() <-chan struct{}
-	Done() <-chan struct{}
-}
-
 // launch runs an operator and returns when it works.
-func (o *olmOperators) launch(op operator) error {
+func (o *olmOperators) launch(op queueinformer.Operator) error {
+	if o.strays.found.Load() {
+		return fmt.Errorf("objects without the label %s have come, over which OLM would end the process", install.OLMManagedLabelKey)
+	}
+	if err := mute(op); err != nil {
+		return err
+	}
 	ctx := o.parts.ctx
 	op.Run(ctx)
+	o.track(op)
 	select {
 	case <-op.Ready():
 		return nil
@@ -91,8 +112,7 @@ func (o *olmOperators) startOLM() error {
 	if err != nil {
 		return fmt.Errorf("make OLM's manager: %w", err)
 	}
-	o.track(op)
-	if err := o.launch(op); err != nil {
+	if err := o.launch(op.Operator); err != nil {
 		return err
 	}
 	o.parts.run("OLM's manager", manager.Start)
@@ -145,6 +165,11 @@ func (o *olmOperators) startCatalog() error {
 	if err != nil {
 		return fmt.Errorf("make OLM's catalog operator: %w", err)
 	}
+	sources, err := hiddenField[*grpc.SourceStore](op, "sources")
+	if err != nil {
+		return err
+	}
+	o.sources = *sources
 	if unlimit(op) == 0 {
 		o.log.Printf("OLM's catalog operator keeps its rate limit: its clients were not found")
 	}
@@ -152,12 +177,10 @@ func (o *olmOperators) startCatalog() error {
 	if err != nil {
 		return fmt.Errorf("make OLM's catalog template operator: %w", err)
 	}
-	o.track(op)
-	if err := o.launch(op); err != nil {
+	if err := o.launch(op.Operator); err != nil {
 		return err
 	}
-	o.track(templates)
-	return o.launch(templates)
+	return o.launch(templates.Operator)
 }
 
 // hideCI takes the variable CI out of the environment until the function that
@@ -172,16 +195,23 @@ func hideCI() (restore func() error, err error) {
 	return func() error { return os.Setenv(name, value) }, os.Unsetenv(name)
 }
 
-// track remembers an operator for wait.
-func (o *olmOperators) track(op operator) {
+// track remembers an operator that runs for wait.
+func (o *olmOperators) track(op queueinformer.Operator) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.done = append(o.done, op.Done())
 }
 
-// wait returns when all operators have ended, after the end of their context.
+// wait returns when all operators have ended, after the end of their context,
+// and their connections with them.
 func (o *olmOperators) wait() {
 	for _, done := range o.done {
 		<-done
+	}
+	if o.sources == nil {
+		return
+	}
+	if err := disconnect(o.sources); err != nil {
+		o.log.Printf("close OLM's connections to catalogs: %v", err)
 	}
 }

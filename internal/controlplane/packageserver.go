@@ -33,6 +33,8 @@ const (
 	packageSecret = "packageserver-service-cert"
 	// packageResync is how often all catalogs are read again; OLM's default.
 	packageResync = 12 * time.Hour
+	// packageGrace bounds how long an end waits for open connections.
+	packageGrace = 2 * time.Second
 )
 
 // localServices are the Services whose backends run in this process.
@@ -122,7 +124,6 @@ func (p *packageServer) end() {
 	if p.stop == nil {
 		return
 	}
-	p.local.set(p.namespace, packageService, "")
 	p.stop()
 	p.stop, p.cert = nil, nil
 }
@@ -136,10 +137,6 @@ func (p *packageServer) begin(secret *corev1.Secret) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(p.parts.ctx)
 	ended := make(chan struct{})
 	p.cert = cert
@@ -149,15 +146,42 @@ func (p *packageServer) begin(secret *corev1.Secret) error {
 	}
 	go func() {
 		defer close(ended)
-		if err := p.serve(ctx, l, served); err != nil && ctx.Err() == nil {
-			p.log.Printf("the packageserver ended: %v", err)
-		}
+		p.keep(ctx, served)
 	}()
 	return nil
 }
 
-// serve runs the server until ctx ends.
-func (p *packageServer) serve(ctx context.Context, l net.Listener, cert dynamiccertificates.CertKeyContentProvider) error {
+// keep serves until ctx ends, and again where that fails.
+func (p *packageServer) keep(ctx context.Context, cert dynamiccertificates.CertKeyContentProvider) {
+	for {
+		err := p.listen(ctx, cert)
+		p.local.set(p.namespace, packageService, "")
+		if ctx.Err() != nil {
+			return
+		}
+		p.log.Printf("the packageserver ended and starts again: %v", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(olmRetry):
+		}
+	}
+}
+
+// listen serves on a port of its own.
+func (p *packageServer) listen(ctx context.Context, cert dynamiccertificates.CertKeyContentProvider) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // the server has closed it, unless it did not come up
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return p.serve(ctx, cancel, l, cert)
+}
+
+// serve runs the server until ctx ends, and ends ctx where the server ends first.
+func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l net.Listener, cert dynamiccertificates.CertKeyContentProvider) error {
 	config, err := p.configure(l, cert)
 	if err != nil {
 		return fmt.Errorf("configure it: %w", err)
@@ -170,6 +194,9 @@ func (p *packageServer) serve(ctx context.Context, l net.Listener, cert dynamicc
 	if err != nil {
 		return err
 	}
+	if err := mute(queues); err != nil {
+		return err
+	}
 	catalogs, err := provider.NewRegistryProvider(ctx, custom, queues, packageResync, p.namespace)
 	if err != nil {
 		return err
@@ -179,10 +206,15 @@ func (p *packageServer) serve(ctx context.Context, l net.Listener, cert dynamicc
 	if err != nil {
 		return err
 	}
+	server.GenericAPIServer.ShutdownTimeout = packageGrace
 	catalogs.Run(ctx)
 	<-catalogs.Ready()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	p.local.set(p.namespace, packageService, l.Addr().String())
 	err = server.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+	cancel()
 	<-catalogs.Done()
 	return err
 }

@@ -117,7 +117,7 @@ func (m *processes) run(ctx context.Context) error {
 			return err
 		}
 		for _, pod := range list {
-			m.see(alive, pod)
+			m.seeListed(alive, lister, pod)
 		}
 		select {
 		case <-changed:
@@ -131,6 +131,33 @@ func (m *processes) seeAny(ctx context.Context, o any) {
 	if pod, ok := o.(*corev1.Pod); ok {
 		m.see(ctx, pod)
 	}
+}
+
+// seeListed is see for a pod of a list, which may have changed since: one that is
+// served already is seen as it changes, and one that went while it was taken on
+// is told so now, as nobody knew it when that was said.
+func (m *processes) seeListed(ctx context.Context, pods corelisters.PodLister, pod *corev1.Pod) {
+	if m.hosts(pod.UID) {
+		return
+	}
+	m.see(ctx, pod)
+	if !m.hosts(pod.UID) {
+		return
+	}
+	now, err := pods.Pods(pod.Namespace).Get(pod.Name)
+	switch {
+	case err != nil || now.UID != pod.UID:
+		m.gone(pod)
+	case now.DeletionTimestamp != nil:
+		m.see(ctx, now)
+	}
+}
+
+// hosts reports whether a pod is served.
+func (m *processes) hosts(uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pods[uid] != nil
 }
 
 // see does what a pod needs that came, changed, or is there while a program

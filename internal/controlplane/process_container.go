@@ -96,7 +96,10 @@ func (c *container) isOver(end ending) bool {
 	if policy == "" || policy == corev1.RestartPolicyAlways && !c.init {
 		return false
 	}
-	if end.cause != nil || end.code != 0 && policy != corev1.RestartPolicyNever {
+	if errors.Is(end.cause, errProgramChanged) || errors.Is(end.cause, errReplaced) {
+		return false // which is no end of what the pod is for
+	}
+	if (end.cause != nil || end.code != 0) && policy != corev1.RestartPolicyNever {
 		return false
 	}
 	c.change(func() { c.over, c.success = true, end.code == 0 })

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
 )
 
 // leftovers remember the processes that run, each by a file with its number
@@ -32,7 +33,7 @@ func (l leftovers) note(pid int) (forget func() error, err error) {
 	return func() error { return os.Remove(file) }, nil
 }
 
-// end kills what is left, and nothing that has got the number of one since.
+// end kills what is left, each with its group, and nothing that has got the number of one since.
 func (l leftovers) end() error {
 	entries, err := os.ReadDir(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,9 +51,7 @@ func (l leftovers) end() error {
 			continue
 		}
 		if (state.State{PID: pid, ProcessStart: string(start)}).Alive() {
-			if p, err := os.FindProcess(pid); err == nil {
-				errs = append(errs, p.Kill())
-			}
+			errs = append(errs, host.KillGroup(pid))
 		}
 	}
 	return errors.Join(append(errs, err, os.RemoveAll(l.dir))...)

@@ -21,7 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/utils/ptr"
@@ -219,6 +221,58 @@ func TestPhaseOf(t *testing.T) {
 		if got := phaseOf(corev1.PodStatus{ContainerStatuses: tc.containers}, tc.policy); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+func TestContainersThatStayEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy  corev1.RestartPolicy
+		init    bool
+		end     ending
+		over    bool
+		initEnd bool // it makes the pod fail
+	}{
+		"well, always":              {corev1.RestartPolicyAlways, false, ending{}, false, false},
+		"well, init":                {corev1.RestartPolicyAlways, true, ending{}, true, false},
+		"badly, init":               {corev1.RestartPolicyAlways, true, ending{code: 1}, false, false},
+		"badly, init, never":        {corev1.RestartPolicyNever, true, ending{code: 1}, true, true},
+		"badly, on failure":         {corev1.RestartPolicyOnFailure, false, ending{code: 1}, false, false},
+		"badly, never":              {corev1.RestartPolicyNever, false, ending{code: 1}, true, false},
+		"unhealthy, never":          {corev1.RestartPolicyNever, false, ending{code: 143, cause: errUnhealthy}, true, false},
+		"unhealthy, on failure":     {corev1.RestartPolicyOnFailure, false, ending{cause: errUnhealthy}, false, false},
+		"another program, never":    {corev1.RestartPolicyNever, false, ending{code: 143, cause: errProgramChanged}, false, false},
+		"a newer version, on error": {corev1.RestartPolicyOnFailure, false, ending{cause: errReplaced}, false, false},
+	} {
+		p := &hostedPod{poked: make(chan struct{}, 1), pod: &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: tc.policy}}}
+		c := &container{pod: p, init: tc.init}
+		p.containers = []*container{c}
+		if got := c.isOver(tc.end); got != tc.over || p.initFailed() != tc.initEnd {
+			t.Errorf("%s: over %v, the pod failed %v, want %v, %v", name, got, p.initFailed(), tc.over, tc.initEnd)
+		}
+	}
+}
+
+// staleLister still has what a list has given out, or what came after.
+func staleLister(t *testing.T, pods ...*corev1.Pod) corelisters.PodLister {
+	t.Helper()
+	all := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for _, p := range pods {
+		if err := all.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return corelisters.NewPodLister(all)
+}
+
+func TestListedPodThatIsServedAlready(t *testing.T) {
+	newer := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "1", ResourceVersion: "2"}}
+	older := newer.DeepCopy()
+	older.ResourceVersion = "1"
+	p := &hostedPod{uid: "1", pod: newer, poked: make(chan struct{}, 1)}
+	m := &processes{pods: map[types.UID]*hostedPod{"1": p}}
+	m.seeListed(t.Context(), staleLister(t, newer), older)
+	if p.latest() != newer {
+		t.Error("the pod is what it was in an older list")
 	}
 }
 

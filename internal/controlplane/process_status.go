@@ -52,8 +52,20 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 		s.ContainerStatuses = append(s.ContainerStatuses, p.containerStatus(&c, s.StartTime, false))
 	}
 	s.Phase = phaseOf(s, pod.Spec.RestartPolicy)
+	if p.initFailed() {
+		s.Phase = corev1.PodFailed
+	}
 	p.conditions(&s, pod)
 	return s
+}
+
+// initFailed reports whether an init container has failed for good: no other
+// container is going to start.
+func (p *hostedPod) initFailed() bool {
+	return slices.ContainsFunc(p.containers, func(c *container) bool {
+		over, success := c.ended()
+		return c.init && over && !success
+	})
 }
 
 // containerStatus is the status of one container: what its program does, or

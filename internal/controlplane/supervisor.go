@@ -12,9 +12,10 @@ var errStopped = errors.New("stopped")
 
 // supervisor runs the components: when one ends, all do.
 type supervisor struct {
-	ctx    context.Context // ends with the control plane
-	cancel context.CancelCauseFunc
-	outer  context.Context
+	ctx     context.Context // ends with the control plane
+	cancel  context.CancelCauseFunc
+	outer   context.Context
+	running sync.WaitGroup
 }
 
 func newSupervisor(outer context.Context) *supervisor {
@@ -24,7 +25,7 @@ func newSupervisor(outer context.Context) *supervisor {
 
 // run starts a component that is not to return before its context ends.
 func (p *supervisor) run(name string, component func(context.Context) error) {
-	go func() {
+	p.running.Go(func() {
 		err := component(p.ctx)
 		if p.ctx.Err() != nil {
 			return
@@ -33,11 +34,15 @@ func (p *supervisor) run(name string, component func(context.Context) error) {
 			err = errors.New("it returned")
 		}
 		p.cancel(fmt.Errorf("%s ended unexpectedly: %w", name, err))
-	}()
+	})
 }
 
 // stop ends all components as asked.
 func (p *supervisor) stop() { p.cancel(errStopped) }
+
+// wait returns when all components have ended, after their context. None is to
+// be started any more.
+func (p *supervisor) wait() { p.running.Wait() }
 
 // reason is why the control plane ended: nil where it was asked to.
 func (p *supervisor) reason() error {

@@ -13,4 +13,18 @@ func setGroup(x *exec.Cmd, c Cmd) {
 }
 
 // interrupt kills: Windows has no signal that asks another process to stop.
-func interrupt(p *os.Process) error { return p.Kill() }
+func interrupt(x *exec.Cmd) error { return x.Process.Kill() }
+
+func kill(x *exec.Cmd) error { return x.Process.Kill() }
+
+// sweep does nothing: Windows does not tell who is left of a group.
+func sweep(*exec.Cmd) {}
+
+// KillGroup kills the process pid.
+func KillGroup(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}

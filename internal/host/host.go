@@ -56,7 +56,7 @@ type Cmd struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Detach         bool          // outlives mysdk and does not see its Ctrl-C
-	Group          bool          // its own process group: the terminal's Ctrl-C does not reach it
+	Group          bool          // its own process group: the terminal's Ctrl-C does not reach it, and it ends with all that it started (Unix)
 	DieWithParent  bool          // killed when mysdk ends, even by kill -9 (Linux; elsewhere without effect); Wait must be called
 	Extra          []*os.File    // inherited as file descriptors 3 and up
 	Grace          time.Duration // from the interrupt sent when ctx ends to the kill; 0 kills at once
@@ -215,8 +215,9 @@ func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
 	}
 	x := exec.CommandContext(ctx, c.Name, c.Args...)
 	x.Dir, x.Env, x.Stdin, x.Stdout, x.Stderr, x.ExtraFiles = c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr, c.Extra
+	x.Cancel = func() error { return kill(x) }
 	if c.Grace > 0 {
-		x.Cancel = func() error { return interrupt(x.Process) }
+		x.Cancel = func() error { return interrupt(x) }
 		x.WaitDelay = c.Grace
 	}
 	setGroup(x, c)
@@ -235,7 +236,8 @@ type osProcess struct {
 func (p osProcess) Pid() int { return p.cmd.Process.Pid }
 func (p osProcess) Wait() error {
 	defer p.ended()
+	defer sweep(p.cmd)
 	return p.cmd.Wait()
 }
-func (p osProcess) Interrupt() error { return interrupt(p.cmd.Process) }
-func (p osProcess) Kill() error      { return p.cmd.Process.Kill() }
+func (p osProcess) Interrupt() error { return interrupt(p.cmd) }
+func (p osProcess) Kill() error      { return kill(p.cmd) }

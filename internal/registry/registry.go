@@ -22,6 +22,10 @@ import (
 // dialTimeout is how long a registry may take to accept a connection.
 const dialTimeout = 10 * time.Second
 
+// answerTimeout is how long it may take to begin its answer to a request that
+// it has received.
+const answerTimeout = time.Minute
+
 // Access says how a registry may be spoken to. The zero value is the safe way:
 // TLS with a certificate that this machine trusts, plain http with this machine
 // only, and the credentials that docker login and podman login leave behind.
@@ -68,6 +72,7 @@ func (a Access) Options(ctx context.Context) []remote.Option {
 			MinVersion: tls.VersionTLS12, RootCAs: a.CA,
 			InsecureSkipVerify: a.SkipVerify, //nolint:gosec // the user's own wish, for one registry
 		},
+		ResponseHeaderTimeout: answerTimeout,
 		// The rest is what the library's own transport has.
 		ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 50,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
