@@ -11,7 +11,8 @@ import (
 func TestDockerConfig(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
-	const known = `{"auths": {"r.example.com": {"auth": "bWU6c2VjcmV0"}, "other.example.com": {"auth": "eW91OnNlY3JldA=="}}}`
+	const known = `{"auths": {"r.example.com": {"auth": "bWU6c2VjcmV0"}, "other.example.com": {"auth": "eW91OnNlY3JldA=="},
+		"r.example.com/team/aa": {"auth": "dGVhbTpzZWNyZXQ="}}}`
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(known), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -19,8 +20,10 @@ func TestDockerConfig(t *testing.T) {
 		images []string
 		want   string
 	}{
-		"known":    {[]string{"r.example.com/aa:1", "r.example.com/bb:1"}, `{"auths":{"r.example.com":{"auth":"bWU6c2VjcmV0"}}}`},
-		"one of":   {[]string{"nobody.example.com/aa:1", "r.example.com/bb:1"}, `{"auths":{"r.example.com":{"auth":"bWU6c2VjcmV0"}}}`},
+		"known":  {[]string{"r.example.com/aa:1", "r.example.com/bb:1"}, `{"auths":{"r.example.com":{"auth":"bWU6c2VjcmV0"}}}`},
+		"one of": {[]string{"nobody.example.com/aa:1", "r.example.com/bb:1"}, `{"auths":{"r.example.com":{"auth":"bWU6c2VjcmV0"}}}`},
+		"of one repository": {[]string{"r.example.com/team/aa:1", "r.example.com/bb:1"},
+			`{"auths":{"r.example.com":{"auth":"bWU6c2VjcmV0"},"r.example.com/team/aa":{"auth":"dGVhbTpzZWNyZXQ="}}}`},
 		"none":     {[]string{"nobody.example.com/aa:1"}, ""},
 		"no image": {nil, ""},
 	} {

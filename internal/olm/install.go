@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -57,6 +59,7 @@ type installer struct {
 	options   InstallOptions
 	deadline  time.Time
 	done      Installed
+	updated   bool // the packageserver's ClusterServiceVersion was there, and is another one now
 }
 
 func (i *installer) run(ctx context.Context) error {
@@ -128,6 +131,9 @@ func (i *installer) applyCRDs(ctx context.Context) error {
 func (i *installer) applyObjects(ctx context.Context) error {
 	results, err := i.Apply(ctx, i.manifests.Objects, kube.ApplyOptions{Force: true})
 	i.count(results)
+	i.updated = slices.ContainsFunc(results, func(r kube.Result) bool {
+		return r.Ref.Kind == "ClusterServiceVersion" && r.Action == kube.Configured
+	})
 	return clierr.WithHint(err, again)
 }
 
@@ -169,6 +175,10 @@ func (i *installer) waitPackageServer(ctx context.Context) error {
 	if server == nil {
 		return nil // an OLM without
 	}
+	var pods []*unstructured.Unstructured
+	if i.updated {
+		pods = serverPods(server)
+	}
 	pause := firstPause
 	for {
 		live, err := i.Read(ctx, server)
@@ -179,8 +189,14 @@ func (i *installer) waitPackageServer(ctx context.Context) error {
 		if live != nil {
 			why = csvTrouble(live)
 		}
+		// What an update finds in its status can be from before it.
+		if why == "" && len(pods) > 0 {
+			if why, err = i.behind(ctx, pods); err != nil {
+				return err
+			}
+		}
 		if why == "" {
-			return nil
+			return i.WaitReady(ctx, pods, max(i.deadline.Sub(i.options.Now()), firstPause))
 		}
 		if !i.options.Now().Before(i.deadline) {
 			return clierr.Unavailablef("look closer with 'mysdk olm status'; running the command again goes on where it was",
@@ -191,6 +207,47 @@ func (i *installer) waitPackageServer(ctx context.Context) error {
 		}
 		pause = min(pause*3/2, lastPause)
 	}
+}
+
+// serverPods are the Deployments of the packageserver as OLM makes them; nil
+// where the manifests have none.
+func serverPods(server *unstructured.Unstructured) []*unstructured.Unstructured {
+	var list []*unstructured.Unstructured
+	specs, _, _ := unstructured.NestedSlice(server.Object, "spec", "install", "spec", "deployments")
+	for _, item := range specs {
+		spec, _ := item.(map[string]any)
+		name, _ := spec["name"].(string)
+		d := named(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, server.GetNamespace(), name)
+		d.Object["spec"] = spec["spec"]
+		list = append(list, d)
+	}
+	return list
+}
+
+// behind says which of the Deployments OLM has not updated yet; "" for none.
+func (i *installer) behind(ctx context.Context, deployments []*unstructured.Unstructured) (string, error) {
+	for _, d := range deployments {
+		live, err := i.Read(ctx, d)
+		if err != nil {
+			return "", err
+		}
+		if live == nil || !slices.Equal(podImages(live), podImages(d)) {
+			return fmt.Sprintf("OLM has not updated %s yet", kube.RefOf(d)), nil
+		}
+	}
+	return "", nil
+}
+
+// podImages are the images of a Deployment's containers.
+func podImages(d *unstructured.Unstructured) []string {
+	var images []string
+	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	for _, item := range containers {
+		c, _ := item.(map[string]any)
+		image, _ := c["image"].(string)
+		images = append(images, image)
+	}
+	return images
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

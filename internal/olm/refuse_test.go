@@ -121,6 +121,33 @@ func TestWhatIsRefused(t *testing.T) {
 		return now
 	}}}
 	refused(t, i.waitPackageServer(t.Context()), "ClusterServiceVersion olm/packageserver is not ready after 1m0s: OLM has not looked at it yet", "mysdk olm status")
+	// What an update finds may be the pods of before it.
+	for _, u := range m.Objects {
+		if u.GetKind() != "ClusterServiceVersion" {
+			continue
+		}
+		pods := serverPods(u)
+		if len(pods) != 1 {
+			t.Fatalf("the packageserver has the Deployments %v", pods)
+		}
+		behind := func(want string) {
+			t.Helper()
+			if why, err := i.behind(t.Context(), pods); err != nil || why != want {
+				t.Errorf("%q, %v, want %q", why, err, want)
+			}
+		}
+		behind("OLM has not updated Deployment olm/packageserver yet")
+		old := pods[0].DeepCopy()
+		containers, _, _ := unstructured.NestedSlice(old.Object, "spec", "template", "spec", "containers")
+		containers[0].(map[string]any)["image"] = "example.com/old:1"
+		if err := unstructured.SetNestedSlice(old.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+			t.Fatal(err)
+		}
+		l.apply([]*unstructured.Unstructured{old})
+		behind("OLM has not updated Deployment olm/packageserver yet")
+		l.apply(pods)
+		behind("")
+	}
 	i.manifests.Objects = nil
 	if err := i.waitPackageServer(t.Context()); err != nil {
 		t.Errorf("an OLM without a packageserver: %v", err)

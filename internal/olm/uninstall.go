@@ -75,34 +75,99 @@ type uninstaller struct {
 // operators deletes all ClusterServiceVersions, and what would bring them back
 // before.
 func (u *uninstaller) operators(ctx context.Context, force bool) error {
-	csvs, err := u.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
+	csvs, err := u.csvs(ctx)
 	if err != nil {
 		return err
 	}
-	var others []string
-	for _, csv := range csvs {
-		if csv.GetName() != packageServer {
-			others = append(others, csv.GetNamespace()+"/"+csv.GetName())
-			u.done.Kept = append(u.done.Kept, ownedCRDs(csv)...)
-		}
+	plans, err := u.plans(ctx)
+	if err != nil {
+		return err
 	}
-	if len(others) > 0 && !force {
+	if others := operatorNames(csvs, plans); len(others) > 0 && !force {
 		return clierr.Failedf("remove them first with 'mysdk cleanup PACKAGE', or add --force to delete them with OLM",
 			"nothing was deleted: OLM has installed %d operators: %s", len(others), strings.Join(others, ", "))
 	}
-	var first []*unstructured.Unstructured
+	// Until nothing comes back: what OLM was busy with it still makes, and a CSV
+	// that is made later has a finalizer that nobody would take off.
+	for still, rounds := 0, 0; still < 2 && rounds < maxRounds; rounds++ {
+		if still++; len(csvs)+len(plans) > 0 {
+			still = 0
+		}
+		u.keep(csvs)
+		if _, err := u.Delete(ctx, plans, u.options); err != nil {
+			return err
+		}
+		if _, err := u.Delete(ctx, csvs, u.options); err != nil {
+			return clierr.WithHint(err, "see with 'mysdk olm status' whether OLM runs: it takes the finalizers off")
+		}
+		if err := sleep(ctx, stillness); err != nil {
+			return err
+		}
+		if plans, err = u.plans(ctx); err != nil {
+			return err
+		}
+		if csvs, err = u.csvs(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stillness is the pause between two looks at whether OLM still makes
+// something, and maxRounds how many there are at most.
+const (
+	stillness = 200 * time.Millisecond
+	maxRounds = 20
+)
+
+// csvs are all ClusterServiceVersions but for copies.
+func (u *uninstaller) csvs(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	return u.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
+}
+
+// plans are what OLM makes ClusterServiceVersions by.
+func (u *uninstaller) plans(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
 	for _, name := range []string{"Subscription", "InstallPlan"} {
 		list, err := u.List(ctx, kind("v1alpha1", name), kube.ListOptions{})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		first = append(first, list...)
+		all = append(all, list...)
 	}
-	if _, err := u.Delete(ctx, first, u.options); err != nil {
-		return err
+	return all, nil
+}
+
+// keep notes the CRDs of operators that go.
+func (u *uninstaller) keep(csvs []*unstructured.Unstructured) {
+	for _, csv := range csvs {
+		for _, crd := range ownedCRDs(csv) {
+			if csv.GetName() != packageServer && !slices.Contains(u.done.Kept, crd) {
+				u.done.Kept = append(u.done.Kept, crd)
+			}
+		}
 	}
-	_, err = u.Delete(ctx, csvs, u.options)
-	return clierr.WithHint(err, "see with 'mysdk olm status' whether OLM runs: it takes the finalizers off")
+}
+
+// operatorNames are the operators that OLM has installed, and those that it is
+// about to install: of these there are only Subscriptions yet.
+func operatorNames(csvs, plans []*unstructured.Unstructured) []string {
+	var names []string
+	for _, csv := range csvs {
+		if csv.GetName() != packageServer {
+			names = append(names, csv.GetNamespace()+"/"+csv.GetName())
+		}
+	}
+	for _, sub := range plans {
+		installed := slices.ContainsFunc(csvs, func(csv *unstructured.Unstructured) bool {
+			status, _, _ := unstructured.NestedMap(sub.Object, "status") // absent until OLM has seen it
+			return csv.GetNamespace() == sub.GetNamespace() && (csv.GetName() == status["installedCSV"] || csv.GetName() == status["currentCSV"])
+		})
+		if sub.GetKind() == "Subscription" && !installed {
+			names = append(names, sub.GetNamespace()+"/"+sub.GetName()+" (to be installed)")
+		}
+	}
+	return names
 }
 
 // ownedCRDs are the CRDs that an operator brought.

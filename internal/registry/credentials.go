@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,12 +41,13 @@ func ParseCredentials(data []byte) (*Credentials, error) {
 		}
 	}
 	c := &Credentials{}
-	for key, auth := range file.Auths {
+	// Several keys may mean the same: which of them counts is not to be chance.
+	for _, key := range slices.Sorted(maps.Keys(file.Auths)) {
 		host, below := splitRegistryKey(key)
-		c.entries = append(c.entries, credential{host, below, auth})
+		c.entries = append(c.entries, credential{host, below, file.Auths[key]})
 	}
 	// What is said more exactly comes first.
-	slices.SortFunc(c.entries, func(a, b credential) int {
+	slices.SortStableFunc(c.entries, func(a, b credential) int {
 		if len(a.path) != len(b.path) {
 			return len(b.path) - len(a.path)
 		}

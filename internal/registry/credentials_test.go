@@ -58,6 +58,22 @@ func TestParseCredentials(t *testing.T) {
 	}
 }
 
+// TestParseCredentialsTwice takes the same of several keys that mean the same
+// registry, each time.
+func TestParseCredentialsTwice(t *testing.T) {
+	const twice = `{"auths": {"https://index.docker.io/v1/": {"username": "c", "password": "p"}, "registry-1.docker.io": {"username": "d", "password": "p"},
+		"docker.io": {"username": "a", "password": "p"}, "http://index.docker.io": {"username": "b", "password": "p"}}}`
+	for range 50 {
+		c, err := ParseCredentials([]byte(twice))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.entries[0].auth.Username; got != "a" {
+			t.Fatalf("the first is %q", got)
+		}
+	}
+}
+
 // FuzzParseCredentials holds that what can be read can be asked.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{`{"auths":{"a":{"auth":"YTpi"}}}`, `{"a.*":{}}`, `{"auths":null}`, `[]`, `{"auths":{"[":{}}}`} {

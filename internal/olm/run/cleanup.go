@@ -38,7 +38,8 @@ type cleaner struct {
 	reader    Reader // the client, for what only looks
 	pkg       string
 	sub       *unstructured.Unstructured
-	csvs      objects // of the package
+	csvs      objects  // of the package
+	planned   []string // names of CSVs of the package that OLM has, or is about to make
 	others    []string
 	crds      []string        // owned by the CSVs
 	elsewhere map[string]bool // CSVs of the same name in other namespaces
@@ -63,6 +64,9 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	if err := endPlans(ctx, c, cl.sub, o.Namespace, cl.csvNames(), opts); err != nil {
 		return Cleaned{}, err
 	}
+	if err := cl.tellShared(ctx); err != nil {
+		return Cleaned{}, err
+	}
 	// Objects of the CRDs while the operator still runs: their finalizers need
 	// it.
 	if o.CRDs {
@@ -83,6 +87,19 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 		return Cleaned{}, err
 	}
 	return cl.cleaned(), nil
+}
+
+// tellShared tells of plans that stay for the sake of others.
+func (cl *cleaner) tellShared(ctx context.Context) error {
+	mine := cl.csvNames()
+	plans, err := unfinishedPlans(ctx, cl.reader, cl.Namespace, mine)
+	for _, p := range plans {
+		others := texts(p, "spec", "clusterServiceVersionNames")
+		if others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(mine, name) }); len(others) > 0 {
+			cl.Say("%s stays: %s needs it", kube.RefOf(p), strings.Join(others, ", "))
+		}
+	}
+	return err
 }
 
 // cleaned sums up.
@@ -134,6 +151,9 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if cl.sub == nil && len(cl.csvs) == 0 && !isOurs(source) {
 		return cl.notFound(subs)
 	}
+	if err := cl.findPlanned(ctx); err != nil {
+		return err
+	}
 	if err := cl.findKinds(ctx); err != nil {
 		return err
 	}
@@ -150,6 +170,34 @@ func (cl *cleaner) find(ctx context.Context) error {
 	return nil
 }
 
+// findPlanned reads what the Subscription has OLM make: there may be no CSV of
+// it yet.
+func (cl *cleaner) findPlanned(ctx context.Context) error {
+	for _, f := range []string{"installedCSV", "currentCSV"} {
+		cl.planned = append(cl.planned, text(cl.sub, "status", f))
+	}
+	name := text(cl.sub, "status", "installPlanRef", "name")
+	if name == "" {
+		return nil
+	}
+	plan, err := cl.reader.Read(ctx, named(olmV1alpha1, "InstallPlan", cl.Namespace, name))
+	if err != nil {
+		return err
+	}
+	for _, u := range csvsOf(plan) {
+		if packageOf(u) == cl.pkg {
+			cl.planned = append(cl.planned, u.GetName())
+		}
+	}
+	// What OLM has to unpack first is known by its properties.
+	for _, lookup := range entries(plan, "status", "bundleLookups") {
+		if propertyOf(field(lookup, "properties"), "olm.package").PackageName == cl.pkg {
+			cl.planned = append(cl.planned, field(lookup, "identifier"))
+		}
+	}
+	return nil
+}
+
 // findKinds reads what kinds of objects the InstallPlans have made. They go
 // with the Subscription, so this comes first.
 func (cl *cleaner) findKinds(ctx context.Context) error {
@@ -160,9 +208,10 @@ func (cl *cleaner) findKinds(ctx context.Context) error {
 	cl.kinds = []schema.GroupVersionKind{
 		gvk("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"), gvk("rbac.authorization.k8s.io/v1", "ClusterRole"),
 	}
+	mine := cl.csvNames()
 	for _, p := range plans {
 		for _, step := range entries(p, "status", "plan") {
-			if cl.csvs.find(field(step, "resolving")) == nil {
+			if !slices.Contains(mine, field(step, "resolving")) {
 				continue
 			}
 			r, _ := step["resource"].(map[string]any)
@@ -188,13 +237,14 @@ func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
 	return labelled || packageOf(u) == cl.pkg
 }
 
-// csvNames are the names of the package's CSVs.
+// csvNames are the names of the package's CSVs, with those that are to come.
 func (cl *cleaner) csvNames() []string {
-	var names []string
+	names := slices.Clone(cl.planned)
 	for _, u := range cl.csvs {
 		names = append(names, u.GetName())
 	}
-	return names
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
 // componentLabel is what OLM puts on everything that belongs to a package in a
@@ -345,9 +395,12 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 		}
 	}
 	// A CSV once more: an InstallPlan that OLM was busy with as it was deleted
-	// brings it back.
-	operator := named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)
-	_, err := cl.client.Delete(ctx, slices.Concat(cl.csvs, cl.leases, []*unstructured.Unstructured{operator}), quiet(opts))
+	// brings it back, or makes it only then.
+	last := append(slices.Clone(cl.leases), named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace))
+	for _, name := range cl.csvNames() {
+		last = append(last, named(olmV1alpha1, "ClusterServiceVersion", cl.Namespace, name))
+	}
+	_, err := cl.client.Delete(ctx, last, quiet(opts))
 	return err
 }
 
@@ -358,18 +411,22 @@ func (cl *cleaner) leftOf(ctx context.Context, k schema.GroupVersionKind) ([]*un
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range cl.csvs {
-		owned, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: "olm.managed=true,olm.owner=" + u.GetName()})
+	mine := cl.csvNames()
+	for _, name := range mine {
+		owned, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: "olm.managed=true,olm.owner=" + name})
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range owned {
 			// The same version in another namespace has objects of its own,
 			// except for what has no namespace: that it goes on needing.
-			if ns := o.GetLabels()["olm.owner.namespace"]; ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !cl.elsewhere[u.GetName()] {
+			if ns := o.GetLabels()["olm.owner.namespace"]; ns == cl.Namespace || o.GetNamespace() == cl.Namespace || ns == "" && o.GetNamespace() == "" && !cl.elsewhere[name] {
 				left = append(left, o)
 			}
 		}
+	}
+	if k.Kind == "InstallPlan" {
+		left = slices.DeleteFunc(left, func(p *unstructured.Unstructured) bool { return shared(p, mine) })
 	}
 	return left, nil
 }

@@ -6,12 +6,19 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/kube"
 )
+
+// revisionOf is which revision of its Deployment a ReplicaSet is; 0 of none.
+func revisionOf(rs *unstructured.Unstructured) int64 {
+	n, _ := strconv.ParseInt(rs.GetAnnotations()["deployment.kubernetes.io/revision"], 10, 64) // 0 for what is no number
+	return n
+}
 
 // checkDeployment walks from a Deployment to its pods; nil if it is available.
 func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.Unstructured) *Finding {
@@ -22,9 +29,7 @@ func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.U
 	// The newest revision first: while one is rolled out, pods of the one
 	// before are healthy, and of no interest.
 	sets := c.replicaSets.ownedBy(d)
-	slices.SortFunc(sets, func(a, b *unstructured.Unstructured) int {
-		return cmp.Compare(b.GetAnnotations()["deployment.kubernetes.io/revision"], a.GetAnnotations()["deployment.kubernetes.io/revision"])
-	})
+	slices.SortFunc(sets, func(a, b *unstructured.Unstructured) int { return cmp.Compare(revisionOf(b), revisionOf(a)) })
 	for _, rs := range sets {
 		if number(rs, "spec", "replicas") == 0 {
 			continue // of an older revision

@@ -374,3 +374,20 @@ func diagnoseOnce(ctx context.Context, r Reader, namespace, pkg, csv string) (*F
 	}
 	return c.diagnose(ctx, r)
 }
+
+// TestNewestRevision looks at the pods of the newest revision first.
+func TestNewestRevision(t *testing.T) {
+	set := func(revision string) string {
+		return "---\napiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: shop-manager-" + revision + ", namespace: ns, uid: rs-" + revision + ", annotations: {deployment.kubernetes.io/revision: '" + revision +
+			"'}, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: shop-manager, uid: dep-1}]}\n" +
+			"spec: {replicas: 1}\nstatus: {conditions: [{type: ReplicaFailure, status: 'True', message: exceeded quota}]}\n"
+	}
+	w := worldOf(t, deploymentYAML+set("9")+set("10")+set("2"))
+	c, err := look(t.Context(), w, "ns", "", "shop.v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.checkDeployment(t.Context(), w, c.deployments[0]); f == nil || f.Object.Name != "shop-manager-10" {
+		t.Errorf("found %v", f)
+	}
+}

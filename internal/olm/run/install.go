@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -91,7 +92,8 @@ type installer struct {
 	action  string
 	group   groupPlan
 	channel string
-	content string
+	content string                       // digest of the bundle
+	was     string                       // digest of the one that is installed, where the catalog has it
 	secrets []*unstructured.Unstructured // pull secrets to be made
 	apply   []*unstructured.Unstructured // in this order
 	stale   []*unstructured.Unstructured // of the catalog before, not needed any more
@@ -111,7 +113,8 @@ func Install(ctx context.Context, c *kube.Client, b *bundle.Bundle, o Options) (
 	}
 	err = in.write(ctx)
 	if err == nil {
-		err = in.await(ctx, in.csv.name, in.replaced())
+		_, made := split(in.apply)
+		err = in.bring(ctx, made, in.csv.name, in.replaced(), in.wanted())
 	}
 	if err != nil {
 		return Result{}, in.failed(ctx, err, undo)
@@ -187,29 +190,31 @@ func digest(b *bundle.Bundle, channel string) string {
 }
 
 // prepare makes the objects to apply, publishes the catalog and does what the
-// cluster needs besides.
+// cluster needs besides. That comes last, as nothing but a failed run undoes
+// it.
 func (in *installer) prepare(ctx context.Context) (undo func(context.Context) error, err error) {
-	undo = func(context.Context) error { return nil }
-	if in.Prepare != nil {
-		if undo, err = in.Prepare(ctx); err != nil {
-			return nil, err
-		}
+	if err := in.render(ctx); err != nil {
+		return nil, err
 	}
-	return undo, in.render(ctx)
+	if in.Prepare == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	return in.Prepare(ctx)
 }
 
-// render makes the objects.
+// render makes the objects. The Subscription is the last of them.
 func (in *installer) render(ctx context.Context) error {
 	now, err := in.before.catalogNow(ctx, in.Options)
 	if err != nil {
 		return err
 	}
+	in.was = markOf(now, text(in.before.subscription, "status", "installedCSV"))
 	if len(now.Bundles) == 0 && in.Index != nil {
 		if now, err = keepFor(in.Index, in.bundle); err != nil {
 			return err
 		}
 	}
-	if err := compose(now, in.bundle, in.channel, in.replaced()); err != nil {
+	if err := errors.Join(compose(now, in.bundle, in.channel, in.replaced()), mark(now, in.bundle, in.content)); err != nil {
 		return err
 	}
 	if in.apply, err = in.catalog(ctx, now); err != nil {
@@ -297,6 +302,15 @@ func (in *installer) replaced() string {
 	return text(in.before.subscription, "status", "installedCSV")
 }
 
+// wanted is the digest of what OLM has to make the CSV of; "" where it has
+// made it already, of the same bundle.
+func (in *installer) wanted() string {
+	if in.action == Unchanged {
+		return ""
+	}
+	return in.content
+}
+
 // write changes the cluster.
 func (in *installer) write(ctx context.Context) error {
 	for _, ns := range append([]string{in.Namespace}, in.group.mode.namespaces(in.Namespace)...) {
@@ -307,6 +321,15 @@ func (in *installer) write(ctx context.Context) error {
 		if created {
 			in.Say("Namespace %s created", ns)
 		}
+	}
+	if err := in.dropCatalog(ctx, in.action == Installed || in.action == Reinstalled); err != nil {
+		return err
+	}
+	// What serves the catalog has the time of the removal to read its new
+	// content.
+	serving, rest := split(in.apply)
+	if err := in.putAll(ctx, serving); err != nil {
+		return err
 	}
 	if in.action == Reinstalled {
 		if err := in.remove(ctx); err != nil {
@@ -320,44 +343,32 @@ func (in *installer) write(ctx context.Context) error {
 	if _, err := in.client.Delete(ctx, stale, kube.DeleteOptions{Progress: in.Progress}); err != nil {
 		return err
 	}
-	if err := in.changeForm(ctx); err != nil {
+	if err := in.putAll(ctx, rest); err != nil {
 		return err
 	}
-	// One after the other: Apply would sort them by kind, and the Subscription
-	// is to come when its catalog is there.
-	for _, u := range in.apply {
+	_, err = in.client.Delete(ctx, in.stale, kube.DeleteOptions{Progress: in.Progress})
+	return err
+}
+
+// putAll applies the objects one after the other: Apply would sort them by
+// kind, and the Subscription is to come when its catalog is there.
+func (in *installer) putAll(ctx context.Context, list []*unstructured.Unstructured) error {
+	for _, u := range list {
 		if err := in.put(ctx, u); err != nil {
 			return err
 		}
 	}
-	_, err = in.client.Delete(ctx, in.stale, kube.DeleteOptions{Progress: in.Progress})
-	return err
+	return nil
 }
 
 // put applies one object, and waits until OLM reads a CatalogSource that was
 // not there.
 func (in *installer) put(ctx context.Context, u *unstructured.Unstructured) error {
 	results, err := in.client.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, Progress: in.Progress})
-	if err != nil || u.GetKind() != "CatalogSource" || len(results) != 1 || results[0].Action != kube.Created {
+	if err != nil || !isSource(u) || len(results) != 1 || results[0].Action != kube.Created {
 		return err
 	}
-	return awaitCatalog(ctx, in.reader, u)
-}
-
-// changeForm removes the CatalogSource where the run turns one that is served
-// at an address into one in an image, or back. In the status of one that is
-// only changed the address of before can stay, and OLM takes its pods being
-// there for all being well. What OLM made for the old form goes with it.
-func (in *installer) changeForm(ctx context.Context) error {
-	i := slices.IndexFunc(in.apply, func(u *unstructured.Unstructured) bool { return u.GetKind() == "CatalogSource" })
-	if i < 0 || in.before.source == nil {
-		return nil
-	}
-	if now := in.apply[i]; (text(now, "spec", "image") == "") == (text(in.before.source, "spec", "image") == "") {
-		return nil
-	}
-	_, err := in.client.Delete(ctx, []*unstructured.Unstructured{in.before.source}, kube.DeleteOptions{Progress: in.Progress})
-	return err
+	return awaitCatalog(ctx, in.reader, u, min(connects, in.Timeout))
 }
 
 // failedJobs are those that could not unpack a bundle: while one is there, OLM
@@ -373,11 +384,11 @@ func failedJobs(ctx context.Context, r Reader, namespace string) ([]*unstructure
 	}), nil
 }
 
-// await waits for the CSV named want.
-func (in *installer) await(ctx context.Context, want, old string) error {
+// await waits for the CSV named want, of content.
+func (in *installer) await(ctx context.Context, want, old, content string) error {
 	w := &waiter{
 		reader: in.reader, now: in.Now, say: in.Say, namespace: in.Namespace, pkg: in.bundle.Package,
-		want: want, old: old, timeout: in.Timeout,
+		want: want, old: old, content: content, timeout: in.Timeout,
 		found: in.shareSecrets,
 		approve: func(ctx context.Context, plan *unstructured.Unstructured) error {
 			return in.client.Edit(ctx, plan, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -321,6 +322,19 @@ func TestProgramsOfTwoProjects(t *testing.T) {
 	}
 	knows("controller:latest : one", "controller:latest one/Deployment/op: one")
 
+	// What was told before an error is taken back.
+	broken := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(broken, "cmd"), 0o755), os.WriteFile(filepath.Join(broken, "go.mod"), []byte("module x\n"), 0o644),
+		os.WriteFile(filepath.Join(broken, "cmd", "main.go"), []byte("package main\n\nfunc main() { oops }\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	failing := p
+	failing.Project = &Project{Dir: broken, Image: "proxy:1"}
+	if _, err := failing.Register(t.Context(), deployments("op"), "three"); err == nil || !strings.Contains(err.Error(), "oops") {
+		t.Errorf("with a project that does not compile: %v", err)
+	}
+	knows("controller:latest : one", "controller:latest one/Deployment/op: one")
+
 	// A new build of a project goes to its own pods, and to those of nobody.
 	register("two", "op")
 	build(one, "one again")
@@ -337,6 +351,21 @@ func TestProgramsOfTwoProjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	knows()
+	// What is new stays: another process may be about to tell the cluster of it.
+	kept, _, err := p.keep([]byte("one again"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("a program that has just been kept: %v", err)
+	}
+	p.Host.Now = func() time.Time { return time.Now().Add(2 * collecting) }
+	if err := p.collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	dir, err := p.dir()
 	if err != nil {
 		t.Fatal(err)

@@ -79,14 +79,26 @@ func (p Programs) Register(ctx context.Context, b *bundle.Bundle, namespace stri
 	if err != nil {
 		return nil, err
 	}
+	told, err := p.tellAll(ctx, read.deployments, namespace)
+	if err != nil {
+		// Also after Ctrl-C: half of it told is of no use to anybody.
+		return nil, errors.Join(err, p.restore(context.WithoutCancel(ctx), before, told))
+	}
+	return func(ctx context.Context) error { return p.restore(ctx, before, told) }, nil
+}
+
+// tellAll tells the cluster of the programs of an operator's containers. What
+// it may have been told is returned with an error too.
+func (p Programs) tellAll(ctx context.Context, deployments []workload, namespace string) ([]cluster.Program, error) {
 	var told []cluster.Program
 	found := map[string]cluster.Program{}
-	for _, w := range read.deployments {
+	for _, w := range deployments {
 		for _, c := range w.containers {
 			prog, ok := found[c.image]
 			if !ok {
+				var err error
 				if prog, err = p.find(ctx, c, len(w.containers) == 1 || c.name == binaryName); err != nil {
-					return nil, err
+					return told, err
 				}
 				found[c.image] = prog
 			}
@@ -94,19 +106,20 @@ func (p Programs) Register(ctx context.Context, b *bundle.Bundle, namespace stri
 				continue // a container beside the operator is simulated
 			}
 			now, err := p.tell(ctx, prog, cluster.WorkloadName(namespace, "Deployment", w.name))
-			if err != nil {
-				return nil, err
-			}
 			told = append(told, now...)
+			if err != nil {
+				return told, err
+			}
 		}
 	}
-	return func(ctx context.Context) error { return p.restore(ctx, before, told) }, nil
+	return told, nil
 }
 
 // tell tells the cluster of a program for the pods of a workload, and for all
 // pods of the image that nothing was said of: those of a manifest that the user
 // applies. That there is none is said of the workload's pods alone, as the
-// image's name may be that of another project's too.
+// image's name may be that of another project's too. What the cluster may have
+// been told is returned with an error too.
 func (p Programs) tell(ctx context.Context, prog cluster.Program, workload string) ([]cluster.Program, error) {
 	own := prog
 	own.Workload = workload
@@ -114,9 +127,9 @@ func (p Programs) tell(ctx context.Context, prog cluster.Program, workload strin
 	if prog.Problem == "" {
 		told = append(told, prog)
 	}
-	for _, t := range told {
+	for i, t := range told {
 		if err := cluster.SetProgram(ctx, p.Host, p.Cluster, t); err != nil {
-			return nil, err
+			return told[:i+1], err
 		}
 	}
 	return told, nil
@@ -269,7 +282,9 @@ func (p Programs) keep(data []byte) (path, sum string, err error) {
 	sum = key(data)
 	path = filepath.Join(dir, sum, binaryName)
 	if _, err := p.Host.Files.Lstat(path); err == nil {
-		return path, sum, nil
+		// As new, so that no other process collects it before the cluster is told.
+		now := p.Host.Now()
+		return path, sum, os.Chtimes(filepath.Dir(path), now, now)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", "", err
@@ -287,7 +302,12 @@ func key(data []byte) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// collect removes programs that the cluster does not know any more.
+// collecting is how old a program has to be for nobody to be about to tell the
+// cluster of it.
+const collecting = 5 * time.Minute
+
+// collect removes programs that the cluster does not know any more, but not
+// those that another process may just be bringing.
 func (p Programs) collect(ctx context.Context) error {
 	dir, err := p.dir()
 	if err != nil {
@@ -308,6 +328,13 @@ func (p Programs) collect(ctx context.Context) error {
 		path := filepath.Join(dir, e.Name(), binaryName)
 		if !e.IsDir() || slices.ContainsFunc(known, func(k cluster.Program) bool { return k.Path == path }) {
 			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && p.Host.Now().Sub(info.ModTime()) < collecting {
+			continue
+		}
+		if err != nil {
+			return err
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 			return err

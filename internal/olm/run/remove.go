@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,13 @@ import (
 // works: where it could not note that all steps are done, it tries again after
 // 5 seconds.
 const planPatience = 7 * time.Second
+
+// stillness is how long nothing may come back of what was removed to count as
+// gone, and returning bounds the waiting for that.
+const (
+	stillness = 300 * time.Millisecond
+	returning = 10 * time.Second
+)
 
 // remove takes away the Subscription and the CSVs that it stands for, so that
 // OLM begins anew. CRDs and their objects stay.
@@ -79,8 +85,51 @@ func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstr
 	if _, err := c.Delete(ctx, list, o); err != nil {
 		return err
 	}
+	if err := keepGone(ctx, c, namespace, csvs, o); err != nil {
+		return err
+	}
 	_, err = c.Delete(ctx, leases, quiet(o))
 	return err
+}
+
+// keepGone removes what OLM makes of the CSVs once more: a plan that it was
+// about to make, and a CSV of one that it was busy with. It ends when nothing
+// comes back.
+func keepGone(ctx context.Context, c *kube.Client, namespace string, csvs []string, o kube.DeleteOptions) error {
+	limited, cancel := context.WithTimeout(ctx, returning)
+	defer cancel()
+	for still := 0; ; {
+		back, err := returned(limited, c, namespace, csvs)
+		if still++; len(back) > 0 {
+			still = 0
+			_, err = c.Delete(limited, back, quiet(o))
+		}
+		if limited.Err() != nil {
+			return ctx.Err() // whether it matters shows later
+		}
+		if err != nil || still == 2 {
+			return err
+		}
+		pause(limited, stillness)
+	}
+}
+
+// returned are those of the CSVs that are there, and the plans for them.
+func returned(ctx context.Context, r Reader, namespace string, csvs []string) ([]*unstructured.Unstructured, error) {
+	back, err := endablePlans(ctx, r, namespace, csvs)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range csvs {
+		live, err := r.Read(ctx, named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
+		if err != nil {
+			return nil, err
+		}
+		if live != nil {
+			back = append(back, live)
+		}
+	}
+	return back, nil
 }
 
 // endPlans keeps OLM from making CSVs again that are about to be deleted. It
@@ -96,12 +145,25 @@ func endPlans(ctx context.Context, c *kube.Client, sub *unstructured.Unstructure
 			return err
 		}
 	}
-	plans, err := unfinishedPlans(ctx, c, namespace, csvs)
+	plans, err := endablePlans(ctx, c, namespace, csvs)
 	if err != nil {
 		return err
 	}
 	_, err = c.Delete(ctx, plans, quiet(o))
 	return err
+}
+
+// endablePlans are the unfinished plans for the CSVs and no others.
+func endablePlans(ctx context.Context, r Reader, namespace string, csvs []string) (objects, error) {
+	plans, err := unfinishedPlans(ctx, r, namespace, csvs)
+	return plans.where(func(p *unstructured.Unstructured) bool { return !shared(p, csvs) }), err
+}
+
+// shared reports whether OLM still makes CSVs of others by a plan: their
+// Subscriptions would wait for it for ever.
+func shared(plan *unstructured.Unstructured, csvs []string) bool {
+	return text(plan, "status", "phase") != "Complete" &&
+		slices.ContainsFunc(texts(plan, "spec", "clusterServiceVersionNames"), func(name string) bool { return !slices.Contains(csvs, name) })
 }
 
 // awaitPlans waits until the InstallPlans of the CSVs that work are complete, but
@@ -117,12 +179,7 @@ func awaitPlans(ctx context.Context, r Reader, namespace string, csvs []string) 
 		if err != nil || !busy {
 			return err
 		}
-		timer := time.NewTimer(glance)
-		select {
-		case <-limited.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		pause(limited, glance)
 	}
 }
 
@@ -144,7 +201,7 @@ func unsettled(ctx context.Context, r Reader, namespace string, csvs []string) (
 }
 
 // unfinishedPlans are the InstallPlans by which OLM still makes one of the CSVs.
-func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []string) ([]*unstructured.Unstructured, error) {
+func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []string) (objects, error) {
 	plans, err := list(ctx, r, olmV1alpha1, "InstallPlan", namespace)
 	if err != nil {
 		return nil, err
@@ -153,27 +210,4 @@ func unfinishedPlans(ctx context.Context, r Reader, namespace string, csvs []str
 		ours := slices.ContainsFunc(texts(p, "spec", "clusterServiceVersionNames"), func(name string) bool { return slices.Contains(csvs, name) })
 		return !ours || text(p, "status", "phase") == "Complete"
 	}), nil
-}
-
-// packageOf is the package of the bundle that OLM made a CSV of, also where no
-// Subscription is there to say so; "" for a CSV that was applied by hand.
-func packageOf(csv *unstructured.Unstructured) string {
-	var noted struct {
-		Properties []struct {
-			Type  string `json:"type"`
-			Value struct {
-				PackageName string `json:"packageName"`
-			} `json:"value"`
-		} `json:"properties"`
-	}
-	// OLM writes it. What is not of that form is not OLM's.
-	if json.Unmarshal([]byte(csv.GetAnnotations()["operatorframework.io/properties"]), &noted) != nil {
-		return ""
-	}
-	for _, p := range noted.Properties {
-		if p.Type == "olm.package" {
-			return p.Value.PackageName
-		}
-	}
-	return ""
 }

@@ -15,7 +15,7 @@ import (
 
 // rollbackTimeout bounds a rollback, which goes on when the run's own time is
 // up.
-const rollbackTimeout = time.Minute
+const rollbackTimeout = 2 * time.Minute
 
 // failed ends a run that has not worked: with --rollback it brings back what
 // was there before. The error is that of the run, whatever the rollback does.
@@ -28,14 +28,15 @@ func (in *installer) failed(ctx context.Context, cause error, undo func(context.
 		}
 		return cause
 	}
-	if in.action == Unchanged {
-		return cause // what was before is what there is
-	}
 	// Also after Ctrl-C: that is when what was before is wanted most.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
 	in.Say("Rolling back")
-	if err := errors.Join(undo(ctx), in.restore(ctx)); err != nil {
+	err := undo(ctx)
+	if in.action != Unchanged { // else what was before is what there is
+		err = errors.Join(err, in.restore(ctx))
+	}
+	if err != nil {
 		return clierr.WithHint(fmt.Errorf("%w; and the rollback failed too: %w", cause, err), "look at what there is with 'mysdk olm explain'")
 	}
 	in.Say("Rolled back")
@@ -50,6 +51,15 @@ func (in *installer) restore(ctx context.Context) error {
 	if in.before.subscription != nil {
 		sub = in.before.subscription
 	}
+	again, err := in.comeback()
+	if err != nil {
+		return err
+	}
+	serving, rest := split(again)
+	// As in write: what serves the catalog reads it while the operator goes.
+	if err := errors.Join(in.dropCatalog(ctx, true), in.putAll(ctx, serving)); err != nil {
+		return err
+	}
 	csvs := []string{in.csv.name}
 	if in.action == Upgraded && was != "" {
 		csvs = append(csvs, was) // half replaced: OLM installs it anew
@@ -60,20 +70,16 @@ func (in *installer) restore(ctx context.Context) error {
 	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
 		return err
 	}
-	if err := in.changeForm(ctx); err != nil {
-		return err
-	}
 	// The catalog of before first, with only the bundles of before: OLM could
 	// find the way to the new one again otherwise.
-	if err := in.reapply(ctx); err != nil {
+	if err := in.putAll(ctx, rest); err != nil {
 		return err
 	}
-	if was != "" {
-		if err := in.await(ctx, was, ""); err != nil {
-			return err
-		}
+	// One that did not work before is not waited for: it would not now.
+	if text(in.before.installed(), "status", "phase") == "Succeeded" {
+		err = in.bring(ctx, rest, was, "", in.was)
 	}
-	return in.removeNew(ctx, opts)
+	return errors.Join(err, in.removeNew(ctx, opts))
 }
 
 // newObjects are those of the run that were not there before.
@@ -98,9 +104,10 @@ func (s *survey) all() []*unstructured.Unstructured {
 	return list
 }
 
-// reapply brings the objects of the survey back. The Subscription begins with
-// the CSV that was installed.
-func (in *installer) reapply(ctx context.Context) error {
+// comeback are the objects of the survey as they are applied again. The
+// Subscription begins with the CSV that was installed.
+func (in *installer) comeback() ([]*unstructured.Unstructured, error) {
+	var list []*unstructured.Unstructured
 	for _, u := range in.before.all() {
 		u = u.DeepCopy()
 		unstructured.RemoveNestedField(u.Object, "status")
@@ -113,15 +120,13 @@ func (in *installer) reapply(ctx context.Context) error {
 		if u.GetKind() == "Subscription" {
 			if was := text(in.before.subscription, "status", "installedCSV"); was != "" {
 				if err := unstructured.SetNestedField(u.Object, was, "spec", "startingCSV"); err != nil {
-					return err
+					return nil, err
 				}
 			}
 		}
-		if err := in.put(ctx, u); err != nil {
-			return err
-		}
+		list = append(list, u)
 	}
-	return nil
+	return list, nil
 }
 
 // removeNew deletes what only the run has brought: CRDs without objects, and

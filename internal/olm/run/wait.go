@@ -26,8 +26,11 @@ const (
 	// may lack the rights for. The lease of a leader that was killed is free
 	// after about that time.
 	begins = 15 * time.Second
-	// fresh is how long OLM is waited for to connect to a new catalog.
-	fresh = 3 * time.Second
+	// connects is how long OLM is waited for to connect to a new catalog, which
+	// on some clusters a pod has to be started for, and fresh how long if
+	// something is wrong with it.
+	connects = 30 * time.Second
+	fresh    = 3 * time.Second
 )
 
 // Failure is what a run ends with when the operator does not come up.
@@ -55,6 +58,7 @@ type waiter struct {
 	namespace, pkg string
 	want           string        // the CSV
 	old            string        // the CSV that it takes the place of; empty: none
+	content        string        // that OLM has to make the CSV of, or the wait ends with errOutdated; empty: any
 	timeout        time.Duration // of the whole
 	told           string        // the stage that was last told of
 	last           *Finding      // of the last look
@@ -80,13 +84,19 @@ func (w *waiter) wait(ctx context.Context) error {
 		if done || err != nil {
 			return w.ended(ctx, limited, begin, err)
 		}
-		timer := time.NewTimer(glance)
-		select {
-		case <-limited.Done():
-			timer.Stop()
+		if pause(limited, glance); limited.Err() != nil {
 			return w.ended(ctx, limited, begin, limited.Err())
-		case <-timer.C:
 		}
+	}
+}
+
+// pause waits for a while, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 
@@ -131,6 +141,9 @@ func (w *waiter) glance(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	w.tell(sub, csv)
+	if csv != nil && csv.GetDeletionTimestamp() == nil && outdated(csv, w.content) {
+		return false, errOutdated
+	}
 	if csv != nil && w.found != nil {
 		if err := w.found(ctx); err != nil {
 			return false, err
@@ -190,7 +203,11 @@ func (w *waiter) inspect(ctx context.Context, good bool) (done bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	if p := c.plan(); p != nil && text(p, "status", "phase") == "RequiresApproval" && w.approve != nil &&
+	p := c.plan()
+	if u := csvsOf(p).find(w.want); u != nil && outdated(u, w.content) {
+		return false, errOutdated
+	}
+	if p != nil && text(p, "status", "phase") == "RequiresApproval" && w.approve != nil &&
 		slices.Equal(texts(p, "spec", "clusterServiceVersionNames"), []string{w.want}) {
 		w.say("approving InstallPlan %s/%s", p.GetNamespace(), p.GetName())
 		return false, w.approve(ctx, p)
@@ -215,26 +232,44 @@ func (w *waiter) inspect(ctx context.Context, good bool) (done bool, err error) 
 }
 
 // awaitCatalog waits until OLM is connected to a catalog that has just been
-// made, but not for long: why it is not is for others to find. Until then OLM
-// resolves by what it remembers of one of the same name, such as the one of a
-// run that failed.
-func awaitCatalog(ctx context.Context, r Reader, source *unstructured.Unstructured) error {
-	limited, cancel := context.WithTimeout(ctx, fresh)
+// made: until then it resolves by what it remembers of one of the same name,
+// such as the one of a run that failed. It does not wait for long where
+// something is wrong with the catalog: to say what is for others.
+func awaitCatalog(ctx context.Context, r Reader, source *unstructured.Unstructured, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for {
+	var wrong time.Duration // for how long something has been
+	for looks := 0; ; looks++ {
 		live, err := r.Read(limited, source)
-		if err != nil && limited.Err() == nil {
+		if err == nil && live != nil {
+			if text(live, "status", "connectionState", "lastObservedState") == "READY" {
+				return nil
+			}
+			if looks > 0 && looks%int(inspect/glance) == 0 {
+				var broken bool
+				if broken, err = catalogBroken(limited, r, live); broken {
+					wrong += inspect
+				} else {
+					wrong = 0
+				}
+			}
+		}
+		if err != nil && limited.Err() == nil || wrong >= fresh {
 			return err
 		}
-		if live != nil && text(live, "status", "connectionState", "lastObservedState") == "READY" {
-			return nil
-		}
-		timer := time.NewTimer(glance)
-		select {
-		case <-limited.Done():
-			timer.Stop()
+		if pause(limited, glance); limited.Err() != nil {
 			return ctx.Err()
-		case <-timer.C:
 		}
 	}
+}
+
+// catalogBroken reports whether something is wrong with a catalog, or with what
+// serves it.
+func catalogBroken(ctx context.Context, r Reader, source *unstructured.Unstructured) (bool, error) {
+	c, err := look(ctx, r, source.GetNamespace(), "", "")
+	if err != nil {
+		return false, err
+	}
+	f := c.unreachable(ctx, r, source)
+	return f != nil && f.after != waitOnly && f.after <= patient, nil
 }

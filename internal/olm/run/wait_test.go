@@ -233,18 +233,22 @@ func (p turning) Read(ctx context.Context, u *unstructured.Unstructured) (*unstr
 // for a while.
 func TestAwaitCatalog(t *testing.T) {
 	connecting := replaceState(sourceYAML, "CONNECTING")
+	const served = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: shop-catalog-x, namespace: ns, labels: {olm.catalogSource: shop-catalog}}\nstatus: "
 	for name, tc := range map[string]struct {
 		scenes []scene
 		took   time.Duration
 	}{
-		"connected":       {[]scene{{0, sourceYAML}}, 0},
-		"connected later": {[]scene{{0, connecting}, {time.Second, sourceYAML}}, time.Second},
-		"never":           {[]scene{{0, connecting}}, fresh},
+		"connected":         {[]scene{{0, sourceYAML}}, 0},
+		"connected later":   {[]scene{{0, connecting}, {time.Second, sourceYAML}}, time.Second},
+		"never":             {[]scene{{0, connecting}}, fresh},
+		"not tried":         {[]scene{{0, replaceState(sourceYAML, "IDLE")}}, connects},
+		"a pod that starts": {[]scene{{0, connecting + served + "{phase: Pending}\n"}, {20 * time.Second, sourceYAML + served + "{phase: Running}\n"}}, 20 * time.Second},
+		"a pod that cannot": {[]scene{{0, connecting + served + "{phase: Pending, containerStatuses: [{name: registry, state: {waiting: {reason: ErrImagePull}}}]}\n"}}, fresh},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &play{world: worldOf(t, ""), begin: time.Now(), scenes: tc.scenes}
-				if err := awaitCatalog(t.Context(), turning{p, t}, named(olmV1alpha1, "CatalogSource", "ns", "shop-catalog")); err != nil {
+				if err := awaitCatalog(t.Context(), turning{p, t}, named(olmV1alpha1, "CatalogSource", "ns", "shop-catalog"), connects); err != nil {
 					t.Fatal(err)
 				}
 				if got := time.Since(p.begin).Truncate(200 * time.Millisecond); got != tc.took {
