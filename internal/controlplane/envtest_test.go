@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,24 @@ import (
 
 // TestRunEtcd starts etcd with the flags that envtest passes, asks for its
 // health as envtest does, and stops it.
+// lastingRoot names the variable with the directory above those of lasting.
+const lastingRoot = "MYSDK_TEST_LASTING"
+
+func TestMain(m *testing.M) {
+	root, err := os.MkdirTemp("", "mysdk-controlplane-")
+	if err == nil {
+		err = os.Setenv(lastingRoot, root)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(root); err != nil {
+		log.Print(err)
+	}
+	os.Exit(code)
+}
+
 func TestRunEtcd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts etcd")
@@ -22,10 +42,11 @@ func TestRunEtcd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
+	dir := lasting(t)
 	go func() {
 		ended <- RunEtcd(ctx, []string{
 			"--advertise-client-urls=" + url, "--listen-client-urls=" + url,
-			"--listen-peer-urls=http://127.0.0.1:0", "--data-dir=" + t.TempDir(), "--unsafe-no-fsync=true",
+			"--listen-peer-urls=http://127.0.0.1:0", "--data-dir=" + dir, "--unsafe-no-fsync=true",
 		}, io.Discard)
 	}()
 	for {
@@ -46,6 +67,18 @@ func TestRunEtcd(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("after the stop: %v", err)
 	}
+}
+
+// lasting is a directory that is there until all tests have run: etcd looks into
+// its own every 30 seconds, stopped or not, and ends the process where it has
+// gone.
+func lasting(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(os.Getenv(lastingRoot), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func freePort(t *testing.T) int {
