@@ -15,7 +15,6 @@ import (
 	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/migrate"
 )
@@ -177,7 +176,10 @@ func (a *app) migrateInto(ctx context.Context, o *migrateOptions, p *migrate.Pla
 		return err
 	}
 	set := p.Result.Clone()
-	if err := a.complete(ctx, o, p, &set); err != nil {
+	if err := a.newReplacements(there.host.Dir).move(&set); err != nil {
+		return err
+	}
+	if err := a.complete(ctx, o, p, &set, there.host.Dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(there.host.Dir, 0o755); err != nil {
@@ -215,7 +217,7 @@ func (a *app) migrateHere(ctx context.Context, o *migrateOptions, p *migrate.Pla
 	if err := a.check(set); err != nil {
 		return err
 	}
-	if err := a.complete(ctx, o, p, &set); err != nil {
+	if err := a.complete(ctx, o, p, &set, a.host.Dir); err != nil {
 		return err
 	}
 	set, err := a.tree().Changed(set)
@@ -243,110 +245,6 @@ func (a *app) cleanInGit(ctx context.Context) error {
 			n, strings.TrimSpace(strings.SplitN(out.String(), "\n", 2)[0]))
 	}
 	return nil
-}
-
-// complete adds to the change what takes the project's modules: go.mod and
-// go.sum as the go command wants them, and what is generated. Both are made in
-// a copy, and what fails is left for the user to repeat.
-func (a *app) complete(ctx context.Context, o *migrateOptions, p *migrate.Plan, set *fileset.Set) error {
-	if o.offline {
-		return nil
-	}
-	dir, err := os.MkdirTemp("", "mysdk-migrate-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // only a copy
-	if err := copySet(dir, p.Result); err != nil {
-		return err
-	}
-	there := *a
-	there.host.Dir = dir
-	a.progress("Looking for modules: go mod tidy")
-	var errs strings.Builder
-	err = host.Run(ctx, a.host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: dir, Env: a.host.Environ(), Stdout: &errs, Stderr: &errs})
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		a.warn("go mod tidy: %s", lastLine(errs.String()))
-		return nil
-	}
-	if missing := migrate.Unresolved(errs.String()); len(missing) > 0 {
-		a.warn("no module was found for %s", strings.Join(missing, ", "))
-		if err := noteMissing(set, missing); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		if err := replaceIn(set, name, data); err != nil {
-			return err
-		}
-	}
-	opts := there.generateOptions()
-	opts.CacheDir = ""
-	r, err := generate.Render(ctx, opts)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		a.warn("nothing was generated: %v", err)
-		return nil
-	}
-	for _, name := range r.Set.Paths() {
-		f, _ := r.Set.Get(name)
-		if err := replaceIn(set, name, f.Data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// replaceIn sets a file's content in the change, and keeps what else it says
-// of it.
-func replaceIn(set *fileset.Set, name string, data []byte) error {
-	f, ok := set.Get(name)
-	if !ok || f.Removed {
-		f = fileset.File{}
-	}
-	f.Data = data
-	return set.Put(name, f)
-}
-
-// copySet writes files below a directory of mysdk's own.
-func copySet(dir string, set fileset.Set) error {
-	for _, name := range set.Paths() {
-		f, _ := set.Get(name)
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, f.Data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// noteMissing adds what no module was found for to the list of what is left to
-// do.
-func noteMissing(set *fileset.Set, missing []string) error {
-	const report, heading = "MIGRATION.md", "\n## Then\n"
-	f, _ := set.Get(report)
-	lines := ""
-	for _, m := range missing {
-		lines += "- [ ] `go.mod`: no module has " + m + ": its importer needs a newer version, or another module in its place\n"
-	}
-	return replaceIn(set, report, []byte(strings.Replace(string(f.Data), heading, lines+heading, 1)))
-}
-
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) {

@@ -229,7 +229,7 @@ func typedClient(f *goFile) {
 			return true
 		}
 		verb, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !f.isTypedResource(verb.X) || len(call.Args) > 0 && f.isContext(call.Args[0]) {
+		if !ok || !f.isTypedResource(verb.X) || !isOldVerb(call, verb.Sel.Name) || f.isContext(call.Args[0]) {
 			return true
 		}
 		f.typedVerb(call, verb.Sel.Name)
@@ -268,17 +268,23 @@ func (f *goFile) isContext(e ast.Expr) bool {
 		strings.HasPrefix(text, "context.") || strings.HasSuffix(text, ".Context()")
 }
 
+// isOldVerb says whether a call of a typed client's method has as many arguments
+// as it had before the context was one of them.
+func isOldVerb(call *ast.CallExpr, verb string) bool {
+	switch verb {
+	case "List", "Watch", "Create", "Update", "UpdateStatus", "Bind", "Evict", "Finalize":
+		return len(call.Args) == 1
+	case "Get", "Delete", "DeleteCollection", "GetScale", "UpdateScale":
+		return len(call.Args) == 2
+	case "Patch": // maybe of a subresource; with a context it has five or more
+		return len(call.Args) == 3 || len(call.Args) == 4
+	}
+	return false
+}
+
 func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
 	options := map[string]string{"Create": "CreateOptions", "Update": "UpdateOptions", "UpdateStatus": "UpdateOptions",
 		"UpdateScale": "UpdateOptions", "Finalize": "UpdateOptions", "Bind": "CreateOptions", "Patch": "PatchOptions"}
-	switch verb {
-	case "Get", "List", "Watch", "Delete", "DeleteCollection", "Create", "Update", "UpdateStatus", "Patch", "GetScale", "UpdateScale", "Bind", "Evict", "Finalize":
-	default:
-		return
-	}
-	if len(call.Args) == 0 {
-		return
-	}
 	f.insert(call.Args[0].Pos(), f.todoContext()+", ")
 	last := call.Args[len(call.Args)-1]
 	if verb == "Patch" && len(call.Args) > 3 {

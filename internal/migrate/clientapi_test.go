@@ -95,7 +95,10 @@ func TestTypedClient(t *testing.T) {
 		},
 		"logs have no context": {meta, "func f() { kc.CoreV1().Pods(ns).GetLogs(name, o); metav1.Now() }", "", ""},
 		"context of a request": {meta, "func f() { kc.CoreV1().Pods(ns).Get(r.Context(), name, metav1.GetOptions{}) }", "", ""},
-		"not a typed client":   {"", "func f() { kc.Core().Pods(ns).Get(name); store.Get(name); kc.CoreV1(x).Pods(ns).Get(name) }", "", ""},
+		"context of any name": {
+			importContext, "func f(deadline context.Context) {\n\tkc.CoreV1().Pods(ns).Get(deadline, name, metav1.GetOptions{})\n\tkc.CoreV1().Pods(ns).Create(withTimeout, pod, metav1.CreateOptions{})\n\tkc.CoreV1().Pods(ns).Patch(ctxWithTimeout, name, kind, data, metav1.PatchOptions{})\n\tkc.CoreV1().Pods(ns).Delete(ctx2, name, o)\n}", "", "",
+		},
+		"not a typed client": {"", "func f() { kc.Core().Pods(ns).Get(name); store.Get(name); kc.CoreV1(x).Pods(ns).Get(name) }", "", ""},
 	}, commonPasses(nil)...)
 }
 

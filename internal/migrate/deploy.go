@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -105,7 +106,11 @@ func readObjects(name string, data []byte) ([]*object, error) {
 		return nil, err
 	}
 	var out []*object
+	budget := mostNodes
 	for _, d := range docs {
+		if !writeOut(d.Content[0], &budget) {
+			return nil, errors.New("an anchor contains itself, or too much")
+		}
 		o, err := readObject(d, name)
 		if err != nil {
 			return nil, err
@@ -190,6 +195,10 @@ func (m *migration) deployment() error {
 		for _, o := range files[name] {
 			if !m.replaced(o, own, roles, account) {
 				rest = append(rest, o)
+			} else if o.Kind == "ServiceAccount" {
+				if err := m.serviceAccount(o); err != nil {
+					return err
+				}
 			}
 		}
 		if err := m.furtherObjects(name, rest, len(rest) == len(files[name])); err != nil {
@@ -276,6 +285,9 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 	if m.rendered[path.Join(dir, base)] != nil {
 		base = "operand_" + base
 	}
+	if other := m.out[path.Join(dir, base)].from; other != "" && other != name {
+		base = strings.ReplaceAll(strings.TrimPrefix(name, "deploy/"), "/", "_")
+	}
 	to := path.Join(dir, base)
 	if err := m.keep(name, to, data); err != nil {
 		return err
@@ -353,10 +365,17 @@ func (m *migration) samples() error {
 			continue
 		}
 		list, err := readObjects(name, m.files[name].data)
-		if err != nil || len(list) == 0 || !m.isSample(list[0]) {
+		all := len(list)
+		list = slices.DeleteFunc(list, func(o *object) bool { return !m.isSample(o) })
+		if err != nil || len(list) == 0 {
 			continue
 		}
-		o := list[0]
+		o, data := list[0], m.files[name].data
+		if len(list) < all {
+			if data, err = m.joinObjects(list); err != nil {
+				return err
+			}
+		}
 		gv := strings.NewReplacer(".", "_", "/", "_").Replace(o.APIVersion)
 		group, _, _ := strings.Cut(o.APIVersion, ".")
 		_, version, _ := strings.Cut(o.APIVersion, "/")
@@ -369,7 +388,7 @@ func (m *migration) samples() error {
 		}
 		used[base] = true
 		delete(m.dropped, name)
-		if err := m.keep(name, path.Join("config/samples", base), m.files[name].data); err != nil {
+		if err := m.keep(name, path.Join("config/samples", base), data); err != nil {
 			return err
 		}
 		if err := m.listIn("config/samples/kustomization.yaml", base); err != nil {

@@ -159,10 +159,7 @@ func (f *goFile) removeLines(n ast.Node) {
 // todo puts a marked line above the line of a node, once.
 func (f *goFile) todo(n ast.Node, format string, args ...any) {
 	text := todoMark + fmt.Sprintf(format, args...)
-	at := f.offset(n.Pos())
-	for at > 0 && f.src[at-1] != '\n' {
-		at--
-	}
+	at := f.lineStart(f.offset(n.Pos()))
 	above := f.src[:at]
 	for { // several marks may stand above one line
 		above = bytes.TrimRight(above, "\n")
@@ -182,16 +179,42 @@ func (f *goFile) todo(n ast.Node, format string, args ...any) {
 	}
 }
 
+// lineStart is where the line of an offset begins, and where that is in a
+// string of several lines, the line that the string begins in.
+func (f *goFile) lineStart(at int) int {
+	at = bytes.LastIndexByte(f.src[:at], '\n') + 1
+	outer := -1
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && f.offset(lit.Pos()) < at && at < f.offset(lit.End()) {
+			outer = f.offset(lit.Pos())
+		}
+		return outer < 0
+	})
+	if outer >= 0 {
+		return f.lineStart(outer)
+	}
+	return at
+}
+
 // importName is the name by which the file calls a package, empty where it
-// does not import it.
+// does not import it; a dot or an underscore where it does under no other.
 func (f *goFile) importName(importPath string) string {
+	local := ""
 	for _, spec := range f.tree.Imports {
-		if p, err := strconv.Unquote(spec.Path.Value); err == nil && p == importPath {
-			return localName(spec, p)
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || p != importPath {
+			continue
+		}
+		if local = localName(spec, p); isName(local) {
+			return local
 		}
 	}
-	return ""
+	return local
 }
+
+// isName says whether a package can be called by the name that it is imported
+// by.
+func isName(local string) bool { return local != "" && local != "_" && local != "." }
 
 // is says whether an expression is the name of a package's member.
 func (f *goFile) is(e ast.Expr, importPath, name string) bool {
@@ -219,7 +242,7 @@ func (f *goFile) calls(e ast.Expr, importPath, name string) *ast.CallExpr {
 
 // need makes the file import a package and returns the name to call it by.
 func (f *goFile) need(importPath, name string) string {
-	if local := f.importName(importPath); local != "" && local != "_" && local != "." {
+	if local := f.importName(importPath); isName(local) {
 		return local
 	}
 	want := cmp.Or(name, path.Base(importPath))
@@ -290,7 +313,7 @@ func addImport(name string, src []byte, s importSpec) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the migrated text is not Go: %w", err)
 	}
-	if f.importName(s.path) != "" {
+	if isName(f.importName(s.path)) {
 		return src, nil
 	}
 	line := strings.TrimSpace(s.name + " " + strconv.Quote(s.path))
@@ -366,7 +389,9 @@ func removeImports(name string, src []byte, gone func(importPath, local string) 
 	return f.apply()
 }
 
-var versionSuffix = regexp.MustCompile(`^v[0-9]+$`)
+// majorVersion is how paths of modules end from their second version on: v1 at
+// the end of a path is a package.
+var majorVersion = regexp.MustCompile(`^v([2-9]|[1-9][0-9]+)$`)
 
 // localName is the name by which a file calls an import. Without one in the
 // import it is a guess: the package's name may be another than its path's.
@@ -378,9 +403,11 @@ func localName(spec *ast.ImportSpec, importPath string) string {
 		return "controllerruntime"
 	}
 	base := path.Base(importPath)
-	if dir := path.Dir(importPath); versionSuffix.MatchString(base) && strings.Contains(dir, ".") && !strings.HasPrefix(importPath, "k8s.io/") {
-		// example.com/module/v2 is called module, k8s.io/api/core/v1 is v1.
-		if strings.Count(importPath, "/") == 3 && !strings.Contains(importPath, "/api") {
+	if dir := path.Dir(importPath); majorVersion.MatchString(base) {
+		// example.com/module/v2 is called module, and so is k8s.io/module/v2;
+		// k8s.io/api/autoscaling/v2 is v2.
+		deep := strings.Count(importPath, "/")
+		if deep == 2 || deep == 3 && strings.Contains(dir, ".") && !strings.HasPrefix(importPath, "k8s.io/") && !strings.Contains(importPath, "/api") {
 			base = path.Base(dir)
 		}
 	}
@@ -406,7 +433,7 @@ func usedImports(name string, src []byte) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, spec := range f.tree.Imports {
 		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
-			out[p] = names[localName(spec, p)]
+			out[p] = out[p] || names[localName(spec, p)]
 		}
 	}
 	return out, nil

@@ -85,6 +85,14 @@ func TestLocalName(t *testing.T) {
 		"sigs.k8s.io/controller-runtime":          "controllerruntime",
 		"sigs.k8s.io/controller-runtime/pkg/log":  "log",
 		"github.com/operator-framework/api/pkg/x": "x",
+		"k8s.io/klog":                             "klog",
+		"k8s.io/klog/v2":                          "klog",
+		"k8s.io/api/autoscaling/v2":               "v2",
+		"example.com/shop/v2":                     "shop",
+		"example.com/shop/v1":                     "v1",
+		"example.com/shop/apis/v2":                "v2",
+		"github.com/acme/shelf/v12":               "shelf",
+		"github.com/acme/types/v1":                "v1",
 	} {
 		if got := localName(&ast.ImportSpec{}, importPath); got != want {
 			t.Errorf("%s is called %s, want %s", importPath, got, want)
@@ -194,4 +202,13 @@ func TestTodoOnce(t *testing.T) {
 		"two on a line":  {code: "func f() {\n\ta(b())\n}", want: "func f() {\n\t// TODO(migrate): a is old\n\t// TODO(migrate): b is old\n\ta(b())\n}"},
 		"below comments": {code: "func f() {\n\t// So it is.\n\ta()\n}", want: "func f() {\n\t// So it is.\n\t// TODO(migrate): a is old\n\ta()\n}"},
 	}, mark)
+}
+
+// TestKlog holds that the import of a package goes along whose path ends with
+// the version of its module.
+func TestKlog(t *testing.T) {
+	files := goV3()
+	swap(files, "main.go", "\t\"time\"\n", "\t\"time\"\n\n\t\"k8s.io/klog/v2\"\n")
+	swap(files, "main.go", "\tflag.Parse()\n", "\tklog.InitFlags(nil)\n\tflag.Parse()\n")
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{newMain: {"\t\"k8s.io/klog/v2\"\n", "klog.InitFlags(nil)"}})
 }

@@ -28,11 +28,15 @@ func (m *migration) fromKubebuilder() error {
 	if text, err = f.Bytes(); err != nil {
 		return err
 	}
+	if err := m.nestedModules(); err != nil {
+		return err
+	}
+	m.dropVendor()
 	if err := m.renderKubebuilder(text); err != nil {
 		return err
 	}
 	m.put(project.FileName, append([]byte(projectHeader), text...))
-	for _, step := range []func() error{m.kubebuilderMain, m.kubebuilderGo, m.hubWebhooks, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules} {
+	for _, step := range []func() error{m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -113,6 +117,9 @@ func (m *migration) resource(r map[string]any, domain string) {
 	if m.multigroup {
 		from, to = path.Join("apis", group, e.version), path.Join("api", group, e.version)
 	}
+	if dir, ok := m.ownPath(r["path"]); ok {
+		from = dir
+	}
 	if r["domain"] == nil && domain != "" {
 		r["domain"] = domain
 	}
@@ -125,7 +132,10 @@ func (m *migration) resource(r map[string]any, domain string) {
 	if r["controller"] == nil && r["controllers"] == nil && m.hasController(kindName) {
 		r["controller"] = true
 	}
-	m.webhookEntry(r, m.webhooksOf(from, kindName))
+	m.webhookEntry(r, m.webhooksOf(from, kindName, r["webhooks"] != nil))
+	if w, ok := r["webhooks"].(map[string]any); ok {
+		e.webhooks = w["defaulting"] == true || w["validation"] == true
+	}
 	if old, ok := r["path"].(string); !ok && r["api"] != nil || strings.HasPrefix(old, m.module+"/") {
 		r["path"] = path.Join(m.module, to)
 	}
@@ -135,6 +145,14 @@ func (m *migration) resource(r map[string]any, domain string) {
 	e.dir, e.group = from, strings.TrimPrefix(group+"."+fmt.Sprint(r["domain"]), ".")
 	e.kinds = []kind{{name: kindName}}
 	m.apis = append(m.apis, e)
+}
+
+// ownPath is the directory that PROJECT says the types of a kind are in, where
+// it is one of the project's.
+func (m *migration) ownPath(recorded any) (dir string, ok bool) {
+	text, _ := recorded.(string)
+	dir, ok = strings.CutPrefix(text, m.module+"/")
+	return dir, ok && len(inDir(m.files, dir)) > 0
 }
 
 // declares says whether a package has the type of the kind: PROJECT 2 lists
@@ -178,9 +196,14 @@ func (m *migration) hasController(kind string) bool {
 	return false
 }
 
-// webhooksOf finds the webhooks of a kind by the methods of its type.
-func (m *migration) webhooksOf(dir, kind string) map[string]any {
+// webhooksOf finds the webhooks of a kind by the methods of its type. Types
+// have such methods for their own use, too: there are no webhooks where PROJECT
+// has none and nothing sets them up.
+func (m *migration) webhooksOf(dir, kind string, recorded bool) map[string]any {
 	out, methods := map[string]any{}, m.methodsOf(dir, kind)
+	if !recorded && !slices.Contains(methods, setupWebhook) && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy") {
+		return nil
+	}
 	for _, name := range inDir(m.files, dir) {
 		w := m.webhookText(name, kind)
 		if slices.Contains(methods, "Default") || strings.Contains(w, ".WithDefaulter(") {
@@ -249,6 +272,9 @@ func (m *migration) kubebuilderMain() error {
 	if !hasFile(m.files, name) {
 		return clierr.Failedf("see 'mysdk adopt' for what works with the project as it is", "there is no main.go in the root")
 	}
+	if err := m.freeCommand(); err != nil {
+		return err
+	}
 	parts, err := m.readMain(name)
 	if err != nil {
 		return err
@@ -256,51 +282,40 @@ func (m *migration) kubebuilderMain() error {
 	if err := m.finishMain(string(m.rendered[newMain]), parts); err != nil {
 		return err
 	}
-	return m.mainDecls(name, parts)
+	return m.mainFiles(name, parts)
 }
 
 // kubebuilderGo moves the types, controllers and webhooks.
 func (m *migration) kubebuilderGo() error {
+	hooks := m.webhooks()
+	for _, w := range hooks {
+		w.write(m)
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if path.Ext(name) != ".go" || m.dropped[name] != "" || strings.HasPrefix(name, "vendor/") || m.isMoved(name) {
+		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
 			continue
 		}
 		to := m.along(name)
 		switch {
-		case path.Base(name) == "suite_test.go" && !m.hasSpecs(path.Dir(name)), path.Base(name) == "webhook_suite_test.go":
+		case m.isUselessSuite(name):
 			m.drop(name, "it set up an environment that no test of the directory uses")
 			if path.Base(name) == "webhook_suite_test.go" && m.hasSpecs(path.Dir(name)) {
 				m.dropped[name] = "the webhooks are in internal/webhook now, and 'mysdk create webhook' writes tests for them"
 			}
 		default:
-			more := []pass{kubebuilderWatches, webhookBuilders, (&controller{}).reconcilerPass, callPass, suites, objectParams(m.objectFuncs(path.Dir(name)))}
-			if hooks := m.webhookFile(name); hooks != nil {
-				if err := hooks.write(m, name); err != nil {
-					return err
+			more := []pass{kubebuilderWatches, webhookBuilders, (&controller{}).reconcilerPass, callPass, suites, objectParams(m.objectFuncs(path.Dir(name))), callers(hooks)}
+			for _, w := range hooks {
+				if w.setUp != "" && w.old == path.Dir(name) {
+					more = append(more, w.pass)
 				}
-				more = append(more, hooks.pass)
+			}
+			if strings.HasSuffix(name, "_test.go") {
+				more = append(more, m.withoutSuite(path.Dir(name)))
 			}
 			if stored := m.storedPass(name); stored != nil {
 				more = append(more, stored)
 			}
 			if err := m.goFile(name, to, more...); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// hubWebhooks writes the webhooks of hubs whose types set none up: the server
-// converts for them too.
-func (m *migration) hubWebhooks() error {
-	for _, a := range m.apis {
-		if !a.hub {
-			continue
-		}
-		w := m.newWebhookFile(a)
-		if _, there := m.out[w.target()]; !there {
-			if err := w.write(m, a.dir); err != nil {
 				return err
 			}
 		}

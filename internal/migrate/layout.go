@@ -123,11 +123,12 @@ func hasDir(files map[string]file, dir string) bool {
 	return false
 }
 
-// inDir lists the files that lie in a directory, not below.
+// inDir lists the files that lie in a directory, not below, but for those that
+// the go command ignores.
 func inDir(files map[string]file, dir string) []string {
 	var out []string
 	for name := range files {
-		if path.Dir(name) == dir {
+		if path.Dir(name) == dir && !isIgnored(path.Base(name)) {
 			out = append(out, name)
 		}
 	}
@@ -135,12 +136,13 @@ func inDir(files map[string]file, dir string) []string {
 	return out
 }
 
-// subdirs lists the directories in a directory that have files somewhere below.
+// subdirs lists the directories in a directory that have files somewhere below,
+// but for those that the go command ignores.
 func subdirs(files map[string]file, dir string) []string {
 	found := map[string]bool{}
 	for name := range files {
 		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
-			if sub, _, deeper := strings.Cut(rest, "/"); deeper {
+			if sub, _, deeper := strings.Cut(rest, "/"); deeper && !isIgnored(sub) {
 				found[sub] = true
 			}
 		}
@@ -157,6 +159,10 @@ func modulePath(files map[string]file) (string, error) {
 		}
 		return "", clierr.Failedf("repair it and run the command again", "go.mod has no module line")
 	}
+	const hint = "add a go.mod with 'go mod init', under the path that the code imports itself by"
+	if !hasFile(files, "cmd/manager/main.go") {
+		return "", clierr.Failedf(hint, "there is no go.mod")
+	}
 	main, err := parseGo("cmd/manager/main.go", files["cmd/manager/main.go"].data)
 	if err != nil {
 		return "", err
@@ -168,8 +174,7 @@ func modulePath(files map[string]file) (string, error) {
 			}
 		}
 	}
-	return "", clierr.Failedf("add a go.mod with 'go mod init', under the path that the code imports itself by",
-		"there is no go.mod, and cmd/manager/main.go imports no pkg/apis that would tell the module's path")
+	return "", clierr.Failedf(hint, "there is no go.mod, and cmd/manager/main.go imports no pkg/apis that would tell the module's path")
 }
 
 // apiVersion is one package of types.
@@ -181,6 +186,8 @@ type apiVersion struct {
 	kinds   []kind
 	code    []string // Go files
 	hub     bool     // other versions are converted to this one
+	// PROJECT, as it will be, has webhooks for it.
+	webhooks bool
 }
 
 // kind is one type with objects of its own.

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +20,18 @@ type mainParts struct {
 	left    []leftover            // statements of main that are the user's
 	decls   string                // declarations of the user's own
 	flags   map[string]string     // other values of the new main program's flags, as Go text
+	blank   []importSpec          // imports without a name
+	dots    []importSpec          // imports into the file's own names
+	rules   []string              // markers of rules
+
+	bound    map[*variable]string // variables for flags that the new main program has too: what has the value there
+	own      map[*variable]bool   // variables for flags of the user's own
+	args     map[*variable]ast.Expr
+	signals  map[*variable]string // what the signal to stop ends
+	stop     string               // name of the context that it ends
+	signaled bool                 // something besides the manager waits for it
+	channels bool                 // it closed a channel
+	start    string               // the context that the manager is started with, if it is the user's
 }
 
 // leftover are statements of the old main program that the new one needs.
@@ -31,6 +42,7 @@ type leftover struct {
 	phase       int    // one of the phases
 	carried     bool   // everything that they use is there in the new one
 	option      string // of the manager, which they set
+	signal      bool   // they make the context that the signal to stop ends
 }
 
 // The phases of a main program: before the flags are parsed, before there is a
@@ -49,7 +61,7 @@ func (p *mainParts) text(phase int) string {
 	var b strings.Builder
 	for i := 0; i < len(p.left); i++ {
 		l := p.left[i]
-		if l.phase != phase {
+		if l.phase != phase || l.signal && !p.signaled {
 			continue
 		}
 		if l.carried {
@@ -125,29 +137,49 @@ func (m *migration) readMain(name string) (*mainParts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &mainParts{imports: map[string]importSpec{}, aliases: map[string]string{}, flags: map[string]string{}}
-	for _, spec := range f.tree.Imports {
-		if at, err := strconv.Unquote(spec.Path.Value); err == nil {
-			name := localName(spec, at)
-			p.imports[name] = importSpec{at, name}
-		}
-	}
+	p := newMainParts(f)
+	p.channels = m.signalsByChannel()
 	if err := p.readAliases(m.rendered[newMain]); err != nil {
 		return nil, err
 	}
 	for name, spec := range p.imports { // the new main program imports controllers under names of its own
-		for _, c := range m.controllers {
-			if spec.path == path.Join(m.module, c.where()) {
-				p.aliases[name] = m.controllerName(c)
-			}
+		if dir, below := strings.CutPrefix(spec.path, m.module+"/pkg/controller/"); below && hasDir(m.files, "pkg/controller/"+dir) && !strings.Contains(dir, "/") {
+			p.aliases[name] = m.controllerName(&controller{dir: dir})
 		}
 	}
+	m.readDecls(f, p)
+	p.readRules(f)
+	return p, nil
+}
+
+func newMainParts(f *goFile) *mainParts {
+	p := &mainParts{imports: map[string]importSpec{}, aliases: map[string]string{}, flags: map[string]string{},
+		bound: map[*variable]string{}, own: map[*variable]bool{}, args: map[*variable]ast.Expr{}, signals: map[*variable]string{}}
+	for _, spec := range f.tree.Imports {
+		at, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		switch name := localName(spec, at); name {
+		case "_":
+			p.blank = append(p.blank, importSpec{at, name})
+		case ".":
+			p.dots = append(p.dots, importSpec{at, name})
+		default:
+			p.imports[name] = importSpec{at, name}
+		}
+	}
+	return p
+}
+
+// readDecls sorts the declarations of the old main program.
+func (m *migration) readDecls(f *goFile, p *mainParts) {
+	through := m.readWork(f, p)
 	for _, d := range f.tree.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			switch {
-			case d.Recv == nil && d.Name.Name == "main":
-				m.readStatements(f, d.Body.List, p)
+			case d.Recv == nil && d.Name.Name == "main", slices.Contains(through, d):
 			case d.Recv == nil && d.Name.Name == "init":
 				m.readInit(f, d, p)
 			case d.Recv == nil && slices.Contains(scaffoldFuncs(), d.Name.Name):
@@ -160,7 +192,23 @@ func (m *migration) readMain(name string) (*mainParts, error) {
 			}
 		}
 	}
-	return p, nil
+}
+
+// readWork reads what main does, and returns the functions that it leaves it
+// to.
+func (m *migration) readWork(f *goFile, p *mainParts) []*ast.FuncDecl {
+	main := f.function("main")
+	if main == nil || main.Body == nil {
+		return nil
+	}
+	w, ok := p.workOf(f, main)
+	if !ok && len(main.Body.List) > 0 {
+		p.elsewhere(f, main)
+		return nil
+	}
+	p.signalArguments(f, w.through)
+	m.readStatements(f, w.list, p)
+	return w.through
 }
 
 func (p *mainParts) keepDecl(f *goFile, text string, doc *ast.CommentGroup) {
@@ -208,7 +256,7 @@ func (m *migration) readInit(f *goFile, d *ast.FuncDecl, p *mainParts) {
 				return true // a function of the user's own
 			}
 			ours = true
-			if spec.path != "k8s.io/client-go/kubernetes/scheme" && !strings.HasPrefix(spec.path, m.module+"/") {
+			if spec.path != "k8s.io/client-go/kubernetes/scheme" && !m.isOwnTypes(spec.path) {
 				p.schemes = append(p.schemes, f.text(call))
 			}
 			return true

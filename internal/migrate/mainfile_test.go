@@ -10,6 +10,9 @@ import (
 // readOldMain reads a main program whose main has the statements.
 func readOldMain(t *testing.T, imports, statements, decls string) *mainParts {
 	t.Helper()
+	if !strings.Contains(statements, "mgr, err := ") {
+		statements += "\n" + newManager
+	}
 	m := &migration{
 		module:   "example.com/op",
 		files:    map[string]file{oldMain: {[]byte(strings.Replace(wrap(t, imports, "func main() {\n"+statements+"\n}\n\n"+decls), "package p", "package main", 1)), 0o644}},
@@ -44,7 +47,7 @@ func TestMainStatements(t *testing.T) {
 			"\tif err := apis.AddToScheme(mgr.GetScheme()); err != nil {\n\t\tos.Exit(1)\n\t}\n\tif err := controller.AddToManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}", [3]string{}},
 		"flag":               {"\twait := flag.Duration(\"wait\", 0, \"time\")\n\tflag.Parse()\n\ttime.Sleep(*wait)", [3]string{"\twait := flag.Duration(\"wait\", 0, \"time\")\n", "\ttime.Sleep(*wait)\n"}},
 		"flag of pflag":      {"\twait := pflag.Duration(\"wait\", 0, \"time\")\n\tpflag.Parse()", [3]string{"\twait := flag.Duration(\"wait\", 0, \"time\")\n"}},
-		"scaffold's flag":    {"\tvar addr string\n\tflag.StringVar(&x, \"metrics-addr\", \"\", \"\")\n\tflag.Parse()", [3]string{"\tvar addr string\n"}},
+		"scaffold's flag":    {"\tvar addr string\n\tflag.StringVar(&addr, \"metrics-addr\", \"\", \"\")\n\tflag.Parse()", [3]string{}},
 		"with the manager":   {getNamespace + getConfig + newManager + "\t// Serve it.\n\tserve(mgr, cfg, namespace)", [3]string{2: "\t// Serve it.\nserve(mgr, mgr.GetConfig(), os.Getenv(\"WATCH_NAMESPACE\"))\n"}},
 		"logger":             {getConfig + newManager + "\tif err := serve(mgr); err != nil {\n\t\tlog.Error(err, \"x\")\n\t}", [3]string{2: "\tif err := serve(mgr); err != nil {\n\t\tsetupLog.Error(err, \"x\")\n\t}\n"}},
 		"package is renamed": {newManager + "\tctrl.Steer(mgr)", [3]string{2: "\toldctrl.Steer(mgr)\n"}},

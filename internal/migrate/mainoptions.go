@@ -124,7 +124,7 @@ func (r *optionReader) readBlock(s ast.Stmt) bool {
 		return true // the namespaces to watch, by the scaffold's variables
 	}
 	l := leftover{file: r.file.name, first: r.file.line(s.Pos()), last: r.file.line(s.End()), phase: withOptions}
-	l.text, l.carried = r.file.carry(s, r.carried, r.parts.aliases, false, instead)
+	l.text, l.carried = r.file.carry(s, r.carried, r.parts, false, instead)
 	r.parts.left = append(r.parts.left, l)
 	return true
 }
@@ -153,7 +153,7 @@ func (r *optionReader) option(key string, e ast.Expr) option {
 			return option{ok: true}
 		}
 	}
-	value, ok := r.file.carry(e, r.carried, r.parts.aliases, false, nil)
+	value, ok := r.file.carry(e, r.carried, r.parts, false, nil)
 	switch key {
 	case "Controller", "NewCache", "ClientBuilder", "NewClient", "Metrics", "WebhookServer":
 		return r.structured(key, e)
@@ -173,6 +173,9 @@ func (r *optionReader) option(key string, e ast.Expr) option {
 // by the names of their variables and flags.
 func (r *optionReader) isScaffolds(key string, e ast.Expr) bool {
 	text := squeeze(r.file.text(e))
+	if id, ok := e.(*ast.Ident); ok && r.file.isOfPackage(id) && !isScaffoldName(id.Name) {
+		return false // it bears the name by chance
+	}
 	switch key {
 	case "Scheme":
 		return text == "scheme"
@@ -258,7 +261,7 @@ func (r *optionReader) structured(key string, e ast.Expr) option {
 	case key == "NewCache" && call != nil && callee(call) == "BuilderWithOptions" && lit != nil:
 		return r.fields(lit, map[string]string{"Resync": "Cache.SyncPeriod", "SelectorsByObject": "Cache.ByObject", "Mapper": "", "Scheme": ""})
 	case key == "NewCache" && call == nil:
-		if text, ok := r.file.carry(e, r.carried, r.parts.aliases, false, nil); ok {
+		if text, ok := r.file.carry(e, r.carried, r.parts, false, nil); ok {
 			return option{managerVariable + ".NewCache = " + text, withOptions, true}
 		}
 	case (key == "ClientBuilder" || key == "NewClient") && call != nil && callee(call) == "WithUncached":
@@ -286,7 +289,7 @@ func (r *optionReader) literalIn(e ast.Expr) *ast.CompositeLit {
 func (r *optionReader) objects(list []ast.Expr) option {
 	var texts []string
 	for _, e := range list {
-		text, ok := r.file.carry(e, r.carried, r.parts.aliases, false, nil)
+		text, ok := r.file.carry(e, r.carried, r.parts, false, nil)
 		if !ok {
 			return option{}
 		}
@@ -297,7 +300,7 @@ func (r *optionReader) objects(list []ast.Expr) option {
 
 // namespaces are those to watch.
 func (r *optionReader) namespaces(e ast.Expr) option {
-	text, ok := r.file.carry(e, r.carried, r.parts.aliases, false, nil)
+	text, ok := r.file.carry(e, r.carried, r.parts, false, nil)
 	const o = managerVariable + ".Cache.DefaultNamespaces"
 	return option{fmt.Sprintf("%s = map[string]cache.Config{}\n\tfor _, namespace := range %s {\n\t\t%s[namespace] = cache.Config{}\n\t}", o, text, o), withOptions, ok}
 }
@@ -315,7 +318,7 @@ func (r *optionReader) fields(lit *ast.CompositeLit, places map[string]string) o
 		if place == "" && known {
 			continue
 		}
-		text, ok := r.file.carry(kv.Value, r.carried, r.parts.aliases, false, nil)
+		text, ok := r.file.carry(kv.Value, r.carried, r.parts, false, nil)
 		if !known || !ok {
 			return option{}
 		}
@@ -357,7 +360,7 @@ func (r *optionReader) controllerOptions(lit *ast.CompositeLit) option {
 		if !ok {
 			return option{}
 		}
-		text, ok := r.file.carry(kv.Value, r.carried, r.parts.aliases, false, nil)
+		text, ok := r.file.carry(kv.Value, r.carried, r.parts, false, nil)
 		key := r.file.text(kv.Key)
 		if key == "CacheSyncTimeout" && r.isPointer(kv.Value) {
 			if text = "*" + text; strings.HasPrefix(text, "*&") {

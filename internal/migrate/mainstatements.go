@@ -15,25 +15,28 @@ func (m *migration) readStatements(f *goFile, list []ast.Stmt, p *mainParts) {
 	carried, mine := map[*variable]bool{}, map[*variable]bool{}
 	dropped := false // the statement before was the scaffold's
 	options := &optionReader{m: m, file: f, parts: p, carried: carried}
+	p.readFlags(f, list)
 	for _, s := range list {
 		text := squeeze(f.text(s))
 		check, isCheck := s.(*ast.IfStmt)
 		isCheck = isCheck && check.Init == nil && squeeze(f.text(check.Cond)) == "err!=nil"
+		instead, left := p.withoutFlags(f, s)
 		switch {
-		case m.leader(f, s, p), m.schemeCall(f, s, p), options.read(s), m.ownWebhooks(f, s):
+		case !left, m.leader(f, s, p), m.schemeCall(f, s, p), options.flag(s), options.read(s), m.ownWebhooks(f, s), p.signal(f, s, phase), options.start(s):
 			dropped = true
-		case isCheck && dropped:
+		case (isCheck || isBareReturn(s)) && dropped:
 		case !uses(s, mine) && m.isScaffoldStatement(f, s):
 			dropped = true
 		default:
 			dropped = false
 			l := leftover{file: f.name, first: f.line(s.Pos()), last: f.line(s.End()), phase: phase}
-			l.text, l.carried = f.carry(s, carried, p.aliases, phase == withManager, nil)
-			l.carried = l.carried && optionsLiteral(f, s) == nil // there is a manager already
+			l.text, l.carried = f.carry(s, carried, p, phase == withManager, instead)
+			// There is a manager already, it is started, and it has its flags.
+			l.carried = l.carried && optionsLiteral(f, s) == nil && !hasAnyPrefix(text, "mgr,err:=", "mgr,err=") && startCall(f, s) == nil && f.definesFlag(s) == ""
 			if strings.Contains(l.text, restConfig) {
 				l.phase = max(phase, beforeManager)
 			}
-			declaredIn(s, mine)
+			p.declaredIn(s, mine)
 			if c := withoutMarkers(f.comments(end, s.Pos())); l.carried && end.IsValid() && c != "" {
 				l.text = strings.TrimSpace(c) + "\n" + l.text
 			}
@@ -50,11 +53,11 @@ func (m *migration) readStatements(f *goFile, list []ast.Stmt, p *mainParts) {
 }
 
 // withoutMarkers takes out the lines of comments that the scaffold's tools look
-// for: the new main program has its own.
+// for: the new main program has its own, and rules go to a file of theirs.
 func withoutMarkers(comments string) string {
 	var b strings.Builder
 	for line := range strings.Lines(comments) {
-		if !strings.Contains(line, "+kubebuilder:scaffold:") {
+		if !hasAnyPrefix(strings.TrimLeft(line, "/ \t"), "+kubebuilder:scaffold:", rulePrefix) {
 			b.WriteString(line)
 		}
 	}
@@ -100,91 +103,31 @@ const restConfig = "restConfig"
 
 // carry is the text of a statement or expression for the new main program, and
 // whether everything that it uses is there. carried are the variables of
-// statements before it that are, aliases other names for imports, managed says
-// that there is a manager, and instead has other texts for parts of it.
-func (f *goFile) carry(s ast.Node, carried map[*variable]bool, aliases map[string]string, managed bool, instead map[ast.Node]string) (string, bool) {
-	start, ok := f.offset(s.Pos()), true
-	var edits []edit
-	declared := map[*variable]bool{}
-	declaredIn(s, declared)
-	ast.Inspect(s, func(n ast.Node) bool {
-		if text, other := instead[n]; other && n != nil {
-			edits = append(edits, edit{f.offset(n.Pos()) - start, f.offset(n.End()) - start, text})
-			return false
-		}
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && aliases[id.Name] != "" {
-				edits = append(edits, edit{f.offset(id.Pos()) - start, f.offset(id.End()) - start, aliases[id.Name]})
-			}
-		}
-		id, isName := n.(*ast.Ident)
-		if !isName || id.Obj == nil || declared[id.Obj] || carried[id.Obj] {
-			return true
-		}
-		text, there := f.carriedName(id, managed)
-		if text != "" {
-			edits = append(edits, edit{f.offset(id.Pos()) - start, f.offset(id.End()) - start, text})
-		}
-		ok = ok && there
-		return true
-	})
+// statements before it that are, managed says that there is a manager, and
+// instead has other texts for parts of it.
+func (f *goFile) carry(s ast.Node, carried map[*variable]bool, p *mainParts, managed bool, instead map[ast.Node]string) (string, bool) {
+	c := &carrier{file: f, parts: p, carried: carried, managed: managed, instead: instead, start: f.offset(s.Pos()), ok: true, declared: map[*variable]bool{}, keys: map[*ast.Ident]bool{}}
+	p.declaredIn(s, c.declared)
+	ast.Inspect(s, c.visit)
+	c.returns(s)
 	for _, gone := range []string{operatorSDK + "version", operatorSDK + "pkg/metrics", operatorSDK + "pkg/kube-metrics"} {
 		if name := f.importName(gone); name != "" && mentions(s, name) {
-			ok = false
+			c.ok = false
 		}
 	}
-	if !ok {
+	if !c.ok {
 		return f.text(s), false
 	}
-	for o := range declared {
+	for o := range c.declared {
 		carried[o] = true
 	}
-	part := &goFile{src: []byte(f.text(s)), edits: edits}
+	part := &goFile{src: []byte(f.text(s)), edits: c.edits}
 	return strings.ReplaceAll(string(part.spliced()), "pflag.", "flag."), true
-}
-
-// carriedName is what a variable of the old main program is called in the new
-// one, empty where its name stays, and whether it is there.
-func (f *goFile) carriedName(id *ast.Ident, managed bool) (text string, there bool) {
-	switch {
-	case slices.Contains([]string{"mgr", "err", "scheme", "setupLog"}, id.Name):
-		return "", true
-	case id.Name == "log":
-		return "setupLog", true
-	case isConfig(f, id) && managed:
-		return "mgr.GetConfig()", true
-	case isConfig(f, id):
-		return restConfig, true
-	case id.Name == "ctx":
-		return "context.Background()", true
-	case id.Name == "namespace" || id.Name == "watchNamespace":
-		return `os.Getenv("WATCH_NAMESPACE")`, true
-	case flagVariables()[id.Name] != "":
-		return "opts." + flagVariables()[id.Name], true
-	case id.Obj.Kind == ast.Fun && !slices.Contains(scaffoldFuncs(), id.Name), id.Obj.Kind == ast.Typ, id.Obj.Kind == ast.Con:
-		return "", true
-	}
-	return "", f.tree.Scope.Lookup(id.Name) == id.Obj && !isScaffoldName(id.Name)
-}
-
-// flagVariables are the variables that the scaffolds of old had for flags, by
-// the fields of the new main program's options.
-func flagVariables() map[string]string {
-	return map[string]string{"metricsAddr": "metricsAddr", "probeAddr": "probeAddr", "enableLeaderElection": "leaderElect", "secureMetrics": "secureMetrics", "enableHTTP2": "enableHTTP2"}
 }
 
 // scaffoldFuncs are functions of old main programs that the new one needs not.
 func scaffoldFuncs() []string {
 	return []string{"printVersion", "addMetrics", "serveCRMetrics", "getWatchNamespace"}
-}
-
-// isConfig says whether a variable is the client's configuration.
-func isConfig(f *goFile, id *ast.Ident) bool {
-	if id.Name == "cfg" {
-		return true
-	}
-	call, ok := assigned(id).(*ast.CallExpr)
-	return ok && (f.calls(call, crRoot, "GetConfigOrDie") != nil || f.calls(call, crRoot, "GetConfig") != nil)
 }
 
 func isScaffoldName(name string) bool {
@@ -252,12 +195,11 @@ func (m *migration) schemeCall(f *goFile, s ast.Stmt, p *mainParts) bool {
 // isScaffoldStatement says whether a statement of main is one that the
 // scaffolds of v0.x, or those of go/v2 and go/v3, wrote, by what it calls.
 func (m *migration) isScaffoldStatement(f *goFile, s ast.Stmt) bool {
-	if d, ok := s.(*ast.DeclStmt); ok {
-		return isFlagVariable(f.text(d))
+	if _, isDecl := s.(*ast.DeclStmt); isDecl {
+		return false
 	}
-	if flagged := flagName(f, s); flagged != "" {
-		return slices.Contains([]string{"metrics-addr", "enable-leader-election", "metrics-bind-address", "health-probe-bind-address", "leader-elect", "config",
-			"metrics-secure", "enable-http2"}, flagged)
+	if c, _ := f.flagOf(s); c != nil {
+		return false
 	}
 	scaffolded, called := true, false
 	ast.Inspect(s, func(n ast.Node) bool {
@@ -270,27 +212,6 @@ func (m *migration) isScaffoldStatement(f *goFile, s ast.Stmt) bool {
 	})
 	text := squeeze(f.text(s))
 	return scaffolded && (called || hasAnyPrefix(text, "options.Namespace=", "options.NewCache=", "opts:=zap.Options{", "namespace=", "servicePorts:=[]", "services:=[]*"))
-}
-
-// isFlagVariable says whether a declaration is of the scaffold's flags.
-func isFlagVariable(text string) bool {
-	return slices.ContainsFunc([]string{"metricsAddr", "enableLeaderElection", "probeAddr", "secureMetrics", "enableHTTP2", "configFile"}, func(name string) bool {
-		return strings.HasPrefix(text, "var "+name+" ")
-	})
-}
-
-// flagName is the name of the flag that a statement defines.
-func flagName(f *goFile, s ast.Stmt) string {
-	e, ok := s.(*ast.ExprStmt)
-	if !ok {
-		return ""
-	}
-	call, ok := e.X.(*ast.CallExpr)
-	if !ok || len(call.Args) < 3 || !hasAnyPrefix(f.text(call.Fun), "flag.", "pflag.") {
-		return ""
-	}
-	name, _ := stringLiteral(call.Args[1])
-	return name
 }
 
 // isScaffoldCall knows the functions that scaffolds of main called.

@@ -12,8 +12,7 @@ import (
 
 const managerPath = "config/manager/manager.yaml"
 
-// manager carries the environment, arguments, resources and volumes of the
-// operator's container over to config/manager.
+// manager carries what the operator's Deployment says over to config/manager.
 func (m *migration) manager(o *object) error {
 	docs, err := documents(m.out[managerPath].data)
 	if err != nil {
@@ -40,6 +39,7 @@ func (m *migration) manager(o *object) error {
 		if r := o.Spec.Replicas; r != nil && *r > 1 {
 			setNode(child(d.Content[0], "spec"), "replicas", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(*r)})
 		}
+		m.pod(o, d.Content[0], box)
 	}
 	text, err := joinDocuments(docs)
 	if err != nil {
@@ -55,12 +55,12 @@ func (m *migration) manager(o *object) error {
 
 // ownContainer is the container of the operator: the one that is told which
 // namespaces to watch, else the first.
-func ownContainer(o *object) container {
-	list := o.Spec.Template.Spec.Containers
-	i := slices.IndexFunc(list, func(c container) bool {
+func ownContainer(o *object) container { return o.Spec.Template.Spec.Containers[ownIndex(o)] }
+
+func ownIndex(o *object) int {
+	return max(0, slices.IndexFunc(o.Spec.Template.Spec.Containers, func(c container) bool {
 		return slices.ContainsFunc(c.Env, func(e yaml.Node) bool { return scalar(&e, "name") == "WATCH_NAMESPACE" })
-	})
-	return list[max(i, 0)]
+	}))
 }
 
 // managerContainer is the container called manager of a Deployment.

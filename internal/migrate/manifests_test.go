@@ -87,13 +87,15 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestSameName holds that two files do not become one.
+// TestSameName holds that two files do not become one, where the directories in
+// their names do not tell them apart.
 func TestSameName(t *testing.T) {
 	files := memcached(t)
 	files["deploy/a/x.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	files["deploy/b/x.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+	files["deploy/b_x.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
 	_, err := makePlan(t, files)
-	if err == nil || !strings.Contains(err.Error(), "deploy/a/x.yaml and deploy/b/x.yaml would both become config/extra/x.yaml") || clierr.HintOf(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "deploy/b/x.yaml and deploy/b_x.yaml would both become config/extra/b_x.yaml") || clierr.HintOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
 }

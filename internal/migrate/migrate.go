@@ -143,6 +143,7 @@ type migration struct {
 	recorded    string            // the name in PROJECT, empty for none
 	selector    string            // label of the user's that finds the manager's pods
 	general     []Note            // what belongs to no file
+	rules       []string          // markers of rules in the old main program
 }
 
 // walk reads the files of the project but those of git and of vendored code.
@@ -224,6 +225,9 @@ func (m *migration) note(name, format string, args ...any) {
 
 // rest keeps everything that nothing else was decided about.
 func (m *migration) rest() error {
+	if err := m.ownPage(); err != nil {
+		return err
+	}
 	done := maps.Clone(m.dropped)
 	if done == nil {
 		done = map[string]string{}
@@ -232,7 +236,7 @@ func (m *migration) rest() error {
 		done[o.from] = ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if _, ok := done[name]; ok {
+		if _, ok := done[name]; ok || name == reportName {
 			continue
 		}
 		if _, scaffolded := m.out[name]; scaffolded {

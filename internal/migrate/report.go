@@ -12,6 +12,9 @@ const todoMark = "TODO(migrate): "
 // reportName is the file that lists what is left to do.
 const reportName = "MIGRATION.md"
 
+// reportTitle is how its first line begins.
+const reportTitle = "# Migration from the layout of "
+
 // marks finds the marked lines of a text.
 func marks(data []byte) []Note {
 	var out []Note
@@ -29,7 +32,7 @@ func marks(data []byte) []Note {
 // report writes MIGRATION.md.
 func (m *migration) report(p *Plan) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Migration from the layout of %s\n\n", p.From)
+	fmt.Fprintf(&b, "%s%s\n\n", reportTitle, p.From)
 	b.WriteString("This page lists what 'mysdk migrate' could not do, and what it did that you should know. Remove it when you are done.\n")
 	b.WriteString("\n## Left to do\n\n")
 	if p.Open() == 0 {

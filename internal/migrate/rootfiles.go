@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -78,49 +77,27 @@ func (m *migration) rootFiles() error {
 	return nil
 }
 
+// asideEnding is what the names of such files end in.
+const asideEnding = ".before-migrate"
+
 // aside keeps a file of the user's whose name the scaffold needs under another
 // one.
 func (m *migration) aside(name string) error {
-	to := name + ".before-migrate"
+	to := name + asideEnding
 	if strings.HasPrefix(name, ".github/workflows/") {
 		delete(m.out, name)
 		return nil
 	}
-	if m.isScaffolds(name) {
+	lines, known := m.ownLinesOf(name)
+	if known && len(lines) == 0 {
 		m.dropped[name] = "it was as the scaffold of old wrote it"
 		return nil
 	}
 	if err := m.keep(name, to, m.files[name].data); err != nil {
 		return err
 	}
-	text := "take over what you need of it into " + name + ", and remove it"
-	if path.Base(name) == "Makefile" {
-		if targets := missingTargets(m.files[name].data, m.rendered[name]); len(targets) > 0 {
-			text = fmt.Sprintf("the new Makefile has no %s: take over what you need, and remove this file", strings.Join(targets, ", "))
-		}
-	}
-	m.note(to, "%s", text)
+	m.note(to, "%s", m.takeOver(name, lines))
 	return nil
-}
-
-// isScaffolds says whether a Makefile or a Dockerfile has nothing that the
-// scaffolds of go/v2 and go/v3 did not write.
-func (m *migration) isScaffolds(name string) bool {
-	mine := m.files[name].data
-	switch path.Base(name) {
-	case "Makefile":
-		known := []string{"manager", "controller-gen", "kustomize", "envtest", "opm", "catalog-push", "golangci-lint", "run", "setup-envtest", "operator-sdk", "lint-fix"}
-		return !slices.ContainsFunc(missingTargets(mine, m.rendered[name]), func(t string) bool { return !slices.Contains(known, t) })
-	case "Dockerfile":
-		known := regexp.MustCompile(`^(#|$|FROM (golang:|gcr\.io/distroless/)|ARG TARGET|WORKDIR /|COPY (go\.mod|go\.sum|main\.go|cmd/main\.go|api/|apis/|controllers/|internal/controller/|--from=builder)|RUN go mod download|RUN (CGO_ENABLED=0|GOOS).*go build|USER |ENTRYPOINT )`)
-		for line := range strings.Lines(string(mine)) {
-			if !known.MatchString(strings.TrimSpace(line)) {
-				return false
-			}
-		}
-		return m.layout != LayoutSDK0
-	}
-	return false
 }
 
 // missingTargets are the targets of a Makefile that another one has not.

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,8 +97,8 @@ func TestVersionOf(t *testing.T) {
 // TestRootFiles holds whose file stays where the user and the scaffold have one
 // of the same name.
 func TestRootFiles(t *testing.T) {
-	const makefile = "run: generate\n\tgo run ./main.go\n\nmanager: generate\n\tgo build\n"
-	const dockerfile = "# Build\nFROM golang:1.15 as builder\nWORKDIR /workspace\nCOPY go.mod go.mod\nRUN go mod download\nCOPY main.go main.go\nRUN CGO_ENABLED=0 GOOS=linux go build -a -o manager main.go\nUSER 65532:65532\nENTRYPOINT [\"/manager\"]\n"
+	const makefile = "# Run against the cluster\nrun: generate fmt vet manifests\n\tgo run ./main.go\n\nmanager: generate fmt vet ## Build it.\n\tgo build -o bin/manager main.go\n\nKUSTOMIZE_VERSION ?= v3.8.7\n"
+	const dockerfile = "# Build\nFROM golang:1.15 as builder\nWORKDIR /workspace\nCOPY go.mod go.mod\nRUN go mod download\nCOPY main.go main.go\nRUN CGO_ENABLED=0 GOOS=linux GOARCH=amd64 go build -a -o manager main.go\nUSER 65532:65532\nENTRYPOINT [\"/manager\"]\n"
 	tests := map[string]struct {
 		files  map[string]string
 		name   string
@@ -107,6 +108,13 @@ func TestRootFiles(t *testing.T) {
 		"a Makefile of old":             {map[string]string{"Makefile": makefile}, "Makefile", Changed, []string{"docker-build:"}},
 		"which is not kept":             {map[string]string{"Makefile": makefile}, "Makefile.before-migrate", "", nil},
 		"a Makefile with a target more": {map[string]string{"Makefile": makefile + "ship:\n\ttrue\n"}, "Makefile.before-migrate", Needs, []string{"ship:"}},
+		"a recipe of one's own":         {map[string]string{"Makefile": makefile + "test: generate fmt vet manifests\n\tgo test -race ./... && ./hack/check.sh\n"}, "Makefile.before-migrate", Needs, []string{"hack/check.sh"}},
+		"a version and an image":        {map[string]string{"Makefile": makefile + "VERSION ?= 1.4.2\nIMG ?= quay.io/acme/shop:v$(VERSION)\nIMAGE_TAG_BASE=quay.io/acme/shop\nCHANNELS = stable\n"}, "Makefile", Changed, []string{"\nVERSION ?= 1.4.2\n", "\nIMG ?= quay.io/acme/shop:v$(VERSION)\n", "\nIMAGE_TAG_BASE=quay.io/acme/shop\n", "\nCHANNELS = stable\nifneq ($(origin CHANNELS)", "!0.0.1"}},
+		"which need no second file":     {map[string]string{"Makefile": makefile + "VERSION ?= 1.4.2\n"}, "Makefile.before-migrate", "", nil},
+		"a version that is computed":    {map[string]string{"Makefile": makefile + "VERSION ?= $(shell git describe)\n"}, "Makefile", Changed, []string{"\nVERSION ?= $(shell git describe)\n"}},
+		"an image of a variable":        {map[string]string{"Makefile": makefile + "ORG = acme\nIMG ?= quay.io/$(ORG)/shop\n"}, "Makefile.before-migrate", Needs, []string{"ORG = acme"}},
+		"which is not carried over":     {map[string]string{"Makefile": makefile + "ORG = acme\nIMG ?= quay.io/$(ORG)/shop\n"}, "Makefile", Changed, []string{"\nIMG ?= controller:latest\n"}},
+		"flags of the compiler":         {map[string]string{"Dockerfile": strings.Replace(dockerfile, "go build -a", "go build -ldflags=-s -a", 1)}, "Dockerfile.before-migrate", Needs, []string{"-ldflags=-s"}},
 		"a Dockerfile of old":           {map[string]string{"Dockerfile": dockerfile}, "Dockerfile.before-migrate", "", nil},
 		"a Dockerfile with a line more": {map[string]string{"Dockerfile": dockerfile + "LABEL a=b\n"}, "Dockerfile.before-migrate", Needs, []string{"LABEL a=b"}},
 		"the new Dockerfile":            {map[string]string{"Dockerfile": dockerfile + "LABEL a=b\n"}, "Dockerfile", Changed, []string{"-o manager ./cmd", "!LABEL"}},

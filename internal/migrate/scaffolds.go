@@ -195,13 +195,17 @@ func plainAt(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
+// mostNodes is how many nodes a file may have when its anchors are written out:
+// anchors within anchors multiply.
+const mostNodes = 20_000
+
 // readConfig reads the documents of a file in config, in today's forms.
 func readConfig(name string, data []byte) ([]*yaml.Node, error) {
 	docs, err := documents(data)
 	if err != nil {
 		return nil, clierr.Failedf("repair it and run the command again", "%s: %w", name, err)
 	}
-	budget := 20_000 // nodes: anchors within anchors multiply
+	budget := mostNodes
 	for i, d := range docs {
 		docs[i] = d.Content[0]
 		if !writeOut(docs[i], &budget) {
@@ -234,5 +238,29 @@ func writeOut(n *yaml.Node, budget *int) bool {
 			return false
 		}
 	}
+	mergeKeys(n)
 	return true
+}
+
+// mergeKeys puts what << stands for in its place: the keys that the mapping
+// does not have itself.
+func mergeKeys(n *yaml.Node) {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Tag != "!!merge" {
+			continue
+		}
+		from := []*yaml.Node{n.Content[i+1]}
+		if from[0].Kind == yaml.SequenceNode {
+			from = from[0].Content
+		}
+		n.Content = slices.Delete(n.Content, i, i+2)
+		for _, f := range from {
+			for j := 0; j+1 < len(f.Content); j += 2 {
+				if child(n, f.Content[j].Value) == nil {
+					n.Content = append(n.Content, f.Content[j], f.Content[j+1])
+				}
+			}
+		}
+		i -= 2
+	}
 }

@@ -28,8 +28,8 @@ type target struct {
 // fromSDK0 migrates the layout of operator-sdk v0.x.
 func (m *migration) fromSDK0() error {
 	for _, step := range []func() error{
-		m.read, m.place, m.scaffold, m.moveAPIs, m.moveControllers, m.wireMain, m.deployment, m.samples, m.olmCatalog,
-		m.buildFiles, m.rootFiles, m.otherGo, m.rest, m.modules,
+		m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.moveControllers, m.wireMain, m.deployment, m.samples, m.olmCatalog,
+		m.buildFiles, m.rootFiles, m.otherGo, m.mainRules, m.rest, m.modules,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -55,11 +55,7 @@ func (m *migration) read() (err error) {
 	}
 	m.multigroup = len(groups) > 1
 	m.attachCRDs()
-	for name := range m.files {
-		if strings.HasPrefix(name, "vendor/") {
-			m.drop(name, "go.mod and the module cache are in the place of vendored code")
-		}
-	}
+	m.dropVendor()
 	return nil
 }
 
@@ -103,7 +99,8 @@ func (m *migration) place() error {
 	if err := m.readControllers(); err != nil {
 		return err
 	}
-	for dir, t := range m.moves {
+	for _, dir := range slices.Sorted(maps.Keys(m.moves)) {
+		t := m.moves[dir]
 		for _, name := range inDir(m.files, dir) {
 			if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 				continue
@@ -153,7 +150,7 @@ func (m *migration) readControllers() error {
 	own := false
 	for _, name := range inDir(m.files, "pkg/controller") {
 		base := path.Base(name)
-		own = own || path.Ext(name) == ".go" && base != "controller.go" && !strings.HasPrefix(base, "add_") && base != "doc.go"
+		own = own || path.Ext(name) == ".go" && base != "controller.go" && base != "doc.go" && !m.isOnlyList(name)
 	}
 	for _, dir := range dirs {
 		old := path.Join("pkg/controller", dir)
@@ -320,6 +317,9 @@ func (m *migration) scaffold() error {
 // goFile moves a Go file and carries its text over.
 func (m *migration) goFile(name, to string, more ...pass) error {
 	data := m.files[name].data
+	if m.ignored(name) {
+		return m.keep(name, to, data)
+	}
 	if strings.HasPrefix(path.Base(name), "zz_generated") {
 		more = nil
 	}
@@ -409,19 +409,17 @@ func (m *migration) controllerPasses(dir string) []pass {
 
 // controllerRoot decides about a file in pkg/controller itself.
 func (m *migration) controllerRoot(name string) error {
-	base := path.Base(name)
-	if base == "controller.go" || base == "doc.go" || strings.HasPrefix(base, "add_") {
+	if base := path.Base(name); base == "controller.go" || base == "doc.go" || m.isOnlyList(name) {
 		m.drop(name, "cmd/main.go sets the controllers up itself")
 		return nil
 	}
-	return m.goFile(name, m.along(name), oldWatches)
+	return m.goFile(name, m.along(name), withoutList, oldWatches)
 }
 
 // otherGo carries the imports and API changes over to the rest of the code.
 func (m *migration) otherGo() error {
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		_, isOut := m.out[m.along(name)]
-		if path.Ext(name) != ".go" || m.dropped[name] != "" || isOut && m.out[m.along(name)].from == name {
+		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
 			continue
 		}
 		if err := m.other(name); err != nil {
@@ -433,6 +431,9 @@ func (m *migration) otherGo() error {
 
 func (m *migration) other(name string) error {
 	src := m.files[name].data
+	if m.ignored(name) {
+		return m.keep(name, m.along(name), src)
+	}
 	f, err := parseGo(name, src)
 	if err != nil {
 		return err

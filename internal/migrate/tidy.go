@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/modfile"
 )
 
 // Unresolved lists the packages that 'go mod tidy -e' went on without.
@@ -25,4 +27,28 @@ func Unresolved(output string) []string {
 		}
 	}
 	return out
+}
+
+// Replaced is a go.mod whose replacements by directories have the names that
+// turn gives them.
+func Replaced(gomod []byte, turn func(dir string) string) ([]byte, error) {
+	f, err := modfile.Parse("go.mod", gomod, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the replacements in go.mod: %w", err)
+	}
+	changed := false
+	for _, r := range slices.Clone(f.Replace) {
+		to := turn(r.New.Path)
+		if r.New.Version != "" || to == r.New.Path {
+			continue
+		}
+		if err := f.AddReplace(r.Old.Path, r.Old.Version, to, ""); err != nil {
+			return nil, fmt.Errorf("replace %s by %s in go.mod: %w", r.Old.Path, to, err)
+		}
+		changed = true
+	}
+	if !changed {
+		return gomod, nil
+	}
+	return f.Format()
 }

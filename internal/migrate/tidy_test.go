@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,5 +44,28 @@ func TestGrouped(t *testing.T) {
 	got := Grouped(dropped)
 	if len(got) != 2 || got[0].Path != "vendor/ (12 files)" || got[1].Path != "build/x" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestReplaced holds that directories in go.mod get other names, and nothing
+// else.
+func TestReplaced(t *testing.T) {
+	turn := func(dir string) string { return strings.Replace(dir, "../", "/home/x y/", 1) }
+	for name, test := range map[string]struct{ text, want string }{
+		"a directory":  {"module a\n\nreplace b => ../b\n", "module a\n\nreplace b => \"/home/x y/b\"\n"},
+		"of a version": {"module a\n\nreplace (\n\tb v1.0.0 => ../b // ours\n\tb v1.1.0 => ./c\n)\n", "module a\n\nreplace (\n\tb v1.0.0 => \"/home/x y/b\" // ours\n\tb v1.1.0 => ./c\n)\n"},
+		"a module":     {"module a\n\nreplace b => c.io/../b v1.0.0\n", "module a\n\nreplace b => c.io/../b v1.0.0\n"},
+		"none":         {"module   a\n", "module   a\n"},
+		"no go.mod":    {"modul", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Replaced([]byte(test.text), turn)
+			if (err != nil) != (test.want == "") {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(test.want, string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
 	}
 }

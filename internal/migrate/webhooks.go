@@ -12,57 +12,6 @@ import (
 	"github.com/example/mysdk/internal/ownwebhook"
 )
 
-// webhookFile is a file of old webhooks: methods of the type itself, which the
-// manager called.
-type webhookFile struct {
-	kind, version, group string
-	dir                  string // new directory of the types
-	byGroup              bool
-	methods              map[string]int // number of results
-	markers              []string
-	hub                  bool
-	custom               bool // SetupWebhookWithManager names types of the user's that do the work
-}
-
-func (m *migration) newWebhookFile(a *apiVersion) *webhookFile {
-	w := &webhookFile{version: a.version, kind: a.kinds[0].name, group: a.label, byGroup: m.multigroup && a.label != "", hub: a.hub, methods: map[string]int{}}
-	w.dir = path.Dir(m.along(a.dir + "/types.go"))
-	return w
-}
-
-// webhookFile reads a file, nil where it has no webhooks.
-func (m *migration) webhookFile(name string) *webhookFile {
-	for _, a := range m.apis {
-		if path.Dir(name) != a.dir || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		f, err := parseGo(name, m.files[name].data)
-		if err != nil {
-			continue
-		}
-		w := m.newWebhookFile(a)
-		for _, d := range f.tree.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if ok && fn.Recv != nil && receiverType(fn) == w.kind {
-				w.methods[fn.Name.Name] = fn.Type.Results.NumFields()
-				w.custom = w.custom || fn.Name.Name == setupWebhook && isCustom(f.text(fn))
-			}
-		}
-		if _, ok := w.methods[setupWebhook]; !ok {
-			continue
-		}
-		for _, group := range f.tree.Comments {
-			for _, c := range group.List {
-				if strings.Contains(c.Text, "+kubebuilder:webhook:") {
-					w.markers = append(w.markers, c.Text)
-				}
-			}
-		}
-		return w
-	}
-	return nil
-}
-
 // setupWebhook is the method by which types registered their webhooks.
 const setupWebhook = "SetupWebhookWithManager"
 
@@ -126,7 +75,7 @@ func (w *webhookFile) pass(f *goFile) {
 	}
 	for _, group := range f.tree.Comments {
 		for _, c := range group.List {
-			if strings.Contains(c.Text, "+kubebuilder:webhook:") {
+			if slices.Contains(w.markers, c.Text) {
 				f.removeLines(c)
 			}
 		}
@@ -134,16 +83,16 @@ func (w *webhookFile) pass(f *goFile) {
 }
 
 // write writes internal/webhook's file for the kind.
-func (w *webhookFile) write(m *migration, from string) error {
+func (w *webhookFile) write(m *migration) {
 	if w.custom {
 		m.put(w.target(), []byte(w.wrapper(m)))
-		return nil
+		return
 	}
 	_, defaults := w.methods["Default"]
 	_, validates := w.methods["ValidateCreate"]
 	if !defaults && !validates && !w.hub {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", from)})
-		return nil
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", w.setUp)})
+		return
 	}
 	alias := w.alias()
 	var b strings.Builder
@@ -173,7 +122,6 @@ func (w *webhookFile) write(m *migration, from string) error {
 		b.WriteString(w.adapter("Validator", "mutating=false").Validator(w.methods))
 	}
 	m.put(w.target(), []byte(b.String()))
-	return nil
 }
 
 // target is the file of the kind's webhooks.

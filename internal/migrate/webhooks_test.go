@@ -9,7 +9,7 @@ import (
 )
 
 func TestWebhookPass(t *testing.T) {
-	w := &webhookFile{kind: "Cache"}
+	w := &webhookFile{kind: "Cache", markers: []string{"// +kubebuilder:webhook:path=/mutate,mutating=true"}}
 	hook := `"sigs.k8s.io/controller-runtime/pkg/webhook"; ctrl "sigs.k8s.io/controller-runtime"`
 	runPasses(t, map[string]passCase{
 		"setup goes, methods stay": {
@@ -38,9 +38,7 @@ func TestWebhookWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &migration{module: "example.com/op", out: map[string]output{}}
 			w := &webhookFile{kind: "Cache", version: "v1", group: "cache", dir: "api/v1", methods: test.methods}
-			if err := w.write(m, "pkg/apis/cache/v1/cache_webhook.go"); err != nil {
-				t.Fatal(err)
-			}
+			w.write(m)
 			o, written := m.out["internal/webhook/v1/cache_webhook.go"]
 			if written != (test.want != nil) || written == (len(m.general) > 0) {
 				t.Fatalf("written: %t; %v", written, m.general)

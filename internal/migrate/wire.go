@@ -22,6 +22,9 @@ const (
 // wireMain writes cmd/main.go: the scaffold's, with the user's types,
 // controllers and statements.
 func (m *migration) wireMain() error {
+	if err := m.freeCommand(); err != nil {
+		return err
+	}
 	parts, err := m.readMain(oldMain)
 	if err != nil {
 		return err
@@ -29,7 +32,11 @@ func (m *migration) wireMain() error {
 	if err := m.readSchemes(parts); err != nil {
 		return err
 	}
-	imports, setup := m.wireControllers()
+	added, err := m.addedFuncs(parts)
+	if err != nil {
+		return err
+	}
+	imports, setup := m.wireControllers(added)
 	text := insertBefore(string(m.rendered[newMain]), "\t// +kubebuilder:scaffold:imports", imports)
 	if parts.lock != "" {
 		text = m.leaderForLife(text, parts.lock, setup)
@@ -39,12 +46,13 @@ func (m *migration) wireMain() error {
 	if err := m.finishMain(text, parts); err != nil {
 		return err
 	}
-	return m.oldMainFiles(parts)
+	return m.mainFiles(oldMain, parts)
 }
 
 // finishMain puts what the old main program did into the new one.
 func (m *migration) finishMain(text string, parts *mainParts) error {
-	text = parts.apply(m.wireSchemes(text, parts))
+	m.rules = parts.rules
+	text = parts.starts(parts.apply(m.wireSchemes(text, parts)))
 	places := [][]string{{"\tflag.Parse()\n"}, {"\t" + managerVariable + " := ", "\tmgr, err := ctrl.NewManager("}, {"\tif err := leadForLife(", "\t// +kubebuilder:scaffold:builder"}}
 	for i, place := range places {
 		lines := parts.text(i)
@@ -55,16 +63,9 @@ func (m *migration) finishMain(text string, parts *mainParts) error {
 			}
 		}
 	}
-	for _, spec := range parts.used(parts.text(beforeFlags)+parts.text(beforeManager)+parts.text(withManager)+parts.text(withOptions), true) {
-		if moved, ok := m.packages()[spec.path]; ok && strings.Contains(text, strconv.Quote(moved.Path)) {
-			continue // it is there under its new path
-		}
-		var err error
-		var out []byte
-		if out, err = addImport(newMain, []byte(text), spec); err != nil {
-			return err
-		}
-		text = string(out)
+	text, err := m.addImports(text, parts)
+	if err != nil {
+		return err
 	}
 	rewrite := relayout.Rewrite{Packages: m.packages(), Aliases: map[string]string{path.Join(m.module, "internal/controller"): "controller"}}
 	out, err := rewrite.Go(newMain, []byte(text))
@@ -82,6 +83,25 @@ func (m *migration) finishMain(text string, parts *mainParts) error {
 	return nil
 }
 
+// addImports adds what the old main program's part of the new one needs.
+func (m *migration) addImports(text string, parts *mainParts) (string, error) {
+	specs := parts.used(parts.text(beforeFlags)+parts.text(beforeManager)+parts.text(withManager)+parts.text(withOptions), true)
+	if strings.Contains(text, "context.Background()") {
+		specs = append(specs, importSpec{path: "context"})
+	}
+	for _, spec := range append(specs, parts.unnamed(text)...) {
+		if moved, ok := m.packages()[spec.path]; ok && strings.Contains(text, strconv.Quote(moved.Path)) {
+			continue // it is there under its new path
+		}
+		out, err := addImport(newMain, []byte(text), spec)
+		if err != nil {
+			return "", err
+		}
+		text = string(out)
+	}
+	return text, nil
+}
+
 // insertBefore puts lines above a line of a text.
 func insertBefore(text, line, lines string) string {
 	at := strings.Index(text, line)
@@ -91,9 +111,9 @@ func insertBefore(text, line, lines string) string {
 	return text[:at] + lines + text[at:]
 }
 
-// wireControllers are the lines that set the controllers up, and the imports
-// for them.
-func (m *migration) wireControllers() (imports, setup string) {
+// wireControllers are the lines that set up the controllers and what else was
+// added to the manager, and the imports for them.
+func (m *migration) wireControllers(added []addedFunc) (imports, setup string) {
 	lines := map[string]bool{}
 	for _, c := range m.controllers {
 		if !m.registered(c) {
@@ -102,13 +122,10 @@ func (m *migration) wireControllers() (imports, setup string) {
 		}
 		t := m.moves[c.where()]
 		name := m.controllerName(c)
-		spec := strconv.Quote(path.Join(m.module, t.dir))
-		if name != path.Base(t.dir) {
-			spec = name + " " + spec
-		}
-		lines["\t"+spec+"\n"] = true
+		lines[importLine(name, path.Join(m.module, t.dir))] = true
 		setup += m.setUp(c, name)
 	}
+	setup += m.wireFuncs(added, lines)
 	return strings.Join(slices.Sorted(maps.Keys(lines)), ""), setup
 }
 
@@ -198,7 +215,7 @@ func (m *migration) addScheme(f *goFile, arg ast.Expr, parts *mainParts) {
 		if err != nil || localName(spec, p) != id.Name {
 			continue
 		}
-		if strings.HasPrefix(p, m.module+"/pkg/apis/") {
+		if m.isOwnTypes(p) {
 			return
 		}
 		if to := renamedPackages()[p]; to != "" {
@@ -227,41 +244,4 @@ func (m *migration) wireSchemes(text string, parts *mainParts) string {
 	}
 	text = insertBefore(text, "\t// +kubebuilder:scaffold:imports", imports)
 	return insertBefore(text, "\t// +kubebuilder:scaffold:scheme", lines)
-}
-
-// oldMainFiles decides about the files of cmd/manager.
-func (m *migration) oldMainFiles(parts *mainParts) error {
-	if err := m.mainDecls(oldMain, parts); err != nil {
-		return err
-	}
-	for _, name := range inDir(m.files, "cmd/manager") {
-		if name != oldMain && path.Ext(name) == ".go" {
-			if err := m.goFile(name, path.Join("cmd", path.Base(name))); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// mainDecls keeps the declarations of the user's own in a file beside the new
-// main program.
-func (m *migration) mainDecls(name string, parts *mainParts) error {
-	if parts.decls == "" {
-		m.drop(name, "%s is in its place", newMain)
-		return nil
-	}
-	imports := ""
-	for _, spec := range parts.used(parts.decls, false) {
-		imports += strings.TrimRight("\t"+spec.name, " ") + " " + strconv.Quote(spec.path) + "\n"
-	}
-	const beside = "manager.go"
-	from := path.Join(path.Dir(name), beside)
-	m.files[from] = file{[]byte("package main\n\nimport (\n" + imports + ")\n" + parts.decls), 0o644}
-	err := m.goFile(from, path.Join("cmd", beside))
-	delete(m.files, from)
-	o := m.out[path.Join("cmd", beside)]
-	o.from = name
-	m.out[path.Join("cmd", beside)] = o
-	return err
 }

@@ -91,6 +91,8 @@ func TestSchemes(t *testing.T) {
 		left    int
 	}{
 		"one's own": {"import v1 \"example.com/shop/pkg/apis/shop/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, v1.SchemeBuilder.AddToScheme) }\n", nil, nil, 0},
+		"one's own by hand": {"import v1 \"example.com/shop/pkg/apis/more/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, v1.AddToScheme) }\n",
+			[]string{"v1 \"example.com/shop/pkg/apis/more/v1\""}, []string{"utilruntime.Must(v1.AddToScheme(scheme))"}, 0},
 		"of others": {"import routev1 \"github.com/openshift/api/route/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, routev1.AddToScheme) }\n",
 			[]string{"routev1 \"github.com/openshift/api/route/v1\""}, []string{"utilruntime.Must(routev1.AddToScheme(scheme))"}, 0},
 		"two at once": {"import (\n\ta \"example.org/a\"\n\tb \"example.org/b\"\n)\n\nfunc init() { AddToSchemes = append(AddToSchemes, a.AddToScheme, b.Builder.AddToScheme) }\n",
@@ -103,6 +105,7 @@ func TestSchemes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMigration(map[string]string{"pkg/apis/add.go": "package apis\n\n" + test.code, "pkg/apis/notes.txt": "x"})
+			m.apis = []*apiVersion{{dir: "pkg/apis/shop/v1"}}
 			parts := &mainParts{imports: map[string]importSpec{}}
 			if err := m.readSchemes(parts); err != nil {
 				t.Fatal(err)
@@ -127,4 +130,48 @@ func TestSchemes(t *testing.T) {
 	if err := m.readSchemes(&mainParts{}); err == nil || !strings.Contains(err.Error(), "pkg/apis/add.go:3:6") {
 		t.Errorf("got %v, want the position", err)
 	}
+}
+
+// TestFurtherFuncs holds that everything that pkg/controller adds to the
+// manager is still added, and what cannot be is marked.
+func TestFurtherFuncs(t *testing.T) {
+	const imports = "package controller\n\nimport (\n\t\"example.com/memcached-operator/pkg/controller/memcached\"\n\t\"example.com/memcached-operator/pkg/janitor\"\n)\n\n"
+	files := memcached(t)
+	files["pkg/controller/add_memcached.go"] = imports + "func init() {\n\tAddToManagerFuncs = append(AddToManagerFuncs, memcached.Add, memcached.AddBackup)\n\tAddToManagerFuncs = append(AddToManagerFuncs, janitor.Start)\n}\n"
+	files["pkg/controller/add_sweeper.go"] = "package controller\n\nimport \"example.com/memcached-operator/pkg/controller/sweeper\"\n\nfunc init() {\n\tAddToManagerFuncs = append(AddToManagerFuncs, sweeper.Add)\n}\n"
+	files["pkg/controller/sweeper/sweeper.go"] = "package sweeper\n\nfunc Add(any) error { return nil }\n"
+	files["pkg/janitor/janitor.go"] = "package janitor\n\nfunc Start(any) error { return nil }\n"
+	p := mustPlan(t, files)
+	if n := p.Open(); n != 0 {
+		t.Errorf("%d files need somebody: %v", n, p.Files)
+	}
+	got := content(p.Result)
+	expect(t, got, map[string][]string{
+		newMain: {
+			"if err := controller.AddBackup(mgr); err != nil {\n\t\tsetupLog.Error(err, \"Failed to add to the manager\", \"function\", \"memcached.AddBackup\")\n\t\tos.Exit(1)\n\t}\n",
+			"if err := janitor.Start(mgr); err != nil {", "if err := sweepercontroller.Add(mgr); err != nil {", "(&controller.MemcachedReconciler{",
+			`"example.com/memcached-operator/pkg/janitor"`, `sweepercontroller "example.com/memcached-operator/internal/controller/sweeper"`, "! controller.Add(mgr)",
+		},
+	})
+	if n := strings.Count(got[newMain], "internal/controller\"\n"); n != 1 {
+		t.Errorf("%d imports of one package in\n%s", n, got[newMain])
+	}
+}
+
+// TestFuncsOfController holds what becomes of functions that cannot be called
+// from the new main program.
+func TestFuncsOfController(t *testing.T) {
+	files := memcached(t)
+	files["pkg/controller/add_more.go"] = "package controller\n\nimport \"sigs.k8s.io/controller-runtime/pkg/manager\"\n\nfunc init() {\n\tAddToManagerFuncs = append(AddToManagerFuncs, more, func(manager.Manager) error { return nil })\n}\n\nfunc more(manager.Manager) error { return nil }\n"
+	files["pkg/controller/controller.go"] = "package controller\n\nimport (\n\t\"sigs.k8s.io/controller-runtime/pkg/manager\"\n\n\t\"example.com/memcached-operator/pkg/janitor\"\n)\n\n" +
+		"var AddToManagerFuncs = []func(manager.Manager) error{janitor.Add}\n\nfunc AddToManager(m manager.Manager) error {\n\tjanitor.Prepare(m)\n\tfor _, f := range AddToManagerFuncs {\n\t\tif err := f(m); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n\treturn nil\n}\n"
+	files["pkg/janitor/janitor.go"] = "package janitor\n\nfunc Add(any) error { return nil }\n\nfunc Prepare(any) {}\n"
+	p := mustPlan(t, files)
+	expect(t, content(p.Result), map[string][]string{
+		newMain: {
+			"janitor.Add(mgr)", "// " + todoMark + "pkg/controller/add_more.go:6-6 use what the new main program has not", "//\tmore\n", "//\tfunc(manager.Manager) error { return nil }\n",
+			"// " + todoMark + "pkg/controller/controller.go:12-12 use", "//\tjanitor.Prepare(m)\n",
+		},
+		"internal/controller/add_more.go": {"func more(", "!AddToManagerFuncs"},
+	})
 }

@@ -1,0 +1,95 @@
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// writeWithLibrary writes the project of operator-sdk v0.19 with a module that
+// lies beside it, and one inside.
+func writeWithLibrary(t *testing.T) *hosttest.World {
+	t.Helper()
+	w := hosttest.New(t)
+	root := w.Dir
+	w.Dir = filepath.Join(root, "work", "memcached-operator")
+	writeOldProject(t, w.Dir)
+	write := func(name, text string) {
+		t.Helper()
+		to := filepath.Join(root, "work", name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("lib/go.mod", "module example.com/lib\n\ngo 1.13\n")
+	write("lib/lib.go", "package lib\n\n// Size is one.\nconst Size = 1\n")
+	write("memcached-operator/third/go.mod", "module example.com/third\n\ngo 1.13\n")
+	write("memcached-operator/third/third.go", "package third\n\n// Size is three.\nconst Size = 3\n")
+	write("memcached-operator/pkg/sizes/sizes.go", "package sizes\n\nimport (\n\t\"example.com/lib\"\n\t\"example.com/third\"\n)\n\n// Sum is four.\nconst Sum = lib.Size + third.Size\n")
+	write("memcached-operator/pkg/sizes/rules.go", "package sizes\n\n// F has a rule for what is not in the group.\n// +kubebuilder:rbac:groups=apps,resources=pods,verbs=get\nfunc F() {}\n")
+	name := filepath.Join(w.Dir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "\nrequire (\n\texample.com/lib v0.0.0\n\texample.com/third v0.0.0\n)\n\nreplace (\n\texample.com/lib => ../lib\n\texample.com/third => ./third\n)\n"...)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// expectGoMod looks for lines in a go.mod.
+func expectGoMod(t *testing.T, w *hosttest.World, name string, want ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range want {
+		if !strings.Contains(string(text), line+"\n") {
+			t.Errorf("%s has no %q\n%s", name, line, w.Err)
+		}
+	}
+}
+
+// TestMigrateElsewhere holds that modules beside the project are found from
+// the directory that the result is written to.
+func TestMigrateElsewhere(t *testing.T) {
+	w := writeWithLibrary(t)
+	for _, output := range []string{"../../far/away/new", "../new"} {
+		if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--offline", "--output", output}); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, w.Err)
+		}
+	}
+	expectGoMod(t, w, "../../far/away/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../../work/lib", "replace example.com/third => ./third")
+	expectGoMod(t, w, "../new/go.mod", "replace example.com/lib => ../lib", "replace example.com/third => ./third")
+}
+
+// TestMigrateTidies holds that modules beside the project are found while its
+// copy is tidied, and that what the generators warn of is said.
+func TestMigrateTidies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the project's modules")
+	}
+	w := writeWithLibrary(t)
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--output", "../../far/new"}); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, w.Err)
+	}
+	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "replace example.com/third => ./third")
+	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module was found") {
+		t.Errorf("it said:\n%s", said)
+	}
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, w.Err)
+	}
+	expectGoMod(t, w, "go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../lib")
+	run(t, w, "go", "build", "./...")
+}

@@ -1,0 +1,220 @@
+package migrate
+
+import (
+	"go/ast"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const webhookMarker = "+kubebuilder:webhook:"
+
+// webhookFile is what the package of a kind has of old webhooks, in whatever
+// files: methods of the type itself, which the manager called.
+type webhookFile struct {
+	kind, version, group string
+	old                  string // directory of the types as it was
+	dir                  string // and as it will be
+	byGroup              bool
+	setUp                string         // the file that sets them up, empty for none
+	methods              map[string]int // number of results
+	files                map[string]bool
+	markers              []string
+	hub                  bool
+	custom               bool // SetupWebhookWithManager names types of the user's that do the work
+}
+
+func (m *migration) newWebhookFile(a *apiVersion) *webhookFile {
+	return &webhookFile{
+		version: a.version, kind: a.kinds[0].name, group: a.label, byGroup: m.multigroup && a.label != "", hub: a.hub,
+		old: a.dir, dir: path.Dir(m.along(a.dir + "/types.go")), methods: map[string]int{}, files: map[string]bool{},
+	}
+}
+
+// webhooks reads the webhooks of the project's kinds. The server converts for
+// hubs, too, whose types set none up.
+func (m *migration) webhooks() []*webhookFile {
+	var out []*webhookFile
+	for _, a := range m.apis {
+		w := m.newWebhookFile(a)
+		for _, f := range m.codeOf(a.dir) {
+			w.read(f)
+		}
+		switch {
+		case w.setUp != "" || a.webhooks:
+		case a.hub:
+			w.methods = map[string]int{}
+		default:
+			continue
+		}
+		out = append(out, w)
+	}
+	for _, w := range out {
+		for _, f := range m.codeOf(w.old) {
+			w.readMarkers(f, out)
+		}
+	}
+	return out
+}
+
+// codeOf parses the files of a package, but for tests and what cannot be
+// parsed.
+func (m *migration) codeOf(dir string) []*goFile {
+	var out []*goFile
+	for _, name := range inDir(m.files, dir) {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if f, err := parseGo(name, m.files[name].data); err == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// read finds the methods of the kind in a file.
+func (w *webhookFile) read(f *goFile) {
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv == nil || receiverType(fn) != w.kind {
+			continue
+		}
+		name := fn.Name.Name
+		w.methods[name] = fn.Type.Results.NumFields()
+		if name == "Default" || name == setupWebhook || strings.HasPrefix(name, "Validate") {
+			w.files[f.name] = true
+		}
+		if name == setupWebhook {
+			w.setUp, w.custom = f.name, isCustom(f.text(fn))
+		}
+	}
+}
+
+// readMarkers finds the markers in a file that are of the kind's webhooks.
+func (w *webhookFile) readMarkers(f *goFile, all []*webhookFile) {
+	mates := slices.DeleteFunc(slices.Clone(all), func(o *webhookFile) bool { return o.old != w.old })
+	for _, group := range f.tree.Comments {
+		for _, c := range group.List {
+			if strings.Contains(c.Text, webhookMarker) && markedBy(f, c, mates) == w {
+				w.markers = append(w.markers, c.Text)
+			}
+		}
+	}
+}
+
+// markedBy is the kind that a marker is for: the one that its path ends in, the
+// one that stands below it, or the only one there is.
+func markedBy(f *goFile, c *ast.Comment, all []*webhookFile) *webhookFile {
+	below := func(w *webhookFile) bool {
+		i := slices.IndexFunc(f.tree.Decls, func(d ast.Decl) bool { return d.Pos() > c.Pos() })
+		return i >= 0 && w.isOf(f, f.tree.Decls[i])
+	}
+	for _, is := range []func(*webhookFile) bool{
+		func(w *webhookFile) bool {
+			return regexp.MustCompile(`path="?[^,"]*-` + strings.ToLower(w.kind) + `("|,|$)`).MatchString(c.Text)
+		},
+		below,
+		func(w *webhookFile) bool { return w.files[f.name] },
+		func(*webhookFile) bool { return true },
+	} {
+		found := slices.DeleteFunc(slices.Clone(all), func(w *webhookFile) bool { return !is(w) })
+		if len(found) == 1 {
+			return found[0]
+		}
+	}
+	return nil
+}
+
+// isOf says whether a declaration is a method of the kind, or a variable that
+// says what its type is.
+func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return d.Recv != nil && receiverType(d) == w.kind
+	case *ast.GenDecl:
+		return strings.Contains(squeeze(f.text(d)), "&"+w.kind+"{}")
+	}
+	return false
+}
+
+// callers marks who calls set-ups that are gone, tests for instance.
+func callers(hooks []*webhookFile) pass {
+	return func(f *goFile) {
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || callee(call) != setupWebhook {
+				return true
+			}
+			text := squeeze(f.text(call.Fun))
+			for _, w := range hooks {
+				if w.setUp != "" && !w.custom && regexp.MustCompile(`\b`+w.kind+`\{\}`).MatchString(text) {
+					f.todo(call, "%s does not set its webhooks up any more: %s does", w.kind, w.target())
+				}
+			}
+			return true
+		})
+	}
+}
+
+// isUselessSuite says whether a file is the set-up of an environment that no
+// test needs any more. That of webhooks sets up what is in internal/webhook
+// now.
+func (m *migration) isUselessSuite(name string) bool {
+	base := path.Base(name)
+	return (base == "webhook_suite_test.go" || base == "suite_test.go" && !m.hasSpecs(path.Dir(name))) && !m.isSpec(name)
+}
+
+// isSpec says whether a file of a suite tests something itself.
+func (m *migration) isSpec(name string) bool {
+	f, err := parseGo(name, m.files[name].data)
+	if err != nil {
+		return true
+	}
+	found := false
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if ok && fn.Recv == nil && fn.Body != nil && len(fn.Body.List) > 0 && hasAnyPrefix(fn.Name.Name, "Test", "Benchmark", "Fuzz", "Example") &&
+			fn.Name.Name != "TestMain" && !strings.Contains(f.text(fn), "RunSpecs") {
+			found = true
+		}
+	}
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"Describe", "Context", "When", "It", "Specify", "DescribeTable", "Entry"}, callee(call)) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// withoutSuite marks a test that uses what the dropped suite of webhooks in
+// its directory declared.
+func (m *migration) withoutSuite(dir string) pass {
+	const base = "webhook_suite_test.go"
+	declared := map[string]bool{}
+	if name := path.Join(dir, base); hasFile(m.files, name) && m.isUselessSuite(name) {
+		if f, err := parseGo(name, m.files[name].data); err == nil {
+			for id := range f.tree.Scope.Objects {
+				declared[id] = true
+			}
+		}
+	}
+	return func(f *goFile) {
+		used := map[string]bool{}
+		var first *ast.Ident
+		for _, id := range f.tree.Unresolved {
+			if !declared[id.Name] {
+				continue
+			}
+			if used[id.Name] = true; first == nil || id.Pos() < first.Pos() {
+				first = id
+			}
+		}
+		if first != nil {
+			f.todo(first, "%s is gone, and %s with it: move what tests a webhook to internal/webhook, where 'mysdk create webhook' writes such a suite",
+				base, strings.Join(slices.Sorted(maps.Keys(used)), ", "))
+		}
+	}
+}

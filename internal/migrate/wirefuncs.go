@@ -1,0 +1,219 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// addedFunc is a function that pkg/controller adds to the manager.
+type addedFunc struct {
+	importPath string
+	pkg        string // name by which the new main program calls its package
+	name       string
+	text       string // as it stood
+}
+
+// managerFuncs is the list of operator-sdk v0.x of what is added to the manager.
+const managerFuncs = "AddToManagerFuncs"
+
+// addedFuncs reads what pkg/controller adds to the manager, but for the Add of
+// controllers. What cannot be called from another package is marked.
+func (m *migration) addedFuncs(parts *mainParts) ([]addedFunc, error) {
+	var out []addedFunc
+	for _, name := range inDir(m.files, "pkg/controller") {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parseGo(name, m.files[name].data)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range f.managerFuncs() {
+			fn, ok := m.addedFunc(f, e)
+			switch {
+			case !ok:
+				parts.addLine(f, e)
+			case fn.name != "Add" || m.controllerOf(fn.importPath) == nil:
+				out = append(out, fn)
+			}
+		}
+		m.addedByHand(f, parts)
+	}
+	return out, nil
+}
+
+// addLine marks a part of pkg/controller for the new main program.
+func (p *mainParts) addLine(f *goFile, n ast.Node) {
+	p.left = append(p.left, leftover{file: f.name, first: f.line(n.Pos()), last: f.line(n.End()), text: f.text(n), phase: withManager})
+}
+
+// managerFuncs are the entries of the list in a file.
+func (f *goFile) managerFuncs() []ast.Expr {
+	var out []ast.Expr
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if f.text(n.Fun) == "append" && len(n.Args) > 1 && f.text(n.Args[0]) == managerFuncs {
+				out = append(out, n.Args[1:]...)
+			}
+		case *ast.ValueSpec:
+			if len(n.Values) == 1 && n.Names[0].Name == managerFuncs {
+				if lit := literalOf(n.Values[0]); lit != nil {
+					out = append(out, lit.Elts...)
+				}
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// addedFunc finds out which function of which package an entry is.
+func (m *migration) addedFunc(f *goFile, e ast.Expr) (addedFunc, bool) {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return addedFunc{}, false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	if !ok || id.Obj != nil {
+		return addedFunc{}, false
+	}
+	for _, spec := range f.tree.Imports {
+		at, err := strconv.Unquote(spec.Path.Value)
+		if err == nil && localName(spec, at) == id.Name {
+			pkg := id.Name
+			if dir, below := strings.CutPrefix(at, m.module+"/pkg/controller/"); below && !strings.Contains(dir, "/") {
+				pkg = m.controllerName(&controller{dir: dir})
+			}
+			return addedFunc{importPath: at, pkg: pkg, name: sel.Sel.Name, text: f.text(e)}, true
+		}
+	}
+	return addedFunc{}, false
+}
+
+// controllerOf is the controller in a package, nil where there is none.
+func (m *migration) controllerOf(importPath string) *controller {
+	for _, c := range m.controllers {
+		if importPath == path.Join(m.module, c.where()) {
+			return c
+		}
+	}
+	return nil
+}
+
+// addedByHand marks what AddToManager does besides going through the list.
+func (m *migration) addedByHand(f *goFile, parts *mainParts) {
+	fn := f.function("AddToManager")
+	if fn == nil || fn.Body == nil {
+		return
+	}
+	for _, s := range fn.Body.List {
+		if r, ok := s.(*ast.RangeStmt); ok && f.text(r.X) == managerFuncs || isBareReturn(s) || m.addsControllers(f, s) {
+			continue
+		}
+		parts.addLine(f, s)
+	}
+}
+
+// addsControllers says whether a statement adds controllers of the project to
+// the manager, and does nothing else.
+func (m *migration) addsControllers(f *goFile, s ast.Stmt) bool {
+	calls, only := 0, true
+	ast.Inspect(s, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			fn, known := m.addedFunc(f, call.Fun)
+			calls++
+			only = only && known && fn.name == "Add" && m.controllerOf(fn.importPath) != nil
+		}
+		return true
+	})
+	return calls > 0 && only
+}
+
+// wireFuncs are the lines that add functions to the manager, and the imports
+// for them.
+func (m *migration) wireFuncs(list []addedFunc, imports map[string]bool) (setup string) {
+	for _, fn := range list {
+		at := fn.importPath
+		if moved, ok := m.packages()[at]; ok {
+			at = moved.Path
+		}
+		imports[importLine(fn.pkg, at)] = true
+		setup += fmt.Sprintf("\tif err := %s.%s(mgr); err != nil {\n\t\tsetupLog.Error(err, \"Failed to add to the manager\", \"function\", %q)\n\t\tos.Exit(1)\n\t}\n", fn.pkg, fn.name, fn.text)
+	}
+	return setup
+}
+
+// importLine is the import of a package under a name.
+func importLine(name, importPath string) string {
+	spec := strconv.Quote(importPath)
+	if name != path.Base(importPath) {
+		spec = name + " " + spec
+	}
+	return "\t" + spec + "\n"
+}
+
+// isOnlyList says whether a file of pkg/controller does nothing but to put
+// functions into the list of what is added to the manager.
+func (m *migration) isOnlyList(name string) bool {
+	f, err := parseGo(name, m.files[name].data)
+	if err != nil {
+		return false // it is told when the file is carried over
+	}
+	lists := 0
+	for _, d := range f.tree.Decls {
+		switch d := d.(type) {
+		case *ast.GenDecl:
+			if d.Tok != token.IMPORT {
+				return false
+			}
+		case *ast.FuncDecl:
+			if !f.isList(d) {
+				return false
+			}
+			lists++
+		}
+	}
+	return lists > 0
+}
+
+// isList says whether a function is an init that does nothing else.
+func (f *goFile) isList(fn *ast.FuncDecl) bool {
+	if fn.Recv != nil || fn.Name.Name != "init" || fn.Body == nil {
+		return false
+	}
+	for _, s := range fn.Body.List {
+		if !f.addsToList(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *goFile) addsToList(s ast.Stmt) bool {
+	a, ok := s.(*ast.AssignStmt)
+	return ok && len(a.Lhs) == 1 && f.text(a.Lhs[0]) == managerFuncs
+}
+
+// withoutList takes out what puts functions into the list, which is gone.
+func withoutList(f *goFile) {
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		if f.isList(fn) {
+			f.removeLines(fn)
+			continue
+		}
+		for _, s := range fn.Body.List {
+			if f.addsToList(s) {
+				f.removeLines(s)
+			}
+		}
+	}
+}
