@@ -251,8 +251,7 @@ func TestPortOfTheLastStartIsTaken(t *testing.T) {
 	if _, err := Stop(t.Context(), h, "one"); err != nil {
 		t.Fatal(err)
 	}
-	var config net.ListenConfig
-	blocker, err := config.Listen(t.Context(), "tcp", strings.TrimPrefix(first.Server, "https://"))
+	blocker, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(first.Server, "https://"))
 	if err != nil {
 		t.Fatal(err)
 	}
