@@ -11,15 +11,16 @@ CLUSTER := MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster
 
 # What the race detector covers: compiling all of Kubernetes a second time for
 # it would take longer than everything else together.
-RACE := ./internal/clierr ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun ./internal/cluster/...
+RACE := ./internal/clierr ./internal/filelock ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun ./internal/cluster/...
 
 FUZZTIME ?= 30s
+KILL_ROUNDS ?= 50
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Print the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | while IFS=: read -r name what; do printf '  %-12s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | while IFS=: read -r name what; do printf '  %-12s %s\n' "$$name" "$$what"; done
 
 .PHONY: build
 build: ## Build mysdk and mysdk-cluster into bin/
@@ -30,10 +31,9 @@ quickstart: build ## Do a newcomer's whole first session for real: init, create 
 	go run ./internal/quickstart -bin $(BIN)
 
 .PHONY: test
-test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, race detector, quickstart
+test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, quickstart
 	go vet ./...
 	$(CLUSTER) go test -timeout 75m -shuffle=on ./...
-	@$(MAKE) --no-print-directory race
 	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: e2e
@@ -49,6 +49,13 @@ race: ## Run the race detector, where there is the C compiler that it needs
 	@if command -v "$$(go env CC)" >/dev/null; then \
 		echo "go test -race -short"; CGO_ENABLED=1 go test -race -short $(RACE); \
 	else echo "no C compiler: the race detector is left out"; fi
+
+.PHONY: nightly
+nightly: build ## Run what takes too long for every change: every scaffold linked, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e
+	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 60m -run '^TestScaffoldsBuild$$' ./cmd
+	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
+		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	@rc=0; for lane in race fuzz bench e2e; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
 
 .PHONY: lint
 lint: ## Run go vet and staticcheck, and golangci-lint where it is installed
@@ -66,7 +73,17 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 
 .PHONY: bench
 bench: build ## Measure speed and memory
-	$(CLUSTER) go test -run '^$$' -bench . -benchtime 5x ./...
+	$(CLUSTER) go test -run '^$$' -bench . -skip '^BenchmarkMemoryOf' -benchtime 5x ./...
+	$(CLUSTER) go test -run '^$$' -bench '^BenchmarkMemoryOfBundles$$' -benchtime 20x ./internal/olm/run
+	$(CLUSTER) go test -run '^$$' -bench '^BenchmarkMemoryOfOLM$$' -benchtime 10x ./internal/olm/run
+
+.PHONY: test-times
+test-times: build ## Run all tests and print their CPU-seconds by package
+	$(CLUSTER) go run ./internal/figures -times ./...
+
+.PHONY: figures
+figures: build ## Print the project's figures beside their goals: code, test lanes, build from an empty cache
+	$(CLUSTER) go run ./internal/figures -all
 
 .PHONY: update
 update: build ## Rewrite golden trees, scripts and the reference from what the code does
