@@ -27,9 +27,9 @@ type adoptOptions struct {
 }
 
 func newAdopt(a *app, run func(context.Context, *adoptOptions) error) *cobra.Command {
-	o := &adoptOptions{output: "text"}
+	o := &adoptOptions{}
 	c := &cobra.Command{
-		Use: "adopt [DIR]", Short: "Say what mysdk can do with a project of kubebuilder or operator-sdk", GroupID: "write",
+		Use: "adopt [DIR]", Short: "Check a kubebuilder or operator-sdk project for compatibility", GroupID: "write",
 		Long: `Say what mysdk can do with a project of kubebuilder or operator-sdk.
 
 The project is looked at as it is, and nothing in it is changed: which tool and
@@ -37,9 +37,9 @@ versions made it, what there is of every kind, and for every command whether
 it works as the project is, or what it needs and where. Commands that would
 write are carried out in memory to find out.
 
---write makes the changes that are safe, all at once: scaffold markers that
-are missing are put back, and generated files that are out of date are
-generated anew.`,
+--write makes the safe changes, all at once: it restores missing scaffold
+markers, keeps the options of the project's controller-gen calls in
+.mysdk.yaml, and regenerates files that are out of date.`,
 		Example: `  # what works in the project here
   mysdk adopt
 
@@ -51,7 +51,7 @@ generated anew.`,
   mysdk adopt --write`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return clierr.Usagef("run it once for each project", "one directory can be looked at, and %d are given", len(args))
+				return clierr.Usagef("run it once for each project", "only one directory can be checked, got %d", len(args))
 			}
 			return nil
 		},
@@ -68,11 +68,11 @@ generated anew.`,
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.write, "write", false, "make the changes that are safe")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "with --write: print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with --write: show changes as a diff without writing them")
 	outputFlag(c, &o.output)
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if o.dryRun && !o.write {
-			return clierr.Usagef("add --write, or leave out --dry-run", "--dry-run says how --write is to be done, and there is no --write")
+			return clierr.Usagef("add --write, or leave out --dry-run", "--dry-run requires --write")
 		}
 		return nil
 	}
@@ -88,7 +88,7 @@ func (a *app) runAdopt(ctx context.Context, o *adoptOptions) error {
 		}
 	}
 	r, set, err := adopt.Inspect(ctx, adopt.Options{
-		Host: there.host, Dir: there.host.Dir, Generate: there.generateOptions(), Commands: o.commands,
+		Host: there.host, Dir: there.host.Dir, Generate: there.plainOptions(), Commands: o.commands,
 		CreateAPI: there.tryAPI, CreateWebhook: there.tryWebhook,
 	})
 	if err != nil {
@@ -213,6 +213,12 @@ func adoptText(b io.Writer, r *adopt.Report) {
 	fmt.Fprintf(b, "  Go %s, controller-runtime %s, Kubernetes %s, controller-gen %s\n", orNone(v.Go), orNone(v.ControllerRuntime), orNone(v.Kubernetes), orNone(v.ControllerTools))
 	for _, p := range r.Plugins {
 		fmt.Fprintf(b, "  plugin %s: %s\n", p.Key, p.Detail)
+	}
+	for _, c := range r.ControllerGen {
+		fmt.Fprintf(b, "  controller-gen as in %s: %s\n", c.From, c.Args)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
 	}
 	for _, res := range r.Resources {
 		fmt.Fprintf(b, "\n%s/%s %s\n", res.Group, res.Version, res.Kind)

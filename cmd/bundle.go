@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 // newBundle is the parent of the commands that make and check OLM bundles.
 func newBundle(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "bundle", Short: "Make, check and publish the bundle that OLM installs the operator from", GroupID: "write",
+		Use: "bundle", Short: "Generate, validate, build and publish OLM bundles", GroupID: "write",
 		Long: `Make, check and publish the bundle that OLM installs the operator from.
 
 A bundle is a directory with the operator's manifests and what a catalog needs

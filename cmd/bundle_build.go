@@ -30,7 +30,7 @@ type bundleBuildOptions struct {
 }
 
 func newBundleBuild(a *app, run func(context.Context, *bundleBuildOptions) error) *cobra.Command {
-	o := &bundleBuildOptions{output: "text"}
+	o := &bundleBuildOptions{}
 	c := &cobra.Command{
 		Use: "build [DIR]", Short: "Build the image of a bundle, without docker",
 		Long: `Build the image of a bundle, without docker.
@@ -68,7 +68,7 @@ func (a *app) runBundleBuild(ctx context.Context, o *bundleBuildOptions) error {
 		return err
 	}
 	if o.image == "" {
-		return clierr.Usagef(fmt.Sprintf("mysdk bundle build --image ghcr.io/you/%s-bundle:v%s", b.Package, b.Version()), "say how to call the image")
+		return clierr.Usagef(fmt.Sprintf("mysdk bundle build --image ghcr.io/you/%s-bundle:v%s", b.Package, b.Version()), "specify an image name")
 	}
 	if o.push {
 		if err := image.CheckPush(o.image); err != nil {
@@ -77,7 +77,7 @@ func (a *app) runBundleBuild(ctx context.Context, o *bundleBuildOptions) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Annotations)) {
 		if have, ok := labels[key]; ok && have != b.Annotations[key] {
-			return clierr.Failedf("write both anew with 'mysdk bundle generate'",
+			return clierr.Failedf("recreate both with 'mysdk bundle generate'",
 				"the label %s is %q, and the annotations of the bundle say %q", key, have, b.Annotations[key])
 		}
 		labels[key] = b.Annotations[key]
@@ -123,7 +123,7 @@ func (a *app) bundleContents(o *bundleBuildOptions) (image.Files, map[string]str
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, clierr.Failedf("write it with 'mysdk bundle generate'", "there is no bundle in %s", o.dir)
 	case err != nil:
-		return nil, nil, clierr.Failedf("see that it is a directory whose files you can read", "read the bundle: %w", err)
+		return nil, nil, clierr.Failedf("check that it is a directory with readable files", "read the bundle: %w", err)
 	}
 	return files, map[string]string{}, nil
 }
@@ -134,5 +134,5 @@ func (a *app) followRecipe(data []byte, file string) (image.Files, map[string]st
 		return nil, nil, err
 	}
 	files, err := r.Gather(os.DirFS(filepath.Dir(a.host.Path(file))), file)
-	return files, r.Labels, clierr.WithHint(err, "write the bundle anew with 'mysdk bundle generate'")
+	return files, r.Labels, clierr.WithHint(err, "recreate the bundle with 'mysdk bundle generate'")
 }

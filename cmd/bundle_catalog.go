@@ -46,7 +46,7 @@ func newBundleCatalog(a *app, run func(context.Context, *bundleCatalogOptions) e
 	o := &bundleCatalogOptions{format: catalog.YAML}
 	o.Mode = catalog.ModeReplaces
 	c := &cobra.Command{
-		Use: "catalog [BUNDLE...]", Short: "Make a catalog of bundles for OLM, as files or as an image, without opm",
+		Use: "catalog [BUNDLE...]", Short: "Create an OLM catalog of bundles, as files or as an image",
 		Long: `Make a catalog of bundles for OLM, as files or as an image, without opm.
 
 A BUNDLE is an image, an archive or a directory. OLM pulls a bundle by the name
@@ -83,7 +83,7 @@ The catalog goes to stdout, to files with --output-dir, or into an image with
 	fs.StringVar(&o.DefaultChannel, "default-channel", "", "default channel of the packages that are added to (default: what the newest bundle says)")
 	fs.BoolVar(&o.validate, "validate", false, "check the catalog, and write nothing")
 	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "with --output-dir: print what would change, as a diff")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with --output-dir: show changes as a diff without writing them")
 	useHTTPFlag(c, &o.useHTTP)
 	return c
 }
@@ -95,7 +95,7 @@ func (o *bundleCatalogOptions) check() error {
 	case o.push && o.tag == "":
 		return clierr.Usagef("add --tag ghcr.io/you/operator-catalog:v0.1.0", "--push needs an image, which --tag names")
 	case o.dryRun && o.outputDir == "":
-		return clierr.Usagef("add --output-dir catalog", "--dry-run is for files, which --output-dir asks for")
+		return clierr.Usagef("add --output-dir catalog", "--dry-run requires --output-dir")
 	case o.push:
 		return image.CheckPush(o.tag)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/example/mysdk/internal/bundle/validate"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/generate"
 )
 
 // judge is the validate.Engine of the commands. The rules of
@@ -27,4 +28,31 @@ func (a *app) judge(ctx context.Context, req validate.Request) ([]validate.Resul
 		return nil, fmt.Errorf("read the results of the validators: %w", err)
 	}
 	return results, nil
+}
+
+// judgeCRDs is the generate.Judge of the commands. What generates does not wait
+// for mysdk-cluster to be built, and goes on without an answer.
+func (a *app) judgeCRDs(ctx context.Context, crds map[string][]byte) (refused []generate.Refusal, done bool, err error) {
+	if !cluster.Installed(a.host) {
+		a.once(a.detail, "CRDs are not checked with the API server's rules: mysdk-cluster is not built yet, 'mysdk cluster start' does")
+		return nil, false, nil
+	}
+	if len(crds) == 0 {
+		return nil, true, nil
+	}
+	results, err := a.judge(ctx, validate.Request{CRDs: crds})
+	if ctx.Err() != nil {
+		return nil, false, ctx.Err()
+	}
+	if err != nil {
+		a.once(a.warn, fmt.Sprintf("CRDs are not checked with the API server's rules: %v", err))
+		return nil, false, nil
+	}
+	for _, r := range results {
+		if crds[r.Object] == nil {
+			return nil, false, nil // another release of mysdk-cluster judged something else
+		}
+		refused = append(refused, generate.Refusal{File: r.Object, Field: r.Field, Text: r.Detail})
+	}
+	return refused, true, nil
 }

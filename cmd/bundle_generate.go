@@ -50,7 +50,7 @@ type bundleGenerateOptions struct {
 func newBundleGenerate(a *app, use string, run func(context.Context, *bundleGenerateOptions) error) *cobra.Command {
 	o := &bundleGenerateOptions{}
 	c := &cobra.Command{
-		Use: use, Short: "Write the bundle of the project to bundle/",
+		Use: use, Short: "Generate the project's bundle in bundle/",
 		Long: `Write the bundle of the project to bundle/.
 
 It is made from the project as it is: the Go types and their markers, config/
@@ -71,6 +71,17 @@ again from the same project is the same, byte for byte.`,
 
   # in CI: exit code 3 if the bundle is not that of the project
   mysdk bundle generate --version 0.1.0 --check`,
+		// operator-sdk's -v is --version there, and takes a value.
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := "see '" + c.CommandPath() + " --help'"
+			if c.Flags().Changed("verbose") {
+				hint = "use --version " + args[0] + "; -v is --verbose"
+			}
+			return clierr.Usagef(hint, "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
+		},
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.bind(c.Flags())
@@ -81,9 +92,9 @@ again from the same project is the same, byte for byte.`,
 func (o *bundleGenerateOptions) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.manifests, "manifests", false, "write the manifests only")
 	fs.BoolVar(&o.metadata, "metadata", false, "write the annotations and the Dockerfile only")
-	fs.StringVarP(&o.version, "version", "v", "", "semantic version of the bundle, such as 0.1.0 (default: the base's)")
+	fs.StringVar(&o.version, "version", "", "semantic version of the bundle, such as 0.1.0 (default: the base's)")
 	fs.StringVar(&o.channels, "channels", bundle.DefaultChannel, "channels of the bundle, separated by commas")
-	fs.StringVar(&o.defaultChannel, "default-channel", "", "channel of those who name none")
+	fs.StringVar(&o.defaultChannel, "default-channel", "", "default channel of the bundle")
 	fs.StringVar(&o.packageName, "package", "", "name of the package (default: the project's)")
 	fs.StringVar(&o.inputDir, "input-dir", "", "read manifests from this directory instead of the project")
 	fs.StringVar(&o.deployDir, "deploy-dir", "", "as --input-dir; CRDs come from --crds-dir where that is given")
@@ -93,12 +104,12 @@ func (o *bundleGenerateOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.image, "image", "", "the operator's image (default: the one in "+imageFile+")")
 	fs.BoolVar(&o.useImageDigests, "use-image-digests", false, "name images by digest, and list them as related images")
 	fs.BoolVar(&o.useHTTP, "use-http", false, "with --use-image-digests: registries may speak plain http")
-	fs.StringSliceVar(&o.extraAccounts, "extra-service-accounts", nil, "service accounts, besides the Deployments', whose rights go into the CSV")
-	fs.BoolVar(&o.overwrite, "overwrite", true, "write over annotations and Dockerfile that exist; yours in them are kept")
+	fs.StringSliceVar(&o.extraAccounts, "extra-service-accounts", nil, "additional service accounts whose permissions go into the CSV")
+	fs.BoolVar(&o.overwrite, "overwrite", true, "overwrite existing annotations and Dockerfile; your own entries are kept")
 	fs.BoolVar(&o.stdout, "stdout", false, "print the manifests and write nothing")
-	fs.StringVar(&o.explain, "explain", "", "say where a field of the CSV comes from, such as spec.displayName, and write nothing")
-	fs.BoolVar(&o.check, "check", false, "write nothing; print a diff and exit with 3 if the bundle is out of date")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing; print what would change as a unified diff")
+	fs.StringVar(&o.explain, "explain", "", "show where a field of the CSV comes from, such as spec.displayName, and write nothing")
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if the bundle is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 }
 
 // bundleJob is one run of bundle generate.
@@ -109,7 +120,7 @@ type bundleJob struct {
 	pkg     string
 	out     string        // directory of the bundle, relative to this one
 	old     []bundle.File // what is there, relative to it
-	set     fileset.Set   // what is to be written
+	set     fileset.Set   // what will be written
 	notes   []string      // to be said with the bundle's own
 }
 
@@ -183,11 +194,11 @@ func (a *app) newBundleJob(o *bundleGenerateOptions) (j *bundleJob, done bool, e
 func (o *bundleGenerateOptions) validate() error {
 	switch {
 	case o.inputDir != "" && (o.deployDir != "" || o.crdsDir != ""):
-		return clierr.Usagef("choose one of them", "--input-dir and --deploy-dir both say where the manifests are")
+		return clierr.Usagef("choose one of them", "--input-dir and --deploy-dir cannot be combined")
 	case o.crdsDir != "" && o.deployDir == "":
 		return clierr.Usagef("add --deploy-dir, or use --input-dir", "--crds-dir goes with --deploy-dir")
 	case o.stdout && o.outputDir != "":
-		return clierr.Usagef("choose one of them", "--stdout writes no files, and --output-dir says where to")
+		return clierr.Usagef("choose one of them", "--stdout and --output-dir cannot be combined")
 	case o.stdout && o.metadata && !o.manifests:
 		return clierr.Usagef("leave --metadata out", "--stdout prints the manifests and writes no files")
 	case o.explain != "" && o.metadata && !o.manifests:
@@ -310,7 +321,7 @@ func (j *bundleJob) putMetadata(scorecard bool) error {
 	case keepDockerfile:
 		return nil
 	case bundle.OwnStages(dockerfile):
-		j.a.warn("%s has stages of your own, so it stays as it is: see that its labels are those of %s", bundle.DockerfileName, path.Join(j.out, bundle.AnnotationsFile))
+		j.a.warn("%s has custom build stages and was not changed; make sure its labels match %s", bundle.DockerfileName, path.Join(j.out, bundle.AnnotationsFile))
 		return nil
 	}
 	return j.set.Put(bundle.DockerfileName, fileset.File{Data: m.Dockerfile(j.out, dockerfile)})
@@ -409,7 +420,7 @@ func (j *bundleJob) compare(r *bundle.Result) error {
 	return clierr.OutOfDatef("remove what is not yours, and add what is to the manifests that the bundle is made from", "out of date: nothing makes %s", strings.Join(stale, ", "))
 }
 
-// warnStale tells of manifests that nothing makes any more, and returns those
+// warnStale reports manifests that nothing generates any longer, and returns those
 // that were made once.
 func (j *bundleJob) warnStale(r *bundle.Result) []string {
 	generated, others := r.Stale(j.old)

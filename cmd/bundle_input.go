@@ -94,7 +94,11 @@ func (j *bundleJob) useBase(in *bundle.Input) error {
 func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 	src := kustomize.Source{Dir: j.a.host.Dir, Files: j.a.host.Files}
 	if j.project.Repo != "" || j.has("go.mod") {
-		r, err := j.a.render(ctx, j.a.generateOptions())
+		opts, err := j.a.generateOptions()
+		if err != nil {
+			return err
+		}
+		r, err := j.a.render(ctx, opts)
 		if err != nil {
 			return err
 		}

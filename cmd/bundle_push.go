@@ -13,13 +13,13 @@ import (
 )
 
 func newBundlePush(a *app, run func(context.Context, *imagePushOptions) error) *cobra.Command {
-	o := &imagePushOptions{output: "text"}
+	o := &imagePushOptions{}
 	c := &cobra.Command{
 		Use: "push [REF]", Short: "Push the image of a bundle or of a catalog to a registry",
 		Long: `Push the image of a bundle or of a catalog to a registry.
 
 REF is the name to push to. The image of that name is pushed, or the one that
---image names. Who you are is what 'docker login' or 'podman login' has noted.
+--image names. Credentials are read from 'docker login' or 'podman login'.
 Printed on stdout is the name with the digest.`,
 		Example: `  mysdk bundle push --image ghcr.io/you/operator-bundle:v0.1.0`,
 		Args:    atMostOne("the name to push to"),
@@ -40,7 +40,7 @@ func (a *app) runBundlePush(ctx context.Context, o *imagePushOptions) error {
 		name = o.To
 	}
 	if name == "" {
-		return clierr.Usagef("mysdk bundle push --image ghcr.io/you/operator-bundle:v0.1.0", "say which image to push")
+		return clierr.Usagef("mysdk bundle push --image ghcr.io/you/operator-bundle:v0.1.0", "specify the image to push")
 	}
 	ok, near, err := image.Stored(a.host, name)
 	if err != nil {

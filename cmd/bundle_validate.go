@@ -33,9 +33,9 @@ type bundleValidateOptions struct {
 }
 
 func newBundleValidate(a *app, run func(context.Context, *bundleValidateOptions) error) *cobra.Command {
-	o := &bundleValidateOptions{output: "text"}
+	o := &bundleValidateOptions{}
 	c := &cobra.Command{
-		Use: "validate DIR|IMAGE|ARCHIVE", Short: "Check that OLM can install a bundle and that catalogs take it",
+		Use: "validate DIR|IMAGE|ARCHIVE", Short: "Validate a bundle for OLM and for catalogs",
 		Long: `Check that OLM can install a bundle and that catalogs take it.
 
 The bundle is a directory, an image on this machine or in a registry, or an
@@ -66,8 +66,8 @@ What catalogs ask for beyond that is a warning, unless --select-optional or
 	fs.StringSliceVar(&o.values, "optional-values", nil, "KEY=VALUE for the optional validators, such as k8s-version=1.25")
 	fs.StringVar(&o.target, "target", "", "where the bundle is to go: "+strings.Join(validate.Targets(), ", "))
 	fs.StringVar(&o.external, "alpha-select-external", "", "programs that check too, in a list like PATH; each is given the bundle's directory")
-	fs.VarP(choice(&o.builder, "docker", "podman", "none"), "image-builder", "b", "without effect: no container tool is needed")
-	fs.VarP(choice(&o.output, "text", "json", "json-alpha1", "sarif"), "output", "o", "format: text, json, json-alpha1 or sarif")
+	fs.VarP(choice(&o.builder, "docker", "podman", "none"), "image-builder", "b", "no effect: no container tool is needed")
+	outputFlag(c, &o.output, "json-alpha1", "sarif")
 	useHTTPFlag(c, &o.useHTTP)
 	return c
 }
@@ -77,7 +77,7 @@ func (a *app) runBundleValidate(ctx context.Context, o *bundleValidateOptions) e
 		return a.listOptional(o)
 	}
 	if o.bundle == "" {
-		return clierr.Usagef("mysdk bundle validate ./bundle", "say which bundle to check")
+		return clierr.Usagef("mysdk bundle validate ./bundle", "specify the bundle to check")
 	}
 	opts, err := a.validateOptions(o)
 	if err != nil {
@@ -140,7 +140,11 @@ func (a *app) openBundle(ctx context.Context, arg string, access image.Access) (
 	case errors.Is(err, fs.ErrNotExist) && (strings.HasPrefix(arg, ".") || filepath.IsAbs(arg)):
 		return nil, "", clierr.Usagef("write it with 'mysdk bundle generate'", "there is no %s", arg)
 	case errors.Is(err, fs.ErrNotExist):
-		c, err := image.Open(ctx, a.host, image.OpenOptions{Image: arg, Access: access, Progress: a.progress, Roots: bundleRoots})
+		named := image.IsExplicit(arg) // else it is meant to be a directory, or an image of this machine
+		c, err := image.Open(ctx, a.host, image.OpenOptions{Image: arg, Access: access, Progress: a.progress, Roots: bundleRoots, Offline: !named})
+		if err != nil && !named {
+			return nil, "", clierr.Usagef(fmt.Sprintf("write the bundle with 'mysdk bundle generate'; an image in a registry needs its tag, as in %s:v0.0.1", arg), "there is no directory or archive %s", arg)
+		}
 		if err != nil {
 			return nil, "", clierr.WithHint(err, "name a directory, an archive or an image")
 		}
@@ -179,8 +183,8 @@ func (a *app) reportFindings(r *validate.Report, root, format string) error {
 	var data []byte
 	var err error
 	switch format {
-	case "json":
-		return a.report("json", r, nil)
+	case "json", "yaml":
+		return a.report(format, r, nil)
 	case "json-alpha1":
 		data, err = r.Alpha1()
 	case "sarif":
@@ -232,10 +236,11 @@ func count(n int, what string) string {
 
 func (a *app) listOptional(o *bundleValidateOptions) error {
 	list := validate.Optionals()
-	if o.output != "text" {
-		return a.report("json", list, nil)
+	format := o.output
+	if format != "text" && format != "yaml" {
+		format = "json"
 	}
-	return a.report("text", nil, func(w io.Writer) {
+	return a.report(format, list, func(w io.Writer) {
 		fmt.Fprintln(w, "NAME\tLABELS\tRUNS\tWHAT IT CHECKS")
 		for _, v := range list {
 			runs := "when selected"

@@ -22,7 +22,7 @@ type cleanupOptions struct {
 func newCleanup(a *app, run func(context.Context, *cleanupOptions) error) *cobra.Command {
 	o := &cleanupOptions{}
 	c := &cobra.Command{
-		Use: "cleanup PACKAGE", Short: "Remove an operator that OLM has installed, and keep its CRDs", GroupID: "run",
+		Use: "cleanup PACKAGE", Short: "Uninstall an operator installed by OLM and keep its CRDs", GroupID: "run",
 		Long: `Remove an operator that OLM has installed, and keep its CRDs.
 
 What goes is the Subscription, the ClusterServiceVersion with everything that
@@ -45,9 +45,9 @@ operator is there to finalize them.`,
 	fs := c.Flags()
 	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace that the operator is installed in (default: the context's)")
 	fs.BoolVar(&o.deleteAll, "delete-all", false, "the same as --delete-crds and --delete-operator-groups")
-	fs.BoolVar(&o.deleteCRDs, "delete-crds", false, "delete the operator's CRDs too, and with them all objects of their kinds")
+	fs.BoolVar(&o.deleteCRDs, "delete-crds", false, "also delete the operator's CRDs and all custom resources")
 	fs.BoolVar(&o.deleteGroups, "delete-operator-groups", false, "delete the namespace's OperatorGroup also if mysdk did not make it, unless another operator needs it")
-	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long an object may take to go")
+	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for each object to be deleted")
 	return c
 }
 
@@ -64,8 +64,8 @@ func (a *app) runCleanup(ctx context.Context, o *cleanupOptions) error {
 	if err != nil {
 		return err
 	}
-	if name, ok := embeddedName(client); ok {
-		p := run.Programs{Host: a.host, Cluster: name, Say: a.say}
+	if client.Embedded != "" {
+		p := run.Programs{Host: a.host, Cluster: client.Embedded, Say: a.say}
 		if err := p.Forget(ctx, cleaned.Images); err != nil {
 			return err
 		}

@@ -3,21 +3,25 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 func newCluster(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "cluster", Short: "Start, stop and look at the Kubernetes control plane that mysdk brings", GroupID: "run",
-		Long: `Start, stop and look at the Kubernetes control plane that mysdk brings.
+		Use: "cluster", Short: "Manage the embedded Kubernetes control plane", GroupID: "run",
+		Long: `Manage the embedded Kubernetes control plane.
 
 It is etcd, kube-apiserver, the controllers and the scheduler in one process,
 on this machine's loopback only, with simulated nodes on which pods become
@@ -27,32 +31,28 @@ Ready without running. What is in it survives stop and start.`,
   mysdk cluster stop`,
 	}
 	c.AddCommand(newClusterStart(a), newClusterStop(a), newClusterStatus(a), newClusterKubeconfig(a),
-		newClusterLogs(a), newClusterReset(a), newClusterList(a), newClusterAssets(a))
+		newClusterLogs(a), newClusterReset(a), newClusterList(a), newClusterAssets(a), newClusterSimulate(a))
 	return c
-}
-
-// nameFlag is the flag that tells clusters apart.
-func nameFlag(c *cobra.Command, name *string) {
-	c.Flags().StringVar(name, "name", cluster.DefaultName, "name of the cluster")
 }
 
 func newClusterStart(a *app) *cobra.Command {
 	o := cluster.Options{Progress: a.progress, Detail: a.stage}
 	merge := false
 	c := &cobra.Command{
-		Use: "start", Short: "Start the cluster; starting a running one is fine",
-		Example: "  mysdk cluster start\n  mysdk cluster start --name test --fresh --nodes 3",
+		Use: "start", Short: "Start the embedded cluster (no-op if it is running)",
+		Example: "  mysdk cluster start\n  mysdk cluster start --cluster test --fresh --nodes 3",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.startCluster(c.Context(), o, merge)
 		},
 	}
-	nameFlag(c, &o.Name)
+	clusterFlag(c.Flags(), &o.Name)
 	fs := c.Flags()
-	fs.BoolVar(&o.Fresh, "fresh", false, "begin with an empty cluster")
-	fs.IntVar(&o.Nodes, "nodes", 1, "simulated nodes")
-	fs.BoolVar(&o.FSync, "fsync", false, "write to the disk at once: survives a power cut, slower")
+	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty cluster")
+	fs.IntVar(&o.Nodes, "nodes", 1, "number of simulated nodes")
+	fs.BoolVar(&o.FSync, "fsync", false, "sync every write to disk: survives power loss, slower")
 	fs.BoolVar(&merge, "merge", false, "add the cluster to your own kubeconfig as well")
-	fs.IntVarP(&o.Verbosity, "v", "v", 0, "verbosity of the cluster's log")
+	fs.IntVar(&o.Verbosity, "log-verbosity", 0, "verbosity of the cluster's log, from 0")
+	renameFlag(fs, "v", "log-verbosity")
 	return c
 }
 
@@ -68,20 +68,30 @@ func (a *app) startCluster(ctx context.Context, o cluster.Options, merge bool) e
 		a.say("Cluster %s is ready at %s (Kubernetes %s) after %s", info.Name, info.Server, info.Version, a.since(start))
 	}
 	if merge {
-		file, err := cluster.MergeKubeconfig(a.host, o.Name)
-		if err != nil {
+		if err := a.mergeKubeconfig(info.Name); err != nil {
 			return err
 		}
-		a.say("Context %s is in %s", info.Context, file)
 	}
 	a.say("Use it with 'mysdk kubectl …', or in other tools:")
 	return a.print(fmt.Appendf(nil, "export KUBECONFIG=%s\n", shellQuote(info.Kubeconfig)))
 }
 
+// mergeKubeconfig adds the cluster to the user's kubeconfig and says how to use
+// it there: the current context stays what it was.
+func (a *app) mergeKubeconfig(name string) error {
+	file, err := cluster.MergeKubeconfig(a.host, name)
+	if err != nil {
+		return err
+	}
+	kubeContext := state.ContextName(name)
+	a.say("Context %s is in %s; to make it the current one: kubectl config use-context %s", kubeContext, file, kubeContext)
+	return nil
+}
+
 func newClusterStop(a *app) *cobra.Command {
 	var name string
 	c := &cobra.Command{
-		Use: "stop", Short: "Stop the cluster and keep what is in it; stopping a stopped one is fine",
+		Use: "stop", Short: "Stop the embedded cluster and keep its data (no-op if it is stopped)",
 		Example: "  mysdk cluster stop",
 		RunE: func(c *cobra.Command, _ []string) error {
 			was, err := cluster.Stop(c.Context(), a.host, name)
@@ -89,44 +99,73 @@ func newClusterStop(a *app) *cobra.Command {
 				return err
 			}
 			if was {
-				a.say("Cluster %s is stopped; 'mysdk cluster start' brings it back with everything in it", name)
+				a.say("Cluster %s stopped; its data is kept", name)
 			} else {
 				a.say("Cluster %s was not running", name)
 			}
 			return nil
 		},
 	}
-	nameFlag(c, &name)
+	clusterFlag(c.Flags(), &name)
 	return c
 }
 
 func newClusterReset(a *app) *cobra.Command {
 	var name string
+	yes := false
 	c := &cobra.Command{
-		Use: "reset", Short: "Stop the cluster and remove everything in it",
-		Example: "  mysdk cluster reset --name test",
-		RunE: func(c *cobra.Command, _ []string) error {
-			was, err := cluster.Reset(c.Context(), a.host, name)
-			if err != nil {
-				return err
-			}
-			if was {
-				a.say("Cluster %s is gone with everything that was in it", name)
-			} else {
-				a.say("There was no cluster %s", name)
-			}
-			return nil
-		},
+		Use: "reset", Aliases: []string{"delete"}, Short: "Delete the embedded cluster and all its data",
+		Long: `Delete the embedded cluster and all its data.
+
+A context that 'mysdk cluster kubeconfig --merge' added to your kubeconfig is
+removed as well.`,
+		Example: "  mysdk cluster reset --cluster test\n  mysdk cluster reset --yes",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.resetCluster(c.Context(), name, yes) },
 	}
-	nameFlag(c, &name)
+	clusterFlag(c.Flags(), &name)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "skip confirmation")
 	return c
+}
+
+func (a *app) resetCluster(ctx context.Context, name string, yes bool) error {
+	info, err := cluster.Status(ctx, a.host, name)
+	if err != nil {
+		return err
+	}
+	if _, err := a.host.Files.Lstat(info.StateDir); errors.Is(err, fs.ErrNotExist) {
+		a.say("Cluster %s does not exist", name)
+		return nil
+	}
+	if !yes {
+		yes, err = a.ask(ctx, fmt.Sprintf("Everything in cluster %s will be deleted. Continue? [y/N] ", name),
+			clierr.Usagef("add --yes to delete it", "nothing was deleted: stdin is not a terminal, and everything in cluster %s would be deleted", name))
+		if err != nil {
+			return err
+		}
+		if !yes {
+			a.say("Nothing was deleted.")
+			return nil
+		}
+	}
+	files, err := cluster.UnmergeKubeconfig(a.host, name)
+	for _, file := range files {
+		a.say("Context %s is removed from %s", info.Context, file)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := cluster.Reset(ctx, a.host, name); err != nil {
+		return err
+	}
+	a.say("Cluster %s deleted", name)
+	return nil
 }
 
 func newClusterStatus(a *app) *cobra.Command {
 	var name string
-	output := "text"
+	var output string
 	c := &cobra.Command{
-		Use: "status", Short: "Tell whether the cluster runs, and where",
+		Use: "status", Short: "Show whether the embedded cluster is running, and where",
 		Example: "  mysdk cluster status\n  mysdk cluster status -o json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			info, err := cluster.Status(c.Context(), a.host, name)
@@ -136,15 +175,15 @@ func newClusterStatus(a *app) *cobra.Command {
 			return a.report(output, info, func(w io.Writer) { describeCluster(w, info, a.host.Now()) })
 		},
 	}
-	nameFlag(c, &name)
+	clusterFlag(c.Flags(), &name)
 	outputFlag(c, &output)
 	return c
 }
 
 func newClusterList(a *app) *cobra.Command {
-	output := "text"
+	var output string
 	c := &cobra.Command{
-		Use: "list", Short: "List the clusters on this machine",
+		Use: "list", Aliases: []string{"ls"}, Short: "List the clusters on this machine",
 		Example: "  mysdk cluster list",
 		RunE: func(c *cobra.Command, _ []string) error {
 			list, err := cluster.List(c.Context(), a.host)
@@ -188,12 +227,7 @@ func newClusterKubeconfig(a *app) *cobra.Command {
 		Example: "  mysdk cluster kubeconfig --path\n  mysdk cluster kubeconfig --merge",
 		RunE: func(*cobra.Command, []string) error {
 			if merge {
-				file, err := cluster.MergeKubeconfig(a.host, name)
-				if err != nil {
-					return err
-				}
-				a.say("Added to %s", file)
-				return nil
+				return a.mergeKubeconfig(name)
 			}
 			file, data, err := cluster.Kubeconfig(a.host, name)
 			if err != nil {
@@ -205,8 +239,8 @@ func newClusterKubeconfig(a *app) *cobra.Command {
 			return a.print(data)
 		},
 	}
-	nameFlag(c, &name)
-	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig")
+	clusterFlag(c.Flags(), &name)
+	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig, whose current context stays")
 	c.Flags().BoolVar(&path, "path", false, "print the file's path instead of its content")
 	return c
 }
@@ -215,14 +249,14 @@ func newClusterLogs(a *app) *cobra.Command {
 	var name string
 	follow := false
 	c := &cobra.Command{
-		Use: "logs", Short: "Print the log of the cluster's own components",
+		Use: "logs", Short: "Print the control plane's log",
 		Example: "  mysdk cluster logs --follow",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return cluster.Logs(c.Context(), a.host, name, follow, a.host.IO.Out)
 		},
 	}
-	nameFlag(c, &name)
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until Ctrl-C")
+	clusterFlag(c.Flags(), &name)
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow the log until Ctrl-C")
 	return c
 }
 
@@ -239,11 +273,6 @@ func describeCluster(w io.Writer, i cluster.Info, now time.Time) {
 		fmt.Fprintf(w, "Problem:\t%s\n", i.Problem)
 	}
 	fmt.Fprintf(w, "Kubeconfig:\t%s\nState directory:\t%s\n", i.Kubeconfig, i.StateDir)
-}
-
-// outputFlag is the -o of whatever reports.
-func outputFlag(c *cobra.Command, value *string) {
-	c.Flags().VarP(choice(value, "text", "json", "yaml"), "output", "o", "format: text, json or yaml")
 }
 
 // report prints data in the format asked for; text writes tab-separated cells.

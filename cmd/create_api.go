@@ -29,26 +29,28 @@ func newCreate(a *app) *cobra.Command {
 
 // createAPIOptions are the flags of create api that are not the plugin's.
 type createAPIOptions struct {
-	plugin               plugin.CreateAPISubcommand
-	group, version, kind string
-	domain               string // of an external API
-	force                bool
-	overwrite            bool
-	make                 bool
-	dryRun               bool
-	plugins              []string
+	named
+	plugin    plugin.CreateAPISubcommand
+	domain    string // of an external API
+	resource  bool
+	force     bool
+	overwrite bool
+	make      bool
+	dryRun    bool
+	plugins   []string
 }
 
 func newCreateAPI(a *app, run func(context.Context, *createAPIOptions) error) *cobra.Command {
 	o := &createAPIOptions{plugin: a.goPlugin().GetCreateAPISubcommand()}
 	c := &cobra.Command{
-		Use: "api", Short: "Write a kind's types, controller, tests, manifests and sample",
+		Use: "api", Short: "Scaffold an API: types, controller, tests, manifests and a sample",
 		Long: `Write a kind's types, controller, tests, manifests and sample.
 
 The default pattern is an operator that runs at once: a Deployment of
 spec.size pods that is healed when it is changed or deleted, the pods' names
 and conditions in the status, a finalizer and events. The other pattern,
-blank, is an empty reconciler.
+blank, is an empty reconciler: take it to paste in code of your own, or that
+of a tutorial.
 
 Code, CRD and RBAC manifests are generated in the same step. Either all files
 are written or none.`,
@@ -64,22 +66,25 @@ are written or none.`,
   # an empty reconciler, and a version of its own
   mysdk create api --group cache --version v1 --kind Queue --pattern blank
 
+  # a second version of a kind, which starts with the fields of the first
+  mysdk create api --version v1 --kind Memcached --from v1alpha1
+
   # only a controller, for a kind of Kubernetes itself
-  mysdk create api --group apps --version v1 --kind Deployment --resource=false`,
+  mysdk create api --group apps --kind Deployment --resource=false`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	if steps := a.joined(c, "create api"); steps != nil {
 		o.plugin = steps
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.group, "group", "", "API group without the domain, such as cache")
-	fs.StringVar(&o.version, "version", "v1alpha1", "API version, such as v1 or v1beta1")
+	fs.StringVar(&o.group, "group", "", "API group without the domain, such as cache (default: that of the kind, if the project has it)")
+	fs.StringVar(&o.version, "version", "", "API version, such as v1 or v1beta1 (default: that of the kind, or v1alpha1 for a new one)")
 	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
-	fs.BoolVar(&o.overwrite, "overwrite", false, "with --force: write over lines of yours as well")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "with --force: also overwrite your own changes")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.StringSliceVar(&o.plugins, "plugins", nil, "as in kubebuilder: deploy-image/v1-alpha, which is the pattern deployment, or go/v4")
 	project.BindFlags(o.plugin, fs)
-	fs.Bool("manifests", true, "without effect: --make is for all that is generated") // deploy-image's
+	fs.Bool("manifests", true, "no effect: --make is for all that is generated") // deploy-image's
 	fs.Lookup("manifests").Hidden = true
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return first(o.read(c), a.checkAPIPlugins(c, o)) }
 	return c
@@ -114,8 +119,11 @@ func (o *createAPIOptions) read(c *cobra.Command) (err error) {
 	if o.make, err = c.Flags().GetBool("make"); err != nil {
 		return err
 	}
+	if o.resource, err = c.Flags().GetBool("resource"); err != nil {
+		return err
+	}
 	if o.overwrite && !o.force {
-		return clierr.Usagef("add --force", "--overwrite says what --force may do, and there is no --force")
+		return clierr.Usagef("add --force", "--overwrite requires --force")
 	}
 	o.domain, err = c.Flags().GetString("external-api-domain")
 	return err
@@ -131,6 +139,9 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 	}
 	if o.kind == "" {
 		return clierr.Usagef("such as: mysdk create api --group cache --kind Memcached", "no --kind was given")
+	}
+	if err := o.complete(a, p); err != nil {
+		return err
 	}
 	set, after, err := project.CreateAPI(o.plugin, project.APIOptions{
 		Dir: a.host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
@@ -151,12 +162,32 @@ func (a *app) runCreateAPI(ctx context.Context, o *createAPIOptions) error {
 	return nil
 }
 
-// noteVendor tells of a vendor directory that the go command will find behind:
+// complete infers what was not typed: a kind that is there already gets no
+// older version by mistake.
+func (o *createAPIOptions) complete(a *app, p *project.Project) error {
+	if a.given["from"] && !a.given["version"] {
+		return clierr.Usagef("name the new version, such as --version v1", "--from is for a new version, and no --version was given")
+	}
+	before := o.named
+	if err := o.infer(p, !a.given["group"], !a.given["version"]); err != nil {
+		return err
+	}
+	// What is built into Kubernetes counts only where no API is written.
+	if own := len(o.among(p)) > 0; o.resource && !own {
+		o.version = before.version
+	}
+	if o.version == "" && !a.given["version"] {
+		o.version = firstVersion
+	}
+	return nil
+}
+
+// noteVendor reports a vendor directory that the go command will find behind:
 // it lacks a package that the files written import, or go.mod has changed.
 func (a *app) noteVendor(written fileset.Set, module string) {
 	list, err := a.readFile("vendor/modules.txt")
 	if err != nil {
-		return // the go command tells of one that cannot be read
+		return // the go command reports one that cannot be read
 	}
 	has := map[string]bool{}
 	for line := range strings.Lines(string(list)) {
@@ -179,7 +210,7 @@ func (a *app) noteVendor(written fileset.Set, module string) {
 func importsOf(src []byte) []string {
 	f, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ImportsOnly)
 	if err != nil {
-		return nil // there is more to mend first
+		return nil // there is more to fix first
 	}
 	var packages []string
 	for _, i := range f.Imports {
@@ -223,7 +254,7 @@ func (a *app) writeScaffold(ctx context.Context, set fileset.Set, generate, dryR
 		return written, err
 	}
 	if set.Len() == 0 {
-		a.say("Nothing to do: the files are as they would be written")
+		a.say("Nothing to do: all files are up to date")
 	}
 	return set, nil
 }
@@ -231,7 +262,10 @@ func (a *app) writeScaffold(ctx context.Context, set fileset.Set, generate, dryR
 // generateInto renders code and manifests of the project as it will be with
 // set, and returns set together with them.
 func (a *app) generateInto(ctx context.Context, set fileset.Set) (fileset.Set, error) {
-	opts := a.generateOptions()
+	opts, err := a.generateOptions()
+	if err != nil {
+		return set, err
+	}
 	opts.Overlay = set
 	r, err := a.render(ctx, opts)
 	if err != nil {
@@ -253,7 +287,7 @@ func (a *app) keepsTheUsers(set fileset.Set) error {
 			if err := a.print(diff); err != nil {
 				return err
 			}
-			return clierr.Failedf("add --overwrite if the lines marked - above may go", "nothing was written: --force would take away lines of yours")
+			return clierr.Failedf("add --overwrite if the lines marked - above may go", "nothing was written: --force would remove lines you added")
 		}
 	}
 	return nil
@@ -282,6 +316,9 @@ func (a *app) reportAPI(set fileset.Set, before, after *project.Project, o *crea
 			a.say("%s", note)
 		}
 	}
+	if o.group == "" {
+		a.say("No --group was given: the API group is the project's domain, %s", group)
+	}
 	switch {
 	case what == "API": // nothing reconciles it yet
 		a.say("Next: mysdk install")
@@ -290,6 +327,10 @@ func (a *app) reportAPI(set fileset.Set, before, after *project.Project, o *crea
 		a.say("Next: mysdk run local")
 		return
 	}
-	a.say("Next: mysdk run local --watch-namespace default")
-	a.say("      mysdk kubectl apply -k config/samples   (in a second terminal)")
+	run, apply := "run local --watch-namespace default", "kubectl apply"
+	if after.Namespaced { // run local watches what the deployment will
+		run, apply = "run local", "kubectl -n "+after.Name+"-system apply"
+	}
+	a.say("Next: mysdk %s", run)
+	a.say("      mysdk %s -k config/samples   (in a second terminal)", apply)
 }

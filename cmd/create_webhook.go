@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,11 @@ import (
 // createWebhookOptions are the flags of create webhook that are not the
 // plugin's.
 type createWebhookOptions struct {
-	plugin               plugin.CreateWebhookSubcommand
-	group, version, kind string
-	domain               string // of an external API
-	make                 bool
-	dryRun               bool
+	named
+	plugin plugin.CreateWebhookSubcommand
+	domain string // of an external API
+	make   bool
+	dryRun bool
 }
 
 func newCreateWebhook(a *app, run func(context.Context, *createWebhookOptions) error) *cobra.Command {
@@ -36,7 +37,7 @@ converted at once; a test names those that they do not share.
 The certificates come from the operator itself (--certs self), which renews
 them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 		Example: `  # fill in defaults and refuse what is wrong
-  mysdk create webhook --group cache --kind Memcached --defaulting --programmatic-validation
+  mysdk create webhook --kind Memcached --defaulting --programmatic-validation
 
   # convert between v1, the hub, and v1alpha1
   mysdk create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1
@@ -45,17 +46,17 @@ them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
   mysdk create webhook --group cache --kind Memcached --defaulting --certs cert-manager
 
   # for a kind of Kubernetes itself
-  mysdk create webhook --group apps --version v1 --kind Deployment --programmatic-validation`,
+  mysdk create webhook --group apps --kind Deployment --programmatic-validation`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	if steps := a.joined(c, "create webhook"); steps != nil {
 		o.plugin = steps
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.group, "group", "", "API group without the domain, such as cache")
-	fs.StringVar(&o.version, "version", "v1alpha1", "API version, such as v1 or v1beta1")
+	fs.StringVar(&o.group, "group", "", "API group without the domain (default: that of the kind, if only one has it)")
+	fs.StringVar(&o.version, "version", "", "API version (default: that of the kind, if it has only one)")
 	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	project.BindFlags(o.plugin, fs)
 	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
 		if o.make, err = c.Flags().GetBool("make"); err != nil {
@@ -78,6 +79,9 @@ func (a *app) runCreateWebhook(ctx context.Context, o *createWebhookOptions) err
 	if o.kind == "" {
 		return clierr.Usagef("such as: mysdk create webhook --group cache --kind Memcached --defaulting", "no --kind was given")
 	}
+	if err := o.complete(a, p); err != nil {
+		return err
+	}
 	set, after, err := project.CreateWebhook(o.plugin, project.APIOptions{
 		Dir: a.host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
 	})
@@ -90,6 +94,30 @@ func (a *app) runCreateWebhook(ctx context.Context, o *createWebhookOptions) err
 	a.reportWebhook(set, after, o)
 	a.noteVendor(set, after.Repo)
 	return nil
+}
+
+// complete infers what was not typed. A kind that nobody has is refused here:
+// what it lacks is no webhook.
+func (o *createWebhookOptions) complete(a *app, p *project.Project) error {
+	if err := o.infer(p, !a.given["group"], !a.given["version"]); err != nil {
+		return err
+	}
+	if o.version != "" || a.given["version"] {
+		return nil
+	}
+	var kinds []string
+	for _, r := range p.Resources {
+		kinds = append(kinds, r.Kind)
+	}
+	if near := clierr.Closest(o.kind, kinds); near != "" {
+		return clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
+	}
+	group := "GROUP"
+	if o.group != "" {
+		group = o.group
+	}
+	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --kind %s' first, or name a kind of Kubernetes or of another project with --group and --version", group, o.kind),
+		"the project has no kind %s", o.kind)
 }
 
 func (a *app) reportWebhook(set fileset.Set, after *project.Project, o *createWebhookOptions) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,7 @@ import (
 
 func newDelete(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "delete", Short: "Take back what create wrote", GroupID: "write",
+		Use: "delete", Short: "Remove an API or webhooks from the project", GroupID: "write",
 		Example: "  mysdk delete api --group cache --version v1alpha1 --kind Memcached",
 	}
 	c.AddCommand(newDeleteAPI(a, a.runDeleteAPI), newDeleteWebhook(a, a.runDeleteWebhook))
@@ -25,8 +24,8 @@ func newDelete(a *app) *cobra.Command {
 
 // deleteOptions are the flags of the commands below delete.
 type deleteOptions struct {
-	group, version, kind string
-	force, dryRun        bool
+	named
+	force, dryRun bool
 
 	// Of delete webhook alone; none of them means all.
 	defaulting, validation, conversion bool
@@ -37,15 +36,15 @@ func (o *deleteOptions) bind(c *cobra.Command) {
 	fs.StringVar(&o.group, "group", "", "API group without the domain (default: that of the kind, if only one has it)")
 	fs.StringVar(&o.version, "version", "", "API version (default: that of the kind, if it has only one)")
 	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
-	fs.BoolVar(&o.force, "force", false, "remove files that you have changed, too")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.force, "force", false, "also remove files that you have changed")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 }
 
 func newDeleteAPI(a *app, run func(context.Context, *deleteOptions) error) *cobra.Command {
 	o := &deleteOptions{}
 	c := &cobra.Command{
-		Use: "api", Short: "Take back a kind's types, controller, tests, manifests and sample",
-		Long: `Take back a kind's types, controller, tests, manifests and sample.
+		Use: "api", Short: "Remove a kind's types, controller, tests, manifests and sample",
+		Long: `Remove a kind's types, controller, tests, manifests and sample.
 
 Everything that create api wrote for the kind goes: its files, its lines in
 cmd/main.go and the kustomizations, its CRD, its rules in the manager's role
@@ -65,8 +64,8 @@ have changed what would go, nothing is written and the files are listed.`,
 func newDeleteWebhook(a *app, run func(context.Context, *deleteOptions) error) *cobra.Command {
 	o := &deleteOptions{}
 	c := &cobra.Command{
-		Use: "webhook", Short: "Take back a kind's webhooks, tests and manifests",
-		Long: `Take back a kind's webhooks, their tests and manifests.
+		Use: "webhook", Short: "Remove a kind's webhooks, tests and manifests",
+		Long: `Remove a kind's webhooks, their tests and manifests.
 
 Without further flags all webhooks of the kind go; with --defaulting,
 --programmatic-validation or --conversion only these. Certificates and what
@@ -81,9 +80,9 @@ would go, nothing is written and the files are listed.`,
 	}
 	o.bind(c)
 	fs := c.Flags()
-	fs.BoolVar(&o.defaulting, "defaulting", false, "take back the defaulting webhook")
-	fs.BoolVar(&o.validation, "programmatic-validation", false, "take back the validating webhook")
-	fs.BoolVar(&o.conversion, "conversion", false, "take back the conversion between versions")
+	fs.BoolVar(&o.defaulting, "defaulting", false, "remove the defaulting webhook")
+	fs.BoolVar(&o.validation, "programmatic-validation", false, "remove the validating webhook")
+	fs.BoolVar(&o.conversion, "conversion", false, "remove the conversion between versions")
 	return c
 }
 
@@ -173,20 +172,16 @@ func (o *deleteOptions) find(p *project.Project) (*project.Resource, error) {
 	if o.kind == "" {
 		return nil, clierr.Usagef("such as: mysdk delete api --group cache --version v1alpha1 --kind Memcached", "no --kind was given")
 	}
-	var found []project.Resource
-	var kinds, choices []string
-	for _, r := range p.Resources {
-		kinds = append(kinds, r.Kind)
-		if r.Kind == o.kind && (o.group == "" || r.Group == o.group) && (o.version == "" || r.Version == o.version) {
-			found = append(found, r)
-			choices = append(choices, fmt.Sprintf("--group %s --version %s", r.Group, r.Version))
-		}
-	}
+	found := o.among(p)
 	switch {
 	case len(found) > 1:
-		return nil, clierr.Usagef("use one of:\n"+strings.Join(choices, "\n"), "the project has %d resources of kind %s", len(found), o.kind)
+		return nil, o.ambiguous(found)
 	case len(found) == 1:
 		return &found[0], nil
+	}
+	var kinds []string
+	for _, r := range p.Resources {
+		kinds = append(kinds, r.Kind)
 	}
 	if near := clierr.Closest(o.kind, kinds); near != "" && near != o.kind {
 		return nil, clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,52 +35,50 @@ type deployOptions struct {
 	timeout time.Duration
 	crds    bool
 	yes     bool
+	force   bool
 	dryRun  bool
 }
 
 func newDeploy(a *app, run func(context.Context, *deployOptions) error) *cobra.Command {
 	o := &deployOptions{}
 	c := &cobra.Command{
-		Use: "deploy", Short: "Apply the whole operator to a cluster and wait until it is ready", GroupID: "run",
-		Long: `Apply the whole operator to a cluster and wait until it is ready.
+		Use: "deploy", Short: "Deploy the operator to a cluster and wait until it is ready", GroupID: "run",
+		Long: `Deploy the operator to a cluster and wait until it is ready.
 
 It is what config/default holds, built in process and applied by the API server
 itself. The embedded cluster runs no containers: there the operator is built from
 source and runs as a process of this machine, with the rights, arguments and
-environment of its pod.`,
+environment of its pod.
+
+The command fails as soon as it is certain that the operator cannot work: when
+it crashes, when its image cannot be pulled, or when its log shows that it lacks
+a permission. It then prints the end of the log and what to change.
+
+What an earlier deploy of the project has applied and this one does not is
+deleted; a ConfigMap in the operator's namespace and the labels of apply sets
+(applyset.kubernetes.io) tell which objects these are. CRDs with custom resources
+are kept unless you confirm, and namespaces always.`,
 		Example: "  mysdk deploy --image registry.example.com/shop-operator:v0.1.0 --context my-cluster",
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	o.bindImage(c)
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: CRDs that the project has no more are deleted with their custom resources")
+	dryRunFlag(c.Flags(), &o.dryRun)
 	c.Flags().BoolVar(&o.wait, "wait", true, "wait until the operator is ready")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")
-	return c
-}
-
-func newUndeploy(a *app, run func(context.Context, *deployOptions) error) *cobra.Command {
-	o := &deployOptions{}
-	c := &cobra.Command{
-		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
-		Example: "  mysdk undeploy --context my-cluster\n  mysdk undeploy --context my-cluster --crds",
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
-	}
-	o.bind(c.Flags())
-	c.Flags().BoolVar(&o.crds, "crds", false, "delete the CRDs too, and with them all objects of their kinds")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask: objects of the CRDs' kinds may go with them")
-	c.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long an object may take to go")
 	return c
 }
 
 func newBuildInstaller(a *app, run func(context.Context, *deployOptions) error) *cobra.Command {
 	o := &deployOptions{}
 	c := &cobra.Command{
-		Use: "build-installer", Short: "Write everything that deploy applies into dist/install.yaml", GroupID: "write",
+		Use: "build-installer", Short: "Write the manifests that deploy applies to dist/install.yaml", GroupID: "write",
 		Example: "  mysdk build-installer --image registry.example.com/shop-operator:v0.1.0",
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.bindImage(c)
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	return c
 }
 
@@ -92,66 +91,83 @@ func (a *app) runDeploy(ctx context.Context, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
-	client, err := a.connect(ctx, &o.target, true)
+	client, err := a.connect(ctx, &o.target, !o.dryRun)
 	if err != nil {
 		return err
 	}
-	if o.embedded() {
+	if o.embedded() && !o.dryRun {
 		// It runs no containers: the operator is a process of this machine.
 		programs := run.Programs{Host: a.host, Cluster: o.name, Project: &run.Project{Dir: a.host.Dir}, Say: a.say}
 		if err := programs.RegisterProject(ctx, objects); err != nil {
 			return err
 		}
 	}
-	if _, err := client.Apply(ctx, objects, kube.ApplyOptions{Force: true, Progress: a.tell}); err != nil {
+	set, err := a.applySet(client, objects)
+	if err != nil {
 		return err
 	}
-	if !o.wait {
-		return nil
+	isOther := func(u *unstructured.Unstructured) bool { return u.GetKind() != crdKind }
+	deleting, err := client.Deleting(ctx, slices.DeleteFunc(slices.Clone(objects), isOther))
+	if err != nil {
+		return err
+	}
+	stale, err := client.ApplySet(ctx, set, objects, kube.ApplyOptions{Force: true, DryRun: o.dryRun, Progress: a.teller(o.dryRun)})
+	if err != nil {
+		return err
+	}
+	for _, crd := range deleting {
+		a.warn("%s is being deleted: the operator finishes that, then it has to be applied again", kube.RefOf(crd))
+	}
+	if err := a.prune(ctx, client, set, stale, objects, o); err != nil || !o.wait || o.dryRun {
+		return err
 	}
 	start := a.host.Now()
-	if err := client.WaitReady(ctx, objects, o.timeout); err != nil {
+	operator := run.Deployed{Reader: client, Objects: objects, Timeout: o.timeout, Now: a.host.Now, Say: a.say}
+	err = operator.Wait(ctx)
+	if err == nil && len(deleting) > 0 {
+		if err = client.WaitGone(ctx, deleting, o.timeout); err == nil {
+			err = a.applyAgain(ctx, client, set, objects)
+		}
+		if err == nil {
+			err = operator.Wait(ctx)
+		}
+	}
+	if err != nil {
+		a.explain(err)
 		return err
 	}
 	a.say("Ready after %s", a.since(start))
 	return nil
 }
 
-func (a *app) runUndeploy(ctx context.Context, o *deployOptions) error {
-	_, objects, err := a.operatorManifests(ctx, "")
-	if err != nil {
+// applyAgain applies what a finished deletion took away, and restarts the
+// operator, which prepares its CRDs when it starts.
+func (a *app) applyAgain(ctx context.Context, client *kube.Client, set kube.ApplySet, objects []*unstructured.Unstructured) error {
+	if _, err := client.ApplySet(ctx, set, objects, kube.ApplyOptions{Force: true, Progress: a.tellChange}); err != nil {
 		return err
 	}
-	client, err := a.connect(ctx, &o.target, false)
-	if err != nil {
-		return err
-	}
-	var crds, rest []*unstructured.Unstructured
-	for _, u := range objects {
-		switch {
-		case u.GetKind() == "CustomResourceDefinition":
-			crds = append(crds, u)
-		case !everyClusterHas(u):
-			rest = append(rest, u)
-		}
-	}
-	opts := kube.DeleteOptions{Timeout: o.timeout, Progress: a.tell}
-	if !o.crds {
-		_, err := client.Delete(ctx, rest, opts)
-		return err
-	}
-	// CRDs first: their objects' finalizers need an operator that still runs.
-	if done, err := a.deleteCRDs(ctx, client, crds, o.yes, opts); err != nil || !done {
-		return err
-	}
-	_, err = client.Delete(ctx, rest, opts)
-	return err
+	return a.restart(ctx, client, objects)
 }
 
-// everyClusterHas reports whether u is a namespace that no cluster lets go, which
-// operators can be deployed into by config/default/kustomization.yaml.
-func everyClusterHas(u *unstructured.Unstructured) bool {
-	return u.GetKind() == "Namespace" && (u.GetName() == "default" || strings.HasPrefix(u.GetName(), "kube-"))
+// restart restarts the pods of the Deployments among objects, as kubectl rollout
+// restart does.
+func (a *app) restart(ctx context.Context, client *kube.Client, objects []*unstructured.Unstructured) error {
+	for _, u := range objects {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		err := client.Edit(ctx, u, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if live == nil {
+				return nil, nil
+			}
+			return live, unstructured.SetNestedField(live.Object, a.host.Now().Format(time.RFC3339),
+				"spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) runBuildInstaller(ctx context.Context, o *deployOptions) error {
@@ -177,7 +193,11 @@ func (a *app) operatorManifests(ctx context.Context, image string) ([]byte, []*u
 	if _, _, err := a.loadProject(); err != nil {
 		return nil, nil, err
 	}
-	r, err := generate.Render(ctx, a.generateOptions())
+	opts, err := a.generateOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := generate.Render(ctx, opts)
 	if err != nil {
 		return nil, nil, err
 	}

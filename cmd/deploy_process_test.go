@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 )
 
@@ -41,6 +42,12 @@ func TestDeployedOperatorRuns(t *testing.T) {
 	r.mysdk("kubectl rollout restart --namespace " + namespace + " deployment/shop-operator-controller-manager")
 	r.until("the log saying what is forbidden", func() bool { return r.try(logs) == 0 && strings.Contains(r.out.String(), "is forbidden") })
 
+	const lacks = "the operator may not list deployments.apps, list memcacheds.cache.example.com, list pods: its service account shop-operator-controller-manager has no permission for it"
+	r.fails(clierr.CodeFailed, "doctor", "")
+	if !strings.Contains(r.out.String(), lacks) {
+		t.Errorf("doctor:\n%s", r.out)
+	}
+
 	r.mysdk("undeploy --yes")
 	r.until("the processes gone", func() bool {
 		info, err := cluster.Status(t.Context(), r.h, cluster.DefaultName)
@@ -49,6 +56,16 @@ func TestDeployedOperatorRuns(t *testing.T) {
 		}
 		return !slices.ContainsFunc(info.Processes, func(p cluster.Process) bool { return p.Namespace == namespace })
 	})
+
+	// deploy itself says so, too, and does not wait for what cannot come.
+	broken := func(texts ...string) {
+		t.Helper()
+		r.fails(clierr.CodeFailed, "deploy --timeout 10m", texts...)
+	}
+	r.edit("config/rbac/role_binding.yaml", "  name: controller-manager\n", "  name: somebody\n")
+	broken(lacks, "  log: ", "//+kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list", "then run 'mysdk deploy' again")
+	r.edit("config/manager/manager.yaml", "- --leader-elect\n", "- --leader-elect\n        - --no-such-flag\n")
+	broken("container manager ends with exit code 2 again and again: flag provided but not defined: -no-such-flag", "  log: ", "mysdk kubectl logs -n "+namespace)
 }
 
 // object is an object of the cluster, empty without one.

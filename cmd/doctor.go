@@ -21,17 +21,17 @@ type doctorOptions struct {
 }
 
 func newDoctor(a *app, run func(context.Context, *doctorOptions) error) *cobra.Command {
-	o := &doctorOptions{output: "table"}
+	o := &doctorOptions{}
 	c := &cobra.Command{
-		Use: "doctor", Short: "Say what keeps mysdk from working here, and what to type", GroupID: "about",
+		Use: "doctor", Short: "Diagnose problems with the machine, the project and the clusters", GroupID: "about",
 		Long: `Say what keeps mysdk from working here, and what to type.
 
 Looked at are the machine (Go and its settings, directories, disk, other
 programs), the project in this directory (PROJECT, plugins, go.mod, generated
 files, scaffold, kustomizations, commands that were killed) and the embedded
-clusters. A cluster of yours is asked for its version where it is named, and for
-nothing else. Nothing is changed and nothing is downloaded; what the go command
-would fetch is listed.
+clusters. A cluster of yours is looked at where it is named. Where the project's
+operator is deployed, its pods, logs and permissions are checked too. Nothing is
+changed and nothing is downloaded; what the go command would fetch is listed.
 
 Warnings leave the exit code at 0; with a problem it is 1.`,
 		Example: `  mysdk doctor
@@ -40,9 +40,9 @@ Warnings leave the exit code at 0; with a problem it is 1.`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to look at, too")
-	fs.StringVar(&o.context, "context", "", "context of a cluster to look at, too")
-	fs.VarP(choice(&o.output, "table", "json", "yaml"), "output", "o", "format: table, json or yaml")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of a cluster to check as well")
+	fs.StringVar(&o.context, "context", "", "kubeconfig context of a cluster to check as well")
+	outputFlag(c, &o.output)
 	return c
 }
 
@@ -50,7 +50,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 	start := a.host.Now()
 	r, err := doctor.Examine(ctx, doctor.Options{
 		Host: a.host, Dir: a.host.Dir, Build: recordedVersion(), Plugin: a.goPlugin(), BuiltIn: []project.BuiltIn{a.builtIn()},
-		Generate: a.generateOptions(), Kubeconfig: o.kubeconfig, Context: o.context, Allowed: a.allowed,
+		Generate: a.plainOptions(), Kubeconfig: o.kubeconfig, Context: o.context, Allowed: a.allowed,
 	})
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 		}
 	}
 	if r.Warnings > 0 {
-		a.say("%s, and nothing that keeps mysdk from working", count(r.Warnings, "warning"))
+		a.say("%s, no problems", count(r.Warnings, "warning"))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ and webhooks likewise, and rewrites every import of them. --namespaced gives
 the manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
 taken back with =false. --domain is for a project that has no API yet, as APIs
 have it in their names. Files of yours move along, and what you have written
-into scaffolded files stays: where your lines stand in the way, nothing is
+into scaffolded files stays: where your lines conflict, nothing is
 written and they are listed.`,
 		Example: `  # make room for a second API group
   mysdk edit --multigroup
@@ -58,12 +58,12 @@ written and they are listed.`,
 	fs := c.Flags()
 	fs.BoolVar(&multigroup, "multigroup", false, "lay out APIs by group; false: by version only, for projects with one group")
 	fs.BoolVar(&namespaced, "namespaced", false, "restrict the manager to namespaces; false: to none")
-	fs.StringVar(&domain, "domain", "", "end of the project's API groups, before the first API")
+	fs.StringVar(&domain, "domain", "", "domain of the project's API groups; before the first API only")
 	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
 	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")
 	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
-	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that stand in the way")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that conflict")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	steps := a.joined(c, "edit")
 	if steps != nil {
 		project.BindFlags(steps, fs)
@@ -92,7 +92,7 @@ func typed[T any](a *app, flag string, value *T) *T {
 func (o *editOptions) check(plugins bool) error {
 	switch {
 	case !plugins && o.multigroup == nil && o.namespaced == nil && o.domain == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
-		return clierr.Usagef("such as: mysdk edit --multigroup", "nothing to change was given")
+		return clierr.Usagef("such as: mysdk edit --multigroup", "no changes requested")
 	case o.licenseFile != nil && (o.license != nil || o.owner != nil):
 		return clierr.Usagef("leave out --license and --owner", "--license-file brings the whole header")
 	case o.licenseFile != nil && *o.licenseFile == "":
@@ -291,7 +291,7 @@ func (s *scaffold) checkGroups(shape project.Shape) error {
 		return nil
 	}
 	return clierr.Failedf("delete the APIs of all groups but one first, with 'mysdk delete api'",
-		"the project has %d groups (%s), and the layout without groups has room for one",
+		"the project has %d groups (%s), and a single-group layout has room for one",
 		len(groups), strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
 }
 
@@ -326,7 +326,7 @@ func (s *scaffold) checkScopes(shape project.Shape) error {
 	return nil
 }
 
-// render writes the scaffold of a project anew, in memory.
+// render writes the scaffold of a project again, in memory.
 func (s *scaffold) render(f *project.File, runs project.Runs) (*project.Pristine, error) {
 	return f.Render(s.app.scaffolder, s.header, runs, func(name string) []byte {
 		data, _, err := s.tree.Read(name)
@@ -358,7 +358,7 @@ func (s *scaffold) markers(shape project.Shape) func(string, []byte) []byte {
 	}
 }
 
-// noteClusterRules tells of the user's rules that no Role can hold. The
+// noteClusterRules reports the user's rules that no Role can hold. The
 // scaffold's own have a ClusterRole.
 func (s *scaffold) noteClusterRules(scaffolded map[string][]byte) error {
 	return s.tree.EachGo(func(name string, src []byte) error {
@@ -416,7 +416,7 @@ func (s *scaffold) record(f *project.File, shape project.Shape) error {
 }
 
 // commitScaffold generates, and commits everything at once, unless something
-// of the user's stands in the way.
+// of the user's conflicts.
 func (a *app) commitScaffold(ctx context.Context, s *scaffold, force, dryRun bool) error {
 	if err := a.inTheWayOf(s, force); err != nil {
 		return err
@@ -429,7 +429,7 @@ func (a *app) commitScaffold(ctx context.Context, s *scaffold, force, dryRun boo
 		return err
 	}
 	if set.Len() == 0 {
-		a.say("Nothing to do: the project is as it would be")
+		a.say("Nothing to do: the project is up to date")
 		return nil
 	}
 	if err := a.check(set); err != nil {

@@ -12,15 +12,17 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/generate/calls"
 	"github.com/example/mysdk/internal/openapi"
-	"github.com/example/mysdk/internal/project"
 )
 
 // generateCommand is what was asked of generate.
 type generateCommand struct {
 	what   []string // of generators; empty is everything
+	args   []string // of controller-gen, in place of the project's calls
 	check  bool
 	lax    bool
+	strict bool
 	dryRun bool
 
 	crdVersion string // of operator-sdk v0.x
@@ -50,7 +52,25 @@ everything.
 Apply configurations, for clients that apply objects of the kinds by server-side
 apply, are generated for packages with the marker +kubebuilder:ac:generate=true,
 into the directory applyconfiguration beside the types, or the one that
-+kubebuilder:ac:output:package names.`,
++kubebuilder:ac:output:package names.
+
+Options of controller-gen are taken from the project's own calls of it, in the
+Makefile, in //go:generate lines and in the scripts of hack, or from
+generate.controller-gen in .mysdk.yaml, which lists them as they are typed:
+
+  generate:
+    controller-gen:
+      - crd:maxDescLen=0 rbac:roleName=manager-role webhook paths=./api/...
+      - object:headerFile=hack/boilerplate.go.txt paths=./...
+
+What follows -- takes their place. 'mysdk adopt' shows what was found.
+
+Markers that nobody knows are errors in projects that mysdk made, and warnings
+in others; --strict and --lax choose.
+
+CRDs that an API server would refuse are errors: rules that do not compile or
+cost too much, bad patterns, defaults that do not validate. They are checked with
+the API server's own code, which is in mysdk-cluster. --lax only warns.`,
 		Example: `  # everything
   mysdk generate
 
@@ -58,11 +78,19 @@ into the directory applyconfiguration beside the types, or the one that
   mysdk generate crds rbac
 
   # fail with exit code 3 and a diff if anything is out of date
-  mysdk generate --check`,
-		Args:      generatorArgs,
-		ValidArgs: generators(),
-		RunE: func(c *cobra.Command, args []string) error {
+  mysdk generate --check
+
+  # with options of controller-gen
+  mysdk generate -- crd:maxDescLen=0 paths=./api/... output:crd:dir=deploy/crds`,
+		Args: func(c *cobra.Command, args []string) error {
+			if dash := c.ArgsLenAtDash(); dash >= 0 {
+				args, o.args = args[:dash], args[dash:]
+			}
 			o.what = args
+			return o.checkArgs()
+		},
+		ValidArgs: generators(),
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkCRDVersion(o.crdVersion); err != nil {
 				return err
 			}
@@ -70,24 +98,31 @@ into the directory applyconfiguration beside the types, or the one that
 		},
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.check, "check", false, "write nothing; print a diff and exit with 3 if anything is out of date")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing; print what would change as a unified diff")
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	crdVersionFlag(fs, &o.crdVersion)
 	fs.Lookup("crd-version").Hidden = true
-	fs.BoolVar(&o.lax, "lax", false, "warn of unknown and misspelt markers instead of failing")
+	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
+	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
 	c.AddCommand(newLegacyGenerateK8s(a), newLegacyGenerateCSV(a), newLegacyGenerateCRD(a), newLegacyGenerateCatalog(a),
 		newLegacyGeneratePackageManifests())
 	c.AddCommand(newGenerateKustomize(a), legacyGenerateBundle(a, newBundleGenerate(a, "bundle", a.runBundleGenerate)))
 	return c
 }
 
-func generatorArgs(_ *cobra.Command, args []string) error {
-	known := map[string]bool{}
-	for _, g := range generators() {
-		known[g] = true
+// checkArgs refuses generators that do not exist, and those of both kinds.
+func (o *generateCommand) checkArgs() error {
+	if o.lax && o.strict {
+		return clierr.Usagef("leave out one of them", "--lax cannot be combined with --strict")
 	}
-	for _, arg := range args {
-		if !known[arg] {
+	if len(o.what) > 0 && len(o.args) > 0 {
+		return clierr.Usagef("name the generators of controller-gen behind -- only", "%s cannot be combined with arguments of controller-gen", strings.Join(o.what, " "))
+	}
+	for _, arg := range o.what {
+		if !slices.Contains(generators(), arg) {
+			if generate.IsGenerator(arg) || strings.ContainsAny(arg, ":=") {
+				return clierr.Usagef("put arguments of controller-gen behind --: mysdk generate -- "+arg, "unknown generator %q", arg)
+			}
 			return clierr.Usagef(clierr.DidYouMean(arg, generators()), "unknown generator %q", arg)
 		}
 	}
@@ -96,16 +131,17 @@ func generatorArgs(_ *cobra.Command, args []string) error {
 
 func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 	start := a.host.Now()
-	if err := a.refuseBelow(); err != nil {
+	if err := a.oldProject(); err != nil {
 		return err
 	}
 	// Any Go module with markers will do; a PROJECT file is not needed.
 	if done, err := a.recover(); done || err != nil {
 		return err
 	}
-	opts := a.generateOptions()
-	opts.Lax = o.lax
-	o.selectInto(&opts)
+	opts, err := o.options(a)
+	if err != nil {
+		return err
+	}
 	r, err := a.render(ctx, opts)
 	if err != nil {
 		return err
@@ -135,19 +171,24 @@ func (a *app) runGenerate(ctx context.Context, o *generateCommand) error {
 	return nil
 }
 
-// refuseBelow is an error in a directory that belongs to the project above it,
-// where manifests would be written beside the project's, and in a project of
-// operator-sdk v0.x. A module of its own below a project is not one of them.
-func (a *app) refuseBelow() error {
-	for _, name := range []string{project.FileName, "go.mod"} {
-		if _, err := a.host.Files.Lstat(a.host.Path(name)); err == nil {
-			return a.oldProject()
-		}
+// options are those of the project, with what was typed. Generators that were
+// named are run even where the project calls none.
+func (o *generateCommand) options(a *app) (generate.Options, error) {
+	if len(o.args) > 0 {
+		opts := a.plainOptions()
+		opts.Calls = []generate.Call{{Args: o.args}}
+		_, err := calls.Into(&opts)
+		opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
+		o.selectInto(&opts)
+		return opts, err
 	}
-	if root := project.Above(a.host.Dir); root != "" {
-		return clierr.Failedf("run it in the project's root directory: "+root, "generate: no %s file in %s", project.FileName, a.host.Dir)
+	opts, err := a.generateOptions()
+	opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
+	o.selectInto(&opts)
+	if err == nil && len(o.what) > 0 {
+		opts.Complete()
 	}
-	return a.oldProject()
+	return opts, err
 }
 
 func (o *generateCommand) selectInto(opts *generate.Options) {
@@ -189,7 +230,7 @@ func (a *app) withOpenAPI(ctx context.Context, o *generateCommand, r generate.Re
 			}
 		}
 	}
-	opts := a.generateOptions()
+	opts := a.plainOptions()
 	more, err := openapi.Render(ctx, openapi.Options{
 		Host: a.host, Dir: a.host.Dir, Existing: !asked, Year: opts.Year, CacheDir: opts.CacheDir, Inputs: r.Inputs,
 	})
@@ -202,13 +243,13 @@ func (a *app) withOpenAPI(ctx context.Context, o *generateCommand, r generate.Re
 	return r, r.Set.Merge(more.Set)
 }
 
-// noteModule tells of the module that OpenAPI definitions import, where go.mod
+// noteModule reports the module that OpenAPI definitions import, where go.mod
 // has it for others only: the project builds, and is not tidy.
 func (a *app) noteModule(written fileset.Set) {
 	isNew := slices.ContainsFunc(written.Paths(), func(name string) bool { return path.Base(name) == openapi.FileName })
 	mod, err := a.host.Files.ReadFile(a.host.Path("go.mod"))
 	if err != nil || !isNew {
-		return // the go command tells of a go.mod that cannot be read
+		return // the go command reports a go.mod that cannot be read
 	}
 	for line := range strings.Lines(string(mod)) {
 		if strings.Contains(line, "k8s.io/kube-openapi ") && strings.Contains(line, "// indirect") {

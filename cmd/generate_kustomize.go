@@ -42,7 +42,7 @@ func newGenerateKustomize(a *app) *cobra.Command {
 func newKustomizeManifests(a *app, run func(context.Context, *kustomizeManifestsOptions) error) *cobra.Command {
 	o := &kustomizeManifestsOptions{}
 	c := &cobra.Command{
-		Use: "manifests", Short: "Write or renew the base of the ClusterServiceVersion in config/manifests",
+		Use: "manifests", Short: "Write or update the base of the ClusterServiceVersion in config/manifests",
 		Long: `Write or renew the base of the ClusterServiceVersion in config/manifests.
 
 The base is the part of a bundle that people read: display name, description,
@@ -65,9 +65,9 @@ and leave alone what you have written. Nothing is asked.`,
 	fs.StringVar(&o.inputDir, "input-dir", "", "directory with the kustomization and the base that are there (default: "+bundle.ManifestsConfigDir+")")
 	fs.StringVar(&o.outputDir, "output-dir", "", "directory to write them to (default: "+bundle.ManifestsConfigDir+")")
 	fs.StringVar(&o.apisDir, "apis-dir", "", "directory to look for Go types in (default: where PROJECT says they are)")
-	fs.BoolVar(&o.interactive, "interactive", false, "without effect: what a base tells people is edited in its file")
-	fs.BoolVar(&o.check, "check", false, "write nothing; print a diff and exit with 3 if anything is out of date")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing; print what would change as a unified diff")
+	fs.BoolVar(&o.interactive, "interactive", false, "no effect: what a base tells people is edited in its file")
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	return c
 }
 
@@ -106,7 +106,7 @@ func (a *app) runKustomizeManifests(ctx context.Context, o *kustomizeManifestsOp
 }
 
 // baseOf renders the base of a project's CSV with the kustomization around it,
-// as they are to be.
+// as they should be.
 func (a *app) baseOf(p *project.Project, o *kustomizeManifestsOptions) (set fileset.Set, m *bundle.Merged, err error) {
 	from, err := a.below(cmp.Or(o.inputDir, bundle.ManifestsConfigDir), "--input-dir")
 	if err != nil {

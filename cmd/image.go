@@ -17,7 +17,7 @@ import (
 
 func newImage(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "image", Short: "Build the operator's container image, push it and save it, without docker", GroupID: "run",
+		Use: "image", Short: "Build, push and save the operator's container image without docker", GroupID: "run",
 		Long: `Build the operator's container image, push it and save it.
 
 There is no daemon and no Dockerfile: the go command compiles, and mysdk writes
@@ -38,7 +38,7 @@ type imageBuildOptions struct {
 }
 
 func newImageBuild(a *app, run func(context.Context, *imageBuildOptions) error) *cobra.Command {
-	o := &imageBuildOptions{sbom: "spdx", output: "text"}
+	o := &imageBuildOptions{sbom: "spdx"}
 	c := &cobra.Command{
 		Use: "build [.]", Short: "Compile the operator for each platform and build its image",
 		Long: `Compile the operator for each platform and build its image.
@@ -72,7 +72,7 @@ image as an OCI artifact that refers to it.`,
 	fs.StringArrayVar(&o.Labels, "label", nil, "KEY=VALUE to label the image with; may be repeated")
 	fs.StringVar(&o.GoLDFlags, "go-ldflags", "", "-ldflags for the build of the operator, besides -s -w")
 	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
-	fs.BoolVar(&o.Offline, "offline", false, "ask no server: the base and Go modules come from the caches")
+	fs.BoolVar(&o.Offline, "offline", false, "work offline: take the base image and Go modules from caches")
 	fs.Var(choice(&o.sbom, "spdx", "none"), "sbom", "bill of materials: spdx or none")
 	useHTTPFlag(c, &o.UseHTTP)
 	outputFlag(c, &o.output)
@@ -85,7 +85,7 @@ func contextArg(c *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 1 && filepath.Clean(args[0]) == "." {
 		return nil
 	}
-	return clierr.Usagef("run it in the project's directory", "%q builds the project here, and got %q", c.CommandPath(), strings.Join(args, " "))
+	return clierr.Usagef("run it in the project's directory", "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
 }
 
 // imageFlag is the flag that names an image in the store.
@@ -165,13 +165,13 @@ type imagePushOptions struct {
 }
 
 func newImagePush(a *app, run func(context.Context, *imagePushOptions) error) *cobra.Command {
-	o := &imagePushOptions{output: "text"}
+	o := &imagePushOptions{}
 	c := &cobra.Command{
 		Use: "push [REF]", Short: "Push a built image to a registry",
 		Long: `Push a built image to a registry, with its bill of materials.
 
 REF is the name to push to. The image of that name is pushed, or the one that
---image names. Who you are is what 'docker login' or 'podman login' has noted.
+--image names. Credentials are read from 'docker login' or 'podman login'.
 Printed on stdout is the name with the digest, as a manifest should have it.`,
 		Example: `  mysdk image build --image ghcr.io/you/operator:v0.1.0
   mysdk image push ghcr.io/you/operator:v0.1.0
@@ -203,7 +203,7 @@ func atMostOne(what string) cobra.PositionalArgs {
 
 func (a *app) runImagePush(ctx context.Context, o *imagePushOptions) error {
 	if o.To == "" && o.Image == "" {
-		return clierr.Usagef("mysdk image push ghcr.io/you/operator:v0.1.0", "say where to push the image")
+		return clierr.Usagef("mysdk image push ghcr.io/you/operator:v0.1.0", "specify where to push the image")
 	}
 	pushed, err := a.pushImage(ctx, o.PushOptions)
 	if err != nil {

@@ -39,7 +39,7 @@ func newInit(a *app, run func(context.Context, *initOptions) error) *cobra.Comma
 	o := &initOptions{plugin: scaffold.GetInitSubcommand(), layout: plugin.KeyFor(scaffold)}
 	o.chain = []string{o.layout}
 	c := &cobra.Command{
-		Use: "init", Short: "Start a new operator project in this directory", GroupID: "write",
+		Use: "init", Short: "Create a new operator project in this directory", GroupID: "write",
 		Long: `Start a new operator project in this directory.
 
 It writes a Go module that builds at once (go.mod and go.sum are complete, and
@@ -57,13 +57,13 @@ would be written over.`,
 		o.plugin, o.chain = steps, a.plugins.chain.Keys()
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.domain, "domain", "my.domain", "end of the project's API groups, a domain you own")
-	fs.StringVar(&o.name, "project-name", "", "prefix of the project's objects in a cluster (default: the directory's name)")
+	fs.StringVar(&o.domain, "domain", "my.domain", "domain of the project's API groups, which you own")
+	fs.StringVar(&o.name, "project-name", "", "project name, the prefix of its objects in a cluster (default: the directory's name)")
 	fs.StringSliceVar(&o.plugins, "plugins", []string{o.layout}, "plugins that lay out the project: go/v4, and external ones")
 	fs.StringVar(&o.version, "project-version", "3", "version of the PROJECT file: 3")
 	fs.BoolVar(&o.multigroup, "multigroup", false, "lay out APIs by group, for projects with several")
-	fs.BoolVar(&o.force, "force", false, "write over files that are in the way")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
+	fs.BoolVar(&o.force, "force", false, "overwrite existing files")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	project.BindFlags(o.plugin, fs)
 	// These are the plugin's too, so that it works inside kubebuilder; here
 	// the command needs their values.
@@ -155,9 +155,6 @@ func (a *app) runInit(ctx context.Context, o *initOptions) error {
 func (o *initOptions) check() error {
 	if o.version != "3" {
 		return clierr.Usagef("leave --project-version out", "project version %q is not known: 3 is the only one", o.version)
-	}
-	if len(o.plugins) > 1 && len(o.chain) == 1 {
-		return clierr.Usagef("use --plugins or MYSDK_PLUGINS", "the chain of plugins cannot come from a configuration file")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,9 +28,9 @@ type target struct {
 }
 
 func (t *target) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of another cluster than the embedded one")
-	flags.StringVar(&t.context, "context", "", "context of another cluster than the embedded one")
-	flags.StringVar(&t.name, "name", cluster.DefaultName, "name of the embedded cluster")
+	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig file to use instead of the embedded cluster")
+	flags.StringVar(&t.context, "context", "", "kubeconfig context to use instead of the embedded cluster")
+	clusterFlag(flags, &t.name)
 }
 
 // embedded reports whether no cluster was named.
@@ -38,7 +39,20 @@ func (t *target) embedded() bool { return t.kubeconfig == "" && t.context == "" 
 // installOptions are the flags of install and uninstall.
 type installOptions struct {
 	target
-	yes bool
+	yes     bool
+	force   bool
+	dryRun  bool
+	timeout time.Duration
+}
+
+// dryRunFlag is the --dry-run of commands that write to a cluster.
+func dryRunFlag(flags *pflag.FlagSet, value *bool) {
+	flags.BoolVar(value, "dry-run", false, "print what would change in the cluster without changing it")
+}
+
+// forceFlag is the --force of commands that delete CRDs.
+func forceFlag(flags *pflag.FlagSet, value *bool) {
+	flags.BoolVar(value, "force", false, "remove finalizers of custom resources without running their cleanup")
 }
 
 func newInstall(a *app, run func(context.Context, *installOptions) error) *cobra.Command {
@@ -49,18 +63,30 @@ func newInstall(a *app, run func(context.Context, *installOptions) error) *cobra
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.bind(c.Flags())
+	dryRunFlag(c.Flags(), &o.dryRun)
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait until the API server serves a CRD")
 	return c
 }
 
 func newUninstall(a *app, run func(context.Context, *installOptions) error) *cobra.Command {
 	o := &installOptions{}
 	c := &cobra.Command{
-		Use: "uninstall", Short: "Delete the project's CRDs from a cluster, and ask before objects go with them", GroupID: "run",
-		Example: "  mysdk uninstall\n  mysdk uninstall --context kind-dev --yes",
+		Use: "uninstall", Short: "Delete the project's CRDs (asks before deleting custom resources)", GroupID: "run",
+		Long: `Delete the project's CRDs from a cluster. If there are custom resources, which
+are deleted with them, it asks first.
+
+Custom resources with finalizers are deleted only when the operator has removed
+these, so it has to run: deployed, or by 'mysdk run local', which also finishes a
+deletion that has begun. --force removes the finalizers instead, and turns the
+conversion of the CRDs off. What the operator would have cleaned up is left behind.`,
+		Example: "  mysdk uninstall\n  mysdk uninstall --context kind-dev --yes\n\n  # the operator is gone, and its finalizers block the deletion\n  mysdk uninstall --force",
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.bind(c.Flags())
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask: objects of the CRDs' kinds may go with them")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: custom resources are deleted with their CRDs")
+	forceFlag(c.Flags(), &o.force)
+	dryRunFlag(c.Flags(), &o.dryRun)
+	c.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for each object to be deleted")
 	return c
 }
 
@@ -69,11 +95,18 @@ func (a *app) runInstall(ctx context.Context, o *installOptions) error {
 	if err != nil {
 		return err
 	}
-	client, err := a.connect(ctx, &o.target, true)
+	client, err := a.connect(ctx, &o.target, !o.dryRun)
 	if err != nil {
 		return err
 	}
-	_, err = kube.Install(ctx, client, crds, a.tell)
+	crds, off, err := client.WorkingConversions(ctx, crds)
+	if err != nil {
+		return err
+	}
+	for _, crd := range off {
+		a.warn("conversion of %s is off: its webhook is not in this cluster. 'mysdk deploy' and 'mysdk run local' turn it on", crd.GetName())
+	}
+	_, err = kube.Install(ctx, client, crds, o.timeout, kube.ApplyOptions{DryRun: o.dryRun, Progress: a.teller(o.dryRun)})
 	return err
 }
 
@@ -86,19 +119,27 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.deleteCRDs(ctx, client, crds, o.yes, kube.DeleteOptions{})
+	_, err = a.deleteCRDs(ctx, client, crds, o.yes, kube.DeleteOptions{DryRun: o.dryRun, Timeout: o.timeout, Force: o.force})
 	return err
 }
 
 // deleteCRDs deletes CRDs unless objects would go with them and the user does
 // not want that. done is false when nothing was deleted.
 func (a *app) deleteCRDs(ctx context.Context, c *kube.Client, crds []*unstructured.Unstructured, yes bool, opts kube.DeleteOptions) (done bool, err error) {
-	opts.Progress = a.tell
+	opts.Progress = a.teller(opts.DryRun)
 	done = true
 	_, err = kube.Uninstall(ctx, c, crds, func(counts []kube.InstanceCount) (bool, error) {
+		if opts.DryRun {
+			return true, a.print(fmt.Appendf(nil, "%s deleted with their CRDs (server dry run)\n", countObjects(counts)))
+		}
 		var err error
-		if done, err = a.confirm(ctx, yes, counts); err == nil && !done {
+		if done, err = a.confirm(ctx, yes, opts.Force, counts); err == nil && !done {
 			a.say("Nothing was deleted.")
+		}
+		for _, n := range counts {
+			if done && n.Held > 0 && !opts.Force {
+				a.say("%d %s with finalizers: waiting for the operator to remove them", n.Held, n.Kind)
+			}
 		}
 		return done, err
 	}, opts)
@@ -107,22 +148,48 @@ func (a *app) deleteCRDs(ctx context.Context, c *kube.Client, crds []*unstructur
 
 func (a *app) tell(r kube.Result) { a.say("%s %s", r.Ref, r.Action) }
 
-// confirm asks on a terminal whether objects may go with their CRDs; elsewhere
-// --yes is the only way to say so.
-func (a *app) confirm(ctx context.Context, yes bool, counts []kube.InstanceCount) (bool, error) {
+// teller is what reports each object: talk, or the result of a dry run.
+func (a *app) teller(dryRun bool) func(kube.Result) {
+	if !dryRun {
+		return a.tell
+	}
+	return func(r kube.Result) {
+		fmt.Fprintf(a.host.IO.Out, "%s %s (server dry run)\n", r.Ref, r.Action)
+	}
+}
+
+// countObjects lists how many objects of which kinds there are.
+func countObjects(counts []kube.InstanceCount) string {
 	var list []string
 	for _, c := range counts {
-		list = append(list, fmt.Sprintf("%d %s", c.Count, c.Kind))
+		list = append(list, c.String())
 	}
-	objects := strings.Join(list, ", ")
+	return strings.Join(list, ", ")
+}
+
+// confirm asks on a terminal whether objects may go with their CRDs; elsewhere
+// --yes is the only way to say so. With force their finalizers go first.
+func (a *app) confirm(ctx context.Context, yes, force bool, counts []kube.InstanceCount) (bool, error) {
+	objects := countObjects(counts)
 	if yes {
-		a.say("Deleting %s with their CRDs", objects)
+		a.say("Deleting %s and their CRDs", objects)
 		return true, nil
 	}
-	if !host.IsTerminal(a.host.IO.In) {
-		return false, clierr.Failedf("add --yes if they may go", "nothing was deleted: these objects would go with their CRDs: %s", objects)
+	question := "These objects will be deleted with their CRDs: " + objects + ". "
+	if force {
+		question += "\nTheir finalizers are removed first: what the operator would clean up is left behind. "
 	}
-	fmt.Fprintf(a.host.IO.Err, "These objects would be deleted with their CRDs: %s. Go on? [y/N] ", objects)
+	return a.ask(ctx, question+"Continue? [y/N] ",
+		clierr.Usagef("add --yes to delete them", "nothing was deleted: stdin is not a terminal, and these objects would be deleted with their CRDs: %s", objects))
+}
+
+// ask asks for a yes on a terminal. Elsewhere nobody can answer, and refusal is
+// the error.
+func (a *app) ask(ctx context.Context, question string, refusal error) (bool, error) {
+	if !host.IsTerminal(a.host.IO.In) {
+		return false, refusal
+	}
+	fmt.Fprint(a.host.IO.Err, question)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.host.IO.In).ReadString('\n') // an end of the input is a no
@@ -136,10 +203,10 @@ func (a *app) confirm(ctx context.Context, yes bool, counts []kube.InstanceCount
 	}
 }
 
-// connect prints the cluster that is to be written to and returns a client
+// connect prints the cluster that will be written to and returns a client
 // for it. The embedded one is started with start, and must run without.
 func (a *app) connect(ctx context.Context, t *target, start bool) (*kube.Client, error) {
-	opts := kube.Options{Kubeconfig: t.kubeconfig, Context: t.context, Host: a.host, Warn: func(s string) { a.warn("%s", s) }}
+	opts := kube.Options{Kubeconfig: t.kubeconfig, Context: t.context, Host: a.host, Allow: a.allowed, Warn: func(s string) { a.warn("%s", s) }}
 	if t.embedded() {
 		file, err := a.embeddedKubeconfig(ctx, t.name, start)
 		if err != nil {
@@ -151,14 +218,38 @@ func (a *app) connect(ctx context.Context, t *target, start bool) (*kube.Client,
 	if err != nil {
 		return nil, err
 	}
-	if err := client.Guard(a.allowed); err != nil {
-		return nil, err
-	}
 	a.say("Cluster: %s", client.Name())
 	return client, nil
 }
 
+// knownCluster refuses a cluster that does not exist: only the default one is
+// created by the way.
+func (a *app) knownCluster(ctx context.Context, name string) error {
+	if name == cluster.DefaultName {
+		return nil
+	}
+	list, err := cluster.List(ctx, a.host)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, i := range list {
+		if i.Name == name {
+			return nil
+		}
+		names = append(names, i.Name)
+	}
+	hint := "create it with '" + cluster.Command("start", name) + "'"
+	if near := clierr.Closest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? Otherwise %s", near, hint)
+	}
+	return clierr.Usagef(hint, "there is no cluster %q", name)
+}
+
 func (a *app) embeddedKubeconfig(ctx context.Context, name string, start bool) (string, error) {
+	if err := a.knownCluster(ctx, name); err != nil {
+		return "", err
+	}
 	if start {
 		info, err := cluster.Start(ctx, a.host, cluster.Options{Name: name, Progress: a.progress, Detail: a.stage})
 		if err != nil {
@@ -171,7 +262,7 @@ func (a *app) embeddedKubeconfig(ctx context.Context, name string, start bool) (
 		return "", err
 	}
 	if info.State != cluster.Running {
-		return "", clierr.Unavailablef("start it with 'mysdk cluster start', or name another with --context", "cluster %s is not running", name)
+		return "", clierr.Unavailablef("start it with '"+cluster.Command("start", name)+"', or name another with --context", "cluster %s is not running", name)
 	}
 	return info.Kubeconfig, nil
 }
@@ -183,7 +274,10 @@ func (a *app) projectCRDs(ctx context.Context) ([]*unstructured.Unstructured, er
 	if _, _, err := a.loadProject(); err != nil {
 		return nil, err
 	}
-	opts := a.generateOptions()
+	opts, err := a.generateOptions()
+	if err != nil {
+		return nil, err
+	}
 	opts.CRDs, opts.Webhooks = true, true
 	r, err := generate.Render(ctx, opts)
 	if err != nil {

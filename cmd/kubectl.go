@@ -3,71 +3,98 @@ package cmd
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 )
 
 func newKubectl(a *app) *cobra.Command {
+	var name string
 	c := &cobra.Command{
-		Use: "kubectl [--cluster-name NAME] ...", Short: "kubectl, pointed at the embedded cluster", GroupID: "run",
-		Long: `kubectl, pointed at the embedded cluster.
+		Use: "kubectl [--cluster NAME] ...", Short: "Run kubectl against the embedded cluster", GroupID: "run",
+		Long: `Run kubectl against the embedded cluster.
 
-It is the real kubectl, built in. Without --kubeconfig or --context among its
-arguments it talks to the cluster that 'mysdk cluster start' and 'mysdk run
-local' use, and never to the one your KUBECONFIG names.`,
+It is the real kubectl, built in. It talks to the cluster that 'mysdk cluster
+start' and 'mysdk run local' use, whatever your KUBECONFIG, kuberc or the pod
+around it says. Only --kubeconfig, --context or --server among kubectl's own
+flags, that is before --, make it talk to another one.
+
+--cluster is the name of an embedded cluster, as it is in other commands. With
+one of those three flags it has kubectl's meaning: a cluster of the kubeconfig.
+A kubectl plugin gets the kubeconfig of the embedded cluster.`,
 		Example: `  mysdk kubectl get pods -A
-  mysdk kubectl apply -k config/samples`,
+  mysdk kubectl apply -k config/samples
+  mysdk kubectl --cluster test get nodes
+  mysdk kubectl --context kind-dev get nodes`,
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			name, rest := clusterName(args)
-			return a.kubectl(c.Context(), name, rest)
+			return cluster.Kubectl(c.Context(), a.host, name, args)
 		},
 		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			if err := a.configure(c); err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			words := append(args, toComplete)
+			if values, ok := a.clusterValues(c, words); ok {
+				return values, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.completeKubectl(c.Context(), name, words)
+		},
 	}
+	// kubectl parses its own flags; this one is filled from the configuration.
+	c.Flags().StringVar(&name, "cluster", cluster.DefaultName, "name of the embedded cluster")
 	return c
 }
 
-// clusterName takes --cluster-name off the front of kubectl's arguments.
-func clusterName(args []string) (name string, rest []string) {
-	if len(args) >= 2 && args[0] == "--cluster-name" {
-		return args[1], args[2:]
+// completeKubectl has kubectl complete its arguments. Its answer ends with a
+// line ":N", the directive for the shell.
+func (a *app) completeKubectl(ctx context.Context, name string, args []string) ([]string, cobra.ShellCompDirective) {
+	out, err := cluster.CompleteKubectl(ctx, a.host, name, args)
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	last := len(lines) - 1
+	directive, convErr := strconv.Atoi(strings.TrimPrefix(lines[last], ":"))
+	if err != nil || convErr != nil {
+		return nil, cobra.ShellCompDirectiveError
 	}
-	return cluster.DefaultName, args
+	return lines[:last], cobra.ShellCompDirective(directive)
 }
 
-func (a *app) kubectl(ctx context.Context, name string, args []string) error {
-	if namesCluster(args) {
-		return cluster.Kubectl(ctx, a.host, "", args)
+// clusterValues completes --context and --cluster, unless another flag names a
+// cluster: kubectl sees one cluster, and the user may mean any.
+func (a *app) clusterValues(c *cobra.Command, words []string) (values []string, ok bool) {
+	last := len(words) - 1
+	flag, typed, joined := strings.Cut(words[last], "=")
+	before := words[:last]
+	if !joined && last > 0 {
+		flag, typed, before = words[last-1], words[last], words[:last-1]
 	}
-	info, err := cluster.Status(ctx, a.host, name)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(before, func(w string) bool {
+		name, _, _ := strings.Cut(w, "=")
+		return slices.Contains([]string{"--", "--kubeconfig", "--context", "--server", "-s"}, name)
+	}) {
+		return nil, false
 	}
-	if info.State != cluster.Running && needsServer(args) {
-		return clierr.Unavailablef("start it with 'mysdk cluster start', or name another with --kubeconfig or --context", "cluster %s is not running", name)
+	switch flag {
+	case "--context":
+		values = a.contextNames(c)
+	case "--cluster":
+		values = a.clusterNames(c)
+	default:
+		return nil, false
 	}
-	return cluster.Kubectl(ctx, a.host, info.Kubeconfig, args)
+	return slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, typed) }), true
 }
 
-// namesCluster reports whether kubectl's arguments choose a cluster.
-func namesCluster(args []string) bool {
-	return slices.ContainsFunc(args, func(arg string) bool {
-		flag, _, _ := strings.Cut(arg, "=")
-		return flag == "--kubeconfig" || flag == "--context" || flag == "--server" || flag == "-s"
-	})
-}
-
-// needsServer reports whether a kubectl command talks to a cluster; help,
-// completion and the like do not.
-func needsServer(args []string) bool {
-	if len(args) == 0 || slices.ContainsFunc(args, func(arg string) bool { return arg == "--help" || arg == "-h" || arg == "--client" }) {
-		return false
+// kubectlAlone hides mysdk's own flags from the completion of kubectl's words.
+func kubectlAlone(c *cobra.Command, words []string) {
+	if completing([]string{c.Name()}) && len(words) > 0 && words[0] == "kubectl" {
+		c.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
 	}
-	return !slices.Contains([]string{"help", "completion", "config", "kustomize", "options", "plugin", "__complete"}, args[0])
 }
 
 // shellQuote makes a word that a POSIX shell reads as s.

@@ -128,7 +128,7 @@ func (a *app) runStep(ctx context.Context, s step) error {
 // as runs a step of mysdk, with the global flags of the command that runs.
 func (a *app) as(ctx context.Context, s step) error {
 	b, args := *a, s.words[1:]
-	b.host.Dir, b.plugins, b.typed = a.host.Path(s.dir), nil, strings.Join(args, " ")
+	b.host.Dir, b.inside, b.plugins, b.typed = a.host.Path(s.dir), "", nil, strings.Join(args, " ")
 	root, _, err := b.open(ctx, args)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func useInstead(what, why, instead string) error {
 	return clierr.Usagef(instead, "%s: %s", what, why)
 }
 
-// refusal says of an old flag why it is no more, and what to use.
+// refusal says why an old flag was removed, and what to use instead.
 type refusal struct {
 	flag, why, instead string
 	isSwitch           bool // it takes no value
@@ -170,10 +170,10 @@ type refusal struct {
 func bindRefused(fs *pflag.FlagSet, list []refusal) {
 	for _, r := range list {
 		if r.isSwitch {
-			fs.Bool(r.flag, false, "not any more: "+r.why)
+			fs.Bool(r.flag, false, "removed: "+r.why)
 			continue
 		}
-		fs.String(r.flag, "", "not any more: "+r.why)
+		fs.String(r.flag, "", "removed: "+r.why)
 	}
 }
 
@@ -188,7 +188,7 @@ func (a *app) checkRefused(fs *pflag.FlagSet, list []refusal) error {
 	return nil
 }
 
-// noticeIgnored says of each flag that was given what became of it.
+// noticeIgnored says what became of each flag that was given.
 func (a *app) noticeIgnored(fs *pflag.FlagSet, reasons map[string]string) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if why, ok := reasons[f.Name]; ok && a.given[f.Name] {
@@ -220,12 +220,12 @@ func without(a *app, c *cobra.Command, refused []refusal) *cobra.Command {
 	for _, r := range refused {
 		c.Flags().Lookup(r.flag).Hidden = true
 	}
-	run := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := a.checkRefused(c.Flags(), refused); err != nil {
+	before := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if err := a.checkRefused(c.Flags(), refused); err != nil || before == nil {
 			return err
 		}
-		return run(c, args)
+		return before(c, args)
 	}
 	return c
 }

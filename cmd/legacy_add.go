@@ -54,8 +54,8 @@ func newLegacyAddCRD(a *app, verb string) *cobra.Command {
 		Use: "crd", Short: "Write a kind's CRD and sample, and the types that they are made of",
 		Long: `Write a kind's CRD and sample, and the types that they are made of.
 
-A CRD is generated from Go types. Where the project has them, it is generated
-anew; otherwise they are written with it, as 'mysdk add api' does.`,
+A CRD is generated from Go types. If the project has them, it is generated
+again; otherwise they are written with it, as 'mysdk add api' does.`,
 		Example: "  mysdk " + verb + " --api-version=cache.example.com/v1alpha1 --kind=Memcached",
 	}
 	o.bind(c)
@@ -106,7 +106,7 @@ func (o *legacyAddOptions) bind(c *cobra.Command) {
 	crdVersionFlag(fs, &o.crdVersion)
 }
 
-// finish gives c the work that is to be done on the project here.
+// finish gives c the work to do on the project here.
 func (o *legacyAddOptions) finish(a *app, c *cobra.Command, refused []refusal, run func(context.Context, *project.Project) error) *cobra.Command {
 	bindRefused(c.Flags(), refused)
 	c.RunE = func(c *cobra.Command, _ []string) error {

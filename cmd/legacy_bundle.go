@@ -31,7 +31,7 @@ func newLegacyGenerateK8s(a *app) *cobra.Command {
 // newLegacyGeneratePackageManifests says what became of the format before
 // bundles.
 func newLegacyGeneratePackageManifests() *cobra.Command {
-	return gone("packagemanifests", "Gone: package manifests, of which bundles took the place",
+	return gone("packagemanifests", "Removed: package manifests, of which bundles took the place",
 		"package manifests are read, and no longer written", "write a bundle: mysdk bundle generate", "mysdk bundle generate")
 }
 
@@ -71,7 +71,7 @@ func newLegacyGenerateCatalog(a *app) *cobra.Command {
 func legacyGenerateBundle(a *app, c *cobra.Command) *cobra.Command {
 	fs := c.Flags()
 	fs.String("operator-name", "", "name of the package, as --package")
-	fs.Bool("interactive", false, "without effect: what a CSV tells people is in config/manifests/bases")
+	fs.Bool("interactive", false, "no effect: what a CSV tells people is in config/manifests/bases")
 	for _, name := range []string{"operator-name", "interactive"} {
 		fs.Lookup(name).Hidden = true
 	}
@@ -97,7 +97,7 @@ type legacyCSVOptions struct {
 // csvRefusals are flags of both verbs that mean nothing any more.
 func csvRefusals() []refusal {
 	return []refusal{
-		{flag: "csv-config", why: "nothing is configured apart from the manifests", instead: "put what is to be in every CSV into config/manifests/bases"},
+		{flag: "csv-config", why: "nothing is configured apart from the manifests", instead: "put what every CSV should contain into config/manifests/bases"},
 		{flag: "from-version", why: "a bundle holds one version, and the base of its CSV is in config/manifests/bases", instead: "set spec.replaces there"},
 		{flag: "apis-dir", why: "types are found wherever they are", instead: "leave the flag out"},
 	}
@@ -108,9 +108,9 @@ func (o *legacyCSVOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.channel, "csv-channel", "", "channel that the version belongs to")
 	fs.BoolVar(&o.defaultChannel, "default-channel", false, "make the channel of --csv-channel the default one")
 	fs.StringVar(&o.name, "operator-name", "", "name of the package (default: the project's)")
-	fs.BoolVar(&o.updateCRDs, "update-crds", true, "put the CRDs as they are now into the bundle")
+	fs.BoolVar(&o.updateCRDs, "update-crds", true, "update the CRDs in the bundle")
 	fs.BoolVar(&o.makeManifests, "make-manifests", true, "write a bundle, which is the only format left")
-	fs.BoolVar(&o.interactive, "interactive", false, "without effect: what a CSV tells people is in config/manifests/bases")
+	fs.BoolVar(&o.interactive, "interactive", false, "no effect: what a CSV tells people is in config/manifests/bases")
 	fs.StringVar(&o.outputDir, "output-dir", "", "directory to write the bundle to (default: bundle)")
 	fs.StringVar(&o.deployDir, "deploy-dir", "", "directory with the operator's manifests (default: config)")
 	fs.StringVar(&o.crdDir, "crd-dir", "", "with --deploy-dir: directory with the CRDs")
@@ -121,7 +121,7 @@ func (o *legacyCSVOptions) bind(fs *pflag.FlagSet) {
 func (o *legacyCSVOptions) args() ([]string, error) {
 	switch {
 	case o.defaultChannel && o.channel == "":
-		return nil, clierr.Usagef("add --csv-channel with its name", "--default-channel says of a channel that it is the default, and none was given")
+		return nil, clierr.Usagef("add --csv-channel with its name", "--default-channel requires --csv-channel")
 	case !o.updateCRDs:
 		return nil, useInstead("--update-crds=false", "a bundle holds the CRDs as they are", "leave the flag out")
 	case !o.makeManifests:
@@ -207,14 +207,14 @@ func newLegacyBundleCreate(a *app) *cobra.Command {
 	}))
 	fs := c.Flags()
 	fs.StringVarP(&o.channels, "channels", "c", "stable", "channels that the bundle belongs to, separated by commas")
-	fs.StringVarP(&o.defaultChannel, "default-channel", "e", "", "channel that is subscribed to where none is named")
+	fs.StringVarP(&o.defaultChannel, "default-channel", "e", "", "default channel of the bundle")
 	fs.StringVarP(&o.dir, "directory", "d", "", "directory with the bundle's manifests: bundle/manifests")
 	fs.StringVarP(&o.outputDir, "output-dir", "o", "", "directory to write the bundle to (default: bundle)")
 	fs.StringVarP(&o.pkg, "package", "p", "", "name of the package (default: the project's)")
 	fs.StringVarP(&o.tag, "tag", "t", "", "name of the image, as IMAGE")
-	fs.VarP(choice(&o.builder, "docker", "podman", "buildah"), "image-builder", "b", "without effect: no other program builds the image")
+	fs.VarP(choice(&o.builder, "docker", "podman", "buildah"), "image-builder", "b", "no effect: no other program builds the image")
 	fs.BoolVarP(&o.generateOnly, "generate-only", "g", false, "write the bundle, and build no image")
-	fs.BoolVar(&o.overwrite, "overwrite", false, "write over files that exist, as is always done")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "no effect: existing files are always overwritten")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			o.tag = args[0]

@@ -23,13 +23,13 @@ const oldCatalogDir = "deploy/olm-catalog"
 // out the package itself: --olm, which was also the default, and packagemanifests.
 func legacyCleanup(a *app, c *cobra.Command) *cobra.Command {
 	flags := c.Flags()
-	refused := []refusal{{flag: "include", why: "what OLM made is found out", instead: "delete other objects with 'mysdk kubectl delete -f FILE'"}}
+	refused := []refusal{{flag: "include", why: "what OLM made is detected", instead: "delete other objects with 'mysdk kubectl delete -f FILE'"}}
 	old := []string{"olm", "operator-namespace", "manifests", "install-mode", "olm-namespace", "operator-version", "include"}
 	flags.Bool("olm", true, "the project's own operator")
 	flags.String("operator-namespace", "", "as --namespace")
 	flags.String("manifests", "", "directory of the package's manifests")
 	for _, name := range []string{"install-mode", "olm-namespace", "operator-version"} {
-		flags.String(name, "", "without effect: found out")
+		flags.String(name, "", "no effect: detected")
 	}
 	bindRefused(flags, refused)
 	for _, name := range old {
@@ -73,9 +73,9 @@ func legacyCleanup(a *app, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// noticeFound says of flags of old that their values are found out.
+// noticeFound says that the values of old flags are detected.
 func (a *app) noticeFound(c *cobra.Command) {
-	const why = "it is found out"
+	const why = "it is detected"
 	a.noticeIgnored(c.Flags(), map[string]string{"install-mode": why, "olm-namespace": why, "operator-version": why})
 }
 

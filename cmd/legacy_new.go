@@ -30,7 +30,7 @@ type legacyNewOptions struct {
 func newLegacyNew(a *app) *cobra.Command {
 	o := &legacyNewOptions{operator: "go", deps: "modules"}
 	c := hidden(oldVerb(&cobra.Command{
-		Use: "new NAME", Short: "Start a new operator project in a directory of its own",
+		Use: "new NAME", Short: "Create a new operator project in a new directory",
 		Long: `Start a new operator project in the directory NAME, which is made.
 
 The layout is today's: types in api, controllers in internal/controller,
@@ -75,7 +75,7 @@ const (
 // newLegacyEntrypoint is a verb that ran an operator of Ansible or Helm within
 // the tool's own process, in the operator's image.
 func newLegacyEntrypoint(use string) *cobra.Command {
-	return gone(use, "Gone: run an operator of Ansible or Helm", goOnly+", which 'mysdk run local' runs", otherTool, "mysdk run local")
+	return gone(use, "Removed: run an operator of Ansible or Helm", goOnly+", which 'mysdk run local' runs", otherTool, "mysdk run local")
 }
 
 // legacyMigrate gives the command migrate the flags that it had when it gave an
@@ -104,11 +104,11 @@ func (o *legacyNewOptions) check() error {
 	case o.deps != "modules":
 		return useInstead("--dep-manager dep", "Go has modules, and dep is no longer kept up", "leave the flag out")
 	case o.gitInit && o.skipGit:
-		return clierr.Usagef("leave one of them out", "--git-init and --skip-git-init contradict each other")
+		return clierr.Usagef("leave one of them out", "--git-init and --skip-git-init cannot be combined")
 	case (o.apiVersion == "") != (o.kind == ""):
 		return clierr.Usagef("give both, or none and add the API later with 'mysdk add api'", "--api-version and --kind name an API together")
 	case !filepath.IsLocal(o.name) || o.name == ".":
-		return clierr.Usagef("such as: mysdk new memcached-operator", "project name %q: it is to be the name of a new directory here", o.name)
+		return clierr.Usagef("such as: mysdk new memcached-operator", "project name %q must be the name of a new directory here", o.name)
 	}
 	return nil
 }
@@ -230,6 +230,6 @@ func (a *app) runLegacyPrintDeps() error {
 		return err
 	}
 	file, _ := set.Get("go.mod")
-	a.say("Note: 'print-deps' has no name of today's: a new project's go.mod follows. This project's modules: go list -m all")
+	a.say("Note: 'print-deps' has no successor: a new project's go.mod follows. This project's modules: go list -m all")
 	return a.print(file.Data)
 }

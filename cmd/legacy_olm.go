@@ -27,7 +27,7 @@ func (o *legacyOLMOptions) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&o.version, "operator-version", "", "version of the operator")
 	fs.StringVar(&o.manifests, "manifests", "", "directory of the bundle (default: bundle)")
 	fs.StringVar(&o.timeout, "timeout", "", "time to wait, such as 2m")
-	fs.String("olm-namespace", "olm", "where OLM is, which is found out")
+	fs.String("olm-namespace", "olm", "namespace of OLM (detected)")
 	bindRefused(fs, []refusal{olmInclude()})
 }
 
@@ -51,7 +51,7 @@ func (o *legacyOLMOptions) run(ctx context.Context, a *app, fs *pflag.FlagSet, v
 	if err != nil {
 		return err
 	}
-	a.noticeIgnored(fs, map[string]string{"olm-namespace": "it is found out"})
+	a.noticeIgnored(fs, map[string]string{"olm-namespace": "it is detected"})
 	steps, err := o.steps(a)
 	if err != nil {
 		return err
@@ -138,13 +138,13 @@ func legacyPackageManifests(a *app, c *cobra.Command) *cobra.Command {
 	fs, o := c.Flags(), &legacyOLMOptions{}
 	fs.StringVar(&o.version, "operator-version", "", "as --version")
 	fs.StringVar(&o.namespace, "operator-namespace", "", "as --namespace")
-	fs.String("olm-namespace", "olm", "without effect: found out")
+	fs.String("olm-namespace", "olm", "no effect: detected")
 	for _, name := range []string{"operator-version", "operator-namespace", "olm-namespace"} {
 		fs.Lookup(name).Hidden = true
 	}
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		a.noticeIgnored(fs, map[string]string{"olm-namespace": "it is found out"})
+		a.noticeIgnored(fs, map[string]string{"olm-namespace": "it is detected"})
 		if o.version == "" && o.namespace == "" && len(args) > 0 {
 			return run(c, args)
 		}
@@ -186,18 +186,19 @@ func (a *app) oldCatalog(args []string) string {
 // newLegacyAlpha holds what was tried out in operator-sdk v0.9 to v0.19.
 func newLegacyAlpha(a *app) *cobra.Command {
 	c := hidden(&cobra.Command{
-		Use: "alpha", Short: "Run commands that were once being tried out",
+		Use: "alpha", Short: "Deprecated aliases",
 		Example: "  mysdk alpha olm install",
 	})
 	olm := &cobra.Command{
-		Use: "olm", Short: "Install, look at and remove the Operator Lifecycle Manager",
+		Use: "olm", Short: "Install, inspect and uninstall the Operator Lifecycle Manager",
 		Example: "  mysdk alpha olm install",
 	}
 	olm.AddCommand(
 		moved(a, "install", "Install OLM into a cluster", "alpha olm install", "olm", "install"),
-		moved(a, "status", "Tell how OLM is", "alpha olm status", "olm", "status"),
+		moved(a, "status", "Show the status of OLM's components", "alpha olm status", "olm", "status"),
 		moved(a, "uninstall", "Remove OLM", "alpha olm uninstall", "olm", "uninstall"),
 	)
 	c.AddCommand(olm, moved(a, "scorecard", "Run the tests of a bundle", "alpha scorecard", "scorecard"))
+	c.AddCommand(retiredAlpha()...)
 	return c
 }

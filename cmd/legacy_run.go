@@ -22,9 +22,9 @@ image is kept on this machine; 'mysdk image push IMAGE' brings it to a registry.
 		Args:    exactlyOne("the name of the image", "mysdk build quay.io/example/memcached-operator:v0.0.1"),
 	}))
 	fs := c.Flags()
-	fs.Var(choice(&builder, "docker", "podman", "buildah"), "image-builder", "without effect: no other program builds the image")
+	fs.Var(choice(&builder, "docker", "podman", "buildah"), "image-builder", "no effect: no other program builds the image")
 	fs.StringVar(&goArgs, "go-build-args", "", "-ldflags for the build of the operator, as one string such as \"-ldflags -X=main.xyz=abc\"")
-	fs.StringVar(&base, "base", "", "image that the operator's stands on, as of 'mysdk image build'")
+	fs.StringVar(&base, "base", "", "base image of the operator's image, as in 'mysdk image build'")
 	const why = "no Dockerfile takes part in the build"
 	refused := []refusal{
 		{flag: "image-build-args", why: why, instead: "run 'docker build' with them: the project has a Dockerfile"},
@@ -50,7 +50,7 @@ func (a *app) ldflagsOf(goArgs string) (string, error) {
 	const hint = "pass linker options only, such as --go-build-args \"-ldflags -X=main.version=v1\"; GOFLAGS holds the rest"
 	words, err := shell.Fields(goArgs, a.host.Getenv)
 	if err != nil {
-		return "", clierr.Usagef("quote the whole, and values with spaces in it again", "--go-build-args: %w", err)
+		return "", clierr.Usagef("quote the whole string, and quote values that contain spaces", "--go-build-args: %w", err)
 	}
 	if len(words) == 0 {
 		return "", nil
@@ -175,7 +175,7 @@ func legacyRun(a *app, c *cobra.Command) {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		switch {
 		case o.local && o.olm:
-			return clierr.Usagef("leave one of them out", "--local and --olm contradict each other")
+			return clierr.Usagef("leave one of them out", "--local and --olm cannot be combined")
 		case o.olm:
 			if err := o.misplaced(a); err != nil {
 				return err
@@ -245,7 +245,7 @@ the operator runs within the test.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		flags, err := shell.Fields(goFlags, a.host.Getenv)
 		if err != nil {
-			err = clierr.Usagef("quote the whole, and values with spaces in it again", "--go-test-flags: %w", err)
+			err = clierr.Usagef("quote the whole string, and quote values that contain spaces", "--go-test-flags: %w", err)
 		}
 		if err := first(err, a.checkRefused(c.Flags(), refused), a.oldProject()); err != nil {
 			return err
@@ -269,6 +269,6 @@ func testPackage(args []string) []string {
 
 // newLegacyTestCluster says what became of test cluster.
 func newLegacyTestCluster() *cobra.Command {
-	return gone("cluster", "Gone: run an image of tests in a cluster",
+	return gone("cluster", "Removed: run an image of tests in a cluster",
 		"tests are no longer built into images", "run them against a whole cluster of their own: mysdk test --controllers", "mysdk test --controllers")
 }

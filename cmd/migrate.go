@@ -26,13 +26,15 @@ type migrateOptions struct {
 	diff    bool
 	force   bool
 	offline bool
+	show    bool // --dry-run or --diff was typed
 	output  string
+	files   []string
 }
 
 func newMigrate(a *app, run func(context.Context, *migrateOptions) error) *cobra.Command {
 	o := &migrateOptions{}
 	c := &cobra.Command{
-		Use: "migrate", Short: "Bring a project of operator-sdk v0.x, or of go/v2 and go/v3, to today's layout", GroupID: "write",
+		Use: "migrate", Short: "Migrate an operator-sdk v0.x, go/v2 or go/v3 project to the current layout", GroupID: "write",
 		Long: `Bring a project of operator-sdk v0.x, or of go/v2 and go/v3, to today's layout.
 
 The project is rendered as 'mysdk init' and 'mysdk create api' write it today,
@@ -41,54 +43,77 @@ rewritten, calls of controller-runtime in the form of today, roles as markers,
 the environment, arguments and resources of the operator's container, samples,
 bundles and the modules that you require.
 
-Without --apply nothing is written: the plan is printed, file by file. Files
-that need you have lines marked with TODO(migrate), most of which do not
-compile until you have been there; MIGRATION.md lists them. --apply writes
-everything at once, into a tree that is clean in git, and --output writes the
-new project into another directory.`,
+The main program is today's, with your controllers, types and webhooks. What
+else the old one did stays in cmd/main.go.old for you to copy.
+
+Without --apply nothing is written: the plan is printed, file by file. Lines that
+need manual steps are marked with TODO(migrate). --apply writes everything at once
+to the project, whose git tree must be clean, and --output-dir writes the new
+project into another directory. Both compile the result; MIGRATION.md lists the
+marked lines, the lines of the old main program that the new one lacks, and the
+compiler's errors, for which the exit code is 3.
+
+In a project of today's layout, --file rewrites single files in place: types or
+controllers copied from an old tutorial or project. What cannot be rewritten is
+marked with TODO(migrate), and what does not compile afterwards is listed.`,
 		Example: `  # the plan, in the root of the old project
   mysdk migrate
 
   # look at the result without touching the project
-  mysdk migrate --output ../memcached-operator-v4
+  mysdk migrate --output-dir ../memcached-operator-v4
 
   # do it
-  mysdk migrate --apply`,
+  mysdk migrate --apply
+
+  # rewrite a controller that was copied from an old tutorial
+  mysdk migrate --file internal/controller/memcached_controller.go`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.dryRun, "dry-run", true, "print the plan and write nothing")
-	fs.BoolVar(&o.apply, "apply", false, "write the result over the project, which must be clean in git")
-	fs.StringVar(&o.output, "output", "", "write the result into this directory, which must be empty or not exist")
+	fs.BoolVar(&o.apply, "apply", false, "write the result to the project, which must be clean in git")
+	fs.StringVar(&o.output, "output-dir", "", "write the result into this directory, which must be empty or not exist")
+	renameFlag(fs, "output", "output-dir")
 	fs.BoolVar(&o.diff, "diff", false, "print the plan as a unified diff")
-	fs.BoolVar(&o.force, "force", false, "with --apply: do it in a tree that is not clean in git, or not in git")
-	fs.BoolVar(&o.offline, "offline", false, "leave out 'go mod tidy' and the generators, which need the project's modules")
+	fs.BoolVar(&o.force, "force", false, "with --apply: allow a tree with uncommitted changes, or outside git")
+	fs.BoolVar(&o.offline, "offline", false, "leave out 'go mod tidy', the generators and the compiler, which need the project's modules")
+	fs.StringArrayVar(&o.files, "file", nil, "Go file to rewrite in place, in a project of today's layout; may be repeated")
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.check(c.Flags().Changed("dry-run")) }
 	return c
 }
 
 func (o *migrateOptions) check(dryRunTyped bool) error {
 	writes := o.apply || o.output != ""
+	o.show = o.diff || o.dryRun && dryRunTyped
 	switch {
+	case len(o.files) > 0 && (writes || o.force):
+		return clierr.Usagef("leave them out; --dry-run shows the change without writing it", "--apply, --output-dir and --force are for whole projects, and --file for single files")
+	case len(o.files) > 0:
+		return nil
 	case o.apply && o.output != "":
-		return clierr.Usagef("leave one of them out", "--apply writes over the project, and --output somewhere else")
+		return clierr.Usagef("leave one of them out", "--apply and --output-dir cannot be combined")
 	case writes && dryRunTyped && o.dryRun:
-		return clierr.Usagef("leave out --dry-run, which is what happens without --apply and --output", "--dry-run writes nothing")
+		return clierr.Usagef("leave out --dry-run, which is what happens without --apply and --output-dir", "--dry-run writes nothing")
 	case writes && o.diff:
-		return clierr.Usagef("leave out --diff: it is for the plan", "--diff is not for --apply and --output")
+		return clierr.Usagef("leave out --diff: it is for the plan", "--diff is not for --apply and --output-dir")
 	case o.force && !o.apply:
-		return clierr.Usagef("add --apply, or leave out --force", "--force says how --apply is to be done, and there is no --apply")
+		return clierr.Usagef("add --apply, or leave out --force", "--force requires --apply")
 	case !writes && dryRunTyped && !o.dryRun:
-		return clierr.Usagef("say --apply, or --output DIR", "--dry-run=false does not say where to write to")
+		return clierr.Usagef("say --apply, or --output-dir DIR", "--dry-run=false does not say where to write to")
 	}
 	return nil
 }
 
 func (a *app) runMigrate(ctx context.Context, o *migrateOptions) error {
-	if o.apply {
+	if o.apply || len(o.files) > 0 && !o.show {
 		if done, err := a.recover(); done || err != nil {
 			return err
 		}
+	} else if err := a.refusePending(); err != nil {
+		return err
+	}
+	if len(o.files) > 0 {
+		return a.migrateFiles(ctx, o)
 	}
 	p, err := migrate.Make(migrate.Options{
 		Files: a.host.Files, Dir: a.host.Dir, Scaffolder: a.scaffolder, Bundles: a.bundlesOf,
@@ -98,7 +123,7 @@ func (a *app) runMigrate(ctx context.Context, o *migrateOptions) error {
 	}
 	if len(p.Files) == 0 {
 		a.nothingToMigrate(p)
-		return nil
+		return a.warnOfStrays()
 	}
 	switch {
 	case o.output != "":
@@ -111,7 +136,7 @@ func (a *app) runMigrate(ctx context.Context, o *migrateOptions) error {
 	if err := a.print([]byte(migrationText(p))); err != nil {
 		return err
 	}
-	a.say("Nothing was written. Next: mysdk migrate --apply, or --output DIR")
+	a.say("Nothing was written. Next: mysdk migrate --apply, or --output-dir DIR")
 	return nil
 }
 
@@ -163,7 +188,7 @@ func migrationText(p *migrate.Plan) string {
 	for _, e := range migrate.Grouped(dropped) {
 		fmt.Fprintf(&b, "%-10s %s: %s\n", e.Status, e.Path, e.Notes[0].Text)
 	}
-	fmt.Fprintf(&b, "\n%d clean, %d changed, %d new, %d dropped, %d need you\n",
+	fmt.Fprintf(&b, "\n%d clean, %d changed, %d new, %d dropped, %d manual\n",
 		count[migrate.Clean], count[migrate.Changed], count[migrate.New], count[migrate.Dropped], count[migrate.Needs])
 	return b.String()
 }
@@ -188,8 +213,7 @@ func (a *app) migrateInto(ctx context.Context, o *migrateOptions, p *migrate.Pla
 	if err := there.write(ctx, set, false); err != nil {
 		return err
 	}
-	a.reportMigrated(p, set, o.output)
-	return nil
+	return a.reportMigrated(p, set, o.output)
 }
 
 // emptyDir refuses a directory that has something in it.
@@ -227,8 +251,7 @@ func (a *app) migrateHere(ctx context.Context, o *migrateOptions, p *migrate.Pla
 	if err := a.write(ctx, set, false); err != nil {
 		return err
 	}
-	a.reportMigrated(p, set, "")
-	return nil
+	return a.reportMigrated(p, set, "")
 }
 
 // cleanInGit refuses a tree whose old state could not be had back.
@@ -238,16 +261,20 @@ func (a *app) cleanInGit(ctx context.Context) error {
 		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=normal", "."}, Dir: a.host.Dir, Env: a.host.Environ(), Stdout: &out, Stderr: &errs,
 	})
 	if err != nil {
-		return clierr.Failedf("commit it to git first, use --output DIR, or add --force", "the project is not in git, and its old state would be lost")
+		return clierr.Failedf("commit it to git first, use --output-dir DIR, or add --force", "the project is not in git, and its old state would be lost")
 	}
 	if n := strings.Count(out.String(), "\n"); n > 0 {
-		return clierr.Failedf("commit or stash them, use --output DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
+		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
 			n, strings.TrimSpace(strings.SplitN(out.String(), "\n", 2)[0]))
 	}
 	return nil
 }
 
-func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) {
+// shownProblems is how many errors of the compiler are printed: MIGRATION.md has
+// them all.
+const shownProblems = 20
+
+func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) error {
 	written, removed := 0, 0
 	for _, name := range set.Paths() {
 		if f, _ := set.Get(name); f.Removed {
@@ -258,21 +285,22 @@ func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) {
 		a.detail("  wrote %s", name)
 	}
 	a.say("Wrote %d files, removed %d", written, removed)
-	for _, e := range p.Files {
-		for _, n := range e.Notes {
-			if e.Status != migrate.Needs {
-				continue
-			}
-			if n.Line > 0 {
-				a.say("needs you: %s:%d: %s", e.Path, n.Line, n.Text)
-			} else {
-				a.say("needs you: %s: %s", e.Path, n.Text)
-			}
+	a.needsYou(p)
+	page := path.Join(dir, migrate.ReportName)
+	for i, c := range p.Problems {
+		if i == shownProblems {
+			a.say("… and %d more in %s", len(p.Problems)-i, page)
+			break
 		}
+		a.say("does not compile: %s: %s", c.At, c.Text)
 	}
-	if n := p.Open(); n > 0 {
-		a.say("Next: read %s, then go build ./... (%d files need you)", path.Join(dir, "MIGRATION.md"), n)
-		return
+	switch n := p.Open(); {
+	case len(p.Problems) > 0:
+		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run 'go vet ./...'", page), "the project was migrated but does not compile: %s", count(len(p.Problems), "error"))
+	case n > 0:
+		a.say("Next: read %s, then go build ./... (%d files need manual steps)", page, n)
+	default:
+		a.say("Next: go build ./... && mysdk test")
 	}
-	a.say("Next: go build ./... && mysdk test")
+	return nil
 }

@@ -3,19 +3,21 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/migrate"
 )
 
 // complete adds to the change what takes the project's modules: go.mod and
-// go.sum as the go command wants them, and what is generated. Both are made in
-// a copy, and what fails is left for the user to repeat. target is where the
-// project is going to be.
+// go.sum as the go command wants them, what is generated, and to the page what
+// does not compile. All of it is made in a copy, and what fails is left for the
+// user to repeat. target is where the project is going to be.
 func (a *app) complete(ctx context.Context, o *migrateOptions, p *migrate.Plan, set *fileset.Set, target string) error {
 	if o.offline {
 		return nil
@@ -34,65 +36,137 @@ func (a *app) complete(ctx context.Context, o *migrateOptions, p *migrate.Plan, 
 	}
 	there := *a
 	there.host.Dir = dir
-	if done, err := there.tidy(ctx, set); !done || err != nil {
+	if err := there.tidy(ctx, p, set); err != nil {
 		return err
 	}
 	if err := r.turn(set, r.named); err != nil {
 		return err
 	}
-	return there.generated(ctx, set)
+	if err := there.generated(ctx, p, set); err != nil {
+		return err
+	}
+	if err := there.compiled(ctx, p); err != nil {
+		return err
+	}
+	return replaceIn(set, migrate.ReportName, p.Report())
 }
 
-// tidy runs 'go mod tidy' in the copy and takes its result over. done is false
-// where it failed, which is said.
-func (a *app) tidy(ctx context.Context, set *fileset.Set) (done bool, err error) {
+// compiled adds to the plan what the compiler says about the copy.
+func (a *app) compiled(ctx context.Context, p *migrate.Plan) error {
+	a.progress("Compiling the result")
+	found, err := generate.Compile(ctx, a.host.Dir, a.host.Environ())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		a.warn("the result was not compiled: %v", err)
+		return nil
+	}
+	for _, e := range found {
+		at := e.File
+		if e.Line > 0 {
+			at = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+		}
+		p.Problems = append(p.Problems, migrate.Problem{At: at, Text: e.Text})
+	}
+	return nil
+}
+
+// tidy runs 'go mod tidy' in the copy and takes its result over, or notes why it
+// failed.
+func (a *app) tidy(ctx context.Context, p *migrate.Plan, set *fileset.Set) error {
 	a.progress("Looking for modules: go mod tidy")
-	var errs strings.Builder
-	err = host.Run(ctx, a.host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: a.host.Dir, Env: a.host.Environ(), Stdout: &errs, Stderr: &errs})
+	said, err := a.modTidy(ctx)
+	name := filepath.Join(a.host.Dir, "go.mod")
+	if gomod, errRead := os.ReadFile(name); errRead == nil {
+		pinned, ok, errPin := migrate.Pinned(gomod, said)
+		if errPin != nil {
+			return errPin
+		}
+		if ok {
+			if err := os.WriteFile(name, pinned, 0o600); err != nil {
+				return err
+			}
+			said, err = a.modTidy(ctx)
+		}
+	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return false, ctx.Err()
+			return ctx.Err()
 		}
-		a.warn("go mod tidy: %s", lastLine(errs.String()))
-		return false, nil
+		a.warn("go mod tidy: %s", lastLine(said))
+		p.Problems = append(p.Problems, migrate.Problem{At: "go.mod", Text: "go mod tidy: " + lastLine(said)})
+		return nil
 	}
-	if missing := migrate.Unresolved(errs.String()); len(missing) > 0 {
+	if missing := migrate.Unresolved(said); len(missing) > 0 {
 		a.warn("no module was found for %s", strings.Join(missing, ", "))
-		if err := noteMissing(set, missing); err != nil {
-			return false, err
+		for _, name := range missing {
+			p.Problems = append(p.Problems, migrate.Problem{At: "go.mod", Text: "no module has " + name + ": its importer needs a newer version, or another module in its place"})
 		}
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(a.host.Dir, name))
 		if err != nil {
-			return false, err
+			return err
 		}
 		if err := replaceIn(set, name, data); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// generated runs the generators in the copy and takes over what they write.
-func (a *app) generated(ctx context.Context, set *fileset.Set) error {
-	opts := a.generateOptions()
-	opts.CacheDir = ""
-	r, err := a.render(ctx, opts)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		a.warn("nothing was generated: %v", err)
-		return nil
-	}
-	for _, name := range r.Set.Paths() {
-		f, _ := r.Set.Get(name)
-		if err := replaceIn(set, name, f.Data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// modTidy runs 'go mod tidy', and returns what it said.
+func (a *app) modTidy(ctx context.Context) (said string, err error) {
+	var out strings.Builder
+	err = host.Run(ctx, a.host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: a.host.Dir, Env: a.host.Environ(), Stdout: &out, Stderr: &out})
+	return out.String(), err
+}
+
+// generated runs the generators in the copy and takes over what they write.
+// Where one thing keeps them all from working, what can be made is: a controller
+// that does not compile is no reason to be without the CRDs.
+func (a *app) generated(ctx context.Context, p *migrate.Plan, set *fileset.Set) error {
+	opts := a.plainOptions()
+	opts.CacheDir = ""
+	r, err := a.render(ctx, opts)
+	if err == nil {
+		return a.takeGenerated(set, r)
+	}
+	parts := make([]generate.Options, 4)
+	for i := range parts {
+		parts[i] = opts
+		parts[i].Lax = true
+	}
+	parts[0].Deepcopy, parts[1].CRDs, parts[2].RBAC, parts[3].Webhooks = true, true, true, true
+	for _, part := range parts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if r, err := generate.Render(ctx, part); err == nil {
+			if err := a.takeGenerated(set, r); err != nil {
+				return err
+			}
+		}
+	}
+	a.warn("not everything was generated: %v", err)
+	p.Problems = append(p.Problems, migrate.Problem{At: "mysdk generate", Text: strings.Join(strings.Fields(err.Error()), " ")})
+	return ctx.Err()
+}
+
+// takeGenerated adds generated files to the change, and to the copy for the
+// compiler.
+func (a *app) takeGenerated(set *fileset.Set, r generate.Result) error {
+	for _, name := range r.Set.Paths() {
+		f, _ := r.Set.Get(name)
+		if f.Removed {
+			continue
+		}
+		if err := replaceIn(set, name, f.Data); err != nil {
+			return err
+		}
+	}
+	return copySet(a.host.Dir, r.Set)
 }
 
 // replaceIn sets a file's content in the change, and keeps what else it says
@@ -110,6 +184,9 @@ func replaceIn(set *fileset.Set, name string, data []byte) error {
 func copySet(dir string, set fileset.Set) error {
 	for _, name := range set.Paths() {
 		f, _ := set.Get(name)
+		if f.Removed {
+			continue
+		}
 		to := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
@@ -119,18 +196,6 @@ func copySet(dir string, set fileset.Set) error {
 		}
 	}
 	return nil
-}
-
-// noteMissing adds what no module was found for to the list of what is left to
-// do.
-func noteMissing(set *fileset.Set, missing []string) error {
-	const report, heading = "MIGRATION.md", "\n## Then\n"
-	f, _ := set.Get(report)
-	lines := ""
-	for _, m := range missing {
-		lines += "- [ ] `go.mod`: no module has " + m + ": its importer needs a newer version, or another module in its place\n"
-	}
-	return replaceIn(set, report, []byte(strings.Replace(string(f.Data), heading, lines+heading, 1)))
 }
 
 func lastLine(s string) string {

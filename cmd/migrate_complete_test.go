@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -65,7 +66,7 @@ func expectGoMod(t *testing.T, w *hosttest.World, name string, want ...string) {
 func TestMigrateElsewhere(t *testing.T) {
 	w := writeWithLibrary(t)
 	for _, output := range []string{"../../far/away/new", "../new"} {
-		if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--offline", "--output", output}); code != 0 {
+		if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--offline", "--output-dir", output}); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, w.Err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestMigrateTidies(t *testing.T) {
 		t.Skip("loads the project's modules")
 	}
 	w := writeWithLibrary(t)
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--output", "../../far/new"}); code != 0 {
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--output-dir", "../../far/new"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "replace example.com/third => ./third")
@@ -92,4 +93,32 @@ func TestMigrateTidies(t *testing.T) {
 	}
 	expectGoMod(t, w, "go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../lib")
 	run(t, w, "go", "build", "./...")
+}
+
+// TestMigrateBroken holds that a controller that does not compile leaves nobody
+// without what is generated from the types, that each of the compiler's errors
+// is on the page, and that the exit code tells.
+func TestMigrateBroken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the project")
+	}
+	w := hosttest.New(t)
+	writeOldProject(t, w.Dir)
+	w.Env["GOPRIVATE"], w.Env["GIT_ALLOW_PROTOCOL"] = "example.invalid", "none" // asked for nowhere
+	name := filepath.Join(w.Dir, "pkg/controller/memcached/gone.go")
+	if err := os.WriteFile(name, []byte("package memcached\n\nimport \"example.invalid/gone\"\n\n// Box is of a module that is not there.\ntype Box struct{ gone.Box }\n\n// +kubebuilder:rbac:groups=apps,resource=pods,verbs=get\n\nvar n = missing(1)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != clierr.CodeOutOfDate {
+		t.Errorf("exit code %d\n%s", code, w.Err)
+	}
+	expectGoMod(t, w, "MIGRATION.md", "- [ ] `internal/controller/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/gone.go:10:9`: undefined: missing")
+	for _, name := range []string{"api/v1alpha1/zz_generated.deepcopy.go", "config/crd/bases/cache.example.com_memcacheds.yaml", "config/rbac/role.yaml"} {
+		if _, err := os.Stat(filepath.Join(w.Dir, name)); err != nil {
+			t.Errorf("%v\n%s", err, w.Err)
+		}
+	}
+	if said := w.Err.String(); !strings.Contains(said, "not everything was generated: ") || !strings.Contains(said, "does not compile: internal/controller/gone.go:10:9: undefined: missing") || strings.Contains(said, "does not compile: api/") {
+		t.Errorf("it said:\n%s", said)
+	}
 }

@@ -28,7 +28,7 @@ type olmOptions struct {
 
 func newOLM(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "olm", Short: "Install, look at and remove the Operator Lifecycle Manager", GroupID: "run",
+		Use: "olm", Short: "Install, inspect and uninstall the Operator Lifecycle Manager", GroupID: "run",
 		Long: `Install, look at and remove the Operator Lifecycle Manager (OLM), which installs
 operators from bundles.
 
@@ -43,7 +43,7 @@ inside the control plane.`,
 func newOLMInstall(a *app) *cobra.Command {
 	o := &olmOptions{}
 	c := &cobra.Command{
-		Use: "install", Short: "Install OLM into a cluster and wait until it works",
+		Use: "install", Short: "Install OLM into a cluster and wait until it is ready",
 		Long: `Install OLM into a cluster and wait until it works.
 
 Installing twice changes nothing, and after an interruption the command goes on
@@ -63,10 +63,10 @@ the checksum of each file with --sha256.`,
 }
 
 func newOLMStatus(a *app) *cobra.Command {
-	o := &olmOptions{output: "table"}
+	o := &olmOptions{}
 	c := &cobra.Command{
-		Use: "status", Short: "Tell how OLM is, object by object",
-		Long: `Tell how OLM is, object by object.
+		Use: "status", Short: "Show the status of OLM's components",
+		Long: `Show the status of OLM's components.
 
 The exit code is 4 when OLM is not there or any of it does not work.`,
 		Example: "  mysdk olm status\n  mysdk olm status -o json",
@@ -75,14 +75,14 @@ The exit code is 4 when OLM is not there or any of it does not work.`,
 	o.bindOLM(c.Flags())
 	// The version is found out; the flag is there for scripts.
 	c.Flags().StringVar(&o.source.Version, "version", "", "version of OLM that is expected")
-	c.Flags().VarP(choice(&o.output, "table", "json", "yaml"), "output", "o", "format: table, json or yaml")
+	outputFlag(c, &o.output)
 	return c
 }
 
 func newOLMUninstall(a *app) *cobra.Command {
 	o := &olmOptions{}
 	c := &cobra.Command{
-		Use: "uninstall", Short: "Remove OLM and everything it has made for itself",
+		Use: "uninstall", Short: "Uninstall OLM and everything it created for itself",
 		Long: `Remove OLM and everything it has made for itself.
 
 While OLM has other operators installed, nothing is deleted unless --force is
@@ -93,7 +93,7 @@ of their kinds.`,
 	}
 	o.bindOLM(c.Flags())
 	o.bindSource(c.Flags())
-	c.Flags().BoolVar(&o.force, "force", false, "also while operators are installed, which are deleted")
+	c.Flags().BoolVar(&o.force, "force", false, "uninstall even if operators are installed (they are deleted too)")
 	return c
 }
 
@@ -109,12 +109,6 @@ func (o *olmOptions) bindSource(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.source.Sums, "sha256", nil, "checksums of the files of --manifests, in their order")
 }
 
-// onEmbedded reports whether the cluster is an embedded one, however it was
-// named.
-func (o *olmOptions) onEmbedded(c *kube.Client) bool {
-	return o.embedded() || strings.HasPrefix(c.Context, "mysdk-")
-}
-
 func (a *app) runOLMInstall(ctx context.Context, o *olmOptions) error {
 	o.source.Host, o.source.Namespace = a.host, o.namespace
 	o.source.Warn = func(text string) { a.warn("%s", text) }
@@ -128,7 +122,7 @@ func (a *app) runOLMInstall(ctx context.Context, o *olmOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.onEmbedded(client) {
+	if client.Embedded != "" {
 		manifests.DropCatalog() // hundreds of megabytes for an evening's work
 	}
 	done, err := olm.Install(ctx, client, manifests, olm.InstallOptions{
@@ -141,7 +135,7 @@ func (a *app) runOLMInstall(ctx context.Context, o *olmOptions) error {
 	}
 	switch {
 	case done.Changed == 0:
-		a.say("OLM %s was there already, and works", done.Before)
+		a.say("OLM %s is already installed and healthy", done.Before)
 	default:
 		a.say("OLM %s is ready in namespace %s after %s", done.Version, manifests.Namespace, a.since(start))
 	}
@@ -160,11 +154,7 @@ func (a *app) runOLMStatus(ctx context.Context, o *olmOptions) error {
 	if err != nil {
 		return err
 	}
-	format := o.output
-	if format == "table" {
-		format = "text"
-	}
-	if err := a.report(format, status, func(w io.Writer) { describeOLM(w, status) }); err != nil {
+	if err := a.report(o.output, status, func(w io.Writer) { describeOLM(w, status) }); err != nil {
 		return err
 	}
 	return judgeOLM(status, o)
@@ -228,7 +218,7 @@ func (a *app) runOLMUninstall(ctx context.Context, o *olmOptions) error {
 		a.say("OLM was not installed")
 		return nil
 	}
-	a.say("OLM is gone, %d objects after %s", gone, a.since(start))
+	a.say("OLM uninstalled (%d objects, %s)", gone, a.since(start))
 	if len(done.Kept) > 0 {
 		a.say("CRDs of its operators stay, with the objects of their kinds: %s", strings.Join(done.Kept, ", "))
 	}

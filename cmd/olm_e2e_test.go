@@ -21,6 +21,11 @@ import (
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
 
+// elsewhere is a kubeconfig for the embedded cluster under another name. With
+// it commands run without the state of clusters, so that they take the cluster
+// for one that runs containers. Its pods are simulated.
+const elsewhere = "elsewhere.yaml"
+
 // olmRun is a project and an embedded cluster of the test's own.
 type olmRun struct {
 	t      testing.TB
@@ -58,12 +63,34 @@ func newOLMRun(t testing.TB) *olmRun {
 	return r
 }
 
+// writeElsewhere writes the kubeconfig elsewhere.
+func (r *olmRun) writeElsewhere() {
+	r.t.Helper()
+	_, config, err := cluster.Kubeconfig(r.h, cluster.DefaultName)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	config = []byte(strings.ReplaceAll(string(config), "mysdk-default", "kind-elsewhere"))
+	if err := os.WriteFile(filepath.Join(r.h.Dir, elsewhere), config, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // try runs a command and returns its exit code.
 func (r *olmRun) try(args string) int {
 	r.t.Helper()
 	r.out, r.err = &output{}, &output{}
 	r.h.IO = host.Streams{In: strings.NewReader(""), Out: r.out, Err: r.err}
-	return cmd.Main(r.t.Context(), r.h, strings.Fields(args))
+	h := r.h
+	if strings.Contains(args, elsewhere) {
+		h.Getenv = func(name string) string {
+			if name == "MYSDK_STATE_DIR" {
+				return filepath.Join(r.h.Dir, "..", "elsewhere")
+			}
+			return r.h.Getenv(name)
+		}
+	}
+	return cmd.Main(r.t.Context(), h, strings.Fields(args))
 }
 
 // mysdk runs commands that must succeed.

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -37,14 +36,7 @@ func (r *olmRun) writeBundle(t *testing.T, dir, patch, more string) {
 func TestRunBundleElsewhere(t *testing.T) {
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
-	_, config, err := cluster.Kubeconfig(r.h, cluster.DefaultName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = []byte(strings.ReplaceAll(string(config), "mysdk-default", "kind-elsewhere"))
-	if err := os.WriteFile(filepath.Join(r.h.Dir, "elsewhere.yaml"), config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	r.writeElsewhere()
 	r.writeBundle(t, "one", "1", "")
 	r.writeBundle(t, "two", "2", "")
 	const there = " --kubeconfig elsewhere.yaml -n shop"

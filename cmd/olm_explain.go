@@ -22,9 +22,9 @@ type olmExplainOptions struct {
 }
 
 func newOLMExplain(a *app, run func(context.Context, *olmExplainOptions) error) *cobra.Command {
-	o := &olmExplainOptions{output: "text"}
+	o := &olmExplainOptions{}
 	c := &cobra.Command{
-		Use: "explain [PACKAGE]", Short: "Tell which operators OLM has installed, and what is wrong with those that are not well",
+		Use: "explain [PACKAGE]", Short: "Show operators installed by OLM and diagnose unhealthy ones",
 		Long: `Tell which operators OLM has installed, and what is wrong with those that are
 not well.
 

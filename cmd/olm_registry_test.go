@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
 )
 
 // twoDoors is one registry behind two addresses: by open anybody of this
@@ -70,15 +69,7 @@ func TestPrivateRegistry(t *testing.T) {
 
 	t.Run("the client asks with the cluster's Secrets", func(t *testing.T) {
 		r.t = t
-		_, config, err := cluster.Kubeconfig(r.h, cluster.DefaultName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The same cluster by another name: its pods are simulated.
-		config = []byte(strings.ReplaceAll(string(config), "mysdk-default", "kind-elsewhere"))
-		if err := os.WriteFile(filepath.Join(r.h.Dir, "elsewhere.yaml"), config, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		r.writeElsewhere()
 		r.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: client}\n")
 		secrets("client")
 		run := "run bundle " + at.closed + "/cache:v1 --no-push --kubeconfig elsewhere.yaml -n client"

@@ -53,15 +53,15 @@ container tool.`,
 	fs := c.Flags()
 	fs.StringVar(&o.outputDir, "output-dir", "bundles", "directory for the bundles; new or empty")
 	fs.StringVar(&o.imageBase, "image-tag-base", "", "build images of this name, with the version's directory as the tag")
-	fs.StringVar(&o.buildCmd, "build-cmd", "", "refused: images are built without a command")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "write and build nothing; print what would change as a unified diff")
+	fs.StringVar(&o.buildCmd, "build-cmd", "", "removed: images are built without a command")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing or building anything")
 	return c
 }
 
 func (o *pkgmanOptions) check() error {
 	switch {
 	case o.dir == "":
-		return clierr.Usagef("mysdk pkgman-to-bundle packagemanifests", "say where the package manifests are")
+		return clierr.Usagef("mysdk pkgman-to-bundle packagemanifests", "specify the directory of the package manifests")
 	case o.buildCmd != "":
 		return clierr.Usagef("leave it out: --image-tag-base builds the images here; or run your command in each directory of --output-dir afterwards",
 			"--build-cmd is for a container tool, and none is needed")

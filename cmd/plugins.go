@@ -105,9 +105,6 @@ func (a *app) typedChain(typed []string) (project.Chain, error) {
 	fs.Usage = func() {}
 	help := fs.BoolP("help", "h", false, "")
 	keys := fs.StringSlice("plugins", nil, "")
-	if env := a.host.Getenv("MYSDK_PLUGINS"); env != "" {
-		*keys = strings.Split(env, ",")
-	}
 	if err := fs.Parse(typed); err != nil && !*help && !errors.Is(err, pflag.ErrHelp) {
 		return nil, nil //nolint:nilerr // the command's own flags have more to say
 	}
@@ -128,7 +125,7 @@ func asksHelp(typed []string) bool {
 // pluginArgs are the flags that external plugins get, as they are after
 // parsing: all but those that say how mysdk is to run.
 func (a *app) pluginArgs() []string {
-	own := []string{"plugins", "dry-run", "overwrite", "quiet", "verbose", "color", "help"}
+	own := []string{"plugins", "dry-run", "overwrite", "quiet", "verbose", "color", "chdir", "help"}
 	args := []string{}
 	a.running.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(own, f.Name) {

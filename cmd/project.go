@@ -2,8 +2,8 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -24,15 +24,24 @@ func (a *app) goPlugin() v4.Plugin {
 func (a *app) tree() fileset.Tree { return fileset.Tree{FS: a.host.Files, Root: a.host.Dir} }
 
 // recover ends a commit that an earlier run left half-way. done says that it
-// was this very command, which has nothing left to do.
+// was this very command, which has nothing left to do. A command that was told
+// to write nothing is refused instead.
 func (a *app) recover() (done bool, err error) {
-	rec, err := a.tree().Recover()
+	if a.writesNothing() {
+		return false, a.refusePending()
+	}
+	rec, err := a.tree().Recover(a.running.Context())
+	var stuck *fileset.StuckError
 	switch {
+	case errors.As(err, &stuck) && stuck.Lost:
+		return false, clierr.Failedf("restore the project's files, from version control for instance, delete .mysdk-commit and run the command again", "%w", err)
+	case errors.As(err, &stuck):
+		return false, clierr.Failedf("move your version of "+stuck.Path+" out of the project, run the command again, then merge the two", "%w", err)
 	case err != nil:
-		return false, clierr.WithHint(fmt.Errorf("end an interrupted command: %w", err), "make the directory writable and run the command again")
+		return false, clierr.WithHint(fmt.Errorf("finish an interrupted command: %w", err), "fix the problem and run the command again")
 	case rec.Command == "":
 	case !rec.Finished:
-		a.say("Took back 'mysdk %s', which was interrupted.", rec.Command)
+		a.say("Rolled back the interrupted 'mysdk %s'.", rec.Command)
 	case rec.Command == a.typed:
 		a.say("Finished 'mysdk %s', which was interrupted.", rec.Command)
 		return true, nil
@@ -40,6 +49,26 @@ func (a *app) recover() (done bool, err error) {
 		a.say("Finished 'mysdk %s', which was interrupted; now 'mysdk %s'.", rec.Command, a.typed)
 	}
 	return false, nil
+}
+
+// writesNothing reports whether a flag says that the command only looks.
+func (a *app) writesNothing() bool {
+	for _, name := range []string{"dry-run", "check", "plan", "stdout"} {
+		if f := a.running.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// refusePending is an error where an interrupted command has left files that
+// only a command that writes can finish or roll back.
+func (a *app) refusePending() error {
+	command, err := a.tree().Pending(a.running.Context())
+	if err != nil || command == "" {
+		return err
+	}
+	return clierr.Failedf("run 'mysdk "+command+"' again to finish it", "'mysdk %s' was interrupted while it was writing files", command)
 }
 
 // write commits the change, or with dryRun prints it as a diff.
@@ -55,11 +84,16 @@ func (a *app) write(ctx context.Context, set fileset.Set, dryRun bool) error {
 		}
 		return a.print(diff)
 	}
-	return clierr.WithHint(t.Commit(ctx, set, a.typed), again)
+	err := t.Commit(ctx, set, a.typed)
+	var unfinished *fileset.UnfinishedError
+	if errors.As(err, &unfinished) {
+		return clierr.WithHint(err, "some files are written already; fix the problem and run the command again to finish")
+	}
+	return clierr.WithHint(err, again)
 }
 
 // again is the hint for a commit that was refused or broken off.
-const again = "nothing was changed; run the command again when the cause is gone"
+const again = "no files were changed; fix the problem and run the command again"
 
 // check tells what is in the way of a change before more work is put into it.
 func (a *app) check(set fileset.Set) error {
@@ -78,18 +112,6 @@ func (a *app) loadProject() (p *project.Project, done bool, err error) {
 	}
 	p, err = f.Project()
 	return p, done, err
-}
-
-// generateOptions are what every run of the generators has in common.
-func (a *app) generateOptions() generate.Options {
-	cache, err := a.host.CacheDir()
-	if err != nil {
-		cache = "" // no home: nothing is remembered between runs
-	}
-	return generate.Options{
-		Host: a.host, Dir: a.host.Dir, CacheDir: cache, ToolVersion: thisBuild().Version,
-		Year: strconv.Itoa(a.host.Now().Year()),
-	}
 }
 
 // render runs the generators and prints their warnings. A failure has a hint,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,39 +24,49 @@ type app struct {
 	quiet   bool
 	verbose bool
 	color   string
+	chdir   string          // the directory of -C
+	inside  string          // where the user is, seen from the project's root; empty for the root
 	allowed []string        // contexts of real clusters that may be written to unnamed
 	typed   string          // the command line, for the journal of an interrupted commit
 	plugins *pluginRun      // external plugins that take part, nil without any
 	running *cobra.Command  // the one that runs, known once flags are parsed
+	told    map[string]bool // lines that are printed only once
 	given   map[string]bool // names of the flags that were typed; known then, too
+	unknown error           // a subcommand that help was asked for does not exist
 }
 
 // Main runs the command line args and returns the exit code. It prints errors,
 // once, on stderr.
 func Main(ctx context.Context, h host.Host, args []string) int {
-	a := &app{host: h, typed: strings.Join(args, " ")}
+	a := &app{host: h, typed: strings.Join(args, " "), told: map[string]bool{}}
 	root, c, err := a.open(ctx, args)
 	if err != nil {
 		return a.end(ctx, c, err)
 	}
 	ran, err := root.ExecuteContextC(ctx)
-	return a.end(ctx, ran, err)
+	return a.end(ctx, ran, errors.Join(err, a.unknown))
 }
 
 // open builds the command tree for a command line, with the flags of external
 // plugins that take part in it, and returns the command that it is about.
 func (a *app) open(ctx context.Context, args []string) (root, c *cobra.Command, err error) {
 	root = rootFor(a, args)
-	c, _, err = root.Find(args)
-	if err == nil {
+	c, flags, err := root.Find(args)
+	if err == nil && !completing(args) {
+		if err := a.enter(c, args, flags); err != nil {
+			return root, c, err
+		}
 		err = a.loadPlugins(ctx, c, args)
 		switch {
 		case err != nil && asksHelp(args):
 			a.warn("%v", err)
 		case err != nil:
 			return root, c, err
-		case a.plugins != nil:
-			root = rootFor(a, args) // again, with their flags
+		case a.plugins != nil || a.chdir != "":
+			root = rootFor(a, args) // again: with their flags, and not parsed yet
+		}
+		if c.DisableFlagParsing {
+			args = a.parseGlobals(root, args)
 		}
 	}
 	root.SetArgs(args)
@@ -80,6 +91,9 @@ func Root(h host.Host) *cobra.Command { return newRoot(&app{host: h}) }
 // rootFor is the command tree for a command line.
 func rootFor(a *app, args []string) *cobra.Command {
 	root := newRoot(a)
+	if completing(args) {
+		a.completeFlags(root)
+	}
 	leaveWordsToTest(root, args)
 	return root
 }
@@ -87,8 +101,8 @@ func rootFor(a *app, args []string) *cobra.Command {
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mysdk",
-		Short: "Kubernetes operators in Go, from an empty directory to a running cluster",
-		Long: `mysdk scaffolds Kubernetes operators in Go and carries them through their life.
+		Short: "Scaffold, run, test and ship Kubernetes operators written in Go",
+		Long: `mysdk scaffolds, runs, tests and ships Kubernetes operators written in Go.
 
 It needs nothing but Go: a Kubernetes control plane of its own runs operators
 and tests on this machine, and the same commands work on any cluster.`,
@@ -97,13 +111,17 @@ and tests on this machine, and the same commands work on any cluster.`,
   mysdk create api --group cache --kind Memcached
   mysdk run local --watch-namespace default`,
 		SilenceErrors: true, SilenceUsage: true,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+		Version: thisBuild().String(),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, words []string) error {
 			a.running = c
+			kubectlAlone(c, words)
 			return a.configure(c)
 		},
 	}
 	a.bindGlobals(root.PersistentFlags())
+	root.Flags().Bool("version", false, "print the version")
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetIn(a.host.IO.In)
 	root.SetOut(a.host.IO.Out)
 	root.SetErr(a.host.IO.Err)
@@ -116,22 +134,27 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
 	root.AddCommand(
-		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newBundle(a), newPkgmanToBundle(a, a.runPkgmanToBundle), newAdopt(a, a.runAdopt), newUpgrade(a, a.runUpgrade), legacyMigrate(a, newMigrate(a, a.runMigrate)),
+		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newControllerGen(a.runControllerGen), newBundle(a), newPkgmanToBundle(a, a.runPkgmanToBundle), newAdopt(a, a.runAdopt), newUpgrade(a, a.runUpgrade), legacyMigrate(a, newMigrate(a, a.runMigrate)),
 		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
 		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), legacyCleanup(a, newCleanup(a, a.runCleanup)), newBuildInstaller(a, a.runBuildInstaller),
-		newTest(a, a.runTest), legacyScorecard(a, newScorecard(a, a.runScorecard)), newCluster(a), newOLM(a), newKubectl(a), newImage(a), newDoctor(a, a.runDoctor), newVersion(a),
+		newTest(a, a.runTest), legacyScorecard(a, newScorecard(a, a.runScorecard)), newCluster(a), newOLM(a), newKubectl(a), newImage(a), newDoctor(a, a.runDoctor), newConfig(a), newVersion(a), helpEnvironment(), helpExitCodes(),
 	)
 	root.AddCommand(a.legacyCommands()...)
+	retireFlags(a, root)
 	addCompletion(root)
+	addHelp(root)
+	noteSettings(root)
 	strict(root)
+	a.helpOfKnown(root)
 	return root
 }
 
 func (a *app) bindGlobals(fs *pflag.FlagSet) {
-	fs.BoolVarP(&a.quiet, "quiet", "q", false, "print errors and results only")
-	fs.BoolVar(&a.verbose, "verbose", false, "print more of what is done")
+	fs.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors and results")
+	fs.BoolVarP(&a.verbose, "verbose", "v", false, "print more details")
 	a.color = "auto"
-	fs.Var(choice(&a.color, "auto", "always", "never"), "color", "colour the output: auto, always or never")
+	fs.Var(choice(&a.color, "auto", "always", "never"), "color", "colorize the output: auto, always or never")
+	fs.StringVarP(&a.chdir, "chdir", "C", "", "change to this directory first")
 }
 
 // addCompletion adds cobra's command of that name early enough to be strict too.
@@ -155,7 +178,7 @@ func strict(c *cobra.Command) {
 			if len(args) == 0 {
 				return nil
 			}
-			return clierr.Usagef(clierr.DidYouMean(args[0], children(c)), "unknown command %q for %q", args[0], c.CommandPath())
+			return unknownCommand(c, args[0])
 		}
 	}
 	if c.Args == nil {
@@ -163,7 +186,7 @@ func strict(c *cobra.Command) {
 			if len(args) == 0 {
 				return nil
 			}
-			return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%q takes no arguments, and got %q", c.CommandPath(), strings.Join(args, " "))
+			return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
 		}
 	}
 	if c.HasSubCommands() && c.HasParent() && c.Run == nil && c.RunE == nil {
@@ -175,6 +198,56 @@ func strict(c *cobra.Command) {
 		strict(sub)
 	}
 }
+
+// unknownCommand is the error of a word that is none of c's subcommands.
+func unknownCommand(c *cobra.Command, word string) error {
+	names := children(c)
+	hint := clierr.DidYouMean(word, names)
+	if clierr.Closest(word, names) == "" && len(names) > fewNames {
+		hint = "see '" + c.CommandPath() + " --help' for the commands"
+		if longer := elsewhere(c, word); longer != "" {
+			hint = "did you mean '" + longer + "'?"
+		}
+	}
+	return clierr.Usagef(hint, "unknown command %q for %q", word, c.CommandPath())
+}
+
+// kubectlVerbs are words of kubectl's that people type after mysdk.
+var kubectlVerbs = []string{"annotate", "api-resources", "apply", "describe", "events", "exec", "explain", "get", "label", "patch", "port-forward", "rollout", "scale", "top", "wait"}
+
+// elsewhere is the command that has the word one level deeper, if only one has.
+func elsewhere(c *cobra.Command, word string) string {
+	if !c.HasParent() && slices.Contains(kubectlVerbs, word) {
+		return c.CommandPath() + " kubectl " + word
+	}
+	var found []string
+	for _, group := range c.Commands() {
+		if group.IsAvailableCommand() && slices.Contains(children(group), word) {
+			found = append(found, group.CommandPath()+" "+word)
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// helpOfKnown refuses the help of a command that does not exist: cobra shows
+// that of the group.
+func (a *app) helpOfKnown(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if words := c.Flags().Args(); c.HasSubCommands() && asksHelp(args) {
+			if a.unknown = c.ValidateArgs(words); a.unknown != nil {
+				return
+			}
+		}
+		show(c, args)
+	})
+}
+
+// fewNames are as many as a hint lists.
+const fewNames = 8
 
 func children(c *cobra.Command) []string {
 	var names []string
@@ -199,6 +272,9 @@ func flagError(c *cobra.Command, err error) error {
 	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
 		name := invalid.GetFlag().Name
 		return clierr.Usagef("use --"+name+" or --"+name+"=false", "invalid argument %q for \"--%s\" flag: must be true or false", invalid.GetValue(), name)
+	}
+	if invalid != nil && invalid.GetFlag().Value.Type() == "duration" {
+		return clierr.Usagef("give a number with a unit, such as 90s or 2m", "%w", err)
 	}
 	if !errors.As(err, &missing) {
 		return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%w", err)

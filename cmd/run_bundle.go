@@ -42,8 +42,8 @@ type runBundleOptions struct {
 func newRunBundle(a *app, run func(context.Context, *runBundleOptions) error) *cobra.Command {
 	o := &runBundleOptions{}
 	c := &cobra.Command{
-		Use: "bundle DIR|IMAGE", Short: "Install the operator of a bundle with OLM, and wait until it is ready",
-		Long: `Install the operator of a bundle with OLM, and wait until it is ready.
+		Use: "bundle DIR|IMAGE", Short: "Install a bundle's operator with OLM and wait until it is ready",
+		Long: `Install a bundle's operator with OLM and wait until it is ready.
 
 The bundle is a directory, an image or an archive of one. On the embedded
 cluster nothing is built or pushed: the cluster serves the catalog itself, and
@@ -84,8 +84,8 @@ everything is as it was before then.`,
 func newRunBundleUpgrade(a *app, run func(context.Context, *runBundleOptions) error) *cobra.Command {
 	o := &runBundleOptions{upgrade: true}
 	c := &cobra.Command{
-		Use: "bundle-upgrade DIR|IMAGE", Short: "Upgrade an operator that OLM has installed to the one of a bundle",
-		Long: `Upgrade an operator that OLM has installed to the one of a bundle.
+		Use: "bundle-upgrade DIR|IMAGE", Short: "Upgrade an operator installed by OLM to the version in a bundle",
+		Long: `Upgrade an operator installed by OLM to the version in a bundle.
 
 The bundle replaces what is installed: what its spec.replaces says, or simply
 that. It makes no difference whether 'run bundle', operator-sdk or a catalog of
@@ -109,7 +109,6 @@ and the new one stays healthy.`,
 
 // bindAll binds the flags that the two commands share.
 func (o *runBundleOptions) bindAll(fs *pflag.FlagSet) {
-	o.output = "text"
 	o.bind(fs)
 	o.bindWait(fs)
 	o.bindRegistry(fs)
@@ -118,20 +117,20 @@ func (o *runBundleOptions) bindAll(fs *pflag.FlagSet) {
 	fs.Var(choice(&o.securityContext, "restricted", "legacy"), "security-context-config", "security context of the catalog's pod: always restricted, which also runs where legacy does")
 	o.pullPolicy = "IfNotPresent"
 	fs.Var(choice(&o.pullPolicy, "Always", "IfNotPresent", "Never"), "image-pull-policy", "pull policy of the catalog's pod, with --no-push: Always, IfNotPresent or Never")
-	fs.StringVar(&o.decompressionImage, "decompression-image", "", "without effect: nothing is compressed in the cluster")
+	fs.StringVar(&o.decompressionImage, "decompression-image", "", "no effect: nothing is compressed in the cluster")
 	fs.StringVar(&o.catalogImage, "catalog-image", "", "name to push the catalog to (default: the bundle image's, with -catalog)")
 	fs.BoolVar(&o.noPush, "no-push", false, "keep the catalog in ConfigMaps that a Deployment serves, and push nothing")
 	fs.StringVar(&o.opm, "registry-image", "", "opm image of that Deployment, such as a mirror's (default: opm of a pinned version)")
-	fs.BoolVar(&o.rollback, "rollback", false, "if the operator does not come up, bring back what was before")
+	fs.BoolVar(&o.rollback, "rollback", false, "restore the previous state if the operator does not become ready")
 }
 
 // bindWait binds what every command that installs has.
 func (o *runBundleOptions) bindWait(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace to install into, made if it is missing (default: the context's)")
-	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for the operator")
+	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace to install into, created if missing (default: the context's)")
+	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for the operator to become ready")
 }
 
-// notes tells of flags that do nothing here.
+// notes warns of flags that do nothing here.
 func (a *app) notes(o *runBundleOptions) {
 	for _, n := range []struct {
 		set  bool
@@ -172,10 +171,9 @@ func (a *app) runBundle(ctx context.Context, o *runBundleOptions) error {
 // installBundle installs b as the flags say and reports what was done.
 func (a *app) installBundle(ctx context.Context, client *kube.Client, b *bundle.Bundle, mode run.Mode, access image.Access, o *runBundleOptions) error {
 	start := a.host.Now()
-	embedded, isEmbedded := embeddedName(client)
 	opts := run.Options{
 		Namespace: cmp.Or(o.namespace, client.Namespace), Mode: mode, Upgrade: o.upgrade, Rollback: o.rollback, Timeout: o.timeout,
-		ServiceAccount: o.serviceAccount, PullPolicy: o.pullPolicy, OPMImage: o.opm, Embedded: isEmbedded,
+		ServiceAccount: o.serviceAccount, PullPolicy: o.pullPolicy, OPMImage: o.opm, Embedded: client.Embedded != "",
 		CASecret: o.caSecret, SkipVerify: o.skipTLSVerify, PlainHTTP: o.plainHTTP(),
 		Now: a.host.Now, Say: a.say, Progress: a.tellChange,
 	}
@@ -185,11 +183,11 @@ func (a *app) installBundle(ctx context.Context, client *kube.Client, b *bundle.
 	if err := a.serveCatalog(ctx, &opts, access, o); err != nil {
 		return err
 	}
-	if !isEmbedded {
+	if !opts.Embedded {
 		a.tellNodes(o)
 	} else {
 		opts.Prepare = func(ctx context.Context) (func(context.Context) error, error) {
-			p, err := a.programs(ctx, embedded, b.Package, o.bundle)
+			p, err := a.programs(ctx, client.Embedded, b.Package, o.bundle)
 			if err != nil {
 				return nil, err
 			}
@@ -205,13 +203,7 @@ func (a *app) installBundle(ctx context.Context, client *kube.Client, b *bundle.
 	return a.report(o.output, result, func(w io.Writer) { fmt.Fprintln(w, result.CSV) })
 }
 
-// embeddedName is the name of the embedded cluster that the client is connected
-// to, however it was named; ok is false for any other cluster.
-func embeddedName(c *kube.Client) (name string, ok bool) {
-	return strings.CutPrefix(c.Context, "mysdk-")
-}
-
-// tellChange tells of objects that a run has changed; what it found as it
+// tellChange reports objects that a run has changed; what it found as it
 // should be is for the curious.
 func (a *app) tellChange(r kube.Result) {
 	if r.Action == kube.Unchanged || r.Action == kube.Absent {
@@ -228,7 +220,7 @@ func sentence(r run.Result, took string) string {
 	case run.Upgraded:
 		what = fmt.Sprintf("%s has taken the place of %s in namespace %s", r.CSV, r.Replaced, r.Namespace)
 	case run.Reinstalled:
-		what = fmt.Sprintf("%s is installed anew in namespace %s", r.CSV, r.Namespace)
+		what = fmt.Sprintf("%s is reinstalled in namespace %s", r.CSV, r.Namespace)
 	case run.Unchanged:
 		what = fmt.Sprintf("%s is installed in namespace %s already, and nothing has changed", r.CSV, r.Namespace)
 	}
@@ -236,7 +228,7 @@ func sentence(r run.Result, took string) string {
 }
 
 // explain prints where a failure of a run comes from: what the object that is
-// at fault says of itself.
+// at fault says about itself.
 func (a *app) explain(err error) {
 	var f *run.Failure
 	if !errors.As(err, &f) {

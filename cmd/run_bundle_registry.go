@@ -23,7 +23,7 @@ func (o *registryOptions) bindRegistry(fs *pflag.FlagSet) {
 	fs.StringVar(&o.pullSecret, "pull-secret-name", "", "Secret with the registry's credentials, for this command, the catalog and the operator; made of those of 'docker login' here if it is missing")
 	fs.StringVar(&o.caSecret, "ca-secret-name", "", "Secret with the certificate of the registry's CA under cert.pem, for this command and the embedded cluster")
 	fs.BoolVar(&o.skipTLS, "skip-tls", false, "operator-sdk's older name of --use-http")
-	fs.BoolVar(&o.skipTLSVerify, "skip-tls-verify", false, "accept any certificate of a registry: who is in between can read the credentials and change the images")
+	fs.BoolVar(&o.skipTLSVerify, "skip-tls-verify", false, "skip TLS verification of registries (insecure)")
 	fs.BoolVar(&o.useHTTP, "use-http", false, "plain http with any registry, not only with one on this machine")
 }
 
@@ -64,7 +64,7 @@ func (a *app) reach(ctx context.Context, o *runBundleOptions) (image.Access, *ku
 	return access, client, nil
 }
 
-// tellNodes tells of pulls that this command has no say in: those of a
+// tellNodes warns of pulls that this command has no say in: those of a
 // cluster's nodes.
 func (a *app) tellNodes(o *runBundleOptions) {
 	flag := ""

@@ -1,20 +1,25 @@
 package cmd
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"mvdan.cc/sh/v3/shell"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/localrun"
@@ -47,7 +52,7 @@ func newRunLocal(a *app, run func(context.Context, *runLocalOptions) error) *cob
 
 The cluster is the embedded one, started if it is not running, unless
 --kubeconfig or --context names another: KUBECONFIG alone does not, so that no
-cluster is written to by accident. Which one it is stands in the first line.
+cluster is written to by accident. Which one it is, is printed before it is written to.
 
 Code and manifests are generated, the CRDs are applied, and the operator runs
 until Ctrl-C with its log on the screen. It gets WATCH_NAMESPACE,
@@ -58,8 +63,9 @@ this machine, with certificates made for the run. What the cluster had before
 comes back at the end, and after a kill -9 at the next start or with --restore.
 
 With --watch a saved file is generated, applied, built and running a moment
-later; code that does not compile leaves the operator as it is. With --debug the
-operator waits for a debugger.`,
+later, and a manifest of --apply that changed is applied again; code that does
+not compile leaves the operator as it is. With --debug the operator waits for a
+debugger. On a terminal, r and Enter build and start the operator again.`,
 		Example: `  # against the embedded cluster
   mysdk run local --watch-namespace default
 
@@ -78,17 +84,18 @@ operator waits for a debugger.`,
 	}
 	o.bind(c.Flags())
 	fs := c.Flags()
-	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil, "namespaces to watch, separated by commas (default: all)")
+	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil, "namespaces to watch, separated by commas (default: as when deployed, else all)")
 	fs.StringVar(&o.flags, "operator-flags", "", "flags for the operator, as one string, split as a shell would")
 	fs.StringVar(&o.GoLDFlags, "go-ldflags", "", "-ldflags for the build of the operator")
 	fs.StringArrayVar(&o.Env, "env", nil, "KEY=VALUE for the operator's environment; may be repeated")
 	fs.StringSliceVar(&o.Apply, "apply", nil, "manifests, or directories of them, to apply once the operator runs")
 	fs.BoolVar(&o.Keep, "keep", false, "leave the embedded cluster running at the end")
-	fs.BoolVar(&o.Fresh, "fresh", false, "begin with an empty embedded cluster")
+	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty embedded cluster")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "turn leader election on")
 	fs.BoolVar(&o.NoWebhooks, "no-webhooks", false, "leave the project's webhooks out of the cluster, and its webhook server off")
 	fs.StringVar(&o.WebhookHost, "webhook-host", "", "name or address by which the named cluster reaches this machine (default: known for kind, minikube, k3d and Docker Desktop)")
-	fs.BoolVar(&o.restore, "restore", false, "only put back what a run that was killed has left in the cluster")
+	fs.StringVar(&o.WebhookListen, "webhook-listen", "", "IP address and port to listen on for webhooks (default: a free port of loopback, or of all addresses for a named cluster)")
+	fs.BoolVar(&o.restore, "restore", false, "only restore what an interrupted run left in the cluster")
 	fs.BoolVar(&o.Watch, "watch", false, "generate, apply, build and restart when a file of the project changes")
 	fs.IntVar(&o.Debug, "debug", 0, "run the operator under Delve, listening on this port of loopback (2345 without a value)")
 	fs.Lookup("debug").NoOptDefVal = strconv.Itoa(localrun.DebugPort)
@@ -97,12 +104,25 @@ operator waits for a debugger.`,
 }
 
 func (a *app) runLocal(ctx context.Context, o *runLocalOptions) error {
+	tied, untie, err := a.host.Tied(ctx)
+	if err != nil {
+		return err
+	}
+	defer untie()
+	own := *a
+	own.host = tied
+	a = &own
 	p, _, err := a.loadProject()
 	if err != nil {
 		return err
 	}
+	if o.embedded() {
+		if err := a.knownCluster(ctx, o.name); err != nil {
+			return err // before anything is written
+		}
+	}
 	if o.OperatorArgs, err = shell.Fields(o.flags, a.host.Getenv); err != nil {
-		return clierr.Usagef("quote the whole, and values with spaces in it again", "--operator-flags: %w", err)
+		return clierr.Usagef("quote the whole string, and quote values that contain spaces", "--operator-flags: %w", err)
 	}
 	run := o.Options
 	if o.delve && run.Debug == 0 {
@@ -123,16 +143,93 @@ func (a *app) runLocal(ctx context.Context, o *runLocalOptions) error {
 	if o.restore {
 		return localrun.Restore(ctx, run, deps)
 	}
+	a.say("generating code and manifests")
 	if _, err := a.regenerate(ctx); err != nil {
 		return err
 	}
+	if err := a.warnOfStrays(); err != nil {
+		return err
+	}
+	a.likeDeployed(ctx, &run)
+	if host.IsTerminal(a.host.IO.In) {
+		deps.Restart = restarts(ctx, a.host.IO.In)
+	}
 	return localrun.Run(ctx, run, deps)
+}
+
+// likeDeployed takes over what the project's deployment says: its name, and the
+// namespaces that it watches, unless others were named.
+func (a *app) likeDeployed(ctx context.Context, o *localrun.Options) {
+	if _, err := a.host.Files.Lstat(a.host.Path(deployDir + "/kustomization.yaml")); err != nil {
+		return // nothing to deploy
+	}
+	data, err := kustomize.Build(ctx, kustomize.Source{Dir: a.host.Dir, Files: a.host.Files}, deployDir)
+	var objs []*unstructured.Unstructured
+	if err == nil {
+		objs, err = kube.ParseManifests(data, deployDir)
+	}
+	if err != nil {
+		a.warn("%s: cannot determine which namespaces the operator watches when deployed: %v", deployDir, err)
+		return
+	}
+	for _, u := range objs {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		o.Deployments = append(o.Deployments, u.GetName())
+		if names := watchedBy(u); len(names) > 0 && !a.given["watch-namespace"] {
+			o.WatchNamespaces = names
+			a.say("watching namespace %s, as when deployed; --watch-namespace names others, --watch-namespace= all", strings.Join(names, ", "))
+		}
+	}
+}
+
+// watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.
+func watchedBy(u *unstructured.Unstructured) []string {
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
+		return nil // deploy has more to say about it
+	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, e := range c.Env {
+			switch {
+			case e.Name != "WATCH_NAMESPACE":
+			case e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+				return []string{d.Namespace}
+			case e.Value != "":
+				return strings.Split(e.Value, ",")
+			}
+		}
+	}
+	return nil
+}
+
+// restarts gets an element for each line "r" of the terminal. A process in the
+// background reads an error there instead of being stopped.
+func restarts(ctx context.Context, in io.Reader) <-chan struct{} {
+	host.IgnoreTerminalStops()
+	asked := make(chan struct{})
+	go func() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			if strings.EqualFold(strings.TrimSpace(lines.Text()), "r") {
+				select {
+				case asked <- struct{}{}:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	return asked
 }
 
 // regenerate brings generated code and manifests up to date before a build, as
 // the types may have been edited since. It returns the paths that it wrote.
 func (a *app) regenerate(ctx context.Context) ([]string, error) {
-	r, err := generate.Render(ctx, a.generateOptions())
+	opts, err := a.generateOptions()
+	if err != nil {
+		return nil, err
+	}
+	r, err := generate.Render(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -220,12 +317,8 @@ func (a *app) clusterForRun(ctx context.Context, o *runLocalOptions, fresh bool)
 	if err != nil {
 		return nil, err
 	}
-	stop := "mysdk cluster stop"
-	if info.Name != cluster.DefaultName {
-		stop += " --name " + info.Name
-	}
 	return &localrun.Cluster{
-		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: stop,
+		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: cluster.Command("stop", info.Name),
 		Stop: func(ctx context.Context) error {
 			_, err := cluster.Stop(ctx, a.host, o.name)
 			return err

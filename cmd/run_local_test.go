@@ -90,8 +90,8 @@ type watchRun struct {
 // its first build has stamped an object.
 func startWatch(t testing.TB) *watchRun {
 	t.Helper()
-	kubeconfig := kubetest.Start(t)
 	r := &watchRun{t: t, h: kubetest.World(t), err: &output{}}
+	kubeconfig := kubetest.StartIn(t, r.h)
 	r.h.IO = host.Streams{In: strings.NewReader(""), Out: &output{}, Err: r.err}
 	r.h.Now = time.Now
 	for _, args := range [][]string{
@@ -187,9 +187,9 @@ func TestWatchEdits(t *testing.T) {
 		if i%10 != 5 {
 			continue
 		}
-		before := strings.Count(r.err.String(), "the operator from before keeps running")
+		before := strings.Count(r.err.String(), "the previous operator keeps running")
 		r.write("internal/controller/memcached_controller.go", strings.Replace(stamping, `"BUILD"`, "undefinedName", 1))
-		for strings.Count(r.err.String(), "the operator from before keeps running") == before {
+		for strings.Count(r.err.String(), "the previous operator keeps running") == before {
 			r.pause("the compiler's message")
 		}
 		if !strings.Contains(r.err.String(), "internal/controller/memcached_controller.go:13:15: undefined: undefinedName") {

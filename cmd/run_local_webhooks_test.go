@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -64,7 +65,9 @@ func TestProjectWebhooks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			hooks, err := (&app{host: w.Host}).projectWebhooks(t.Context())
+			c := &cobra.Command{}
+			c.SetContext(t.Context())
+			hooks, err := (&app{host: w.Host, running: c}).projectWebhooks(t.Context())
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("error: %v", err)
 			}

@@ -24,7 +24,7 @@ const packageManifestsDir = "packagemanifests"
 func newRunPackageManifests(a *app, run func(context.Context, *runBundleOptions) error) *cobra.Command {
 	o := &runBundleOptions{}
 	c := &cobra.Command{
-		Use: "packagemanifests [DIR]", Short: "Install an operator of package manifests, the format before bundles, with OLM",
+		Use: "packagemanifests [DIR]", Aliases: []string{"pm"}, Short: "Install an operator of package manifests, the format before bundles, with OLM",
 		Long: `Install an operator of package manifests, the format before bundles, with OLM.
 
 DIR has a file NAME.package.yaml and a directory for each version. The version is
@@ -44,7 +44,7 @@ pkgman-to-bundle' writes the bundles for good.`,
 	fs.StringVar(&o.installMode, "install-mode", "", "AllNamespaces, OwnNamespace, SingleNamespace=ns or MultiNamespace=a,b (default: what the operator supports)")
 	fs.StringVar(&o.version, "version", "", "version to install (default: the newest of the default channel)")
 	fs.StringVar(&o.serviceAccount, "service-account", "", "service account of the catalog's pod (default: the namespace's default one)")
-	fs.BoolVar(&o.rollback, "rollback", false, "if the operator does not come up, bring back what was before")
+	fs.BoolVar(&o.rollback, "rollback", false, "restore the previous state if the operator does not become ready")
 	outputFlag(c, &o.output)
 	return c
 }

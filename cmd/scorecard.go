@@ -42,7 +42,7 @@ type scorecardOptions struct {
 }
 
 func newScorecard(a *app, run func(context.Context, *scorecardOptions) error) *cobra.Command {
-	o := &scorecardOptions{podSecurity: "legacy", output: "text"}
+	o := &scorecardOptions{podSecurity: "legacy"}
 	c := &cobra.Command{
 		Use: "scorecard [BUNDLE]", Short: "Run the tests of a bundle's scorecard configuration", GroupID: "run",
 		Long: `Run the tests of a bundle's scorecard configuration.
@@ -71,18 +71,19 @@ The exit code is 1 if a test did not pass.`,
 	o.bind(c.Flags())
 	flags := c.Flags()
 	flags.StringVarP(&o.config, "config", "c", "", "configuration file (default: the bundle's)")
-	flags.StringVarP(&o.selector, "selector", "l", "", "label selector that chooses tests, such as suite=olm")
+	flags.StringVarP(&o.selector, "selector", "l", "", "label selector of the tests to run, such as suite=olm")
 	flags.BoolVarP(&o.list, "list", "L", false, "list the tests that would run")
 	flags.BoolVar(&o.noCluster, "no-cluster", false, "look at the files only, and ask no API server")
-	flags.VarP(choice(&o.output, scorecard.Formats()...), "output", "o", "format: text, json, junit, or xunit for the same")
+	outputFlag(c, &o.output, "junit", "xunit")
 	flags.DurationVarP(&o.wait, "wait-time", "w", time.Minute, "how long all tests may take")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the pods of tests (default: the context's)")
 	flags.StringVarP(&o.serviceAccount, "service-account", "s", "default", "service account of the pods of tests")
 	flags.Var(choice(&o.podSecurity, "legacy", "restricted"), "pod-security", "security context of the pods of tests: legacy is none, or restricted")
-	flags.BoolVarP(&o.keepPods, "skip-cleanup", "x", false, "leave the pods of tests behind")
+	flags.BoolVarP(&o.keepPods, "skip-cleanup", "x", false, "keep the pods of the tests")
 	flags.StringVarP(&o.storageImage, "storage-image", "b", storageImage, "image that keeps the files of tests, with a shell and tar")
-	flags.StringVarP(&o.testOutput, "test-output", "t", "test-output", "directory for the files of tests")
-	flags.StringP("untar-image", "u", "", "without effect: nothing has to be unpacked in the pods")
+	flags.StringVar(&o.testOutput, "test-output", "test-output", "directory for the files of tests")
+	renameFlag(flags, "-t", "test-output")
+	flags.StringP("untar-image", "u", "", "no effect: nothing has to be unpacked in the pods")
 	useHTTPFlag(c, &o.useHTTP)
 	return c
 }
@@ -114,7 +115,7 @@ func (a *app) runScorecard(ctx context.Context, o *scorecardOptions) error {
 		if opts.API, err = a.connect(ctx, &o.target, true); err != nil {
 			return err
 		}
-		if !o.embedded() {
+		if opts.API.Embedded == "" {
 			opts.Pods = a.testPods(opts.API, o)
 		}
 	}
@@ -221,7 +222,7 @@ func (a *app) execInPod(ctx context.Context, client *kube.Client, args []string)
 	var out bytes.Buffer
 	h := a.host
 	h.IO.Out = &out
-	if err := cluster.Kubectl(ctx, h, "", append([]string{"--kubeconfig", file}, args...)); err != nil {
+	if err := cluster.Kubectl(ctx, h, cluster.DefaultName, append([]string{"--kubeconfig", file}, args...)); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

@@ -2,9 +2,14 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/relayout"
 )
 
 // testOptions are the flags of test that are not go test's.
@@ -66,6 +72,9 @@ func (a *app) runTest(ctx context.Context, o *testOptions) error {
 	if _, err := a.host.LookPath("go"); err != nil {
 		return clierr.Failedf("install Go from https://go.dev/dl", "no go command in PATH: %w", err)
 	}
+	if err := a.needModule(o.args); err != nil {
+		return err
+	}
 	if o.controllers {
 		return a.testOnCluster(ctx, o)
 	}
@@ -81,6 +90,26 @@ func (a *app) runTest(ctx context.Context, o *testOptions) error {
 	return a.goTest(ctx, o, packages, "KUBEBUILDER_ASSETS="+assets)
 }
 
+// needModule refuses a directory that the go command has no module for.
+func (a *app) needModule(args []string) error {
+	own, _ := splitTestArgs(args)
+	dir := a.host.Dir
+	if chdir, _ := splitChdir(own); len(chdir) > 0 {
+		dir = a.host.Path(cmp.Or(parseGoFlag(chdir[0]).value, chdir[len(chdir)-1]))
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, name := range []string{"go.mod", "go.work"} {
+			if _, err := a.host.Files.Lstat(filepath.Join(at, name)); err == nil {
+				return nil
+			}
+		}
+		if at == filepath.Dir(at) {
+			return clierr.Failedf("change to a project's directory, or create a project with 'mysdk init --domain example.com'",
+				"no project in %s: there is no go.mod in it or above", dir)
+		}
+	}
+}
+
 // testOnCluster runs the tests against a cluster that is made for them.
 func (a *app) testOnCluster(ctx context.Context, o *testOptions) (err error) {
 	name := "test-" + strconv.FormatInt(a.host.Now().UnixNano(), 36)
@@ -91,7 +120,7 @@ func (a *app) testOnCluster(ctx context.Context, o *testOptions) (err error) {
 	defer func() {
 		if o.keep && err != nil && ctx.Err() == nil {
 			a.say("The cluster is left running: export KUBECONFIG=%s", shellQuote(info.Kubeconfig))
-			a.say("Remove it with 'mysdk cluster reset --name %s'", name)
+			a.say("Remove it with 'mysdk cluster reset --cluster %s'", name)
 			return
 		}
 		_, resetErr := cluster.Reset(context.WithoutCancel(ctx), a.host, name)
@@ -142,7 +171,36 @@ func (a *app) goTest(ctx context.Context, o *testOptions, packages []string, env
 		Stdin: a.host.IO.In, Stdout: a.host.IO.Out, Stderr: a.host.IO.Err, Grace: 10 * time.Second,
 	})
 	if err != nil {
+		if hint := a.testsOfAnother(); hint != "" {
+			return clierr.Failedf(hint, "the tests did not pass: %w", err)
+		}
 		return clierr.Failedf("run one of them with 'mysdk test ./… -run NAME -v'", "the tests did not pass: %w", err)
 	}
 	return nil
+}
+
+// patternTest matches the test that comes with the pattern deployment, and the
+// constant of the controller that it cannot do without.
+var patternTest = regexp.MustCompile(`(?m)^func \(f \*(\w+)Test\) runPods\(`)
+
+// testsOfAnother is what to do where a controller was replaced by pasted code,
+// and its test is still that of the scaffold, which does not compile then.
+func (a *app) testsOfAnother() (hint string) {
+	tree := relayout.NewTree(a.host.Files, a.host.Dir)
+	err := tree.EachGo(func(name string, src []byte) error {
+		controller, isTest := strings.CutSuffix(name, "_test.go")
+		m := patternTest.FindSubmatch(src)
+		if !isTest || m == nil || !strings.HasPrefix(name, "internal/controller/") {
+			return nil
+		}
+		code, there, err := tree.Read(controller + ".go")
+		if there && !bytes.Contains(code, append(m[1], "Image"...)) {
+			hint = fmt.Sprintf("replace or delete %s: it tests the controller that mysdk wrote, and %s.go is another one; 'mysdk create api --pattern blank' is for code of your own", name, path.Base(controller))
+		}
+		return err
+	})
+	if err != nil {
+		return "" // the error of the tests is what counts
+	}
+	return hint
 }

@@ -2,6 +2,9 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,26 +89,6 @@ func TestShellQuote(t *testing.T) {
 	}
 }
 
-func TestNamesCluster(t *testing.T) {
-	for args, want := range map[string][2]bool{
-		"get pods": {false, true}, "--context=x get pods": {true, true}, "get --kubeconfig f pods": {true, true},
-		"version --client": {false, false}, "completion bash": {false, false}, "": {false, false}, "get --help": {false, false},
-	} {
-		list := words(args)
-		if got := [2]bool{namesCluster(list), needsServer(list)}; got != want {
-			t.Errorf("%q: %v, want %v", args, got, want)
-		}
-	}
-}
-
-func words(s string) []string {
-	var out []string
-	for w := range strings.FieldsSeq(s) {
-		out = append(out, w)
-	}
-	return out
-}
-
 func TestInstallable(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.3": "v1.2.3", "(devel)": "(devel)", "v0.0.0-20260102030405-0123456789ab": "v0.0.0-20260102030405-0123456789ab",
@@ -128,5 +111,29 @@ func TestTestKeepsItsWords(t *testing.T) {
 		if err != nil || c.Name() != want {
 			t.Errorf("%q: %s, %v, want %s", typed, c.CommandPath(), err, want)
 		}
+	}
+}
+
+// TestTestsOfAnother: whoever pastes a controller over that of the scaffold is
+// told what becomes of its test.
+func TestTestsOfAnother(t *testing.T) {
+	const test = "package controller\n\nfunc (f *cartTest) runPods(size int32) {}\n"
+	for name, c := range map[string]struct{ controller, hint string }{
+		"as it was scaffolded": {"package controller\n\nconst cartImage = \"cart\"\n", ""},
+		"pasted code":          {"package controller\n", "replace or delete internal/controller/cart_controller_test.go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t)
+			for file, text := range map[string]string{"cart_controller.go": c.controller, "cart_controller_test.go": test} {
+				full := w.Path("internal/controller/" + file)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := &app{host: w.Host}
+			if hint := a.testsOfAnother(); !strings.HasPrefix(hint, c.hint) || (hint == "") != (c.hint == "") {
+				t.Errorf("the hint is %q, want %q", hint, c.hint)
+			}
+		})
 	}
 }

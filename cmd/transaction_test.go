@@ -1,7 +1,9 @@
 package cmd_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -36,7 +39,7 @@ var transactions = map[string]struct {
 	},
 }
 
-// TestTransactions breaks off each command at every write, by an error as of a
+// TestTransactions breaks off the commit of each command, by an error as of a
 // full disk and by a kill. An error must leave the old tree at once or, past
 // the point of no return, a tree that the same command completes; a kill must
 // leave one that the same command brings to its end.
@@ -46,19 +49,7 @@ func TestTransactions(t *testing.T) {
 			if c.slow && testing.Short() {
 				t.Skip("compiles the project's types at every run")
 			}
-			base := projectBy(t, c.before)
-			want, calls := measure(t, base, c.command)
-			step := 1
-			if testing.Short() {
-				step = 4
-			}
-			for at := 1; at <= calls; at += step {
-				for _, killed := range []bool{false, true} {
-					t.Run(fmt.Sprintf("write %d killed %v", at, killed), func(t *testing.T) {
-						breakOff(t, base, c.command, &hosttest.Faults{Files: host.OSFiles{}, At: at, Killed: killed}, want)
-					})
-				}
-			}
+			newTransaction(t, projectBy(t, c.before), c.command).breakOff(t)
 		})
 	}
 }
@@ -90,41 +81,153 @@ func another(t *testing.T, base *hosttest.World) *hosttest.World {
 	return w
 }
 
-// measure runs the command once undisturbed.
-func measure(t *testing.T, base *hosttest.World, command string) (want map[string]string, calls int) {
+// transaction is a command, and what it makes of a project when nothing
+// disturbs it.
+type transaction struct {
+	base    *hosttest.World
+	command string
+	want    map[string]string
+	set     fileset.Set
+}
+
+// newTransaction runs the command once. It must not write to the project but
+// by one commit.
+func newTransaction(t *testing.T, base *hosttest.World, command string) transaction {
 	t.Helper()
 	w := another(t, base)
-	count := &hosttest.Faults{Files: host.OSFiles{}}
-	w.Files = count
+	guard := &guarded{Files: w.Files, dir: w.Dir}
+	w.Files = guard
 	if code := cmd.Main(t.Context(), w.Host, strings.Fields(command)); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
-	if count.Calls < 6 {
-		t.Fatalf("only %d writing calls: does the command write through the host?", count.Calls)
+	if len(guard.outside) > 0 || guard.calls == 0 {
+		t.Fatalf("the command wrote %d times to the project, these outside of its commit: %v", guard.calls, guard.outside)
 	}
-	return hosttest.Snapshot(t, w.Dir), count.Calls
+	return transaction{base, command, hosttest.Snapshot(t, w.Dir), difference(t, base.Dir, w.Dir)}
 }
 
-func breakOff(t *testing.T, base *hosttest.World, command string, faults *hosttest.Faults, want map[string]string) {
-	w := another(t, base)
-	w.Files = faults
-	code := cmd.Main(t.Context(), w.Host, strings.Fields(command))
-	if code == 0 && faults.Killed {
-		t.Fatalf("exit code 0 although the process was killed\n%s", w.Err)
+// guarded notes writing calls in dir that no commit makes.
+type guarded struct {
+	host.Files
+	dir     string
+	calls   int
+	outside []string
+}
+
+func (g *guarded) note(name string) {
+	if !strings.HasPrefix(name, g.dir+string(filepath.Separator)) {
+		return
 	}
-	_, err := os.Stat(filepath.Join(w.Dir, ".mysdk-commit"))
-	if unfinished := err == nil; code != 0 && !unfinished && !faults.Killed {
-		if d := cmp.Diff(hosttest.Snapshot(t, base.Dir), hosttest.Snapshot(t, w.Dir)); d != "" {
-			t.Fatalf("the failed command left (-old +now):\n%s", d)
+	g.calls++
+	if _, err := os.Lstat(filepath.Join(g.dir, ".mysdk-lock")); err != nil {
+		g.outside = append(g.outside, name)
+	}
+}
+
+func (g *guarded) WriteFile(name string, data []byte, mode fs.FileMode) error {
+	g.note(name)
+	return g.Files.WriteFile(name, data, mode)
+}
+
+func (g *guarded) Rename(from, to string) error {
+	g.note(to)
+	return g.Files.Rename(from, to)
+}
+
+func (g *guarded) Remove(name string) error {
+	g.note(name)
+	return g.Files.Remove(name)
+}
+
+// difference is the change that makes one tree the other.
+func difference(t *testing.T, from, to string) fileset.Set {
+	t.Helper()
+	old, now := hosttest.Snapshot(t, from), hosttest.Snapshot(t, to)
+	var set fileset.Set
+	put := func(name string, f fileset.File) {
+		if err := set.Put(name, f); err != nil {
+			t.Fatal(err)
 		}
 	}
-	w.Files = host.OSFiles{}
-	if code != 0 {
-		if code := cmd.Main(t.Context(), w.Host, strings.Fields(command)); code != 0 {
-			t.Fatalf("second run: exit code %d\n%s", code, w.Err)
+	for name, text := range now {
+		was, there := old[name]
+		info, err := os.Lstat(filepath.Join(to, name))
+		if err != nil {
+			t.Fatal(err)
 		}
+		if info.Mode().IsRegular() && (!there || was != text) {
+			put(name, fileset.File{Data: []byte(text), Mode: info.Mode().Perm(), New: !there})
+		}
+	}
+	for name := range old {
+		info, err := os.Lstat(filepath.Join(from, name))
+		if _, there := now[name]; !there && err == nil && info.Mode().IsRegular() {
+			put(name, fileset.File{Removed: true})
+		}
+	}
+	return set
+}
+
+// points is how many writes of a commit are tried as its last one. Every
+// single one is the matter of fileset's own test.
+const points = 12
+
+// breakOff breaks the command's commit off at writes spread over all of it,
+// and has the command itself go on after one in each half of it.
+func (tr transaction) breakOff(t *testing.T) {
+	t.Helper()
+	count := &hosttest.Faults{Files: hosttest.Unsynced{}}
+	if err := tr.commit(t, another(t, tr.base), count); err != nil {
+		t.Fatal(err)
+	}
+	for at := 1; at <= count.Calls; at += max(1, count.Calls/points) {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d killed %v", at, killed), func(t *testing.T) { tr.fail(t, at, killed) })
+		}
+	}
+	for says, at := range map[string]int{"Rolled back the interrupted": count.Calls / 4, "Finished": count.Calls * 3 / 4} {
+		t.Run(says, func(t *testing.T) {
+			w := another(t, tr.base)
+			if err := tr.commit(t, w, &hosttest.Faults{Files: w.Files, At: at, Killed: true}); err == nil {
+				t.Fatal("the commit went on after it was killed")
+			}
+			if code := cmd.Main(t.Context(), w.Host, strings.Fields(tr.command)); code != 0 || !strings.Contains(w.Err.String(), says) {
+				t.Fatalf("second run: exit code %d\n%s", code, w.Err)
+			}
+			if d := cmp.Diff(tr.want, hosttest.Snapshot(t, w.Dir)); d != "" {
+				t.Fatalf("tree at the end (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func (tr transaction) commit(t *testing.T, w *hosttest.World, files fileset.FS) error {
+	return fileset.Tree{FS: files, Root: w.Dir}.Commit(t.Context(), tr.set, tr.command)
+}
+
+// fail commits with a fault, and demands the old tree or the new one after
+// what the next command begins with.
+func (tr transaction) fail(t *testing.T, at int, killed bool) {
+	w := another(t, tr.base)
+	err := tr.commit(t, w, &hosttest.Faults{Files: w.Files, At: at, Killed: killed})
+	if err == nil && killed {
+		t.Fatal("the commit went on after it was killed")
+	}
+	old, want := hosttest.Snapshot(t, tr.base.Dir), tr.want
+	var unfinished *fileset.UnfinishedError
+	if err != nil && !killed && !errors.As(err, &unfinished) {
+		if d := cmp.Diff(old, hosttest.Snapshot(t, w.Dir)); d != "" {
+			t.Fatalf("the failed commit left (-old +now):\n%s", d)
+		}
+	}
+	rec, recErr := fileset.Tree{FS: w.Files, Root: w.Dir}.Recover(t.Context())
+	if recErr != nil {
+		t.Fatal(recErr)
+	}
+	if err != nil && !rec.Finished {
+		want = old
 	}
 	if d := cmp.Diff(want, hosttest.Snapshot(t, w.Dir)); d != "" {
-		t.Fatalf("tree at the end (-want +got):\n%s", d)
+		t.Fatalf("tree after the recovery (-want +got):\n%s", d)
 	}
 }

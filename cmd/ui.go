@@ -11,7 +11,7 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// The colours that mysdk uses, as ANSI escape sequences.
+// The colors that mysdk uses, as ANSI escape sequences.
 const (
 	red    = "\x1b[31m"
 	green  = "\x1b[32m"
@@ -43,7 +43,7 @@ func (a *app) warn(format string, args ...any) {
 	fmt.Fprintf(a.host.IO.Err, "%s %s\n", a.paint(yellow, "Warning:"), fmt.Sprintf(format, args...))
 }
 
-// paint colours s when stderr is a terminal or --color demands it.
+// paint colors s when stderr is a terminal or --color demands it.
 func (a *app) paint(color, s string) string {
 	if !a.colored() {
 		return s

@@ -3,6 +3,7 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,16 +27,16 @@ type upgradeOptions struct {
 }
 
 func newUpgrade(a *app, run func(context.Context, *upgradeOptions) error) *cobra.Command {
-	o := &upgradeOptions{output: "text"}
+	o := &upgradeOptions{}
 	c := &cobra.Command{
-		Use: "upgrade", Short: "Bring the project's scaffold up to this version of mysdk", GroupID: "write",
+		Use: "upgrade", Short: "Upgrade the project's scaffold to this version of mysdk", GroupID: "write",
 		Long: `Bring the project's scaffold up to this version of mysdk.
 
 What the version that wrote the project scaffolded, what it scaffolds today and
 what you have made of it are merged, offline: go.mod by requirement, the
 Makefile by target, YAML by key, Go by declaration. Files that you have not
 touched become today's, files that you removed stay away, generated files are
-generated anew, and your types, controllers, webhooks and samples stay as they
+regenerated, and your types, controllers, webhooks and samples stay as they
 are. Everything is written at once or not at all.
 
 Where you and the scaffold changed the same lines, yours stay, and a file .rej
@@ -63,14 +64,14 @@ the same way: files that are as those tools write them become ours.`,
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "write nothing, and exit with code 3 if there is something to do")
-	fs.BoolVar(&o.plan, "plan", false, "write nothing, and print what would become of which file")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would change as a unified diff and write nothing")
-	fs.BoolVar(&o.finish, "continue", false, "end an upgrade that had conflicts, when they are resolved")
-	fs.BoolVar(&o.force, "force", false, "write also where git has changes that are not committed")
-	fs.BoolVar(&o.keepGoing, "keep-going", false, "exit with code 0 although there are conflicts")
+	fs.BoolVar(&o.plan, "plan", false, "print what would become of each file and write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	fs.BoolVar(&o.finish, "continue", false, "finish an upgrade after its conflicts are resolved")
+	fs.BoolVar(&o.force, "force", false, "overwrite files with uncommitted changes")
+	fs.BoolVar(&o.keepGoing, "keep-going", false, "exit with code 0 even if there are conflicts")
 	fs.BoolVar(&o.workflow, "workflow", false, "also write a GitHub workflow that does this once a week, in a pull request")
 	fs.StringVar(&o.from, "from", "", "version of mysdk that the scaffold is of; default: what PROJECT records, else the most similar")
-	fs.StringVar(&o.baselines, "baselines", "", "`directory` with the scaffolds of further versions, as VERSION.zip")
+	fs.StringVar(&o.baselines, "baselines", "", "`directory` with additional scaffold baselines, as VERSION.zip")
 	outputFlag(c, &o.output)
 	c.PreRunE = func(*cobra.Command, []string) error { return o.refuse() }
 	return c
@@ -89,7 +90,7 @@ func (o *upgradeOptions) refuse() error {
 	}
 	switch {
 	case len(modes) > 1:
-		return clierr.Usagef("use one of them", "%s say different things of what is to be done", strings.Join(modes, " and "))
+		return clierr.Usagef("use one of them", "%s cannot be combined", strings.Join(modes, " and "))
 	case o.finish && (o.from != "" || o.workflow):
 		return clierr.Usagef("leave out --from and --workflow", "--continue only ends what was begun")
 	case o.dryRun && o.output != "text":
@@ -119,11 +120,12 @@ func (a *app) runUpgrade(ctx context.Context, o *upgradeOptions) error {
 			return err
 		}
 	}
-	if o.check || o.plan {
-		return a.reportPlan(p, o)
-	}
-	if p.Empty() {
+	if p.Empty() && !o.check && !o.plan {
 		return a.nothingToUpgrade(p, o)
+	}
+	unfit := u.Verify(ctx, p)
+	if o.check || o.plan {
+		return cmp.Or(unfit, a.reportPlan(p, o))
 	}
 	set, generated := p.Set, true
 	if len(project.Resources) > 0 {
@@ -132,7 +134,10 @@ func (a *app) runUpgrade(ctx context.Context, o *upgradeOptions) error {
 		}
 	}
 	if o.dryRun {
-		return a.write(ctx, set, true)
+		return errors.Join(a.write(ctx, set, true), unfit)
+	}
+	if unfit != nil {
+		return unfit
 	}
 	if err := a.checkClean(ctx, o.force); err != nil {
 		return err
@@ -202,7 +207,7 @@ func (a *app) generateUpgraded(ctx context.Context, set fileset.Set) (fileset.Se
 	case ctx.Err() != nil:
 		return set, false, ctx.Err()
 	}
-	a.warn("generated files are not renewed yet: %v; run 'mysdk generate' when that is mended", firstLine(err))
+	a.warn("generated files are out of date: %v; fix this, then run 'mysdk generate'", firstLine(err))
 	return set, false, nil
 }
 
@@ -235,7 +240,7 @@ func (a *app) checkClean(ctx context.Context, force bool) error {
 	case err != nil && strings.Contains(said.String(), "not a git repository"):
 		return nil
 	case err != nil:
-		return clierr.Failedf("mend that, so that git can tell what the upgrade does; or add --force",
+		return clierr.Failedf("fix that, so that git can show what the upgrade changes, or add --force",
 			"nothing was written: git cannot say whether there are changes that are not committed: %s", cmp.Or(strings.TrimSpace(said.String()), err.Error()))
 	case out.Len() == 0:
 		return nil
@@ -269,7 +274,7 @@ func (a *app) reportPlan(p *upgrade.Plan, o *upgradeOptions) error {
 	if p.From != p.To {
 		return clierr.OutOfDatef(hint, "the project's scaffold is that of %s, and this is %s", p.From, p.To)
 	}
-	return clierr.OutOfDatef(hint, "there is something to do in %s", strings.Join(append(p.Set.Paths(), p.Conflicts()...), ", "))
+	return clierr.OutOfDatef(hint, "%s is out of date", strings.Join(append(p.Set.Paths(), p.Conflicts()...), ", "))
 }
 
 // planText is the plan for people.
@@ -282,9 +287,18 @@ func planText(w io.Writer, p *upgrade.Plan) {
 	for _, f := range p.Files {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s\t%s\t%s", f.Action, f.Path, f.Detail), "\t"))
 	}
-	for _, n := range p.Notes {
-		fmt.Fprintln(w, n)
+	for _, line := range slices.Concat(p.Notes, deploys(p)) {
+		fmt.Fprintln(w, line)
 	}
+}
+
+// deploys says what config/default deploys that it did not before.
+func deploys(p *upgrade.Plan) []string {
+	var out []string
+	for _, change := range p.Objects {
+		out = append(out, "config/default "+change)
+	}
+	return out
 }
 
 // reportData prints a plan for programs, where that was asked for: whatever the
@@ -319,6 +333,9 @@ func (a *app) reportUpgrade(p *upgrade.Plan, o *upgradeOptions, generated bool) 
 	a.say("Upgraded the scaffold from %s to %s: %s", p.From, p.To, strings.Join(parts, ", "))
 	for _, n := range p.Notes {
 		a.warn("%s", n)
+	}
+	for _, line := range deploys(p) {
+		a.say("%s", line)
 	}
 	if len(p.Conflicts()) > 0 {
 		return a.conflicts(p, o)

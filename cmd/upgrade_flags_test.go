@@ -28,8 +28,8 @@ func TestUpgrade_Flags(t *testing.T) {
 		"in CI":            {"--check --from v0.1.0", upgradeOptions{check: true, from: "v0.1.0", output: "text"}, ""},
 		"for real":         {"--force --keep-going --workflow --baselines x", upgradeOptions{force: true, keepGoing: true, workflow: true, baselines: "x", output: "text"}, ""},
 		"the end":          {"--continue", upgradeOptions{finish: true, output: "text"}, ""},
-		"two of them":      {"--plan --dry-run", upgradeOptions{}, "--plan and --dry-run say different things of what is to be done"},
-		"three of them":    {"--check --dry-run --continue", upgradeOptions{}, "--check and --dry-run and --continue say different things of what is to be done"},
+		"two of them":      {"--plan --dry-run", upgradeOptions{}, "--plan and --dry-run cannot be combined"},
+		"three of them":    {"--check --dry-run --continue", upgradeOptions{}, "--check and --dry-run and --continue cannot be combined"},
 		"end what it not":  {"--continue --workflow", upgradeOptions{}, "--continue only ends what was begun"},
 		"a diff as data":   {"--dry-run -o yaml", upgradeOptions{}, "--dry-run prints a diff, and no yaml"},
 		"another format":   {"-o xml", upgradeOptions{}, "xml"},
@@ -109,7 +109,7 @@ func TestReportPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := a.reportPlan(workflow, &upgradeOptions{check: true, workflow: true, output: "text"})
-	if want := "there is something to do in w.yml"; clierr.CodeOf(err) != clierr.CodeOutOfDate || err.Error() != want || clierr.HintOf(err) != "run 'mysdk upgrade --workflow'" {
+	if want := "w.yml is out of date"; clierr.CodeOf(err) != clierr.CodeOutOfDate || err.Error() != want || clierr.HintOf(err) != "run 'mysdk upgrade --workflow'" {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	w.Out.Reset()

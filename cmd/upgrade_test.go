@@ -11,7 +11,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/upgrade"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -100,11 +99,21 @@ func older(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(writeOlder(ts.MkAbs("."), ts.MkAbs(args[0])))
 }
 
-// TestUpgradeTransaction breaks an upgrade off at every write, as
-// TestTransactions does: with files that are new, updated, merged and in
-// conflict.
+// TestUpgradeTransaction breaks an upgrade off, as TestTransactions does: with
+// files that are new, updated, merged and in conflict.
 func TestUpgradeTransaction(t *testing.T) {
-	base := projectBy(t, []string{"init --domain example.com"})
+	base, command := upgradeBase(t)
+	tr := newTransaction(t, base, command)
+	if _, there := tr.want["config/manager/manager.yaml.rej"]; !there || tr.want[".devcontainer/devcontainer.json"] == "" || strings.Contains(tr.want["Dockerfile"], "nobody") {
+		t.Fatal("the upgrade does less than it should")
+	}
+	tr.breakOff(t)
+}
+
+// upgradeBase is a project of an older version with changes of its own, and the
+// command that upgrades it.
+func upgradeBase(t *testing.T) (base *hosttest.World, command string) {
+	base = projectBy(t, []string{"init --domain example.com"})
 	baselines := t.TempDir()
 	if err := writeOlder(base.Dir, baselines); err != nil {
 		t.Fatal(err)
@@ -117,20 +126,5 @@ func TestUpgradeTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	command := "upgrade --keep-going --baselines " + baselines
-	want, calls := measure(t, base, command)
-	if _, there := want["config/manager/manager.yaml.rej"]; !there || want[".devcontainer/devcontainer.json"] == "" || strings.Contains(want["Dockerfile"], "nobody") {
-		t.Fatal("the upgrade does less than it should")
-	}
-	step := 1
-	if testing.Short() {
-		step = 5
-	}
-	for at := 1; at <= calls; at += step {
-		for _, killed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("write %d killed %v", at, killed), func(t *testing.T) {
-				breakOff(t, base, command, &hosttest.Faults{Files: host.OSFiles{}, At: at, Killed: killed}, want)
-			})
-		}
-	}
+	return base, "upgrade --keep-going --baselines " + baselines
 }

@@ -2,8 +2,8 @@ package cmd
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -26,24 +26,22 @@ type build struct {
 }
 
 func newVersion(a *app) *cobra.Command {
-	output := "text"
+	var output string
 	c := &cobra.Command{
-		Use: "version", Short: "Print the version of mysdk and of the Kubernetes it brings", GroupID: "about",
+		Use: "version", Short: "Print the versions of mysdk and its embedded Kubernetes", GroupID: "about",
 		Example: "  mysdk version\n  mysdk version -o json",
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
-			if output == "json" {
-				data, err := json.MarshalIndent(b, "", "  ")
-				if err != nil {
-					return err
-				}
-				return a.print(append(data, '\n'))
-			}
-			return a.print(fmt.Appendf(nil, "mysdk %s (Kubernetes %s, %s, %s)\n", b.Version, b.Kubernetes, b.Go, b.Platform))
+			return a.report(output, b, func(w io.Writer) { fmt.Fprint(w, b) })
 		},
 	}
-	c.Flags().VarP(choice(&output, "text", "json"), "output", "o", "format: text or json")
+	outputFlag(c, &output)
 	return c
+}
+
+// String is the line that version prints.
+func (b build) String() string {
+	return fmt.Sprintf("mysdk %s (Kubernetes %s, %s, %s)\n", b.Version, b.Kubernetes, b.Go, b.Platform)
 }
 
 // thisBuild reads the versions that the linker recorded.
@@ -68,7 +66,7 @@ func thisBuild() build {
 	return b
 }
 
-// installable is a version that go install accepts, for files that tell how to
+// installable is a version that go install accepts, for files that explain how to
 // get mysdk: one of uncommitted sources is none.
 func installable(version string) string {
 	if strings.Contains(version, "+") {

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	_ "unsafe" // for go:linkname
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/cli"
@@ -13,6 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/plugin"
 	"k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane"
 )
 
@@ -31,13 +38,167 @@ func kubectl(args []string) error {
 		return fmt.Errorf("set kubectl's version: %w", err)
 	}
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(-1).WithWarningPrinter(streams)
+	t, err := takeTarget(flags)
+	if err != nil {
+		return err
+	}
+	// Where kubectl and cobra look: an alias in a kuberc file adds to them.
+	os.Args = append([]string{"kubectl"}, args...)
 	command := cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
 		PluginHandler: cmd.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes),
-		Arguments:     append([]string{"kubectl"}, args...),
-		ConfigFlags:   genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(-1).WithWarningPrinter(streams),
+		Arguments:     os.Args,
+		ConfigFlags:   flags,
 		IOStreams:     streams,
 	})
-	command.SetArgs(args)
-	util.CheckErr(cli.RunNoErrOutput(command))
+	if t != nil {
+		if err := t.bind(command); err != nil {
+			return err
+		}
+	}
+	err = cli.RunNoErrOutput(command)
+	if clierr.HintOf(err) != "" {
+		return err
+	}
+	util.CheckErr(err)
 	return nil
+}
+
+// target points kubectl at an embedded cluster. kubectl's own parser tells when
+// the arguments name another one, so that no word behind -- is taken for a flag.
+// Until then the kubeconfig in its environment is the embedded cluster's, which
+// has no other cluster in it.
+type target struct {
+	flags      *genericclioptions.ConfigFlags
+	cacheDir   *pflag.Flag
+	clusters   string // directory of the embedded clusters
+	name       string // of the one to use
+	kubeconfig string // KUBECONFIG as the user has it
+	cache      string // kubectl's own directory
+	// As typed:
+	context, cluster string
+}
+
+// takeTarget reads what mysdk says in the environment, and takes it out, so that
+// plugins do not see it; nil where mysdk says nothing.
+func takeTarget(flags *genericclioptions.ConfigFlags) (*target, error) {
+	dir := os.Getenv(state.KubectlDirEnv)
+	if dir == "" {
+		return nil, nil
+	}
+	t := &target{
+		flags: flags, clusters: filepath.Dir(dir), name: filepath.Base(dir),
+		kubeconfig: os.Getenv(state.KubectlConfigEnv), cache: *flags.CacheDir,
+	}
+	for _, name := range []string{state.KubectlDirEnv, state.KubectlConfigEnv} {
+		if err := os.Unsetenv(name); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// bind has the flags that name a cluster tell t, and every command look first
+// whether the cluster runs.
+func (t *target) bind(command *cobra.Command) error {
+	flags := command.PersistentFlags()
+	t.cacheDir = flags.Lookup("cache-dir")
+	for name, typed := range map[string]*string{"kubeconfig": nil, "server": nil, "context": &t.context, "cluster": &t.cluster} {
+		f := flags.Lookup(name)
+		// A kuberc file may have set it. Like KUBECONFIG, that names no cluster.
+		if err := f.Value.Set(""); err != nil {
+			return err
+		}
+		f.Changed = false
+		f.Value = noting{f.Value, func() error {
+			if typed != nil {
+				*typed = f.Value.String()
+			}
+			return t.choose()
+		}}
+	}
+	flags.Lookup("cluster").Usage = "The name of the embedded cluster to use; with --kubeconfig, --context or --server the name of the kubeconfig cluster to use"
+	before := command.PersistentPreRunE
+	command.PersistentPreRunE = func(c *cobra.Command, args []string) error {
+		if err := t.check(c); err != nil {
+			return err
+		}
+		return before(c, args)
+	}
+	return t.choose()
+}
+
+// noting is a flag's value that tells when it was set.
+type noting struct {
+	pflag.Value
+	then func() error
+}
+
+// Set implements pflag.Value.
+func (n noting) Set(s string) error {
+	if err := n.Value.Set(s); err != nil {
+		return err
+	}
+	return n.then()
+}
+
+// named reports whether the arguments name a cluster of the user's.
+func (t *target) named() bool {
+	return t.context != "" || *t.flags.KubeConfig != "" || *t.flags.APIServer != ""
+}
+
+// embedded is the embedded cluster to use where none of the user's is named.
+func (t *target) embedded() (name string, l state.Layout) {
+	name = cmp.Or(t.cluster, t.name)
+	return name, state.Layout{Dir: filepath.Join(t.clusters, name)}
+}
+
+// choose sets kubectl's environment to what the flags so far say. With its
+// context named, a kubeconfig that is not there, or that was changed, is an
+// error, and neither localhost:8080 nor the cluster around this process.
+func (t *target) choose() error {
+	name, l := t.embedded()
+	kubeconfig, cache := l.Kubeconfig(), l.KubectlCache()
+	*t.flags.Context, *t.flags.ClusterName = state.ContextName(name), ""
+	if t.named() {
+		kubeconfig, cache = t.kubeconfig, t.cache
+		*t.flags.Context, *t.flags.ClusterName = t.context, t.cluster
+	}
+	if !t.cacheDir.Changed {
+		*t.flags.CacheDir = cache
+	}
+	return os.Setenv("KUBECONFIG", kubeconfig)
+}
+
+// check refuses a command that needs a server while the cluster is not running.
+func (t *target) check(c *cobra.Command) error {
+	if t.named() || offline(c) {
+		return nil
+	}
+	name, l := t.embedded()
+	if err := state.CheckName(name); err != nil {
+		return clierr.Usagef("'mysdk cluster list' lists the clusters of this machine", "--cluster: %w", err)
+	}
+	s, err := l.Read()
+	if err != nil || s.Alive() {
+		return err
+	}
+	start := "mysdk cluster start"
+	if name != "default" {
+		start += " --cluster " + name
+	}
+	return clierr.Unavailablef("start it with '"+start+"', or name another cluster with --kubeconfig or --context", "cluster %s is not running", name)
+}
+
+// offline reports whether a command talks to no server.
+func offline(c *cobra.Command) bool {
+	if f := c.Flags().Lookup("client"); f != nil && f.Value.String() == "true" {
+		return true // of version
+	}
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent()
+	}
+	return !c.HasParent() || slices.Contains([]string{
+		"help", "completion", "config", "kuberc", "kustomize", "options", "plugin", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd,
+	}, c.Name())
 }

@@ -32,6 +32,10 @@ Usage:
 'mysdk cluster start' starts it in the background. Flags of serve:
 `
 
+// orphanGrace is what a server whose parent has ended may take to stop: pods
+// that do not end, or a busy disk, must not keep it for longer.
+const orphanGrace = 3 * time.Second
+
 func main() {
 	err := run(os.Args, time.Now())
 	if errors.Is(err, flag.ErrHelp) {
@@ -85,7 +89,11 @@ func run(argv []string, started time.Time) error {
 func untilSignal(server func(context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return server(ctx)
+	err := server(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return &clierr.Error{Err: err, Code: clierr.CodeInterrupted}
+	}
+	return err
 }
 
 // serveOptions are the flags of serve.
@@ -131,6 +139,7 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 		go func() {
 			// The parent's end, however it ends, closes its side of the pipe.
 			_, _ = io.Copy(io.Discard, os.Stdin)
+			time.AfterFunc(orphanGrace, func() { os.Exit(clierr.CodeInterrupted) })
 			cancel()
 		}()
 	}
@@ -158,8 +167,8 @@ func (o *serveOptions) check(rest []string) error {
 	if err := state.CheckName(filepath.Base(dir)); err != nil {
 		return clierr.Usagef("name the directory like the cluster", "serve: %w", err)
 	}
-	if o.Nodes < 0 || o.Nodes > controlplane.MaxNodes {
-		return clierr.Usagef(hint, "serve: --nodes %d is not between 0 and %d", o.Nodes, controlplane.MaxNodes)
+	if o.Nodes < 0 || o.Nodes > state.MaxNodes {
+		return clierr.Usagef(hint, "serve: --nodes %d is not between 0 and %d", o.Nodes, state.MaxNodes)
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return clierr.Usagef(hint, "serve: --port %d is not between 0 and 65535", o.Port)

@@ -1,5 +1,4 @@
-// Command mysdk scaffolds Kubernetes operators and carries them through their
-// life. Everything is in package cmd; this is the only place that exits.
+// Command mysdk scaffolds, runs, tests and ships Kubernetes operators. Everything is in package cmd; this is the only place that exits.
 package main
 
 import (

@@ -6,6 +6,7 @@ package adopt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/oldapi"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
 )
@@ -77,21 +79,32 @@ type Change struct {
 	What string `json:"what"`
 }
 
+// ControllerGen is a call of controller-gen.
+type ControllerGen struct {
+	From string `json:"from"` // file:line
+	Dir  string `json:"dir,omitempty"`
+	Args string `json:"args"`
+}
+
 // Report is what was found.
 type Report struct {
-	Tool       string     `json:"tool"` // that made the project, with its version where the project tells
-	Version    string     `json:"projectVersion"`
-	Layout     []string   `json:"layout"`
-	Name       string     `json:"name,omitempty"`
-	Domain     string     `json:"domain,omitempty"`
-	Repo       string     `json:"repo,omitempty"`
-	MultiGroup bool       `json:"multigroup"`
-	Namespaced bool       `json:"namespaced"`
-	Versions   Versions   `json:"versions"`
-	Plugins    []Plugin   `json:"plugins,omitempty"`
-	Resources  []Resource `json:"resources"`
-	Commands   []Command  `json:"commands"`
-	Changes    []Change   `json:"changes,omitempty"`
+	Tool       string   `json:"tool"` // that made the project, with its version where the project tells
+	Version    string   `json:"projectVersion"`
+	Layout     []string `json:"layout"`
+	Name       string   `json:"name,omitempty"`
+	Domain     string   `json:"domain,omitempty"`
+	Repo       string   `json:"repo,omitempty"`
+	MultiGroup bool     `json:"multigroup"`
+	Namespaced bool     `json:"namespaced"`
+	Versions   Versions `json:"versions"`
+	Plugins    []Plugin `json:"plugins,omitempty"`
+	// ControllerGen are the calls that generated files come from, where they
+	// are not the usual ones; Notes say what of them was left out.
+	ControllerGen []ControllerGen `json:"controllerGen,omitempty"`
+	Notes         []string        `json:"notes,omitempty"`
+	Resources     []Resource      `json:"resources"`
+	Commands      []Command       `json:"commands"`
+	Changes       []Change        `json:"changes,omitempty"`
 }
 
 // file is PROJECT as any version of any tool writes it.
@@ -153,7 +166,11 @@ func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 		}
 		in.report.Commands = append(in.report.Commands, c)
 	}
-	return in.report, set, ctx.Err()
+	strays, err := oldapi.Strays(in.Host.Files, in.Dir)
+	for _, dir := range strays {
+		in.report.Notes = append(in.report.Notes, fmt.Sprintf("%s: %s: %s", dir, oldapi.Stray, oldapi.StraysHint(dir)))
+	}
+	return in.report, set, errors.Join(err, ctx.Err())
 }
 
 // read takes in PROJECT and go.mod.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/generate/calls"
 )
 
 // generated renders code and manifests as the project will be with the safe
@@ -17,8 +18,16 @@ func (in *inspection) generated() (Command, fileset.Set, error) {
 		return cannot(name, noGo)
 	}
 	opts := in.Generate
-	opts.Overlay = in.tree.Set()
-	r, err := generate.Render(in.ctx, opts)
+	found, err := calls.Into(&opts)
+	var config fileset.Set
+	if err == nil {
+		config, err = in.keepCalls(found, opts.Calls)
+	}
+	var r generate.Result
+	if err == nil {
+		opts.Overlay = in.tree.Set()
+		r, err = generate.Render(in.ctx, opts)
+	}
 	if in.ctx.Err() != nil {
 		return Command{}, fileset.Set{}, in.ctx.Err()
 	}
@@ -26,24 +35,50 @@ func (in *inspection) generated() (Command, fileset.Set, error) {
 		in.failing = true
 		return needs(name, "it would fail:", advice(err)...)
 	}
-	if r.Set.Len() == 0 {
-		return works(name, "the result is the same, byte for byte")
+	in.rendered = r.Set.Clone()
+	if err := r.Set.Merge(config); err != nil {
+		return Command{}, fileset.Set{}, err
+	}
+	if in.rendered.Len() == 0 {
+		return Command{Name: name, Status: Works, Detail: "the result is the same, byte for byte"}, r.Set, nil
 	}
 	detail := "1 file comes out differently:"
-	if r.Set.Len() > 1 {
-		detail = fmt.Sprintf("%d files come out differently:", r.Set.Len())
+	if n := in.rendered.Len(); n > 1 {
+		detail = fmt.Sprintf("%d files come out differently:", n)
 	}
 	var list []string
-	for _, file := range r.Set.Paths() {
+	for _, file := range in.rendered.Paths() {
 		line, why, err := in.difference(file, r.Set)
 		if err != nil {
 			return Command{}, fileset.Set{}, err
 		}
 		list = append(list, fmt.Sprintf("%s:%d: %s", file, line, why))
-		in.report.Changes = append(in.report.Changes, Change{file, "generate it anew: " + why})
+		in.report.Changes = append(in.report.Changes, Change{file, "regenerate it: " + why})
 	}
-	in.rendered = r.Set
 	return Command{Name: name, Status: Works, Detail: detail, Do: list}, r.Set, nil
+}
+
+// keepCalls reports the calls of controller-gen that the project makes, and
+// writes those down that mysdk had to look for.
+func (in *inspection) keepCalls(found calls.Found, used []generate.Call) (fileset.Set, error) {
+	var set fileset.Set
+	in.report.Notes = found.Notes
+	for _, c := range used {
+		in.report.ControllerGen = append(in.report.ControllerGen, ControllerGen{From: c.From, Dir: c.Dir, Args: c.String()})
+	}
+	if len(used) == 0 || used[0].Configured() {
+		return set, nil
+	}
+	old, _, err := in.tree.Read(calls.File)
+	if err != nil {
+		return set, err
+	}
+	data, err := calls.Configure(old, used)
+	if err != nil {
+		return set, err
+	}
+	in.report.Changes = append(in.report.Changes, Change{calls.File, "keep the options of controller-gen from " + used[0].From})
+	return set, set.Put(calls.File, fileset.File{Data: data})
 }
 
 // difference says where a file begins to differ and what kind of difference

@@ -62,7 +62,7 @@ func mainMarkers(text string) (string, []string) {
 			}
 		case *ast.FuncDecl:
 			switch {
-			case d.Name.Name == "init" && d.Body != nil && calls(d.Body, "AddToScheme"):
+			case d.Name.Name == "init" && d.Body != nil && callsTo(d.Body, "AddToScheme"):
 				at["scheme"] = files.Position(d.Body.Rbrace).Line
 			case d.Name.Name == "main" && d.Body != nil:
 				if line := afterControllers(files, d.Body); line > 0 {
@@ -92,7 +92,7 @@ func mainMarkers(text string) (string, []string) {
 func afterControllers(files *token.FileSet, body *ast.BlockStmt) int {
 	for _, name := range []string{"AddHealthzCheck", "AddReadyzCheck", "Start"} {
 		for _, stmt := range body.List {
-			if calls(stmt, name) {
+			if callsTo(stmt, name) {
 				return files.Position(stmt.Pos()).Line
 			}
 		}
@@ -100,8 +100,8 @@ func afterControllers(files *token.FileSet, body *ast.BlockStmt) int {
 	return 0
 }
 
-// calls says whether a method or function of the name is called in n.
-func calls(n ast.Node, name string) bool {
+// callsTo says whether a method or function of the name is called in n.
+func callsTo(n ast.Node, name string) bool {
 	found := false
 	ast.Inspect(n, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {

@@ -114,7 +114,7 @@ func Load(fsys fs.FS) (*Bundle, error) {
 	for _, p := range problems {
 		all = append(all, p)
 	}
-	return b, clierr.WithHint(errors.Join(all...), "see 'mysdk bundle validate', or write the bundle anew with 'mysdk bundle generate'")
+	return b, clierr.WithHint(errors.Join(all...), "see 'mysdk bundle validate', or recreate the bundle with 'mysdk bundle generate'")
 }
 
 // Read is Load for those who judge bundles: it returns as much of the bundle
@@ -309,7 +309,7 @@ func shapeProblem(o Object, err error) Problem {
 	case kind == reflect.String && given != "array" && given != "object":
 		p.Text += ": write it in quotes"
 	case kind == reflect.String:
-		p.Text += ", not a text"
+		p.Text += ", not a string"
 	case kind == reflect.Slice:
 		p.Text += ", not a list"
 	case kind == reflect.Struct || kind == reflect.Map:

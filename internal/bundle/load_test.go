@@ -128,7 +128,7 @@ func TestLoadProblems(t *testing.T) {
 		"CSV of another version": {dir(AnnotationsFile, someAnnotations, csv, strings.Replace(someCSV, "operators.coreos.com/v1alpha1", "v1", 1)),
 			[]string{"manifests/csv.yaml: the apiVersion of a ClusterServiceVersion is operators.coreos.com/v1alpha1, not v1"}},
 		"list for a text": {dir(AnnotationsFile, someAnnotations, csv, strings.Replace(someCSV, "version: 0.1.0", "maturity: []", 1)),
-			[]string{"manifests/csv.yaml: spec.maturity has a value that is a list, not a text"}},
+			[]string{"manifests/csv.yaml: spec.maturity has a value that is a list, not a string"}},
 		"number for a text": {dir(AnnotationsFile, someAnnotations, csv, strings.Replace(someCSV, "version: 0.1.0", "minKubeVersion: 1.25", 1)),
 			[]string{"manifests/csv.yaml: spec.minKubeVersion has a value that is a number: write it in quotes"}},
 		"boolean for a text": {dir(AnnotationsFile, someAnnotations, csv, strings.Replace(someCSV, "version: 0.1.0", "description: yes", 1)),

@@ -108,7 +108,7 @@ func KeptMetadata(file string, data []byte) (Metadata, error) {
 func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
 	var doc annotationsDocument
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, clierr.Failedf("correct the file, or remove it to have it written anew", "%w", yamlProblem(file, err))
+		return nil, clierr.Failedf("correct the file, or remove it to have it recreated", "%w", yamlProblem(file, err))
 	}
 	extra := map[string]string{}
 	for key, value := range doc.Annotations {

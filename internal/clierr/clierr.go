@@ -4,7 +4,6 @@
 package clierr
 
 import (
-	"context"
 	"errors"
 	"fmt"
 )
@@ -77,14 +76,12 @@ func HintOf(err error) string {
 	return ""
 }
 
-// CodeOf returns the exit code for err: 0 for nil, 130 for a cancelled
-// context, the first code in the chain, else 1.
+// CodeOf returns the exit code for err: 0 for nil, the first code in the chain,
+// else 1. That the user pressed Ctrl-C is not in an error: a context is also
+// cancelled for other reasons, and only who listens to signals knows.
 func CodeOf(err error) int {
 	if err == nil {
 		return 0
-	}
-	if errors.Is(err, context.Canceled) {
-		return CodeInterrupted
 	}
 	for cause := err; cause != nil; {
 		var e *Error

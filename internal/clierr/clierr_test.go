@@ -25,7 +25,8 @@ func TestCodeAndHint(t *testing.T) {
 		"nearest hint wins":  {clierr.WithHint(clierr.Usagef("inner", "x"), "outer"), 2, "inner"},
 		"hint added":         {clierr.WithHint(cause, "outer"), 1, "outer"},
 		"code from below":    {clierr.WithHint(clierr.Usagef("", "x"), "outer"), 2, "outer"},
-		"interrupted":        {fmt.Errorf("x: %w", context.Canceled), 130, ""},
+		"not by Ctrl-C":      {fmt.Errorf("x: %w", context.Canceled), 1, ""},
+		"cancelled refusal":  {clierr.Usagef("h", "x: %w", context.Canceled), 2, "h"},
 		"hint on nil is nil": {clierr.WithHint(nil, "h"), 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 const beginning = 3
 
 // Closest returns the candidate that word was probably meant to be, or "" when
-// none is near: at most one edit for every three letters, two at the least, or
-// word is the beginning of it and of no other.
+// none is near: at most one edit for every three letters, or word is the
+// beginning of it and of no other.
 func Closest(word string, candidates []string) string {
-	best, least := "", max(2, len(word)/3)+1
+	best, least := "", max(1, len(word)/3)+1
 	var begun []string
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < least {

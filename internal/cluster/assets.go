@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,12 +43,5 @@ func link(target, name string) error {
 	if old, err := os.Readlink(name); err == nil && old == target {
 		return nil
 	}
-	draft := fmt.Sprintf("%s.%d", name, os.Getpid())
-	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Symlink(target, draft); err != nil {
-		return err
-	}
-	return os.Rename(draft, name)
+	return host.Replace(host.OSFiles{}, name, func(draft string) error { return os.Symlink(target, draft) })
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,29 @@ func ownVersion() string {
 // sourceOf is the root of the module that file, of this package, lies in.
 func sourceOf(file string) string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(filepath.FromSlash(file))))
+}
+
+// installed is the path of a mysdk-cluster that is there already, "" if none is.
+func installed(h host.Host) string {
+	if path := h.Getenv(BinaryEnv); path != "" {
+		return h.Path(path)
+	}
+	f := &finder{host: h, version: ownVersion()}
+	list := f.candidates()
+	if cache, err := h.CacheDir(); err == nil {
+		list = append(list, filepath.Join(cache, "bin", cacheKey(f.version), exeName()))
+	}
+	if i := slices.IndexFunc(list, f.fits); i >= 0 {
+		return list[i]
+	}
+	return ""
+}
+
+// Installed reports whether there is a mysdk-cluster that Binary need not build.
+func Installed(h host.Host) bool {
+	path := installed(h)
+	_, err := os.Stat(path)
+	return path != "" && err == nil
 }
 
 func (f *finder) find(ctx context.Context) (string, error) {

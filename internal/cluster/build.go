@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -58,7 +58,9 @@ func (f *finder) build(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("build mysdk-cluster: %w", err)
 	}
-	lock, err := f.lock(ctx, filepath.Join(dir, "lock"))
+	lock, err := filelock.Await(ctx, filepath.Join(dir, "lock"), func() {
+		f.progress("waiting for another mysdk that builds mysdk-cluster")
+	})
 	if err != nil {
 		return "", fmt.Errorf("build mysdk-cluster: %w", err)
 	}
@@ -85,18 +87,6 @@ func (f *finder) missing() error {
 func cacheKey(version string) string {
 	version = strings.Trim(regexp.MustCompile(`[^0-9A-Za-z.+-]+`).ReplaceAllString(version, "_"), "_.")
 	return version + "-" + runtime.GOOS + "-" + runtime.GOARCH
-}
-
-func (f *finder) lock(ctx context.Context, name string) (*state.Lock, error) {
-	lock, err := state.TakeLock(name)
-	if errors.Is(err, state.ErrLocked) {
-		f.progress("waiting for another mysdk that builds mysdk-cluster")
-		lock, err = state.AwaitLock(ctx, name)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return lock, err
 }
 
 // goBuild builds from a checkout.

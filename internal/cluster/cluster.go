@@ -144,10 +144,10 @@ func List(ctx context.Context, h host.Host) ([]Info, error) {
 	return list, nil
 }
 
-// command spells a command of mysdk for a hint about the cluster of that name.
-func command(verb, name string) string {
+// Command spells a command of mysdk for a hint about the cluster of that name.
+func Command(verb, name string) string {
 	if name == DefaultName {
 		return "mysdk cluster " + verb
 	}
-	return "mysdk cluster " + verb + " --name " + name
+	return "mysdk cluster " + verb + " --cluster " + name
 }

@@ -180,7 +180,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	}}
 	h := testHost(t, x, map[string]string{BinaryEnv: binary})
 	_, err := Start(t.Context(), h, Options{Name: "dev", Nodes: 2, FSync: true, Verbosity: 3})
-	if err == nil || clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(clierr.HintOf(err), "cluster logs --name dev") {
+	if err == nil || clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(clierr.HintOf(err), "cluster logs --cluster dev") {
 		t.Fatalf("Start() = %v, code %d, hint %q", err, clierr.CodeOf(err), clierr.HintOf(err))
 	}
 	if text := err.Error(); !strings.Contains(text, "the disk is full") || strings.Count(text, "old line") != tailLines-1 {
@@ -221,7 +221,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	defer k.Release() //nolint:errcheck // ends with the test
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(5*pollInterval, cancel)
-	if _, err := Start(ctx, h, Options{Name: "dev"}); clierr.CodeOf(err) != clierr.CodeInterrupted {
+	if _, err := Start(ctx, h, Options{Name: "dev"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Start() = %v, want exit code 130", err)
 	}
 }
@@ -320,8 +320,10 @@ func TestKubectl(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			x := &fakeExec{run: func(host.Cmd) error { return tc.result }}
-			h := testHost(t, x, map[string]string{BinaryEnv: binary, "KUBECONFIG": "/mine"})
-			err := Kubectl(t.Context(), h, "/theirs", []string{"get", "pods"})
+			h := testHost(t, x, map[string]string{
+				BinaryEnv: binary, "KUBECONFIG": "/mine", "KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_MASTER": "https://10.0.0.1",
+			})
+			err := Kubectl(t.Context(), h, "dev", []string{"get", "pods"})
 			var exit *ExitError
 			switch {
 			case tc.code == 0 && err != nil, tc.code == 1 && !errors.Is(err, tc.result):
@@ -333,15 +335,38 @@ func TestKubectl(t *testing.T) {
 			if got := strings.Join(c.Args, " "); got != "kubectl get pods" || c.Name != binary || c.Dir != h.Dir {
 				t.Errorf("ran %s %s in %s", c.Name, got, c.Dir)
 			}
-			var configs []string
-			for _, e := range c.Env {
-				if strings.HasPrefix(e, "KUBECONFIG=") {
-					configs = append(configs, e)
+			l, err := layoutOf(h, "dev")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string]string{
+				"KUBECONFIG": l.Kubeconfig(), "KUBERNETES_SERVICE_HOST": "", "KUBERNETES_MASTER": "", state.KubectlDirEnv: l.Dir, state.KubectlConfigEnv: "/mine",
+			} {
+				var got []string
+				for _, e := range c.Env {
+					if v, ok := strings.CutPrefix(e, name+"="); ok {
+						got = append(got, v)
+					}
+				}
+				if len(got) != 1 || got[0] != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
 				}
 			}
-			if len(configs) != 1 || configs[0] != "KUBECONFIG=/theirs" {
-				t.Errorf("environment has %v", configs)
-			}
 		})
+	}
+}
+
+func TestStartRefusesNodesBeforeTheFirstWrite(t *testing.T) {
+	for _, nodes := range []int{-1, 251} {
+		x := &fakeExec{run: func(host.Cmd) error { return nil }}
+		binary := filepath.Join(t.TempDir(), "any")
+		writeFile(t, binary, "")
+		h := testHost(t, x, map[string]string{BinaryEnv: binary})
+		if _, err := Start(t.Context(), h, Options{Nodes: nodes}); clierr.CodeOf(err) != clierr.CodeUsage {
+			t.Errorf("Start() of %d nodes = %v, want exit code 2", nodes, err)
+		}
+		if left, err := os.ReadDir(h.Dir); err != nil || len(left) > 0 {
+			t.Errorf("Start() of %d nodes left %v, %v", nodes, left, err)
+		}
 	}
 }

@@ -166,9 +166,16 @@ func (c *hosted) logStream(pod object, query string) *http.Response {
 // ask asks the played operator in a pod.
 func (c *hosted) ask(pod object, path string) string {
 	c.tb.Helper()
-	found := regexp.MustCompile(`(?m)^serving at (.*)$`).FindAllStringSubmatch(c.logs(pod, ""), -1)
+	return c.askIn(pod, "", path)
+}
+
+// askIn is ask of a pod with several containers.
+func (c *hosted) askIn(pod object, container, path string) string {
+	c.tb.Helper()
+	log := c.logs(pod, "container="+container)
+	found := regexp.MustCompile(`(?m)^serving at (.*)$`).FindAllStringSubmatch(log, -1)
 	if len(found) == 0 {
-		c.tb.Fatalf("it does not say where it serves: %s", c.logs(pod, ""))
+		c.tb.Fatalf("it does not say where it serves: %s", log)
 	}
 	r, err := http.NewRequestWithContext(c.tb.Context(), http.MethodGet, "http://"+found[len(found)-1][1]+path, http.NoBody)
 	if err != nil {

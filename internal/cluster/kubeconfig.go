@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
@@ -21,7 +22,7 @@ func Kubeconfig(h host.Host, name string) (path string, content []byte, err erro
 	}
 	content, err = h.Files.ReadFile(l.Kubeconfig())
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, clierr.Failedf(fmt.Sprintf("run '%s' first", command("start", name)),
+		return "", nil, clierr.Failedf(fmt.Sprintf("run '%s' first", Command("start", name)),
 			"cluster %s has no kubeconfig: it was never started", name)
 	}
 	if err != nil {
@@ -30,90 +31,132 @@ func Kubeconfig(h host.Host, name string) (path string, content []byte, err erro
 	return l.Kubeconfig(), content, nil
 }
 
-// MergeKubeconfig puts the cluster's context into the user's kubeconfig, makes
-// it the current one, and returns the path of the file that was changed. All
-// else in the file stays, its comments too.
+// MergeKubeconfig puts the cluster's context into the user's kubeconfig and
+// returns the path of the file that was changed. All else in the file stays, its
+// comments and its current context too.
 func MergeKubeconfig(h host.Host, name string) (string, error) {
 	own, add, err := Kubeconfig(h, name)
 	if err != nil {
 		return "", err
 	}
-	path, err := userKubeconfig(h)
+	files, err := userKubeconfigs(h)
 	if err != nil {
 		return "", fmt.Errorf("find your kubeconfig: %w", err)
+	}
+	// The file that kubectl would change: the first that exists, else the last.
+	path := files[len(files)-1]
+	if i := slices.IndexFunc(files, func(f string) bool { _, err := h.Files.Lstat(f); return err == nil }); i >= 0 {
+		path = files[i]
 	}
 	if path == own {
 		return "", clierr.Failedf("unset KUBECONFIG, or set it to a file of yours",
 			"merge the kubeconfig of cluster %s: KUBECONFIG names the cluster's own file", name)
 	}
+	_, err = edit(h.Files, path, func(old []byte) ([]byte, error) { return mergeKubeconfig(old, add, state.ContextName(name)) })
+	return path, err
+}
+
+// UnmergeKubeconfig takes the cluster's context out of the user's kubeconfig
+// files and returns the paths of those that were changed. A context of the same
+// name that MergeKubeconfig did not put there stays.
+func UnmergeKubeconfig(h host.Host, name string) ([]string, error) {
+	l, err := layoutOf(h, name)
+	if err != nil {
+		return nil, err
+	}
+	own, err := h.Files.ReadFile(l.Kubeconfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
+	}
+	files, err := userKubeconfigs(h)
+	if err != nil {
+		return nil, nil //nolint:nilerr // no place for a kubeconfig, so there is none
+	}
+	var changed []string
+	for _, path := range files {
+		if path == l.Kubeconfig() {
+			continue
+		}
+		did, err := edit(h.Files, path, func(old []byte) ([]byte, error) { return unmergeKubeconfig(old, own, state.ContextName(name)) })
+		if err != nil {
+			return changed, err
+		}
+		if did {
+			changed = append(changed, path)
+		}
+	}
+	return changed, nil
+}
+
+// edit replaces the content of a kubeconfig of the user's, which need not exist,
+// and keeps its mode. It reports false where change returns nil.
+func edit(files host.Files, path string, change func(old []byte) ([]byte, error)) (bool, error) {
 	mode := fs.FileMode(0o600)
-	old, err := h.Files.ReadFile(path)
+	old, err := files.ReadFile(path)
 	if err == nil {
 		var info fs.FileInfo
-		if info, err = h.Files.Lstat(path); err == nil {
+		if info, err = files.Lstat(path); err == nil {
 			mode = info.Mode().Perm()
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read your kubeconfig: %w", err)
+		return false, fmt.Errorf("read your kubeconfig: %w", err)
 	}
-	merged, err := mergeKubeconfig(old, add, state.ContextName(name))
+	data, err := change(old)
 	if err != nil {
-		return "", clierr.Failedf("correct the file, or set KUBECONFIG to another one", "merge into %s: %w", path, err)
+		return false, clierr.Failedf("correct the file, or set KUBECONFIG to another one", "change %s: %w", path, err)
 	}
-	if err := replaceFile(h.Files, path, merged, mode); err != nil {
-		return "", fmt.Errorf("write your kubeconfig: %w", err)
+	if data == nil {
+		return false, nil
 	}
-	return path, nil
+	if err := replaceFile(files, path, data, mode); err != nil {
+		return false, fmt.Errorf("write your kubeconfig: %w", err)
+	}
+	return true, nil
 }
 
-// userKubeconfig is the file that kubectl would change: of those in
-// KUBECONFIG the first that exists, else the last; else the one in the home
+// userKubeconfigs are the files in KUBECONFIG, else the one in the home
 // directory. Links are followed, so that a linked file stays one.
-func userKubeconfig(h host.Host) (string, error) {
-	path := ""
+func userKubeconfigs(h host.Host) ([]string, error) {
+	var files []string
 	for _, p := range filepath.SplitList(h.Getenv("KUBECONFIG")) {
-		if p == "" {
-			continue
-		}
-		path = h.Path(p)
-		if _, err := h.Files.Lstat(path); err == nil {
-			break
+		if p != "" {
+			files = append(files, h.Path(p))
 		}
 	}
-	if path == "" {
+	if len(files) == 0 {
 		variable := "HOME"
 		if runtime.GOOS == "windows" {
 			variable = "USERPROFILE"
 		}
 		home := h.Getenv(variable)
 		if home == "" {
-			return "", clierr.Failedf("set KUBECONFIG to a file of yours", "neither KUBECONFIG nor %s is set", variable)
+			return nil, clierr.Failedf("set KUBECONFIG to a file of yours", "neither KUBECONFIG nor %s is set", variable)
 		}
-		path = filepath.Join(home, ".kube", "config")
+		files = append(files, filepath.Join(home, ".kube", "config"))
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	for i, path := range files {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			files[i] = real
+		}
 	}
-	return path, nil
+	return files, nil
 }
 
-// replaceFile writes data beside name and renames it, so that an interrupted
-// write leaves the old file.
+// replaceFile replaces the kubeconfig name in one step.
 func replaceFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
 	if dir := filepath.Dir(name); filepath.Base(dir) == ".kube" {
 		if err := files.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	tmp := name + ".mysdk-tmp"
-	err := files.WriteFile(tmp, data, mode)
-	if err == nil {
-		err = files.Rename(tmp, name)
-	}
-	if err != nil {
-		// The first error tells more than what the removal may say.
-		_ = files.Remove(tmp)
-	}
-	return err
+	return host.Replace(files, name, func(draft string) error {
+		if err := files.WriteFile(draft, data, mode); err != nil {
+			return err
+		}
+		return files.Sync(draft) // it may have credentials that are nowhere else
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func withKubeconfig(t *testing.T, h host.Host) state.Layout {
 
 func TestKubeconfig(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
-	if _, _, err := Kubeconfig(h, "dev"); err == nil || clierr.HintOf(err) != "run 'mysdk cluster start --name dev' first" {
+	if _, _, err := Kubeconfig(h, "dev"); err == nil || clierr.HintOf(err) != "run 'mysdk cluster start --cluster dev' first" {
 		t.Errorf("Kubeconfig() of no cluster = %v, hint %q", err, clierr.HintOf(err))
 	}
 	l := withKubeconfig(t, h)
@@ -80,8 +81,12 @@ func TestMergeKubeconfigFindsTheUsersFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := decode(t, data); d.Current != "mysdk-dev" {
-				t.Errorf("current context = %q", d.Current)
+			current := "mysdk-dev" // of a file that begins with it
+			if slices.Contains(tc.exist, tc.want) {
+				current = "work"
+			}
+			if d := decode(t, data); d.Current != current {
+				t.Errorf("current context = %q, want %q", d.Current, current)
 			}
 			if left, err := filepath.Glob(want + ".*"); err != nil || len(left) > 0 {
 				t.Errorf("left %v, %v", left, err)
@@ -137,6 +142,52 @@ func TestMergeKubeconfigKeepsModeAndLinks(t *testing.T) {
 	}
 }
 
+// TestUnmergeKubeconfig: a reset takes out of every file what merges put there,
+// and leaves a stranger of the same name.
+func TestUnmergeKubeconfig(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	one, two, theirOwn, missing := filepath.Join(h.Dir, "one"), filepath.Join(h.Dir, "two"), filepath.Join(h.Dir, "three"), filepath.Join(h.Dir, "four")
+	getenv, list := h.Getenv, one
+	h.Getenv = func(k string) string {
+		if k == "KUBECONFIG" {
+			return list
+		}
+		return getenv(k)
+	}
+	if changed, err := UnmergeKubeconfig(h, "dev"); changed != nil || err != nil {
+		t.Errorf("of a cluster that never was: %v, %v", changed, err)
+	}
+	l := withKubeconfig(t, h)
+	writeFile(t, one, theirs)
+	if _, err := MergeKubeconfig(h, "dev"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, two, ours)
+	stranger := strings.ReplaceAll(ours, "Q0E=", "WA==")
+	writeFile(t, theirOwn, stranger)
+	list = strings.Join([]string{one, two, theirOwn, missing, l.Kubeconfig()}, string(os.PathListSeparator))
+	changed, err := UnmergeKubeconfig(h, "dev")
+	if err != nil || !slices.Equal(changed, []string{one, two}) {
+		t.Fatalf("changed %v, %v", changed, err)
+	}
+	for file, want := range map[string]string{one: "work", two: "", theirOwn: "mysdk-dev", l.Kubeconfig(): "mysdk-dev"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := decode(t, data)
+		if d.Current != want || strings.Contains(string(data), "mysdk-dev") != (want == "mysdk-dev") {
+			t.Errorf("%s:\n%s", file, data)
+		}
+		if file == one && (len(d.Clusters) != 1 || len(d.Users) != 1 || len(d.Contexts) != 1 || !strings.Contains(string(data), "# behind the VPN")) {
+			t.Errorf("what else was there is gone:\n%s", data)
+		}
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a file was made")
+	}
+}
+
 func TestMergeKubeconfigRefuses(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
 	l := withKubeconfig(t, h)
@@ -144,7 +195,7 @@ func TestMergeKubeconfigRefuses(t *testing.T) {
 	writeFile(t, broken, "a: [")
 	for name, tc := range map[string]struct{ kubeconfig, want string }{
 		"the cluster's own file": {l.Kubeconfig(), "the cluster's own file"},
-		"a broken file":          {broken, "merge into " + broken},
+		"a broken file":          {broken, "change " + broken},
 		"a directory":            {h.Dir, "read your kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -377,7 +377,7 @@ func TestReportsItsRealVersion(t *testing.T) {
 	}
 	var out bytes.Buffer
 	h.IO.Out, h.IO.Err = &out, &out
-	if err := Kubectl(t.Context(), h, info.Kubeconfig, []string{"version"}); err != nil {
+	if err := Kubectl(t.Context(), h, "one", []string{"version"}); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, line := range []string{"Client Version: " + version, "Server Version: " + version} {
@@ -411,7 +411,7 @@ func TestKubectlOfTheBinary(t *testing.T) {
 			var out bytes.Buffer
 			x := h
 			x.IO.Out, x.IO.Err = &out, &out
-			err := Kubectl(t.Context(), x, info.Kubeconfig, tc.args)
+			err := Kubectl(t.Context(), x, "one", tc.args)
 			var exit *ExitError
 			if (tc.code == 0) != (err == nil) || tc.code != 0 && (!errors.As(err, &exit) || exit.Code != tc.code) {
 				t.Errorf("Kubectl() = %v, want exit code %d", err, tc.code)

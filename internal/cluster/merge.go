@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -12,10 +13,13 @@ import (
 // yamlIndent is kubectl's indentation.
 const yamlIndent = 2
 
+// sections are the lists of a kubeconfig with an entry for each cluster.
+func sections() []string { return []string{"clusters", "users", "contexts"} }
+
 // mergeKubeconfig returns the kubeconfig old with the context, cluster and
-// user of that name taken from add, and with it as the current context.
-// Whatever else old holds stays as it is, comments included. An empty old
-// gives add.
+// user of that name taken from add. Whatever else old holds stays as it is,
+// comments included: its current context, too, if it has any contexts. An empty
+// old gives add.
 func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	source, err := parseConfig(add)
 	if err != nil {
@@ -31,7 +35,8 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	if source == nil {
 		return nil, errors.New("the cluster's kubeconfig is empty")
 	}
-	for _, section := range []string{"clusters", "users", "contexts"} {
+	first := len(entries(doc.Content[0], "contexts")) == 0
+	for _, section := range sections() {
 		entry := namedEntry(value(source.Content[0], section), name)
 		if entry == nil {
 			return nil, fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
@@ -40,7 +45,56 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	set(doc.Content[0], "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
+	if first {
+		set(doc.Content[0], "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
+	}
+	return encode(doc)
+}
+
+// unmergeKubeconfig returns the kubeconfig old without what mergeKubeconfig took
+// from own; nil if there is nothing of it. An entry of the same name with another
+// certificate authority is somebody else's cluster.
+func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
+	source, err := parseConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's kubeconfig: %w", err)
+	}
+	doc, err := parseConfig(old)
+	if err != nil || doc == nil || source == nil {
+		return nil, err
+	}
+	root := doc.Content[0]
+	if ca := authority(root, name); ca == "" || ca != authority(source.Content[0], name) {
+		return nil, nil
+	}
+	for _, section := range sections() {
+		if entry := namedEntry(value(root, section), name); entry != nil {
+			list := value(root, section)
+			list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool { return n == entry })
+		}
+	}
+	if current := value(root, "current-context"); current != nil && current.Value == name {
+		set(root, "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "", Style: yaml.DoubleQuotedStyle})
+	}
+	return encode(doc)
+}
+
+// authority is the certificate authority of the cluster of that name, "" if
+// there is none.
+func authority(config *yaml.Node, name string) string {
+	entry := namedEntry(value(config, "clusters"), name)
+	if entry == nil {
+		return ""
+	}
+	if cluster := value(entry, "cluster"); cluster != nil {
+		if ca := value(cluster, "certificate-authority-data"); ca != nil {
+			return ca.Value
+		}
+	}
+	return ""
+}
+
+func encode(doc *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
 	e.SetIndent(yamlIndent)
@@ -48,6 +102,14 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// entries are the items of a section, none if it is not a list.
+func entries(config *yaml.Node, section string) []*yaml.Node {
+	if list := value(config, section); list != nil && list.Kind == yaml.SequenceNode {
+		return list.Content
+	}
+	return nil
 }
 
 // parseConfig reads one YAML document with a mapping in it; nil if there is

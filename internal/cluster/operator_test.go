@@ -31,6 +31,7 @@ type playedOperator struct {
 	probes, metrics, config string
 	webhookPort             int
 	elect, deaf, crash      bool
+	exit                    int
 	unhealthy, unready      atomic.Bool
 }
 
@@ -45,6 +46,8 @@ func playOperator(args []string) int {
 	flags.BoolVar(&o.elect, "leader-elect", false, "")
 	flags.BoolVar(&o.deaf, "deaf", false, "")
 	flags.BoolVar(&o.crash, "crash", false, "")
+	flags.IntVar(&o.exit, "exit", -1, "")
+	flags.BoolFunc("unready", "", func(string) error { o.unready.Store(true); return nil })
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -54,7 +57,11 @@ func playOperator(args []string) int {
 	for _, e := range slices.Sorted(slices.Values(os.Environ())) {
 		fmt.Println("env:", e)
 	}
+	dir, err := os.Getwd()
+	fmt.Println("dir:", dir, err)
 	switch {
+	case o.exit >= 0:
+		return o.exit
 	case o.crash:
 		fmt.Fprintln(os.Stderr, "cannot go on")
 		return 3

@@ -36,6 +36,8 @@ func TestProcesses(t *testing.T) {
 		"marked-by-hand":      markedPodIsNotSimulated,
 		"changed":             changedProgramStartsAnew,
 		"completes":           processOfAJobCompletes,
+		"command":             commandOfTheImageIsRun,
+		"sidecars":            sidecarsStartAndEndInOrder,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c.inNamespace(t, name)) })
 	}

@@ -16,6 +16,15 @@ type Program = state.Program
 // Process is a container that such a program serves.
 type Process = state.Process
 
+// Annotations of pods on an embedded cluster.
+const (
+	ProcessAnnotation  = state.ProcessAnnotation  // a program of this machine runs in it
+	SimulateAnnotation = state.SimulateAnnotation // how it is simulated: one of Simulations
+)
+
+// Simulations are what simulated pods may be made to look like.
+func Simulations() []string { return state.Simulations() }
+
 // WorkloadName names what pods belong to, for Program.Workload.
 func WorkloadName(namespace, kind, name string) string {
 	return state.WorkloadName(namespace, kind, name)
@@ -71,7 +80,7 @@ func ask(ctx context.Context, h host.Host, name string, f func(state.Control) er
 		return err
 	}
 	if !was.Alive() {
-		return clierr.Unavailablef(fmt.Sprintf("run '%s' first", command("start", name)), "the cluster does not run")
+		return clierr.Unavailablef(fmt.Sprintf("run '%s' first", Command("start", name)), "the cluster does not run")
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -191,6 +191,9 @@ func (c *client) try(method, path string, body any) (object, int, error) {
 		return nil, 0, err
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	resp, err := c.http.Do(r)
 	if err != nil {
 		return nil, 0, err

@@ -53,6 +53,9 @@ func (o *Options) complete() {
 // shows the end of its log.
 func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 	o.complete()
+	if o.Nodes < 0 || o.Nodes > state.MaxNodes {
+		return nil, clierr.Usagef(fmt.Sprintf("use a number from 1 to %d", state.MaxNodes), "a cluster cannot have %d nodes", o.Nodes)
+	}
 	l, err := layoutOf(h, o.Name)
 	if err != nil {
 		return nil, err
@@ -65,12 +68,18 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 			return nil, fmt.Errorf("empty cluster %s: %w", o.Name, err)
 		}
 	}
-	locked, err := l.Locked()
-	if err != nil {
-		return nil, err
-	}
-	if locked {
-		return attach(ctx, l, o, nil)
+	for {
+		locked, err := l.Locked()
+		if err != nil {
+			return nil, err
+		}
+		if !locked {
+			break
+		}
+		// One that is being killed, or stopped, owns the directory to its end.
+		if info, err := attach(ctx, l, o, nil); !errors.Is(err, errEnded) {
+			return info, err
+		}
 	}
 	binary, err := Binary(ctx, h, o.Progress)
 	if err != nil {
@@ -151,7 +160,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 		}
 		if own := ownVersion(); info.AlreadyRunning && info.Build != own {
 			o.Progress(fmt.Sprintf("the running cluster is of mysdk %s, not %s: '%s' lets the next start renew it",
-				info.Build, own, command("stop", o.Name)))
+				info.Build, own, Command("stop", o.Name)))
 		}
 		return &info, nil
 	}
@@ -165,7 +174,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	if limited.Err() != nil {
 		err = fmt.Errorf("it was not ready after %s", startDeadline)
 	}
-	return nil, clierr.Unavailablef(fmt.Sprintf("run '%s' for the whole log", command("logs", o.Name)),
+	return nil, clierr.Unavailablef(fmt.Sprintf("run '%s' for the whole log", Command("logs", o.Name)),
 		"start cluster %s: %w%s", o.Name, err, tail(l))
 }
 

@@ -180,7 +180,7 @@ func empty(ctx context.Context, l state.Layout) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Port, s.Server = 0, ""
+	s.Port, s.Server, s.UID = 0, "", ""
 	return l.Write(s)
 }
 

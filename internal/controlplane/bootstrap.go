@@ -56,15 +56,14 @@ func drain(steps <-chan func() error) {
 	}
 }
 
-// ensure creates one object. An API server that is starting may not have the
-// object's namespace yet.
+// ensure creates one object that may be there already.
 func ensure(ctx context.Context, create func() error) error {
 	for {
 		err := create()
 		switch {
 		case err == nil, errors.IsAlreadyExists(err):
 			return nil
-		case !errors.IsNotFound(err):
+		case !unsettled(err):
 			return err
 		}
 		select {
@@ -73,6 +72,15 @@ func ensure(ctx context.Context, create func() error) error {
 		case <-time.After(pollInterval):
 		}
 	}
+}
+
+// unsettled reports whether an API server that is starting may answer err and
+// do better a moment later: the object's namespace is not there yet, or its
+// admission has not seen all namespaces. The administrator is forbidden nothing
+// else.
+func unsettled(err error) bool {
+	return errors.IsNotFound(err) || errors.IsForbidden(err) || errors.IsServiceUnavailable(err) || errors.IsTooManyRequests(err) ||
+		errors.IsServerTimeout(err) || errors.IsTimeout(err) || errors.IsInternalError(err)
 }
 
 // defaultObjects returns a function for each object that creates it.

@@ -39,7 +39,7 @@ const (
 	// The pauses between attempts to pull a bundle.
 	unpackRetry    = 2 * time.Second
 	unpackRetryMax = time.Minute
-	// unpackLimit bounds one attempt, whose registry may be slow or dumb.
+	// unpackLimit bounds one attempt, whose registry may be slow or unresponsive.
 	unpackLimit = 5 * time.Minute
 	// unpackWorkers is how many bundles are unpacked at the same time, so that
 	// one does not keep all waiting.

@@ -24,7 +24,7 @@ const (
 	unpackPrefix = "unpack-"
 	// pullRetry is the pause after a catalog image could not be pulled.
 	pullRetry = 20 * time.Second
-	// pullLimit bounds one attempt, whose registry may be slow or dumb.
+	// pullLimit bounds one attempt, whose registry may be slow or unresponsive.
 	pullLimit = 10 * time.Minute
 )
 

@@ -174,7 +174,7 @@ func (c *catalogs) fail(name types.NamespacedName, reason error) {
 }
 
 // standFor is fail that leaves real content alone unless over is set: the
-// content may have come while somebody waited for it in vain.
+// content may have come while somebody waited for it until a timeout.
 func (c *catalogs) standFor(name types.NamespacedName, reason error, over bool) {
 	c.mu.Lock()
 	old := c.served[name]

@@ -7,6 +7,9 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
 	"sync"
 	"time"
 
@@ -113,6 +116,13 @@ func controlHandler(t *tracker, stop func()) *http.ServeMux {
 				return
 			}
 		}
+	})
+	mux.HandleFunc("GET "+state.HeapPath, func(w http.ResponseWriter, r *http.Request) {
+		debug, err := strconv.Atoi(r.FormValue("debug"))
+		if err != nil || debug == 0 {
+			runtime.GC() // what is garbage is not asked for
+		}
+		_ = pprof.Lookup("heap").WriteTo(w, debug) // ignore write errors: the client is gone
 	})
 	mux.HandleFunc("POST "+state.StopPath, func(w http.ResponseWriter, _ *http.Request) {
 		status, _ := t.now()

@@ -106,6 +106,7 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 		"--controllers=" + strings.Join(enabledControllers(), ","),
 		"--service-account-private-key-file=" + s.keys.saKey, "--root-ca-file=" + s.keys.ca.certFile,
 		"--kube-api-qps=" + clientRate, "--kube-api-burst=" + clientRate,
+		"--horizontal-pod-autoscaler-sync-period=" + meterWindow.String(),
 	})
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerConte
 	if err != nil {
 		return nil, fmt.Errorf("build the token controller: %w", err)
 	}
-	collector, err := garbageCollector(ctx, cc)
+	collector, err := s.garbageCollector(ctx, cc)
 	if err != nil {
 		return nil, fmt.Errorf("build the garbage collector: %w", err)
 	}

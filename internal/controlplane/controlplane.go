@@ -24,6 +24,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -142,7 +143,7 @@ func (s *server) open(was state.State) error {
 	}
 	s.now = state.State{
 		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
-		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port),
+		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port), UID: was.UID,
 		Kubernetes: Version(), Build: s.Build, Nodes: s.Nodes,
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
@@ -177,6 +178,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	}
 	if !s.APIServerOnly {
 		work.run(func() error { return s.startNodes(ctx) })
+		work.run(func() error { return s.registerMetrics(ctx) })
 	}
 	work.run(func() error {
 		// Informers that start earlier fail at first and wait for a second
@@ -189,11 +191,32 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if err := work.wait(); err != nil {
 		return err
 	}
+	if err := s.recordUID(ctx); err != nil {
+		return err
+	}
 	if !s.APIServerOnly {
 		s.parts.run("OLM", s.runOLM)
 	}
+	s.parts.run("the memory trimmer", trimMemory)
 	s.tracker.ready()
 	return nil
+}
+
+// recordUID notes in the state file by what clients know this cluster from any
+// other that may be at its address one day.
+func (s *server) recordUID(ctx context.Context) error {
+	err := ensure(ctx, func() error {
+		ns, err := s.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err == nil {
+			s.now.UID = string(ns.UID)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the cluster's UID: %w", err)
+	}
+	s.tracker.change(func(t *state.Status) { t.UID = s.now.UID })
+	return s.layout.Write(s.now)
 }
 
 // prepare makes what the API server starts from: keys, credentials and etcd.
@@ -214,6 +237,16 @@ func (s *server) prepare(ctx context.Context) error {
 	return work.wait()
 }
 
+const (
+	// goPercent is Go's own GOGC, where the user has set none.
+	goPercent = 100
+	// serverPercent is how much the heap grows before it is collected. What CRDs,
+	// bundles and OLM leave behind as they come and go is many times what stays,
+	// and the more of it there is at one time, the more holes stay between what
+	// does, which cannot be given back.
+	serverPercent = 50
+)
+
 // relaxGC turns garbage collection off while the components fill the heap,
 // unless it grows beyond all measure. The function returned turns it on again.
 func relaxGC() func() {
@@ -221,6 +254,9 @@ func relaxGC() func() {
 	percent := debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(startHeap)
 	return func() {
+		if percent == goPercent {
+			percent = serverPercent
+		}
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(math.MaxInt64)
 		debug.FreeOSMemory()

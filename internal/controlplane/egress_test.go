@@ -15,7 +15,11 @@ func TestKeepHome(t *testing.T) {
 		Proxy:       http.ProxyFromEnvironment,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, dialled },
 	}
-	keepHome(transport)
+	metrics := errors.New("metrics")
+	keepHome(transport, map[string]dialFunc{metricsAddress: func(context.Context, string, string) (net.Conn, error) { return nil, metrics }})
+	if _, err := transport.DialContext(t.Context(), "tcp", metricsAddress); !errors.Is(err, metrics) {
+		t.Errorf("the metrics API: %v", err)
+	}
 	if transport.Proxy != nil {
 		t.Error("requests may still go to a proxy")
 	}
@@ -32,7 +36,7 @@ func TestKeepHome(t *testing.T) {
 		}
 	}
 	plain := &http.Transport{}
-	keepHome(plain)
+	keepHome(plain, nil)
 	if _, err := plain.DialContext(t.Context(), "tcp", "192.0.2.1:1"); err == nil {
 		t.Error("a transport without a dialer reaches other machines")
 	}

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ const (
 // garbageCollector is the stock collector, but it looks for new kinds within a
 // second after a CRD changed: an operator's owned objects go at once, also
 // those of a CRD that was installed just now.
-func garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
+func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	const user = "generic-garbage-collector"
 	client, err := cc.ClientBuilder.Client(user)
 	if err != nil {
@@ -45,11 +46,11 @@ func garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.
 	if err != nil {
 		return nil, err
 	}
-	server, err := cc.ClientBuilder.DiscoveryClient(user)
+	api, err := cc.ClientBuilder.DiscoveryClient(user)
 	if err != nil {
 		return nil, err
 	}
-	kinds := &freshDiscovery{ServerResourcesInterface: server, now: time.Now}
+	kinds := &freshDiscovery{ServerResourcesInterface: api, now: time.Now, changed: s.forgetKinds}
 	kinds.touch()
 	if err := kinds.watchCRDs(cc); err != nil {
 		return nil, err
@@ -65,12 +66,24 @@ func garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.
 // touch, and repeats the last answer otherwise.
 type freshDiscovery struct {
 	discovery.ServerResourcesInterface
-	now   func() time.Time
-	until atomic.Int64 // Unix nanoseconds
-	last  []*metav1.APIResourceList
+	now     func() time.Time
+	changed func()       // called by touch
+	until   atomic.Int64 // Unix nanoseconds
+	last    []*metav1.APIResourceList
 }
 
-func (d *freshDiscovery) touch() { d.until.Store(d.now().Add(lookFor).UnixNano()) }
+func (d *freshDiscovery) touch() {
+	d.until.Store(d.now().Add(lookFor).UnixNano())
+	d.changed()
+}
+
+// forgetKinds drops what kubectl remembers of this cluster. By itself it would
+// for six hours, and an operator's kinds change while it is written.
+func (s *server) forgetKinds() {
+	if err := os.RemoveAll(s.layout.KubectlCache()); err != nil {
+		s.log.Printf("forget kubectl's kinds: %v", err)
+	}
+}
 
 // watchCRDs calls touch whenever a CRD changes.
 func (d *freshDiscovery) watchCRDs(cc kcmapp.ControllerContext) error {

@@ -16,7 +16,8 @@ import (
 
 // kubelet answers what the API server asks of a node: logs, exec, attach and
 // port-forward of a pod. KWOK's pods run nothing, so it says that. It is
-// reached in memory; no node has an address of its own.
+// reached in memory; no node has an address of its own. The metrics API is
+// reached the same way.
 type kubelet struct {
 	cert  tls.Certificate
 	log   *log.Logger
@@ -52,7 +53,7 @@ func (k *kubelet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // serve answers until ctx ends.
 func (k *kubelet) serve(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: kubeletHandler(k.processes), ErrorLog: k.log, ReadHeaderTimeout: time.Minute,
+		Handler: k.handler(), ErrorLog: k.log, ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{k.cert}, MinVersion: tls.VersionTLS12},
 	}
 	defer context.AfterFunc(ctx, func() { close(k.done) })()
@@ -62,13 +63,24 @@ func (k *kubelet) serve(ctx context.Context) error {
 	return nil
 }
 
+// handler leaves requests for other APIs than a kubelet's to those. There is no
+// schema of them.
+func (k *kubelet) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", kubeletHandler(k.processes))
+	mux.Handle("/apis/", metricsHandler(k.processes))
+	mux.Handle("/apis", http.NotFoundHandler())
+	mux.Handle("/openapi/", http.NotFoundHandler())
+	return mux
+}
+
 func kubeletHandler(p *processes) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		if p.serveLogs(w, r) {
 			return
 		}
-		// One who has hung up needs no answer.
+		// Ignore write errors: the client is gone.
 		_, _ = fmt.Fprintf(w, "(pod %s/%s is simulated: no container runs, so there is no log)\n",
 			r.PathValue("namespace"), r.PathValue("pod"))
 	})

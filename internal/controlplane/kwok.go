@@ -3,7 +3,10 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -14,6 +17,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/kwok/controllers"
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 	kwokclient "sigs.k8s.io/kwok/pkg/utils/client"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // podWorkers is how many pods KWOK moves to their next stage side by side.
@@ -81,7 +86,8 @@ func (s *server) kwokConfig() (controllers.Config, error) {
 	}, err
 }
 
-// kwokStages are KWOK's own stages without its artificial delays.
+// kwokStages are KWOK's own stages without its artificial delays. Pods that are
+// to look otherwise are left alone, and all that are not restarted complete.
 func kwokStages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
@@ -91,7 +97,23 @@ func kwokStages() (map[internalversion.StageResourceRef][]*internalversion.Stage
 		if err != nil {
 			return nil, fmt.Errorf("read a stage: %w", err)
 		}
+		s := stage.Spec.Selector
+		switch stage.Name {
+		case "pod-complete":
+			s.MatchExpressions = slices.DeleteFunc(s.MatchExpressions, func(r internalversion.MatchExpression) bool {
+				return r.JQ != nil && strings.Contains(r.JQ.Key, "ownerReferences")
+			})
+			s.MatchExpressions = append(s.MatchExpressions, jq(".spec.restartPolicy", internalversion.SelectorOpIn, string(corev1.RestartPolicyNever), string(corev1.RestartPolicyOnFailure)))
+			fallthrough
+		case "pod-ready":
+			s.MatchExpressions = append(s.MatchExpressions, jq(`.metadata.annotations["`+state.SimulateAnnotation+`"]`, internalversion.SelectorOpDoesNotExist))
+		}
 		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
 	}
 	return stages, nil
+}
+
+// jq is a condition on a field of an object.
+func jq(key string, operator internalversion.SelectorOperator, values ...string) internalversion.MatchExpression {
+	return internalversion.MatchExpression{JQ: &internalversion.SelectorJQ{Key: key, Operator: operator, Values: values}}
 }

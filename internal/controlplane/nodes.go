@@ -12,13 +12,9 @@ import (
 
 // Networks that exist in names only.
 const (
-	nodeNetwork = "10.1.0" // first three octets
+	nodeNetwork = "10.1.0" // first three octets; room for state.MaxNodes
 	podNetwork  = "10.2.0.0/16"
 )
-
-// MaxNodes is the largest number of simulated nodes: one for each address of
-// their network.
-const MaxNodes = 250
 
 // Annotation and value by which KWOK knows the nodes it plays.
 const (
@@ -32,6 +28,7 @@ func (s *server) startNodes(ctx context.Context) error {
 		return err
 	}
 	s.parts.run("the volume provisioner", s.runClaims)
+	s.parts.run("the load balancers", s.runAddresses)
 	s.parts.run("the host processes", s.processes.run)
 	for i := range s.Nodes {
 		node := simulatedNode(i+1, s.now.Kubernetes)

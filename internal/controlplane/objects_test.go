@@ -145,12 +145,12 @@ func TestSimulatedNodeIsReady(t *testing.T) {
 	if len(n.Status.Conditions) != 1 || n.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions = %v", n.Status.Conditions)
 	}
-	if last := simulatedNode(MaxNodes, ""); last.Status.Addresses[0].Address != "10.1.0.250" {
+	if last := simulatedNode(state.MaxNodes, ""); last.Status.Addresses[0].Address != "10.1.0.250" {
 		t.Errorf("address of the last node = %v", last.Status.Addresses)
 	}
 }
 
-func TestEnsureWaitsForTheNamespace(t *testing.T) {
+func TestEnsureWaitsForTheServer(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	refused := errors.New("refused")
 	for name, tc := range map[string]struct {
@@ -160,6 +160,7 @@ func TestEnsureWaitsForTheNamespace(t *testing.T) {
 		"at once":           {[]error{nil}, nil},
 		"is there":          {[]error{apierrors.NewAlreadyExists(pods, "a")}, nil},
 		"namespace is late": {[]error{apierrors.NewNotFound(pods, "a"), apierrors.NewNotFound(pods, "a"), nil}, nil},
+		"not ready yet":     {[]error{apierrors.NewForbidden(pods, "a", refused), apierrors.NewServiceUnavailable("later"), apierrors.NewInternalError(refused), nil}, nil},
 		"refused":           {[]error{refused}, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +245,8 @@ func (a *answers) ServerPreferredResources() ([]*metav1.APIResourceList, error) 
 
 func TestFreshDiscovery(t *testing.T) {
 	server, now := &answers{}, noon
-	d := &freshDiscovery{ServerResourcesInterface: server, now: func() time.Time { return now }}
+	changed := 0
+	d := &freshDiscovery{ServerResourcesInterface: server, now: func() time.Time { return now }, changed: func() { changed++ }}
 	look := func(want int, when string) {
 		t.Helper()
 		if _, err := d.ServerPreferredResources(); !errors.Is(err, server.err) {
@@ -268,6 +270,9 @@ func TestFreshDiscovery(t *testing.T) {
 	now = now.Add(2 * lookFor)
 	server.err = nil
 	look(4, "the last good answer is repeated")
+	if changed != 2 {
+		t.Errorf("told of %d changes, want 2", changed)
+	}
 }
 
 func TestEnabledControllersExist(t *testing.T) {
@@ -368,9 +373,12 @@ func TestResidentMemory(t *testing.T) {
 func TestRelaxedGCComesBack(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	relaxGC()()
-	if got := debug.SetGCPercent(100); got != 100 {
-		t.Errorf("GC percent = %d, want 100", got)
+	for given, want := range map[int]int{goPercent: serverPercent, 70: 70, -1: -1} {
+		debug.SetGCPercent(given)
+		relaxGC()()
+		if got := debug.SetGCPercent(100); got != want {
+			t.Errorf("GC percent = %d with GOGC=%d, want %d", got, given, want)
+		}
 	}
 	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
 		t.Errorf("memory limit = %d, want none", got)

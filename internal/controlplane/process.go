@@ -25,6 +25,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
@@ -53,6 +54,7 @@ type processes struct {
 	events   record.EventRecorder
 	patience patience
 	claims   claims
+	simulate *simulations
 	library  library
 	left     leftovers
 	dir      string // private, gone when the cluster stops
@@ -93,6 +95,8 @@ func (m *processes) run(ctx context.Context) error {
 
 	alive, stop := context.WithCancel(ctx)
 	defer stop()
+	m.simulate = &simulations{m, workqueue.NewTypedDelayingQueue[types.NamespacedName]()}
+	go m.simulate.run(alive)
 	m.mu.Lock()
 	m.stopping = stop
 	m.mu.Unlock()
@@ -179,6 +183,8 @@ func (m *processes) see(ctx context.Context, pod *corev1.Pod) {
 		m.host(ctx, pod)
 	case m.served(pod):
 		m.mark(ctx, pod)
+	case m.simulate.concerns(pod):
+		m.simulate.see(pod)
 	}
 }
 
@@ -215,7 +221,11 @@ func (m *processes) host(ctx context.Context, pod *corev1.Pod) {
 		m.mu.Unlock()
 		return
 	}
-	p.address = m.freeAddress(pod)
+	if p.address = m.freeAddress(pod); p.address == "" {
+		m.mu.Unlock()
+		p.event(corev1.EventTypeWarning, "NoAddress", "every address of %s.0.0/16 is taken", processNetwork)
+		return
+	}
 	m.seen++
 	p.seen = m.seen
 	m.pods[pod.UID] = p
@@ -227,7 +237,7 @@ func (m *processes) host(ctx context.Context, pod *corev1.Pod) {
 }
 
 // freeAddress keeps the address of a pod that had one, and gives out one that
-// no other pod has, with mu held.
+// no other pod has, with mu held; none if all are taken.
 func (m *processes) freeAddress(pod *corev1.Pod) string {
 	taken := map[string]bool{}
 	for _, p := range m.pods {
@@ -238,12 +248,14 @@ func (m *processes) freeAddress(pod *corev1.Pod) string {
 	}
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(pod.UID)) // never fails
-	for n := hash.Sum32(); ; n++ {
+	for i := range uint32(1 << 16) {
+		n := hash.Sum32() + i
 		address := fmt.Sprintf("%s.%d.%d", processNetwork, n>>8&0xff, n&0xff)
 		if n&0xff != 0 && n&0xff != 0xff && !taken[address] {
 			return address
 		}
 	}
+	return ""
 }
 
 // gone ends a pod that is no longer in the cluster, without asking anybody.

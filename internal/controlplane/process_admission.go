@@ -8,14 +8,13 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/apis/core"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
-// ProcessAnnotation marks a pod that programs of this machine serve: KWOK
-// leaves it alone. It is put on pods whose image has a program; where somebody
-// else puts it on, a container without a program waits as one whose image
-// cannot be pulled.
+// Of pods that programs of this machine serve.
 const (
-	ProcessAnnotation = "mysdk.dev/process"
+	ProcessAnnotation = state.ProcessAnnotation
 	processMarked     = "true"
 )
 
@@ -60,5 +59,6 @@ func (m processMarker) Admit(_ context.Context, a admission.Attributes, _ admiss
 			return nil
 		}
 	}
+	awaitConfig(pod)
 	return nil
 }

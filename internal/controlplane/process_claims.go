@@ -42,7 +42,7 @@ type holder struct {
 	container *container
 	owner     owner
 	created   time.Time
-	seen      int // the how many-th pod it was, for those of the same second
+	seen      int // index of the pod in arrival order, for those of the same second
 }
 
 // before reports whether h is of an older pod than other.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
@@ -43,13 +44,17 @@ var (
 type container struct {
 	pod  *hostedPod
 	spec corev1.Container
-	init bool // it is to end before the others start
+	init bool // it is to end before the next one starts
+	// sidecar is an init container that runs beside those after it, and ends
+	// after them.
+	sidecar bool
 
 	mu      sync.Mutex
 	now     corev1.ContainerStatus
 	pid     int
 	process host.Process // nil while none runs
 	run     int32        // number of its log
+	meter   reading      // of that process
 	log     *containerLog
 	ports   *ports                  // of the process that runs; nil while none does
 	halt    context.CancelCauseFunc // ends the process that runs
@@ -82,7 +87,7 @@ func (c *container) serve(ctx context.Context) {
 			delay = c.pod.patience.firstBackOff
 		}
 		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
-			c.backOff(ctx, delay)
+			c.backOff(ctx, l, delay)
 			delay = min(2*delay, c.pod.patience.lastBackOff)
 		}
 		c.change(func() { c.now.RestartCount++; c.run++ })
@@ -93,7 +98,7 @@ func (c *container) serve(ctx context.Context) {
 // restart policy.
 func (c *container) isOver(end ending) bool {
 	policy := c.pod.latest().Spec.RestartPolicy
-	if policy == "" || policy == corev1.RestartPolicyAlways && !c.init {
+	if policy == "" || policy == corev1.RestartPolicyAlways && !c.init || c.sidecar {
 		return false
 	}
 	if errors.Is(end.cause, errProgramChanged) || errors.Is(end.cause, errReplaced) {
@@ -177,17 +182,17 @@ func (c *container) tellWaiting(why waiting) {
 	}
 }
 
-// backOff waits before the next start of a program that ended.
-func (c *container) backOff(ctx context.Context, delay time.Duration) {
+// backOff waits before the next start of a program that ended, unless another
+// program serves the image meanwhile.
+func (c *container) backOff(ctx context.Context, l *launch, delay time.Duration) {
 	why := waiting{"CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 		delay, c.spec.Name, c.pod.name, c.pod.namespace, c.pod.uid)}
 	c.wait(why)
 	c.pod.event(corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
 		c.spec.Name, c.pod.name, c.pod.namespace, c.pod.uid)
-	select {
-	case <-ctx.Done():
-	case <-time.After(delay):
-	}
+	limited, cancel := context.WithTimeout(ctx, delay)
+	defer cancel()
+	c.otherProgram(limited, l)
 }
 
 // stop ends the process that runs, if one does, and returns when it has gone.
@@ -252,6 +257,13 @@ func (c *container) ended() (over, success bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over, c.success
+}
+
+// started reports whether the next container in line may start beside it.
+func (c *container) started() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.State.Running != nil && ptr.Deref(c.now.Started, false)
 }
 
 // describe describes the container for the cluster's status.

@@ -94,6 +94,9 @@ const (
 
 // start starts the program and makes the container a running one.
 func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l *launch) (host.Process, error) {
+	if l.missing != nil {
+		return nil, l.missing
+	}
 	log, err := createLog(logName(c.pod.logs, c.spec.Name, c.run))
 	if err != nil {
 		return nil, fmt.Errorf("write the log: %w", err)
@@ -113,6 +116,7 @@ func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l
 	c.change(func() {
 		c.log, c.ports, c.stopped = log, l.ports, make(chan struct{})
 		c.halt, c.process, c.pid = halt, process, process.Pid()
+		c.meter = reading{at: time.Now()}
 		c.to(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now().Rfc3339Copy()}})
 		c.now.ContainerID = fmt.Sprintf("process://%d", process.Pid())
 		c.now.ImageID = l.program.ID

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,6 +26,7 @@ type launch struct {
 	mounts  map[string]string // paths in the container, and where they are here
 	ports   *ports
 	added   []string // of args, those that we have added
+	missing error    // the image has no such command
 	leader  bool     // its leader election is left out: only one of its owner may run
 }
 
@@ -44,11 +46,11 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 	if err := c.pod.fill(ctx); err != nil {
 		return nil, waiting{"ContainerCreating", err.Error()}
 	}
-	root, mounts, err := c.pod.volumes.mount(&c.spec)
-	if err != nil {
-		return nil, waiting{"CreateContainerError", err.Error()}
-	}
 	vars, err := sources{c.pod.client, pod}.variables(ctx, &c.spec)
+	if err != nil {
+		return nil, waiting{"CreateContainerConfigError", err.Error()}
+	}
+	root, mounts, err := c.pod.volumes.mount(&c.spec, vars)
 	if err != nil {
 		return nil, waiting{"CreateContainerConfigError", err.Error()}
 	}
@@ -56,6 +58,7 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 	if l.habits, err = c.pod.library.of(program); err != nil {
 		return nil, waiting{"ErrImagePull", fmt.Sprintf("read the program of image %s: %v", c.spec.Image, err)}
 	}
+	l.missing = l.findCommand(&c.spec, vars)
 	l.commandLine(&c.spec, vars, mounts)
 	l.environment(c.pod.getenv, vars, mounts)
 	if l.ports.err != nil {
@@ -83,6 +86,36 @@ func shellOf(c *corev1.Container) string {
 		return name
 	}
 	return ""
+}
+
+// imagePath is the PATH that images have where nothing else is set.
+const imagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// findCommand fails as a container runtime does where the image lacks the
+// program that the container's command names.
+func (l *launch) findCommand(c *corev1.Container, vars map[string]string) error {
+	if len(c.Command) == 0 || len(l.program.Commands) == 0 {
+		return nil
+	}
+	known := func(file string) bool {
+		return slices.Contains(l.program.Commands, file) || slices.Contains(l.program.Commands, path.Base(file))
+	}
+	has := "; the image has " + strings.Join(l.program.Commands, " and ")
+	word := expansion.Expand(c.Command[0], expansion.MappingFuncFor(vars))
+	if strings.Contains(word, "/") {
+		if !path.IsAbs(word) {
+			word = path.Join("/", c.WorkingDir, word)
+		}
+		if !known(path.Clean(word)) {
+			return fmt.Errorf("exec: %q: no such file or directory%s", word, has)
+		}
+		return nil
+	}
+	search := func(dir string) bool { return known(path.Join(dir, word)) }
+	if !slices.ContainsFunc(strings.Split(cmp.Or(vars["PATH"], imagePath), ":"), search) {
+		return fmt.Errorf("exec: %q: executable file not found in $PATH%s", word, has)
+	}
+	return nil
 }
 
 // commandLine makes the arguments: those of the spec, else of the image, with

@@ -20,7 +20,7 @@ type hostedPod struct {
 	*processes
 	namespace, name string
 	uid             types.UID
-	seen            int    // the how many-th pod it is
+	seen            int    // index of the pod in arrival order
 	address         string // in the pods' network, which is there in name only
 	dir             string // volumes, roots and kubeconfigs
 	logs            string // what its containers wrote
@@ -79,7 +79,8 @@ func (p *hostedPod) prepareContainers() {
 			if _, found := p.programs.find(spec.Image, whose); !found && (!all || init) {
 				continue
 			}
-			c := &container{pod: p, spec: spec, init: init && ptr.Deref(spec.RestartPolicy, "") != corev1.ContainerRestartPolicyAlways}
+			sidecar := init && ptr.Deref(spec.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+			c := &container{pod: p, spec: spec, init: init && !sidecar, sidecar: sidecar}
 			at := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name })
 			if at >= 0 {
 				c.begin(&old[at])
@@ -122,34 +123,82 @@ func (p *hostedPod) serve(ctx context.Context) {
 }
 
 // runContainers runs the init containers one after the other, then all others
-// side by side. The channel is closed when none runs any more and none will.
+// side by side; sidecars from their turn on, until those have ended. The channel
+// is closed when none runs any more and none will.
 func (p *hostedPod) runContainers(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		var work sync.WaitGroup
-		defer work.Wait()
+		var beside sync.WaitGroup
+		defer beside.Wait()
 		if p.volumes.changing() {
-			work.Go(func() { p.refresh(ctx) })
+			beside.Go(func() { p.refresh(ctx) })
 		}
-		for _, c := range p.containers {
-			if !c.init {
-				continue
-			}
-			c.serve(ctx)
-			if _, success := c.ended(); !success {
-				<-ctx.Done() // a pod whose init container failed stays as it is
-				return
-			}
+		// A pod whose containers are all over stays as it is.
+		defer func() { <-ctx.Done() }()
+		sidecars := &sidecars{ctx: context.WithoutCancel(ctx)}
+		defer sidecars.stop()
+		if !p.initialize(ctx, sidecars) {
+			return
 		}
+		var work sync.WaitGroup
+		simulated := len(p.latest().Spec.Containers)
 		for _, c := range p.containers {
-			if !c.init {
+			if !c.init && !c.sidecar {
+				simulated--
 				work.Go(func() { c.serve(ctx) })
 			}
 		}
-		<-ctx.Done()
+		work.Wait()
+		if simulated > 0 {
+			<-ctx.Done()
+		}
 	}()
 	return ended
+}
+
+// initialize runs the init containers and reports whether all others may start.
+func (p *hostedPod) initialize(ctx context.Context, s *sidecars) bool {
+	for _, c := range p.containers {
+		switch {
+		case c.sidecar:
+			s.start(c)
+			for !c.started() {
+				if !pause(ctx, p.patience.eager) {
+					return false
+				}
+			}
+		case c.init:
+			c.serve(ctx)
+			if _, success := c.ended(); !success {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sidecars are those of a pod that run, in the order of their start.
+type sidecars struct {
+	ctx  context.Context // outlives the pod's deletion
+	ends []func()
+}
+
+func (s *sidecars) start(c *container) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.serve(ctx)
+	}()
+	s.ends = append(s.ends, func() { cancel(); <-done })
+}
+
+// stop ends the last one first.
+func (s *sidecars) stop() {
+	for _, end := range slices.Backward(s.ends) {
+		end()
+	}
 }
 
 // fill writes the pod's volumes as they are to be now.

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -250,6 +252,37 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+func TestCommandOfTheImage(t *testing.T) {
+	exact, loose := []string{"/manager"}, []string{"/usr/bin/op", "manager"}
+	for name, tc := range map[string]struct {
+		commands, command []string
+		dir, path         string
+		found             bool
+	}{
+		"no command":            {exact, nil, "", "", true},
+		"nothing is known":      {nil, []string{"/any"}, "", "", true},
+		"its path":              {exact, []string{"/manager", "run"}, "", "", true},
+		"its path, long":        {exact, []string{"//x/../manager"}, "", "", true},
+		"another one":           {exact, []string{"/nosuchbinary"}, "", "", false},
+		"elsewhere":             {exact, []string{"/bin/manager"}, "", "", false},
+		"from the directory":    {exact, []string{"./manager"}, "", "", true},
+		"from another":          {exact, []string{"./manager"}, "/work", "", false},
+		"not in PATH":           {exact, []string{"manager"}, "", "", false},
+		"in the container's":    {exact, []string{"manager"}, "", "/opt:/", true},
+		"in PATH":               {loose, []string{"op"}, "", "", true},
+		"by name, anywhere":     {loose, []string{"/somewhere/manager"}, "", "", true},
+		"by name, something":    {loose, []string{"/somewhere/op"}, "", "", false},
+		"named by a variable":   {exact, []string{"$(OP)"}, "", "", true},
+		"by a variable, absent": {exact, []string{"$(NONE)"}, "", "", false},
+	} {
+		c := &corev1.Container{Command: tc.command, WorkingDir: tc.dir}
+		l := &launch{program: state.Program{Commands: tc.commands}}
+		if err := l.findCommand(c, map[string]string{"PATH": tc.path, "OP": "/manager"}); (err == nil) != tc.found {
+			t.Errorf("%s: findCommand() = %v", name, err)
+		}
+	}
+}
+
 func TestShellOf(t *testing.T) {
 	for want, c := range map[string]*corev1.Container{
 		"sh":   {Command: []string{"/bin/sh", "-c", "/manager"}},
@@ -310,6 +343,21 @@ func TestOwnerOf(t *testing.T) {
 		if got := ownerOf(pod).name; got != want {
 			t.Errorf("ownerOf() = %s, want %s", got, want)
 		}
+	}
+}
+
+// TestFreeAddressEnds: a network without a free address has none.
+func TestFreeAddressEnds(t *testing.T) {
+	m := &processes{pods: map[types.UID]*hostedPod{}}
+	for i := range 1 << 16 {
+		m.pods[types.UID(strconv.Itoa(i))] = &hostedPod{address: fmt.Sprintf("%s.%d.%d", processNetwork, i>>8, i&0xff)}
+	}
+	if got := m.freeAddress(&corev1.Pod{}); got != "" {
+		t.Errorf("freeAddress() = %q", got)
+	}
+	delete(m.pods, "258")
+	if got := m.freeAddress(&corev1.Pod{}); got != processNetwork+".1.2" {
+		t.Errorf("freeAddress() = %q where one is free", got)
 	}
 }
 

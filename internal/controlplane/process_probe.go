@@ -74,20 +74,26 @@ func (c *container) setReady(ready bool) {
 }
 
 // watchProgram stops the process when its image is served by another program.
-// One that is not served at all any more lets it go on, as the removal of an
-// image from a node would.
 func (c *container) watchProgram(alive context.Context, halt context.CancelCauseFunc, l *launch) {
+	if c.otherProgram(alive, l) {
+		halt(errProgramChanged)
+	}
+}
+
+// otherProgram waits until another program serves the container's image, or ctx
+// ends. One that is not served at all any more lets the old one go on, as the
+// removal of an image from a node would.
+func (c *container) otherProgram(ctx context.Context, l *launch) bool {
 	whose := ownerOf(c.pod.latest()).name
 	for {
 		changed := c.pod.programs.watch()
 		if now, ok := c.pod.programs.find(c.spec.Image, whose); ok && (now.Path != l.program.Path || now.ID != l.program.ID || now.Problem != "") {
-			halt(errProgramChanged)
-			return
+			return true
 		}
 		select {
 		case <-changed:
-		case <-alive.Done():
-			return
+		case <-ctx.Done():
+			return false
 		}
 	}
 }

@@ -170,7 +170,7 @@ func checkProgram(p state.Program) error {
 // handle answers on the control socket.
 func (p *programs) handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+state.ProgramsPath, func(w http.ResponseWriter, _ *http.Request) {
-		// One who has hung up needs no answer.
+		// Ignore write errors: the client is gone.
 		_ = json.NewEncoder(w).Encode(p.list())
 	})
 	mux.HandleFunc("PUT "+state.ProgramsPath, func(w http.ResponseWriter, r *http.Request) {

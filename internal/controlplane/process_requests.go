@@ -39,7 +39,7 @@ func (m *processes) serveLogs(w http.ResponseWriter, r *http.Request) bool {
 	}
 	c, err := p.find(r.PathValue("container"))
 	if err != nil {
-		// One who has hung up needs no answer.
+		// Ignore write errors: the client is gone.
 		_, _ = fmt.Fprintf(w, "(%v)\n", err)
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,8 +26,8 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/kubernetes/pkg/apis/core"
-	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
@@ -277,7 +278,6 @@ func TestListedPodThatIsServedAlready(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	p := &hostedPod{}
 	then := metav1.NewTime(time.Unix(1000, 0))
 	gated := &corev1.Pod{Spec: corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "open"}}}}
 	for name, tc := range map[string]struct {
@@ -294,7 +294,7 @@ func TestConditions(t *testing.T) {
 		s := corev1.PodStatus{ContainerStatuses: tc.containers, Conditions: []corev1.PodCondition{
 			{Type: "open", Status: tc.gate}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: then},
 		}}
-		p.conditions(&s, tc.pod)
+		conditions(&s, tc.pod)
 		got := map[corev1.PodConditionType]corev1.PodCondition{}
 		for _, c := range s.Conditions {
 			got[c.Type] = c
@@ -309,75 +309,6 @@ func TestConditions(t *testing.T) {
 		if got["open"].Status != tc.gate {
 			t.Errorf("%s: another's condition has changed", name)
 		}
-	}
-}
-
-func TestVolumesFollowTheirObjects(t *testing.T) {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: types.UID("u"), Labels: map[string]string{"a": "b"}},
-		Spec: corev1.PodSpec{Volumes: []corev1.Volume{
-			{Name: "all", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}},
-			{Name: "some", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Items: []corev1.KeyToPath{{Key: "tls.crt", Path: "certs/cert"}}}},
-				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "none"}, Optional: ptr.To(true)}},
-				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}}},
-			}}}},
-			{Name: "empty", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-			{Name: "disk", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc"}}},
-		}},
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}, Data: map[string][]byte{"tls.crt": []byte("C"), "tls.key": []byte("K")}}
-	client := fake.NewClientset(secret)
-	v := &volumes{sources: sources{client, pod}, dir: t.TempDir()}
-	if err := v.fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c := &corev1.Container{Name: "m", VolumeMounts: []corev1.VolumeMount{
-		{Name: "all", MountPath: "/tmp/certs"}, {Name: "some", MountPath: "/etc/x/"}, {Name: "empty", MountPath: "/data", SubPath: "deep/er"}, {Name: "disk", MountPath: "/host"},
-	}}
-	root, mounts, err := v.mount(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, _, err := v.mount(c); err != nil || again != root {
-		t.Errorf("a second mount: %s, %v", again, err)
-	}
-	read := func(inside string) string {
-		data, err := os.ReadFile(relocate(inside, mounts))
-		if err != nil {
-			return err.Error()
-		}
-		return string(data)
-	}
-	for path, want := range map[string]string{"/tmp/certs/tls.key": "K", "/etc/x/certs/cert": "C", "/etc/x/labels": `a="b"`} {
-		if got := read(path); got != want {
-			t.Errorf("%s holds %q, want %q", path, got, want)
-		}
-	}
-	if err := os.WriteFile(relocate("/data/own", mounts), []byte("mine"), 0o600); err != nil {
-		t.Error(err)
-	}
-	if entries, err := os.ReadDir(relocate("/host", mounts)); err != nil || len(entries) > 0 {
-		t.Errorf("a directory of this machine is to be seen: %v, %v", entries, err)
-	}
-	secret.Data = map[string][]byte{"tls.crt": []byte("C2")}
-	if _, err := client.CoreV1().Secrets("ns").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if read("/tmp/certs/tls.crt") != "C2" || !strings.Contains(read("/tmp/certs/tls.key"), "no such file") || read("/data/own") != "mine" {
-		t.Errorf("after the change: %s, %s, %s", read("/tmp/certs/tls.crt"), read("/tmp/certs/tls.key"), read("/data/own"))
-	}
-	if d := cmp.Diff([]string{"disk"}, unreal(pod)); d != "" || !v.changing() {
-		t.Errorf("unreal (-want +got):\n%s", d)
-	}
-	if err := client.CoreV1().Secrets("ns").Delete(t.Context(), "s", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.fill(t.Context()); err == nil || !strings.Contains(err.Error(), `volume all: secrets "s" not found`) {
-		t.Errorf("without its Secret: %v", err)
 	}
 }
 
@@ -491,4 +422,43 @@ func TestPodIsDeletedInTheEnd(t *testing.T) {
 		t.Errorf("the pod: %v, said: %s", err, said.String())
 	}
 	m.remove(t.Context(), "ns", "op", "u") // gone is as good
+}
+
+// TestBackOffEndsWithTheProgram: whoever corrects an operator that crashed does
+// not wait until the one before would have been started again.
+func TestBackOffEndsWithTheProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := openPrograms(state.Layout{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := state.Program{Image: "op:v1", Path: self, ID: "1"}
+		if err := p.set(old); err != nil {
+			t.Fatal(err)
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+		c := &container{
+			pod:  &hostedPod{processes: &processes{programs: p, events: record.NewFakeRecorder(10)}, pod: pod, poked: make(chan struct{}, 1)},
+			spec: corev1.Container{Name: "manager", Image: "op:v1"},
+		}
+		start := time.Now()
+		c.backOff(t.Context(), &launch{program: old}, time.Minute)
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("the same program waits for %s", took)
+		}
+		time.AfterFunc(time.Second, func() {
+			if err := p.set(state.Program{Image: "op:v1", Path: self, ID: "2"}); err != nil {
+				t.Error(err)
+			}
+		})
+		start = time.Now()
+		c.backOff(t.Context(), &launch{program: old}, time.Minute)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("another program waits for %s", took)
+		}
+	})
 }

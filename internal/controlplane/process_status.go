@@ -55,7 +55,7 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 	if p.initFailed() {
 		s.Phase = corev1.PodFailed
 	}
-	p.conditions(&s, pod)
+	conditions(&s, pod)
 	return s
 }
 
@@ -114,12 +114,20 @@ func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 }
 
 // conditions sets the conditions that a kubelet sets, and leaves others.
-func (p *hostedPod) conditions(s *corev1.PodStatus, pod *corev1.Pod) {
+func conditions(s *corev1.PodStatus, pod *corev1.Pod) {
 	done := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
-	initialized := !slices.ContainsFunc(s.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return !c.Ready && (c.State.Terminated == nil || c.State.Terminated.ExitCode != 0)
-	})
+	initialized := true
 	var unready []string
+	for i, c := range s.InitContainerStatuses {
+		if ptr.Deref(pod.Spec.InitContainers[i].RestartPolicy, "") != corev1.ContainerRestartPolicyAlways {
+			initialized = initialized && (c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0)
+			continue
+		}
+		initialized = initialized && ptr.Deref(c.Started, false)
+		if !c.Ready {
+			unready = append(unready, c.Name)
+		}
+	}
 	for _, c := range s.ContainerStatuses {
 		if !c.Ready {
 			unready = append(unready, c.Name)

@@ -1,13 +1,11 @@
 package controlplane
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,9 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/api/v1/resource"
+	volumeutil "k8s.io/kubernetes/pkg/volume/util"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 	"k8s.io/utils/ptr"
-
-	"github.com/example/mysdk/internal/cluster/state"
 )
 
 const (
@@ -32,8 +30,8 @@ const (
 )
 
 // volumes are the volumes of a pod as directories. Those made of objects are
-// written anew when the objects change; all others are empty at first, and go
-// with the pod.
+// replaced at once when the objects change; all others are empty at first, and
+// go with the pod.
 type volumes struct {
 	sources
 	dir string // private, of the pod
@@ -66,7 +64,7 @@ func (v *volumes) fill(ctx context.Context) error {
 		}
 		files, written, err := v.files(ctx, &volume)
 		if err == nil && written {
-			err = writeTree(dir, files)
+			err = project(dir, files)
 		}
 		if err != nil {
 			return fmt.Errorf("volume %s: %w", volume.Name, err)
@@ -84,27 +82,46 @@ func (v *volumes) changing() bool {
 	})
 }
 
+// payload is what a volume holds, by path.
+type payload map[string]volumeutil.FileProjection
+
+// put adds a file. Its owner can read it whatever the mode says: that is who a
+// container's group stands for here.
+func (p payload) put(path string, data []byte, mode *int32) {
+	const ownerReads = 0o400
+	p[path] = volumeutil.FileProjection{Data: data, Mode: ptr.Deref(mode, corev1.SecretVolumeSourceDefaultMode) | ownerReads}
+}
+
+// project makes dir hold exactly files, all of them from one moment to the next.
+func project(dir string, files payload) error {
+	w, err := volumeutil.NewAtomicWriter(dir, filepath.Base(dir))
+	if err != nil {
+		return err
+	}
+	return w.Write(files, nil)
+}
+
 // files are what a volume is to hold; written is false for one whose content
 // is the program's.
-func (v *volumes) files(ctx context.Context, volume *corev1.Volume) (files map[string][]byte, written bool, err error) {
-	files = map[string][]byte{}
+func (v *volumes) files(ctx context.Context, volume *corev1.Volume) (files payload, written bool, err error) {
+	files = payload{}
 	switch {
 	case volume.Secret != nil:
 		var values map[string][]byte
 		if values, err = v.secret(ctx, volume.Secret.SecretName, volume.Secret.Optional); err == nil {
-			err = pick(files, values, volume.Secret.Items, volume.Secret.Optional)
+			err = files.pick(values, volume.Secret.Items, volume.Secret.DefaultMode, volume.Secret.Optional)
 		}
 	case volume.ConfigMap != nil:
 		var values map[string][]byte
 		if values, err = v.configMap(ctx, volume.ConfigMap.Name, volume.ConfigMap.Optional); err == nil {
-			err = pick(files, values, volume.ConfigMap.Items, volume.ConfigMap.Optional)
+			err = files.pick(values, volume.ConfigMap.Items, volume.ConfigMap.DefaultMode, volume.ConfigMap.Optional)
 		}
 	case volume.DownwardAPI != nil:
-		err = v.downward(files, volume.DownwardAPI.Items)
+		err = v.downward(files, volume.DownwardAPI.Items, volume.DownwardAPI.DefaultMode)
 	case volume.Projected != nil:
 		for _, source := range volume.Projected.Sources {
 			if err == nil {
-				err = v.projected(ctx, files, volume.Name, source)
+				err = v.projected(ctx, files, volume.Name, source, volume.Projected.DefaultMode)
 			}
 		}
 	default:
@@ -113,34 +130,36 @@ func (v *volumes) files(ctx context.Context, volume *corev1.Volume) (files map[s
 	return files, true, err
 }
 
-func (v *volumes) projected(ctx context.Context, files map[string][]byte, name string, from corev1.VolumeProjection) error {
+func (v *volumes) projected(ctx context.Context, files payload, name string, from corev1.VolumeProjection, mode *int32) error {
 	switch {
 	case from.Secret != nil:
 		values, err := v.secret(ctx, from.Secret.Name, from.Secret.Optional)
 		if err != nil {
 			return err
 		}
-		return pick(files, values, from.Secret.Items, from.Secret.Optional)
+		return files.pick(values, from.Secret.Items, mode, from.Secret.Optional)
 	case from.ConfigMap != nil:
 		values, err := v.configMap(ctx, from.ConfigMap.Name, from.ConfigMap.Optional)
 		if err != nil {
 			return err
 		}
-		return pick(files, values, from.ConfigMap.Items, from.ConfigMap.Optional)
+		return files.pick(values, from.ConfigMap.Items, mode, from.ConfigMap.Optional)
 	case from.DownwardAPI != nil:
-		return v.downward(files, from.DownwardAPI.Items)
+		return v.downward(files, from.DownwardAPI.Items, mode)
 	case from.ServiceAccountToken != nil:
 		text, err := v.token(ctx, name, from.ServiceAccountToken)
-		files[from.ServiceAccountToken.Path] = text
+		files.put(from.ServiceAccountToken.Path, text, mode)
 		return err
 	}
 	return nil
 }
 
 // pick takes the keys that items name, all of them where there are none.
-func pick(files, values map[string][]byte, items []corev1.KeyToPath, optional *bool) error {
+func (p payload) pick(values map[string][]byte, items []corev1.KeyToPath, mode *int32, optional *bool) error {
 	if len(items) == 0 {
-		maps.Copy(files, values)
+		for key, value := range values {
+			p.put(key, value, mode)
+		}
 	}
 	for _, item := range items {
 		value, ok := values[item.Key]
@@ -148,13 +167,13 @@ func pick(files, values map[string][]byte, items []corev1.KeyToPath, optional *b
 			return fmt.Errorf("there is no key %s", item.Key)
 		}
 		if ok {
-			files[item.Path] = value
+			p.put(item.Path, value, cmp.Or(item.Mode, mode))
 		}
 	}
 	return nil
 }
 
-func (v *volumes) downward(files map[string][]byte, items []corev1.DownwardAPIVolumeFile) error {
+func (v *volumes) downward(files payload, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
 	for _, item := range items {
 		var text string
 		var err error
@@ -167,7 +186,7 @@ func (v *volumes) downward(files map[string][]byte, items []corev1.DownwardAPIVo
 		if err != nil {
 			return err
 		}
-		files[item.Path] = []byte(text)
+		files.put(item.Path, []byte(text), cmp.Or(item.Mode, mode))
 	}
 	return nil
 }
@@ -200,39 +219,10 @@ func (v *volumes) token(ctx context.Context, volume string, from *corev1.Service
 	return v.tokens[key].text, nil
 }
 
-// writeTree makes dir hold exactly files. One that has not changed is left
-// alone, so that nobody who watches it is told.
-func writeTree(dir string, files map[string][]byte) error {
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, files[name]) {
-			continue
-		}
-		if err := makeDirs(filepath.Dir(path)); err != nil {
-			return err
-		}
-		if err := state.WriteFile(path, files[name]); err != nil {
-			return err
-		}
-	}
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		if _, ok := files[filepath.ToSlash(name)]; ok {
-			return nil
-		}
-		return os.Remove(path)
-	})
-}
-
 // mount makes the container's root, in which the volumes are found at their
-// paths, and returns where those paths are on this machine.
-func (v *volumes) mount(c *corev1.Container) (root string, mounts map[string]string, err error) {
+// paths, and returns where those paths are on this machine. vars are those that
+// subPathExpr may use.
+func (v *volumes) mount(c *corev1.Container, vars map[string]string) (root string, mounts map[string]string, err error) {
 	root = filepath.Join(v.dir, "root-"+c.Name)
 	if err := makeDirs(root); err != nil {
 		return "", nil, err
@@ -248,12 +238,35 @@ func (v *volumes) mount(c *corev1.Container) (root string, mounts map[string]str
 			continue // no program can be given a root of its own
 		}
 		at := filepath.Join(root, inside)
-		if err := mountAt(at, filepath.Join(v.path(m.Name), filepath.Clean("/"+cmp.Or(m.SubPath, m.SubPathExpr)))); err != nil {
+		sub, err := subPath(m, vars)
+		if err == nil {
+			err = mountAt(at, filepath.Join(v.path(m.Name), filepath.Clean("/"+sub)))
+		}
+		if err != nil {
 			return "", nil, fmt.Errorf("mount volume %s at %s: %w", m.Name, m.MountPath, err)
 		}
 		mounts[filepath.ToSlash(inside)] = at
 	}
 	return root, mounts, makeDirs(filepath.Join(root, "tmp"))
+}
+
+// subPath is the path within the volume that is mounted.
+func subPath(m corev1.VolumeMount, vars map[string]string) (string, error) {
+	if m.SubPathExpr == "" {
+		return m.SubPath, nil
+	}
+	var missing []string
+	path := expansion.Expand(m.SubPathExpr, func(name string) string {
+		value, ok := vars[name]
+		if !ok {
+			missing = append(missing, name)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		return "", fmt.Errorf("subPathExpr %s: missing environment variables %v", m.SubPathExpr, missing)
+	}
+	return path, nil
 }
 
 // mountAt makes path lead to target. What is there from the last start stays.

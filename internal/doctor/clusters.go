@@ -1,14 +1,19 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/localrun"
+	"github.com/example/mysdk/internal/olm/run"
 )
 
 // patience is how long a cluster may take to answer.
@@ -31,19 +36,22 @@ func (e *exam) embedded() {
 	}
 	for _, c := range all {
 		e.oneCluster(name+" "+c.Name, c)
+		if c.State == cluster.Running && c.Ready {
+			e.operator("operator in cluster "+c.Name, c.Kubeconfig, "")
+		}
 	}
 }
 
 func (e *exam) oneCluster(name string, c cluster.Info) {
 	switch {
 	case c.State == cluster.Stale:
-		e.warning(name, spell("start", c.Name), "its server was killed; the next start brings it back with what is in it")
+		e.warning(name, cluster.Command("start", c.Name), "its server was killed; the next start brings it back with what is in it")
 	case c.State == cluster.Stopped:
 		e.stopped(name, c)
 	case !c.Ready:
-		e.warning(name, spell("logs", c.Name), "it runs and is not ready: %s", orUnknown(c.Problem))
+		e.warning(name, cluster.Command("logs", c.Name), "it runs and is not ready: %s", orUnknown(c.Problem))
 	case e.Build != "" && c.Build != e.Build:
-		e.warning(name, spell("stop", c.Name)+", and the next start renews it", "it runs, started by mysdk %s, and this is %s", c.Build, e.Build)
+		e.warning(name, cluster.Command("stop", c.Name)+", and the next start renews it", "it runs, started by mysdk %s, and this is %s", c.Build, e.Build)
 	default:
 		e.ok(name, "runs at %s, Kubernetes %s", c.Server, c.Version)
 	}
@@ -56,7 +64,7 @@ func (e *exam) stopped(name string, c cluster.Info) {
 	case err != nil:
 		e.failed(Problem, name, err, "see that the file can be read")
 	case was.Port != 0 && e.System.PortInUse(e.ctx, was.Port):
-		e.warning(name, "end what listens there, or after the next start renew your kubeconfig: mysdk cluster kubeconfig --merge --name "+c.Name,
+		e.warning(name, "end what listens there, or after the next start renew your kubeconfig: mysdk cluster kubeconfig --merge --cluster "+c.Name,
 			"it is stopped, and something else has its port %d: it will come up at another", was.Port)
 	default:
 		e.ok(name, "stopped")
@@ -91,23 +99,46 @@ func (e *exam) named() {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, patience)
 	defer cancel()
-	c, err := e.connect(ctx)
+	c, err := e.connect(ctx, e.Kubeconfig, e.Context)
 	switch {
 	case err != nil:
 		e.failed(Problem, name, err, "see that the cluster runs")
-	case !c.Named && !kube.Safe(c.ContextName(), e.Allowed):
+	case c.Guard(e.Allowed) != nil:
 		e.warning(name, "add --context "+c.ContextName()+" where you mean it", "%s, Kubernetes %s: commands refuse to write there without its name", c.Name(), c.Version)
 	default:
 		e.ok(name, "%s, Kubernetes %s", c.Name(), c.Version)
+		e.operator("operator in context "+c.ContextName(), e.Kubeconfig, e.Context)
 	}
 }
 
-// spell is a command about an embedded cluster.
-func spell(verb, name string) string {
-	if name == cluster.DefaultName {
-		return "mysdk cluster " + verb
+// operator looks at the project's operator in a cluster that it is deployed to.
+func (e *exam) operator(name, kubeconfig, contextName string) {
+	i := slices.IndexFunc(e.applied, func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })
+	if i < 0 {
+		return
 	}
-	return "mysdk cluster " + verb + " --name " + name
+	c, err := e.connect(e.ctx, kubeconfig, contextName)
+	var live *unstructured.Unstructured
+	if err == nil {
+		live, err = c.Read(e.ctx, e.applied[i])
+	}
+	if err == nil && live == nil {
+		return // not deployed there
+	}
+	var f *run.Finding
+	if err == nil {
+		f, err = (&run.Deployed{Reader: c, Objects: e.applied}).Check(e.ctx)
+	}
+	switch {
+	case err != nil:
+		e.failed(Warning, name, err, "see that the cluster runs")
+	case f == nil:
+		e.ok(name, "%s is ready", kube.RefOf(live))
+	case f.Heals():
+		e.warning(name, cmp.Or(f.Hint, "run 'mysdk deploy', which waits for it"), "%s", f)
+	default:
+		e.problem(name, f.Hint, "%s", f)
+	}
 }
 
 func orUnknown(s string) string {

@@ -84,14 +84,14 @@ func TestEmbedded(t *testing.T) {
 		},
 		"killed": {
 			func(p *patient) { p.cluster(state.State{Name: "dev", PID: 1 << 22, ProcessStart: "0"}) },
-			want{"embedded cluster dev", doctor.Warning, "its server was killed", "mysdk cluster start --name dev"},
+			want{"embedded cluster dev", doctor.Warning, "its server was killed", "mysdk cluster start --cluster dev"},
 		},
 		"stopped": {func(p *patient) { p.cluster(state.State{Name: "default", Port: 20001}) }, want{name, doctor.OK, "stopped", ""}},
 		"stopped, and its port is taken": {
 			func(p *patient) {
 				p.cluster(state.State{Name: "default", Port: 20001})
 				p.o.System.PortInUse = func(_ context.Context, port int) bool { return port == 20001 }
-			}, want{name, doctor.Warning, "its port 20001", "--merge --name default"},
+			}, want{name, doctor.Warning, "its port 20001", "--merge --cluster default"},
 		},
 		"clusters that cannot be listed": {
 			func(p *patient) {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"golang.org/x/mod/modfile"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/generate"
@@ -35,8 +36,8 @@ type Options struct {
 	Generate generate.Options  // for the project, with nothing selected
 
 	// Kubeconfig and Context name a cluster other than the embedded ones. It is
-	// asked for its version and nothing else; without either no such cluster is
-	// looked at. Allowed are the contexts that may be written to unnamed.
+	// asked for its version and for the project's operator; without either no
+	// such cluster is looked at. Allowed are the contexts that may be written to unnamed.
 	Kubeconfig, Context string
 	Allowed             []string
 
@@ -94,6 +95,8 @@ type exam struct {
 	env    goEnv
 	module *modfile.File // nil where there is no go.mod that can be read
 	report Report
+
+	applied []*unstructured.Unstructured // what deploy would apply; none without a project
 
 	moduleError error // why go.mod cannot be read
 }
@@ -180,7 +183,7 @@ func (e *exam) failed(status Status, name string, err error, hint string) {
 	e.add(status, name, clierr.HintOf(err), firstLines(err.Error()))
 }
 
-// connect is how a named cluster is asked.
-func (o Options) connect(ctx context.Context) (*kube.Client, error) {
-	return kube.Connect(ctx, kube.Options{Kubeconfig: o.Kubeconfig, Context: o.Context, Host: o.Host})
+// connect is how a cluster is asked.
+func (o Options) connect(ctx context.Context, kubeconfig, name string) (*kube.Client, error) {
+	return kube.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: name, Host: o.Host, ReadOnly: true})
 }

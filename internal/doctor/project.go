@@ -8,8 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/generate/calls"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/oldapi"
 	"github.com/example/mysdk/internal/openapi"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/upgrade"
@@ -66,6 +71,7 @@ func (e *exam) project() {
 		e.ok(project.FileName, "%s, with %s", p.Name, count(len(p.Resources), "kind"))
 		e.plugins(p)
 	}
+	e.strays()
 	if e.modules() && e.cached() {
 		e.generated()
 	}
@@ -73,6 +79,18 @@ func (e *exam) project() {
 		e.scaffold()
 	}
 	e.manifests()
+}
+
+// strays looks for code of an old layout that nothing builds.
+func (e *exam) strays() {
+	const name = "code"
+	dirs, err := oldapi.Strays(e.Host.Files, e.Dir)
+	if err != nil {
+		e.failed(Warning, name, err, "see that the files can be read")
+	}
+	for _, dir := range dirs {
+		e.warning(name, oldapi.StraysHint(dir), "%s: %s", dir, oldapi.Stray)
+	}
 }
 
 // noProject says what the directory is instead.
@@ -118,7 +136,11 @@ func (e *exam) generated() {
 	const name = "generated files"
 	o := e.offline()
 	o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations = true, true, true, true, true
-	r, err := generate.Render(e.ctx, o)
+	_, err := calls.Into(&o)
+	var r generate.Result
+	if err == nil {
+		r, err = generate.Render(e.ctx, o)
+	}
 	if err == nil {
 		var more openapi.Result
 		more, err = openapi.Render(e.ctx, openapi.Options{
@@ -166,10 +188,16 @@ func (e *exam) manifests() {
 		if !e.exists(dir) {
 			continue
 		}
-		if _, err := e.build(dir); err != nil {
+		data, err := e.build(dir)
+		var objects []*unstructured.Unstructured
+		if err == nil {
+			objects, err = kube.ParseManifests(data, dir)
+		}
+		if err != nil {
 			e.failed(Problem, name, err, "correct the files of "+dir)
 			continue
 		}
+		e.applied = objects // the last one is the whole operator
 		built = append(built, dir)
 	}
 	switch {

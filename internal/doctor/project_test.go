@@ -73,7 +73,7 @@ func TestInterruptedCommand(t *testing.T) {
 				found = c.Found
 			}
 		}
-		rec, recoverErr := fileset.Tree{FS: host.OSFiles{}, Root: p.Dir}.Recover()
+		rec, recoverErr := fileset.Tree{FS: host.OSFiles{}, Root: p.Dir}.Recover(t.Context())
 		if recoverErr != nil {
 			t.Fatal(recoverErr)
 		}

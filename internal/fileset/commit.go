@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -19,6 +21,8 @@ type FS interface {
 	Mkdir(name string, mode fs.FileMode) error
 	Rename(from, to string) error
 	Remove(name string) error
+	Chmod(name string, mode fs.FileMode) error
+	Sync(names ...string) error
 	Lstat(name string) (fs.FileInfo, error)
 }
 
@@ -46,16 +50,21 @@ func (e *ConflictError) Error() string {
 // name beside its target, and only when all of them are there are they renamed
 // into place. A journal in the root makes a commit that was killed half-way
 // end one way or the other: see Recover. command is what the user typed, kept
-// in the journal. Files that already hold what they are to hold are left alone.
+// in the journal. Files that already have the wanted content are left alone.
+// The files are on the disk before the journal calls them complete, and in
+// place before it goes, so that a power cut is no worse than a kill.
 //
 // A *ConflictError says that files marked New exist. When ctx ends before the
 // renames begin, the old tree is restored and ctx's error returned.
 func (t Tree) Commit(ctx context.Context, s Set, command string) (err error) {
-	unlock, err := t.lock()
+	if idle, err := t.nothing(s); idle || err != nil {
+		return err
+	}
+	lock, err := t.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Remove()) }()
 	if _, err := t.recover(); err != nil {
 		return err
 	}
@@ -64,14 +73,42 @@ func (t Tree) Commit(ctx context.Context, s Set, command string) (err error) {
 		return err
 	}
 	todo.Command = command
-	if err := t.stage(ctx, s, todo); err != nil {
+	err = t.stage(ctx, s, todo)
+	if err == nil {
+		err = t.unchanged(todo)
+	}
+	if err == nil {
+		todo.Committed = true
+		err = t.writeJournal(todo)
+	}
+	if err != nil {
 		return errors.Join(err, t.undo(todo))
 	}
-	todo.Committed = true
-	if err := t.writeJournal(todo); err != nil {
-		return errors.Join(err, t.undo(todo))
+	if err := t.finish(todo); err != nil {
+		return &UnfinishedError{err}
 	}
-	return t.finish(todo)
+	return nil
+}
+
+// UnfinishedError is the failure of a commit past the point of no return: the
+// next command finishes it.
+type UnfinishedError struct{ Err error }
+
+// Error is the text of the cause.
+func (e *UnfinishedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives errors.Is and errors.As the cause.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// nothing reports whether there is no need to write for s at all, be it
+// because the tree is read-only.
+func (t Tree) nothing(s Set) (bool, error) {
+	clean, err := t.clean()
+	if !clean || err != nil {
+		return false, err
+	}
+	todo, err := t.check(s)
+	return err == nil && todo.empty(), err
 }
 
 // Changed returns the part of s that differs from what is on disk.
@@ -79,7 +116,7 @@ func (t Tree) Changed(s Set) (Set, error) {
 	var out Set
 	for _, name := range s.Paths() {
 		f, _ := s.Get(name)
-		same, err := t.holds(name, f)
+		same, _, err := t.holds(name, f)
 		if err != nil {
 			return Set{}, err
 		}
@@ -116,7 +153,7 @@ func (t Tree) check(s Set) (*journal, error) {
 		if err := regular(name, info); err != nil {
 			return nil, err
 		}
-		same, err := t.holds(name, f)
+		same, old, err := t.holds(name, f)
 		switch {
 		case err != nil:
 			return nil, err
@@ -124,9 +161,9 @@ func (t Tree) check(s Set) (*journal, error) {
 			conflicts = append(conflicts, name)
 		case same:
 		case f.Removed:
-			j.Remove = append(j.Remove, name)
+			j.Remove = append(j.Remove, step{Path: name, Old: old})
 		default:
-			j.Write = append(j.Write, name)
+			j.Write = append(j.Write, step{Path: name, Old: old, New: hashOf(f.Data)})
 		}
 	}
 	if len(conflicts) > 0 {
@@ -137,10 +174,10 @@ func (t Tree) check(s Set) (*journal, error) {
 }
 
 // missing returns those of dirs that a written file needs, parents first.
-func missing(dirs map[string]bool, write []string) []string {
+func missing(dirs map[string]bool, write []step) []string {
 	need := map[string]bool{}
-	for _, name := range write {
-		for d := path.Dir(name); d != "."; d = path.Dir(d) {
+	for _, s := range write {
+		for d := path.Dir(s.Path); d != "."; d = path.Dir(d) {
 			if dirs[d] {
 				need[d] = true
 			}
@@ -192,29 +229,43 @@ func regular(name string, info fs.FileInfo) error {
 	case info == nil || info.Mode().IsRegular():
 		return nil
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory, and a file is to be written there", name)
+		return fmt.Errorf("%s is a directory, but a file has to be written there", name)
 	default:
 		return fmt.Errorf("%s is not a regular file: mysdk does not write through links or devices", name)
 	}
 }
 
-// holds reports whether the tree has at name what f asks for.
-func (t Tree) holds(name string, f File) (bool, error) {
+// holds reports whether the tree has at name what f asks for, and the hash of
+// what it has.
+func (t Tree) holds(name string, f File) (same bool, old string, err error) {
 	info, err := t.lstat(name)
-	if err != nil {
-		return false, err
-	}
-	if info == nil || f.Removed {
-		return info == nil && f.Removed, nil
-	}
-	if info.IsDir() {
-		return false, nil
+	switch {
+	case err != nil:
+		return false, "", err
+	case info == nil:
+		return f.Removed, "", nil
+	case info.IsDir():
+		return false, "", nil
 	}
 	data, err := t.FS.ReadFile(t.path(name))
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
-	return string(data) == string(f.Data), nil
+	same = !f.Removed && string(data) == string(f.Data) && wantedMode(info, f) == info.Mode().Perm()
+	return same, hashOf(data), nil
+}
+
+// executable are the bits that tell a script from a text.
+const executable fs.FileMode = 0o111
+
+// wantedMode keeps the permissions of an existing file. If it must be executable
+// and is not even for its owner, it becomes so for whoever can read it.
+func wantedMode(info fs.FileInfo, f File) fs.FileMode {
+	mode := info.Mode().Perm()
+	if f.Mode&executable != 0 && mode&executable == 0 && runtime.GOOS != "windows" {
+		mode |= mode >> 2 & executable
+	}
+	return mode
 }
 
 // stage writes the journal, the missing directories and the temporary files.
@@ -227,49 +278,90 @@ func (t Tree) stage(ctx context.Context, s Set, j *journal) error {
 			return err
 		}
 	}
-	for _, name := range j.Write {
+	staged := t.dirs(j)
+	for _, w := range j.Write {
 		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		f, _ := s.Get(w.Path)
+		draft := t.path(temporary(w.Path))
+		if err := t.stageFile(w.Path, draft, f); err != nil {
 			return err
 		}
-		f, _ := s.Get(name)
-		mode, err := t.mode(name, f)
+		staged = append(staged, draft)
+	}
+	if err := t.FS.Sync(staged...); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (t Tree) stageFile(name, draft string, f File) error {
+	info, err := t.lstat(name)
+	if err != nil {
+		return err
+	}
+	if info == nil {
+		return t.FS.WriteFile(draft, f.Data, f.Mode)
+	}
+	mode := wantedMode(info, f)
+	if err := t.FS.WriteFile(draft, f.Data, mode); err != nil {
+		return err
+	}
+	return t.FS.Chmod(draft, mode) // the umask is for new files
+}
+
+// unchanged is an error if a file has been changed since the check.
+func (t Tree) unchanged(j *journal) error {
+	for _, s := range slices.Concat(j.Write, j.Remove) {
+		now, err := t.hash(s.Path)
 		if err != nil {
 			return err
 		}
-		if err := t.FS.WriteFile(t.path(temporary(name)), f.Data, mode); err != nil {
-			return err
+		if now != s.Old {
+			return fmt.Errorf("%s was changed by another program in this moment", s.Path)
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
-// mode keeps the permissions of a file that is there.
-func (t Tree) mode(name string, f File) (fs.FileMode, error) {
-	info, err := t.lstat(name)
-	if err != nil || info == nil {
-		return f.Mode, err
-	}
-	return info.Mode().Perm() | f.Mode&0o111, nil
-}
-
-// finish renames what was staged and removes what is to go. It can be run
-// again after a kill at any point of it.
+// finish renames what was staged, removes what is to go, and forgets the
+// journal when all that is on the disk.
 func (t Tree) finish(j *journal) error {
-	for _, name := range j.Write {
-		err := t.FS.Rename(t.path(temporary(name)), t.path(name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("put %s in place: %w", name, err)
+	for _, s := range j.Write {
+		if err := t.FS.Rename(t.path(temporary(s.Path)), t.path(s.Path)); err != nil {
+			return fmt.Errorf("put %s in place: %w", s.Path, err)
 		}
 	}
-	for _, name := range j.Remove {
-		if err := t.removeIfThere(name); err != nil {
+	for _, s := range j.Remove {
+		if err := t.removeIfThere(s.Path); err != nil {
 			return err
 		}
-		if err := t.prune(path.Dir(name)); err != nil {
+		if err := t.prune(path.Dir(s.Path)); err != nil {
 			return err
 		}
+	}
+	if err := t.FS.Sync(t.dirs(j)...); err != nil {
+		return err
 	}
 	return t.removeIfThere(journalName)
+}
+
+// dirs are the directories that a commit changes, or what is left of them.
+func (t Tree) dirs(j *journal) []string {
+	names := slices.Clone(j.Dirs)
+	for _, s := range slices.Concat(j.Write, j.Remove) {
+		names = append(names, s.Path)
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		d := path.Dir(name)
+		for info, err := t.lstat(d); d != "." && info == nil && err == nil; info, err = t.lstat(d) {
+			d = path.Dir(d)
+		}
+		seen[t.path(d)] = true
+	}
+	return slices.Collect(maps.Keys(seen))
 }
 
 // prune removes dir and its parents as long as they are empty: git does not
@@ -290,8 +382,8 @@ func (t Tree) prune(dir string) error {
 // undo takes back what stage did; what is not there is fine.
 func (t Tree) undo(j *journal) error {
 	var errs []error
-	for _, name := range j.Write {
-		errs = append(errs, t.removeIfThere(temporary(name)))
+	for _, s := range j.Write {
+		errs = append(errs, t.removeIfThere(temporary(s.Path)))
 	}
 	for _, d := range slices.Backward(j.Dirs) {
 		// A directory in which somebody else has put a file meanwhile stays.

@@ -108,7 +108,7 @@ func breakOff(t *testing.T, at int, killed bool) {
 	if err == nil && killed {
 		t.Fatal("a killed commit returned no error")
 	}
-	rec, err2 := tree(host.OSFiles{}, dir).Recover()
+	rec, err2 := tree(host.OSFiles{}, dir).Recover(t.Context())
 	if err2 != nil {
 		t.Fatalf("recover: %v", err2)
 	}
@@ -251,7 +251,7 @@ func TestRecoverRefusesForeignJournal(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, ".mysdk-commit"), []byte(j), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tree(host.OSFiles{}, dir).Recover(); err == nil {
+		if _, err := tree(host.OSFiles{}, dir).Recover(t.Context()); err == nil {
 			t.Errorf("journal %s was accepted", j)
 		}
 	}

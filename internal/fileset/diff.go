@@ -2,29 +2,36 @@ package fileset
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
+	"fmt"
 
 	"github.com/rogpeppe/go-internal/diff"
 )
 
 // Diff returns the change from the tree to s as a unified diff, empty when
-// there is none. Paths carry the a/ and b/ of git.
+// there is none. Paths carry the a/ and b/ of git, and a file that becomes
+// executable its header.
 func (t Tree) Diff(s Set) ([]byte, error) {
 	var out bytes.Buffer
 	for _, name := range s.Paths() {
 		f, _ := s.Get(name)
-		old, err := t.FS.ReadFile(t.path(name))
-		exists := err == nil
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+		info, err := t.lstat(name)
+		if err != nil {
 			return nil, err
 		}
 		from, to, data := "a/"+name, "b/"+name, f.Data
-		if !exists {
+		var old []byte
+		if info == nil {
 			from = "/dev/null"
+		} else if old, err = t.FS.ReadFile(t.path(name)); err != nil {
+			return nil, err
 		}
-		if f.Removed {
+		switch {
+		case f.Removed:
 			to, data = "/dev/null", nil
+		case info == nil && f.Mode&executable != 0:
+			fmt.Fprintf(&out, "diff --git a/%s b/%s\nnew file mode 100755\n", name, name)
+		case info != nil && wantedMode(info, f) != info.Mode().Perm():
+			fmt.Fprintf(&out, "diff --git a/%s b/%s\nold mode 100644\nnew mode 100755\n", name, name)
 		}
 		out.Write(body(diff.Diff(from, old, to, data)))
 	}

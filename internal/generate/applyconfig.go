@@ -35,9 +35,9 @@ const (
 // It also asks the go command for the package once more, from the directory of
 // the process and without an overlay; see canApply.
 type applyStep struct {
-	tree   *tree
-	header string // as in Options
-	year   string
+	generator applyconfiguration.Generator
+	tree      *tree
+	year      string // for the header
 }
 
 // RegisterMarkers implements genall.Generator.
@@ -55,9 +55,9 @@ func (s applyStep) Generate(ctx *genall.GenerationContext) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	g := applyconfiguration.Generator{}
-	if s.header != "" {
-		text, err := s.tree.read(s.header)
+	g := s.generator
+	if g.HeaderFile != "" {
+		text, err := s.tree.read(g.HeaderFile)
 		if err != nil {
 			return err
 		}

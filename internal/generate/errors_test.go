@@ -110,7 +110,7 @@ func TestSourceErrors(t *testing.T) {
 				t.Fatalf("no error, rendered %v", res.Set.Paths())
 			}
 			if tt.want == nil {
-				if want := "generate webhooks: SideEffects is required"; !strings.HasPrefix(err.Error(), want) {
+				if want := "generate webhook: SideEffects is required"; !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got %v, want %s", err, want)
 				}
 				return

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // record is what an earlier run found: these inputs give these outputs. Both
@@ -38,7 +40,9 @@ func newCache(o Options, t *tree, env goEnv) *cache {
 	c := &cache{opts: o, tree: t, env: env}
 	// These flags name further files that decide about packages.
 	elsewhere := strings.Contains(env.GOFLAGS, "-overlay") || strings.Contains(env.GOFLAGS, "-modfile")
-	if o.CacheDir != "" && !elsewhere {
+	// So do manifests that are patched.
+	patches := slices.ContainsFunc(o.jobs, func(j job) bool { return j.name == patchName })
+	if o.CacheDir != "" && !elsewhere && !patches {
 		c.file = o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, o.ApplyConfigurations)
 		c.covering = []string{o.recordFile(true, true, true, true, true)}
 		rest := []string{o.recordFile(o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks, false), o.recordFile(true, true, true, true, false)}
@@ -59,16 +63,7 @@ func (o Options) recordFile(selection ...bool) string {
 
 // settings is every option that changes the content of an output.
 func (o Options) settings() string {
-	return fmt.Sprintf("%q %q %q %q %t %s", o.Paths, o.Header, o.Year, o.RoleName, o.Lax, o.Schema.settings())
-}
-
-// settings spells the pointer out: its address means nothing.
-func (s SchemaOptions) settings() string {
-	descLen := "whole"
-	if s.MaxDescLen != nil {
-		descLen = fmt.Sprint(*s.MaxDescLen)
-	}
-	return fmt.Sprintf("%s %t %t %t", descLen, s.AllowDangerousTypes, s.IgnoreUnexportedFields, s.GenerateEmbeddedObjectMeta)
+	return fmt.Sprintf("%q %q %t %t", o.Calls, o.Year, o.Lax, o.Foreign)
 }
 
 // lookup returns the record of an earlier run if its inputs are these and its
@@ -88,6 +83,20 @@ func (c *cache) lookup(inputs string) (record, bool) {
 		}
 	}
 	return record{}, false
+}
+
+// judged are the hashes, by name, of outputs that the API server would take, as
+// an earlier run found, whatever its inputs were.
+func (c *cache) judged() map[string]string {
+	var r record
+	if c.file == "" {
+		return nil
+	}
+	data, err := c.opts.Host.Files.ReadFile(c.file)
+	if err != nil || json.Unmarshal(data, &r) != nil || !r.Judged {
+		return nil
+	}
+	return r.Outputs
 }
 
 func (c *cache) lookupIn(file, inputs string) (record, bool) {
@@ -126,16 +135,7 @@ func (c *cache) store(inputs string, files map[string][]byte, found findings) {
 	if err := makeDirs(c.opts.Host.Files.Mkdir, filepath.Dir(c.file)); err != nil {
 		return
 	}
-	// A name of the process's own, so that two runs do not mix their bytes.
-	temporary := fmt.Sprintf("%s.%d", c.file, os.Getpid())
-	if err := fsys.WriteFile(temporary, data, 0o644); err == nil {
-		err = fsys.Rename(temporary, c.file)
-		if err == nil {
-			return
-		}
-	}
-	// The file is in a cache; a leftover there harms nobody.
-	_ = fsys.Remove(temporary)
+	_ = host.ReplaceData(fsys, c.file, data, 0o644)
 }
 
 // makeDirs makes dir and its parents with the given Mkdir.

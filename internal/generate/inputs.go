@@ -34,8 +34,8 @@ func (c *cache) inputs() (string, error) {
 		return "", fmt.Errorf("generate: %w", err)
 	}
 	h.add("go env", env)
-	if c.opts.Header != "" {
-		err = h.file(c.tree, c.opts.Header)
+	for _, header := range c.opts.headers {
+		err = errors.Join(err, h.file(c.tree, header))
 	}
 	if err = errors.Join(err, h.module(c.tree), h.elsewhere(c.env)); err != nil {
 		return "", fmt.Errorf("generate: read the project: %w", err)

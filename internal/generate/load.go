@@ -17,8 +17,8 @@ import (
 
 // loaded are packages that the generators can work on.
 type loaded struct {
-	typed  []*loader.Package // with what type-checking needs
-	syntax []*loader.Package // all packages of the project; the others have syntax only
+	typed  []*loader.Package          // with what type-checking needs
+	byPath map[string]*loader.Package // all of the project by import path; the others have syntax only
 }
 
 // load asks the go command for the packages that need types and for what they
@@ -34,8 +34,7 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 		}
 		paths[p.module] = append(paths[p.module], p.importPath)
 	}
-	out := &loaded{}
-	byPath := map[string]*loader.Package{}
+	out := &loaded{byPath: map[string]*loader.Package{}}
 	adopt := adopter{tree: t, src: src, seen: map[*loader.Package]bool{}}
 	for _, m := range modules {
 		roots, err := loader.LoadRootsWithConfig(&packages.Config{
@@ -51,16 +50,14 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 			if err := adopt.visit(p); err != nil {
 				return nil, err
 			}
-			byPath[p.PkgPath] = p
+			out.byPath[p.PkgPath] = p
 		}
 		out.typed = append(out.typed, roots...)
 	}
 	for _, p := range src.packages {
-		if l, ok := byPath[p.importPath]; ok {
-			out.syntax = append(out.syntax, l)
-			continue
+		if out.byPath[p.importPath] == nil {
+			out.byPath[p.importPath] = syntaxOnly(p)
 		}
-		out.syntax = append(out.syntax, syntaxOnly(p))
 	}
 	return out, nil
 }

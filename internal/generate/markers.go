@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"maps"
 	"regexp"
 	"slices"
@@ -25,20 +26,30 @@ type marker struct {
 	comment *ast.Comment
 	text    string // with the plus sign, without slashes and space around it
 	place   place
+	node    ast.Node // that it describes, a type or field for example; nil for none
+}
+
+// position is that of the plus sign.
+func (m marker) position(src *sources) token.Position {
+	pos := src.fset.Position(m.comment.Pos())
+	pos.Column += strings.IndexByte(m.comment.Text, '+')
+	return pos
 }
 
 // checkMarkers reports the markers of a file that no generator would
-// understand, and those that stand where they do nothing. With lax, those that
-// do not parse are hidden from the generators.
-func checkMarkers(t *tree, src *sources, f *sourceFile, r *registry, lax bool) (wrong, useless []problem) {
+// understand, and those that are only to be warned of. What tolerates finds
+// harmless is hidden from the generators.
+func checkMarkers(t *tree, src *sources, f *sourceFile, r *registry, tolerates func(m marker, unknown bool) bool) (wrong, useless []problem) {
 	for _, m := range markersOf(f.ast, r) {
-		pos := src.fset.Position(m.comment.Pos())
-		pos.Column += strings.IndexByte(m.comment.Text, '+')
-		if msg := r.wrong(m); msg != "" {
-			wrong = append(wrong, newProblem(t, pos, msg))
-			if lax {
-				m.comment.Text = ignoredMarker
+		pos := m.position(src)
+		if msg, unknown := r.wrong(m); msg != "" {
+			p := newProblem(t, pos, msg)
+			if !tolerates(m, unknown) {
+				wrong = append(wrong, p)
+				continue
 			}
+			useless = append(useless, p)
+			m.comment.Text = ignoredMarker
 			continue
 		}
 		if msg := r.useless(m); msg != "" {
@@ -48,20 +59,21 @@ func checkMarkers(t *tree, src *sources, f *sourceFile, r *registry, lax bool) (
 	return wrong, useless
 }
 
-// wrong says why the marker is a mistake; "" when it is none.
-func (r *registry) wrong(m marker) string {
+// wrong says why the marker is a mistake, "" when it is none, and whether that
+// is because nobody knows it.
+func (r *registry) wrong(m marker) (msg string, unknown bool) {
 	def, _ := r.anywhere(m.text)
 	if def == nil {
-		return r.unknown(m.text)
+		return r.unknown(m.text), true
 	}
 	// The generators parse with the definition for the place, and those of one
 	// name may differ.
 	if here := r.lookup(m.text, m.place.target); m.place.known && here != nil {
 		def = here
 	} else if !strings.HasPrefix(def.Name, prefix) {
-		return "" // +default and the like may mean something else elsewhere
+		return "", false // +default and the like may mean something else elsewhere
 	}
-	return malformed(def, m.text)
+	return malformed(def, m.text), false
 }
 
 // unknown says that nobody reads the marker, if it is one of kubebuilder's or
@@ -107,6 +119,12 @@ func didYouMean(msg, suggestion, sign string) string {
 // unknownArgument is how controller-tools' parser names one.
 var unknownArgument = regexp.MustCompile(`^unknown argument "([^"]*)"`)
 
+// newer are the arguments of markers that controller-tools has after
+// ControllerToolsVersion.
+func newer() map[string][]string {
+	return map[string][]string{prefix + "webhook": {"patch"}}
+}
+
 // malformed says why the marker does not parse; "" when it does.
 func malformed(def *markers.Definition, text string) string {
 	err := parseMarker(def, text)
@@ -119,7 +137,9 @@ func malformed(def *markers.Definition, text string) string {
 	if errors.As(first, &scan) {
 		msg = scan.Msg // without the position in text that the user does not see as such
 	}
-	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil {
+	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil && slices.Contains(newer()[def.Name], arg[1]) {
+		msg = fmt.Sprintf("argument %q needs a newer controller-tools than %s, which mysdk has", arg[1], ControllerToolsVersion)
+	} else if arg != nil {
 		msg = didYouMean(msg, clierr.Closest(arg[1], slices.Sorted(maps.Keys(def.Fields))), "")
 	}
 	return fmt.Sprintf("marker +%s: %s", def.Name, msg)

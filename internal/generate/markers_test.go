@@ -23,7 +23,7 @@ func checkText(t testing.TB, text string, lax bool) (wrong, useless []string, f 
 		t.Fatal(err)
 	}
 	f = &sourceFile{name: "a.go", ast: file}
-	w, u := checkMarkers(newTree("/p", fileset.Set{}), src, f, r, lax)
+	w, u := checkMarkers(newTree("/p", fileset.Set{}), src, f, r, func(marker, bool) bool { return lax })
 	for _, p := range w {
 		wrong = append(wrong, p.String())
 	}
@@ -36,35 +36,42 @@ func checkText(t testing.TB, text string, lax bool) (wrong, useless []string, f 
 // TestMarker puts one marker above a field and checks what is said about it.
 func TestMarker(t *testing.T) {
 	tests := map[string]struct{ marker, want string }{
-		"right":                            {"+kubebuilder:validation:Minimum=1", ""},
-		"right without a value":            {"+kubebuilder:validation:Optional", ""},
-		"no space before it":               {"+kubebuilder:default=1", ""},
-		"of the scaffold":                  {"+kubebuilder:scaffold:imports", ""},
-		"of kubebuilder's book":            {"+kubebuilder:docs-gen:collapse=Imports", ""},
-		"of apply configurations":          {"+kubebuilder:ac:generate=true", ""},
-		"misspelt, and read by nobody":     {"+kubebuilder:conversion:hab", "unknown marker +kubebuilder:conversion:hab; did you mean +kubebuilder:conversion:hub?"},
-		"of somebody else":                 {"+genclient:nonNamespaced", ""},
-		"known without kubebuilder":        {"+listType=map", ""},
-		"misspelt":                         {"+kubebuilder:validation:MinLenght=1", "unknown marker +kubebuilder:validation:MinLenght; did you mean +kubebuilder:validation:MinLength?"},
-		"wrong case":                       {"+kubebuilder:validation:minimum=1", "unknown marker +kubebuilder:validation:minimum; did you mean +kubebuilder:validation:Minimum?"},
-		"misspelt in the middle":           {"+kubebuilder:validaton:Minimum=1", "unknown marker +kubebuilder:validaton:Minimum; did you mean +kubebuilder:validation:Minimum?"},
-		"misspelt in front":                {"+kubebulder:validation:Minimum=1", "unknown marker +kubebulder:validation:Minimum; did you mean +kubebuilder:validation:Minimum?"},
-		"misspelt all over":                {"+kubebulder:validation:Minimun=1", "unknown marker +kubebulder:validation:Minimun; did you mean +kubebuilder:validation:Minimum?"},
-		"middle left out":                  {"+kubebuilder:Minimum=1", "unknown marker +kubebuilder:Minimum; did you mean +kubebuilder:validation:Minimum?"},
-		"with arguments, misspelt":         {"+kubebuilder:resorce:path=a,scope=Cluster", "unknown marker +kubebuilder:resorce:path; did you mean +kubebuilder:resource?"},
-		"subresource, misspelt":            {"+kubebuilder:subresource:statu", "unknown marker +kubebuilder:subresource:statu; did you mean +kubebuilder:subresource:status?"},
-		"like nothing":                     {"+kubebuilder:zzzzzzzzzzzz=1", "unknown marker +kubebuilder:zzzzzzzzzzzz"},
-		"nothing":                          {"+kubebuilder:", "unknown marker +kubebuilder:"},
-		"prose":                            {"+kubebuilder:default is a marker", `marker +kubebuilder:default: unexpected text behind it: "is a marker"`},
-		"a comment behind it":              {"+kubebuilder:skip // this one", `marker +kubebuilder:skip: unexpected text behind it: "// this one"`},
-		"unknown argument":                 {"+kubebuilder:rbac:group=apps,verbs=get", `marker +kubebuilder:rbac: unknown argument "group"; did you mean groups?`},
-		"argument like nothing":            {"+kubebuilder:rbac:xxxxxxxxx=apps,verbs=get", `marker +kubebuilder:rbac: unknown argument "xxxxxxxxx"`},
-		"argument missing":                 {"+kubebuilder:rbac:groups=apps,resources=pods", `marker +kubebuilder:rbac: missing argument "verbs"`},
-		"value of a wrong type":            {"+kubebuilder:validation:MaxLength=many", "marker +kubebuilder:validation:MaxLength: expected integer, got \"many\""},
-		"value missing":                    {"+kubebuilder:validation:MaxLength", "marker +kubebuilder:validation:MaxLength: missing argument \"\""},
-		"value too much":                   {"+kubebuilder:subresource:status=true", "marker +kubebuilder:subresource:status: extra arguments provided: \"true\""},
-		"a plain name that does not parse": {"+listMapKey", `marker +listMapKey: missing argument ""`},
-		"open quotes":                      {`+kubebuilder:printcolumn:name="a,type=string,JSONPath=.x`, `marker +kubebuilder:printcolumn: literal not terminated`},
+		"right":                                {"+kubebuilder:validation:Minimum=1", ""},
+		"right without a value":                {"+kubebuilder:validation:Optional", ""},
+		"no space before it":                   {"+kubebuilder:default=1", ""},
+		"of the scaffold":                      {"+kubebuilder:scaffold:imports", ""},
+		"of kubebuilder's book":                {"+kubebuilder:docs-gen:collapse=Imports", ""},
+		"of apply configurations":              {"+kubebuilder:ac:generate=true", ""},
+		"misspelt, and read by nobody":         {"+kubebuilder:conversion:hab", "unknown marker +kubebuilder:conversion:hab; did you mean +kubebuilder:conversion:hub?"},
+		"of somebody else":                     {"+genclient:nonNamespaced", ""},
+		"known without kubebuilder":            {"+listType=map", ""},
+		"required, as Kubernetes has it":       {"+required", ""},
+		"required, declarative":                {"+k8s:required", ""},
+		"of Kubernetes' own validation":        {"+k8s:maxItems=3", ""},
+		"the same with a condition":            {`+k8s:ifEnabled(Feature)=+k8s:maxLength=3`, ""},
+		"of a newer controller-tools":          {"+k8s:listType=map", ""},
+		"of its code generators":               {"+k8s:conversion-gen=example.com/apis", ""},
+		"misspelt":                             {"+kubebuilder:validation:MinLenght=1", "unknown marker +kubebuilder:validation:MinLenght; did you mean +kubebuilder:validation:MinLength?"},
+		"wrong case":                           {"+kubebuilder:validation:minimum=1", "unknown marker +kubebuilder:validation:minimum; did you mean +kubebuilder:validation:Minimum?"},
+		"misspelt in the middle":               {"+kubebuilder:validaton:Minimum=1", "unknown marker +kubebuilder:validaton:Minimum; did you mean +kubebuilder:validation:Minimum?"},
+		"misspelt in front":                    {"+kubebulder:validation:Minimum=1", "unknown marker +kubebulder:validation:Minimum; did you mean +kubebuilder:validation:Minimum?"},
+		"misspelt all over":                    {"+kubebulder:validation:Minimun=1", "unknown marker +kubebulder:validation:Minimun; did you mean +kubebuilder:validation:Minimum?"},
+		"middle left out":                      {"+kubebuilder:Minimum=1", "unknown marker +kubebuilder:Minimum; did you mean +kubebuilder:validation:Minimum?"},
+		"with arguments, misspelt":             {"+kubebuilder:resorce:path=a,scope=Cluster", "unknown marker +kubebuilder:resorce:path; did you mean +kubebuilder:resource?"},
+		"subresource, misspelt":                {"+kubebuilder:subresource:statu", "unknown marker +kubebuilder:subresource:statu; did you mean +kubebuilder:subresource:status?"},
+		"like nothing":                         {"+kubebuilder:zzzzzzzzzzzz=1", "unknown marker +kubebuilder:zzzzzzzzzzzz"},
+		"nothing":                              {"+kubebuilder:", "unknown marker +kubebuilder:"},
+		"prose":                                {"+kubebuilder:default is a marker", `marker +kubebuilder:default: unexpected text behind it: "is a marker"`},
+		"a comment behind it":                  {"+kubebuilder:skip // this one", `marker +kubebuilder:skip: unexpected text behind it: "// this one"`},
+		"unknown argument":                     {"+kubebuilder:rbac:group=apps,verbs=get", `marker +kubebuilder:rbac: unknown argument "group"; did you mean groups?`},
+		"argument like nothing":                {"+kubebuilder:rbac:xxxxxxxxx=apps,verbs=get", `marker +kubebuilder:rbac: unknown argument "xxxxxxxxx"`},
+		"argument of a newer controller-tools": {"+kubebuilder:webhook:path=/a,patch=`{}`", `marker +kubebuilder:webhook: argument "patch" needs a newer controller-tools than v0.21.0, which mysdk has`},
+		"argument missing":                     {"+kubebuilder:rbac:groups=apps,resources=pods", `marker +kubebuilder:rbac: missing argument "verbs"`},
+		"value of a wrong type":                {"+kubebuilder:validation:MaxLength=many", "marker +kubebuilder:validation:MaxLength: expected integer, got \"many\""},
+		"value missing":                        {"+kubebuilder:validation:MaxLength", "marker +kubebuilder:validation:MaxLength: missing argument \"\""},
+		"value too much":                       {"+kubebuilder:subresource:status=true", "marker +kubebuilder:subresource:status: extra arguments provided: \"true\""},
+		"a plain name that does not parse":     {"+listMapKey", `marker +listMapKey: missing argument ""`},
+		"open quotes":                          {`+kubebuilder:printcolumn:name="a,type=string,JSONPath=.x`, `marker +kubebuilder:printcolumn: literal not terminated`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +123,8 @@ func TestPlace(t *testing.T) {
 		"in the middle":                       {"type T struct{}\n\n" + skip + "\n\ntype U struct{}", nil},
 		"plain names where nobody reads them": {"// +default={\nfunc F() {\n\t// +listType=\n}", nil},
 		"somebody else's":                     {"// +other:thing\nfunc F() {}", nil},
+		"required on a type":                  {"// +required\n// +k8s:required\ntype T struct{}", nil},
+		"immutable on a type":                 {"// +k8s:immutable\n// +k8s:minimum=1\ntype T int", nil},
 		"in a comment of another kind":        {"/*\n+kubebuilder:nonsense\n*/\ntype T struct{}", nil},
 	}
 	for name, tt := range tests {
@@ -137,7 +146,7 @@ func TestPlace(t *testing.T) {
 
 // TestLax hides what does not parse from the generators, and nothing else.
 func TestLax(t *testing.T) {
-	wrong, _, f := checkText(t, `package a
+	_, wrong, f := checkText(t, `package a
 
 // T is.
 // +kubebuilder:resource:pth=x
@@ -169,7 +178,7 @@ func TestKnownMarkers(t *testing.T) {
 		t.Errorf("only %d markers are known", len(r.names))
 	}
 	for _, name := range r.names {
-		if msg := r.wrong(marker{text: "+" + prefix + name}); strings.Contains(msg, "unknown marker") {
+		if msg, _ := r.wrong(marker{text: "+" + prefix + name}); strings.Contains(msg, "unknown marker") {
 			t.Errorf("%s: %s", name, msg)
 		}
 		if s := r.suggestMarker("+" + prefix + name + "x"); s == "" {
@@ -212,7 +221,7 @@ func FuzzMarker(f *testing.F) {
 			text = "+" + text
 		}
 		for _, target := range targets() {
-			msg := r.wrong(marker{text: text, place: place{true, target}})
+			msg, _ := r.wrong(marker{text: text, place: place{true, target}})
 			if s := r.suggestMarker(text); s != "" && !strings.HasPrefix(s, prefix) {
 				t.Errorf("%q: suggests %q", text, s)
 			}

@@ -1,7 +1,9 @@
 package generate
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -42,41 +44,29 @@ type Options struct {
 	// directory of the process, so they have to be asked for.
 	ApplyConfigurations bool
 
-	// Paths are directories relative to Dir; one that ends in /... stands for
-	// the tree below it. Empty means ./...
-	Paths []string
-	// Header is the file, relative to Dir, that the generated Go code starts
-	// with. Empty means DefaultHeader where that exists.
-	Header string
-	// Year replaces YEAR in the header.
+	// Calls are the calls of controller-gen that the outputs come from; none
+	// means those of kubebuilder's Makefile. Of two that write one file, the
+	// later wins.
+	Calls []Call
+	// Year replaces YEAR in the header of the default calls.
 	Year string
-	// RoleName names the role for RBAC markers without a roleName of their
-	// own. Empty means DefaultRoleName.
-	RoleName string
-	// Schema tunes the schemas of the CRDs.
-	Schema SchemaOptions
+
+	jobs    []job    // of the calls, those that are selected
+	headers []string // files that the calls put above their outputs, selected or not
 
 	// Lax turns errors in markers into warnings.
 	Lax bool
+	// Foreign is a project that mysdk did not make: markers that nobody knows
+	// are only warned of there, as controller-gen passes over them in silence,
+	// and so are mistakes in markers that none of the generators reads.
+	Foreign bool
+	// Judge says what the API server would refuse of the CRDs; nil is nothing.
+	Judge Judge
 	// CacheDir is where fingerprints of earlier runs are kept, so that a run
 	// that finds nothing changed is quick. Empty turns that off.
 	CacheDir string
 	// ToolVersion is the version of mysdk, part of the fingerprint.
 	ToolVersion string
-}
-
-// SchemaOptions are controller-gen's options of the same names; the zero value
-// is its default.
-type SchemaOptions struct {
-	// MaxDescLen cuts descriptions to as many characters; nil leaves them
-	// whole and 0 drops them.
-	MaxDescLen *int
-	// AllowDangerousTypes permits float32 and float64.
-	AllowDangerousTypes bool
-	// IgnoreUnexportedFields leaves out fields that Go does not export.
-	IgnoreUnexportedFields bool
-	// GenerateEmbeddedObjectMeta describes the fields of embedded metadata.
-	GenerateEmbeddedObjectMeta bool
 }
 
 // Result is what Render found.
@@ -105,18 +95,12 @@ func (o Options) withDefaults(t *tree) (Options, error) {
 	if !o.Deepcopy && !o.CRDs && !o.RBAC && !o.Webhooks && !o.ApplyConfigurations {
 		o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks = true, true, true, true
 	}
-	if len(o.Paths) == 0 {
-		o.Paths = []string{"./..."}
+	if len(o.Calls) == 0 {
+		o.Calls = defaultCalls(t, o.Year)
 	}
-	if o.RoleName == "" {
-		o.RoleName = DefaultRoleName
+	if err := o.plan(t); err != nil {
+		return o, fmt.Errorf("generate: %w", err)
 	}
-	if o.Header == "" && t.exists(DefaultHeader) {
-		o.Header = DefaultHeader
-	}
-	if o.Header != "" && !t.exists(o.Header) {
-		return o, clierr.Usagef("name an existing file, or leave the header out",
-			"generate: header file %s does not exist in %s", o.Header, o.Dir)
-	}
+	o.ApplyConfigurations = slices.ContainsFunc(o.jobs, func(j job) bool { return j.name == applyName })
 	return o, nil
 }

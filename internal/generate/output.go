@@ -20,6 +20,7 @@ const ControllerToolsVersion = "v0.21.0"
 type output struct {
 	tree  *tree
 	dir   string // for what belongs to no package, relative to the root
+	code  string // for what belongs to a package; empty is beside its sources
 	files map[string][]byte
 }
 
@@ -27,7 +28,10 @@ type output struct {
 // everything else to the output's directory.
 func (o *output) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 	dir := o.dir
-	if pkg != nil {
+	switch {
+	case pkg != nil && o.code != "":
+		dir = o.code
+	case pkg != nil:
 		if len(pkg.GoFiles) == 0 {
 			return nil, fmt.Errorf("package %s has no Go files", pkg.PkgPath)
 		}

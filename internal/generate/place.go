@@ -47,7 +47,7 @@ func markersOf(f *ast.File, r *registry) []marker {
 	for i, m := range ms {
 		m.comment.Text = kept[i]
 		if node, ok := byNode[i]; ok {
-			ms[i].place = placeOf(node, m, docs, r)
+			ms[i].place, ms[i].node = placeOf(node, m, docs, r), node
 		}
 	}
 	return ms

@@ -7,14 +7,18 @@ package generate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/oldapi"
 )
 
 // Render renders the outputs that opts select and returns those that differ
@@ -36,11 +40,11 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if r, ok := c.lookup(before); ok {
+	if r, ok := c.lookup(before); ok && !(r.Unjudged && o.canJudge(ctx)) {
 		stale, err := staleOutputs(o, t, slices.Sorted(maps.Keys(r.Outputs)))
 		return Result{Unchanged: true, Warnings: append(o.warnings(r.findings), stale...), Inputs: before, Applied: r.Apply}, err
 	}
-	files, found, err := render(ctx, o, t, env)
+	files, found, err := render(ctx, o, t, env, c.judged())
 	if err != nil {
 		return Result{}, err
 	}
@@ -71,6 +75,10 @@ type findings struct {
 	// record of another run may serve.
 	Useless []string `json:"useless,omitempty"`
 	Apply   bool     `json:"apply,omitempty"` // packages ask for apply configurations
+	// Judged is set where the API server would take all CRDs, and Unjudged where
+	// that is not known.
+	Judged   bool `json:"judged,omitempty"`
+	Unjudged bool `json:"unjudged,omitempty"`
 }
 
 // warnings are those of the findings that go with the selection of outputs.
@@ -81,9 +89,10 @@ func (o Options) warnings(f findings) []string {
 	return append(slices.Clip(f.Warnings), f.Useless...)
 }
 
-// render renders everything that o selects, changed or not.
-func render(ctx context.Context, o Options, t *tree, env goEnv) (files map[string][]byte, found findings, err error) {
-	src, err := discover(t, env, o.Paths)
+// render renders everything that o selects, changed or not. CRDs that have the
+// hashes in judged are known to be right.
+func render(ctx context.Context, o Options, t *tree, env goEnv, judged map[string]string) (files map[string][]byte, found findings, err error) {
+	src, err := discover(t, env, o.paths())
 	if err != nil {
 		return nil, found, err
 	}
@@ -94,7 +103,7 @@ func render(ctx context.Context, o Options, t *tree, env goEnv) (files map[strin
 	if err != nil {
 		return nil, found, err
 	}
-	if found.Warnings, err = checkAll(t, src, r, o.Lax, env); err != nil {
+	if found.Warnings, err = checkAll(t, src, r, o, env); err != nil {
 		return nil, found, err
 	}
 	apply, useless := asksForApply(t, src)
@@ -106,17 +115,27 @@ func render(ctx context.Context, o Options, t *tree, env goEnv) (files map[strin
 		if err := canApply(o); err != nil {
 			return nil, found, err
 		}
+	} else {
+		o.jobs = slices.DeleteFunc(slices.Clone(o.jobs), func(j job) bool { return j.name == applyName })
 	}
 	files, err = generateFrom(ctx, o, t, src, r, env)
+	if err != nil {
+		return nil, found, err
+	}
+	refused, err := inspection{Options: o, tree: t, src: src, registry: r, env: env}.inspect(ctx, files, judged, &found)
+	found.Warnings = append(found.Warnings, refused...)
 	return files, found, err
 }
 
 // generateFrom runs the generators on sources whose markers are right.
 func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *registry, env goEnv) (map[string][]byte, error) {
 	var need []*sourcePackage
-	if o.Deepcopy || o.CRDs || o.ApplyConfigurations {
-		need = typed(src.packages)
+	for _, j := range o.jobs {
+		if j.needsTypes() {
+			need = append(need, typed(j.find(src.packages))...)
+		}
 	}
+	need = unique(need)
 	l, err := load(ctx, t, src, o.Host.Environ(), need)
 	if err != nil {
 		return nil, err
@@ -124,7 +143,7 @@ func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *regi
 	if found := packageProblems(t, src, l); len(found) > 0 {
 		return nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
 	}
-	all := steps(o, t, l)
+	all := steps(o, t, src, l)
 	if err := checkTypes(prefetch(src, l.typed, filters(all)), env); err != nil {
 		return nil, err
 	}
@@ -135,23 +154,47 @@ func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *regi
 	return files, runErr
 }
 
+const correctMarkers = "correct the markers, or pass --lax to be only warned about them"
+
 // checkAll checks the markers of all files and returns what is only a warning.
-func checkAll(t *tree, src *sources, r *registry, lax bool, env goEnv) ([]string, error) {
+func checkAll(t *tree, src *sources, r *registry, o Options, env goEnv) ([]string, error) {
 	var wrong, useless []problem
 	for _, p := range src.packages {
+		tolerates, err := o.tolerance(p)
+		if err != nil {
+			return nil, err
+		}
 		for _, f := range p.files {
-			w, u := checkMarkers(t, src, f, r, lax)
+			w, u := checkMarkers(t, src, f, r, tolerates)
 			wrong, useless = append(wrong, w...), append(useless, u...)
 		}
 	}
-	if len(wrong) > 0 && !lax {
-		return nil, sourceError(wrong, env, "correct the markers, or pass --lax to be only warned about them")
+	if len(wrong) > 0 {
+		return nil, sourceError(wrong, env, correctMarkers)
 	}
 	var warnings []string
-	for _, p := range tidy(append(wrong, useless...)) {
+	for _, p := range tidy(useless) {
 		warnings = append(warnings, p.String())
 	}
 	return warnings, nil
+}
+
+// tolerance says which mistakes in markers of a package are only warned of.
+func (o Options) tolerance(p *sourcePackage) (func(m marker, unknown bool) bool, error) {
+	if o.Lax || !o.Foreign {
+		return func(marker, bool) bool { return o.Lax }, nil
+	}
+	read := &markers.Registry{} // by the generators that look at the package
+	for _, j := range o.jobs {
+		if j.covers(p.dir) {
+			if err := j.generator.RegisterMarkers(read); err != nil {
+				return nil, fmt.Errorf("generate: register markers: %w", err)
+			}
+		}
+	}
+	return func(m marker, unknown bool) bool {
+		return unknown || !m.place.known || read.Lookup(m.text, m.place.target) == nil
+	}, nil
 }
 
 // sourceError makes one error of the findings. Where one of them lies outside
@@ -161,7 +204,8 @@ func sourceError(found []problem, env goEnv, hint string) error {
 	if outside && env.newer() {
 		hint = fmt.Sprintf("the project uses %s, which is newer than this mysdk knows; build mysdk with that Go", env.GOVERSION)
 	}
-	return &clierr.Error{Err: &SourceError{problems: tidy(found)}, Hint: hint}
+	err := &SourceError{problems: tidy(found)}
+	return &clierr.Error{Err: err, Hint: cmp.Or(oldapi.Hint(err.Error()), hint)}
 }
 
 // putChanged adds an output to the result unless the project has it already.
@@ -174,4 +218,14 @@ func putChanged(res *Result, t *tree, name string, data []byte) error {
 		return fmt.Errorf("generate: %w", err)
 	}
 	return nil
+}
+
+// unique drops repeats and keeps the order.
+func unique(packages []*sourcePackage) []*sourcePackage {
+	seen := map[*sourcePackage]bool{}
+	return slices.DeleteFunc(packages, func(p *sourcePackage) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 }

@@ -113,10 +113,10 @@ func TestSelection(t *testing.T) {
 		"rbac":     {func(o *Options) { o.RBAC = true }, []string{rolePath}},
 		"webhooks": {func(o *Options) { o.Webhooks = true }, nil},
 		"nothing selected is all, in one directory": {
-			func(o *Options) { o.Paths = []string{"./internal/controller"} }, []string{rolePath}},
-		"a tree":                   {func(o *Options) { o.Paths = []string{"./api/..."} }, []string{codePath, crdPath}},
-		"a directory, not a tree":  {func(o *Options) { o.Paths = []string{"api"} }, nil},
-		"a directory and its tree": {func(o *Options) { o.Paths = []string{"api", "./api/..."} }, []string{codePath, crdPath}},
+			func(o *Options) { o.Calls = every("./internal/controller") }, []string{rolePath}},
+		"a tree":                   {func(o *Options) { o.Calls = every("./api/...") }, []string{codePath, crdPath}},
+		"a directory, not a tree":  {func(o *Options) { o.Calls = every("api") }, nil},
+		"a directory and its tree": {func(o *Options) { o.Calls = every("api", "./api/...") }, []string{codePath, crdPath}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,16 +138,15 @@ func TestOptions(t *testing.T) {
 	p := newProject(t, small())
 	p.write("hack/boilerplate.go.txt", "// Copyright YEAR The Authors.")
 	p.write("other.txt", "// Other.")
-	length := 0
 	tests := map[string]struct {
 		change   func(*Options)
 		file     string
 		has, not string
 	}{
 		"the default header with its year": {func(o *Options) { o.Year = "2026" }, codePath, "// Copyright 2026 The Authors.", "YEAR"},
-		"a header":                         {func(o *Options) { o.Header = "other.txt" }, codePath, "// Other.", "Copyright"},
-		"a role name":                      {func(o *Options) { o.RoleName = "boss" }, rolePath, "name: boss", DefaultRoleName},
-		"no descriptions":                  {func(o *Options) { o.Schema.MaxDescLen = &length }, crdPath, "type: integer", "description:"},
+		"a header":                         {func(o *Options) { o.Calls = calls("object:headerFile=other.txt paths=./...") }, codePath, "// Other.", "Copyright"},
+		"a role name":                      {func(o *Options) { o.Calls = calls("rbac:roleName=boss paths=./...") }, rolePath, "name: boss", DefaultRoleName},
+		"no descriptions":                  {func(o *Options) { o.Calls = calls("crd:maxDescLen=0 paths=./... output:dir=config/crd/bases") }, crdPath, "type: integer", "description:"},
 		"descriptions":                     {func(*Options) {}, crdPath, "description: CacheSpec is what is wanted.", "(devel)"},
 	}
 	for name, tt := range tests {
@@ -168,10 +167,10 @@ func TestBadOptions(t *testing.T) {
 		code   int
 	}{
 		"relative directory": {func(o *Options) { o.Dir = "here" }, `project directory "here" is not absolute`, clierr.CodeUsage},
-		"no header":          {func(o *Options) { o.Header = "none.txt" }, "header file none.txt does not exist", clierr.CodeUsage},
-		"outside":            {func(o *Options) { o.Paths = []string{"../other/..."} }, "does not lie below the project", clierr.CodeUsage},
-		"absolute":           {func(o *Options) { o.Paths = []string{"/etc"} }, "does not lie below the project", clierr.CodeUsage},
-		"no such directory":  {func(o *Options) { o.Paths = []string{"./apis/..."} }, "no directory apis in", clierr.CodeUsage},
+		"no header":          {func(o *Options) { o.Calls = calls("object:headerFile=none.txt paths=./...") }, "header file none.txt does not exist", clierr.CodeUsage},
+		"outside":            {func(o *Options) { o.Calls = every("../other/...") }, "does not lie below the project", clierr.CodeUsage},
+		"absolute":           {func(o *Options) { o.Calls = every("/etc") }, "does not lie below the project", clierr.CodeUsage},
+		"no such directory":  {func(o *Options) { o.Calls = every("./apis/...") }, "no directory apis in", clierr.CodeUsage},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +233,7 @@ func TestStale(t *testing.T) {
 	if diff := cmp.Diff([]string{crdPath, "config/webhook/manifests.yaml"}, got); diff != "" {
 		t.Errorf("stale outputs:\n%s", diff)
 	}
-	if res := p.render(func(o *Options) { o.Paths = []string{"./api/..."} }); len(res.Warnings) > 0 {
+	if res := p.render(func(o *Options) { o.Calls = every("./api/...") }); len(res.Warnings) > 0 {
 		t.Errorf("a part of the project cannot tell what is stale: %v", res.Warnings)
 	}
 }
@@ -242,8 +241,9 @@ func TestStale(t *testing.T) {
 // TestEmptyCRD warns about the file that controller-gen writes for a kind
 // without versions.
 func TestEmptyCRD(t *testing.T) {
-	got, err := staleOutputs(Options{}, newTree(t.TempDir(), fileset.Set{}), []string{emptyCRD})
-	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], emptyCRD+": no CRD") {
+	o := Options{jobs: []job{{name: crdName, config: "crds"}}}
+	got, err := staleOutputs(o, newTree(t.TempDir(), fileset.Set{}), []string{"crds/_.yaml"})
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "crds/_.yaml: no CRD") {
 		t.Errorf("warnings %q, %v", got, err)
 	}
 }

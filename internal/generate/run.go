@@ -7,13 +7,10 @@ import (
 	"runtime"
 	"strings"
 
-	"sigs.k8s.io/controller-tools/pkg/crd"
-	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/applyconfiguration"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
-	"sigs.k8s.io/controller-tools/pkg/rbac"
-	"sigs.k8s.io/controller-tools/pkg/webhook"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -26,42 +23,25 @@ type step struct {
 	out       *output
 }
 
-// steps are the generators that o selects.
-func steps(o Options, t *tree, l *loaded) []step {
-	to := func(dir string) *output { return &output{tree: t, dir: dir, files: map[string][]byte{}} }
+// steps are the generators that o selects, each with the packages among its
+// paths.
+func steps(o Options, t *tree, src *sources, l *loaded) []step {
 	var out []step
-	if o.Deepcopy {
-		out = append(out, step{"deepcopy", deepcopy.Generator{HeaderFile: o.Header, Year: o.Year}, l.typed, to(".")})
-	}
-	if o.CRDs {
-		out = append(out, step{"crds", crdGenerator(o.Schema), l.typed, to(crdDir)})
-	}
-	if o.RBAC {
-		out = append(out, step{"rbac", rbac.Generator{RoleName: o.RoleName}, l.syntax, to(rbacDir)})
-	}
-	if o.ApplyConfigurations {
-		out = append(out, step{"apply configurations", applyStep{tree: t, header: o.Header, year: o.Year}, l.typed, to(".")})
-	}
-	if o.Webhooks {
-		out = append(out, step{"webhooks", webhook.Generator{}, l.syntax, to(webhookDir)})
+	for _, j := range o.jobs {
+		s := step{name: j.name, generator: j.generator, out: &output{tree: t, dir: j.config, code: j.code, files: map[string][]byte{}}}
+		packages := j.find(src.packages)
+		if j.needsTypes() {
+			packages = typed(packages)
+		}
+		for _, p := range packages {
+			s.roots = append(s.roots, l.byPath[p.importPath])
+		}
+		if g, ok := s.generator.(applyconfiguration.Generator); ok {
+			s.generator, s.out.dir = applyStep{generator: g, tree: t, year: o.Year}, "."
+		}
+		out = append(out, s)
 	}
 	return out
-}
-
-// crdGenerator leaves options at nil that are at their default, as
-// controller-gen has them without arguments.
-func crdGenerator(s SchemaOptions) crd.Generator {
-	g := crd.Generator{MaxDescLen: s.MaxDescLen}
-	if s.AllowDangerousTypes {
-		g.AllowDangerousTypes = &s.AllowDangerousTypes
-	}
-	if s.IgnoreUnexportedFields {
-		g.IgnoreUnexportedFields = &s.IgnoreUnexportedFields
-	}
-	if s.GenerateEmbeddedObjectMeta {
-		g.GenerateEmbeddedObjectMeta = &s.GenerateEmbeddedObjectMeta
-	}
-	return g
 }
 
 // filters say which references between types the generators follow.
@@ -94,7 +74,7 @@ func runAll(ctx context.Context, all []step, t *tree, r *registry, env goEnv) (m
 			return nil, err
 		}
 		for name, data := range s.out.files {
-			if s.out.dir == crdDir {
+			if s.name == crdName {
 				data = attribute(data)
 			}
 			files[name] = data

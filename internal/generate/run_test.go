@@ -173,7 +173,7 @@ func TestPrefetchIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := discover(tr, env, o.Paths)
+	src, err := discover(tr, env, o.paths())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestPrefetchIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := steps(o, tr, l)
+	all := steps(o, tr, src, l)
 	if err := checkTypes(prefetch(src, l.typed, filters(all)), env); err != nil {
 		t.Fatal(err)
 	}

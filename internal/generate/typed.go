@@ -58,19 +58,38 @@ func (p *sourcePackage) marked(prefixes []string) bool {
 	return false
 }
 
+// typeNamed is the declaration of a type, and the file that has it.
+func (p *sourcePackage) typeNamed(name string) (*ast.TypeSpec, *sourceFile) {
+	if p == nil {
+		return nil, nil
+	}
+	for _, f := range p.files {
+		if i := slices.IndexFunc(f.typeSpecs(), func(t *ast.TypeSpec) bool { return t.Name.Name == name }); i >= 0 {
+			return f.typeSpecs()[i], f
+		}
+	}
+	return nil, nil
+}
+
 // typeSpecs are the package's type declarations, not those within functions.
 func (p *sourcePackage) typeSpecs() []*ast.TypeSpec {
 	var out []*ast.TypeSpec
 	for _, f := range p.files {
-		for _, d := range f.ast.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, s := range g.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok {
-					out = append(out, t)
-				}
+		out = append(out, f.typeSpecs()...)
+	}
+	return out
+}
+
+func (f *sourceFile) typeSpecs() []*ast.TypeSpec {
+	var out []*ast.TypeSpec
+	for _, d := range f.ast.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok {
+				out = append(out, t)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func packageProblems(t *tree, src *sources, l *loaded) []problem {
 	for _, p := range l.typed {
 		c.visit(p)
 	}
-	for _, p := range l.syntax {
+	for _, p := range l.byPath {
 		c.own(p)
 	}
 	if len(c.missing) > 0 {

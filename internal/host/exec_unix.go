@@ -3,8 +3,10 @@
 package host
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	signals "os/signal"
 	"syscall"
 )
 
@@ -44,6 +46,17 @@ func sweep(x *exec.Cmd) {
 // leads reports whether x has a group of its own, and no session.
 func leads(x *exec.Cmd) bool { return x.SysProcAttr != nil && x.SysProcAttr.Setpgid }
 
+// BrokenPipe reports whether err is the end of a process that wrote to a pipe
+// which nobody reads any more.
+func BrokenPipe(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGPIPE
+}
+
 // KillGroup kills the process pid and the group that it leads, if it does.
 func KillGroup(pid int) error {
 	if syscall.Kill(-pid, syscall.SIGKILL) == nil {
@@ -55,3 +68,7 @@ func KillGroup(pid int) error {
 	}
 	return p.Kill()
 }
+
+// IgnoreTerminalStops has reads of a terminal fail while this process is in the
+// background, where they would stop it otherwise.
+func IgnoreTerminalStops() { signals.Ignore(syscall.SIGTTIN) }

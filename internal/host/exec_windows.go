@@ -20,6 +20,9 @@ func kill(x *exec.Cmd) error { return x.Process.Kill() }
 // sweep does nothing: Windows does not tell who is left of a group.
 func sweep(*exec.Cmd) {}
 
+// BrokenPipe is false: on Windows a broken pipe is an error of the program's own.
+func BrokenPipe(error) bool { return false }
+
 // KillGroup kills the process pid.
 func KillGroup(pid int) error {
 	p, err := os.FindProcess(pid)
@@ -28,3 +31,6 @@ func KillGroup(pid int) error {
 	}
 	return p.Kill()
 }
+
+// IgnoreTerminalStops does nothing: there is no background to read from.
+func IgnoreTerminalStops() {}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // Streams are the three standard streams. Data goes to Out, talk to Err.
@@ -43,6 +45,10 @@ type Files interface {
 	Mkdir(name string, mode fs.FileMode) error
 	Rename(from, to string) error
 	Remove(name string) error
+	Chmod(name string, mode fs.FileMode) error
+	// Sync returns when what was written to these files, or renamed and removed
+	// in these directories, would survive a power cut.
+	Sync(names ...string) error
 	Lstat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
@@ -83,17 +89,19 @@ type Exec interface {
 	Start(ctx context.Context, c Cmd) (Process, error)
 }
 
-// Run starts c on x and waits for its end.
+// Run starts c on x and waits for its end. After the end of ctx, the error is
+// its cause and how the process ended.
 func Run(ctx context.Context, x Exec, c Cmd) error {
 	p, err := x.Start(ctx, c)
 	if err != nil {
 		return err
 	}
 	if err := p.Wait(); err != nil {
+		err = fmt.Errorf("%s: %w", filepath.Base(c.Name), err)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
-		return fmt.Errorf("%s: %w", filepath.Base(c.Name), err)
+		return err
 	}
 	return nil
 }
@@ -140,6 +148,26 @@ func (h Host) StateDir() (string, error) {
 	return h.userDir("MYSDK_STATE_DIR", "XDG_STATE_HOME", ".local/state", "Library/Application Support")
 }
 
+// ConfigDir is the user's directory for the configuration of all programs, where
+// os.UserConfigDir finds it.
+func (h Host) ConfigDir() (string, error) {
+	if d := h.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
+		return d, nil
+	}
+	name, below := "HOME", ".config"
+	switch runtime.GOOS {
+	case "windows":
+		name, below = "AppData", ""
+	case "darwin":
+		below = "Library/Application Support"
+	}
+	d := h.Getenv(name)
+	if d == "" {
+		return "", fmt.Errorf("neither XDG_CONFIG_HOME nor %s is set", name)
+	}
+	return filepath.Join(d, below), nil
+}
+
 func (h Host) userDir(own, xdg, unix, mac string) (string, error) {
 	if d := h.Getenv(own); d != "" {
 		return h.Path(d), nil
@@ -166,11 +194,7 @@ func (h Host) userDir(own, xdg, unix, mac string) (string, error) {
 // IsTerminal reports whether v, one of the streams, is a terminal.
 func IsTerminal(v any) bool {
 	f, ok := v.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // OSFiles is Files on the operating system.
@@ -193,6 +217,9 @@ func (OSFiles) Rename(from, to string) error { return os.Rename(from, to) }
 // Remove implements Files.
 func (OSFiles) Remove(name string) error { return os.Remove(name) }
 
+// Chmod implements Files.
+func (OSFiles) Chmod(name string, mode fs.FileMode) error { return os.Chmod(name, mode) }
+
 // Lstat implements Files.
 func (OSFiles) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
 
@@ -207,8 +234,8 @@ func (OSExec) LookPath(name string) (string, error) { return exec.LookPath(name)
 
 // Start implements Exec.
 func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if c.Detach {
 		ctx = context.WithoutCancel(ctx)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 )
 
 // base is what the operator's layer is put on.
@@ -70,7 +71,7 @@ func (b *builder) findBase(ctx context.Context) (*base, error) {
 
 // baseError adds the way out that needs no network.
 func (b *builder) baseError(err error) error {
-	if b.Base != DefaultBase || clierr.CodeOf(err) == clierr.CodeInterrupted {
+	if b.Base != DefaultBase || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return &clierr.Error{Err: err, Hint: "add '--base scratch', which needs no network, or name an image that can be reached with --base"}
@@ -123,7 +124,7 @@ func remember(cache string, digest v1.Hash) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return fmt.Errorf("keep the base: %w", err)
 	}
-	return writeAtomic(filepath.Join(cache, digestFile), []byte(digest.String()+"\n"))
+	return host.ReplaceData(host.OSFiles{}, filepath.Join(cache, digestFile), []byte(digest.String()+"\n"), 0o644)
 }
 
 // baseFor returns the base for one platform, out of the cache where it is.

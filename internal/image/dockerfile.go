@@ -55,6 +55,39 @@ func ParseRecipe(data []byte, where string) (*Recipe, error) {
 	return r, nil
 }
 
+// Commands are what containers of an image that a Dockerfile makes may call its
+// program: the path of an ENTRYPOINT of one word, as scaffolds have it, else
+// every path of ENTRYPOINT and CMD and the name of every file that is copied.
+// None says that nothing is known.
+func Commands(dockerfile []byte) []string {
+	var paths, names []string
+	for _, in := range instructions(string(dockerfile)) {
+		word, rest, _ := strings.Cut(in.text, " ")
+		all, err := words(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(rest))
+		if err != nil {
+			return nil
+		}
+		switch strings.ToUpper(word) {
+		case "FROM":
+			paths, names = nil, nil // of the last stage only
+		case "ENTRYPOINT", "CMD":
+			for _, w := range all {
+				if path.IsAbs(w) {
+					paths = append(paths, path.Clean(w))
+				}
+			}
+		case "COPY", "ADD":
+			for _, w := range all {
+				names = append(names, path.Base(w))
+			}
+		}
+	}
+	if len(paths) == 1 && paths[0] == entrypoint {
+		return paths
+	}
+	return append(paths, names...)
+}
+
 // instruction is one of a Dockerfile, with its continuation lines joined.
 type instruction struct {
 	text string

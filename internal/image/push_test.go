@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -21,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/registry"
 )
 
@@ -219,7 +220,7 @@ func TestWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := must(state.TakeLock(lockFile))(t)
+	held := must(filelock.Try(lockFile))(t)
 	var said []string
 	_, err = Save(t.Context(), w.Host, SaveOptions{File: "op.tar", Progress: func(s string) {
 		said = append(said, s)
@@ -230,10 +231,10 @@ func TestWaits(t *testing.T) {
 	if err != nil || !slices.Equal(said, []string{"waiting for another command that uses controller:latest"}) {
 		t.Errorf("%v, said %q", err, said)
 	}
-	held = must(state.TakeLock(lockFile))(t)
+	held = must(filelock.Try(lockFile))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = Save(ctx, w.Host, SaveOptions{File: "op.tar", Progress: func(string) { cancel() }})
-	if clierr.CodeOf(err) != clierr.CodeInterrupted {
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	if err := held.Release(); err != nil {

@@ -39,6 +39,13 @@ func split(s string) refParts {
 	return p
 }
 
+// IsExplicit reports whether s names a registry, a tag or a digest. What names
+// none of them may as well be the path of a file.
+func IsExplicit(s string) bool {
+	p := split(s)
+	return p.registry != "" || p.tag != "" || p.digest != ""
+}
+
 // join is the reverse of split.
 func (p refParts) join() string {
 	s := p.repository + p.tag

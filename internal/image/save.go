@@ -162,22 +162,18 @@ func (c *content) only(wanted string) error {
 	return nil
 }
 
-// writeFile writes a file beside its place and renames it. What is no file, as
-// /dev/null, is written to and stays what it is.
+// writeFile replaces a file in one step. What is no file, as /dev/null, is
+// written to and stays what it is.
 func writeFile(path string, fill func(io.Writer) error) error {
-	to := newName(path)
+	write := func(to string) error {
+		f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fill(f), f.Close())
+	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		to = path
+		return write(path)
 	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(fill(f), f.Close()); to == path {
-		return err
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(to))
-	}
-	return os.Rename(to, path)
+	return host.Replace(host.OSFiles{}, path, write)
 }

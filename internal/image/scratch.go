@@ -108,12 +108,12 @@ func (b *builder) certificates() ([]byte, error) {
 			return nil, clierr.Failedf("set SSL_CERT_FILE to a file of certificates in PEM, or unset it", "there is no certificate in %s", file)
 		}
 		if n > 0 {
-			b.progress("taking %d certificates of authorities from %s", n, file)
+			b.progress("reading %d CA certificates from %s", n, file)
 			return certs, nil
 		}
 	}
 	return nil, clierr.Failedf("set SSL_CERT_FILE to a file of certificates in PEM, such as https://curl.se/ca/cacert.pem",
-		"this machine has no file with the certificates of authorities, which the base scratch needs")
+		"this machine has no file with CA certificates, which the base scratch needs")
 }
 
 // onlyCertificates leaves everything else behind: comments, which differ

@@ -83,7 +83,7 @@ func TestCertificates(t *testing.T) {
 		"alpine":         {"", map[string]string{"/etc/ssl/cert.pem": authority()}, ""},
 		"an empty first": {"", map[string]string{"/etc/ssl/certs/ca-certificates.crt": "", "/etc/ssl/cert.pem": authority()}, ""},
 		"named":          {"/my.pem", map[string]string{"/my.pem": authority()}, ""},
-		"none":           {"", nil, "this machine has no file with the certificates"},
+		"none":           {"", nil, "this machine has no file with CA certificates"},
 		"named, missing": {"/my.pem", map[string]string{"/etc/ssl/cert.pem": authority()}, "open /my.pem"},
 		"named, empty":   {"/my.pem", map[string]string{"/my.pem": "hello"}, "no certificate in /my.pem"},
 	} {

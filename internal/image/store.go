@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -69,14 +69,7 @@ func lock(ctx context.Context, file string, wait func()) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
-	k, err := state.TakeLock(file)
-	if errors.Is(err, state.ErrLocked) {
-		wait()
-		k, err = state.AwaitLock(ctx, file)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
+	k, err := filelock.Await(ctx, file, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -326,13 +319,4 @@ func replaceDir(dir string, fill func(tmp string) error) (err error) {
 		return err
 	}
 	return os.Rename(fresh, dir)
-}
-
-// writeAtomic writes a file so that it is never half there.
-func writeAtomic(file string, data []byte) error {
-	tmp := newName(file)
-	if err := os.WriteFile(tmp, data, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp, file)
 }

@@ -33,7 +33,7 @@ type ApplyOptions struct {
 // Nothing is kept in annotations, so that objects larger than their 256 KiB,
 // as some CRDs are, apply like any other.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o ApplyOptions) ([]Result, error) {
-	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}}
+	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
 	if a.options.FieldManager == "" {
 		a.options.FieldManager = FieldManager
 	}
@@ -65,6 +65,8 @@ type applier struct {
 	options ApplyOptions
 	pending map[schema.GroupKind]*unstructured.Unstructured // applied, not yet seen to be served
 	failed  map[schema.GroupKind]bool
+
+	namespaces map[string]bool // pretended to be created in a dry run
 }
 
 // one applies u, after waiting for its CRD if this call brought that.
@@ -97,9 +99,23 @@ func (a *applier) noteCRD(u *unstructured.Unstructured, r Result, err error) {
 	}
 }
 
+// pretended reports whether ref needs a CRD or a namespace that this dry run has
+// only pretended to create, so that the server cannot check it. err is why its
+// kind was not found.
+func (a *applier) pretended(ref Ref, err error) bool {
+	var unknown *noKindError
+	if errors.As(err, &unknown) {
+		return a.pending[ref.GroupKind()] != nil
+	}
+	return a.namespaces[ref.Namespace]
+}
+
 // send applies u and tells whether that changed it.
 func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
 	endpoint, ref, err := a.resource(ctx, u, a.options.Namespace)
+	if a.options.DryRun && a.pretended(ref, err) {
+		return Result{Ref: ref, Action: Created}, nil
+	}
 	if err != nil {
 		return Result{}, a.explain("apply", ref, err)
 	}
@@ -111,6 +127,8 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		action = Created
 	case err != nil:
 		return Result{}, a.explain("read", ref, err)
+	default:
+		stayInSet(before, u)
 	}
 	opts := metav1.ApplyOptions{FieldManager: a.options.FieldManager, Force: a.options.Force}
 	if a.options.DryRun {
@@ -119,6 +137,9 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 	after, err := endpoint.Apply(ctx, ref.Name, u, opts)
 	if err != nil {
 		return Result{}, a.explain("apply", ref, err)
+	}
+	if a.options.DryRun && action == Created && ref.Group == "" && ref.Kind == "Namespace" {
+		a.namespaces[ref.Name] = true
 	}
 	if action == Configured && same(before, after) {
 		action = Unchanged

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ func TestOnControlPlane(t *testing.T) {
 		"edit":             testEdit,
 		"edit contested":   testEditContested,
 		"edit webhooks":    testEditWebhooks,
+		"apply set":        testApplySet,
+		"force":            testForce,
+		"conversions":      testWorkingConversions,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // two of them wait 5 s for the API server's finalizers
@@ -61,7 +65,7 @@ func TestOnControlPlane(t *testing.T) {
 func connect(t *testing.T, kubeconfig string) *Client {
 	t.Helper()
 	w := hosttest.New(t)
-	c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: kubeconfig})
+	c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: kubeconfig, Context: "mysdk-default"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +164,24 @@ metadata: {name: b}
 	o.DryRun = false
 	mustApply(t, c, o, []string{"Namespace apply-a unchanged", "ConfigMap apply-a/a configured", "ConfigMap apply-a/b unchanged"}, parse(t, text, "two")...)
 
+	// A dry run also lists what needs a namespace or a CRD that it does not create.
+	fresh := append(parse(t, `
+apiVersion: v1
+kind: Namespace
+metadata: {name: apply-dry}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: apply-dry}
+---
+apiVersion: dry.example.com/v1
+kind: Dry
+metadata: {name: a, namespace: apply-dry}
+`), crd(t, "dry.example.com", "Dry"))
+	mustApply(t, c, ApplyOptions{DryRun: true}, []string{
+		"Namespace apply-dry created", "CustomResourceDefinition drys.dry.example.com created", "ConfigMap apply-dry/a created", "Dry apply-dry/a created",
+	}, fresh...)
+
 	// What was read back from the cluster applies as well.
 	endpoint, _, err := c.resource(t.Context(), parse(t, text, "two")[0], "")
 	if err != nil {
@@ -223,7 +245,7 @@ func testLargeCRD(t *testing.T, c *Client) {
 	if err := unstructured.SetNestedSlice(u.Object, versions, "spec", "versions"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Install(t.Context(), c, []*unstructured.Unstructured{u}, nil); err != nil {
+	if _, err := Install(t.Context(), c, []*unstructured.Unstructured{u}, time.Minute, ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -254,10 +276,10 @@ func testNamesTaken(t *testing.T, c *Client) {
 	if err := unstructured.SetNestedField(second.Object, "Taken", "spec", "names", "kind"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Install(t.Context(), c, []*unstructured.Unstructured{first}, nil); err != nil {
+	if _, err := Install(t.Context(), c, []*unstructured.Unstructured{first}, time.Minute, ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Install(t.Context(), c, []*unstructured.Unstructured{second}, nil)
+	_, err := Install(t.Context(), c, []*unstructured.Unstructured{second}, time.Minute, ApplyOptions{})
 	checkError(t, err, []string{"takenagains.taken.example.com is not accepted", `"Taken" is already in use`})
 }
 
@@ -314,7 +336,7 @@ func testBlockedDeletion(t *testing.T, c *Client) {
 	checkError(t, err, []string{"CustomResourceDefinition helds.held.example.com is not gone", "Held default/a has finalizers held.example.com/finalizer"})
 	_, err = c.Delete(t.Context(), []*unstructured.Unstructured{u}, DeleteOptions{Timeout: 10 * time.Second})
 	checkError(t, err, []string{"Held default/a is not gone", "finalizers held.example.com/finalizer"})
-	_, err = Install(t.Context(), c, []*unstructured.Unstructured{def}, nil)
+	_, err = Install(t.Context(), c, []*unstructured.Unstructured{def}, time.Minute, ApplyOptions{})
 	checkError(t, err, []string{"is being deleted"})
 
 	u.SetFinalizers(nil)
@@ -412,7 +434,7 @@ func testCancelled(t *testing.T, c *Client) {
 		"wait":        c.WaitReady(ctx, objs, time.Minute),
 		"established": c.WaitEstablished(ctx, []*unstructured.Unstructured{crd(t, "x.example.com", "X")}),
 	} {
-		if clierr.CodeOf(err) != clierr.CodeInterrupted {
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: code %d for %v", what, clierr.CodeOf(err), err)
 		}
 	}
@@ -421,7 +443,7 @@ func testCancelled(t *testing.T, c *Client) {
 func testWarnings(t *testing.T, c *Client) {
 	var got []string
 	w := hosttest.New(t)
-	c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: c.Files[0], Warn: func(s string) { got = append(got, s) }})
+	c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: c.Files[0], Context: c.Context, Warn: func(s string) { got = append(got, s) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func (n names) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: n.group, Version: n.version, Resource: n.plural}
 }
 
-// crdNames reads a CRD's names; version is the first that is served.
+// crdNames reads a CRD's names; version is the one that objects are stored in, as
+// that takes no conversion, or else the first that is served.
 func crdNames(crd *unstructured.Unstructured) names {
 	var n names
 	// A field of the wrong type stays empty: the API server's refusal of such a
@@ -39,11 +40,18 @@ func crdNames(crd *unstructured.Unstructured) names {
 	n.kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["served"] == true && n.version == "" {
+		if m, ok := v.(map[string]any); ok && m["served"] == true && (n.version == "" || m["storage"] == true) {
 			n.version, _ = m["name"].(string)
 		}
 	}
 	return n
+}
+
+// ServedKind is the kind that a CRD serves, in the version that its objects are
+// stored in, or else the first that is served.
+func ServedKind(crd *unstructured.Unstructured) schema.GroupVersionKind {
+	n := crdNames(crd)
+	return n.groupKind().WithVersion(n.version)
 }
 
 // crdResource is the endpoint of CRDs themselves, which every API server has.
@@ -68,18 +76,22 @@ func (c *Client) getCRD(ctx context.Context, name string) (*unstructured.Unstruc
 // otherwise what the conditions say is part of the timeout's error, which has
 // clierr.CodeUnavailable.
 func (c *Client) WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error {
+	return c.waitEstablished(ctx, crds, establishTimeout)
+}
+
+func (c *Client) waitEstablished(ctx context.Context, crds []*unstructured.Unstructured, timeout time.Duration) error {
 	for _, crd := range crds {
-		if err := c.waitEstablished(ctx, crd.GetName()); err != nil {
+		if err := c.waitServed(ctx, crd.GetName(), timeout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// waitEstablished waits for one CRD, and keeps the reason why it is not there.
-func (c *Client) waitEstablished(ctx context.Context, name string) error {
+// waitServed waits for one CRD, and keeps the reason why it is not there.
+func (c *Client) waitServed(ctx context.Context, name string, timeout time.Duration) error {
 	why := "it does not exist"
-	err := poll(ctx, establishTimeout, func(ctx context.Context) (bool, error) {
+	err := poll(ctx, timeout, func(ctx context.Context) (bool, error) {
 		live, err := c.getCRD(ctx, name)
 		if err != nil || live == nil {
 			return false, err
@@ -113,56 +125,48 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 // Instances counts the objects of the kind that crd defines, as the cluster has
 // it. None are counted where the CRD is not installed.
 func (c *Client) Instances(ctx context.Context, crd *unstructured.Unstructured) (int, error) {
-	live, err := c.getCRD(ctx, crd.GetName())
-	if err != nil || live == nil {
+	counts, err := c.Count(ctx, []*unstructured.Unstructured{crd})
+	if err != nil || len(counts) == 0 {
 		return 0, err
 	}
-	// One object and the number that remain are enough to count them all.
-	list, err := c.dyn.Resource(crdNames(live).gvr()).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return 0, c.explain("count the objects of", RefOf(live), err)
-	}
-	n := len(list.Items)
-	if more := list.GetRemainingItemCount(); more != nil {
-		n += int(*more)
-	}
-	return n, nil
+	return max(counts[0].Count, 1), nil
 }
 
 // Install applies crds and waits until the API server serves them. Fields that
 // another tool owns are taken over: a CRD has one author.
-func Install(ctx context.Context, c *Client, crds []*unstructured.Unstructured, progress func(Result)) ([]Result, error) {
-	results, err := c.Apply(ctx, crds, ApplyOptions{Force: true, Progress: progress})
-	if err != nil {
+// With o.DryRun nothing is waited for.
+func Install(ctx context.Context, c *Client, crds []*unstructured.Unstructured, timeout time.Duration, o ApplyOptions) ([]Result, error) {
+	o.Force = true
+	results, err := c.Apply(ctx, crds, o)
+	if err != nil || o.DryRun {
 		return results, err
 	}
-	return results, c.WaitEstablished(ctx, crds)
-}
-
-// InstanceCount is how many objects would go with a CRD.
-type InstanceCount struct {
-	CRD   string // metadata.name
-	Kind  string
-	Count int
+	return results, c.waitEstablished(ctx, crds, timeout)
 }
 
 // Uninstall deletes crds, and with them all objects of their kinds. When there
 // are such objects, confirm is asked first; if it says no, nothing is deleted
 // and there are neither results nor an error.
 func Uninstall(ctx context.Context, c *Client, crds []*unstructured.Unstructured, confirm func([]InstanceCount) (bool, error), o DeleteOptions) ([]Result, error) {
-	var counts []InstanceCount
-	for _, crd := range crds {
-		n, err := c.Instances(ctx, crd)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			counts = append(counts, InstanceCount{CRD: crd.GetName(), Kind: crdNames(crd).kind, Count: n})
-		}
+	counts, err := c.Count(ctx, crds)
+	if err != nil {
+		return nil, err
 	}
 	if len(counts) > 0 {
 		ok, err := confirm(counts)
 		if err != nil || !ok {
+			return nil, err
+		}
+	}
+	for _, crd := range crds {
+		if o.DryRun {
+			break
+		}
+		err := c.stopConverting(ctx, crd, o.Force)
+		if err == nil && o.Force {
+			err = c.dropFinalizers(ctx, crd)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

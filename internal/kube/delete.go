@@ -27,7 +27,9 @@ const blockersShown = 5
 type DeleteOptions struct {
 	Timeout   time.Duration // for an object to be gone; 0: a minute
 	Namespace string        // for objects that name none; empty: the context's
+	DryRun    bool          // the server checks everything and deletes nothing
 	Progress  func(Result)  // called when an object is gone; nil is fine
+	Force     bool          // Uninstall removes finalizers and conversions first
 }
 
 // Delete removes objs in the reverse of the order of Apply, and waits for each
@@ -51,6 +53,37 @@ func (c *Client) Delete(ctx context.Context, objs []*unstructured.Unstructured, 
 		ordered = ordered[n:]
 	}
 	return results, nil
+}
+
+// Deleting returns those of objs, as they are in the cluster, that it is
+// deleting: finalizers keep them.
+func (c *Client) Deleting(ctx context.Context, objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var list []*unstructured.Unstructured
+	for _, u := range objs {
+		live, err := c.Read(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil && live.GetDeletionTimestamp() != nil {
+			list = append(list, live)
+		}
+	}
+	return list, nil
+}
+
+// WaitGone waits until objs are gone, for up to timeout each. When one stays,
+// the error says which finalizers hold it.
+func (c *Client) WaitGone(ctx context.Context, objs []*unstructured.Unstructured, timeout time.Duration) error {
+	for _, u := range objs {
+		endpoint, ref, err := c.resource(ctx, u, "")
+		if err == nil {
+			err = c.waitGone(ctx, going{ref: ref, endpoint: endpoint, uid: u.GetUID()}, timeout)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameRank is how many objects at the head of objs may go at the same time.
@@ -81,12 +114,16 @@ func (c *Client) deleteAll(ctx context.Context, objs []*unstructured.Unstructure
 	}
 	var waiting []going
 	for _, u := range objs {
-		g, err := c.startDelete(ctx, u, o.Namespace)
+		g, err := c.startDelete(ctx, u, o)
 		if err != nil {
 			return results, err
 		}
 		if g.endpoint == nil {
 			report(g.ref, Absent)
+			continue
+		}
+		if o.DryRun {
+			report(g.ref, Deleted)
 			continue
 		}
 		waiting = append(waiting, g)
@@ -101,8 +138,8 @@ func (c *Client) deleteAll(ctx context.Context, objs []*unstructured.Unstructure
 }
 
 // startDelete asks for u's deletion. The endpoint is nil if there is no u.
-func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, namespace string) (going, error) {
-	endpoint, ref, err := c.resource(ctx, u, namespace)
+func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, o DeleteOptions) (going, error) {
+	endpoint, ref, err := c.resource(ctx, u, o.Namespace)
 	var unknown *noKindError
 	if errors.As(err, &unknown) {
 		return going{ref: ref}, nil
@@ -121,9 +158,11 @@ func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, 
 	// the object itself no longer than they must.
 	propagation := metav1.DeletePropagationBackground
 	uid := live.GetUID()
-	err = endpoint.Delete(ctx, ref.Name, metav1.DeleteOptions{
-		PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid},
-	})
+	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
+	if o.DryRun {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	err = endpoint.Delete(ctx, ref.Name, opts)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return going{}, c.explain("delete", ref, err)
 	}
@@ -149,8 +188,11 @@ func (c *Client) waitGone(ctx context.Context, g going, timeout time.Duration) e
 		if last != nil {
 			why = c.blockers(ctx, last)
 		}
-		return clierr.Failedf("run what removes the finalizers (the operator: 'mysdk run local'), or take them out with 'mysdk kubectl edit'",
-			"%s is not gone after %s: %s", g.ref, timeout, why)
+		hint := "run what removes the finalizers, or remove them with 'mysdk kubectl edit'"
+		if g.ref.Kind == crdKind {
+			hint = "run the operator with 'mysdk run local', which finishes the deletion, or skip its cleanup with 'mysdk uninstall --force'"
+		}
+		return clierr.Failedf(hint, "%s is not gone after %s: %s", g.ref, timeout, why)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change 
 		}
 	}
 	return clierr.Failedf("find out who else writes it, with 'mysdk kubectl get --show-managed-fields'",
-		"change %s: %w", ref, fmt.Errorf("it was written by others each of %d times", editAttempts))
+		"change %s: %w", ref, fmt.Errorf("another client modified it during all %d attempts", editAttempts))
 }
 
 // Disown gives up the fields that Edit made mysdk the owner of, so that

@@ -111,7 +111,7 @@ func testEditContested(t *testing.T, c *Client) {
 		meanwhile(strings.Repeat("x", calls))
 		return live, unstructured.SetNestedField(live.Object, "ours again", "data", "b")
 	})
-	checkError(t, err, []string{"ConfigMap default/raced", "written by others"})
+	checkError(t, err, []string{"ConfigMap default/raced", "another client modified it"})
 	if _, err := c.Read(t.Context(), object(t, "nowhere.example.com", "Nothing", "x", 1)); err == nil || !strings.Contains(err.Error(), "knows no kind") {
 		t.Errorf("an unknown kind: %v", err)
 	}

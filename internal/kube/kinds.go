@@ -24,8 +24,10 @@ import (
 // dependency on client-go's discovery, which registers every built-in kind.
 type kinds struct {
 	rest rest.Interface
-	mu   sync.Mutex
-	seen map[schema.GroupVersion][]metav1.APIResource
+
+	mu    sync.Mutex // not held while the cluster is asked
+	seen  map[schema.GroupVersion][]metav1.APIResource
+	dated int // how often something was forgotten
 }
 
 // newKinds knows nothing yet: each kind is asked for when it is needed.
@@ -47,15 +49,20 @@ func (e *noKindError) Error() string {
 // each time, since a CRD may have brought it.
 func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r, ok := pick(k.seen[gvk.GroupVersion()], gvk.Kind); ok {
+	known, dated := k.seen[gvk.GroupVersion()], k.dated
+	k.mu.Unlock()
+	if r, ok := pick(known, gvk.Kind); ok {
 		return r, nil
 	}
 	list, err := k.ask(ctx, gvk.GroupVersion())
 	if err != nil {
 		return metav1.APIResource{}, err
 	}
-	k.seen[gvk.GroupVersion()] = list
+	k.mu.Lock()
+	if k.dated == dated { // else the answer may be from before a CRD changed
+		k.seen[gvk.GroupVersion()] = list
+	}
+	k.mu.Unlock()
 	if r, ok := pick(list, gvk.Kind); ok {
 		return r, nil
 	}
@@ -86,6 +93,7 @@ func (k *kinds) ask(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIRe
 func (k *kinds) forget(group string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.dated++
 	maps.DeleteFunc(k.seen, func(gv schema.GroupVersion, _ []metav1.APIResource) bool { return gv.Group == group })
 }
 

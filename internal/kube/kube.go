@@ -1,7 +1,8 @@
 // Package kube talks to a Kubernetes API server: it finds the cluster that the
 // user named, reads manifests, applies them by server-side apply, deletes them,
-// and waits, saying what it waits for. It knows kubeconfigs and API objects and
-// nothing of projects, operators or the embedded control plane.
+// and waits, saying what it waits for. It knows kubeconfigs and API objects,
+// and embedded clusters only by their state files; nothing of projects and
+// operators.
 //
 // Objects are unstructured throughout: client-go's typed clients register every
 // built-in kind at program start, which each `mysdk --help` would pay for.
@@ -12,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +39,9 @@ const connectTimeout = 10 * time.Second
 type Options struct {
 	Kubeconfig string            // path, relative to Host.Dir; empty: KUBECONFIG, else ~/.kube/config
 	Context    string            // context in it; empty: the file's current one
-	Host       host.Host         // environment, working directory and files
+	Host       host.Host         // environment, working directory, files and state directory
+	Allow      []string          // contexts that may be written to without being named
+	ReadOnly   bool              // nothing will be written: any cluster will do
 	Warn       func(text string) // receives the API server's warnings; nil drops them
 }
 
@@ -52,8 +54,9 @@ type Client struct {
 }
 
 // Connect finds the cluster that o names, and asks it for its version. A
-// kubeconfig or context that is wrong is a usage error; a server that does not
-// answer or refuses the credentials has clierr.CodeUnavailable.
+// cluster that Guard refuses is not contacted. A kubeconfig or context that is
+// wrong is a usage error; a server that does not answer or refuses the
+// credentials has clierr.CodeUnavailable.
 func Connect(ctx context.Context, o Options) (*Client, error) {
 	target, cfg, err := resolve(o)
 	if err != nil {
@@ -62,6 +65,15 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	cfg.QPS, cfg.Burst = -1, 0 // the API server's own flow control is enough
 	cfg.UserAgent = FieldManager
 	cfg.WarningHandler = warnings{o.Warn}
+	if err := target.findState(o.Host); err != nil {
+		return nil, err
+	}
+	// The address of a running embedded cluster of ours may be asked who it is.
+	if !o.ReadOnly && !target.own.Alive() {
+		if err := target.Guard(o.Allow); err != nil {
+			return nil, err
+		}
+	}
 	c := &Client{Target: target}
 	if err := c.open(cfg); err != nil {
 		return nil, clierr.Usagef("check the file that --kubeconfig or KUBECONFIG names", "use context %q: %w", target.Context, err)
@@ -69,6 +81,14 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	c.kinds = newKinds(c.rest)
 	if err := c.askVersion(ctx); err != nil {
 		return nil, err
+	}
+	if err := c.identify(ctx); err != nil {
+		return nil, err
+	}
+	if !o.ReadOnly {
+		if err := c.Guard(o.Allow); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -102,7 +122,7 @@ func (c *Client) askVersion(ctx context.Context) error {
 	}
 	c.Version, err = parseVersion(data)
 	if err != nil {
-		return clierr.Unavailablef("is that address really a Kubernetes API server?", "ask %s for its version: %w", c.Server, err)
+		return clierr.Unavailablef("check that the address is a Kubernetes API server", "ask %s for its version: %w", c.Server, err)
 	}
 	return nil
 }
@@ -122,12 +142,13 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 }
 
 // reachHint is the next step when the server does not answer.
-func (c *Client) reachHint() string {
-	switch name, ok := strings.CutPrefix(c.Context, embeddedPrefix); {
-	case ok && name == "default":
+func (t Target) reachHint() string {
+	switch t.own.Name {
+	case "":
+	case "default":
 		return "run 'mysdk cluster start'"
-	case ok:
-		return fmt.Sprintf("run 'mysdk cluster start --name %s'", name)
+	default:
+		return fmt.Sprintf("run 'mysdk cluster start --cluster %s'", t.own.Name)
 	}
 	return "start that cluster, or leave out --kubeconfig and --context to use the embedded one"
 }

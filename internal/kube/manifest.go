@@ -143,7 +143,7 @@ func checkType(m map[string]any) error {
 			return fmt.Errorf("%s is missing", field)
 		}
 		if s, ok := v.(string); !ok || s == "" {
-			return fmt.Errorf("%s is not a text", field)
+			return fmt.Errorf("%s must be a string", field)
 		}
 	}
 	return nil
@@ -159,7 +159,7 @@ func checkObject(u *unstructured.Unstructured) error {
 	for _, field := range []string{"name", "namespace"} {
 		if v, ok := meta[field]; ok && v != nil {
 			if _, ok := v.(string); !ok {
-				return fmt.Errorf("%s: metadata.%s is not a text: write it in quotes", u.GetKind(), field)
+				return fmt.Errorf("%s: metadata.%s must be a string: write it in quotes", u.GetKind(), field)
 			}
 		}
 	}

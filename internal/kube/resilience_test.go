@@ -91,7 +91,7 @@ func (r *relay) through(t *testing.T, c *Client) *Client {
 		t.Fatal(err)
 	}
 	w := hosttest.New(t)
-	client, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: write(t, w.Path("config"), string(data))})
+	client, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: write(t, w.Path("config"), string(data)), Context: c.Context})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func testFind(t *testing.T, c *Client) {
 
 func BenchmarkApplyUnchanged(b *testing.B) {
 	w := hosttest.New(b)
-	c, err := Connect(b.Context(), Options{Host: w.Host, Kubeconfig: kubetest.Start(b)})
+	c, err := Connect(b.Context(), Options{Host: w.Host, Kubeconfig: kubetest.Start(b), Context: "mysdk-default"})
 	if err != nil {
 		b.Fatal(err)
 	}

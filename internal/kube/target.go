@@ -2,25 +2,27 @@ package kube
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 )
-
-// embeddedPrefix begins the context names of embedded clusters.
-const embeddedPrefix = "mysdk-"
 
 // Target is what a client is connected to, for messages and for the kubeconfig
 // of other programs.
@@ -31,8 +33,10 @@ type Target struct {
 	Version   string   // of the server, e.g. v1.36.3
 	Files     []string // kubeconfig files that were looked at
 	Named     bool     // the user named the context, not just a file
+	Embedded  string   // name of the embedded cluster that this is; "" for any other
 
 	config *api.Config // all of what the files say
+	own    state.State // of the embedded cluster with that server, if there is one
 }
 
 // Name is the context and the server, to be printed before anything is written.
@@ -40,6 +44,10 @@ func (t Target) Name() string { return fmt.Sprintf("context %s, server %s", t.Co
 
 // ContextName is the context of the kubeconfig.
 func (t Target) ContextName() string { return t.Context }
+
+// EmbeddedName is the name of the embedded cluster that this is, however it was
+// named; "" for any other cluster.
+func (t Target) EmbeddedName() string { return t.Embedded }
 
 // Kubeconfig is a kubeconfig with this context alone, made the current one, and
 // with certificates and keys inlined. Write it with mode 0600.
@@ -55,25 +63,71 @@ func (t Target) Kubeconfig() ([]byte, error) {
 	return clientcmd.Write(*c)
 }
 
-// Guard refuses a cluster that looks like a shared one, unless its context was
-// named or stands in allow. Call it before anything is written.
+// Guard refuses a cluster that may be a shared one, unless its context was
+// named or is in allow. Connect calls it before anything is sent there.
 func (t Target) Guard(allow []string) error {
-	if t.Named || Safe(t.Context, allow) {
+	if t.Named || t.Embedded != "" || slices.Contains(allow, t.Context) || local(t.Context, t.Server) {
 		return nil
+	}
+	if t.own.Name != "" && !t.own.Alive() {
+		return clierr.Unavailablef(t.reachHint(), "connect to %s: cluster %s is not running", t.Name(), t.own.Name)
 	}
 	return clierr.Usagef(fmt.Sprintf("if this is the cluster you mean, add --context %s", t.Context),
 		"refusing to write to %s: it is not a local cluster, and its context was not named", t.Name())
 }
 
-// Safe reports whether context names a throw-away cluster by its usual name
-// (embedded, kind, minikube, k3d, Docker Desktop) or stands in allow.
-func Safe(context string, allow []string) bool {
-	if slices.Contains(allow, context) || context == "minikube" || context == "docker-desktop" {
-		return true
+// local reports whether a context has the name and the address of a throw-away
+// cluster on this machine. The name alone proves nothing: anybody can give it to
+// the cluster of a company.
+func local(context, server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
 	}
-	return slices.ContainsFunc([]string{embeddedPrefix, "kind-", "k3d-"}, func(prefix string) bool {
+	ip := net.ParseIP(u.Hostname())
+	here := state.OnLoopback(server) || ip.IsUnspecified() || strings.HasSuffix(u.Hostname(), ".docker.internal")
+	switch {
+	case context == "minikube": // a virtual machine, or a container
+		return here || ip.IsPrivate()
+	case context == "docker-desktop":
+		return here
+	}
+	return here && slices.ContainsFunc([]string{"kind-", "k3d-"}, func(prefix string) bool {
 		return strings.HasPrefix(context, prefix) && len(context) > len(prefix)
 	})
+}
+
+// findState looks whether the server is that of an embedded cluster. Whether it
+// still is one is known once its UID was asked for, see identify.
+func (t *Target) findState(h host.Host) error {
+	dir, err := h.StateDir()
+	if err != nil {
+		return nil //nolint:nilerr // without the directory there are no embedded clusters
+	}
+	t.own, err = state.ByServer(dir, t.Server)
+	return err
+}
+
+// identify sets Embedded if this is an embedded cluster: its server runs at this
+// address of loopback, as its state directory says, and the UID of what answers
+// is the one recorded there.
+func (c *Client) identify(ctx context.Context) error {
+	if !c.own.Alive() {
+		return nil
+	}
+	// A server that an older mysdk started has recorded none.
+	if c.own.UID != "" {
+		switch id, err := c.ID(ctx); {
+		case apierrors.IsForbidden(err):
+			return nil // not known to these credentials, so it has to be named
+		case err != nil:
+			return err
+		case id != c.own.UID:
+			return nil
+		}
+	}
+	c.Embedded = c.own.Name
+	return nil
 }
 
 // resolve reads the kubeconfig and picks the context.
@@ -101,6 +155,19 @@ func resolve(o Options) (Target, *rest.Config, error) {
 		ns = "default"
 	}
 	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", config: cfg}, rc, nil
+}
+
+// Contexts are the names of the contexts that o may choose from.
+func Contexts(o Options) ([]string, error) {
+	rules, err := loadingRules(o)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := rules.Load()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(cfg.Contexts)), nil
 }
 
 // loadingRules is the search order of kubectl, on the host's environment.

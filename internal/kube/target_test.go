@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -127,32 +129,112 @@ func TestKubeconfig(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
+	const here, far = "https://127.0.0.1:6443", "https://kind.example.com"
 	tests := map[string]struct {
-		context string
-		named   bool
-		allow   []string
-		ok      bool
+		context, server string
+		named           bool
+		allow           []string
+		ok              bool
 	}{
-		"embedded":          {context: "mysdk-default", ok: true},
-		"kind":              {context: "kind-x", ok: true},
-		"minikube":          {context: "minikube", ok: true},
-		"k3d":               {context: "k3d-x", ok: true},
-		"docker desktop":    {context: "docker-desktop", ok: true},
-		"production":        {context: "production"},
-		"production, named": {context: "production", named: true, ok: true},
-		"allowed":           {context: "lab", allow: []string{"lab"}, ok: true},
-		"kind in the name":  {context: "my-kind-cluster"},
-		"bare prefix":       {context: "kind-"},
-		"minikube's cousin": {context: "minikube-prod"},
+		"our prefix, here":      {context: "mysdk-default", server: here},
+		"our prefix, far":       {context: "mysdk-prod", server: far},
+		"kind":                  {context: "kind-x", server: here, ok: true},
+		"kind, IPv6":            {context: "kind-x", server: "https://[::1]:6443", ok: true},
+		"kind, far":             {context: "kind-x", server: far},
+		"kind, in the office":   {context: "kind-x", server: "https://10.1.2.3:6443"},
+		"minikube":              {context: "minikube", server: "https://192.168.49.2:8443", ok: true},
+		"minikube, far":         {context: "minikube", server: "https://203.0.113.7:8443"},
+		"k3d":                   {context: "k3d-x", server: "https://0.0.0.0:40001", ok: true},
+		"k3d, far":              {context: "k3d-x", server: far},
+		"docker desktop":        {context: "docker-desktop", server: "https://kubernetes.docker.internal:6443", ok: true},
+		"docker desktop, far":   {context: "docker-desktop", server: "https://docker.internal.example.com"},
+		"production":            {context: "production", server: here},
+		"production, named":     {context: "production", server: far, named: true, ok: true},
+		"allowed":               {context: "lab", server: far, allow: []string{"lab"}, ok: true},
+		"kind in the name":      {context: "my-kind-cluster", server: here},
+		"bare prefix":           {context: "kind-", server: here},
+		"minikube's cousin":     {context: "minikube-prod", server: here},
+		"an address is missing": {context: "kind-x", server: "%"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Target{Context: tc.context, Server: "https://x", Named: tc.named}.Guard(tc.allow)
+			err := Target{Context: tc.context, Server: tc.server, Named: tc.named}.Guard(tc.allow)
 			if (err == nil) != tc.ok {
 				t.Fatalf("error: %v", err)
 			}
 			if err != nil && !strings.Contains(clierr.HintOf(err), "--context "+tc.context) {
 				t.Errorf("hint %q", clierr.HintOf(err))
+			}
+		})
+	}
+}
+
+// TestEmbedded: a cluster is embedded if its server is the one that a state
+// directory has running on loopback, and answers with the UID recorded there.
+// Any other is refused; nobody but a server at our own address is asked for that.
+func TestEmbedded(t *testing.T) {
+	pid := os.Getpid()
+	start, err := state.ProcessStart(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := state.State{Name: "test", PID: pid, ProcessStart: start, UID: "here"}
+	tests := map[string]struct {
+		context string
+		uid     string             // of what answers
+		change  func(*state.State) // what the state file says; nil: running
+		ok      bool
+		asked   bool
+		err     string
+	}{
+		"embedded":             {context: "mysdk-test", uid: "here", ok: true, asked: true},
+		"by another name":      {context: "prod", uid: "here", ok: true, asked: true},
+		"another UID":          {context: "mysdk-test", uid: "there", asked: true, err: "not a local cluster"},
+		"UID is a secret":      {context: "mysdk-test", uid: "", asked: true, err: "not a local cluster"},
+		"no UID yet":           {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.UID = "" }, ok: true, asked: true},
+		"another address":      {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.Server = "https://127.0.0.1:1" }, err: "not a local cluster"},
+		"not running":          {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.PID = 0 }, err: "cluster test is not running"},
+		"a stranger's process": {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.ProcessStart = "x" }, err: "cluster test is not running"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked := false
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = true
+				w.Header().Set("Content-Type", "application/json")
+				if tc.uid == "" && r.URL.Path != "/version" {
+					w.WriteHeader(http.StatusForbidden)
+					fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+					return
+				}
+				fmt.Fprintf(w, `{"gitVersion":"v1.36.3","kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":%q}}`, tc.uid)
+			}))
+			defer s.Close()
+			w := hosttest.New(t)
+			own := running
+			own.Server = s.URL
+			if tc.change != nil {
+				tc.change(&own)
+			}
+			l := state.New(w.Env["MYSDK_STATE_DIR"], own.Name)
+			write(t, l.StateFile(), "")
+			if err := l.Write(own); err != nil {
+				t.Fatal(err)
+			}
+			write(t, w.Path("config"), fmt.Sprintf("current-context: %[1]s\nclusters: [{name: x, cluster: {server: %[2]q}}]\ncontexts: [{name: %[1]s, context: {cluster: x}}]\n", tc.context, s.URL))
+			c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config"})
+			if asked != tc.asked {
+				t.Errorf("asked: %v", asked)
+			}
+			if tc.ok {
+				if err != nil || c.Embedded != own.Name {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			checkError(t, err, []string{tc.err})
+			if clierr.HintOf(err) == "" {
+				t.Error("no hint")
 			}
 		})
 	}
@@ -206,7 +288,7 @@ func TestConnectUnavailable(t *testing.T) {
 				s.Close()
 			}
 			write(t, w.Path("config"), "current-context: x\nclusters: [{name: x, cluster: {server: \""+s.URL+"\"}}]\ncontexts: [{name: x, context: {cluster: x}}]\n")
-			_, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config"})
+			_, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config", Context: "x"})
 			checkError(t, err, []string{tc.err})
 			if clierr.CodeOf(err) != clierr.CodeUnavailable || strings.Contains(err.Error(), "Get \"") {
 				t.Errorf("code %d, error %q", clierr.CodeOf(err), err)

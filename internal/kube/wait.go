@@ -71,7 +71,7 @@ func (c *Client) WaitReady(ctx context.Context, objs []*unstructured.Unstructure
 	for _, u := range waiting {
 		lines = append(lines, fmt.Sprintf("%s: %s", RefOf(u), why[RefOf(u)]))
 	}
-	return clierr.Unavailablef("look closer with 'mysdk kubectl describe'", "not ready after %s: %s", timeout, strings.Join(lines, "; "))
+	return clierr.Unavailablef("see 'mysdk kubectl describe'", "not ready after %s: %s", timeout, strings.Join(lines, "; "))
 }
 
 // notReady says what is missing; "" when nothing is.
@@ -87,11 +87,12 @@ func (c *Client) notReady(ctx context.Context, u *unstructured.Unstructured) (st
 	if err != nil {
 		return "", c.explain("read", ref, err)
 	}
-	return missing(live), nil
+	return NotReady(live), nil
 }
 
-// missing judges an object by its status alone.
-func missing(u *unstructured.Unstructured) string {
+// NotReady says what an object, judged by its status alone, lacks to be ready:
+// "" is nothing.
+func NotReady(u *unstructured.Unstructured) string {
 	// Until then the status tells of an older spec.
 	if observed, ok, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); ok && observed < u.GetGeneration() {
 		return "its controller has not seen the last change"

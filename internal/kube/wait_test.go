@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // TestMissing judges statuses as controllers write them.
@@ -60,7 +61,7 @@ func TestMissing(t *testing.T) {
 			head, rest, _ := strings.Cut(tc.text, "\n")
 			apiVersion, kind, _ := strings.Cut(head, " ")
 			u := parse(t, "apiVersion: %s\nkind: %s\nmetadata: {name: a, generation: 2}\n%s\n", apiVersion, kind, rest)[0]
-			if got := missing(u); got != tc.want {
+			if got := NotReady(u); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
@@ -125,9 +126,9 @@ func TestExplain(t *testing.T) {
 		"quota":         {"apply", apierrors.NewForbidden(gr, "web", errors.New("exceeded quota")), "exceeded quota", "", clierr.CodeFailed},
 		"no namespace":  {"apply", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), `"shop" not found`, "create the namespace", clierr.CodeFailed},
 		"server is off": {"read", errors.New("connection refused"), "read Deployment shop/web: https://x does not answer: connection refused", "mysdk cluster start", clierr.CodeUnavailable},
-		"interrupted":   {"apply", context.Canceled, "apply Deployment shop/web: context canceled", "", clierr.CodeInterrupted},
+		"interrupted":   {"apply", context.Canceled, "apply Deployment shop/web: context canceled", "", clierr.CodeFailed},
 	}
-	c := &Client{Target: Target{Context: "mysdk-default", Server: "https://x"}}
+	c := &Client{Target: Target{Context: "mysdk-default", Server: "https://x", own: state.State{Name: "default"}}}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := c.explain(tc.doing, ref, tc.err)
@@ -210,11 +211,11 @@ spec:
 }
 
 func TestReachHint(t *testing.T) {
-	for context, want := range map[string]string{
-		"mysdk-default": "run 'mysdk cluster start'", "mysdk-dev": "run 'mysdk cluster start --name dev'", "prod": "start that cluster",
+	for cluster, want := range map[string]string{
+		"default": "run 'mysdk cluster start'", "dev": "run 'mysdk cluster start --cluster dev'", "": "start that cluster",
 	} {
-		if got := (&Client{Target: Target{Context: context}}).reachHint(); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s", context, got)
+		if got := (Target{Context: "mysdk-default", own: state.State{Name: cluster}}).reachHint(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %s", cluster, got)
 		}
 	}
 }

@@ -68,21 +68,27 @@ func TestWebhookHost(t *testing.T) {
 	tests := map[string]struct {
 		context       string
 		embedded      bool
-		host          string
+		host, address string // --webhook-host, --webhook-listen
 		where, listen string
 	}{
-		"embedded":              {"mysdk-default", true, "", "127.0.0.1", "127.0.0.1:0"},
-		"embedded, by name":     {"mysdk-test", false, "", "127.0.0.1", "127.0.0.1:0"},
-		"not to be had outside": {"mysdk-test", true, "10.0.0.1", "127.0.0.1", "127.0.0.1:0"},
-		"minikube":              {"minikube", false, "", "host.minikube.internal", "0.0.0.0:0"},
-		"the user knows better": {"minikube", false, "10.0.0.1", "10.0.0.1", "0.0.0.0:0"},
-		"any cluster":           {"production", false, "me.example.com", "me.example.com", "0.0.0.0:0"},
+		"embedded":              {"mysdk-default", true, "", "", "127.0.0.1", "127.0.0.1:0"},
+		"embedded in name only": {"mysdk-prod", false, "me.example.com", "", "me.example.com", "0.0.0.0:0"},
+		"not to be had outside": {"mysdk-test", true, "10.0.0.1", "", "127.0.0.1", "127.0.0.1:0"},
+		"embedded, a port":      {"mysdk-test", true, "", ":9443", "127.0.0.1", "127.0.0.1:9443"},
+		"embedded, everywhere":  {"mysdk-test", true, "", "0.0.0.0:9443", "127.0.0.1", "0.0.0.0:9443"},
+		"embedded, elsewhere":   {"mysdk-test", true, "", "192.168.1.5", "192.168.1.5", "192.168.1.5:0"},
+		"minikube":              {"minikube", false, "", "", "host.minikube.internal", "0.0.0.0:0"},
+		"the user knows better": {"minikube", false, "10.0.0.1", "", "10.0.0.1", "0.0.0.0:0"},
+		"any cluster":           {"production", false, "me.example.com", "", "me.example.com", "0.0.0.0:0"},
+		"one address":           {"production", false, "", "192.168.1.5:9443", "192.168.1.5", "192.168.1.5:9443"},
+		"behind a tunnel":       {"production", false, "me.example.com", "127.0.0.1:9443", "me.example.com", "127.0.0.1:9443"},
+		"loopback is no way in": {"minikube", false, "", "::1", "host.minikube.internal", "[::1]:0"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.context = tc.context
-			r := newRun(Options{WebhookHost: tc.host}, w.deps())
+			r := newRun(Options{WebhookHost: tc.host, WebhookListen: tc.address}, w.deps())
 			r.client, r.embedded = clientFake{w}, tc.embedded
 			where, listen, err := r.webhookHost(t.Context())
 			if where != tc.where || listen != tc.listen || err != nil {
@@ -106,7 +112,7 @@ func TestWebhooksNamed(t *testing.T) {
 	if err := Run(ctx, Options{Dir: w.Dir, Context: "minikube"}, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error: %v\n%s", err, w.err)
 	}
-	if seen == "" || !strings.Contains(w.err.String(), "at https://host.minikube.internal:") {
+	if seen == "" || !strings.Contains(w.err.String(), "at https://host.minikube.internal:") || !strings.Contains(w.err.String(), "listening on 0.0.0.0:") {
 		t.Errorf("stderr:\n%s", w.err)
 	}
 	if w.happened("stop cluster") || w.object(hookKey) != nil || len(w.journalFiles(t)) > 0 {

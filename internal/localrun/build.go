@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/oldapi"
 )
 
 // staleBuild is the age at which what a killed go command left is removed.
@@ -61,21 +62,14 @@ func (b *build) drop() {
 // announce lets the build's output through.
 func (b *build) announce() { b.out.release() }
 
-// wait blocks until the build has ended, and says so if that takes a while.
+// wait blocks until the build has ended.
 func (b *build) wait(ctx context.Context) error {
+	done := b.r.still("building the operator")
+	defer done()
 	select {
 	case <-b.done:
-	default:
-		if b.r.Debug > 0 {
-			b.r.screen.say("building the operator for the debugger: go build %s; without optimizations, all of its modules are compiled anew the first time", b.r.plan.mainPkg)
-		} else {
-			b.r.screen.say("building the operator: go build %s", b.r.plan.mainPkg)
-		}
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			<-b.done // the go command is stopped by ctx
-		}
+	case <-ctx.Done():
+		<-b.done // the go command is stopped by ctx
 	}
 	if b.err == nil {
 		b.r.screen.say("operator built (%s)", b.took)
@@ -124,13 +118,14 @@ func (r *run) again() string {
 	return " and run 'mysdk run local' again"
 }
 
-// linkerFlags leave out the tables that only debuggers read: a quarter of the
-// time of a build after an edit goes into them. Stack traces need none.
+// linkerFlags leave out the symbols and tables that only debuggers read: a
+// quarter of the time of a build after an edit goes into them. Stack traces need
+// none.
 func (r *run) linkerFlags() string {
 	if r.Debug > 0 {
 		return r.GoLDFlags
 	}
-	return strings.TrimSpace("-w " + r.GoLDFlags)
+	return strings.TrimSpace("-s -w " + r.GoLDFlags)
 }
 
 // tmp has the go command work on the file system of the result. It then puts
@@ -167,11 +162,22 @@ func buildEnv(h host.Host) []string {
 	return override(h.Environ(), []string{"CGO_ENABLED=0"})
 }
 
+// noSuchField matches the compiler's error for a main.go that was wired for
+// another reconciler than the one that was pasted over it.
+var noSuchField = regexp.MustCompile(`(?m)^(\S*main\.go:\d+):\d+: unknown field (\w+) in struct literal of type \S*Reconciler\b`)
+
 // buildError sums the go command's output up; the output itself was printed.
 // again ends the hint.
 func buildError(pkg, output, again string) error {
+	if hint := oldapi.Hint(output); hint != "" {
+		return clierr.Failedf(hint+again, "build the operator: go build %s: code for an old API", pkg)
+	}
 	if strings.Contains(output, "go.sum") || strings.Contains(output, "go.mod") || strings.Contains(output, "no required module provides") {
 		return clierr.Failedf("run 'go mod tidy'"+again, "build the operator: go build %s: the module's requirements are not complete", pkg)
+	}
+	if m := noSuchField.FindStringSubmatch(output); m != nil {
+		return clierr.Failedf(fmt.Sprintf("remove the line with %s there%s. 'mysdk create api --pattern blank' is the scaffold for a reconciler of your own", m[2], again),
+			"build the operator: %s sets a field of the reconciler that it does not have", m[1])
 	}
 	n := len(regexp.MustCompile(`(?m)^\S+\.go:\d+:\d+: `).FindAllString(output, -1))
 	switch n {

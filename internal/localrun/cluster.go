@@ -8,7 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
@@ -21,13 +25,15 @@ func (r *run) startCluster(ctx context.Context) error {
 		return r.useNamed(ctx)
 	}
 	from := r.Host.Now()
+	started := r.still("starting the cluster")
 	c, err := r.StartCluster(ctx, r.Fresh)
+	started()
 	if err != nil {
 		return err
 	}
-	r.embedded, r.kubeconfig = true, c.Kubeconfig
+	r.kubeconfig = c.Kubeconfig
 	r.cleanup = append(r.cleanup, func(ctx context.Context) error { return r.stopCluster(ctx, c) })
-	if r.client, err = r.connect(ctx, c.Kubeconfig, ""); err != nil {
+	if err = r.connect(ctx, c.Kubeconfig, ""); err != nil {
 		return err
 	}
 	state := "started"
@@ -41,11 +47,8 @@ func (r *run) startCluster(ctx context.Context) error {
 // useNamed connects to a cluster of the user's, if it may be written to.
 func (r *run) useNamed(ctx context.Context) error {
 	from := r.Host.Now()
-	var err error
-	if r.client, err = r.connect(ctx, r.Options.Kubeconfig, r.Context); err != nil {
-		return err
-	}
-	if err := r.client.Guard(r.Allow); err != nil {
+	err := r.connect(ctx, r.Options.Kubeconfig, r.Context)
+	if err != nil {
 		return err
 	}
 	if r.kubeconfig, err = r.kubeconfigFor(); err != nil {
@@ -57,9 +60,13 @@ func (r *run) useNamed(ctx context.Context) error {
 
 // connect has the warnings of the API server shown: of deprecated versions, and
 // of fields that it does not know.
-func (r *run) connect(ctx context.Context, kubeconfig, context string) (Client, error) {
+func (r *run) connect(ctx context.Context, kubeconfig, context string) error {
 	warn := func(text string) { r.screen.say("warning of the API server: %s", text) }
-	return r.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: context, Host: r.Host, Warn: warn})
+	c, err := r.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: context, Host: r.Host, Allow: r.Allow, Warn: warn})
+	if err == nil {
+		r.client, r.embedded = c, c.EmbeddedName() != ""
+	}
+	return err
 }
 
 // announceCluster says what is going to be written to, and how to look at it.
@@ -94,7 +101,7 @@ func (r *run) kubeconfigFor() (string, error) {
 // stopCluster stops the embedded cluster, unless it is to be kept.
 func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 	if r.Keep || c.AlreadyRunning {
-		r.screen.say("the cluster keeps running; '%s' ends it", cmp.Or(c.StopCommand, "mysdk cluster stop"))
+		r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
 		return nil
 	}
 	from := r.Host.Now()
@@ -102,6 +109,31 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	r.screen.say("cluster stopped (%s)", r.since(from))
+	return nil
+}
+
+// warnOfDeployed warns of copies of the operator that run in the cluster: both
+// would write to the same objects.
+func (r *run) warnOfDeployed(ctx context.Context) error {
+	if len(r.Deployments) == 0 {
+		return nil
+	}
+	deployed, err := r.client.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, kube.ListOptions{})
+	if err != nil {
+		// Who may not list Deployments may still run an operator.
+		r.screen.say("warning: deployed copies of the operator were not looked for: %v", err)
+		return nil
+	}
+	for _, u := range deployed {
+		replicas, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas")
+		if err != nil {
+			return fmt.Errorf("Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+		}
+		if slices.Contains(r.Deployments, u.GetName()) && (replicas > 0 || !found) {
+			r.screen.say("warning: Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: mysdk kubectl -n %s scale deployment %s --replicas=0",
+				u.GetNamespace(), u.GetName(), u.GetNamespace(), u.GetName())
+		}
+	}
 	return nil
 }
 

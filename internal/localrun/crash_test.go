@@ -52,7 +52,7 @@ func lostAt(t *testing.T, at int, after, deployed bool) bool {
 	before := w.contents()
 	w.dieAt, w.dieAfter = at, after
 	err := Run(cancelWhen(t, w, "webhooks on"), Options{Dir: w.Dir}, w.deps())
-	if code := clierr.CodeOf(err); code != clierr.CodeInterrupted && code != clierr.CodeUnavailable {
+	if code := clierr.CodeOf(err); !errors.Is(err, context.Canceled) && code != clierr.CodeUnavailable {
 		t.Errorf("error: %v", err)
 	}
 	happened := w.writes >= at

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
@@ -41,7 +42,8 @@ type world struct {
 	store     map[string]*unstructured.Unstructured // what is in the cluster besides, by kind and name
 	editErr   map[string]error                      // by kind
 	generated func() ([]string, error)              // Regenerate; nil writes nothing
-	guardErr  error                                 //
+	embedded  string                                // its name, if it is an embedded one
+	guardErr  error                                 // of Connect
 	missing   []string                              // namespaces that a named cluster lacks
 	build     func(io.Writer) error                 // the go command; nil succeeds
 	operator  func(context.Context, *process)       // the operator; nil waits to be stopped
@@ -53,6 +55,9 @@ type world struct {
 	dieAt     int  // the write at which the cluster is lost, counted from 1; 0: never
 	dieAfter  bool // that write still happens
 }
+
+// embeddedConfig is the kubeconfig of the embedded cluster.
+const embeddedConfig = "/state/kubeconfig"
 
 // errDead is what a client gets of a cluster that is lost.
 var errDead = clierr.Unavailablef("start it", "the cluster does not answer")
@@ -152,7 +157,7 @@ func (w *world) deps() Deps {
 			if w.startErr != nil {
 				return nil, w.startErr
 			}
-			return &Cluster{Kubeconfig: "/state/kubeconfig", AlreadyRunning: w.already, Stop: func(ctx context.Context) error {
+			return &Cluster{Kubeconfig: embeddedConfig, AlreadyRunning: w.already, Stop: func(ctx context.Context) error {
 				w.event("stop cluster")
 				return ctx.Err()
 			}}, nil
@@ -174,7 +179,10 @@ func (w *world) deps() Deps {
 		},
 		Connect: func(_ context.Context, o kube.Options) (Client, error) {
 			w.event("connect %s %s", o.Kubeconfig, o.Context)
-			return clientFake{w}, nil
+			if o.Kubeconfig == embeddedConfig {
+				w.embedded = "test"
+			}
+			return clientFake{w}, w.guardErr
 		},
 	}
 }
@@ -201,7 +209,7 @@ func (w *world) put(u *unstructured.Unstructured) {
 type clientFake struct{ w *world }
 
 func (c clientFake) Name() string                { return "context mysdk-test, server https://127.0.0.1:6443" }
-func (c clientFake) Guard([]string) error        { return c.w.guardErr }
+func (c clientFake) EmbeddedName() string        { return c.w.embedded }
 func (c clientFake) Kubeconfig() ([]byte, error) { return []byte("private"), nil }
 func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error) {
 	var results []kube.Result
@@ -272,6 +280,15 @@ func (c clientFake) Delete(ctx context.Context, objs []*unstructured.Unstructure
 		}
 	}
 	return nil, ctx.Err()
+}
+func (c clientFake) List(_ context.Context, gvk schema.GroupVersionKind, _ kube.ListOptions) ([]*unstructured.Unstructured, error) {
+	var list []*unstructured.Unstructured
+	for _, u := range c.w.contents() {
+		if u.GroupVersionKind() == gvk {
+			list = append(list, u)
+		}
+	}
+	return list, nil
 }
 func (c clientFake) HasNamespace(_ context.Context, name string) (bool, error) {
 	return !slices.Contains(c.w.missing, name), nil

@@ -28,9 +28,11 @@ type front struct {
 	refusal string        // why there is no use in waiting; "" if there is
 }
 
-// newFront listens on address. The operator's server shows the certificate of
-// certs too, which proves that no other process took its port.
-func newFront(ctx context.Context, address string, certs *certificates) (*front, error) {
+// newFront listens on address, and answers requests whose path begins with
+// /secret only: others than the cluster may reach the port. The operator's
+// server shows the certificate of certs too, which proves that no other process
+// took its port.
+func newFront(ctx context.Context, address, secret string, certs *certificates) (*front, error) {
 	pair, err := tls.X509KeyPair(certs.cert, certs.key)
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func newFront(ctx context.Context, address string, certs *certificates) (*front,
 		ErrorLog: quietLog(),
 	}
 	f.server = &http.Server{
-		Handler: f.waiting(proxy), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
+		Handler: http.StripPrefix("/"+secret, f.waiting(proxy)), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
 	go func() {

@@ -36,14 +36,20 @@ func webhookServer(t *testing.T, certs *certificates, name string) *httptest.Ser
 
 // apiServer asks a front as the API server would.
 func apiServer(t *testing.T, f *front, certs *certificates) func(ctx context.Context) (int, string) {
+	ask := caller(t, f, certs)
+	return func(ctx context.Context) (int, string) { return ask(ctx, "/secret/validate") }
+}
+
+// caller asks a front for a path.
+func caller(t *testing.T, f *front, certs *certificates) func(ctx context.Context, path string) (int, string) {
 	t.Helper()
 	pool, err := certs.trusted()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
-	return func(ctx context.Context) (int, string) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.listener.Addr().String()+"/validate", strings.NewReader("review"))
+	return func(ctx context.Context, path string) (int, string) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.listener.Addr().String()+path, strings.NewReader("review"))
 		if err != nil {
 			t.Error(err)
 			return 0, ""
@@ -67,7 +73,7 @@ func newTestFront(t *testing.T) (*front, *certificates) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFront(t.Context(), "127.0.0.1:0", certs)
+	f, err := newFront(t.Context(), "127.0.0.1:0", "secret", certs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +110,23 @@ func TestFront(t *testing.T) {
 	f.point(two.Listener.Addr().String())
 	if got := <-early; got != (answer{200, "two /validate review"}) {
 		t.Errorf("a request during the restart: %v", got)
+	}
+}
+
+// TestFrontWantsTheSecret: whoever else reaches the port gets no answer of the
+// operator's, not even that there is none.
+func TestFrontWantsTheSecret(t *testing.T) {
+	f, certs := newTestFront(t)
+	ask := caller(t, f, certs)
+	s := webhookServer(t, certs, "operator")
+	f.point(s.Listener.Addr().String())
+	for _, path := range []string{"/validate", "/", "/secre/validate", "//secret/validate", "/SECRET/validate"} {
+		if code, text := ask(t.Context(), path); code != http.StatusNotFound || strings.Contains(text, "operator") {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	if code, text := ask(t.Context(), "/secret/validate"); code != http.StatusOK || text != "operator /validate review" {
+		t.Errorf("with the secret: %d %s", code, text)
 	}
 }
 
@@ -150,7 +173,7 @@ func BenchmarkFront(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := newFront(b.Context(), "127.0.0.1:0", certs)
+		f, err := newFront(b.Context(), "127.0.0.1:0", "secret", certs)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -36,6 +36,7 @@ type hooks struct {
 	certs   *certificates
 	private string // directory of the certificates, mode 0700
 	front   *front
+	url     string // of the front, for the screen
 	at      endpoint
 
 	mu      sync.Mutex // held while the cluster is written to
@@ -55,10 +56,17 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 	if h.certs, err = makeCertificates(r.Host.Now(), []string{where}); err != nil {
 		return nil, fmt.Errorf("make certificates for the webhooks: %w", err)
 	}
-	if h.front, err = newFront(ctx, listen, h.certs); err != nil {
-		return nil, fmt.Errorf("listen for webhooks on %s: %w", listen, err)
+	// The path is the credential: API servers show no certificate of their own.
+	secret := rand.Text()
+	if h.front, err = newFront(ctx, listen, secret, h.certs); err != nil {
+		return nil, clierr.WithHint(fmt.Errorf("listen for webhooks on %s: %w", listen, err), "choose another address or port with --webhook-listen")
 	}
-	h.at = endpoint{base: "https://" + net.JoinHostPort(where, strconv.Itoa(h.front.port())), ca: h.certs.ca}
+	h.url = "https://" + net.JoinHostPort(where, strconv.Itoa(h.front.port()))
+	h.at = endpoint{base: h.url + "/" + secret, ca: h.certs.ca}
+	if address, _, err := net.SplitHostPort(listen); err == nil && !r.embedded {
+		address = net.JoinHostPort(address, strconv.Itoa(h.front.port()))
+		r.screen.say("listening on %s for webhooks; only requests with this run's secret path are answered (--webhook-listen changes the address)", address)
+	}
 	if r.Debug > 0 {
 		h.at.timeout = debugTimeout
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
@@ -30,7 +31,7 @@ const (
 // with the process: a journal that nobody holds is one to restore from.
 type journal struct {
 	file   string
-	lock   *state.Lock
+	lock   *filelock.Lock
 	record record
 }
 
@@ -84,8 +85,8 @@ func openJournal(h host.Host, dir, project string, rec record) (*journal, error)
 		return nil, fmt.Errorf("keep a journal of the cluster's webhooks: %w", err)
 	}
 	file := filepath.Join(dir, project)
-	lock, err := state.TakeLock(file + lockEnd)
-	if errors.Is(err, state.ErrLocked) {
+	lock, err := filelock.Try(file + lockEnd)
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, clierr.Failedf("stop that one, or run this one with --no-webhooks",
 			"another 'mysdk run local' of this project (pid %d) has its webhooks in this cluster", pidOf(h, file+journalEnd))
 	}
@@ -235,8 +236,8 @@ func restoreLeft(ctx context.Context, h host.Host, c Client, dir string) ([]stri
 
 // restoreFile restores from one journal, unless its run goes on.
 func restoreFile(ctx context.Context, h host.Host, c Client, file string) (done []string, err error) {
-	lock, err := state.TakeLock(strings.TrimSuffix(file, journalEnd) + lockEnd)
-	if errors.Is(err, state.ErrLocked) {
+	lock, err := filelock.Try(strings.TrimSuffix(file, journalEnd) + lockEnd)
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, nil
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -58,8 +58,8 @@ func leftover(h host.Host, file string) (*Leftover, error) {
 	if filepath.Ext(file) != journalEnd {
 		return nil, nil
 	}
-	lock, err := state.TakeLock(strings.TrimSuffix(file, journalEnd) + lockEnd)
-	if errors.Is(err, state.ErrLocked) {
+	lock, err := filelock.Try(strings.TrimSuffix(file, journalEnd) + lockEnd)
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, nil
 	}
 	if err != nil {

@@ -8,13 +8,15 @@ package localrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
@@ -24,6 +26,8 @@ import (
 const (
 	// operatorGrace is what an operator has to stop after the interrupt.
 	operatorGrace = 10 * time.Second
+	// stillEvery is how often a step that takes long says that it goes on.
+	stillEvery = 10 * time.Second
 	// stopTimeout bounds the stop of what is left when the operator has ended.
 	stopTimeout = 20 * time.Second
 )
@@ -45,9 +49,11 @@ type Options struct {
 	Fresh           bool     // begin with an empty embedded cluster
 	LeaderElect     bool     // turn leader election on
 	NoWebhooks      bool     // leave the project's webhooks out, and the operator's webhook server off
+	WebhookListen   string   // IP address, with or without a port, to listen on for webhooks; empty: loopback, or all addresses for a named cluster
 	WebhookHost     string   // by which a named cluster reaches this machine; empty: known for local ones
 	Watch           bool     // rebuild and restart on changes; needs Deps.Regenerate
 	Debug           int      // port of a debugger to run the operator under; 0: none
+	Deployments     []string // names of the Deployments that run the operator where it is deployed
 	Color           bool     // colour the prefix of the operator's lines
 }
 
@@ -63,12 +69,13 @@ type Cluster struct {
 type Client interface {
 	Name() string
 	ContextName() string
-	Guard(allow []string) error
+	EmbeddedName() string
 	Kubeconfig() ([]byte, error)
 	Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error)
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
 	EnsureNamespace(ctx context.Context, name string) (bool, error)
 	HasNamespace(ctx context.Context, name string) (bool, error)
+	List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error)
 	ID(ctx context.Context) (string, error)
 	Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	Edit(ctx context.Context, u *unstructured.Unstructured, change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)) error
@@ -84,6 +91,7 @@ type Deps struct {
 	Regenerate   func(ctx context.Context) ([]string, error)               // brings generated files up to date; returns those written
 	Connect      func(ctx context.Context, o kube.Options) (Client, error) // nil: kube.Connect
 	Kill         <-chan struct{}                                           // closed by the second Ctrl-C; may be nil
+	Restart      <-chan struct{}                                           // asks to build and start the operator again; nil: nobody does
 }
 
 // Run runs the operator of the project at o.Dir until it ends or ctx does, and
@@ -137,8 +145,12 @@ func (r *run) finish(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err() // what failed, failed because of that
 	}
-	if stopErr := r.stopAll(ctx); stopErr != nil && (err == nil || ctx.Err() != nil && clierr.HintOf(stopErr) != "") {
-		err = stopErr // webhooks that stay behind are worse news than a Ctrl-C
+	stopErr := r.stopAll(ctx)
+	if ctx.Err() == nil {
+		return errors.Join(err, stopErr)
+	}
+	if clierr.HintOf(stopErr) != "" {
+		return stopErr // webhooks that stay behind are worse news than a Ctrl-C
 	}
 	return err
 }
@@ -149,29 +161,34 @@ type run struct {
 	Deps
 	screen     *screen
 	plan       plan
-	manifests  []manifest
 	client     Client
 	clusterID  string
-	embedded   bool   // the cluster is the embedded one
+	embedded   bool   // the cluster is an embedded one, however it was named
 	kubeconfig string // path of the operator's
 	watcher    *watcher
 	announced  string                        // what was printed of the operator's start
 	stale      bool                          // the operator was not built from the newest code
 	cleanup    []func(context.Context) error // in the order of starting
 
-	exits    chan *operator // operators that ended
-	failures chan error     // of settling
-	over     chan struct{}  // closed when nobody listens to those any more
-	settling sync.WaitGroup
+	exits      chan *operator // operators that ended
+	failures   chan error     // of settling
+	over       chan struct{}  // closed when nobody listens to those any more
+	settling   sync.WaitGroup
+	installing sync.Mutex // held by applyCRDs
 
 	mu        sync.Mutex
 	operator  *operator
 	build     *build // the latest
 	hooks     *hooks // nil without webhooks
 	manifest  Manifests
-	inCluster map[string]string // digest of what was applied, by kind and name
+	dying     []string          // CRDs that the cluster is deleting
+	inCluster map[string]string // digest of what was applied, by kind and name; read and written under installing
 	converted []string          // conversions turned on since the last announcement
-	appliedIt bool              // what --apply named
+	unwatched map[kube.Ref]bool // objects that were warned of
+
+	applying  sync.Mutex        // one --apply at a time
+	manifests []manifest        // what --apply named
+	applied   map[string]string // digest of what was applied of it, by kind and name
 }
 
 // newRun is a run that has nothing to it yet but what it was given.
@@ -181,7 +198,7 @@ func newRun(o Options, d Deps) *run {
 	}
 	return &run{
 		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
-		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{},
+		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{},
 	}
 }
 
@@ -194,6 +211,7 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 		failed = func(error) {} // the next change may mend it
 	}
 	r.build.start(ctx, failed)
+	r.announceStart()
 	made := r.render(ctx)
 	if err := r.startCluster(ctx); err != nil {
 		return firstCause(ctx, err)
@@ -221,8 +239,24 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if err := r.startOperator(ctx); err != nil {
 		return err
 	}
+	if r.Restart != nil {
+		r.screen.say("type r and Enter to build and start the operator again")
+	}
 	r.settle(ctx)
 	return nil
+}
+
+// announceStart says what the first lines will take so long for.
+func (r *run) announceStart() {
+	what := "starting the embedded cluster"
+	if r.Options.Kubeconfig != "" || r.Context != "" {
+		what = "connecting to the cluster"
+	}
+	note := ""
+	if r.Debug > 0 {
+		note = " (without optimizations, for the debugger: the first time all of its modules are compiled)"
+	}
+	r.screen.say("%s and building the operator: go build %s%s", what, r.plan.mainPkg, note)
 }
 
 // prepareCluster gives the cluster what the operator expects to find.
@@ -241,7 +275,10 @@ func (r *run) prepareCluster(ctx context.Context, c <-chan rendered) error {
 	if len(made.manifests.CRDs) == 0 {
 		r.screen.say("no CRDs in this project")
 	}
-	if err := r.applyCRDs(ctx, from); err != nil {
+	if _, err := r.applyCRDs(ctx, from); err != nil {
+		return err
+	}
+	if err := r.warnOfDeployed(ctx); err != nil {
 		return err
 	}
 	return r.namespaces(ctx)
@@ -256,7 +293,7 @@ func (r *run) restoreLeft(ctx context.Context) (bool, error) {
 	}
 	done, err := restoreLeft(ctx, r.Host, r.client, dir)
 	if len(done) > 0 {
-		r.screen.say("webhooks of a run that was killed are off (%s): %s", r.since(from), strings.Join(done, ", "))
+		r.screen.say("restored webhooks left behind by an interrupted run (%s): %s", r.since(from), strings.Join(done, ", "))
 	}
 	return len(done) > 0, err
 }
@@ -342,38 +379,62 @@ func (r *run) render(ctx context.Context) <-chan rendered {
 }
 
 // applyCRDs applies those CRDs that are not in the cluster as they are now, and
-// waits until they are served.
-func (r *run) applyCRDs(ctx context.Context, from time.Time) error {
+// waits until they are served. It reports whether there were any.
+func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
+	r.installing.Lock()
+	defer r.installing.Unlock()
 	var changed []*unstructured.Unstructured
 	sums := map[string]string{}
 	for _, crd := range r.wanted().CRDs {
 		sum, err := digest(crd)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if r.inCluster[crd.GetName()] != sum {
 			changed = append(changed, crd)
 			sums[crd.GetName()] = sum
 		}
 	}
-	if len(changed) == 0 {
-		return nil
+	changed, err := r.withoutDying(ctx, changed)
+	if err != nil || len(changed) == 0 {
+		return false, err
 	}
 	crds, err := r.withCluster(ctx, changed)
 	if err != nil {
-		return err
+		return false, err
 	}
 	results, err := r.client.Apply(ctx, crds, kube.ApplyOptions{Force: true})
 	if err == nil {
 		err = r.client.WaitEstablished(ctx, crds)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	// Only now: CRDs that were refused are tried again with the next change.
-	maps.Copy(r.inCluster, sums)
+	for _, crd := range changed {
+		r.inCluster[crd.GetName()] = sums[crd.GetName()]
+	}
 	r.screen.say("CRDs applied (%s): %s", r.since(from), summary(results))
-	return nil
+	return true, nil
+}
+
+// still says every stillEvery that something goes on, until the function that
+// it returns is called.
+func (r *run) still(what string) func() {
+	from, done := r.Host.Now(), make(chan struct{})
+	go func() {
+		tick := time.NewTicker(stillEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.screen.say("still %s (%s)", what, r.since(from))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // since is the time that a step took, for its line.
@@ -398,11 +459,9 @@ func (r *run) stopAll(ctx context.Context) error {
 	if r.build != nil {
 		r.build.finish()
 	}
-	var first error
-	for i := len(r.cleanup) - 1; i >= 0; i-- {
-		if err := r.cleanup[i](ctx); err != nil && first == nil {
-			first = err
-		}
+	var errs []error
+	for _, undo := range slices.Backward(r.cleanup) {
+		errs = append(errs, undo(ctx))
 	}
-	return first
+	return errors.Join(errs...)
 }

@@ -69,11 +69,11 @@ func TestRun(t *testing.T) {
 		"ensure namespace default", "ensure namespace b", "run operator", `apply Memcached in "default"`, "operator interrupted", "stop cluster")
 	w.ordered(t, "build", "built", "run operator")
 
-	want := `cluster ready (0.0s): embedded, started: context mysdk-test, server https://127.0.0.1:6443
+	want := `starting the embedded cluster and building the operator: go build ./cmd
+cluster ready (0.0s): embedded, started: context mysdk-test, server https://127.0.0.1:6443
   for a second terminal: export KUBECONFIG=/state/kubeconfig
 CRDs applied (0.0s): memcacheds.cache.example.com created
 namespace b created
-building the operator: go build ./cmd
 operator built (0.0s)
 operator started: operator --health-probe-bind-address=127.0.0.1:0
   WATCH_NAMESPACE=default,b
@@ -106,7 +106,7 @@ func TestRunCommands(t *testing.T) {
 	}
 	goCmd, op := w.started[0], w.started[1]
 	binary := goCmd.Args[2]
-	if diff := cmp.Diff([]string{"build", "-o", binary, "-ldflags=-w -X main.v=1", "./cmd"}, goCmd.Args); diff != "" {
+	if diff := cmp.Diff([]string{"build", "-o", binary, "-ldflags=-s -w -X main.v=1", "./cmd"}, goCmd.Args); diff != "" {
 		t.Errorf("go command (-want +got):\n%s", diff)
 	}
 	if goCmd.Dir != w.Dir || op.Dir != w.Dir || op.Name != binary {
@@ -160,7 +160,7 @@ func TestRunNamed(t *testing.T) {
 			}
 			w.ordered(t, tc.connect, "apply CustomResourceDefinition", "run operator")
 			text := w.err.String()
-			if !strings.HasPrefix(text, "cluster reached (0.0s): context mysdk-test, server ") || !strings.Contains(text, "there is no namespace b") || strings.Contains(text, "no namespace a") {
+			if !strings.Contains(text, "\ncluster reached (0.0s): context mysdk-test, server ") || !strings.Contains(text, "there is no namespace b") || strings.Contains(text, "no namespace a") {
 				t.Errorf("stderr:\n%s", text)
 			}
 			_, after, _ := strings.Cut(text, "export KUBECONFIG=")
@@ -219,7 +219,7 @@ func TestRunFailures(t *testing.T) {
 				fmt.Fprint(p.cmd.Stderr, "flag provided but not defined: -nope\nUsage:\n"+strings.Repeat("  -x\n", 9))
 				p.ended <- exited(2)
 			}
-		}, err: []string{"the operator knows no flag -nope"}, code: clierr.CodeUsage, started: true, stops: true},
+		}, err: []string{"the operator does not define the flag -nope"}, code: clierr.CodeUsage, started: true, stops: true},
 		"operator is killed":   {set: func(w *world) { w.operator = exitsWith(errors.New("signal: killed")) }, err: []string{"with signal: killed"}, code: 1, started: true, stops: true},
 		"operator ends":        {set: func(w *world) { w.operator = exitsWith(nil) }, started: true, stops: true, wantsOutput: "operator ended by itself"},
 		"manifest is refused":  {set: func(w *world) { w.applyErr["Memcached"] = boom }, options: Options{Apply: []string{"sample.yaml"}}, err: []string{"--apply sample.yaml: boom"}, code: 1, started: true, stops: true},
@@ -265,7 +265,7 @@ func TestRunInterrupted(t *testing.T) {
 			w := newWorld(t)
 			w.write(t, "sample.yaml", sample)
 			err := Run(cancelOn(t, w, step), Options{Dir: w.Dir, WatchNamespaces: []string{"default"}, Apply: []string{"sample.yaml"}}, w.deps())
-			if clierr.CodeOf(err) != clierr.CodeInterrupted {
+			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error: %v", err)
 			}
 			if w.happened("connect") && !w.happened("stop cluster") {
@@ -287,7 +287,7 @@ func TestRunKilled(t *testing.T) {
 		<-ctx.Done()
 		close(w.kill)
 	}()
-	if err := Run(ctx, Options{Dir: w.Dir}, w.deps()); clierr.CodeOf(err) != clierr.CodeInterrupted {
+	if err := Run(ctx, Options{Dir: w.Dir}, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
 	w.ordered(t, "run operator", "operator killed", "stop cluster")

@@ -3,8 +3,10 @@ package localrun
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -88,29 +90,74 @@ func buildDir(ctx context.Context, h host.Host, path, name string) ([]*unstructu
 	return kube.ParseManifests(data, name)
 }
 
-// applyManifests applies what --apply named, once. Objects without a namespace
-// go where the operator looks first.
-func (r *run) applyManifests(ctx context.Context) error {
-	r.mu.Lock()
-	done := r.appliedIt
-	r.mu.Unlock()
-	if done {
-		return nil
+// samples are the paths of --apply within the project, relative to it.
+func (r *run) samples() []string {
+	var list []string
+	for _, name := range r.Apply {
+		rel, err := filepath.Rel(r.Dir, r.Host.Path(name))
+		if rel = filepath.ToSlash(rel); err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, "../") {
+			list = append(list, rel)
+		}
 	}
+	return list
+}
+
+// rereadManifests reads what --apply named again; settle applies what changed.
+func (r *run) rereadManifests(ctx context.Context) error {
+	manifests, err := readManifests(ctx, r.Host, r.Apply)
+	if err != nil {
+		return err
+	}
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	r.manifests = manifests
+	return nil
+}
+
+// applyManifests applies what --apply named and was not applied as it is now.
+// Objects without a namespace go where the operator looks first.
+func (r *run) applyManifests(ctx context.Context) error {
+	r.applying.Lock()
+	defer r.applying.Unlock()
 	for _, m := range r.manifests {
 		from := r.Host.Now()
+		changed, sums, err := r.notApplied(m)
+		if err != nil {
+			return fmt.Errorf("--apply %s: %w", m.name, err)
+		}
+		if len(changed) == 0 {
+			continue
+		}
 		o := kube.ApplyOptions{Force: true}
 		if len(r.plan.namespaces) > 0 {
 			o.Namespace = r.plan.namespaces[0]
 		}
-		results, err := r.client.Apply(ctx, m.objs, o)
+		results, err := r.client.Apply(ctx, changed, o)
 		if err != nil {
 			return fmt.Errorf("--apply %s: %w", m.name, err)
 		}
+		maps.Copy(r.applied, sums)
 		r.screen.say("applied %s (%s): %s", m.name, r.since(from), summary(results))
+		for _, o := range results {
+			r.warnOfUnwatched(o.Ref)
+		}
 	}
-	r.mu.Lock()
-	r.appliedIt = true
-	r.mu.Unlock()
 	return nil
+}
+
+// notApplied picks the objects that were not applied as they are now.
+func (r *run) notApplied(m manifest) ([]*unstructured.Unstructured, map[string]string, error) {
+	var changed []*unstructured.Unstructured
+	sums := map[string]string{}
+	for _, u := range m.objs {
+		sum, err := digest(u)
+		if err != nil {
+			return nil, nil, err
+		}
+		key := u.GroupVersionKind().String() + " " + u.GetNamespace() + "/" + u.GetName()
+		if r.applied[key] != sum {
+			changed, sums[key] = append(changed, u), sum
+		}
+	}
+	return changed, sums, nil
 }

@@ -47,6 +47,9 @@ func (r *run) startOperator(ctx context.Context) error {
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	op := &operator{from: r.Host.Now(), tail: t, address: l.address, stop: stop, done: make(chan struct{}),
 		out: r.stream(t, false), err: r.stream(t, true)}
+	later := r.announced != ""
+	quiet := func() bool { return later || op.replaced.Load() }
+	op.out.quiet, op.err.quiet = quiet, quiet
 	c := host.Cmd{
 		Name: l.program, Args: l.args, Dir: r.Dir, Env: l.env,
 		Stdout: op.out, Stderr: op.err, Group: true, Grace: operatorGrace, DieWithParent: true,
@@ -159,7 +162,7 @@ func (r *run) setOperator(op *operator) {
 // the hint.
 func (op *operator) failure(ran, again string) error {
 	if flag := op.tail.unknownFlag(); flag != "" {
-		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator knows no flag %s", flag)
+		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator does not define the flag %s", flag)
 	}
 	return clierr.Failedf("correct the operator"+again,
 		"the operator ended after %s with %s; its last lines:%s", ran, exitText(op.ending), op.tail)

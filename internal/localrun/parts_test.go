@@ -1,6 +1,8 @@
 package localrun
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -240,7 +242,10 @@ func TestBuildError(t *testing.T) {
 		"one error":       {"# x\ncmd/main.go:3:1: undefined: a\n", "1 error", "correct the line above"},
 		"many":            {"# x\ncmd/main.go:3:1: a\n\tmore of it\ninternal/x.go:4:22: b\n", "2 errors", "correct the lines above"},
 		"requirements":    {"cmd/main.go:3:1: no required module provides package x\n", "requirements are not complete", "go mod tidy"},
+		"an old API":      {"internal/controller/x.go:9:2: no required module provides package github.com/operator-framework/operator-sdk/pkg/status; to add it:\n\tgo get it\n", "code for an old API", "'mysdk migrate --file internal/controller/x.go'"},
 		"missing go.sum":  {"missing go.sum entry for module\n", "requirements are not complete", "go mod tidy"},
+		"pasted code":     {"cmd/main.go:82:3: unknown field Recorder in struct literal of type controller.MemcachedReconciler\n", "cmd/main.go:82 sets a field", "remove the line with Recorder there; again. 'mysdk create api --pattern blank'"},
+		"pasted types":    {"api/v1/cart_types.go:9:25: cannot use &Cart{} (value of type *Cart) as func(*runtime.Scheme) error value in argument to SchemeBuilder.Register\n", "code for an old API", "'mysdk migrate --file api/v1/cart_types.go', see docs/guides/migrate.md; again"},
 		"something else":  {"go: cannot find main module\n", "go build ./cmd failed", "what the go command says"},
 		"killed silently": {"", "go build ./cmd failed", "what the go command says"},
 	}
@@ -346,5 +351,22 @@ func TestReadManifests(t *testing.T) {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestStopTellsEveryFailure: what could not be undone is told, and keeps nothing
+// else from being undone.
+func TestStopTellsEveryFailure(t *testing.T) {
+	var order []string
+	fail := func(name string) func(context.Context) error {
+		return func(context.Context) error {
+			order = append(order, name)
+			return errors.New("no " + name)
+		}
+	}
+	r := &run{cleanup: []func(context.Context) error{fail("cluster"), fail("operator")}}
+	err := r.finish(t.Context(), errors.New("it crashed"))
+	if diff := cmp.Diff([]string{"operator", "cluster"}, order); diff != "" || err == nil || err.Error() != "it crashed\nno operator\nno cluster" {
+		t.Errorf("order (-want +got):\n%s\nerror: %v", diff, err)
 	}
 }

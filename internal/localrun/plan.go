@@ -45,7 +45,8 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if r.plan.userEnv, err = checkEnv(o.Env); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(checkWebhookHost(o.WebhookHost), checkDebug(o.Debug)); err != nil {
+	_, _, err = splitListen(o.WebhookListen)
+	if err := errors.Join(err, checkWebhookHost(o.WebhookHost), checkDebug(o.Debug)); err != nil {
 		return nil, err
 	}
 	if r.plan.mainPkg, err = findMain(d.Host, o); err != nil {
@@ -74,7 +75,7 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if o.Watch {
 		// From now on no change is lost: one during the start is the first to
 		// be looked at after it.
-		if r.watcher, err = newWatcher(d.Host, o.Dir); err != nil {
+		if r.watcher, err = newWatcher(d.Host, o.Dir, r.samples()...); err != nil {
 			return nil, err
 		}
 	}

@@ -11,48 +11,66 @@ import (
 // namesShown bounds how many changed files a line names.
 const namesShown = 3
 
-// reloads brings each change into the running operator and into the cluster,
-// one after the other, until ctx ends.
+// reloads brings each change, and each wish for a restart, into the running
+// operator and into the cluster, one after the other, until ctx ends.
 func (r *run) reloads(ctx context.Context) {
+	var wake chan struct{}
+	if r.watcher != nil {
+		wake = r.watcher.wake
+	}
 	for {
+		c := &reload{r: r}
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.watcher.wake:
-		}
-		changed, err := r.watcher.take()
-		if err != nil {
-			r.tell(err)
-		}
-		if len(changed) == 0 {
-			continue
-		}
-		c := &reload{r: r, from: r.Host.Now(), changed: changed}
-		if err := c.run(ctx); err != nil && ctx.Err() == nil {
-			r.tell(err)
-			if r.running() != nil {
-				r.screen.say("the operator from before keeps running (%s)", r.since(c.from))
-			} else {
-				r.screen.say("waiting for the next change (%s)", r.since(c.from))
+		case <-r.Restart:
+			c.what, r.stale = "restarting", true
+		case <-wake:
+			changed, err := r.watcher.take()
+			if err != nil {
+				r.tell(err)
 			}
+			if len(changed) == 0 {
+				continue
+			}
+			c.what = "changed: " + shorten(changed)
+			r.stale = r.stale || slices.ContainsFunc(changed, r.isCode)
 		}
+		c.from = r.Host.Now()
+		if err := c.run(ctx); err != nil && ctx.Err() == nil {
+			c.failed(err)
+		}
+	}
+}
+
+// failed says what became of a round.
+func (c *reload) failed(err error) {
+	r := c.r
+	switch {
+	case r.running() != nil:
+		r.tell(err)
+		r.screen.say("the previous operator keeps running (%s)", r.since(c.from))
+	case r.watcher == nil:
+		r.fail(err) // nothing runs, and nothing would start it
+	default:
+		r.tell(err)
+		r.screen.say("waiting for the next change (%s)", r.since(c.from))
 	}
 }
 
 // reload is one round: from a change to the new operator.
 type reload struct {
-	r       *run
-	from    time.Time
-	changed []string
-	steps   []string // what was done, with times
+	r     *run
+	from  time.Time
+	what  string   // it is for
+	steps []string // what was done, with times
 }
 
 // run does what the change asks for. The build begins at once, beside the
 // generators, and begins anew in the rare case that they write Go code.
 func (c *reload) run(ctx context.Context) error {
 	r := c.r
-	r.screen.say("changed: %s", shorten(c.changed))
-	r.stale = r.stale || slices.ContainsFunc(c.changed, isCode)
+	r.screen.say("%s", c.what)
 	b := newBuild(r)
 	if r.stale {
 		b.start(ctx, func(error) {})
@@ -86,7 +104,7 @@ func (c *reload) generate(ctx context.Context, b *build) (*build, error) {
 	wrote, err := c.r.watcher.during(func() ([]string, error) { return c.r.Regenerate(ctx) })
 	// Most changes are to controllers, and give no new Go code: waiting for the
 	// generators first would cost each of them half a second.
-	if slices.ContainsFunc(wrote, isCode) {
+	if slices.ContainsFunc(wrote, c.r.isCode) {
 		b.drop()
 		b = newBuild(c.r)
 		c.r.stale = true
@@ -108,7 +126,11 @@ func (c *reload) apply(ctx context.Context) error {
 	if err := c.r.want(ctx, m); err != nil {
 		return err
 	}
-	if err := c.r.applyCRDs(ctx, from); err != nil {
+	crds, err := c.r.applyCRDs(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := c.r.rereadManifests(ctx); err != nil {
 		return err
 	}
 	if h := c.r.webhooks(); h != nil {
@@ -119,7 +141,9 @@ func (c *reload) apply(ctx context.Context) error {
 	if err := c.r.convert(ctx); err != nil {
 		return err
 	}
-	c.step("applied", from)
+	if crds {
+		c.step("CRDs applied", from)
+	}
 	return nil
 }
 

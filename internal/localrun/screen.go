@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,14 @@ const (
 	// tailLines is how many of the operator's last lines a failure shows.
 	tailLines = 5
 )
+
+// routine matches what controller-runtime, and main.go as it is scaffolded, log
+// at each start and stop, in the formats of zap, slog and klog. Errors and
+// warnings never match.
+var routine = regexp.MustCompile(`(?:\tINFO\t(?:\S+\t)?|"level":"info",.*"msg":"|level=INFO .*msg="?|^I\d{4} .*\] "?)` +
+	`(?:Starting (?:EventSource|Controller|workers|metrics server|webhook server|certificate poll\+watcher|the manager|manager)|Serving (?:metrics|webhook) server` +
+	`|starting (?:server|manager)|shutting down server|Watching|Registering (?:a mutating |a validating )?webhook|Conversion webhook enabled|Updated current TLS certificate` +
+	`|Shutting down (?:metrics|webhook) server|Stopping and waiting for |Shutdown signal received, waiting for all workers to finish|All workers finished|Wait completed, proceeding to shutdown the manager)`)
 
 // screen keeps lines from different goroutines whole.
 type screen struct {
@@ -46,6 +55,7 @@ type lines struct {
 	to     io.Writer
 	prefix string
 	tail   *tail
+	quiet  func() bool // leaves out what every start and stop says; nil: never
 	mu     sync.Mutex
 	rest   []byte // a line that has not ended yet
 }
@@ -86,6 +96,9 @@ func (l *lines) flush() {
 func (l *lines) print(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	l.tail.add(string(line))
+	if l.quiet != nil && l.quiet() && routine.Match(line) {
+		return
+	}
 	l.screen.write(l.to, fmt.Appendf(nil, "%s%s\n", l.prefix, line))
 }
 

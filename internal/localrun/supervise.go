@@ -26,10 +26,9 @@ func (r *run) follow(ctx context.Context, cancel context.CancelCauseFunc) error 
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		if r.watcher != nil {
-			r.reloads(ctx)
-		}
+		r.reloads(ctx)
 	}()
+	r.settling.Go(func() { r.lookElsewhere(ctx) })
 	err := r.waitForEnd(ctx, cancel, watching)
 	cancel(nil)
 	<-watching
@@ -110,6 +109,14 @@ func (r *run) operatorEnded(ctx context.Context, op *operator) (end bool, err er
 	}
 	if h := r.webhooks(); h != nil {
 		h.front.refuse("the operator has ended")
+		if r.watcher != nil {
+			// Nobody answers until the next change: those that would refuse
+			// everything go, and come back with the next operator. Conversions
+			// stay, as objects cannot be read without them.
+			if err := h.retire(ctx, Manifests{CRDs: r.wanted().CRDs}); err != nil {
+				r.tell(err)
+			}
+		}
 	}
 	if op.ending == nil {
 		r.screen.say("operator ended by itself after %s", ran)
@@ -185,8 +192,11 @@ func (r *run) settled(ctx context.Context, op *operator) error {
 			return err
 		}
 		if changed = append(r.takeConverted(), changed...); len(changed) > 0 {
-			r.screen.say("webhooks on (%s), at %s: %s", r.since(from), h.at.base, strings.Join(changed, ", "))
+			r.screen.say("webhooks on (%s), at %s: %s", r.since(from), h.url, strings.Join(changed, ", "))
 		}
+	}
+	if r.awaitsDeath() {
+		return nil // nothing can be created until then; outlive settles again
 	}
 	return r.applyManifests(ctx)
 }

@@ -18,7 +18,8 @@ import (
 // what was in them when it was last looked at.
 type tree struct {
 	files host.Files
-	root  string // absolute
+	root  string   // absolute
+	also  []string // paths relative to it that count besides
 	seen  map[string]stamp
 	dirs  []string // absolute, of the last scan
 }
@@ -88,7 +89,7 @@ func (s *scan) dir(dir string) error {
 		case e.IsDir():
 			err = s.dir(name)
 		case temporary(e.Name()):
-		case counts(name):
+		case counts(name), within(name, s.also):
 			err = s.file(name, e)
 		default:
 			if s.others == nil {
@@ -192,6 +193,13 @@ func counts(name string) bool {
 	return path.Ext(base) == ".go" && !strings.HasSuffix(base, "_test.go") && !strings.HasPrefix(base, "_")
 }
 
+// within reports whether a path is one of those, or below it.
+func within(name string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
+}
+
 // isCode reports whether a file that counts is part of the program, rather than
 // of what is applied to the cluster.
-func isCode(name string) bool { return name != "PROJECT" && !strings.HasPrefix(name, "config/") }
+func (r *run) isCode(name string) bool {
+	return name != "PROJECT" && !strings.HasPrefix(name, "config/") && !(path.Ext(name) != ".go" && within(name, r.samples()))
+}

@@ -40,13 +40,14 @@ type watcher struct {
 }
 
 // newWatcher takes the state of the project at dir, and watches from now on.
-func newWatcher(h host.Host, dir string) (*watcher, error) {
+// also are files, and directories of them, that count besides the project's own.
+func newWatcher(h host.Host, dir string, also ...string) (*watcher, error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, watchError(err)
 	}
 	w := &watcher{events: events, wake: make(chan struct{}, 1),
-		tree: tree{files: h.Files, root: dir}, touched: map[string]bool{}}
+		tree: tree{files: h.Files, root: dir, also: also}, touched: map[string]bool{}}
 	if err := w.look(); err != nil {
 		return nil, errors.Join(err, events.Close())
 	}
@@ -180,6 +181,9 @@ func (w *watcher) take() ([]string, error) {
 
 // waiting reports whether there are changes that were not taken.
 func (w *watcher) waiting() bool {
+	if w == nil {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.changed) > 0
@@ -188,6 +192,9 @@ func (w *watcher) waiting() bool {
 // during runs what writes files of the project itself, and returns their paths.
 // They do not count as changes; files that the user saves meanwhile do.
 func (w *watcher) during(write func() ([]string, error)) ([]string, error) {
+	if w == nil {
+		return write()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wrote, err := write()

@@ -2,6 +2,7 @@ package localrun
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,19 +31,39 @@ const (
 // this machine, and where to listen for it. Only for a cluster that was named,
 // and that does not share this machine's loopback, is that all interfaces.
 func (r *run) webhookHost(ctx context.Context) (where, listen string, err error) {
-	context := r.client.ContextName()
-	if r.embedded || strings.HasPrefix(context, "mysdk-") {
-		return loopback, net.JoinHostPort(loopback, "0"), nil
+	host, port, err := splitListen(r.WebhookListen)
+	if err != nil {
+		return "", "", err
 	}
-	where = r.WebhookHost
-	if where == "" {
+	outside := host // an address that others can call, if it is one
+	if ip := net.ParseIP(host); ip.IsUnspecified() || ip.IsLoopback() {
+		outside = ""
+	}
+	if r.embedded {
+		return cmp.Or(outside, loopback), net.JoinHostPort(cmp.Or(host, loopback), port), nil
+	}
+	context := r.client.ContextName()
+	if where = cmp.Or(r.WebhookHost, outside); where == "" {
 		where = guessHost(ctx, r.Host, context)
 	}
 	if where == "" {
 		return "", "", clierr.Usagef("name it with --webhook-host HOST, or leave the webhooks out with --no-webhooks",
 			"the project has webhooks, and there is no telling by which address the cluster of context %s reaches this machine", context)
 	}
-	return where, "0.0.0.0:0", nil
+	return where, net.JoinHostPort(cmp.Or(host, net.IPv4zero.String()), port), nil
+}
+
+// splitListen takes --webhook-listen apart. An address that is not given is "",
+// and port 0 is any free one.
+func splitListen(address string) (host, port string, err error) {
+	if address == "" || net.ParseIP(address) != nil {
+		return address, "0", nil
+	}
+	host, port, err = net.SplitHostPort(address)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host != "" && net.ParseIP(host) == nil {
+		return "", "", clierr.Usagef("give an IP address of this machine, a port, or both: 192.168.1.5:9443", "--webhook-listen: %q is not an address", address)
+	}
+	return host, port, nil
 }
 
 // checkWebhookHost refuses what cannot stand in a URL and a certificate.

@@ -4,12 +4,14 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"net"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -202,6 +204,19 @@ func TestGuessHost(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestSplitListen(t *testing.T) {
+	for address, want := range map[string]string{"": ":0", "10.0.0.1": "10.0.0.1:0", "10.0.0.1:9443": "10.0.0.1:9443", ":9443": ":9443", "::": "[::]:0", "[::1]:1": "[::1]:1",
+		"9443": "", "eth0": "", "eth0:9443": "", "10.0.0.1:": "", "10.0.0.1:x": "", "10.0.0.1:70000": "", "https://10.0.0.1": ""} {
+		host, port, err := splitListen(address)
+		if (err == nil) != (want != "") || err == nil && net.JoinHostPort(host, port) != want {
+			t.Errorf("%q: %s, %s, %v", address, host, port, err)
+		}
+		if err != nil && (clierr.CodeOf(err) != clierr.CodeUsage || clierr.HintOf(err) == "") {
+			t.Errorf("%q: code %d, hint %q", address, clierr.CodeOf(err), clierr.HintOf(err))
+		}
 	}
 }
 

@@ -221,7 +221,7 @@ func (m *migration) moveAPIs() error {
 				continue
 			}
 			to := path.Join(m.moves[a.dir].dir, base)
-			if err := m.goFile(name, to, typesPass(a.kinds, a.version, standard), apiSliceTags); err != nil {
+			if err := m.goFile(name, to, typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags); err != nil {
 				return err
 			}
 		}
@@ -253,7 +253,7 @@ func (m *migration) moveRegister(a *apiVersion) (standard bool, err error) {
 		m.drop(name, "%s has what it had", info)
 	default:
 		m.files[name] = file{rest, src.mode}
-		if err := m.goFile(name, path.Join(to, "register.go")); err != nil {
+		if err := m.goFile(name, path.Join(to, "register.go"), typesPass(a.kinds, a.version, true)); err != nil {
 			return false, err
 		}
 	}
@@ -283,6 +283,18 @@ func generateMarker(group string) pass {
 func isOnlyDoc(name string, src []byte) bool {
 	f, err := parseGo(name, src)
 	return err == nil && len(f.tree.Decls) == 0
+}
+
+// oldMarkers takes out markers that controller-tools gave up: what they said is
+// in the CRD of old, and from there in today's.
+func oldMarkers(f *goFile) {
+	for _, group := range f.tree.Comments {
+		for _, c := range group.List {
+			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ "), "+kubebuilder:singular") {
+				f.removeLines(c)
+			}
+		}
+	}
 }
 
 // apiSliceTags marks float fields, which the generator of CRDs refuses.

@@ -299,6 +299,32 @@ func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
 	}
 }
 
+// requests gives what sends a request of client-go, such as
+// clientset.CoreV1().RESTClient().Get().Do(), a context.
+func requests(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if ok && len(call.Args) == 0 && slices.Contains([]string{"Do", "DoRaw", "Stream", "Watch"}, callee(call)) && isRequestChain(call.Fun) {
+			f.insert(call.Rparen, f.todoContext())
+		}
+		return true
+	})
+}
+
+// isRequestChain says whether calls in a row begin with a request.
+func isRequestChain(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return isRequestChain(e.X)
+	case *ast.Ident:
+		value := assigned(e)
+		return value != nil && isRequestChain(value)
+	case *ast.CallExpr:
+		return callee(e) == "RESTClient" || callee(e) == "GetLogs" || isRequestChain(e.Fun)
+	}
+	return false
+}
+
 // todoContext is a context for code that has none.
 func (f *goFile) todoContext() string { return f.need("context", "") + ".TODO()" }
 
@@ -315,83 +341,6 @@ func (f *goFile) deleteOptions(call *ast.CallExpr) {
 				f.replace(a, f.need(metaV1, "metav1")+".DeleteOptions{}")
 			} else if v, ok := assigned(a).(*ast.UnaryExpr); ok && strings.Contains(f.text(v), "DeleteOptions{") {
 				f.insert(a.Pos(), "*")
-			}
-		}
-	}
-}
-
-// coreTypes carries over literals of types of k8s.io/api that got others in
-// their fields.
-func coreTypes(f *goFile) {
-	if f.importName(coreV1) == "" {
-		return
-	}
-	f.looseHandlers()
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Handler" {
-			probe, ok := sel.X.(*ast.SelectorExpr)
-			if ok && slices.Contains([]string{"LivenessProbe", "ReadinessProbe", "StartupProbe"}, probe.Sel.Name) {
-				f.replace(sel.Sel, "ProbeHandler")
-			}
-		}
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok {
-			return true
-		}
-		switch {
-		case f.is(lit.Type, coreV1, "Probe"):
-			f.field(lit, "Handler", "ProbeHandler", coreV1, "Handler", "ProbeHandler")
-		case f.is(lit.Type, coreV1, "Lifecycle"):
-			f.field(lit, "PostStart", "PostStart", coreV1, "Handler", "LifecycleHandler")
-			f.field(lit, "PreStop", "PreStop", coreV1, "Handler", "LifecycleHandler")
-		case f.is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
-			f.field(lit, "Resources", "Resources", coreV1, "ResourceRequirements", "VolumeResourceRequirements")
-		}
-		return true
-	})
-}
-
-// looseHandlers renames the type Handler where it stands by itself. Which of
-// its two successors is meant shows by what else the file has.
-func (f *goFile) looseHandlers() {
-	members := f.members(coreV1)
-	probes, hooks := slices.Contains(members, "Probe"), slices.Contains(members, "Lifecycle")
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CompositeLit:
-			return !f.is(n.Type, coreV1, "Probe") && !f.is(n.Type, coreV1, "Lifecycle") // those know
-		case *ast.SelectorExpr:
-			switch {
-			case !f.is(n, coreV1, "Handler"):
-			case probes && !hooks:
-				f.replace(n.Sel, "ProbeHandler")
-			case hooks && !probes:
-				f.replace(n.Sel, "LifecycleHandler")
-			default:
-				f.todo(n, "Handler is ProbeHandler in probes today, and LifecycleHandler in hooks")
-			}
-		}
-		return true
-	})
-}
-
-// field renames a field of a literal, and the type of the literal in it.
-func (f *goFile) field(lit *ast.CompositeLit, key, newKey, pkg, was, is string) {
-	for _, e := range lit.Elts {
-		kv, ok := e.(*ast.KeyValueExpr)
-		if !ok || f.text(kv.Key) != key {
-			continue
-		}
-		if key != newKey {
-			f.replace(kv.Key, newKey)
-		}
-		value := kv.Value
-		if u, ok := value.(*ast.UnaryExpr); ok {
-			value = u.X
-		}
-		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.is(inner.Type, pkg, was) {
-			if sel, ok := inner.Type.(*ast.SelectorExpr); ok {
-				f.replace(sel.Sel, is)
 			}
 		}
 	}

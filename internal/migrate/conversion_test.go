@@ -81,12 +81,12 @@ func TestConversions(t *testing.T) {
 			"config/samples/sale_v1_cart.yaml":         {"kind: Cart"},
 		}},
 		"no hub": {"", spokeMethod, map[string]map[string]any{}, map[string][]string{
-			reportName:                      {"no version of it has the method Hub"},
+			ReportName:                      {"no version of it has the method Hub"},
 			"config/crd/kustomization.yaml": {"!webhook_in", "- path: patches/mine.yaml\n"},
 			newMain:                         {"!SetupCart"},
 		}},
 		"no spoke": {hubMethod, "", map[string]map[string]any{}, map[string][]string{
-			reportName: {"Cart of v1 is a hub, and no other version is converted to it"}, newMain: {"!SetupCart"},
+			ReportName: {"Cart of v1 is a hub, and no other version is converted to it"}, newMain: {"!SetupCart"},
 		}},
 	}
 	for name, test := range tests {
@@ -126,14 +126,14 @@ func TestCertManager(t *testing.T) {
 	expect(t, got, map[string][]string{
 		"config/default/kustomization.yaml":           {"\n- ../certmanager\n", "\nreplacements:\n", "cert-manager.io/inject-ca-from"},
 		"config/certmanager/certificate-webhook.yaml": {"duration: 1h"},
-		reportName: {"Of config/certmanager/certificate.yaml, these were yours and are kept: spec.duration."},
+		ReportName: {"Of config/certmanager/certificate.yaml, these were yours and are kept: spec.duration."},
 	})
 	if _, self := got["internal/certs/certs.go"]; self {
 		t.Error("the operator makes certificates too")
 	}
 	delete(files, "config/default/kustomization.yaml")
 	got = content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{reportName: {"config/certmanager/certificate.yaml:8 sets spec.duration to 1h"}, "internal/certs/certs.go": {"package certs"}})
+	expect(t, got, map[string][]string{ReportName: {"config/certmanager/certificate.yaml:8 sets spec.duration to 1h"}, "internal/certs/certs.go": {"package certs"}})
 }
 
 // TestWebhookBuilders holds the form of builders and of validators of any

@@ -144,7 +144,7 @@ func (m *migration) markUnread() error {
 func (m *migration) readDeployment() *object {
 	var found []*object
 	for _, o := range m.deployed() {
-		if o.Kind != "Deployment" || len(o.Spec.Template.Spec.Containers) == 0 {
+		if o.Kind != "Deployment" || len(o.Spec.Template.Spec.Containers) == 0 || o.isExample() {
 			continue
 		}
 		if path.Base(o.file) == "operator.yaml" {
@@ -211,7 +211,7 @@ func (m *migration) deployment() error {
 // replaced says whether the scaffold, or the types, have what an object was
 // for.
 func (m *migration) replaced(o, own *object, roles []*object, account string) bool {
-	if m.isForeign(o) {
+	if m.isForeign(o) || o.isExample() && (o.binds() || o.Kind == "Role" || o.Kind == "ClusterRole" || o.Kind == "ServiceAccount") {
 		return false
 	}
 	switch o.Kind {
@@ -265,12 +265,13 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 		return nil
 	}
 	dir := "config/extra"
-	crds, foreign := false, slices.ContainsFunc(rest, m.isForeign)
+	crds, rights, foreign := false, false, slices.ContainsFunc(rest, m.isForeign)
 	switch rest[0].Kind {
 	case "CustomResourceDefinition":
 		dir, crds = "config/crd/bases", true
 	case "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ServiceAccount":
-		if !foreign {
+		rights = true
+		if !foreign && !slices.ContainsFunc(rest, func(o *object) bool { return !m.isOwnRight(o) }) {
 			dir = "config/rbac"
 		}
 	}
@@ -304,7 +305,11 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 		m.note(to, "it is for a namespace of its own, and config/default would move it to the operator's: apply config/extra by itself")
 		return m.listIn("config/extra/kustomization.yaml", base)
 	}
-	m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml if it is to be deployed with it")
+	if rights {
+		m.note(to, "it is not about the operator's own account, so it is not deployed: add ../extra to config/default/kustomization.yaml if what the operator makes needs it")
+		return m.listIn("config/extra/kustomization.yaml", base)
+	}
+	m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml to deploy it with the operator")
 	return m.listIn("config/extra/kustomization.yaml", base)
 }
 
@@ -359,7 +364,7 @@ func (m *migration) listIn(kustomization, resource string) error {
 
 // samples moves the examples to config/samples.
 func (m *migration) samples() error {
-	used := map[string]bool{}
+	used, ids := map[string]bool{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		if !inDeploy(name) {
 			continue
@@ -391,11 +396,33 @@ func (m *migration) samples() error {
 		if err := m.keep(name, path.Join("config/samples", base), data); err != nil {
 			return err
 		}
+		if twice := addIDs(ids, list); twice != nil {
+			m.general = append(m.general, Note{Text: fmt.Sprintf("config/samples/%s is not in the kustomization beside it: another sample is a %s of the name %s, too.", base, twice.Kind, twice.Metadata.Name)})
+			continue
+		}
 		if err := m.listIn("config/samples/kustomization.yaml", base); err != nil {
 			return err
 		}
 	}
 	return m.bareSamples()
+}
+
+// addIDs notes which objects there are, and returns one that was there already:
+// a kustomization can have each once. Nil is none.
+func addIDs(ids map[string]bool, list []*object) *object {
+	var mine []string
+	for _, o := range list {
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		id := strings.Join([]string{group, o.Kind, o.Metadata.Namespace, o.Metadata.Name}, "/")
+		if ids[id] || slices.Contains(mine, id) {
+			return o
+		}
+		mine = append(mine, id)
+	}
+	for _, id := range mine {
+		ids[id] = true
+	}
+	return nil
 }
 
 // hasSample says whether the user has an example of the kind.

@@ -55,7 +55,7 @@ func TestDeploy(t *testing.T) {
 					"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: backup}\nroleRef: {kind: Role, name: backup}\nsubjects: [{kind: ServiceAccount, name: backup}]\n"
 			},
 			map[string][]string{
-				"config/rbac/backup.yaml": {"other.io"}, "config/rbac/kustomization.yaml": {"- backup.yaml"},
+				"config/extra/backup.yaml": {"other.io"}, "config/rbac/kustomization.yaml": {"!backup.yaml"}, "config/extra/kustomization.yaml": {"- backup.yaml"},
 				"internal/controller/memcached_controller.go": {"!other.io"},
 			},
 		},
@@ -65,7 +65,7 @@ func TestDeploy(t *testing.T) {
 			},
 			map[string][]string{
 				"config/extra/settings.yaml": {"kind: ConfigMap"}, "config/extra/kustomization.yaml": {"resources:\n- settings.yaml"},
-				reportName: {"`config/extra/settings.yaml`: deploy had it beside the operator"},
+				ReportName: {"`config/extra/settings.yaml`: deploy had it beside the operator"},
 			},
 		},
 		"a CRD of others": {
@@ -85,7 +85,7 @@ func TestDeploy(t *testing.T) {
 		},
 		"no example": {
 			func(f map[string]string) { delete(f, "deploy/crds/cache.example.com_v1alpha1_memcached_cr.yaml") },
-			map[string][]string{"config/samples/cache_v1alpha1_memcached.yaml": {"spec: {}"}, reportName: {"fill in its spec"}},
+			map[string][]string{"config/samples/cache_v1alpha1_memcached.yaml": {"spec: {}"}, ReportName: {"fill in its spec"}},
 		},
 		"an argument that nobody knows": {
 			func(f map[string]string) {
@@ -108,11 +108,11 @@ func TestDeploy(t *testing.T) {
 		},
 		"a Makefile with targets of its own": {
 			func(f map[string]string) { f["Makefile"] = "build:\n\ttrue\nship: build\n\ttrue\nX := 1\n" },
-			map[string][]string{"Makefile.before-migrate": {"ship: build"}, reportName: {"the new Makefile has no ship:"}, "Makefile": {"docker-build:"}},
+			map[string][]string{"Makefile.before-migrate": {"ship: build"}, ReportName: {"the new Makefile has no ship:"}, "Makefile": {"docker-build:"}},
 		},
 		"a Dockerfile with lines of its own": {
 			func(f map[string]string) { f["build/Dockerfile"] += "COPY templates /templates\n" },
-			map[string][]string{reportName: {"had lines of its own: COPY templates /templates"}},
+			map[string][]string{ReportName: {"had lines of its own: COPY templates /templates"}},
 		},
 		"lines of gitignore": {
 			func(f map[string]string) { f[".gitignore"] = "mine\n" },
@@ -120,11 +120,11 @@ func TestDeploy(t *testing.T) {
 		},
 		"vendored code": {
 			func(f map[string]string) { f["vendor/x/y.go"] = "no Go at all" },
-			map[string][]string{reportName: {"| vendor/x/y.go |"}},
+			map[string][]string{ReportName: {"| vendor/x/y.go |"}},
 		},
 		"before modules": {
 			func(f map[string]string) { delete(f, "go.mod"); f["Gopkg.toml"] = "" },
-			map[string][]string{"go.mod": {"module example.com/memcached-operator\n"}, reportName: {"| Gopkg.toml |"}},
+			map[string][]string{"go.mod": {"module example.com/memcached-operator\n"}, ReportName: {"| Gopkg.toml |"}},
 		},
 		"types of other projects": {
 			func(f map[string]string) {
@@ -169,45 +169,6 @@ func TestDeploy(t *testing.T) {
 			files := memcached(t)
 			test.change(files)
 			expect(t, content(mustPlan(t, files).Result), test.want)
-		})
-	}
-}
-
-func TestMainProgram(t *testing.T) {
-	const anchor = "\ttime.Sleep(*delay)\n"
-	tests := map[string]struct {
-		code string
-		want []string
-	}{
-		"a statement with the manager's configuration": {"\tsetUp(cfg, ctx)\n", []string{"\tsetUp(mgr.GetConfig(), context.Background())\n"}},
-		"the namespace":          {"\tuse(namespace)\n", []string{"\tuse(os.Getenv(\"WATCH_NAMESPACE\"))\n"}},
-		"the log":                {"\tgo func() { log.Info(\"x\"); mine() }()\n", []string{"setupLog.Info(\"x\"); mine() }()"}},
-		"a variable and its use": {"\tx := compute()\n\tif x {\n\t\tos.Exit(3)\n\t}\n", []string{"x := compute()", "os.Exit(3)"}},
-		"a package of the same name": {"\tfmt.Println(runtime.Version())\n\tkeep(runtime.GOOS)\n",
-			[]string{`oldruntime "runtime"`, "keep(oldruntime.GOOS)"}},
-		"what is gone": {"\tkeep(sdkVersion.Version)\n", []string{"// TODO(migrate): cmd/manager/main.go:", "//\tkeep(sdkVersion.Version)", "TODO_migrate(\"cmd/manager/main.go:"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			files := memcached(t)
-			at := anchor
-			if strings.Contains(test.code, "cfg") {
-				at = "\tif err := controller.AddToManager"
-				files[oldMain] = strings.Replace(files[oldMain], at, test.code+at, 1)
-			} else {
-				files[oldMain] = strings.Replace(files[oldMain], at, at+test.code, 1)
-			}
-			p := mustPlan(t, files)
-			text := content(p.Result)[newMain]
-			squeezed := squeeze(text)
-			for _, part := range test.want {
-				if !strings.Contains(squeezed, squeeze(part)) {
-					t.Errorf("no %q in\n%s", part, text)
-				}
-			}
-			if _, err := parseGo(newMain, []byte(text)); err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }

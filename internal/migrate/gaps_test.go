@@ -59,7 +59,7 @@ func TestSuiteWithSpecs(t *testing.T) {
 	files["controllers/cache/suite_test.go"], files["controllers/cache/memcached_test.go"] = suite, strings.Replace(suite, "Suite", "Other", 1)
 	files["apis/cache/v1/webhook_suite_test.go"] = "package v1\n"
 	got := content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{"internal/controller/cache/suite_test.go": {"func TestSuite"}, reportName: {"| apis/cache/v1/webhook_suite_test.go | it set up an environment that no test"}})
+	expect(t, got, map[string][]string{"internal/controller/cache/suite_test.go": {"func TestSuite"}, ReportName: {"| apis/cache/v1/webhook_suite_test.go | it set up an environment that no test"}})
 	delete(files, "controllers/cache/memcached_test.go")
 	if _, there := content(mustPlan(t, files).Result)["internal/controller/cache/suite_test.go"]; there {
 		t.Error("a suite without tests is still there")
@@ -103,16 +103,6 @@ func TestStoredMarkerPlace(t *testing.T) {
 				t.Error("it would be marked twice")
 			}
 		})
-	}
-}
-
-// TestOptionsElsewhere holds that options that are no plain literal for the
-// manager are marked, and not lost.
-func TestOptionsElsewhere(t *testing.T) {
-	text := strings.Replace(withOption("", "Port: 9443"), "ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{", "mine(ctrl.Options{", 1) + "\nfunc mine(any) (ctrl.Manager, error) { return nil, nil }\n"
-	_, got := mainOf(t, text)
-	if !strings.Contains(got, todoMark) || !strings.Contains(got, "//\tmgr, err := mine(ctrl.Options{") {
-		t.Errorf("got %s", got)
 	}
 }
 

@@ -223,8 +223,15 @@ func (f *goFile) is(e ast.Expr, importPath, name string) bool {
 		return false
 	}
 	id, ok := sel.X.(*ast.Ident)
-	local := f.importName(importPath)
-	return ok && id.Obj == nil && local != "" && id.Name == local
+	return ok && id.Obj == nil && f.importsAs(importPath, id.Name)
+}
+
+// importsAs says whether a file calls a package by a name: it may have several.
+func (f *goFile) importsAs(importPath, name string) bool {
+	return slices.ContainsFunc(f.tree.Imports, func(spec *ast.ImportSpec) bool {
+		p, err := strconv.Unquote(spec.Path.Value)
+		return err == nil && p == importPath && localName(spec, p) == name && isName(name)
+	})
 }
 
 // isAny is is for any of several packages with the same member.

@@ -203,12 +203,3 @@ func TestTodoOnce(t *testing.T) {
 		"below comments": {code: "func f() {\n\t// So it is.\n\ta()\n}", want: "func f() {\n\t// So it is.\n\t// TODO(migrate): a is old\n\ta()\n}"},
 	}, mark)
 }
-
-// TestKlog holds that the import of a package goes along whose path ends with
-// the version of its module.
-func TestKlog(t *testing.T) {
-	files := goV3()
-	swap(files, "main.go", "\t\"time\"\n", "\t\"time\"\n\n\t\"k8s.io/klog/v2\"\n")
-	swap(files, "main.go", "\tflag.Parse()\n", "\tklog.InitFlags(nil)\n\tflag.Parse()\n")
-	expect(t, content(mustPlan(t, files).Result), map[string][]string{newMain: {"\t\"k8s.io/klog/v2\"\n", "klog.InitFlags(nil)"}})
-}

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,10 @@ func eventHandlers(f *goFile) {
 			f.eventFunc(n.Type, n.Body)
 		case *ast.FuncLit:
 			f.eventFunc(n.Type, n.Body)
+		case *ast.CompositeLit:
+			f.eventLiteral(n)
 		case *ast.CallExpr:
+			f.eventCall(n)
 			if c := f.calls(n, crHandler, "ToRequestsFunc"); c != nil && len(c.Args) == 1 {
 				f.replace(c, f.text(c.Args[0]))
 			}
@@ -48,11 +52,52 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 		return
 	}
 	for event, fields := range eventFields() {
-		if !f.is(p.Type, crEvent, event) {
+		if f.is(p.Type, crEvent, event) {
+			f.renameFields(body, p, fields)
+			f.contextParam(t)
+		}
+	}
+	if f.importName(crEvent)+f.importName(crHandler) != "" {
+		f.queueParams(t)
+	}
+}
+
+// eventCall adds a context to calls of handlers with an event, mostly in tests.
+func (f *goFile) eventCall(call *ast.CallExpr) {
+	if len(call.Args) != 2 || !slices.Contains([]string{"Create", "Update", "Delete", "Generic"}, callee(call)) {
+		return
+	}
+	var typ ast.Expr
+	switch arg := call.Args[0].(type) {
+	case *ast.CompositeLit:
+		typ = arg.Type
+	case *ast.Ident:
+		typ = f.declaredType(arg)
+	}
+	for event := range eventFields() {
+		if f.is(typ, crEvent, event) {
+			f.insert(call.Args[0].Pos(), f.todoContext()+", ")
+		}
+	}
+}
+
+// eventLiteral takes the metadata out of an event that has its object, too.
+func (f *goFile) eventLiteral(lit *ast.CompositeLit) {
+	for event, fields := range eventFields() {
+		if !f.is(lit.Type, crEvent, event) {
 			continue
 		}
-		f.renameFields(body, p, fields)
-		f.queueParam(t)
+		for i, e := range lit.Elts {
+			kv, ok := e.(*ast.KeyValueExpr)
+			if !ok || fields[f.text(kv.Key)] == "" {
+				continue
+			}
+			if valueOf(lit, fields[f.text(kv.Key)]) == nil {
+				f.replace(kv.Key, fields[f.text(kv.Key)])
+				continue
+			}
+			f.cutElement(lit, i)
+		}
 	}
 }
 
@@ -84,13 +129,10 @@ func (f *goFile) renameFields(body ast.Node, param *ast.Field, fields map[string
 	})
 }
 
-// queueParam adds the context to functions that put requests into a queue.
-func (f *goFile) queueParam(t *ast.FuncType) {
-	if len(t.Params.List) != 2 {
-		return
-	}
-	q := t.Params.List[1]
-	if !f.is(q.Type, workqueueAt, "RateLimitingInterface") {
+// contextParam adds the context to functions that put requests of an event into
+// a queue.
+func (f *goFile) contextParam(t *ast.FuncType) {
+	if len(t.Params.List) != 2 || !f.is(t.Params.List[1].Type, workqueueAt, "RateLimitingInterface") {
 		return
 	}
 	name := ""
@@ -98,7 +140,15 @@ func (f *goFile) queueParam(t *ast.FuncType) {
 		name = "_ "
 	}
 	f.insert(t.Params.List[0].Pos(), name+f.need("context", "")+".Context, ")
-	f.replace(q.Type, fmt.Sprintf("%s.TypedRateLimitingInterface[%s.Request]", f.importName(workqueueAt), f.need(crReconcile, "")))
+}
+
+// queueParams gives parameters that are queues of requests their type.
+func (f *goFile) queueParams(t *ast.FuncType) {
+	for _, p := range t.Params.List {
+		if f.is(p.Type, workqueueAt, "RateLimitingInterface") {
+			f.replace(p.Type, fmt.Sprintf("%s.TypedRateLimitingInterface[%s.Request]", f.importName(workqueueAt), f.need(crReconcile, "")))
+		}
+	}
 }
 
 // mapFunc changes func(handler.MapObject) to func(context.Context, client.Object).

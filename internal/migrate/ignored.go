@@ -74,14 +74,14 @@ func (m *migration) dropVendor() {
 
 // ownPage keeps a page of the user's that has the name of the report.
 func (m *migration) ownPage() error {
-	f, there := m.files[reportName]
+	f, there := m.files[ReportName]
 	if !there || strings.HasPrefix(string(f.data), reportTitle) {
 		return nil
 	}
-	to := reportName + asideEnding
-	if err := m.keep(reportName, to, f.data); err != nil {
+	to := ReportName + asideEnding
+	if err := m.keep(ReportName, to, f.data); err != nil {
 		return err
 	}
-	m.note(to, "%s", fmt.Sprintf("this page was yours, and %s is now the list of what is left to do: give it its name back when you have removed that", reportName))
+	m.note(to, "%s", fmt.Sprintf("this page was yours, and %s is now the list of what is left to do: give it its name back when you have removed that", ReportName))
 	return nil
 }

@@ -40,7 +40,7 @@ func TestNestedModules(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
-	expect(t, content(p.Result), map[string][]string{reportName: {"- hack/tools is a module of its own, and stays as it is"}})
+	expect(t, content(p.Result), map[string][]string{ReportName: {"- hack/tools is a module of its own, and stays as it is"}})
 
 	for name, files := range map[string]map[string]string{"apis": goV3(), "apis/cache/v1": goV3(), "pkg/apis": memcached(t)} {
 		files[name+"/go.mod"] = "module example.com/x\n"
@@ -106,20 +106,20 @@ func TestWithoutModule(t *testing.T) {
 func TestOwnReport(t *testing.T) {
 	for name, files := range map[string]map[string]string{"v0": memcached(t), "v3": goV3()} {
 		t.Run(name, func(t *testing.T) {
-			files[reportName] = "# How we moved\n"
+			files[ReportName] = "# How we moved\n"
 			p := mustPlan(t, files)
-			expect(t, content(p.Result), map[string][]string{reportName + ".before-migrate": {"# How we moved\n"}, reportName: {"# Migration from", "`MIGRATION.md.before-migrate`: "}})
+			expect(t, content(p.Result), map[string][]string{ReportName + ".before-migrate": {"# How we moved\n"}, ReportName: {"# Migration from", "`MIGRATION.md.before-migrate`: "}})
 			n := 0
 			for _, e := range p.Files {
-				if e.Path == reportName {
+				if e.Path == ReportName {
 					n++
 				}
 			}
 			if n != 1 {
 				t.Errorf("it is listed %d times", n)
 			}
-			files[reportName] = "# Migration from the layout of operator-sdk v0.x\n"
-			if _, ok := mustPlan(t, files).entry(reportName + ".before-migrate"); ok {
+			files[ReportName] = "# Migration from the layout of operator-sdk v0.x\n"
+			if _, ok := mustPlan(t, files).entry(ReportName + ".before-migrate"); ok {
 				t.Error("a report is kept")
 			}
 		})

@@ -24,7 +24,7 @@ func TestKubebuilderConfig(t *testing.T) {
 		"an image of another name": {map[string]string{kustomization: "images:\n- name: proxy\n  newName: quay.io/a/proxy\n"},
 			map[string][]string{kustomization: {"newName: controller\n", "- name: proxy\n  newName: quay.io/a/proxy\n"}}},
 		"old patches": {map[string]string{"config/default/manager_auth_proxy_patch.yaml": "a: 1\n", "config/crd/patches/webhook_in_memcacheds.yaml": "a: 1\n"},
-			map[string][]string{reportName: {"| config/default/manager_auth_proxy_patch.yaml |", "| config/crd/patches/webhook_in_memcacheds.yaml |"}}},
+			map[string][]string{ReportName: {"| config/default/manager_auth_proxy_patch.yaml |", "| config/crd/patches/webhook_in_memcacheds.yaml |"}}},
 		"a file of one's own": {map[string]string{"config/default/mine.yaml": "a: 1\n"}, map[string][]string{"config/default/mine.yaml": {"a: 1\n"}}},
 		"a listed file that is not there": {map[string]string{"config/rbac/kustomization.yaml": "resources:\n- gone.yaml\n- mine.yaml\n"},
 			map[string][]string{"config/rbac/kustomization.yaml": {"- mine.yaml\n", "!gone.yaml"}}},
@@ -78,7 +78,7 @@ func TestKubebuilderBroken(t *testing.T) {
 	}
 	files := goV3()
 	delete(files, "main.go")
-	if _, err := makePlan(t, files); err == nil || !strings.Contains(err.Error(), "no main.go") || clierr.HintOf(err) == "" {
+	if _, err := makePlan(t, files); err == nil || !strings.Contains(err.Error(), "no main program that makes a manager") || clierr.HintOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -266,23 +266,20 @@ func (m *migration) oldCerts() string {
 	return "self"
 }
 
-// kubebuilderMain moves the user's part of main.go into the new one.
+// kubebuilderMain writes the new main program with what the old one set up.
 func (m *migration) kubebuilderMain() error {
-	const name = "main.go"
-	if !hasFile(m.files, name) {
-		return clierr.Failedf("see 'mysdk adopt' for what works with the project as it is", "there is no main.go in the root")
+	name, err := m.mainFile("main.go")
+	if err != nil {
+		return err
 	}
 	if err := m.freeCommand(); err != nil {
 		return err
 	}
-	parts, err := m.readMain(name)
+	p, err := m.readMain(name)
 	if err != nil {
 		return err
 	}
-	if err := m.finishMain(string(m.rendered[newMain]), parts); err != nil {
-		return err
-	}
-	return m.mainFiles(name, parts)
+	return m.writeMain(p)
 }
 
 // kubebuilderGo moves the types, controllers and webhooks.

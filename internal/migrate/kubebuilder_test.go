@@ -107,8 +107,7 @@ func TestGoV3(t *testing.T) {
 			`"example.com/shop/api/cache/v1"`,
 		},
 		"cmd/main.go": {
-			"var pause time.Duration", `flag.DurationVar(&pause, "pause"`, "utilruntime.Must(routev1.AddToScheme(scheme))", "MemcachedReconciler{Client: mgr.GetClient(), Pause: pause}",
-			"managerOptions.Cache.SyncPeriod = &sync\n\tmgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), managerOptions)",
+			"utilruntime.Must(routev1.AddToScheme(scheme))", "MemcachedReconciler{\n\t\tClient: mgr.GetClient(),\n\t\t// TODO(migrate): cmd/main.go.old:37 has Pause: pause: set it here\n\t}).SetupWithManager(mgr)",
 		},
 		"config/manager/manager.yaml":            {"--pause=3s", "name: MINE"},
 		"config/rbac/kustomization.yaml":         {"- mine.yaml"},
@@ -132,8 +131,9 @@ func TestGoV3(t *testing.T) {
 			t.Errorf("the types still have %q", part)
 		}
 	}
-	if e, ok := p.entry("cmd/main.go"); !ok || e.Status == Needs {
-		t.Errorf("cmd/main.go: %v", e)
+	e, ok := p.entry(keptMain)
+	if lines := []int{28, 30, 32, 33}; !ok || e.From != "main.go" || len(e.Notes) != len(lines) {
+		t.Errorf("%s: %v", keptMain, e)
 	}
 }
 

@@ -65,12 +65,12 @@ func detect(files map[string]file) (Layout, error) {
 	switch {
 	case hasWatches || hasWatchesYml:
 		return "", foreign(hasDir(files, "helm-charts"))
-	case hasFile(files, "cmd/manager/main.go") && hasDir(files, "pkg/apis"):
+	case hasDir(files, "pkg/apis") && (hasFile(files, oldMain) || hasDir(files, "pkg/controller")):
 		return LayoutSDK0, nil // with charts or roles of its own, maybe
 	case hasDir(files, "helm-charts") || hasDir(files, "roles"):
 		return "", foreign(hasDir(files, "helm-charts"))
 	case hasDir(files, "pkg/apis") && hasDir(files, "pkg/stub"):
-		return "", clierr.Failedf("start anew with 'mysdk init' and 'mysdk create api', and move the code of pkg/stub into the new Reconcile",
+		return "", clierr.Failedf("start over with 'mysdk init' and 'mysdk create api', and move the code of pkg/stub into the new Reconcile",
 			"the project is of operator-sdk 0.0.x (pkg/stub), which had no controllers to carry over")
 	}
 	return "", clierr.Failedf("run it in the root of a project: with cmd/manager and pkg/apis, or with PROJECT",
@@ -96,7 +96,7 @@ func (p projectFile) detect(files map[string]file) (Layout, error) {
 		return "", clierr.Failedf("bring it to version 2 first: https://book.kubebuilder.io/migration/legacy/v1vsv2",
 			"the project is of kubebuilder 1, whose config directory migrate does not know")
 	}
-	return "", clierr.Failedf("see 'mysdk adopt' for what works with it", "the layout %s is none that migrate knows", strconv.Quote(all))
+	return "", clierr.Failedf("see 'mysdk adopt' for what works with it", "unsupported project layout %s", strconv.Quote(all))
 }
 
 // foreign refuses operators that are not written in Go.

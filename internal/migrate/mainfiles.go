@@ -4,13 +4,44 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build/constraint"
+	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
 )
+
+// mainFile is the old main program: where scaffolds had it, else the one file
+// with a function main that makes a manager.
+func (m *migration) mainFile(usual string) (string, error) {
+	if hasFile(m.files, usual) {
+		return usual, nil
+	}
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) {
+			continue
+		}
+		f, err := parseGo(name, m.files[name].data)
+		if err != nil || f.tree.Name.Name != "main" || f.function("main") == nil {
+			continue // what does not parse is told when the code is read
+		}
+		if p := (&oldProgram{file: f}); slices.ContainsFunc(f.tree.Decls, func(d ast.Decl) bool {
+			fn, ok := d.(*ast.FuncDecl)
+			return ok && fn.Body != nil && p.runs(fn)
+		}) {
+			found = append(found, name)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", clierr.Failedf("move the file with the function main to "+usual+", then run the command again", "there is no main program that makes a manager, in %s or elsewhere", usual)
+	}
+	return "", clierr.Failedf("move the operator's to "+usual+", then run the command again", "there is no %s, and several main programs make a manager: %s", usual, strings.Join(found, ", "))
+}
 
 // freeCommand refuses projects with Go files where the new main program goes.
 func (m *migration) freeCommand() error {
@@ -22,18 +53,29 @@ func (m *migration) freeCommand() error {
 	return nil
 }
 
-// mainFiles carries the declarations of the old main program and the files
-// beside it over to cmd.
-func (m *migration) mainFiles(name string, parts *mainParts) error {
-	for _, other := range inDir(m.files, path.Dir(name)) {
-		if other == name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
+// mainFiles carries the files beside the old main program over to cmd, and
+// keeps that program itself where somebody has to look at it.
+func (m *migration) mainFiles(p *oldProgram) error {
+	for _, other := range inDir(m.files, path.Dir(p.file.name)) {
+		if other == p.file.name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
 			continue
 		}
-		if err := m.goFile(other, m.inCommand(path.Base(other)), markFlags, markManagers, markEmbeds); err != nil {
+		if err := m.goFile(other, m.inCommand(path.Base(other)), oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(other)))); err != nil {
 			return err
 		}
 	}
-	return m.mainDecls(name, parts)
+	m.rules = p.rules
+	if len(p.left) == 0 {
+		m.drop(p.file.name, "%s is in its place", newMain)
+		return nil
+	}
+	if err := m.keep(p.file.name, keptMain, p.file.src); err != nil {
+		return err
+	}
+	o := m.out[keptMain]
+	o.notes = p.left
+	m.out[keptMain] = o
+	return nil
 }
 
 // inCommand is where a file goes in cmd: under its name, if that is not taken.
@@ -68,87 +110,6 @@ func (m *migration) isOfProgram(name string) bool {
 // isBuilt says whether a program may be built with a tag. There are tags for
 // what is never a part of it.
 func isBuilt(tag string) bool { return !slices.Contains([]string{"ignore", "mage", "tools"}, tag) }
-
-// mainDecls keeps the declarations of the user's own in a file beside the new
-// main program.
-func (m *migration) mainDecls(name string, parts *mainParts) error {
-	if parts.decls == "" {
-		m.drop(name, "%s is in its place", newMain)
-		return nil
-	}
-	imports := ""
-	if parts.embeds() {
-		imports += "\t_ \"embed\"\n"
-	}
-	for _, spec := range slices.Concat(parts.used(parts.decls, false), parts.dotsOf("package main\n"+parts.decls)) {
-		imports += "\t" + strings.TrimSpace(spec.name+" "+strconv.Quote(spec.path)) + "\n"
-	}
-	if imports != "" {
-		imports = "\nimport (\n" + imports + ")\n"
-	}
-	to := m.inCommand("manager.go")
-	// The text stands in for the old main program while it is carried over.
-	old := m.files[name]
-	m.files[name] = file{[]byte("package main\n" + imports + parts.decls), 0o644}
-	err := m.goFile(name, to, markFlags, markManagers, markEmbeds)
-	m.files[name] = old
-	o := m.out[to]
-	o.touched = true
-	m.out[to] = o
-	return err
-}
-
-// embeds says whether a declaration has files in it.
-func (p *mainParts) embeds() bool {
-	return strings.Contains(p.decls, "//go:embed ") && slices.ContainsFunc(p.blank, func(s importSpec) bool { return s.path == "embed" })
-}
-
-// dotsOf are the imports into the file's own names, for a text that uses names
-// which it does not declare.
-func (p *mainParts) dotsOf(text string) []importSpec {
-	f, err := parseGo(newMain, []byte(text))
-	if err != nil || !slices.ContainsFunc(f.tree.Unresolved, (*ast.Ident).IsExported) {
-		return nil
-	}
-	return p.dots
-}
-
-// unnamed are the imports without a name that the new main program lacks. It
-// has the logins of kubeconfigs itself, all of them.
-func (p *mainParts) unnamed(text string) []importSpec {
-	out := p.dotsOf(text)
-	for _, s := range p.blank {
-		if !strings.HasPrefix(s.path, "k8s.io/client-go/plugin/pkg/client/auth") && !strings.HasPrefix(s.path, operatorSDK) && s.path != "embed" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// markEmbeds marks what names files beside the old main program.
-func markEmbeds(f *goFile) {
-	for _, group := range f.tree.Comments {
-		for _, c := range group.List {
-			if strings.HasPrefix(c.Text, "//go:embed ") {
-				f.todo(c, "the files that go:embed names are found beside this one: move them to %s", path.Dir(newMain))
-			}
-		}
-	}
-}
-
-// rulePrefix is how markers of rules begin.
-const rulePrefix = "+kubebuilder:rbac:"
-
-// readRules finds the markers of rules that go with no declaration.
-func (p *mainParts) readRules(f *goFile) {
-	for _, group := range f.tree.Comments {
-		for _, c := range group.List {
-			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ \t"), rulePrefix) && !strings.Contains(p.decls, c.Text) && !slices.Contains(p.rules, c.Text) {
-				p.rules = append(p.rules, c.Text)
-			}
-		}
-	}
-}
 
 // mainRules writes the markers of the old main program into a file with the
 // controllers, where the generator reads them whether the command is built or

@@ -34,22 +34,13 @@ func TestFilesOfMain(t *testing.T) {
 		want   []string
 		expect map[string][]string
 	}{
-		"v0.x": {true, func(map[string]string) {}, []string{"cmd/leader.go", "cmd/main.go"}, nil},
-		"v0.x with a function": {true, func(files map[string]string) { declares(files, oldMain) },
-			[]string{"cmd/leader.go", "cmd/main.go", "cmd/manager.go"}, map[string][]string{"cmd/manager.go": {"func rate() int"}}},
-		"v0.x with manager.go": {true, func(files map[string]string) {
-			declares(files, oldMain)
-			files["cmd/manager/manager.go"] = helper
-		}, []string{"cmd/leader.go", "cmd/main.go", "cmd/main_manager.go", "cmd/manager.go"}, map[string][]string{"cmd/manager.go": {"func helper()"}, "cmd/main_manager.go": {"func rate() int"}}},
-		"v0.x with leader.go": {true, func(files map[string]string) { files["cmd/manager/leader.go"] = helper },
-			[]string{"cmd/leader.go", "cmd/main.go", "cmd/main_leader.go"}, map[string][]string{"cmd/main_leader.go": {"func helper()"}, "cmd/leader.go": {"leader.Become("}}},
-		"go/v3": {false, func(map[string]string) {}, []string{"cmd/main.go"}, nil},
+		"v0.x":               {true, func(map[string]string) {}, []string{"cmd/main.go"}, nil},
+		"v0.x with a file":   {true, func(files map[string]string) { files["cmd/manager/helper.go"] = helper }, []string{"cmd/helper.go", "cmd/main.go"}, map[string][]string{"cmd/helper.go": {"func helper()"}}},
+		"go/v3":              {false, func(map[string]string) {}, []string{"cmd/main.go"}, nil},
+		"go/v3 with main.go": {false, func(files map[string]string) { declares(files, "main.go") }, []string{"cmd/main.go"}, map[string][]string{keptMain: {"func rate()"}}},
 		"go/v3 with files": {false, func(files map[string]string) {
-			declares(files, "main.go")
 			files["helper.go"], files["helper_test.go"] = helper, "package main\n\nimport \"testing\"\n\nfunc TestHelper(t *testing.T) {}\n"
-			files["manager.go"] = "package main\n\nfunc manage() {}\n"
-		}, []string{"cmd/helper.go", "cmd/helper_test.go", "cmd/main.go", "cmd/main_manager.go", "cmd/manager.go"},
-			map[string][]string{"cmd/helper.go": {"func helper()"}, "cmd/manager.go": {"func manage()"}, "cmd/main_manager.go": {"func rate()"}}},
+		}, []string{"cmd/helper.go", "cmd/helper_test.go", "cmd/main.go"}, map[string][]string{"cmd/helper.go": {"func helper()"}}},
 		"go/v3 with programs of their own": {false, func(files map[string]string) {
 			files["tools.go"] = "//go:build tools\n\npackage tools\n\nimport _ \"example.com/tool\"\n"
 			files["magefile.go"] = "//go:build mage\n\npackage main\n\nfunc Build() {}\n"
@@ -66,9 +57,6 @@ func TestFilesOfMain(t *testing.T) {
 			p := mustPlan(t, files)
 			if d := cmp.Diff(test.want, commandFiles(p)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
-			}
-			if n := p.Open(); n != 0 {
-				t.Errorf("%d files need somebody: %v", n, p.Files)
 			}
 			expect(t, content(p.Result), test.expect)
 		})
@@ -93,38 +81,6 @@ func TestCmdIsTaken(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.file+" is in cmd, where the new main program goes") || clierr.HintOf(err) == "" {
 				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
 			}
-		})
-	}
-}
-
-// TestMainEmbeds holds that files that the old main program embeds are asked
-// for, and that the package that does it comes along.
-func TestMainEmbeds(t *testing.T) {
-	files := goV3()
-	swap(files, "main.go", "\t\"time\"\n", "\t\"time\"\n\t_ \"embed\"\n")
-	swap(files, "main.go", "func main() {", "//go:embed motd.txt\nvar motd string\n\nfunc main() {")
-	files["motd.txt"] = "Hello.\n"
-	got := content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{"cmd/manager.go": {"import (\n\t_ \"embed\"\n)", "//go:embed motd.txt\nvar motd string", todoMark + "the files that go:embed names"}, newMain: {"!\"embed\""}})
-}
-
-// TestMainKeepsImports holds that imports without a name that is used are not
-// lost.
-func TestMainKeepsImports(t *testing.T) {
-	for name, test := range map[string]struct {
-		imports, statement string
-		want               map[string][]string
-	}{
-		"blank":           {"\t_ \"net/http/pprof\"\n\t_ \"example.com/shop/pkg/driver\"\n", "", map[string][]string{newMain: {`_ "net/http/pprof"`, `_ "example.com/shop/pkg/driver"`}}},
-		"of the scaffold": {"\t_ \"k8s.io/client-go/plugin/pkg/client/auth/gcp\"\n", "", map[string][]string{newMain: {"!auth/gcp"}}},
-		"dot":             {"\t. \"example.com/words\"\n", "\tSay(\"hello\")\n", map[string][]string{newMain: {`. "example.com/words"`, `Say("hello")`}}},
-		"dot, not used":   {"\t. \"example.com/words\"\n", "", map[string][]string{newMain: {"!example.com/words"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			files := goV3()
-			swap(files, "main.go", "\t\"time\"\n", "\t\"time\"\n"+test.imports)
-			swap(files, "main.go", "\tsync := time.Hour", test.statement+"\tsync := time.Hour")
-			expect(t, content(mustPlan(t, files).Result), test.want)
 		})
 	}
 }
@@ -167,5 +123,35 @@ func TestMainRules(t *testing.T) {
 				t.Error("the main program has them too")
 			}
 		})
+	}
+}
+
+// TestMainElsewhere holds that the main program is found where no scaffold had
+// it, and that nothing is guessed.
+func TestMainElsewhere(t *testing.T) {
+	elsewhere := func(to ...string) map[string]string {
+		files := goV3()
+		for _, name := range to {
+			files[name] = files["main.go"]
+		}
+		delete(files, "main.go")
+		return files
+	}
+	files := elsewhere("run/operator/start.go")
+	files["run/tool/main.go"] = "package main\n\nfunc main() {}\n"
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{newMain: {"MemcachedReconciler{"}, keptMain: {"DurationVar(&pause"}, "run/tool/main.go": {"func main()"}})
+
+	old := memcached(t)
+	old["cmd/operator/main.go"] = old[oldMain]
+	delete(old, oldMain)
+	expect(t, content(mustPlan(t, old).Result), map[string][]string{newMain: {"MemcachedReconciler{"}, keptMain: {"delay :="}})
+
+	for want, files := range map[string]map[string]string{
+		"several main programs make a manager: a/main.go, b/main.go": elsewhere("a/main.go", "b/main.go"),
+		"no main program that makes a manager":                       elsewhere(),
+	} {
+		if _, err := makePlan(t, files); err == nil || !strings.Contains(err.Error(), want) || clierr.HintOf(err) == "" {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

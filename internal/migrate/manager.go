@@ -50,7 +50,7 @@ func (m *migration) manager(o *object) error {
 		m.note(managerPath, "%s had %d containers: add the others if they are needed", o.file, len(o.Spec.Template.Spec.Containers))
 	}
 	m.image(c.Image)
-	return m.leaderRules()
+	return nil
 }
 
 // ownContainer is the container of the operator: the one that is told which
@@ -112,9 +112,6 @@ func (m *migration) arguments(box *yaml.Node, c container) {
 		args = append(slices.Clone(c.Command[1:]), args...)
 	}
 	list := sequence(box, "args")
-	if _, lead := m.out["cmd/leader.go"]; lead {
-		list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool { return n.Value == "--leader-elect" })
-	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if i+1 < len(args) && strings.HasPrefix(a, "-") && !strings.Contains(a, "=") && !strings.HasPrefix(args[i+1], "-") {
@@ -152,48 +149,34 @@ const managerKustomization = "config/manager/kustomization.yaml"
 
 // image sets the operator's image, unless it was a placeholder.
 func (m *migration) image(image string) {
-	if text := string(m.out[managerKustomization].data); withImage(text, image) != text {
-		m.put(managerKustomization, []byte(withImage(text, image)))
+	text := string(m.out[managerKustomization].data)
+	if with := m.withImage(text, image); with != text {
+		m.put(managerKustomization, []byte(with))
 	}
 }
 
-// withImage is the kustomization of the manager with an image of the user's.
-func withImage(text, image string) string {
-	if image == "" || strings.Contains(image, "REPLACE") || strings.ContainsAny(image, "{}$@") || strings.HasPrefix(image, "controller:") {
+// withImage is the kustomization of the manager with an image of the user's:
+// the first that is found.
+func (m *migration) withImage(text, image string) string {
+	if m.imaged || image == "" || strings.Contains(image, "REPLACE") || strings.ContainsAny(image, "{}$@") || strings.HasPrefix(image, "controller:") {
 		return text
 	}
+	m.imaged = true
 	name, tag := image, "latest"
 	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
 		name, tag = image[:i], image[i+1:]
 	}
-	text = strings.Replace(text, "newName: controller", "newName: "+name, 1)
-	return strings.Replace(text, "newTag: latest", fmt.Sprintf("newTag: %q", tag), 1)
+	text = m.instead(text, "newName: controller", "newName: "+name)
+	return m.instead(text, "newTag: latest", fmt.Sprintf("newTag: %q", tag))
 }
 
-// leaderRules lets the pod take the lock of leader-for-life.
-func (m *migration) leaderRules() error {
-	const role = "config/rbac/leader_election_role.yaml"
-	if _, lead := m.out["cmd/leader.go"]; !lead {
-		return nil
+// instead replaces a text of the scaffold. One that is not there fails the
+// migration: what was to be in its place would be lost.
+func (m *migration) instead(text, old, now string) string {
+	if !strings.Contains(text, old) {
+		m.anchors = append(m.anchors, old)
 	}
-	const rules = `- apiGroups:
-  - ""
-  resources:
-  - configmaps
-  verbs:
-  - create
-  - get
-- apiGroups:
-  - ""
-  resources:
-  - pods
-  verbs:
-  - get
-  - delete
-`
-	text := string(m.out[role].data)
-	m.put(role, []byte(strings.TrimRight(text, "\n")+"\n"+rules))
-	return nil
+	return strings.Replace(text, old, now, 1)
 }
 
 // child is the value of a key, nil where there is none.

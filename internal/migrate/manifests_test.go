@@ -29,7 +29,7 @@ func TestUnreadable(t *testing.T) {
 			if got[test.name] != test.text {
 				t.Errorf("it is %q now", got[test.name])
 			}
-			expect(t, got, map[string][]string{reportName: {"- [ ] `" + test.name + "`: nothing of it was taken over"}})
+			expect(t, got, map[string][]string{ReportName: {"- [ ] `" + test.name + "`: nothing of it was taken over"}})
 		})
 	}
 }
@@ -61,7 +61,7 @@ func TestObjects(t *testing.T) {
 			map[string][]string{"config/extra/x.yml": {"kind: ConfigMap", "# mine", "!Namespace"}, "config/extra/kustomization.yaml": {"resources:\n- x.yml\n"}}},
 		"several files": {map[string]string{"deploy/x.yaml": configMap, "deploy/more/y.yaml": thing},
 			map[string][]string{"config/extra/kustomization.yaml": {"- x.yaml\n", "- y.yaml\n"}, "config/extra/y.yaml": {thing}}},
-		"a name of the scaffold's": {map[string]string{"deploy/extra/role.yaml": rbacObject("Role", "x", podRules) + bind("RoleBinding", "x", "Role", "other")},
+		"a name of the scaffold's": {map[string]string{"deploy/extra/role.yaml": rbacObject("Role", "x", podRules) + bind("RoleBinding", "x", "Role", "other", "memcached-operator")},
 			map[string][]string{"config/rbac/operand_role.yaml": {"kind: RoleBinding"}, "config/rbac/kustomization.yaml": {"- operand_role.yaml\n", "- role.yaml\n"}}},
 		"templates":      {map[string]string{"deploy/chart/templates/x.yaml": "{{ if .a }}\n" + configMap}, map[string][]string{"deploy/chart/templates/x.yaml": {"{{ if .a }}"}}},
 		"no YAML at all": {map[string]string{"deploy/x.json": "{}", "deploy/x.sh": "ls"}, map[string][]string{"deploy/x.json": {"{}"}, "deploy/x.sh": {"ls"}}},
@@ -69,7 +69,7 @@ func TestObjects(t *testing.T) {
 			map[string][]string{"config/extra/other.yaml": {"name: other"}, "PROJECT": {"projectName: memcached-operator"}}},
 		"a CRD of others in v1": {map[string]string{"deploy/crds/x.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.other.io}\nspec:\n  group: other.io\n  names: {kind: X}\n  preserveUnknownFields: false\n"},
 			map[string][]string{"config/crd/bases/x.yaml": {"preserveUnknownFields: false"}, "config/crd/kustomization.yaml": {"- bases/x.yaml\n"}}},
-		"a kustomization": {map[string]string{"deploy/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, map[string][]string{reportName: {"| deploy/kustomization.yaml | config has its content |"}}},
+		"a kustomization": {map[string]string{"deploy/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, map[string][]string{ReportName: {"| deploy/kustomization.yaml | config has its content |"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -150,4 +150,27 @@ func TestListIn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSamplesOfOneName holds that the kustomization of the samples builds: it
+// may have each object once.
+func TestSamplesOfOneName(t *testing.T) {
+	const sample = "apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: twin}\nspec: {size: SIZE}\n"
+	files := memcached(t)
+	files["deploy/examples/large.yaml"] = strings.Replace(sample, "SIZE", "9", 1)
+	files["deploy/examples/small.yaml"] = strings.Replace(sample, "SIZE", "1", 1)
+	got := content(mustPlan(t, files).Result)
+	twins, listed := 0, 0
+	for name, text := range got {
+		if strings.HasPrefix(name, "config/samples/") && strings.Contains(text, "name: twin") {
+			twins++
+			if strings.Contains(got["config/samples/kustomization.yaml"], "- "+strings.TrimPrefix(name, "config/samples/")+"\n") {
+				listed++
+			}
+		}
+	}
+	if twins != 2 || listed != 1 {
+		t.Errorf("%d files, %d listed in\n%s", twins, listed, got["config/samples/kustomization.yaml"])
+	}
+	expect(t, got, map[string][]string{ReportName: {"another sample is a Memcached of the name twin, too"}})
 }

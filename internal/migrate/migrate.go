@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -40,11 +41,11 @@ type Status string
 
 // The values of Status.
 const (
-	Clean   Status = "clean"     // as it was, perhaps at another place
-	Changed Status = "changed"   // rewritten, with nothing left to do
-	New     Status = "new"       // of the scaffold
-	Dropped Status = "dropped"   // nothing of it is needed
-	Needs   Status = "needs you" // it has places that are marked
+	Clean   Status = "clean"   // as it was, perhaps at another place
+	Changed Status = "changed" // rewritten, with nothing left to do
+	New     Status = "new"     // of the scaffold
+	Dropped Status = "dropped" // nothing of it is needed
+	Needs   Status = "manual"  // it has places that are marked
 )
 
 // Note is something that is left to do, or to know.
@@ -69,10 +70,17 @@ type Plan struct {
 	Changes fileset.Set
 	// Result is the whole project as it will be, for another directory.
 	Result fileset.Set
+	// General are things to know that belong to no file.
+	General []Note
+	// Problems are what the go command and the compiler say of the result.
+	Problems []Problem
 	// Left are the marks that an earlier migration left, where there is
 	// nothing to migrate any more: file:line and what is to be done.
 	Left []string
 }
+
+// Problem is a place of the result that does not compile.
+type Problem struct{ At, Text string }
 
 // Open counts the files that need somebody.
 func (p *Plan) Open() int {
@@ -139,11 +147,14 @@ type migration struct {
 	moves       map[string]target // of packages, by old directory
 	namespaced  bool
 	multigroup  bool
-	rendered    map[string][]byte // the new scaffold
-	recorded    string            // the name in PROJECT, empty for none
-	selector    string            // label of the user's that finds the manager's pods
-	general     []Note            // what belongs to no file
-	rules       []string          // markers of rules in the old main program
+	rendered    map[string][]byte         // the new scaffold
+	recorded    string                    // the name in PROJECT, empty for none
+	selector    string                    // label of the user's that finds the manager's pods
+	general     []Note                    // what belongs to no file
+	rules       []string                  // markers of rules in the old main program
+	anchors     []string                  // texts of the scaffold that were not found
+	imaged      bool                      // the operator's image is set
+	helpers     map[string]map[string]int // watchHelpers, once they were looked for
 }
 
 // walk reads the files of the project but those of git and of vendored code.
@@ -164,7 +175,7 @@ func (m *migration) walk(dir string) error {
 			continue
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
-			m.general = append(m.general, Note{Text: name + " is a symbolic link: it stays where it is, and is not in what --output writes."})
+			m.general = append(m.general, Note{Text: name + " is a symbolic link: it stays where it is, and is not in what --output-dir writes."})
 		}
 		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".mysdk-") {
 			continue
@@ -236,7 +247,7 @@ func (m *migration) rest() error {
 		done[o.from] = ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if _, ok := done[name]; ok || name == reportName {
+		if _, ok := done[name]; ok || name == ReportName {
 			continue
 		}
 		if _, scaffolded := m.out[name]; scaffolded {
@@ -251,6 +262,9 @@ func (m *migration) rest() error {
 
 // plan turns what was decided into changes.
 func (m *migration) plan() (*Plan, error) {
+	if len(m.anchors) > 0 {
+		return nil, noAnchor(strconv.Quote(m.anchors[0]))
+	}
 	p := &Plan{From: m.layout}
 	for _, name := range slices.Sorted(maps.Keys(m.out)) {
 		p.Files = append(p.Files, m.entry(name))
@@ -260,9 +274,9 @@ func (m *migration) plan() (*Plan, error) {
 			p.Files = append(p.Files, Entry{Path: name, Status: Dropped, Notes: []Note{{Text: m.dropped[name]}}})
 		}
 	}
-	report := m.report(p)
-	m.out[reportName] = output{file: file{data: report, mode: 0o644}}
-	p.Files = append(p.Files, m.entry(reportName))
+	p.General = m.general
+	m.out[ReportName] = output{file: file{data: p.Report(), mode: 0o644}}
+	p.Files = append(p.Files, m.entry(ReportName))
 	slices.SortFunc(p.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return p, m.sets(p)
 }
@@ -280,7 +294,7 @@ func (m *migration) entry(name string) Entry {
 	case o.from != "" && !o.touched:
 		e.Status = Clean
 	}
-	if name != reportName {
+	if name != ReportName {
 		e.Notes = append(e.Notes, marks(o.data)...)
 	}
 	if len(e.Notes) > 0 {
@@ -290,6 +304,21 @@ func (m *migration) entry(name string) Entry {
 }
 
 func (m *migration) sets(p *Plan) error {
+	if err := m.written(p); err != nil {
+		return err
+	}
+	for name := range m.files {
+		if _, stays := m.out[name]; !stays {
+			if err := p.Changes.Put(name, fileset.File{Removed: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// written adds the files that there will be to the plan.
+func (m *migration) written(p *Plan) error {
 	for name, o := range m.out {
 		whole := fileset.File{Data: o.data, Mode: o.mode, New: true}
 		if err := p.Result.Put(name, whole); err != nil {
@@ -304,21 +333,17 @@ func (m *migration) sets(p *Plan) error {
 			return err
 		}
 	}
-	for name := range m.files {
-		if _, stays := m.out[name]; !stays {
-			if err := p.Changes.Put(name, fileset.File{Removed: true}); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
 // left lists the marks in a project that needs no migration any more.
 func (m *migration) left() []string {
 	var out []string
+	if hasFile(m.files, keptMain) {
+		out = append(out, fmt.Sprintf("%s: copy what you need of it to %s, then delete it", keptMain, newMain))
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if name == reportName || strings.HasPrefix(name, "vendor/") || path.Ext(name) == ".md" {
+		if name == ReportName || strings.HasPrefix(name, "vendor/") || path.Ext(name) == ".md" {
 			continue
 		}
 		for _, n := range marks(m.files[name].data) {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -36,9 +37,6 @@ func (m *migration) modules() error {
 			return err
 		}
 	}
-	if _, lead := m.out["cmd/leader.go"]; lead {
-		mine = append(mine, &modfile.Require{Mod: module.Version{Path: operatorLib, Version: libVersion}})
-	}
 	for _, r := range m.successors() {
 		newer := slices.ContainsFunc(mine, func(o *modfile.Require) bool {
 			return o.Mod.Path == r.Mod.Path && semver.Compare(o.Mod.Version, r.Mod.Version) > 0
@@ -54,7 +52,7 @@ func (m *migration) modules() error {
 		return err
 	}
 	m.put("go.mod", text)
-	m.put("go.sum", m.sums())
+	m.put("go.sum", m.rendered["go.sum"])
 	return nil
 }
 
@@ -66,6 +64,7 @@ func (m *migration) successors() []*modfile.Require {
 		"github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring": "v0.86.2",
 		"github.com/cert-manager/cert-manager":                                   "v1.18.2",
 		"github.com/operator-framework/api":                                      "v0.45.0",
+		operatorLib:                                                              libVersion,
 	}
 	var out []*modfile.Require
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
@@ -77,25 +76,6 @@ func (m *migration) successors() []*modfile.Require {
 		}
 	}
 	return out
-}
-
-// sums is go.sum: the scaffold's, with operator-lib where it is needed. 'go mod
-// tidy' adds what else there is.
-func (m *migration) sums() []byte {
-	text := string(m.rendered["go.sum"])
-	if _, lead := m.out["cmd/leader.go"]; !lead {
-		return []byte(text)
-	}
-	const lines = operatorLib + " " + libVersion + " h1:az6ogYj21rtU0SF9uYctRLyKp2dtlqTsmpfehFy6Ce8=\n" +
-		operatorLib + " " + libVersion + "/go.mod h1:KxycAjFnHt0DBtHmH3Jm7yHcY5sdrshPKTqM/HKAQ08=\n"
-	at := 0
-	for line := range strings.Lines(text) {
-		if line > operatorLib {
-			break
-		}
-		at += len(line)
-	}
-	return []byte(text[:at] + lines + text[at:])
 }
 
 // requirements takes over the user's own direct requirements, and the
@@ -125,10 +105,13 @@ func (m *migration) requirements(f, old *modfile.File) (mine []*modfile.Require,
 	}
 	for _, r := range old.Replace {
 		local := strings.HasPrefix(r.New.Path, ".") || strings.HasPrefix(r.New.Path, "/")
-		if kept[r.Old.Path] || local {
+		switch {
+		case kept[r.Old.Path] || local:
 			if err := f.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, r.New.Version); err != nil {
 				return nil, err
 			}
+		case r.New.Path != r.Old.Path:
+			m.general = append(m.general, Note{Text: fmt.Sprintf("go.mod had %s in the place of %s, whose version is the scaffold's now: see whether you need what it changes.", strings.TrimSpace(r.New.Path+" "+r.New.Version), r.Old.Path)})
 		}
 	}
 	return mine, ownLines(f, old)

@@ -68,8 +68,7 @@ func TestModules(t *testing.T) {
 		"the successor":                   {"require github.com/jetstack/cert-manager v0.15.0\n", map[string]string{"a.go": "package a\n\nimport _ \"github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1\"\n"}, []string{"github.com/cert-manager/cert-manager v1.18.2"}},
 		"a newer one of the successor":    {"require github.com/cert-manager/cert-manager v1.99.0\n", map[string]string{"a.go": "package a\n\nimport _ \"github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1\"\n"}, []string{"github.com/cert-manager/cert-manager v1.99.0"}},
 		"an older one of the successor":   {"require github.com/operator-framework/api v0.3.0\n", map[string]string{"a.go": "package a\n\nimport _ \"github.com/operator-framework/api/pkg/operators/v1\"\n"}, []string{"github.com/operator-framework/api v0.45.0"}},
-		"the library for the lock":        {"", map[string]string{"cmd/leader.go": "package main\n"}, []string{operatorLib + " " + libVersion}},
-		"the library's version":           {"require " + operatorLib + " v0.1.0\n", map[string]string{"cmd/leader.go": "package main\n"}, []string{operatorLib + " " + libVersion}},
+		"operator-lib":                    {"", map[string]string{"a.go": "package a\n\nimport _ \"" + operatorLib + "/leader\"\n"}, []string{operatorLib + " " + libVersion}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,21 +106,6 @@ func TestModulesRefused(t *testing.T) {
 				t.Errorf("got %v, hint %q, want %q", err, clierr.HintOf(err), test.want)
 			}
 		})
-	}
-}
-
-// TestSums holds that the lines of go.sum stay sorted.
-func TestSums(t *testing.T) {
-	const before, after = "github.com/onsi/gomega v1.39.0 h1:a=\n", "github.com/spf13/pflag v1.0.9 h1:b=\n"
-	m := newMigration(nil)
-	m.rendered = map[string][]byte{"go.sum": []byte(before + after)}
-	if d := cmp.Diff(before+after, string(m.sums())); d != "" {
-		t.Errorf("without the library (-want +got):\n%s", d)
-	}
-	m.out["cmd/leader.go"] = output{}
-	got := slices.Collect(strings.Lines(string(m.sums())))
-	if len(got) != 4 || !slices.IsSorted(got) || !strings.HasPrefix(got[1], operatorLib+" "+libVersion+" h1:") {
-		t.Errorf("got %q", got)
 	}
 }
 
@@ -171,4 +155,17 @@ retract v1.2.3
 `
 	got := content(mustPlan(t, files).Result)
 	expect(t, got, map[string][]string{"go.mod": {"tool example.com/tools/cmd/x\n", "example.com/tools v1.0.0", "exclude example.com/bad v1.0.0\n", "// It was broken.\nretract v1.2.3\n", "!v0.20.0"}})
+}
+
+// TestForkOfPlatform holds that a fork of a module whose version is the
+// scaffold's is not lost without a word.
+func TestForkOfPlatform(t *testing.T) {
+	m := newMigration(map[string]string{"go.mod": "module example.com/shop\n\ngo 1.13\n\nreplace k8s.io/client-go => github.com/fork/client-go v0.18.3\n"})
+	m.rendered = map[string][]byte{"go.mod": []byte(scaffoldMod)}
+	if err := m.modules(); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.general) != 1 || !strings.Contains(m.general[0].Text, "github.com/fork/client-go v0.18.3 in the place of k8s.io/client-go") {
+		t.Errorf("got %v", m.general)
+	}
 }

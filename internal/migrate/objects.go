@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"go/ast"
 	"path"
 	"strings"
@@ -40,7 +41,7 @@ func (m *migration) objectFuncs(dir string) map[string]objectFunc {
 // findObjects looks at one function and says whether something new was found.
 func (f *goFile) findObjects(fn *ast.FuncDecl, found map[string]objectFunc) bool {
 	news := false
-	f.eachRuntimeObject(fn.Type, func(index int, name string, _ ast.Expr) {
+	f.eachRuntimeObject(fn.Type, func(index int, name string) {
 		if found[fn.Name.Name][index] != "" {
 			return
 		}
@@ -86,7 +87,7 @@ func (f *goFile) findResults(fn *ast.FuncDecl, found map[string]objectFunc) bool
 			if found[fn.Name.Name][resultIndex] == "" || fn.Type.Results.NumFields() == 0 || !f.is(fn.Type.Results.List[0].Type, apiRuntime, "Object") {
 				break
 			}
-			f.eachRuntimeObject(fn.Type, func(index int, name string, _ ast.Expr) {
+			f.eachRuntimeObject(fn.Type, func(index int, name string) {
 				if len(n.Results) == 0 {
 					return
 				}
@@ -112,12 +113,12 @@ func callee(call *ast.CallExpr) string {
 }
 
 // eachRuntimeObject calls visit with every parameter of type runtime.Object.
-func (f *goFile) eachRuntimeObject(t *ast.FuncType, visit func(index int, name string, typ ast.Expr)) {
+func (f *goFile) eachRuntimeObject(t *ast.FuncType, visit func(index int, name string)) {
 	index := 0
 	for _, p := range t.Params.List {
 		for _, name := range p.Names {
 			if f.is(p.Type, apiRuntime, "Object") {
-				visit(index, name.Name, p.Type)
+				visit(index, name.Name)
 			}
 			index++
 		}
@@ -131,25 +132,40 @@ func (f *goFile) eachRuntimeObject(t *ast.FuncType, visit func(index int, name s
 // to a function that passes it on.
 func (f *goFile) clientUse(body ast.Node, name string, found map[string]objectFunc) string {
 	use := ""
-	ast.Inspect(body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
+	f.eachObjectUse(body, found, func(e ast.Expr, to string) {
+		if id, ok := e.(*ast.Ident); ok && id.Name == name {
+			use = to
 		}
-		for i, arg := range call.Args {
-			if id, ok := arg.(*ast.Ident); !ok || id.Name != name {
-				continue
+	})
+	return use
+}
+
+// eachObjectUse calls visit with every expression that is passed to a client, a
+// source or a handler, or to a function that passes it on, and what it has to be.
+func (f *goFile) eachObjectUse(body ast.Node, found map[string]objectFunc, visit func(e ast.Expr, to string)) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			for _, field := range []struct{ at, typ, name string }{{crSource, "Kind", "Type"}, {crHandler, "EnqueueRequestForOwner", "OwnerType"}} {
+				if e := valueOf(n, field.name); e != nil && f.is(n.Type, field.at, field.typ) {
+					visit(e, "Object")
+				}
 			}
-			if to := found[callee(call)][i]; to != "" {
-				use = to
-			}
-			if to := clientParam(callee(call), i); to != "" && len(call.Args) > i && f.isContext(call.Args[0]) {
-				use = to
+		case *ast.CallExpr:
+			for i, arg := range n.Args {
+				if to := found[callee(n)][i]; to != "" {
+					visit(arg, to)
+				}
+				if to := clientParam(callee(n), i); to != "" && f.isContext(n.Args[0]) {
+					visit(arg, to)
+				}
+				if f.calls(n, crClient, "ObjectKeyFromObject") != nil {
+					visit(arg, "Object")
+				}
 			}
 		}
 		return true
 	})
-	return use
 }
 
 // clientParam is the type of a parameter of the client's methods.
@@ -169,6 +185,7 @@ func clientParam(method string, index int) string {
 func objectParams(found map[string]objectFunc) pass {
 	return func(f *goFile) {
 		f.objectLists(found)
+		f.objectFields(found)
 		for _, d := range f.tree.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || found[fn.Name.Name] == nil {
@@ -177,11 +194,50 @@ func objectParams(found map[string]objectFunc) pass {
 			if r := fn.Type.Results; r.NumFields() > 0 && found[fn.Name.Name][resultIndex] != "" && f.is(r.List[0].Type, apiRuntime, "Object") {
 				f.replace(r.List[0].Type, f.need(crClient, "")+".Object")
 			}
-			f.eachRuntimeObject(fn.Type, func(index int, _ string, typ ast.Expr) {
-				if to := found[fn.Name.Name][index]; to != "" {
-					f.replace(typ, f.need(crClient, "")+"."+to)
+			f.objectParams(fn.Type, found[fn.Name.Name])
+		}
+	}
+}
+
+// objectFields gives fields of structs that the file passes to the client, and
+// parameters of the methods of interfaces, their types.
+func (f *goFile) objectFields(found map[string]objectFunc) {
+	uses := map[string]string{}
+	f.eachObjectUse(f.tree, found, func(e ast.Expr, to string) {
+		if sel, ok := e.(*ast.SelectorExpr); ok {
+			uses[sel.Sel.Name] = to
+		}
+	})
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.StructType:
+			for _, field := range n.Fields.List {
+				if len(field.Names) == 1 && uses[field.Names[0].Name] != "" && f.is(field.Type, apiRuntime, "Object") {
+					f.replace(field.Type, f.need(crClient, "")+"."+uses[field.Names[0].Name])
 				}
-			})
+			}
+		case *ast.InterfaceType:
+			for _, method := range n.Methods.List {
+				if t, ok := method.Type.(*ast.FuncType); ok && len(method.Names) == 1 {
+					f.objectParams(t, found[method.Names[0].Name])
+				}
+			}
+		}
+		return true
+	})
+}
+
+// objectParams gives the parameters of a function their types.
+func (f *goFile) objectParams(t *ast.FuncType, of objectFunc) {
+	index := 0
+	for _, p := range t.Params.List {
+		to := ""
+		for range max(1, len(p.Names)) {
+			to = cmp.Or(to, of[index])
+			index++
+		}
+		if to != "" && f.is(p.Type, apiRuntime, "Object") {
+			f.replace(p.Type, f.need(crClient, "")+"."+to)
 		}
 	}
 }

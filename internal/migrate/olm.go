@@ -86,7 +86,7 @@ func (m *migration) csvBase(name string) error {
 	m.put(to, data)
 	const kustomization = "config/manifests/kustomization.yaml"
 	line := fmt.Sprintf("- bases/%s.clusterserviceversion.yaml", m.projectName())
-	m.put(kustomization, []byte(strings.Replace(string(m.out[kustomization].data), "#"+line, line, 1)))
+	m.put(kustomization, []byte(m.instead(string(m.out[kustomization].data), "#"+line, line)))
 	return nil
 }
 

@@ -228,7 +228,7 @@ func (m *migration) ownImage(k *kustomizationText, dir string, e *yaml.Node) boo
 		name += ":" + tag
 	}
 	if dir == path.Dir(managerKustomization) {
-		k.text = withImage(k.text, name)
+		k.text = m.withImage(k.text, name)
 	} else {
 		m.image(name)
 	}

@@ -121,7 +121,7 @@ func TestPristineConfig(t *testing.T) {
 	if d := cmp.Diff(configOf(mustPlan(t, files)), configOf(got)); d != "" {
 		t.Errorf("(-scaffold +got):\n%s", d)
 	}
-	if report := content(got.Result)[reportName]; strings.Contains(report, "these were yours") {
+	if report := content(got.Result)[ReportName]; strings.Contains(report, "these were yours") {
 		t.Errorf("something was taken for the user's:\n%s", report)
 	}
 }
@@ -148,7 +148,7 @@ func TestOwnConfig(t *testing.T) {
 		"a patch in the list":  {swaps{defaultKustomization: {"Merge:", "Merge:\n- |-\n  kind: Deployment\n  a: b"}}, nil, map[string][]string{defaultKustomization: {"\n- patch: |-\n    kind: Deployment\n    a: b\n"}}},
 		"a patch of JSON":      {swaps{defaultKustomization: {"patchesS", "patchesJson6902:\n- target:\n    version: v1\n    kind: Service\n    name: a\n  path: mine.yaml\npatchesS"}}, map[string]string{"config/default/mine.yaml": "- {op: add, path: /a, value: b}\n"}, map[string][]string{defaultKustomization: {"\n- target:\n    version: v1\n    kind: Service\n    name: a\n  path: mine.yaml\n"}}},
 		"a config map":         {swaps{defaultKustomization: {"bases:", "configMapGenerator:\n- name: mine\n  literals:\n  - a=b\nbases:"}}, nil, map[string][]string{defaultKustomization: {"\nconfigMapGenerator:\n- name: mine\n  literals:\n  - a=b\n"}}},
-		"no proxy":             {swaps{defaultKustomization: {"patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\n", ""}}, nil, map[string][]string{reportName: {"The metrics had no proxy in front of them."}}},
+		"no proxy":             {swaps{defaultKustomization: {"patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\n", ""}}, nil, map[string][]string{ReportName: {"The metrics had no proxy in front of them."}}},
 		"an image":             {swaps{managerPath: {"controller:latest", "quay.io/a/b:v1"}}, nil, map[string][]string{managerKustomization: {"newName: quay.io/a/b\n  newTag: \"v1\"\n"}, managerPath: {"image: controller:latest"}}},
 		"an image by digest":   {nil, map[string]string{managerKustomization: "resources:\n- manager.yaml\nimages:\n- name: controller\n  newName: a/b\n"}, map[string][]string{managerKustomization: {"newName: a/b\n"}}},
 		"replicas":             {swaps{managerPath: {"replicas: 1", "replicas: 2"}}, nil, map[string][]string{managerPath: {"  replicas: 2\n"}}},
@@ -164,7 +164,7 @@ func TestOwnConfig(t *testing.T) {
 		"an argument of none":  {swaps{proxyPatch: {"- --leader-elect", "- --leader-elect\n        - --strange"}}, nil, map[string][]string{managerPath: {"TODO(migrate): the new main program has no such argument", "- --strange\n"}}},
 		"another argument":     {swaps{proxyPatch: {"address=:8081", "address=:9091"}}, nil, map[string][]string{managerPath: {"- --health-probe-bind-address=:9091\n", "!address=:8081"}}},
 		"no leader election":   {swaps{proxyPatch: {"        - --leader-elect\n", ""}, managerPath: {"        - --leader-elect\n", ""}}, nil, map[string][]string{managerPath: {"!--leader-elect", "--health-probe"}}},
-		"of the proxy":         {swaps{proxyPatch: {"--v=10", "--v=10\n        - --tls-min-version=VersionTLS12"}}, nil, map[string][]string{reportName: {"`config/manager/manager.yaml`: config/default/manager_auth_proxy_patch.yaml:14 sets spec.template.spec.containers[kube-rbac-proxy].args[--tls-min-version] of the proxy"}}},
+		"of the proxy":         {swaps{proxyPatch: {"--v=10", "--v=10\n        - --tls-min-version=VersionTLS12"}}, nil, map[string][]string{ReportName: {"`config/manager/manager.yaml`: config/default/manager_auth_proxy_patch.yaml:14 sets spec.template.spec.containers[kube-rbac-proxy].args[--tls-min-version] of the proxy"}}},
 		"an account":           {swaps{"config/rbac/service_account.yaml": {"  namespace", "  annotations: {eks.amazonaws.com/role-arn: x}\n  namespace"}}, nil, map[string][]string{"config/rbac/service_account.yaml": {"eks.amazonaws.com/role-arn: x"}}},
 		"a subject":            {swaps{"config/rbac/role_binding.yaml": {"subjects:\n", "subjects:\n- kind: ServiceAccount\n  name: mine\n  namespace: system\n"}}, nil, map[string][]string{"config/rbac/role_binding.yaml": {"name: mine", "name: controller-manager"}}},
 		"a role":               {swaps{rbacKustomization: {"- role.yaml", "- role.yaml\n- mine.yaml"}}, map[string]string{"config/rbac/mine.yaml": "kind: Role\n"}, map[string][]string{rbacKustomization: {"\n- mine.yaml\n", "!auth_proxy"}, "config/rbac/mine.yaml": {"kind: Role"}}},
@@ -173,12 +173,12 @@ func TestOwnConfig(t *testing.T) {
 		"monitoring":           {swaps{"config/prometheus/monitor.yaml": {"    port: https", "    port: https\n    interval: 30s"}}, nil, map[string][]string{"config/prometheus/monitor.yaml": {"    interval: 30s\n", "insecureSkipVerify: true"}}},
 		"a CRD of others":      {swaps{"config/crd/kustomization.yaml": {"resources:", "resources:\n- bases/mine.yaml"}}, map[string]string{"config/crd/bases/mine.yaml": "kind: CustomResourceDefinition\n"}, map[string][]string{"config/crd/kustomization.yaml": {"\n- bases/mine.yaml\n"}}},
 		"a patch that is not listed": {swaps{defaultKustomization: {"patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\n", ""}, proxyPatch: {"- --leader-elect", "- --leader-elect\n        - --pause=3s"}}, nil,
-			map[string][]string{managerPath: {"!--pause"}, reportName: {"| " + proxyPatch + " | nothing used it |"}}},
+			map[string][]string{managerPath: {"!--pause"}, ReportName: {"| " + proxyPatch + " | nothing used it |"}}},
 		"options in a file that nobody reads": {nil, map[string]string{"config/manager/controller_manager_config.yaml": "kind: ControllerManagerConfig\nwebhook:\n  port: 9999\n"},
-			map[string][]string{managerPath: {"!9999"}, reportName: {"controller_manager_config.yaml | nothing used it |"}}},
+			map[string][]string{managerPath: {"!9999"}, ReportName: {"controller_manager_config.yaml | nothing used it |"}}},
 		"options in a file": {nil, map[string]string{"main.go": "package main\n\n// ctrl.ConfigFile()\n", "config/manager/controller_manager_config.yaml": "apiVersion: controller-runtime.sigs.k8s.io/v1alpha1\nkind: ControllerManagerConfig\nhealth:\n  healthProbeBindAddress: :9999\nwebhook:\n  port: 9443\ncacheNamespace: a\n"},
-			map[string][]string{managerPath: {"- --health-probe-bind-address=:9999\n"}, reportName: {"controller_manager_config.yaml:7 sets cacheNamespace to a"}}},
-		"what names the proxy": {nil, map[string]string{"config/prod/patch.yaml": "# kube-rbac-proxy\na:\n- name: kube-rbac-proxy\n"}, map[string][]string{"config/prod/patch.yaml": {"# kube-rbac-proxy\na:\n# TODO(migrate): the proxy"}, reportName: {"`config/prod/patch.yaml:3`: the proxy in front of the metrics is gone"}}},
+			map[string][]string{managerPath: {"- --health-probe-bind-address=:9999\n"}, ReportName: {"controller_manager_config.yaml:7 sets cacheNamespace to a"}}},
+		"what names the proxy": {nil, map[string]string{"config/prod/patch.yaml": "# kube-rbac-proxy\na:\n- name: kube-rbac-proxy\n"}, map[string][]string{"config/prod/patch.yaml": {"# kube-rbac-proxy\na:\n# TODO(migrate): the proxy"}, ReportName: {"`config/prod/patch.yaml:3`: the proxy in front of the metrics is gone"}}},
 		"the scorecard":        {nil, map[string]string{"config/scorecard/bases/config.yaml": "kind: Configuration\nmine: true\n"}, map[string][]string{"config/scorecard/bases/config.yaml": {"mine: true"}}},
 		"another object":       {swaps{managerPath: {"---\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n---\n"}}, nil, map[string][]string{managerPath: {"kind: ConfigMap\nmetadata: {name: mine}\n", "kind: Namespace", "kind: Deployment"}}},
 	}
@@ -229,7 +229,7 @@ func TestNamedAsTheScaffold(t *testing.T) {
 		swap(files, "PROJECT", "projectName: shop", "projectName: "+name)
 		swap(files, defaultKustomization, "shop-system", name+"-system")
 		swap(files, defaultKustomization, "namePrefix: shop-", "namePrefix: "+name+"-")
-		if report := content(mustPlan(t, files).Result)[reportName]; strings.Contains(report, "these were yours") {
+		if report := content(mustPlan(t, files).Result)[ReportName]; strings.Contains(report, "these were yours") {
 			t.Errorf("%s: something was taken for the user's:\n%s", name, report)
 		}
 	}
@@ -264,7 +264,7 @@ func TestOldPrefix(t *testing.T) {
 		swap(files, defaultKustomization, s[0], s[1])
 	}
 	got := content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{"PROJECT": {"projectName: till\n"}, defaultKustomization: {"namespace: till-system\n", "namePrefix: till-\n"}, reportName: {"!namePrefix"}})
+	expect(t, got, map[string][]string{"PROJECT": {"projectName: till\n"}, defaultKustomization: {"namespace: till-system\n", "namePrefix: till-\n"}, ReportName: {"!namePrefix"}})
 }
 
 // TestConfigBuilds builds what is deployed after a migration with changes of

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,9 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
+// v1Only is the end of packages of cert-manager whose types are in v1 alone today.
+var v1Only = regexp.MustCompile(`^(pkg/apis/(?:certmanager|acme)/)v1(?:alpha|beta)[0-9]+$`)
+
 // renameImports gives packages that moved their new paths. The names by which
 // the file calls them stay.
 func renameImports(f *goFile) {
@@ -120,6 +124,9 @@ func renameImports(f *goFile) {
 		to := renamed[old]
 		if to == "" {
 			to = f.onlyPlace(old)
+		}
+		if rest, ok := strings.CutPrefix(old, "github.com/jetstack/cert-manager/"); ok && to == "" {
+			to = "github.com/cert-manager/cert-manager/" + v1Only.ReplaceAllString(rest, "${1}v1")
 		}
 		if to != "" {
 			f.repath(spec, old, to)
@@ -162,11 +169,10 @@ func (f *goFile) onlyPlace(importPath string) string {
 
 // members lists what the file uses of a package.
 func (f *goFile) members(importPath string) []string {
-	local := f.importName(importPath)
 	var out []string
 	ast.Inspect(f.tree, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && id.Name == local && local != "" {
+			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && f.importsAs(importPath, id.Name) {
 				out = append(out, sel.Sel.Name)
 			}
 		}

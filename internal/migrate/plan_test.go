@@ -76,7 +76,7 @@ func content(s fileset.Set) map[string]string {
 
 func TestSDK0(t *testing.T) {
 	p := mustPlan(t, memcached(t))
-	if n := p.Open(); n != 0 {
+	if n := p.Open(); n != 2 { // the old main program, and the argument for its flag
 		t.Errorf("%d files need somebody: %v", n, p.Files)
 	}
 	got := content(p.Result)
@@ -90,16 +90,15 @@ func TestSDK0(t *testing.T) {
 			`"example.com/memcached-operator/api/v1alpha1"`, "ProbeHandler: corev1.ProbeHandler{",
 		},
 		"internal/controller/memcached_controller_test.go": {"package controller", "r.Reconcile(context.TODO(), req)", "WithStatusSubresource(&cachev1alpha1.Memcached{})", "&MemcachedReconciler{Client: "},
-		"cmd/main.go":                           {"delay := flag.Duration(", "time.Sleep(*delay)", `leadForLife(mgr, "memcached-operator-lock", setupControllers)`, "(&controller.MemcachedReconciler{\n\t\tClient: mgr.GetClient(),"},
-		"cmd/leader.go":                         {"leader.Become("},
-		"config/manager/manager.yaml":           {"--zap-log-level=debug", "--delay=1s", "name: FLAVOUR", "memory: 200Mi"},
-		"config/manager/kustomization.yaml":     {"newName: quay.io/example/memcached-operator", `newTag: "v0.3.0"`},
-		"config/samples/kustomization.yaml":     {"- cache_v1alpha1_memcached.yaml"},
-		"config/rbac/leader_election_role.yaml": {"- configmaps"},
-		"go.mod":                                {"sigs.k8s.io/controller-runtime v0.24.1", "operator-lib v0.19.0", "github.com/spf13/pflag"},
-		"Makefile":                              {"VERSION ?= 0.3.0"},
-		"README.md":                             {"This text stays."},
-		"MIGRATION.md":                          {"| pkg/controller/memcached/memcached_controller.go | internal/controller/memcached_controller.go |"},
+		"cmd/main.go":                       {"(&controller.MemcachedReconciler{\n\t\tClient: mgr.GetClient(),"},
+		"cmd/main.go.old":                   {"delay := pflag.Duration(", "time.Sleep(*delay)"},
+		"config/manager/manager.yaml":       {"--zap-log-level=debug", "--delay=1s", "name: FLAVOUR", "memory: 200Mi"},
+		"config/manager/kustomization.yaml": {"newName: quay.io/example/memcached-operator", `newTag: "v0.3.0"`},
+		"config/samples/kustomization.yaml": {"- cache_v1alpha1_memcached.yaml"},
+		"go.mod":                            {"sigs.k8s.io/controller-runtime v0.24.1", "github.com/spf13/pflag"},
+		"Makefile":                          {"VERSION ?= 0.3.0"},
+		"README.md":                         {"This text stays."},
+		"MIGRATION.md":                      {"- [ ] `cmd/main.go.old:43`: not in cmd/main.go: delay := pflag.Duration(", "- [ ] `cmd/main.go.old:59`: not in cmd/main.go: time.Sleep(*delay)", "led for life", "| pkg/controller/memcached/memcached_controller.go | internal/controller/memcached_controller.go |"},
 	} {
 		for _, part := range want {
 			if !strings.Contains(got[name], part) {
@@ -109,7 +108,7 @@ func TestSDK0(t *testing.T) {
 	}
 	for name, text := range got {
 		for _, gone := range []string{"operator-sdk/pkg", "example.com/memcached-operator/pkg/", "k8s.io/client-go => "} {
-			if strings.Contains(text, gone) && name != reportName {
+			if strings.Contains(text, gone) && name != ReportName && name != keptMain {
 				t.Errorf("%s still has %q", name, gone)
 			}
 		}
@@ -173,7 +172,7 @@ func TestRefused(t *testing.T) {
 		"operator-sdk 0.0":    {map[string]string{"pkg/apis/a.go": "", "pkg/stub/handler.go": ""}, "0.0.x"},
 		"kubebuilder 1":       {map[string]string{"PROJECT": "version: \"1\"\n", "cmd/manager/main.go": ""}, "kubebuilder 1"},
 		"PROJECT is no YAML":  {map[string]string{"PROJECT": "\t"}, "PROJECT: "},
-		"an unknown layout":   {map[string]string{"PROJECT": "layout: java.sdk/v1\nversion: \"3\"\n"}, "none that migrate knows"},
+		"an unknown layout":   {map[string]string{"PROJECT": "layout: java.sdk/v1\nversion: \"3\"\n"}, "unsupported project layout"},
 		"no kinds":            {map[string]string{"cmd/manager/main.go": "package main", "go.mod": "module m", "pkg/apis/x/v1/a.go": "package v1"}, "no kind"},
 		"a module without it": {map[string]string{"cmd/manager/main.go": "package main", "go.mod": "go 1.13", "pkg/apis/x/v1/a.go": "package v1"}, "no module line"},
 	}
@@ -210,7 +209,7 @@ func TestEditsSurvive(t *testing.T) {
 			p := mustPlan(t, files)
 			all := ""
 			for name, text := range content(p.Result) {
-				if name != reportName {
+				if name != ReportName {
 					all += text
 				}
 				if filepath.Ext(name) == ".go" {
@@ -306,7 +305,7 @@ func TestSeveralControllers(t *testing.T) {
 			"func Add(mgr manager.Manager) error", "c.Watch(source.Kind(mgr.GetCache(), client.Object(&appsv1.Deployment{}), handler.EnqueueRequestForOwner(mgr.GetScheme()",
 			"Reconcile(ctx context.Context, request reconcile.Request)",
 		},
-		reportName: {"The controller of pkg/controller/third keeps its function Add"},
+		ReportName: {"The controller of pkg/controller/third keeps its function Add"},
 	} {
 		for _, part := range want {
 			if !strings.Contains(got[name], part) {
@@ -410,4 +409,29 @@ func (p *Plan) entry(name string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return p.Files[i], true
+}
+
+// TestDomains holds that groups of several domains keep their names, and that
+// all of a version is in one directory, with what imports it.
+func TestDomains(t *testing.T) {
+	const types = "package v1\n\nimport (\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n\t\"example.com/memcached-operator/pkg/apis/queues/v1/types\"\n)\n\n// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object\n\n// Queue is one.\ntype Queue struct {\n\tmetav1.TypeMeta   `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSize types.Size `json:\"size\"`\n}\n"
+	files := memcached(t)
+	files["pkg/apis/queues/v1/queue_types.go"] = types
+	files["pkg/apis/queues/v1/register.go"] = "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime/schema\"\n\nvar SchemeGroupVersion = schema.GroupVersion{Group: \"queues.strimzi.io\", Version: \"v1\"}\n"
+	files["pkg/apis/queues/v1/types/size.go"] = "package types\n\n// Size is a number.\ntype Size int\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"api/queues/v1/queue_types.go":          {`"example.com/memcached-operator/api/queues/v1/types"`},
+		"api/queues/v1/types/size.go":           {"type Size int"},
+		"api/queues/v1/register.go":             {`Group: "queues.strimzi.io"`},
+		"api/cache/v1alpha1/memcached_types.go": {"type Memcached struct"},
+		"PROJECT":                               {"domain: strimzi.io\n  group: queues\n", "domain: example.com\n  group: cache\n"},
+		"config/crd/kustomization.yaml":         {"bases/queues.strimzi.io_queues.yaml", "bases/cache.example.com_memcacheds.yaml"},
+		"cmd/main.go":                           {`queuesv1 "example.com/memcached-operator/api/queues/v1"`},
+	})
+	for name := range got {
+		if strings.Contains(name, "strimzi.io/") || name == "api/queues/v1/groupversion_info.go" {
+			t.Errorf("there is %s", name)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -82,7 +83,7 @@ func (m *migration) bindings() map[string]binding {
 	account := m.account()
 	out := map[string]binding{}
 	for _, o := range m.deployed() {
-		if o.Kind != "RoleBinding" && o.Kind != "ClusterRoleBinding" {
+		if !o.binds() || o.isExample() {
 			continue
 		}
 		b := out[o.RoleRef.Kind+"/"+o.RoleRef.Name]
@@ -96,6 +97,28 @@ func (m *migration) bindings() map[string]binding {
 	return out
 }
 
+// binds says whether an object gives a role to somebody.
+func (o *object) binds() bool { return o.Kind == "RoleBinding" || o.Kind == "ClusterRoleBinding" }
+
+var exampleDir = regexp.MustCompile(`(?i)/(examples?|samples?|demos?|e2e|test[^/]*)/`)
+
+// isExample says whether an object is in a directory of tests or examples: what
+// it allows is not what the operator is deployed with.
+func (o *object) isExample() bool { return exampleDir.MatchString("/" + o.file) }
+
+// isOwnRight says whether an object is about the rights of the operator's
+// account, or a role that becomes a part of the cluster's own.
+func (m *migration) isOwnRight(o *object) bool {
+	account := m.account()
+	switch o.Kind {
+	case "Role", "ClusterRole":
+		return !o.isExample() && (o.isAggregated() || m.bindings()[o.Kind+"/"+o.Metadata.Name].own)
+	case "RoleBinding", "ClusterRoleBinding":
+		return !o.isExample() && (account == "" || slices.ContainsFunc(o.Subjects, func(s subject) bool { return s.Name == account }))
+	}
+	return false
+}
+
 // ownRoles are the roles that are bound to the operator's service account, or
 // to nobody. A role that is a part of the cluster's own is for users.
 func (m *migration) ownRoles() []*object {
@@ -103,7 +126,7 @@ func (m *migration) ownRoles() []*object {
 	var out []*object
 	for _, o := range m.deployed() {
 		b := bound[o.Kind+"/"+o.Metadata.Name]
-		if (o.Kind == "Role" || o.Kind == "ClusterRole") && !m.isForeign(o) && (b.own || !b.others && !o.isAggregated()) {
+		if (o.Kind == "Role" || o.Kind == "ClusterRole") && !m.isForeign(o) && !o.isExample() && (b.own || !b.others && !o.isAggregated()) {
 			out = append(out, o)
 		}
 	}

@@ -154,11 +154,13 @@ func TestNamespaced(t *testing.T) {
 	}
 }
 
-// TestRolesThatStay holds which roles and bindings go to config/rbac.
+// TestRolesThatStay holds which roles and bindings go to config/rbac, which is
+// deployed with the operator, and which are only kept.
 func TestRolesThatStay(t *testing.T) {
+	const others = "it is not about the operator's own account, so it is not deployed"
 	tests := map[string]struct {
 		text   string
-		status Status // of config/rbac/more.yaml, empty where there is to be none
+		status Status // of more.yaml, empty where none is expected
 		want   []string
 		note   string
 	}{
@@ -166,17 +168,21 @@ func TestRolesThatStay(t *testing.T) {
 		"shared": {rbacObject("Role", "x", podRules) + bind("RoleBinding", "x", "Role", "other", "memcached-operator"), Needs,
 			[]string{"kind: Role\n", "kind: RoleBinding\n"}, "the RoleBinding x is for the ServiceAccount memcached-operator, which is controller-manager now"},
 		"a role of the cluster": {bind("RoleBinding", "view", "ClusterRole", "memcached-operator"), Needs, []string{"name: view"}, "which is controller-manager now"},
-		"another account":       {"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}\n", Clean, []string{"name: other"}, ""},
+		"another account":       {"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}\n", Needs, []string{"name: other"}, others},
+		"of a test":             {bind("ClusterRoleBinding", "cluster-admin", "ClusterRole", "test-runner"), Needs, []string{"name: cluster-admin"}, others},
 		"the operator's":        {rbacObject("Role", "x", podRules) + bind("RoleBinding", "x", "Role", "memcached-operator"), "", nil, ""},
-		"a part of a file": {rbacObject("Role", "x", podRules) + "# of others\n" + rbacObject("Role", "z", podRules) + bind("RoleBinding", "z", "Role", "other"), Changed,
-			[]string{"!name: x\n", "name: z\n"}, ""},
+		"a part of a file": {rbacObject("Role", "x", podRules) + "# of others\n" + rbacObject("Role", "z", podRules) + bind("RoleBinding", "z", "Role", "other"), Needs,
+			[]string{"!name: x\n", "name: z\n"}, others},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			files := memcached(t)
 			files["deploy/more.yaml"] = test.text
 			p := mustPlan(t, files)
-			const to = "config/rbac/more.yaml"
+			to := "config/rbac/more.yaml"
+			if test.note == others {
+				to = "config/extra/more.yaml"
+			}
 			e, ok := p.entry(to)
 			if e.Status != test.status || ok != (test.status != "") {
 				t.Fatalf("got %+v, want %q", e, test.status)
@@ -184,7 +190,7 @@ func TestRolesThatStay(t *testing.T) {
 			checkNotes(t, e.Notes, test.note)
 			got := content(p.Result)
 			expect(t, got, map[string][]string{to: test.want})
-			if listed := strings.Contains(got["config/rbac/kustomization.yaml"], "- more.yaml\n"); listed != ok {
+			if listed := strings.Contains(got["config/rbac/kustomization.yaml"], "- more.yaml\n"); listed != (ok && test.note != others) {
 				t.Errorf("listed in the kustomization: %v", listed)
 			}
 			if _, there := got["deploy/more.yaml"]; there {
@@ -192,6 +198,19 @@ func TestRolesThatStay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRightsOfExamples holds that what tests and examples are allowed is no part
+// of what the operator is, even by the operator's own account.
+func TestRightsOfExamples(t *testing.T) {
+	files := memcached(t)
+	files["deploy/examples/oauth/more.yaml"] = rbacObject("ClusterRole", "proxy", "rules:\n- apiGroups: [authorization.k8s.io]\n  resources: [subjectaccessreviews]\n  verbs: [create]\n") +
+		bind("ClusterRoleBinding", "proxy", "ClusterRole", "memcached-operator")
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"config/extra/more.yaml": {"subjectaccessreviews"}, "config/rbac/kustomization.yaml": {"!more.yaml"}, "PROJECT": {"namespaced: true"},
+		"internal/controller/memcached_controller.go": {"!subjectaccessreviews"}, ReportName: {"- [ ] `config/extra/more.yaml`: it is not about the operator's own account"},
+	})
 }
 
 // TestForeignRole holds that a role for another namespace stays an object of
@@ -206,7 +225,7 @@ func TestForeignRole(t *testing.T) {
 		"config/extra/other_role.yaml":                {"namespace: theirs\nrules:", "kind: RoleBinding"},
 		"config/extra/kustomization.yaml":             {"- other_role.yaml\n"},
 		"config/rbac/kustomization.yaml":              {"!other_role"},
-		reportName:                                    {"`config/extra/other_role.yaml`: it is for a namespace of its own"},
+		ReportName:                                    {"`config/extra/other_role.yaml`: it is for a namespace of its own"},
 		"internal/controller/memcached_controller.go": {"!resources=secrets"},
 	})
 }

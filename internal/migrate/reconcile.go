@@ -21,6 +21,7 @@ type controller struct {
 	after   []string          // statements that come next
 	setup   string            // SetupWithManager, empty where Add stays
 	why     string            // Add stays
+	given   string            // parameters that Add has besides the manager
 	kind    string            // text of the type of the primary watch, as alias.Kind
 	recv    string            // name of Reconcile's receiver
 }

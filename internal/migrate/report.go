@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/example/mysdk/internal/oldapi"
 )
 
 // todoMark begins a line that says what is left to do at that place.
 const todoMark = "TODO(migrate): "
 
-// reportName is the file that lists what is left to do.
-const reportName = "MIGRATION.md"
+// ReportName is the file that lists what is left to do.
+const ReportName = "MIGRATION.md"
 
 // reportTitle is how its first line begins.
 const reportTitle = "# Migration from the layout of "
@@ -29,8 +31,8 @@ func marks(data []byte) []Note {
 	return out
 }
 
-// report writes MIGRATION.md.
-func (m *migration) report(p *Plan) []byte {
+// Report is the text of MIGRATION.md.
+func (p *Plan) Report() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s\n\n", reportTitle, p.From)
 	b.WriteString("This page lists what 'mysdk migrate' could not do, and what it did that you should know. Remove it when you are done.\n")
@@ -39,6 +41,11 @@ func (m *migration) report(p *Plan) []byte {
 		b.WriteString("Nothing: no line is marked.\n")
 	} else {
 		b.WriteString("Each of these places is marked with `TODO(migrate)`, unless it is a whole file.\n\n")
+	}
+	for _, e := range p.Files {
+		if e.Path == keptMain && e.Status == Needs {
+			fmt.Fprintf(&b, "`%s` is your old main program, which is not compiled. `%s` sets up the controllers, types and webhooks;\ncopy to it what else you need, then delete the old one.\n\n", keptMain, newMain)
+		}
 	}
 	for _, e := range p.Files {
 		if e.Status != Needs {
@@ -52,11 +59,17 @@ func (m *migration) report(p *Plan) []byte {
 			fmt.Fprintf(&b, "- [ ] `%s`: %s\n", at, n.Text)
 		}
 	}
+	if len(p.Problems) > 0 {
+		fmt.Fprintf(&b, "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n")
+	}
+	for _, c := range p.Problems {
+		fmt.Fprintf(&b, "- [ ] `%s`: %s%s\n", c.At, c.Text, c.because())
+	}
 	b.WriteString("\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n")
-	if len(m.general) > 0 {
+	if len(p.General) > 0 {
 		b.WriteString("\n## To know\n\n")
 	}
-	for _, n := range m.general {
+	for _, n := range p.General {
 		fmt.Fprintf(&b, "- %s\n", n.Text)
 	}
 	var dropped, moved []Entry
@@ -76,6 +89,14 @@ func (m *migration) report(p *Plan) []byte {
 	}
 	writeDropped(&b, dropped)
 	return []byte(b.String())
+}
+
+// because is the cause of a problem in parentheses, where it is known.
+func (c Problem) because() string {
+	if cause := oldapi.Cause(c.Text); cause != "" {
+		return " (" + cause + ")"
+	}
+	return ""
 }
 
 // writeDropped lists dropped files; those of one directory with the same

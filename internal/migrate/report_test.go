@@ -14,24 +14,26 @@ func TestReport(t *testing.T) {
 	const some = "Each of these places is marked with `TODO(migrate)`, unless it is a whole file.\n\n"
 	const then = "\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n"
 	tests := map[string]struct {
-		files   []Entry
-		general []Note
-		want    string
+		files    []Entry
+		general  []Note
+		want     string
+		problems []Problem
 	}{
-		"nothing": {nil, nil, head + none + then},
-		"new, clean and changed ones are not listed": {[]Entry{{Path: "a", Status: New}, {Path: "b", Status: Clean}, {Path: "c", Status: Changed}}, nil, head + none + then},
-		"a line and a file": {[]Entry{{Path: "a.go", Status: Needs, Notes: []Note{{3, "do it"}, {9, "and that"}}}, {Path: "b", Status: Needs, Notes: []Note{{0, "look"}}}}, nil,
-			head + some + "- [ ] `a.go:3`: do it\n- [ ] `a.go:9`: and that\n- [ ] `b`: look\n" + then},
-		"what is good to know": {nil, []Note{{Text: "One."}, {Text: "Two."}}, head + none + then + "\n## To know\n\n- One.\n- Two.\n"},
-		"moved": {[]Entry{{Path: "b", From: "a", Status: Clean}, {Path: "d", From: "c", Status: Needs, Notes: []Note{{0, "x"}}}}, nil,
-			head + some + "- [ ] `d`: x\n" + then + "\n## Moved\n\n| from | to |\n|---|---|\n| a | b |\n| c | d |\n"},
-		"dropped": {[]Entry{{Path: "a", Status: Dropped, Notes: []Note{{Text: "no use"}}}}, nil, head + none + then + "\n## Dropped\n\n| file | why |\n|---|---|\n| a | no use |\n"},
+		"nothing": {want: head + none + then},
+		"errors": {problems: []Problem{{"a.go:1:2", "undefined: x"}, {"go.mod", "no module has y"}},
+			want: head + none + "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n- [ ] `a.go:1:2`: undefined: x\n- [ ] `go.mod`: no module has y\n" + then},
+		"new, clean and changed ones are not listed": {files: []Entry{{Path: "a", Status: New}, {Path: "b", Status: Clean}, {Path: "c", Status: Changed}}, want: head + none + then},
+		"a line and a file": {files: []Entry{{Path: "a.go", Status: Needs, Notes: []Note{{3, "do it"}, {9, "and that"}}}, {Path: "b", Status: Needs, Notes: []Note{{0, "look"}}}},
+			want: head + some + "- [ ] `a.go:3`: do it\n- [ ] `a.go:9`: and that\n- [ ] `b`: look\n" + then},
+		"what is good to know": {general: []Note{{Text: "One."}, {Text: "Two."}}, want: head + none + then + "\n## To know\n\n- One.\n- Two.\n"},
+		"moved": {files: []Entry{{Path: "b", From: "a", Status: Clean}, {Path: "d", From: "c", Status: Needs, Notes: []Note{{0, "x"}}}},
+			want: head + some + "- [ ] `d`: x\n" + then + "\n## Moved\n\n| from | to |\n|---|---|\n| a | b |\n| c | d |\n"},
+		"dropped": {files: []Entry{{Path: "a", Status: Dropped, Notes: []Note{{Text: "no use"}}}}, want: head + none + then + "\n## Dropped\n\n| file | why |\n|---|---|\n| a | no use |\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newMigration(nil)
-			m.general = test.general
-			if d := cmp.Diff(test.want, string(m.report(&Plan{From: LayoutGo3, Files: test.files}))); d != "" {
+			p := &Plan{From: LayoutGo3, Files: test.files, General: test.general, Problems: test.problems}
+			if d := cmp.Diff(test.want, string(p.Report())); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
@@ -56,17 +58,21 @@ func TestReportAgrees(t *testing.T) {
 			at := e.Path
 			if note.Line > 0 {
 				at = fmt.Sprintf("%s:%d", e.Path, note.Line)
-				if line := strings.Split(got[e.Path], "\n")[note.Line-1]; !strings.Contains(line, todoMark+note.Text) {
+				want := todoMark + note.Text
+				if e.Path == keptMain {
+					want = strings.TrimPrefix(note.Text, "not in "+newMain+": ")
+				}
+				if line := strings.Split(got[e.Path], "\n")[note.Line-1]; !strings.Contains(line, want) {
 					t.Errorf("%s is %q, want %q in it", at, line, note.Text)
 				}
 			}
-			if line := "- [ ] `" + at + "`: " + note.Text + "\n"; !strings.Contains(got[reportName], line) {
-				t.Errorf("no %q in\n%s", line, got[reportName])
+			if line := "- [ ] `" + at + "`: " + note.Text + "\n"; !strings.Contains(got[ReportName], line) {
+				t.Errorf("no %q in\n%s", line, got[ReportName])
 			}
 		}
 	}
-	if n == 0 || strings.Count(got[reportName], "- [ ] ") != n {
-		t.Errorf("%d notes, and the page\n%s", n, got[reportName])
+	if n == 0 || strings.Count(got[ReportName], "- [ ] ") != n {
+		t.Errorf("%d notes, and the page\n%s", n, got[ReportName])
 	}
 	// What is marked is what a second look finds.
 	left := mustPlan(t, got).Left
@@ -75,7 +81,7 @@ func TestReportAgrees(t *testing.T) {
 	}
 	for _, line := range left {
 		at, _, _ := strings.Cut(line, ": ")
-		if !strings.Contains(got[reportName], "`"+at+"`") {
+		if !strings.Contains(got[ReportName], "`"+at+"`") {
 			t.Errorf("%s is not on the page", at)
 		}
 	}

@@ -46,6 +46,10 @@ func unusualLines(data []byte) []string {
 // rootFiles brings the user's files and the scaffold's together where both
 // have one.
 func (m *migration) rootFiles() error {
+	if v := m.versionOf(); v != "" { // a Makefile of the user's that sets it has the last word
+		const makefile = "Makefile"
+		m.put(makefile, []byte(m.instead(string(m.out[makefile].data), "VERSION ?= 0.0.1", "VERSION ?= "+v)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.rendered)) {
 		mine, there := m.files[name]
 		inConfig := m.layout != LayoutSDK0 && strings.HasPrefix(name, "config/")
@@ -64,10 +68,6 @@ func (m *migration) rootFiles() error {
 				return err
 			}
 		}
-	}
-	if v := m.versionOf(); v != "" {
-		const makefile = "Makefile"
-		m.put(makefile, []byte(strings.Replace(string(m.out[makefile].data), "VERSION ?= 0.0.1", "VERSION ?= "+v, 1)))
 	}
 	for _, name := range []string{"Gopkg.toml", "Gopkg.lock", "deploy/namespace-init.yaml"} {
 		if hasFile(m.files, name) {

@@ -3,7 +3,6 @@ package migrate
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
 	"maps"
 	"path"
 	"regexp"
@@ -99,6 +98,7 @@ func (m *migration) place() error {
 	if err := m.readControllers(); err != nil {
 		return err
 	}
+	m.placeBelow()
 	for _, dir := range slices.Sorted(maps.Keys(m.moves)) {
 		t := m.moves[dir]
 		for _, name := range inDir(m.files, dir) {
@@ -119,6 +119,18 @@ func (m *migration) place() error {
 		}
 	}
 	return nil
+}
+
+// placeBelow has the packages below those that move go along.
+func (m *migration) placeBelow() {
+	below := map[string]target{}
+	for name := range m.files {
+		dir := path.Dir(name)
+		if _, known := m.moves[dir]; !known && path.Ext(name) == ".go" && m.along(name) != name {
+			below[dir] = target{path.Dir(m.along(name)), path.Base(dir), path.Base(dir)}
+		}
+	}
+	maps.Copy(m.moves, below)
 }
 
 // hasCode says whether a directory has Go files that declare something.
@@ -183,7 +195,7 @@ func (m *migration) modern(dir string) (map[string][]byte, error) {
 
 // commonPasses are those for all Go code.
 func commonPasses(kinds map[string][]string) []pass {
-	return []pass{renameImports, conditions, clientAPI, eventHandlers, typedClient, coreTypes, fakeClients(kinds), loggers}
+	return []pass{renameImports, conditions, clientAPI, eventHandlers, typedClient, requests, coreTypes, clusterName, fakeClients(kinds), loggers}
 }
 
 // projectFile is the text of the new PROJECT. Without controllers it is what
@@ -192,17 +204,17 @@ func (m *migration) projectFile(controllers bool) ([]byte, error) {
 	domain := m.domain()
 	var resources []map[string]any
 	for _, a := range m.apis {
-		group := strings.TrimSuffix(a.group, "."+domain)
+		group, own, ok := strings.Cut(a.group, ".") // groups may be of several domains
+		if !ok {
+			own = domain
+		}
 		for _, k := range a.kinds {
 			r := map[string]any{
-				"api": map[string]any{"crdVersion": "v1", "namespaced": !k.clustered}, "domain": domain, "group": group, "kind": k.name,
+				"api": map[string]any{"crdVersion": "v1", "namespaced": !k.clustered}, "domain": own, "group": group, "kind": k.name,
 				"path": path.Join(m.module, m.moves[a.dir].dir), "version": a.version,
 			}
 			if k.clustered {
 				r["api"] = map[string]any{"crdVersion": "v1"}
-			}
-			if rest, ok := strings.CutPrefix(a.group, group+"."); ok && rest != domain {
-				r["domain"] = rest
 			}
 			if k.crd != nil && !isRegularPlural(k.name, k.crd.Spec.Names.Plural) {
 				r["plural"] = k.crd.Spec.Names.Plural
@@ -331,7 +343,7 @@ func (m *migration) goFile(name, to string, more ...pass) error {
 	if err != nil {
 		return err
 	}
-	passes := slices.Concat(commonPasses(m.kindsByPath()), more, []pass{m.compat, markGone})
+	passes := slices.Concat(commonPasses(m.kindsByPath()), []pass{m.helperPass}, more, []pass{m.compat, markGone})
 	if data, err = transform(name, data, passes...); err != nil {
 		return err
 	}
@@ -418,8 +430,15 @@ func (m *migration) controllerRoot(name string) error {
 
 // otherGo carries the imports and API changes over to the rest of the code.
 func (m *migration) otherGo() error {
+	legacy := m.legacyTests()
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
+			continue
+		}
+		if legacy[name] {
+			if err := m.legacyTest(name); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := m.other(name); err != nil {
@@ -438,37 +457,10 @@ func (m *migration) other(name string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case usesSDKTest(f):
-		return m.legacyTest(name)
-	case name == "tools.go" && len(f.tree.Imports) == 0:
+	if name == "tools.go" && len(f.tree.Imports) == 0 {
 		m.drop(name, "it names no tool")
 		return nil
 	}
 	to := m.along(name)
 	return m.goFile(name, to, oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(name))))
-}
-
-// usesSDKTest says whether a test stands on operator-sdk's test framework.
-func usesSDKTest(f *goFile) bool {
-	return slices.ContainsFunc(f.tree.Imports, func(s *ast.ImportSpec) bool {
-		return strings.HasPrefix(strings.Trim(s.Path.Value, `"`), operatorSDK+"pkg/test")
-	})
-}
-
-// legacyTest keeps a test of the old framework out of the build.
-func (m *migration) legacyTest(name string) error {
-	r := relayout.Rewrite{Packages: m.packages()}
-	data, err := r.Go(name, m.files[name].data)
-	if err != nil {
-		return err
-	}
-	const constraint = "//go:build ignore\n\n" // the one that go mod tidy respects
-	if !bytes.Contains(data, []byte(constraint)) {
-		data = regexp.MustCompile(`(?m)^//(go:build| \+build) .*\n`).ReplaceAll(data, nil)
-		data = bytes.TrimLeft(data, "\n")
-		mark := todoLine("operator-sdk's test framework is gone, and the constraint keeps this file out of the build: write the test anew with envtest ('mysdk test')") + "\n\n"
-		data = append([]byte(constraint+mark), data...)
-	}
-	return m.keep(name, name, data)
 }

@@ -39,6 +39,9 @@ func (c *controller) readSetup(files []*goFile) {
 	default:
 		c.readAdd(af, add)
 	}
+	if exported != nil && exported.Type.Params.NumFields() > 1 {
+		c.given = strings.Join(strings.Fields(xf.text(exported.Type.Params)), " ")
+	}
 	if c.kind == "" && add != nil {
 		c.kind = primaryKind(af, add)
 	}
@@ -126,7 +129,7 @@ func (f *goFile) withoutNil(s ast.Stmt, results int) (text string, ok bool) {
 // reconciler and hand it to add.
 func (c *controller) readExported(f *goFile, fn *ast.FuncDecl) bool {
 	list, made, at := fn.Body.List, "newReconciler(mgr)", fn.Body.Lbrace
-	if f.managerParam(fn) != "mgr" || len(list) == 0 {
+	if f.managerParam(fn) != "mgr" || len(list) == 0 || fn.Type.Params.NumFields() != 1 {
 		return false
 	}
 	after := false

@@ -23,6 +23,10 @@ go: example.com/shop/cmd imports
 	if d := cmp.Diff(want, Unresolved(output)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	const broken = "go: example.com/a@v1.0.0 requires\n\texample.com/b@v1.0.0 requires\n\texample.org/gone@v0.1.0: invalid version\n"
+	if d := cmp.Diff([]string{"example.org/gone@v0.1.0 (required by example.com/a@v1.0.0)"}, Unresolved(output+broken+output+strings.Replace(broken, "go: ", "\texample.com/c/d: ", 1))); d != "" {
+		t.Errorf("of a module that cannot be read (-want +got):\n%s", d)
+	}
 	if got := Unresolved("go: downloading example.com/x v1.0.0\n"); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}

@@ -32,7 +32,8 @@ func (m *migration) ownWebhook(call string) bool {
 // ownWebhooks reads a block that sets webhooks up under a condition. Those of
 // the project's kinds are set up by the new main program, unless ENABLE_WEBHOOKS
 // is false. A block that does something else, too, is not one.
-func (m *migration) ownWebhooks(f *goFile, s ast.Stmt) bool {
+func (p *oldProgram) ownWebhooks(s ast.Stmt) bool {
+	f := p.file
 	block, ok := s.(*ast.IfStmt)
 	if !ok || block.Init != nil || block.Else != nil || squeeze(f.text(block.Cond)) == "err!=nil" {
 		return false
@@ -40,7 +41,7 @@ func (m *migration) ownWebhooks(f *goFile, s ast.Stmt) bool {
 	var rest []ast.Stmt
 	for i, inner := range block.Body.List {
 		check, isCheck := inner.(*ast.IfStmt)
-		own := m.isScaffoldStatement(f, inner) && strings.Contains(f.text(inner), setupWebhook)
+		own := p.isScaffolds(inner) && strings.Contains(f.text(inner), setupWebhook)
 		if after := i > 0 && isCheck && check.Init == nil && squeeze(f.text(check.Cond)) == "err!=nil"; !own && !after {
 			rest = append(rest, inner)
 		}
@@ -49,7 +50,7 @@ func (m *migration) ownWebhooks(f *goFile, s ast.Stmt) bool {
 		return false
 	}
 	if cond := squeeze(f.text(block.Cond)); cond != `os.Getenv("ENABLE_WEBHOOKS")!="false"` {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s:%d set webhooks up if %s. They are set up now unless the environment says ENABLE_WEBHOOKS=false.", f.name, f.line(block.Pos()), f.text(block.Cond))})
+		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set webhooks up if %s. They are set up now unless the environment says ENABLE_WEBHOOKS=false.", f.name, f.line(block.Pos()), f.text(block.Cond))})
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/relayout"
 )
 
@@ -19,102 +21,104 @@ const (
 	leaderLib = operatorLib + "/leader"
 )
 
-// wireMain writes cmd/main.go: the scaffold's, with the user's types,
-// controllers and statements.
+// wireMain writes cmd/main.go: the scaffold's, with the user's types and
+// controllers.
 func (m *migration) wireMain() error {
 	if err := m.freeCommand(); err != nil {
 		return err
 	}
-	parts, err := m.readMain(oldMain)
+	name, err := m.mainFile(oldMain)
 	if err != nil {
 		return err
 	}
-	if err := m.readSchemes(parts); err != nil {
-		return err
-	}
-	added, err := m.addedFuncs(parts)
+	p, err := m.readMain(name)
 	if err != nil {
 		return err
 	}
-	imports, setup := m.wireControllers(added)
-	text := insertBefore(string(m.rendered[newMain]), "\t// +kubebuilder:scaffold:imports", imports)
-	if parts.lock != "" {
-		text = m.leaderForLife(text, parts.lock, setup)
-	} else {
-		text = insertBefore(text, "\t// +kubebuilder:scaffold:builder", setup)
-	}
-	if err := m.finishMain(text, parts); err != nil {
+	if err := m.readSchemes(p); err != nil {
 		return err
 	}
-	return m.mainFiles(oldMain, parts)
+	added, err := m.addedFuncs(p)
+	if err != nil {
+		return err
+	}
+	m.wireControllers(p, added)
+	return m.writeMain(p)
 }
 
-// finishMain puts what the old main program did into the new one.
-func (m *migration) finishMain(text string, parts *mainParts) error {
-	m.rules = parts.rules
-	text = parts.starts(parts.apply(m.wireSchemes(text, parts)))
-	places := [][]string{{"\tflag.Parse()\n"}, {"\t" + managerVariable + " := ", "\tmgr, err := ctrl.NewManager("}, {"\tif err := leadForLife(", "\t// +kubebuilder:scaffold:builder"}}
-	for i, place := range places {
-		lines := parts.text(i)
-		for _, line := range place {
-			if strings.Contains(text, line) {
-				text = insertBefore(text, line, lines)
-				break
-			}
+// writeMain puts what the old main program gives into the new one, at its
+// markers.
+func (m *migration) writeMain(p *oldProgram) error {
+	text, err := p.elect(m.rendered[newMain])
+	schemes := ""
+	for _, s := range p.schemes {
+		schemes += "\tutilruntime.Must(" + s + ")\n"
+	}
+	for _, part := range []struct{ marker, lines string }{{"scheme", schemes}, {"builder", p.setup}} {
+		if err == nil {
+			text, err = insertBefore(text, "\t// +kubebuilder:scaffold:"+part.marker, part.lines)
 		}
 	}
-	text, err := m.addImports(text, parts)
+	for _, spec := range p.used {
+		if err == nil {
+			text, err = addImport(newMain, text, spec)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	rewrite := relayout.Rewrite{Packages: m.packages(), Aliases: map[string]string{path.Join(m.module, "internal/controller"): "controller"}}
-	out, err := rewrite.Go(newMain, []byte(text))
-	if err != nil {
+	if text, err = rewrite.Go(newMain, text); err != nil {
 		return err
 	}
-	if out, err = transform(newMain, out, slices.Concat(commonPasses(nil), []pass{m.compat})...); err != nil {
+	if text, err = transform(newMain, text, slices.Concat(commonPasses(nil), []pass{m.compat})...); err != nil {
 		return err
 	}
-	formatted, err := format.Source(out)
+	formatted, err := format.Source(text)
 	if err != nil {
 		return fmt.Errorf("%s: the migrated text is not Go: %w", newMain, err)
 	}
 	m.put(newMain, formatted)
-	return nil
+	return m.mainFiles(p)
 }
 
-// addImports adds what the old main program's part of the new one needs.
-func (m *migration) addImports(text string, parts *mainParts) (string, error) {
-	specs := parts.used(parts.text(beforeFlags)+parts.text(beforeManager)+parts.text(withManager)+parts.text(withOptions), true)
-	if strings.Contains(text, "context.Background()") {
-		specs = append(specs, importSpec{path: "context"})
+// elect makes the lease of the old main program the default of the new one's
+// flag: two leaders must not work at once while one follows the other.
+func (p *oldProgram) elect(text []byte) ([]byte, error) {
+	if p.election == "" {
+		return text, nil
 	}
-	for _, spec := range append(specs, parts.unnamed(text)...) {
-		if moved, ok := m.packages()[spec.path]; ok && strings.Contains(text, strconv.Quote(moved.Path)) {
-			continue // it is there under its new path
+	const name = "leader-election-id"
+	f := p.target
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if c := f.flagCall(n); c != nil && c.name == name {
+			f.replace(c.value, p.election)
 		}
-		out, err := addImport(newMain, []byte(text), spec)
-		if err != nil {
-			return "", err
-		}
-		text = string(out)
+		return true
+	})
+	if len(f.edits) == 0 {
+		return nil, noAnchor("the flag " + name)
 	}
-	return text, nil
+	return f.apply()
 }
 
-// insertBefore puts lines above a line of a text.
-func insertBefore(text, line, lines string) string {
-	at := strings.Index(text, line)
+// insertBefore puts lines above a line of the new main program.
+func insertBefore(text []byte, line, lines string) ([]byte, error) {
+	at := bytes.Index(text, []byte(line))
 	if at < 0 {
-		return text
+		return nil, noAnchor(strings.TrimSpace(line))
 	}
-	return text[:at] + lines + text[at:]
+	return slices.Concat(text[:at], []byte(lines), text[at:]), nil
 }
 
-// wireControllers are the lines that set up the controllers and what else was
-// added to the manager, and the imports for them.
-func (m *migration) wireControllers(added []addedFunc) (imports, setup string) {
-	lines := map[string]bool{}
+// noAnchor is the error of a scaffold that lacks a place which migrate fills.
+func noAnchor(what string) error {
+	return clierr.Failedf("report this as a bug: the scaffold and 'mysdk migrate' do not go together", "the scaffold has no %s", what)
+}
+
+// wireControllers adds what sets up the controllers and what else was added to
+// the manager.
+func (m *migration) wireControllers(p *oldProgram, added []addedFunc) {
 	for _, c := range m.controllers {
 		if !m.registered(c) {
 			m.general = append(m.general, Note{Text: fmt.Sprintf("The controller of %s was not added to the manager, and is not now either.", c.where())})
@@ -122,11 +126,25 @@ func (m *migration) wireControllers(added []addedFunc) (imports, setup string) {
 		}
 		t := m.moves[c.where()]
 		name := m.controllerName(c)
-		lines[importLine(name, path.Join(m.module, t.dir))] = true
-		setup += m.setUp(c, name)
+		p.used = append(p.used, called(name, path.Join(m.module, t.dir)))
+		p.setup += m.setUp(c, name)
 	}
-	setup += m.wireFuncs(added, lines)
-	return strings.Join(slices.Sorted(maps.Keys(lines)), ""), setup
+	for _, fn := range added {
+		at := fn.importPath
+		if moved, ok := m.packages()[at]; ok {
+			at = moved.Path
+		}
+		p.used = append(p.used, called(fn.pkg, at))
+		p.setup += fmt.Sprintf("\tif err := %s.%s(mgr); err != nil {\n\t\tsetupLog.Error(err, \"Failed to add to the manager\", \"function\", %q)\n\t\tos.Exit(1)\n\t}\n", fn.pkg, fn.name, fn.text)
+	}
+}
+
+// called is the import of a package under a name.
+func called(name, importPath string) importSpec {
+	if name == path.Base(importPath) {
+		name = ""
+	}
+	return importSpec{importPath, name}
 }
 
 // controllerName is the name by which the new main program imports a
@@ -154,7 +172,16 @@ func (m *migration) setUp(c *controller, pkg string) string {
 		}
 		call = fmt.Sprintf("(&%s.%s{%s}).SetupWithManager(mgr)", pkg, c.newType, fields)
 	}
-	return fmt.Sprintf("\tif err := %s; err != nil {\n\t\tsetupLog.Error(err, \"Failed to create controller\", \"controller\", %q)\n\t\tos.Exit(1)\n\t}\n", call, c.dir)
+	lines := controllerSetup(call, c.dir)
+	if c.setup == "" && c.given != "" {
+		lines = "\t" + todoLine("Add%s has more parameters than the manager: pass what the old main program did, see %s", c.given, keptMain) + "\n" + lines
+	}
+	return lines
+}
+
+// controllerSetup are the lines that set a controller up by a call.
+func controllerSetup(call, name string) string {
+	return fmt.Sprintf("\tif err := %s; err != nil {\n\t\tsetupLog.Error(err, \"Failed to create controller\", \"controller\", %q)\n\t\tos.Exit(1)\n\t}\n", call, name)
 }
 
 // registered says whether pkg/controller adds a controller to the manager.
@@ -171,7 +198,7 @@ func (m *migration) registered(c *controller) bool {
 
 // readSchemes reads what pkg/apis adds to the scheme besides the project's own
 // types.
-func (m *migration) readSchemes(parts *mainParts) error {
+func (m *migration) readSchemes(p *oldProgram) error {
 	for _, name := range inDir(m.files, "pkg/apis") {
 		if path.Ext(name) != ".go" {
 			continue
@@ -180,68 +207,25 @@ func (m *migration) readSchemes(parts *mainParts) error {
 		if err != nil {
 			return err
 		}
+		list := &oldProgram{m: m, file: f, target: p.target, imports: map[string]string{}}
+		for _, spec := range f.tree.Imports {
+			if at, err := strconv.Unquote(spec.Path.Value); err == nil {
+				list.imports[localName(spec, at)] = at
+			}
+		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || f.text(call.Fun) != "append" || len(call.Args) < 2 || f.text(call.Args[0]) != "AddToSchemes" {
 				return true
 			}
 			for _, arg := range call.Args[1:] {
-				m.addScheme(f, arg, parts)
+				if _, isFunc := arg.(*ast.SelectorExpr); !isFunc || !list.addScheme(arg) {
+					p.setup += markedLines(name, f, arg, "added types to the scheme")
+				}
 			}
 			return true
 		})
+		p.schemes, p.used = append(p.schemes, list.schemes...), append(p.used, list.used...)
 	}
 	return nil
-}
-
-// addScheme takes over one function that adds types to the scheme, unless it
-// is of the project's own types.
-func (m *migration) addScheme(f *goFile, arg ast.Expr, parts *mainParts) {
-	root := arg
-	for {
-		sel, ok := root.(*ast.SelectorExpr)
-		if !ok {
-			break
-		}
-		root = sel.X
-	}
-	id, ok := root.(*ast.Ident)
-	if !ok {
-		parts.left = append(parts.left, leftover{file: f.name, first: f.line(arg.Pos()), last: f.line(arg.End()), text: f.text(arg), phase: 2})
-		return
-	}
-	for _, spec := range f.tree.Imports {
-		p, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || localName(spec, p) != id.Name {
-			continue
-		}
-		if m.isOwnTypes(p) {
-			return
-		}
-		if to := renamedPackages()[p]; to != "" {
-			p = to
-		}
-		parts.imports[id.Name] = importSpec{p, id.Name}
-		parts.schemes = append(parts.schemes, f.text(arg)+"(scheme)")
-		return
-	}
-}
-
-// wireSchemes adds types of other projects to the scheme.
-func (m *migration) wireSchemes(text string, parts *mainParts) string {
-	lines, imports := "", ""
-	for _, s := range parts.schemes {
-		if line := "\tutilruntime.Must(" + s + ")\n"; !strings.Contains(text+lines, line) {
-			lines += line
-		}
-		pkg, _, _ := strings.Cut(s, ".")
-		if spec, ok := parts.imports[pkg]; ok {
-			line := fmt.Sprintf("\t%s %q\n", pkg, spec.path)
-			if !strings.Contains(imports, line) {
-				imports += line
-			}
-		}
-	}
-	text = insertBefore(text, "\t// +kubebuilder:scaffold:imports", imports)
-	return insertBefore(text, "\t// +kubebuilder:scaffold:scheme", lines)
 }

@@ -38,7 +38,7 @@ func TestNotRegistered(t *testing.T) {
 	p := mustPlan(t, files)
 	expect(t, content(p.Result), map[string][]string{
 		newMain:    {"!SetupWithManager(mgr)", "!controller.Add(mgr)"},
-		reportName: {"The controller of pkg/controller/memcached was not added to the manager, and is not now either."},
+		ReportName: {"The controller of pkg/controller/memcached was not added to the manager, and is not now either."},
 	})
 }
 
@@ -68,14 +68,15 @@ func TestControllerName(t *testing.T) {
 func TestInsertBefore(t *testing.T) {
 	tests := map[string]struct{ text, line, want string }{
 		"there":     {"a\nb\n", "b\n", "a\nx\nb\n"},
-		"not there": {"a\nb\n", "c\n", "a\nb\n"},
+		"not there": {"a\nb\n", "c\n", ""},
 		"twice":     {"b\nb\n", "b\n", "x\nb\nb\n"},
 		"empty":     {"", "a", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(test.want, insertBefore(test.text, test.line, "x\n")); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
+			got, err := insertBefore([]byte(test.text), test.line, "x\n")
+			if d := cmp.Diff(test.want, string(got)); d != "" || (err != nil) != (test.want == "") {
+				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
 		})
 	}
@@ -83,51 +84,45 @@ func TestInsertBefore(t *testing.T) {
 
 // TestSchemes holds what of the functions in pkg/apis goes to the main program.
 func TestSchemes(t *testing.T) {
-	const scaffold = "import (\n\t// +kubebuilder:scaffold:imports\n)\n\nfunc init() {\n\t// +kubebuilder:scaffold:scheme\n}\n"
 	tests := map[string]struct {
-		code    string
-		imports []string
-		lines   []string
-		left    int
+		code  string
+		used  []string
+		lines []string
+		setup string
 	}{
-		"one's own": {"import v1 \"example.com/shop/pkg/apis/shop/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, v1.SchemeBuilder.AddToScheme) }\n", nil, nil, 0},
-		"one's own by hand": {"import v1 \"example.com/shop/pkg/apis/more/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, v1.AddToScheme) }\n",
-			[]string{"v1 \"example.com/shop/pkg/apis/more/v1\""}, []string{"utilruntime.Must(v1.AddToScheme(scheme))"}, 0},
-		"of others": {"import routev1 \"github.com/openshift/api/route/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, routev1.AddToScheme) }\n",
-			[]string{"routev1 \"github.com/openshift/api/route/v1\""}, []string{"utilruntime.Must(routev1.AddToScheme(scheme))"}, 0},
+		"one's own":         {"import v1 \"example.com/shop/pkg/apis/shop/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, v1.SchemeBuilder.AddToScheme) }\n", nil, nil, ""},
+		"one's own by hand": {"import v1 \"example.com/shop/pkg/apis/more/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, v1.AddToScheme) }\n", []string{" example.com/shop/pkg/apis/more/v1"}, []string{"v1.AddToScheme(scheme)"}, ""},
+		"of others":         {"import routev1 \"github.com/openshift/api/route/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, routev1.AddToScheme) }\n", []string{"routev1 github.com/openshift/api/route/v1"}, []string{"routev1.AddToScheme(scheme)"}, ""},
 		"two at once": {"import (\n\ta \"example.org/a\"\n\tb \"example.org/b\"\n)\n\nfunc init() { AddToSchemes = append(AddToSchemes, a.AddToScheme, b.Builder.AddToScheme) }\n",
-			[]string{"a \"example.org/a\"", "b \"example.org/b\""}, []string{"utilruntime.Must(a.AddToScheme(scheme))", "utilruntime.Must(b.Builder.AddToScheme(scheme))"}, 0},
-		"the same twice": {"import a \"example.org/a\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, a.AddToScheme, a.AddToScheme) }\n",
-			[]string{"a \"example.org/a\""}, []string{"utilruntime.Must(a.AddToScheme(scheme))"}, 0},
-		"a function":   {"func init() { AddToSchemes = append(AddToSchemes, func(s *Scheme) error { return nil }) }\n", nil, nil, 1},
-		"another list": {"import a \"example.org/a\"\n\nfunc init() { More = append(More, a.AddToScheme) }\n", nil, nil, 0},
+			[]string{" example.org/a", " example.org/b"}, []string{"a.AddToScheme(scheme)", "b.Builder.AddToScheme(scheme)"}, ""},
+		"the same twice": {"import a \"example.org/a\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, a.AddToScheme, a.AddToScheme) }\n", []string{" example.org/a"}, []string{"a.AddToScheme(scheme)"}, ""},
+		"a function": {"func init() { AddToSchemes = append(AddToSchemes, func(s *Scheme) error { return nil }) }\n", nil, nil,
+			"\t// TODO(migrate): pkg/apis/add.go:3 added types to the scheme\n\t//\tfunc(s *Scheme) error { return nil }\n"},
+		"another list": {"import a \"example.org/a\"\n\nfunc init() { More = append(More, a.AddToScheme) }\n", nil, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newMigration(map[string]string{"pkg/apis/add.go": "package apis\n\n" + test.code, "pkg/apis/notes.txt": "x"})
-			m.apis = []*apiVersion{{dir: "pkg/apis/shop/v1"}}
-			parts := &mainParts{imports: map[string]importSpec{}}
-			if err := m.readSchemes(parts); err != nil {
+			p := programOf(t, nil)
+			p.m.files["pkg/apis/add.go"] = file{data: []byte("package apis\n\n" + test.code)}
+			p.m.files["pkg/apis/notes.txt"] = file{data: []byte("x")}
+			p.m.apis = []*apiVersion{{dir: "pkg/apis/shop/v1"}}
+			if err := p.m.readSchemes(p); err != nil {
 				t.Fatal(err)
 			}
-			if len(parts.left) != test.left {
-				t.Errorf("left: %+v", parts.left)
+			var used []string
+			for _, spec := range p.used {
+				used = append(used, spec.name+" "+spec.path)
 			}
-			want := scaffold
-			for _, line := range test.imports {
-				want = insertBefore(want, "\t// +kubebuilder:scaffold:imports", "\t"+line+"\n")
-			}
-			for _, line := range test.lines {
-				want = insertBefore(want, "\t// +kubebuilder:scaffold:scheme", "\t"+line+"\n")
-			}
-			got := m.wireSchemes(scaffold, parts)
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
+			for _, d := range []string{cmp.Diff(test.used, used), cmp.Diff(test.lines, p.schemes), cmp.Diff(test.setup, p.setup)} {
+				if d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
 			}
 		})
 	}
-	m := newMigration(map[string]string{"pkg/apis/add.go": "package apis\n\nfunc {\n"})
-	if err := m.readSchemes(&mainParts{}); err == nil || !strings.Contains(err.Error(), "pkg/apis/add.go:3:6") {
+	p := programOf(t, nil)
+	p.m.files["pkg/apis/add.go"] = file{data: []byte("package apis\n\nfunc {\n")}
+	if err := p.m.readSchemes(p); err == nil || !strings.Contains(err.Error(), "pkg/apis/add.go:3:6") {
 		t.Errorf("got %v, want the position", err)
 	}
 }
@@ -142,9 +137,6 @@ func TestFurtherFuncs(t *testing.T) {
 	files["pkg/controller/sweeper/sweeper.go"] = "package sweeper\n\nfunc Add(any) error { return nil }\n"
 	files["pkg/janitor/janitor.go"] = "package janitor\n\nfunc Start(any) error { return nil }\n"
 	p := mustPlan(t, files)
-	if n := p.Open(); n != 0 {
-		t.Errorf("%d files need somebody: %v", n, p.Files)
-	}
 	got := content(p.Result)
 	expect(t, got, map[string][]string{
 		newMain: {
@@ -169,8 +161,8 @@ func TestFuncsOfController(t *testing.T) {
 	p := mustPlan(t, files)
 	expect(t, content(p.Result), map[string][]string{
 		newMain: {
-			"janitor.Add(mgr)", "// " + todoMark + "pkg/controller/add_more.go:6-6 use what the new main program has not", "//\tmore\n", "//\tfunc(manager.Manager) error { return nil }\n",
-			"// " + todoMark + "pkg/controller/controller.go:12-12 use", "//\tjanitor.Prepare(m)\n",
+			"janitor.Add(mgr)", "// " + todoMark + "pkg/controller/add_more.go:6 did this with the manager", "//\tmore\n", "//\tfunc(manager.Manager) error { return nil }\n",
+			"// " + todoMark + "pkg/controller/controller.go:12 did this", "//\tjanitor.Prepare(m)\n",
 		},
 		"internal/controller/add_more.go": {"func more(", "!AddToManagerFuncs"},
 	})

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"path"
@@ -22,7 +21,7 @@ const managerFuncs = "AddToManagerFuncs"
 
 // addedFuncs reads what pkg/controller adds to the manager, but for the Add of
 // controllers. What cannot be called from another package is marked.
-func (m *migration) addedFuncs(parts *mainParts) ([]addedFunc, error) {
+func (m *migration) addedFuncs(p *oldProgram) ([]addedFunc, error) {
 	var out []addedFunc
 	for _, name := range inDir(m.files, "pkg/controller") {
 		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
@@ -36,19 +35,19 @@ func (m *migration) addedFuncs(parts *mainParts) ([]addedFunc, error) {
 			fn, ok := m.addedFunc(f, e)
 			switch {
 			case !ok:
-				parts.addLine(f, e)
+				p.setup += addedLines(f, e)
 			case fn.name != "Add" || m.controllerOf(fn.importPath) == nil:
 				out = append(out, fn)
 			}
 		}
-		m.addedByHand(f, parts)
+		m.addedByHand(f, p)
 	}
 	return out, nil
 }
 
-// addLine marks a part of pkg/controller for the new main program.
-func (p *mainParts) addLine(f *goFile, n ast.Node) {
-	p.left = append(p.left, leftover{file: f.name, first: f.line(n.Pos()), last: f.line(n.End()), text: f.text(n), phase: withManager})
+// addedLines mark a part of pkg/controller in the new main program.
+func addedLines(f *goFile, n ast.Node) string {
+	return markedLines(f.name, f, n, "did this with the manager, besides adding the controllers")
 }
 
 // managerFuncs are the entries of the list in a file.
@@ -106,7 +105,7 @@ func (m *migration) controllerOf(importPath string) *controller {
 }
 
 // addedByHand marks what AddToManager does besides going through the list.
-func (m *migration) addedByHand(f *goFile, parts *mainParts) {
+func (m *migration) addedByHand(f *goFile, p *oldProgram) {
 	fn := f.function("AddToManager")
 	if fn == nil || fn.Body == nil {
 		return
@@ -115,7 +114,7 @@ func (m *migration) addedByHand(f *goFile, parts *mainParts) {
 		if r, ok := s.(*ast.RangeStmt); ok && f.text(r.X) == managerFuncs || isBareReturn(s) || m.addsControllers(f, s) {
 			continue
 		}
-		parts.addLine(f, s)
+		p.setup += addedLines(f, s)
 	}
 }
 
@@ -132,29 +131,6 @@ func (m *migration) addsControllers(f *goFile, s ast.Stmt) bool {
 		return true
 	})
 	return calls > 0 && only
-}
-
-// wireFuncs are the lines that add functions to the manager, and the imports
-// for them.
-func (m *migration) wireFuncs(list []addedFunc, imports map[string]bool) (setup string) {
-	for _, fn := range list {
-		at := fn.importPath
-		if moved, ok := m.packages()[at]; ok {
-			at = moved.Path
-		}
-		imports[importLine(fn.pkg, at)] = true
-		setup += fmt.Sprintf("\tif err := %s.%s(mgr); err != nil {\n\t\tsetupLog.Error(err, \"Failed to add to the manager\", \"function\", %q)\n\t\tos.Exit(1)\n\t}\n", fn.pkg, fn.name, fn.text)
-	}
-	return setup
-}
-
-// importLine is the import of a package under a name.
-func importLine(name, importPath string) string {
-	spec := strconv.Quote(importPath)
-	if name != path.Base(importPath) {
-		spec = name + " " + spec
-	}
-	return "\t" + spec + "\n"
 }
 
 // isOnlyList says whether a file of pkg/controller does nothing but to put

@@ -138,7 +138,7 @@ func (i *installer) applyObjects(ctx context.Context) error {
 }
 
 // again is the hint for a failure half-way.
-const again = "run the command again when the cause is gone: it goes on where it was"
+const again = "fix the problem and run the command again: it continues where it stopped"
 
 // count reports results.
 func (i *installer) count(results []kube.Result) {
@@ -199,7 +199,7 @@ func (i *installer) waitPackageServer(ctx context.Context) error {
 			return i.WaitReady(ctx, pods, max(i.deadline.Sub(i.options.Now()), firstPause))
 		}
 		if !i.options.Now().Before(i.deadline) {
-			return clierr.Unavailablef("look closer with 'mysdk olm status'; running the command again goes on where it was",
+			return clierr.Unavailablef("see 'mysdk olm status'; running the command again continues where it stopped",
 				"%s is not ready after %s: %s", kube.RefOf(server), i.options.Timeout, why)
 		}
 		if err := sleep(ctx, pause); err != nil {

@@ -251,7 +251,7 @@ func checkURL(from string) error {
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "https" || u.Hostname() == "localhost" || ip.IsLoopback() {
 		return nil
 	}
-	return errors.New("manifests of a whole operator manager come by https only")
+	return errors.New("OLM manifests must be downloaded over https")
 }
 
 // parse finds out what the files hold.

@@ -125,7 +125,7 @@ func TestLoadURL(t *testing.T) {
 		"one checksum":     {Source{Place: s.URL, Sums: sums[:1]}, "1 checksums for 2 files"},
 		"wrong checksum":   {Source{Place: s.URL, Sums: []string{sums[0], sums[0]}}, "its SHA-256 is " + sum(otherOLM)},
 		"not there":        {Source{Place: s.URL + "/none.yaml", Sums: sums[:1]}, "404"},
-		"another machine":  {Source{Place: "http://192.0.2.1/olm.yaml", Sums: sums[:1]}, "https only"},
+		"another machine":  {Source{Place: "http://192.0.2.1/olm.yaml", Sums: sums[:1]}, "over https"},
 		"no OLM":           {Source{Place: s.URL + "/olm.yaml", Sums: sums[1:]}, "they are not OLM's"},
 	}
 	for name, tc := range tests {

@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // record is what an earlier run found: these inputs give these outputs.
@@ -76,15 +77,7 @@ func (o Options) store(dirs []string, files map[string][]byte, violations []stri
 			return
 		}
 	}
-	// A name of the content's own, so that two runs do not mix their bytes.
-	temporary := fmt.Sprintf("%s.%s", file, hashOf(data)[:8])
-	if err := fsys.WriteFile(temporary, data, 0o644); err != nil {
-		return
-	}
-	if err := fsys.Rename(temporary, file); err != nil {
-		// The file is in a cache; a leftover there harms nobody.
-		_ = fsys.Remove(temporary)
-	}
+	_ = host.ReplaceData(fsys, file, data, 0o644)
 }
 
 func hashOf(data []byte) string {

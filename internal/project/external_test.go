@@ -186,7 +186,7 @@ func TestExternalHangs(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	p.timeouts.ask = time.Hour
 	stop()
-	if _, err := p.Metadata(ctx, "init"); clierr.CodeOf(err) != clierr.CodeInterrupted {
+	if _, err := p.Metadata(ctx, "init"); !errors.Is(err, context.Canceled) {
 		t.Errorf("after Ctrl-C: error %v", err)
 	}
 }

@@ -23,13 +23,11 @@ func pluginRoot(h host.Host) string {
 	if dir := h.Getenv("EXTERNAL_PLUGINS_PATH"); dir != "" {
 		return h.Path(dir)
 	}
-	if dir := h.Getenv("XDG_CONFIG_HOME"); dir != "" {
-		return filepath.Join(h.Path(dir), below)
+	dir, err := h.ConfigDir()
+	if err != nil {
+		return "" // no home, no plugins
 	}
-	if runtime.GOOS == "darwin" {
-		return filepath.Join(h.Getenv("HOME"), "Library", "Application Support", below)
-	}
-	return filepath.Join(h.Getenv("HOME"), ".config", below)
+	return filepath.Join(dir, below)
 }
 
 // parseKey splits NAME/VERSION. Either part may become part of a path, so
@@ -49,6 +47,9 @@ func parseKey(key string) (name, version string, err error) {
 	}
 	return name, version, nil
 }
+
+// Installed are the keys of the external plugins that are there.
+func Installed(h host.Host) []string { return installed(h, pluginRoot(h)) }
 
 // installed lists the keys of the external plugins below root. A directory
 // that cannot be read counts as empty: this only feeds hints and short names.
@@ -97,6 +98,9 @@ func findExternal(h host.Host, key string, builtIn []string) (*External, error) 
 	}
 	switch len(found) {
 	case 0:
+		if short := plugin.GetShortName(name); (short == "helm" || short == "ansible") && name != "helm.kubebuilder.io" {
+			return nil, clierr.Usagef("use operator-sdk for it: operator-sdk init --plugins="+key, "plugin %q: mysdk scaffolds operators in Go only", key)
+		}
 		hint := fmt.Sprintf("%s; or install it as %s", clierr.DidYouMean(key, append(builtIn, all...)), filepath.Join(root, name, cmp.Or(version, "v1"), name))
 		if near := clierr.Closest(key, append(builtIn, all...)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)

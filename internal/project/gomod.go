@@ -92,7 +92,7 @@ func mergeModuleLine(m, s *modfile.File) error {
 		}
 	}
 	if m.Module.Mod.Path != path {
-		return clierr.Usagef("leave --repo out, or change the line in go.mod", "the module path is to be %s, and go.mod says module %s", path, m.Module.Mod.Path)
+		return clierr.Usagef("leave --repo out, or change the line in go.mod", "--repo is %s, but go.mod says module %s", path, m.Module.Mod.Path)
 	}
 	if s.Go != nil && (m.Go == nil || semver.Compare("v"+m.Go.Version, "v"+s.Go.Version) < 0) {
 		return m.AddGoStmt(s.Go.Version)

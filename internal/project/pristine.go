@@ -75,7 +75,7 @@ func (f *File) Render(scaffolder func(read func(string) ([]byte, error)) Scaffol
 	}
 	at, err := f.start(p, license)
 	if err != nil {
-		return nil, fmt.Errorf("render the project anew: %w", err)
+		return nil, fmt.Errorf("render the project again: %w", err)
 	}
 	entries, err := f.entries()
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *File) Render(scaffolder func(read func(string) ([]byte, error)) Scaffol
 	for _, e := range entries {
 		next, flags, err := e.closest(p, at, runs, read)
 		if err != nil {
-			return nil, fmt.Errorf("render %s anew: %w", describe(e.Group, e.Version, e.Kind), err)
+			return nil, fmt.Errorf("render %s again: %w", describe(e.Group, e.Version, e.Kind), err)
 		}
 		out.Runs[e.id] = flags
 		out.Steps = append(out.Steps, newStep(e.id, e.Group, at, next))

@@ -42,7 +42,7 @@ func (f *File) webhooks(p Scaffolder, at stage, out *Pristine, runs Runs, read f
 		}
 		next, chosen, err := e.best(p, at, variants, read)
 		if err != nil {
-			return at, fmt.Errorf("render the webhooks of %s anew: %w", describe(e.Group, e.Version, e.Kind), err)
+			return at, fmt.Errorf("render the webhooks of %s again: %w", describe(e.Group, e.Version, e.Kind), err)
 		}
 		out.Runs[id] = chosen
 		out.Steps = append(out.Steps, newStep(id, e.Group, at, next))

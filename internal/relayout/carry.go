@@ -288,7 +288,7 @@ func (c *carrier) added() error {
 		case err != nil:
 			return err
 		case there && !bytes.Equal(have, data):
-			c.problem(name, "a file is to be written here, and this one exists already")
+			c.problem(name, "a file has to be written here, but this one already exists")
 		case !there:
 			if err := c.tree.Create(name, data); err != nil {
 				return err

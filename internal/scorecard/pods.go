@@ -130,7 +130,7 @@ func (p *Pods) run(ctx context.Context, s Subject, t v1alpha3.TestConfiguration)
 		return failedToRun(t, err, "", "")
 	}
 	if err := p.wait(ctx, pod, t.Storage.Spec.MountPath.Path != ""); err != nil {
-		return failedToRun(t, err, p.log(ctx, pod), "look closer with --skip-cleanup and 'kubectl describe pod "+pod.GetName()+"'")
+		return failedToRun(t, err, p.log(ctx, pod), "keep the pods with --skip-cleanup and 'kubectl describe pod "+pod.GetName()+"'")
 	}
 	if t.Storage.Spec.MountPath.Path != "" {
 		if err := p.gather(ctx, t, pod); err != nil {

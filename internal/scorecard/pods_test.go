@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
@@ -197,11 +196,12 @@ func FuzzUntar(f *testing.F) {
 	})
 }
 
-// TestOnCluster runs tests against a real API server, and one as a pod that
-// never ends: the embedded cluster only simulates it.
+// TestOnCluster runs tests against a real API server, and two as pods, which
+// the embedded cluster simulates: one completes without a result, and one never
+// starts.
 func TestOnCluster(t *testing.T) {
-	w := hosttest.New(t)
-	client, err := kube.Connect(t.Context(), kube.Options{Host: w.Host, Kubeconfig: kubetest.Start(t)})
+	h := kubetest.World(t)
+	client, err := kube.Connect(t.Context(), kube.Options{Host: h, Kubeconfig: kubetest.StartIn(t, h)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestOnCluster(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	if _, err := kube.Install(t.Context(), client, []*unstructured.Unstructured{&crd}, nil); err != nil {
+	if _, err := kube.Install(t.Context(), client, []*unstructured.Unstructured{&crd}, time.Minute, kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("accepted", func(t *testing.T) {
@@ -238,29 +238,50 @@ func TestOnCluster(t *testing.T) {
 			}
 		}
 	})
-	t.Run("timeout of a pod", func(t *testing.T) { testPodTimeout(t, client, s) })
+	t.Run("pods", func(t *testing.T) { testPods(t, client, s) })
 }
 
-func testPodTimeout(t *testing.T, client *kube.Client, s Subject) {
+func testPods(t *testing.T, client *kube.Client, s Subject) {
 	o := options(t, "suite=custom")
 	o.Wait = 20 * time.Second // the pod has to run by then
 	o.Pods = &Pods{Client: client, Run: "scorecard-t", Namespace: "default", ServiceAccount: "default", Restricted: true}
 	if err := o.Pods.Start(t.Context(), s.Files); err != nil {
 		t.Fatal(err)
 	}
-	list, err := Run(t.Context(), s, o)
-	if err != nil {
+	result := func() v1alpha3.TestResult {
+		list, err := Run(t.Context(), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list.Items[0].Status.Results[0]
+	}
+	if r := result(); r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "its log is no result of a test") || !strings.Contains(r.Log, "simulated") {
+		t.Errorf("%+v", r)
+	}
+	o.Pods.Run = "scorecard-u"
+	if err := o.Pods.Start(t.Context(), s.Files); err != nil {
 		t.Fatal(err)
 	}
-	r := list.Items[0].Status.Results[0]
-	if r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "not ended within 20s; phase Running") || !strings.Contains(r.Log, "simulated") {
+	bundle, err := client.List(t.Context(), coreKind("ConfigMap"), kube.ListOptions{Namespace: "default", Selector: "testrun=scorecard-u"})
+	if err == nil {
+		_, err = client.Delete(t.Context(), bundle, kube.DeleteOptions{})
+	}
+	if err != nil || len(bundle) == 0 {
+		t.Fatal(len(bundle), err)
+	}
+	o.Wait = 2 * time.Second
+	if r := result(); r.State != v1alpha3.ErrorState || !strings.Contains(r.Errors[0], "not ended within 2s; phase Pending") {
 		t.Errorf("%+v", r)
 	}
 	if err := o.Pods.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	o.Pods.Run = "scorecard-t"
+	if err := o.Pods.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range []string{"Pod", "ConfigMap"} {
-		left, err := client.List(t.Context(), coreKind(kind), kube.ListOptions{Namespace: "default", Selector: "testrun=scorecard-t"})
+		left, err := client.List(t.Context(), coreKind(kind), kube.ListOptions{Namespace: "default", Selector: "testrun in (scorecard-t, scorecard-u)"})
 		if err != nil || len(left) > 0 {
 			t.Errorf("%d of kind %s left, %v", len(left), kind, err)
 		}

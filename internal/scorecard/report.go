@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"sigs.k8s.io/yaml"
 )
 
-// Formats are the forms that Report knows; xunit is the older name of junit.
-func Formats() []string { return []string{"text", "json", "junit", "xunit"} }
-
-// Report renders the tests and their results.
+// Report renders the tests and their results as text, json, yaml or junit, whose
+// older name is xunit.
 func Report(list v1alpha3.TestList, format string) ([]byte, error) {
 	switch format {
 	case "json":
@@ -21,6 +20,12 @@ func Report(list v1alpha3.TestList, format string) ([]byte, error) {
 			return nil, fmt.Errorf("render the results: %w", err)
 		}
 		return append(data, '\n'), nil
+	case "yaml":
+		data, err := yaml.Marshal(list)
+		if err != nil {
+			return nil, fmt.Errorf("render the results: %w", err)
+		}
+		return data, nil
 	case "junit", "xunit":
 		data, err := xml.MarshalIndent(junit(list), "", "  ")
 		if err != nil {

@@ -42,7 +42,7 @@ func ConfigOf(b *bundle.Bundle) (data []byte, name string, err error) {
 	}
 	f, ok := b.File(name)
 	if !ok {
-		return nil, name, clierr.Failedf("name one with --config, or write the bundle anew with 'mysdk bundle generate': it brings config/scorecard along",
+		return nil, name, clierr.Failedf("name one with --config, or recreate the bundle with 'mysdk bundle generate': it brings config/scorecard along",
 			"the bundle has no scorecard configuration %s", name)
 	}
 	return f.Data, name, nil

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math/big"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -219,6 +220,10 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 		}
 		return p.foreignMakefile(mine, after)
 	case !there && covered(name) && !p.foreign.wrote(name) && !p.wroteRole(name) && !p.unlisted(name):
+		if other := p.definedBy(name, after); other != "" {
+			p.note(other, Kept, path.Base(name)+" is left out: it would define the same objects")
+			return nil
+		}
 		return p.added(name, after)
 	case !there || len(p.foreign.known[name]) == 0 || bytes.Equal(mine, after):
 		return nil // of kinds and webhooks, which stay
@@ -284,15 +289,45 @@ func (p *planner) obstacle(name string, mine, after []byte) string {
 	if strings.HasPrefix(name, "config/") && kindOf(name) == kindYAML && !holds(after, mine) {
 		return "it configures what ours does not"
 	}
+	if name == wiring {
+		if extra := turnsOn(mine, after); len(extra) > 0 {
+			return "ours also turns on " + strings.Join(extra, ", ")
+		}
+	}
 	if name == mainFile && len(p.original(proxy)) > 0 && p.obstacle(wiring, p.original(wiring), p.after[wiring]) != "" {
 		return "config/default puts kube-rbac-proxy before its metrics, which ours protects itself"
 	}
 	return ""
 }
 
+// turnsOn are the directories that today's config/default has and the project's
+// has not: what they need, such as cert-manager, may not be in the cluster.
+func turnsOn(mine, after []byte) []string {
+	has := resources(mine)
+	return slices.DeleteFunc(resources(after), func(dir string) bool {
+		return !strings.HasPrefix(dir, "../") || slices.Contains(has, dir)
+	})
+}
+
+// resources are what a kustomization lists as its resources and components.
+func resources(text []byte) []string {
+	var out []string
+	for _, doc := range documentNodes(text) {
+		for _, key := range []string{"resources", "components"} {
+			if n := field(doc, key); n != nil {
+				for _, e := range n.Content {
+					out = append(out, e.Value)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // holds says whether a YAML file has every field and every entry of a list that
 // another one has. What is configured in a kustomization, by comments taken
-// away or by a plugin, must not get lost with the file.
+// away or by a plugin, must not get lost with the file, and neither must the
+// name of an image.
 func holds(whole, part []byte) bool {
 	w, p := decodeAll(whole), decodeAll(part)
 	return len(p) <= len(w) && holdsValue(w[:len(p)], p)
@@ -317,7 +352,7 @@ func holdsValue(whole, part any) bool {
 		w, ok := whole.(map[string]any)
 		for key, value := range p {
 			other, there := w[key]
-			ok = ok && there && holdsValue(other, value)
+			ok = ok && there && holdsValue(other, value) && (key != "images" || reflect.DeepEqual(other, value))
 		}
 		return ok
 	case []any:

@@ -60,7 +60,7 @@ func TestForeign_Killed(t *testing.T) {
 				t.Fatal("the upgrade went on after it was killed")
 			}
 			tree.FS = host.OSFiles{}
-			if _, err := tree.Recover(); err != nil {
+			if _, err := tree.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if now := s.files(); !cmp.Equal(now, before) && !cmp.Equal(now, want) {

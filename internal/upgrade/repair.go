@@ -3,6 +3,7 @@ package upgrade
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,42 @@ func (p *planner) repair() error {
 		p.plan.Notes = append(p.plan.Notes, unasked+":1: 'mysdk test' without packages runs this too, against the cluster of your kubeconfig: "+
 			"use 'make test', or put '//go:build e2e' above it and add -tags=e2e to the target test-e2e")
 	}
-	return p.listed()
+	if err := p.listed(); err != nil {
+		return err
+	}
+	return p.selectors()
+}
+
+// definedBy is the file beside a new manifest that has one of its objects
+// already, empty for none: kustomize refuses an object that is there twice.
+func (p *planner) definedBy(name string, text []byte) string {
+	dir := path.Dir(name)
+	entries, err := p.Files.ReadDir(p.path(dir))
+	if err != nil || !strings.HasPrefix(name, "config/") {
+		return "" // nothing is beside it
+	}
+	ours := objectNames(text)
+	for _, e := range entries {
+		other := path.Join(dir, e.Name())
+		if other == name || kindOf(other) != kindYAML || e.Name() == "kustomization.yaml" {
+			continue
+		}
+		if slices.ContainsFunc(objectNames(p.original(other)), func(id string) bool { return slices.Contains(ours, id) }) {
+			return other
+		}
+	}
+	return ""
+}
+
+// objectNames are the objects of a manifest, as KIND NAME.
+func objectNames(text []byte) []string {
+	var out []string
+	for _, doc := range documentNodes(text) {
+		if name := scalar(descend(doc, []string{"metadata", "name"})); name != "" {
+			out = append(out, scalar(field(doc, "kind"))+" "+name)
+		}
+	}
+	return out
 }
 
 // listed adds new files of config/rbac to its kustomization, in projects of

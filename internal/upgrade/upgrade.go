@@ -67,6 +67,9 @@ type Plan struct {
 	// Notes are places of the user's code that will not compile any more, each
 	// beginning with file:line.
 	Notes []string `json:"notes,omitempty"`
+	// Objects are those that config/default deploys from now on or no longer,
+	// and the roles and bindings that change, as Verify finds them.
+	Objects []string `json:"objects,omitempty"`
 	// ByMake says that the Makefile leaves out tests which change a cluster
 	// that is not theirs, and 'mysdk test' does not.
 	ByMake bool `json:"-"`

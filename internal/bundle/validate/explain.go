@@ -68,7 +68,10 @@ func knownDetails() []knownDetail {
 func explain(r Result) explanation {
 	e := explanation{rule: kebab(r.Type), field: r.Field, text: strings.TrimSpace(textOf(r))}
 	if r.Validator == "crd" {
-		// The API server's own words, which name the field.
+		// The API server's own words.
+		if r.Field != "" {
+			e.text = r.Field + ": " + e.text
+		}
 		e.hint = "correct the markers in the Go type and run 'mysdk generate' and 'mysdk bundle generate'"
 		return e
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 )
 
-const anew = "write the bundle anew with 'mysdk bundle generate'"
+const recreate = "recreate the bundle with 'mysdk bundle generate'"
 
 // layout judges the directories: manifests are in one, flat, with nothing in
 // it but manifests.
@@ -28,7 +28,7 @@ func (r *run) layout(fsys fs.FS) error {
 	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir} {
 		if info, err := fs.Stat(fsys, dir); err != nil || !info.IsDir() {
 			r.unreadable = true
-			r.add(Error, "format/layout", "", "", "there is no directory "+dir, anew)
+			r.add(Error, "format/layout", "", "", "there is no directory "+dir, recreate)
 		}
 	}
 	entries, err := fs.ReadDir(fsys, r.bundle.ManifestsDir)
@@ -84,7 +84,7 @@ func (r *run) annotations() {
 	}
 	file := r.bundle.AnnotationsFile
 	say := func(key, text string) {
-		r.add(Error, "format/annotations", file, `annotations["`+key+`"]`, text, anew)
+		r.add(Error, "format/annotations", file, `annotations["`+key+`"]`, text, recreate)
 	}
 	for _, key := range []string{bundle.MediaTypeKey, bundle.ManifestsKey, bundle.MetadataKey, bundle.PackageKey, bundle.ChannelsKey} {
 		if _, ok := have[key]; !ok {

@@ -53,6 +53,9 @@ type Request struct {
 	Values     map[string]string
 	// Constraints are the dependencies of the type olm.constraint.
 	Constraints []Constraint
+	// CRDs are judged alone, as the API server judges them, in the place of a
+	// bundle. Results have their names as the object.
+	CRDs map[string][]byte
 }
 
 // Constraint is a dependency of the type olm.constraint.
@@ -171,7 +174,7 @@ func (r *run) problems(list []bundle.Problem) {
 		if inFile && p.File == "" {
 			continue // what is missing is probably in that file
 		}
-		f := Finding{Level: Error, Rule: "format/parse", File: p.File, Line: p.Line, Field: p.Field, Text: p.Text, Hint: "correct the file, or " + anew}
+		f := Finding{Level: Error, Rule: "format/parse", File: p.File, Line: p.Line, Field: p.Field, Text: p.Text, Hint: "correct the file, or " + recreate}
 		if p.File == "" || strings.HasPrefix(p.Text, "there ") || strings.HasPrefix(p.Text, "a bundle ") {
 			f.Rule = "format/layout"
 		}

@@ -17,6 +17,7 @@ const (
 	StatusPath = "/status" // GET: one Status
 	FollowPath = "/follow" // GET: a Status for every change until it is ready or has failed, one JSON value each
 	StopPath   = "/stop"   // POST: end the server
+	HeapPath   = "/heap"   // GET: a profile of its heap, for go tool pprof; ?debug=1 as text, with figures of the whole process
 )
 
 // Stage is a step of the start and when it was done.

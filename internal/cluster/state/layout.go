@@ -14,6 +14,17 @@ import (
 // maxNameLen is the longest name of a cluster: a DNS-1123 label.
 const maxNameLen = 63
 
+// MaxNodes is the largest number of simulated nodes: one for each address of
+// their network.
+const MaxNodes = 250
+
+// Variables by which mysdk tells `mysdk-cluster kubectl` which cluster to use
+// unless its arguments name one of the user's.
+const (
+	KubectlDirEnv    = "MYSDK_KUBECTL_DIR"    // directory of the embedded cluster
+	KubectlConfigEnv = "MYSDK_KUBECTL_CONFIG" // KUBECONFIG as the user has it
+)
+
 // Layout is a cluster's private directory. All of its paths are below it but
 // the sockets, whose names the operating system limits to about 100 bytes; see
 // RuntimeDir.
@@ -40,6 +51,9 @@ func (l Layout) Log() string { return filepath.Join(l.Dir, "server.log") }
 
 // OldLog is the log of the start before.
 func (l Layout) OldLog() string { return filepath.Join(l.Dir, "server.log.1") }
+
+// KubectlCache is what kubectl remembers of the cluster's kinds.
+func (l Layout) KubectlCache() string { return filepath.Join(l.Dir, "kubectl-cache") }
 
 // LockFile is locked for as long as a server, or a reset, owns the directory.
 func (l Layout) LockFile() string { return filepath.Join(l.Dir, "lock") }

@@ -26,11 +26,15 @@ type Program struct {
 	// every pod of the image.
 	Workload string `json:"workload,omitempty"`
 
-	Path string   `json:"path,omitempty"` // of the program, absolute
-	Args []string `json:"args,omitempty"` // of the image's entrypoint, after its first word
-	Cmd  []string `json:"cmd,omitempty"`  // the image's arguments where a container has none of its own
-	Env  []string `json:"env,omitempty"`  // KEY=VALUE, the image's, below that of the container
-	ID   string   `json:"id,omitempty"`   // the image's digest where there is one; containers start anew when it changes
+	Path string `json:"path,omitempty"` // of the program, absolute
+	// Commands are what the program is called in the image: paths, and names
+	// that any path may end in. A container whose command is none of them fails
+	// as one whose image lacks the file. Without any, every command is the program.
+	Commands []string `json:"commands,omitempty"`
+	Args     []string `json:"args,omitempty"` // of the image's entrypoint, after its first word
+	Cmd      []string `json:"cmd,omitempty"`  // the image's arguments where a container has none of its own
+	Env      []string `json:"env,omitempty"`  // KEY=VALUE, the image's, below that of the container
+	ID       string   `json:"id,omitempty"`   // the image's digest where there is one; containers start anew when it changes
 
 	// Problem is why there is no program. Containers of the image then wait
 	// with reason ErrImagePull and this text, instead of being simulated.

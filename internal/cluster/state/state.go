@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // State is the content of the state file. A server writes it when it has
@@ -22,6 +26,7 @@ type State struct {
 	RuntimeDir   string    `json:"runtimeDir,omitempty"`   // directory of all sockets
 	Port         int       `json:"port,omitempty"`         // of the API server, kept across starts
 	Server       string    `json:"server,omitempty"`       // URL of the API server
+	UID          string    `json:"uid,omitempty"`          // of the namespace kube-system, which tells clusters apart
 	Kubernetes   string    `json:"kubernetes,omitempty"`   // version it reports
 	Build        string    `json:"build,omitempty"`        // version of mysdk it was built from
 	Nodes        int       `json:"nodes,omitempty"`
@@ -45,6 +50,37 @@ func (l Layout) Read() (State, error) {
 	return s, nil
 }
 
+// ByServer returns the state of the cluster below stateDir that had server as its
+// API server when it last ran; the zero State if there is none. Embedded
+// clusters are on loopback, so no other address is one of theirs.
+func ByServer(stateDir, server string) (State, error) {
+	if !OnLoopback(server) {
+		return State{}, nil
+	}
+	entries, err := os.ReadDir(Root(stateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return State{}, fmt.Errorf("list the clusters: %w", err)
+	}
+	var found State
+	for _, e := range entries {
+		s, err := New(stateDir, e.Name()).Read()
+		if err != nil {
+			return State{}, err
+		}
+		// A port that was given up may be another cluster's now.
+		if s.Server == server && !found.Alive() {
+			found = s
+		}
+	}
+	return found, nil
+}
+
+// OnLoopback reports whether the server of a URL is this machine's own.
+func OnLoopback(server string) bool {
+	u, err := url.Parse(server)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
+}
+
 // Write replaces the state of l in one step.
 func (l Layout) Write(s State) error {
 	data, err := json.MarshalIndent(s, "", "  ")
@@ -60,19 +96,7 @@ func (l Layout) Write(s State) error {
 // WriteFile puts data at name, readable by its owner only, so that a reader
 // sees the old content or the new and never a part.
 func WriteFile(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
+	return host.ReplaceData(host.OSFiles{}, name, data, 0o600)
 }
 
 // Alive reports whether the process of s runs: its number is in use, and by a

@@ -48,7 +48,7 @@ func New(t testing.TB) *World {
 			return e
 		},
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
-		Files: host.OSFiles{}, Exec: host.OSExec{},
+		Files: Unsynced{}, Exec: host.OSExec{},
 	}
 	return w
 }
@@ -108,6 +108,29 @@ func (f *Faults) Remove(name string) error {
 	}
 	return f.Files.Remove(name)
 }
+
+// Chmod implements host.Files.
+func (f *Faults) Chmod(name string, mode fs.FileMode) error {
+	if fails, _ := f.hit(); fails {
+		return ErrFault
+	}
+	return f.Files.Chmod(name, mode)
+}
+
+// Sync implements host.Files.
+func (f *Faults) Sync(names ...string) error {
+	if fails, _ := f.hit(); fails {
+		return ErrFault
+	}
+	return f.Files.Sync(names...)
+}
+
+// Unsynced are the system's files without Sync, which only costs time where no
+// power is cut.
+type Unsynced struct{ host.OSFiles }
+
+// Sync implements host.Files.
+func (Unsynced) Sync(...string) error { return nil }
 
 // Snapshot maps the files below dir, slash-separated, to their contents; a
 // directory maps to "dir".

@@ -17,10 +17,15 @@ import (
 // minutes the first time.
 func Start(t testing.TB) string {
 	t.Helper()
+	return StartIn(t, World(t))
+}
+
+// StartIn is Start in h's state directory: to h the cluster is an embedded one.
+func StartIn(t testing.TB, h host.Host) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
-	h := World(t)
 	info, err := cluster.Start(t.Context(), h, cluster.Options{DieWithParent: true})
 	if err != nil {
 		t.Fatal(err)

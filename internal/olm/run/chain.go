@@ -24,8 +24,12 @@ type Reader interface {
 	Allowed(ctx context.Context, a kube.Access) (bool, error)
 }
 
-// logLines is how much of a container's log a finding shows.
-const logLines = 10
+// logLines is how much of a container's log a finding shows, and crashLines how
+// much of it is searched for the reason why the container ended.
+const (
+	logLines   = 10
+	crashLines = 100
+)
 
 // objects is a list of objects of one kind.
 type objects []*unstructured.Unstructured
@@ -50,6 +54,7 @@ type chain struct {
 	namespace string
 	pkg       string
 	want      string // the CSV to be installed; empty: whatever the Subscription says
+	deployed  bool   // the operator was deployed without OLM: hints name its manifests, not a bundle
 
 	subscription *unstructured.Unstructured // nil for a CSV that was applied by hand
 	catalogs     objects                    // all CatalogSources
@@ -88,10 +93,6 @@ func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, e
 		{&c.csvs, olmV1alpha1, "ClusterServiceVersion", false, false},
 		{&c.groups, olmV1, "OperatorGroup", false, false},
 		{&c.jobs, "batch/v1", "Job", true, true},
-		{&c.deployments, "apps/v1", "Deployment", true, true},
-		{&c.replicaSets, "apps/v1", "ReplicaSet", true, true},
-		{&c.pods, "v1", "Pod", true, true},
-		{&c.events, "v1", "Event", true, true},
 	} {
 		for _, ns := range c.namespaces(part.namespaced, part.catalog) {
 			found, err := list(ctx, r, part.apiVersion, part.kind, ns)
@@ -102,7 +103,30 @@ func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, e
 		}
 	}
 	c.csvs = c.csvs.where(func(u *unstructured.Unstructured) bool { return !isCopied(u) })
-	return c, nil
+	return c, c.readWorkloads(ctx, r, c.namespaces(true, true))
+}
+
+// readWorkloads reads the Deployments of the namespaces and what belongs to
+// them.
+func (c *chain) readWorkloads(ctx context.Context, r Reader, namespaces []string) error {
+	for _, part := range []struct {
+		into             *objects
+		apiVersion, kind string
+	}{
+		{&c.deployments, "apps/v1", "Deployment"},
+		{&c.replicaSets, "apps/v1", "ReplicaSet"},
+		{&c.pods, "v1", "Pod"},
+		{&c.events, "v1", "Event"},
+	} {
+		for _, ns := range namespaces {
+			found, err := list(ctx, r, part.apiVersion, part.kind, ns)
+			if err != nil {
+				return err
+			}
+			*part.into = append(*part.into, found...)
+		}
+	}
+	return nil
 }
 
 // namespaces are those to list a kind in: all, the operator's, or that one and
@@ -202,8 +226,8 @@ func eventTime(e *unstructured.Unstructured) time.Time {
 
 // logTail is the end of a container's log; of the run before, where the
 // container is not running. A log that cannot be read is no reason to fail.
-func logTail(ctx context.Context, r Reader, pod *unstructured.Unstructured, container string, previous bool) []string {
-	data, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), kube.LogOptions{Container: container, Tail: logLines, Previous: previous})
+func logTail(ctx context.Context, r Reader, pod *unstructured.Unstructured, container string, previous bool, lines int) []string {
+	data, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), kube.LogOptions{Container: container, Tail: lines, Previous: previous})
 	if err != nil || len(data) == 0 {
 		return nil
 	}

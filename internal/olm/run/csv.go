@@ -1,10 +1,15 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -45,6 +50,38 @@ func readCSV(u *unstructured.Unstructured) (*csv, error) {
 		c.deployments = append(c.deployments, readWorkload(m))
 	}
 	return c, nil
+}
+
+// refused finds what the API server would not take of a CSV. OLM would try it
+// again for a minute.
+func refused(u *unstructured.Unstructured) error {
+	refuse := func(ref, why string) error {
+		return clierr.Failedf("correct the CSV, then run 'mysdk bundle validate'", "the API server would refuse %s: %s", ref, why)
+	}
+	if why := validation.IsDNS1123Subdomain(u.GetName()); len(why) > 0 {
+		return refuse("ClusterServiceVersion "+u.GetName(), "metadata.name: "+why[0])
+	}
+	for _, m := range entries(u, "spec", "install", "spec", "deployments") {
+		var d struct {
+			Spec struct {
+				Selector *metav1.LabelSelector `json:"selector"`
+				Template struct {
+					Metadata metav1.ObjectMeta `json:"metadata"`
+				} `json:"template"`
+			} `json:"spec"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, &d); err != nil || d.Spec.Selector == nil {
+			continue // which bundle validate tells
+		}
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err != nil {
+			return refuse("Deployment "+field(m, "name"), "spec.selector: "+err.Error())
+		}
+		if have := labels.Set(d.Spec.Template.Metadata.Labels); !selector.Matches(have) {
+			return refuse("Deployment "+field(m, "name"), fmt.Sprintf("spec.selector %q does not match the labels %q of spec.template", selector, have))
+		}
+	}
+	return nil
 }
 
 // readWorkload reads one of spec.install.spec.deployments. Its init containers

@@ -44,6 +44,9 @@ func (f *Finding) MarshalJSON() ([]byte, error) {
 	}{f.Object.String(), (*plain)(f)})
 }
 
+// Heals reports whether time alone may put it right.
+func (f *Finding) Heals() bool { return f.after == waitOnly }
+
 // String is the object and the problem.
 func (f *Finding) String() string { return f.Object.String() + ": " + f.Problem }
 
@@ -149,6 +152,11 @@ func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
 		}
 		return c.finding(c.subscription, waitOnly, "OLM has not made an InstallPlan for it yet", ""), nil
 	}
+	// A CSV may be there before the CRDs of its plan: it only knows that they are
+	// missing, and the plan knows why.
+	if f := c.checkPlan(ctx, r); f != nil && f.after != waitOnly {
+		return f, nil
+	}
 	f, err := c.checkOperator(ctx, r, csv)
 	if f != nil || err != nil || c.want != "" {
 		return f, err
@@ -166,23 +174,23 @@ func (c *chain) checkOperator(ctx context.Context, r Reader, csv *unstructured.U
 	if f := c.checkCSV(csv); f != nil && f.after != waitOnly {
 		return f, nil
 	}
-	pods := c.podsOf(csv)
-	for _, d := range c.deployments.ownedBy(csv) {
+	deployments := c.deployments.ownedBy(csv)
+	for _, d := range deployments {
 		if f := c.checkDeployment(ctx, r, d); f != nil {
 			return f, nil
 		}
 	}
-	f, err := c.checkRights(ctx, r, pods)
+	f, err := c.checkRights(ctx, r, c.podsOf(deployments))
 	if f != nil || err != nil {
 		return f, err
 	}
 	return c.checkCSV(csv), nil
 }
 
-// podsOf are the pods of the CSV's Deployments.
-func (c *chain) podsOf(csv *unstructured.Unstructured) objects {
+// podsOf are the pods of the Deployments.
+func (c *chain) podsOf(deployments objects) objects {
 	var pods objects
-	for _, d := range c.deployments.ownedBy(csv) {
+	for _, d := range deployments {
 		for _, rs := range c.replicaSets.ownedBy(d) {
 			pods = append(pods, c.pods.ownedBy(rs)...)
 		}
@@ -415,14 +423,18 @@ func (c *chain) checkPlan(context.Context, Reader) *Finding {
 	switch phase := text(p, "status", "phase"); phase {
 	case "Failed":
 		installed, _ := conditionOf(p, "Installed")
-		f := c.finding(p, atOnce, "it failed: "+oneLine(installed.message), planHint(installed.message))
-		f.Condition = installed.text()
+		f := c.planFailed(p, "it failed: ", installed.message)
+		f.after, f.Condition = atOnce, installed.text()
 		return f
 	case "RequiresApproval":
 		return c.finding(p, waitOnly, "waits for approval, as a Subscription in the namespace has installPlanApproval: Manual",
 			fmt.Sprintf(`approve it: mysdk kubectl patch installplan -n %s %s --type merge -p '{"spec":{"approved":true}}'`, c.namespace, p.GetName()))
 	case "Complete":
 	default:
+		// OLM tries again for a minute whatever the reason is.
+		if why, retrying := strings.CutPrefix(text(p, "status", "message"), "retrying execution due to error: "); retrying {
+			return c.planFailed(p, "", why)
+		}
 		var waiting []string
 		for _, step := range entries(p, "status", "plan") {
 			res, _ := step["resource"].(map[string]any)
@@ -437,13 +449,25 @@ func (c *chain) checkPlan(context.Context, Reader) *Finding {
 	return nil
 }
 
-// planHint knows the usual reasons for which an InstallPlan fails.
-func planHint(message string) string {
-	switch {
+// refusedPattern is how the API server words that an object is not valid
+// (k8s.io/apimachinery, NewInvalid).
+const refusedPattern = `(\w+)\.[\w.-]+ "([^"]+)" is invalid: (.*)`
+
+// planFailed explains the error that a step of an InstallPlan ended with. It is
+// final only where trying again cannot help.
+func (c *chain) planFailed(p *unstructured.Unstructured, prefix, message string) *Finding {
+	message = oneLine(message)
+	f := c.finding(p, waitOnly, prefix+message, "correct the bundle, then run the command again")
+	switch m := regexp.MustCompile(refusedPattern).FindStringSubmatch(message); {
+	case m != nil && m[1] == "CustomResourceDefinition":
+		f.after, f.Problem = patient, fmt.Sprintf("the API server refuses %s %s: %s", m[1], m[2], m[3])
+		f.Hint = "correct the markers of the Go type, then run 'mysdk generate' and 'mysdk bundle generate'; 'mysdk bundle validate' finds the same"
+	case m != nil:
+		f.after, f.Problem = patient, fmt.Sprintf("the API server refuses %s %s: %s", m[1], m[2], m[3])
 	case strings.Contains(message, "existing CRs") || strings.Contains(message, "storage version") || strings.Contains(message, "validation"):
-		return "the new CRD does not take objects that exist: change them, or keep the schema compatible"
+		f.after, f.Hint = patient, "the new CRD does not take objects that exist: change them, or keep the schema compatible"
 	case strings.Contains(message, "forbidden"):
-		return "the OperatorGroup's service account lacks a right that the bundle needs"
+		f.Hint = "the OperatorGroup's service account lacks a right that the bundle needs"
 	}
-	return "correct the bundle, then run the command again"
+	return f
 }

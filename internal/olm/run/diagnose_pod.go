@@ -23,6 +23,10 @@ func revisionOf(rs *unstructured.Unstructured) int64 {
 // checkDeployment walks from a Deployment to its pods; nil if it is available.
 func (c *chain) checkDeployment(ctx context.Context, r Reader, d *unstructured.Unstructured) *Finding {
 	available, _ := conditionOf(d, "Available")
+	// Until then the status and the pods are those of an older spec.
+	if number(d, "status", "observedGeneration") < d.GetGeneration() {
+		return c.finding(d, waitOnly, "its controller has not seen the last change", "")
+	}
 	if available.status == "True" && number(d, "status", "updatedReplicas") >= 1 && number(d, "status", "unavailableReplicas") == 0 {
 		return nil
 	}
@@ -61,12 +65,14 @@ func (c *chain) checkReplicaSet(ctx context.Context, r Reader, rs *unstructured.
 
 // refused explains that the API server does not take the pods.
 func (c *chain) refused(u *unstructured.Unstructured, failed condition) *Finding {
-	hint := "correct the Deployment in the CSV, or what the namespace allows"
+	hint := "correct " + c.source("the Deployment") + ", or what the namespace allows"
 	switch {
 	case strings.Contains(failed.message, "violates PodSecurity"):
-		hint = "give the pod the securityContext that the namespace's Pod Security Standard demands: config/manager/manager.yaml, then bundle again"
+		hint = "give the pod the securityContext that the namespace's Pod Security Standard demands: config/manager/manager.yaml, then " + c.again()
 	case strings.Contains(failed.message, "exceeded quota"):
 		hint = "lower the requests, or raise the ResourceQuota of the namespace"
+	case strings.Contains(failed.message, "serviceaccount") && strings.Contains(failed.message, "not found") && c.deployed:
+		hint = "add the ServiceAccount to config/rbac, then " + c.again()
 	case strings.Contains(failed.message, "serviceaccount") && strings.Contains(failed.message, "not found"):
 		hint = "add the service account's permissions to the CSV: OLM makes the account from them"
 	}
@@ -85,6 +91,9 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 		f.Condition = s.text()
 		return f
 	}
+	if f := c.checkMounts(pod); f != nil {
+		return f
+	}
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		for _, s := range entries(pod, "status", list) {
 			if f := c.checkContainer(ctx, r, pod, &unstructured.Unstructured{Object: s}); f != nil {
@@ -99,7 +108,7 @@ func (c *chain) checkPod(ctx context.Context, r Reader, pod *unstructured.Unstru
 	f := c.finding(pod, waitOnly, "it is not ready", "")
 	f.Condition = ready.text()
 	if text(pod, "status", "phase") == "Running" {
-		f.Log = logTail(ctx, r, pod, "", false)
+		f.Log = logTail(ctx, r, pod, "", false, logLines)
 	}
 	return f
 }
@@ -111,9 +120,9 @@ func (c *chain) checkContainer(ctx context.Context, r Reader, pod, s *unstructur
 	var f *Finding
 	switch waiting {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError":
-		f = c.finding(pod, soon, fmt.Sprintf("the image %s of container %s cannot be pulled", image, name), imageHint(image, message))
+		f = c.finding(pod, soon, fmt.Sprintf("the image %s of container %s cannot be pulled", image, name), c.imageHint(image, message))
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-		f = c.finding(pod, patient, fmt.Sprintf("container %s cannot be started: %s", name, message), "correct the container in the Deployment of the CSV")
+		f = c.finding(pod, patient, fmt.Sprintf("container %s cannot be started: %s", name, message), "correct the container in "+c.source("the Deployment"))
 	case "CrashLoopBackOff":
 		// The kubelet has tried at least twice by then.
 		f = c.crashed(ctx, r, pod, s)
@@ -136,25 +145,31 @@ func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unst
 	if text(s, "state", "terminated", "reason") != "" {
 		code = number(s, "state", "terminated", "exitCode")
 	}
-	f := c.finding(pod, atOnce, fmt.Sprintf("container %s ends with exit code %d again and again", name, code),
+	after := atOnce
+	if c.deployed {
+		after = soon // the status may be that of the program before
+	}
+	f := c.finding(pod, after, fmt.Sprintf("container %s ends with exit code %d again and again", name, code),
 		fmt.Sprintf("see all of its log: mysdk kubectl logs -n %s %s -c %s --previous", pod.GetNamespace(), pod.GetName(), name))
 	// What the run before wrote last is why it ended; the one that runs now
 	// has not got there yet.
-	f.Log = logTail(ctx, r, pod, name, true)
-	if len(f.Log) == 0 {
-		f.Log = logTail(ctx, r, pod, name, false)
+	log := logTail(ctx, r, pod, name, true, crashLines)
+	if len(log) == 0 {
+		log = logTail(ctx, r, pod, name, false, crashLines)
 	}
-	if e := lastError(f.Log); e != "" {
+	f.Log = log[max(0, len(log)-logLines):]
+	if e := lastError(log); e != "" {
 		f.Problem += ": " + e
 	}
 	return f
 }
 
 // lastError is the last line of a log that tells of an error, shortened.
+// Indented ones belong to a stack trace, or to the usage of flags.
 func lastError(log []string) string {
+	pattern := regexp.MustCompile(`(?i)error|panic|fatal|forbidden|flag provided but not defined|invalid value`)
 	for _, l := range slices.Backward(log) {
-		low := strings.ToLower(l)
-		if strings.Contains(low, "error") || strings.Contains(low, "panic") || strings.Contains(low, "fatal") || strings.Contains(low, "forbidden") {
+		if pattern.MatchString(l) && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t") {
 			const most = 200
 			if l = oneLine(l); len(l) > most {
 				l = l[:most] + "…"
@@ -165,11 +180,47 @@ func lastError(log []string) string {
 	return ""
 }
 
+// source says where an object of the operator is written down.
+func (c *chain) source(what string) string {
+	if c.deployed {
+		return what + " below config/"
+	}
+	return what + " in the CSV"
+}
+
+// again is the command that brings a correction to the cluster.
+func (c *chain) again() string {
+	if c.deployed {
+		return "run 'mysdk deploy' again"
+	}
+	return "run 'mysdk bundle generate' again"
+}
+
+// checkMounts finds an object that a volume of the pod needs and that is not
+// there. A Secret may be on its way, from cert-manager or OLM.
+func (c *chain) checkMounts(pod *unstructured.Unstructured) *Finding {
+	event := c.eventOf(pod)
+	m := regexp.MustCompile(mountPattern).FindStringSubmatch(event)
+	if m == nil || text(pod, "status", "phase") != "Pending" {
+		return nil
+	}
+	after := patient
+	if m[1] == "secret" {
+		after = waitOnly
+	}
+	return c.finding(pod, after, fmt.Sprintf("a volume needs %s %s, which does not exist", m[1], m[2]),
+		fmt.Sprintf("add the %s, or correct the volume in %s", m[1], c.source("the Deployment")))
+}
+
 // imageHint is what to do about an image that is not to be had.
-func imageHint(image, message string) string {
+func (c *chain) imageHint(image, message string) string {
 	switch {
 	case strings.Contains(message, "mysdk image build"):
 		return fmt.Sprintf("build it with 'mysdk image build --image %s'", image)
+	case c.deployed && (strings.Contains(message, "unauthorized") || strings.Contains(message, "denied") || strings.Contains(message, "authentication")):
+		return "give the service account in config/rbac/service_account.yaml the imagePullSecrets of the registry"
+	case c.deployed && strings.Contains(message, "x509: "):
+		return "have the container runtime of the nodes trust the registry's CA"
 	case strings.Contains(message, "unauthorized") || strings.Contains(message, "denied") || strings.Contains(message, "authentication"):
 		return "name the registry's credentials with --pull-secret-name"
 	case strings.Contains(message, "x509: "):
@@ -177,8 +228,11 @@ func imageHint(image, message string) string {
 	case strings.Contains(message, "http: server gave HTTP response"):
 		return "the nodes speak TLS with this registry: list it as insecure in their container runtime"
 	}
-	return fmt.Sprintf("check the image's name in the CSV, and push it: mysdk image push %s", image)
+	return fmt.Sprintf("check the image's name in %s, and push it: mysdk image push %s", c.source("the Deployment"), image)
 }
+
+// mountPattern is how the kubelet words a volume's object that is not there.
+const mountPattern = `^FailedMount: .*\b(configmap|secret)s? "([^"]+)" not found`
 
 // forbiddenPattern is how the API server words a missing right of a service
 // account (k8s.io/apimachinery, NewForbidden, with the RBAC authorizer's text).
@@ -199,6 +253,9 @@ func (c *chain) checkRights(ctx context.Context, r Reader, pods objects) (*Findi
 				continue // it may not have started: that is for others to find
 			}
 			f, err := c.forbidden(ctx, r, pod, data, pattern)
+			if f == nil && err == nil {
+				f, err = c.blind(ctx, r, pod, data)
+			}
 			if f != nil || err != nil {
 				return f, err
 			}
@@ -214,14 +271,10 @@ const controllerPattern = `\bcontroller"?[=:]\s*"([^"]+)"`
 // beginning reports whether the operator has yet to begin its work: no pod of it
 // does, by its log, and one is waiting to become the leader or for what its
 // controllers watch.
-func (c *chain) beginning(ctx context.Context, r Reader) bool {
-	csv := c.csv()
-	if csv == nil {
-		return false
-	}
+func (c *chain) beginning(ctx context.Context, r Reader, pods objects) bool {
 	name := regexp.MustCompile(controllerPattern)
 	waits := false
-	for _, pod := range c.podsOf(csv) {
+	for _, pod := range pods {
 		for _, s := range entries(pod, "spec", "containers") {
 			log, err := r.Logs(ctx, pod.GetNamespace(), pod.GetName(), kube.LogOptions{Container: field(s, "name"), Tail: 200})
 			if err != nil {
@@ -264,9 +317,11 @@ func workOf(log string, controller *regexp.Regexp) (waits, works bool) {
 	return waits, works && !waits
 }
 
-// forbidden turns the first refusal in a log that still holds into a finding.
+// forbidden turns the refusals in a log that still hold into a finding.
 func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstructured, log []byte, pattern *regexp.Regexp) (*Finding, error) {
 	asked := map[kube.Access]bool{}
+	var missing []kube.Access
+	line := ""
 	for _, m := range pattern.FindAllSubmatch(log, -1) {
 		resource, sub, _ := strings.Cut(string(m[4]), "/")
 		a := kube.Access{
@@ -283,16 +338,100 @@ func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstr
 		if err != nil {
 			return nil, fmt.Errorf("check the operator's rights: %w", err)
 		}
-		if allowed {
+		if !allowed {
+			missing, line = append(missing, a), cmp.Or(line, lineWith(string(log), string(m[0])))
+		}
+	}
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	return c.mayNot(pod, line, missing...), nil
+}
+
+// mayNot is the finding of rights that the operator lacks.
+func (c *chain) mayNot(pod *unstructured.Unstructured, line string, missing ...kube.Access) *Finding {
+	slices.SortFunc(missing, func(a, b kube.Access) int { return cmp.Compare(a.String(), b.String()) })
+	var may, markers []string
+	for _, a := range missing {
+		resource := a.Resource
+		if a.Subresource != "" {
+			resource += "/" + a.Subresource
+		}
+		may = append(may, a.String())
+		markers = append(markers, fmt.Sprintf("//+kubebuilder:rbac:groups=%s,resources=%s,verbs=%s", cmp.Or(a.Group, `""`), resource, a.Verb))
+	}
+	such := "a marker such as "
+	if len(missing) > 1 {
+		such = "markers such as "
+	}
+	f := c.finding(pod, soon, fmt.Sprintf("the operator may not %s: its service account %s has no permission for it", strings.Join(may, ", "), missing[0].Account),
+		fmt.Sprintf("add %s to the controller, then %s", such+strings.Join(slices.Compact(markers), " and "), c.again()))
+	f.Log = []string{line}
+	return f
+}
+
+// kindPattern finds the kind that a controller is for in a line that
+// controller-runtime logs, as JSON or as text.
+const kindPattern = `controllerGroup"?[=:]\s*"([^"]*)",?\s*"?controllerKind"?[=:]\s*"([^"]+)"`
+
+// blind looks for a kind of the CSV's that has a controller, by the log, and
+// that the operator may not list and watch. Nothing says so for minutes after an
+// upgrade: a watch that was allowed when it began goes on.
+func (c *chain) blind(ctx context.Context, r Reader, pod *unstructured.Unstructured, log []byte) (*Finding, error) {
+	account := text(pod, "spec", "serviceAccountName")
+	asked := map[string]bool{}
+	for _, m := range regexp.MustCompile(kindPattern).FindAllSubmatch(log, -1) {
+		resource := c.resourceOf(string(m[1]), string(m[2]))
+		if account == "" || resource == "" || asked[resource] {
 			continue
 		}
-		f := c.finding(pod, soon, fmt.Sprintf("the operator may not %s: its service account %s has no permission for it", a, a.Account),
-			fmt.Sprintf("add a marker such as //+kubebuilder:rbac:groups=%s,resources=%s,verbs=%s to the controller, then run 'mysdk bundle generate' again",
-				cmp.Or(a.Group, `""`), m[4], a.Verb))
-		f.Log = []string{lineWith(string(log), string(m[0]))}
-		return f, nil
+		asked[resource] = true
+		for _, verb := range []string{"list", "watch"} {
+			a := kube.Access{AccountNamespace: pod.GetNamespace(), Account: account, Verb: verb, Group: string(m[1]), Resource: resource}
+			allowed, err := c.allowedSomewhere(ctx, r, &a)
+			if err != nil {
+				return nil, err
+			}
+			if !allowed {
+				return c.mayNot(pod, lineWith(string(log), string(m[0])), a), nil
+			}
+		}
 	}
 	return nil, nil
+}
+
+// resourceOf is the resource of a kind that the CSV owns, "" of any other.
+func (c *chain) resourceOf(group, kind string) string {
+	for _, m := range entries(c.csv(), "spec", "customresourcedefinitions", "owned") {
+		if resource, ok := strings.CutSuffix(field(m, "name"), "."+group); ok && field(m, "kind") == kind {
+			return resource
+		}
+	}
+	return ""
+}
+
+// allowedSomewhere asks for a right in the namespaces that the operator is to
+// watch and in its own: it may watch fewer than it is told to. a gets the first
+// of them.
+func (c *chain) allowedSomewhere(ctx context.Context, r Reader, a *kube.Access) (bool, error) {
+	own := a.AccountNamespace
+	namespaces := []string{own}
+	if mode, ok := c.modeIn(c.namespace); ok {
+		if targets := mode.namespaces(own); len(targets) > 0 {
+			namespaces = append(targets, own)
+		} else {
+			namespaces = []string{"", own}
+		}
+	}
+	a.Namespace = namespaces[0]
+	for _, ns := range namespaces {
+		asked := *a
+		asked.Namespace = ns
+		if allowed, err := r.Allowed(ctx, asked); allowed || err != nil {
+			return allowed, err
+		}
+	}
+	return false, nil
 }
 
 // lineWith is the first line of log that has s in it.

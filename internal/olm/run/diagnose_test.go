@@ -67,6 +67,14 @@ kind: Pod
 metadata: {name: shop-manager-abc-1, namespace: ns, uid: pod-1, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: shop-manager-abc, uid: rs-1}]}
 spec: {containers: [{name: manager, image: "shop:v1"}]}
 status: `
+	accountPodYAML = `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: shop-manager-abc-1, namespace: ns, uid: pod-1, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: shop-manager-abc, uid: rs-1}]}
+spec: {serviceAccountName: shop, containers: [{name: manager, image: "shop:v1"}]}
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+`
 	readyYAML = `
 ---
 apiVersion: apps/v1
@@ -170,6 +178,25 @@ kind: InstallPlan
 metadata: {name: install-1, namespace: ns}
 status: {phase: Failed, conditions: [{type: Installed, status: "False", reason: InstallComponentFailed, message: "error validating existing CRs against new CRD's schema"}]}`,
 			want: "InstallPlan ns/install-1: it failed: error validating existing CRs against new CRD's schema", hint: "keep the schema compatible"},
+		"CRD refused": {
+			world: subWith + `{currentCSV: shop.v1, installPlanRef: {name: install-1}}` + sourceYAML + `
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {name: install-1, namespace: ns}
+status: {phase: Installing, message: "retrying execution due to error: CustomResourceDefinition.apiextensions.k8s.io \"carts.shop.example.com\" is invalid: spec.validation.openAPIV3Schema.properties[size].pattern: Invalid value: \"(\": must be a valid regular expression"}` +
+				csvYAML + `{phase: Pending, reason: RequirementsNotMet, message: none, requirementStatus: [{kind: CustomResourceDefinition, name: carts.shop.example.com, status: NotPresent, message: CRD is not present}]}`,
+			want: `InstallPlan ns/install-1: the API server refuses CustomResourceDefinition carts.shop.example.com: spec.validation.openAPIV3Schema.properties[size].pattern: Invalid value: "(": must be a valid regular expression`, hint: "mysdk bundle validate",
+		},
+		"step tried again": {
+			world: subWith + `{installPlanRef: {name: install-1}}` + sourceYAML + `
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {name: install-1, namespace: ns}
+status: {phase: Installing, message: "retrying execution due to error: the server is currently unable to handle the request"}`,
+			want: "InstallPlan ns/install-1: the server is currently unable to handle the request", after: "waits",
+		},
 		"plan waits for approval": {
 			world: subWith + `{installPlanRef: {name: install-1}}` + sourceYAML + `
 ---
@@ -217,6 +244,13 @@ status: {phase: RequiresApproval}`,
 		"a right was missing": {
 			world: csvYAML + succeeded + readyYAML + podYAML + `{phase: Running, conditions: [{type: Ready, status: "True"}]}`,
 			log:   `pods is forbidden: User "system:serviceaccount:ns:shop" cannot list resource "pods" in API group "" in the namespace "ns"`,
+		},
+		"a right is missing, and not missed yet": {
+			world: csvYAML + succeeded + readyYAML + accountPodYAML, log: `INFO	Starting workers	{"controller": "cart", "controllerGroup": "shop.example.com", "controllerKind": "Cart", "worker count": 1}` + "\n",
+			want: "Pod ns/shop-manager-abc-1: the operator may not list carts.shop.example.com in namespace ns: its service account shop has no permission for it", hint: "//+kubebuilder:rbac:groups=shop.example.com,resources=carts,verbs=list",
+		},
+		"a controller for what others own": {
+			world: csvYAML + succeeded + readyYAML + accountPodYAML, log: `"Starting workers" controller="job" controllerGroup="batch" controllerKind="Job"` + "\n",
 		},
 		"healthy, and no way on": {
 			world: subWith + `{currentCSV: shop.v1, installedCSV: shop.v1, conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "no operators found in channel alpha of package shop"}]}` + sourceYAML + csvYAML + succeeded + readyYAML,

@@ -143,7 +143,8 @@ func TestCheckPod(t *testing.T) {
 // TestLastError is short, and the last one.
 func TestLastError(t *testing.T) {
 	for want, log := range map[string][]string{
-		"": {"starting", "serving"}, "panic: two": {"error: one", "panic: two", "goroutine 1"}, "Error  of   many": nil,
+		"": {"starting", "serving"}, "panic: two": {"error: one", "panic: two", "goroutine 1", "\t/src/errors.go:1"},
+		"flag provided but not defined: -x": {"flag provided but not defined: -x", "Usage of manager:", "  -level", "    \tone of 'info', 'error'"}, "Error  of   many": nil,
 		strings.Repeat("error ", 33) + "er…": {strings.Repeat("error ", 100)},
 	} {
 		if log == nil {

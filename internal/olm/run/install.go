@@ -131,6 +131,9 @@ func (in *installer) plan(ctx context.Context) error {
 	if in.csv, err = readCSV(in.bundle.CSVObject()); err != nil {
 		return err
 	}
+	if err := refused(in.bundle.CSVObject()); err != nil {
+		return err
+	}
 	if in.bundle.Package == "" {
 		return clierr.Failedf("see 'mysdk bundle validate'", "the bundle names no package")
 	}

@@ -133,3 +133,29 @@ func TestRenderAgain(t *testing.T) {
 func withoutGroup(list objects) objects {
 	return list.where(func(u *unstructured.Unstructured) bool { return u.GetKind() != "OperatorGroup" })
 }
+
+// TestRefused finds what the API server would not take, before the first write.
+func TestRefused(t *testing.T) {
+	deployment := func(name, selector, labels string) string {
+		return "metadata: {name: " + name + "}\nspec: {install: {spec: {deployments: [{name: shop, spec: {selector: " + selector + ", template: {metadata: {labels: " + labels + "}}}}]}}}\n"
+	}
+	for name, tc := range map[string]struct{ csv, want string }{
+		"good":              {deployment("shop.v1", "{matchLabels: {app: shop}}", "{app: shop, more: x}"), ""},
+		"no selector":       {deployment("shop.v1", "null", "{}"), ""},
+		"bad name":          {deployment("Shop_v1", "null", "{}"), "the API server would refuse ClusterServiceVersion Shop_v1: metadata.name: a lowercase RFC 1123 subdomain"},
+		"selects others":    {deployment("shop.v1", "{matchLabels: {app: shop}}", "{app: cart}"), `the API server would refuse Deployment shop: spec.selector "app=shop" does not match the labels "app=cart" of spec.template`},
+		"unknown operator":  {deployment("shop.v1", "{matchExpressions: [{key: app, operator: Is, values: [shop]}]}", "{app: shop}"), "Deployment shop: spec.selector: "},
+		"by an expression":  {deployment("shop.v1", "{matchExpressions: [{key: app, operator: In, values: [shop]}]}", "{app: shop}"), ""},
+		"against its value": {deployment("shop.v1", "{matchExpressions: [{key: app, operator: DoesNotExist}]}", "{app: shop}"), "does not match"},
+	} {
+		err := refused(worldOf(t, "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\n"+tc.csv).objects[0])
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || clierr.HintOf(err) == "") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := running(t, nsYAML, Options{})
+	in.bundle.CSVObject().SetName("Shop_v2")
+	if err := in.plan(t.Context()); err == nil || !strings.Contains(err.Error(), "would refuse ClusterServiceVersion") {
+		t.Errorf("the run goes on: %v", err)
+	}
+}

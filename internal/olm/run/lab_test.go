@@ -27,13 +27,13 @@ import (
 
 // lab is an embedded cluster of the test's own.
 type lab struct {
-	t      *testing.T
+	t      testing.TB
 	host   host.Host
 	client *kube.Client
 	said   []string
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t testing.TB) *lab {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -103,7 +103,7 @@ func (l *lab) apply(manifests string) {
 
 // labBundle is a version of an operator whose pods the cluster simulates. spec
 // is more of the CSV's spec, as lines of YAML.
-func labBundle(t *testing.T, version, spec string) *bundle.Bundle {
+func labBundle(t testing.TB, version, spec string) *bundle.Bundle {
 	t.Helper()
 	b, err := bundle.Load(fstest.MapFS{
 		"metadata/annotations.yaml": {Data: []byte(`annotations:

@@ -28,7 +28,7 @@ func leaderLeases(ctx context.Context, r Reader, namespace string, csvs ...strin
 		if csv == nil {
 			continue
 		}
-		for _, pod := range c.podsOf(csv) {
+		for _, pod := range c.podsOf(c.deployments.ownedBy(csv)) {
 			for _, s := range entries(pod, "spec", "containers") {
 				log, err := r.Logs(ctx, namespace, pod.GetName(), kube.LogOptions{Container: field(s, "name")})
 				if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/localrun"
@@ -195,7 +196,10 @@ func (p Programs) find(ctx context.Context, c container, main bool) (cluster.Pro
 			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", c.image, err)
 		}
 		p.Say("Image %s: the program of the image on this machine", c.image)
-		return cluster.Program{Image: c.image, Path: path, ID: sum, Source: "image " + c.image + " of this machine", Project: stored.Project}, nil
+		return cluster.Program{
+			Image: c.image, Path: path, ID: sum, Commands: []string{"/" + binaryName},
+			Source: "image " + c.image + " of this machine", Project: stored.Project,
+		}, nil
 	case ctx.Err() != nil:
 		return cluster.Program{}, ctx.Err()
 	case !main:
@@ -220,34 +224,7 @@ func (p Programs) build(ctx context.Context, img string) (cluster.Program, error
 	if err != nil {
 		return cluster.Program{}, err
 	}
-	goTool, err := p.Host.LookPath("go")
-	if err != nil {
-		return cluster.Program{}, clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "find the go command: %w", err)
-	}
-	dir, err := p.dir()
-	if err != nil {
-		return cluster.Program{}, err
-	}
-	// It stays, so that the go command has nothing to link if nothing changed.
-	out := filepath.Join(dir, "built-"+key([]byte(p.Project.Dir)))
-	var log bytes.Buffer
-	env := p.Host.Environ()
-	if p.Host.Getenv("CGO_ENABLED") == "" {
-		env = append(env, "CGO_ENABLED=0") // operators need no C, and so build the same everywhere
-	}
-	// The linker's flag leaves out what only debuggers read: a quarter of the
-	// time goes into that.
-	err = host.Run(ctx, p.Host.Exec, host.Cmd{
-		Name: goTool, Args: []string{"build", "-o", out, "-ldflags=-w", found.Package}, Dir: p.Project.Dir, Env: env,
-		Stdout: &log, Stderr: &log, Group: true, Grace: time.Second, DieWithParent: true,
-	})
-	if ctx.Err() != nil {
-		return cluster.Program{}, ctx.Err()
-	}
-	if err != nil {
-		return cluster.Program{}, clierr.Failedf("correct the lines above, then run the command again", "build the operator: go build %s:\n%s", found.Package, strings.TrimSpace(log.String()))
-	}
-	data, err := p.Host.Files.ReadFile(out)
+	data, err := p.compile(ctx, found.Package)
 	if err != nil {
 		return cluster.Program{}, err
 	}
@@ -256,7 +233,64 @@ func (p Programs) build(ctx context.Context, img string) (cluster.Program, error
 		return cluster.Program{}, err
 	}
 	p.Say("Image %s: the operator of this project, built in %s", img, p.Host.Now().Sub(start).Round(100*time.Millisecond))
-	return cluster.Program{Image: img, Path: path, ID: sum, Source: "project " + p.Project.Dir, Project: p.Project.Dir}, nil
+	commands, err := p.Project.commands(p.Host.Files)
+	return cluster.Program{Image: img, Path: path, ID: sum, Commands: commands, Source: "project " + p.Project.Dir, Project: p.Project.Dir}, err
+}
+
+// compile is the program of the project's main package. One command at a time
+// compiles it, as all write the same file.
+func (p Programs) compile(ctx context.Context, pkg string) (program []byte, err error) {
+	goTool, err := p.Host.LookPath("go")
+	if err != nil {
+		return nil, clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "find the go command: %w", err)
+	}
+	dir, err := p.dir()
+	if err != nil {
+		return nil, err
+	}
+	// It stays, so that the go command has nothing to link if nothing changed.
+	out := filepath.Join(dir, "built-"+key([]byte(p.Project.Dir)))
+	lock, err := filelock.Await(ctx, out+".lock", func() { p.Say("Waiting for another build of this project") })
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Remove()) }()
+	var log bytes.Buffer
+	env := p.Host.Environ()
+	if p.Host.Getenv("CGO_ENABLED") == "" {
+		env = append(env, "CGO_ENABLED=0") // operators need no C, and so build the same everywhere
+	}
+	// The linker's flag leaves out what only debuggers read: a quarter of the
+	// time goes into that.
+	err = host.Run(ctx, p.Host.Exec, host.Cmd{
+		Name: goTool, Args: []string{"build", "-o", out, "-ldflags=-w", pkg}, Dir: p.Project.Dir, Env: env,
+		Stdout: &log, Stderr: &log, Group: true, Grace: time.Second, DieWithParent: true,
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, clierr.Failedf("correct the lines above, then run the command again", "build the operator: go build %s:\n%s", pkg, strings.TrimSpace(log.String()))
+	}
+	return p.Host.Files.ReadFile(out)
+}
+
+// commands are what the project's image has the operator as: by its Dockerfile,
+// and by 'mysdk image build', which needs none.
+func (p Project) commands(files host.Files) ([]string, error) {
+	own := []string{"/" + binaryName}
+	data, err := files.ReadFile(filepath.Join(p.Dir, "Dockerfile"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return own, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the operator's path in the image: %w", err)
+	}
+	named := image.Commands(data)
+	if len(named) == 0 || slices.Contains(named, own[0]) {
+		return named, nil
+	}
+	return append(named, own...), nil
 }
 
 // dir is where the programs of the cluster are kept.
@@ -289,11 +323,7 @@ func (p Programs) keep(data []byte) (path, sum string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", "", err
 	}
-	half := path + ".half"
-	if err := p.Host.Files.WriteFile(half, data, 0o755); err != nil {
-		return "", "", err
-	}
-	return path, sum, p.Host.Files.Rename(half, path)
+	return path, sum, host.ReplaceData(p.Host.Files, path, data, 0o755)
 }
 
 // key is a short digest.

@@ -1,11 +1,19 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -45,8 +53,66 @@ func TestKeep(t *testing.T) {
 	if err != nil || info.Mode().Perm()&0o100 == 0 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(first), "*.half")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(first), "*.tmp")); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
+// TestCompileAtOnce: commands that compile the same project at the same time each
+// get a whole program.
+func TestCompileAtOnce(t *testing.T) {
+	h := hosttest.New(t).Host
+	h.Exec = slowGo{}
+	p := Programs{Host: h, Cluster: "dev", Project: &Project{Dir: h.Dir}, Say: func(string, ...any) {}}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			program, err := p.compile(t.Context(), "./cmd")
+			if err != nil || string(program) != "program" {
+				t.Errorf("compile() = %q, %v", program, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// slowGo is a go command that writes its output in two steps.
+type slowGo struct{ output string }
+
+func (slowGo) LookPath(name string) (string, error) { return "/usr/bin/" + name, nil }
+func (slowGo) Start(_ context.Context, c host.Cmd) (host.Process, error) {
+	return slowGo{c.Args[slices.Index(c.Args, "-o")+1]}, nil
+}
+func (slowGo) Pid() int         { return 1 }
+func (slowGo) Interrupt() error { return nil }
+func (slowGo) Kill() error      { return nil }
+func (g slowGo) Wait() error {
+	err := os.WriteFile(g.output, []byte("pro"), 0o600)
+	time.Sleep(20 * time.Millisecond)
+	return errors.Join(err, os.WriteFile(g.output, []byte("program"), 0o600))
+}
+
+// TestProjectCommands are what a container's command may name.
+func TestProjectCommands(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dockerfile string
+		want       []string
+	}{
+		"none":      {"", []string{"/manager"}},
+		"scaffold":  {"FROM golang AS builder\nCOPY cmd/main.go cmd/main.go\nFROM distroless\nCOPY --from=builder /workspace/manager .\nENTRYPOINT [\"/manager\"]\n", []string{"/manager"}},
+		"wrapper":   {"FROM ubi\nCOPY bin/shop /usr/bin/\nENTRYPOINT [\"/usr/bin/tini\", \"--\", \"/usr/bin/shop\"]\n", []string{"/usr/bin/tini", "/usr/bin/shop", "shop", "bin", "/manager"}},
+		"not known": {"FROM shop\n", nil},
+	} {
+		h := hosttest.New(t).Host
+		if tc.dockerfile != "" {
+			if err := os.WriteFile(filepath.Join(h.Dir, "Dockerfile"), []byte(tc.dockerfile), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := Project{Dir: h.Dir}.commands(h.Files)
+		if d := cmp.Diff(tc.want, got); err != nil || d != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, d)
+		}
 	}
 }
 
@@ -59,7 +125,7 @@ func TestProblem(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, got)
 		}
 	}
-	if hint := imageHint("shop:v9", got); hint != "build it with 'mysdk image build --image shop:v9'" {
+	if hint := (&chain{}).imageHint("shop:v9", got); hint != "build it with 'mysdk image build --image shop:v9'" {
 		t.Errorf("hint %q", hint)
 	}
 }

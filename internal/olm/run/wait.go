@@ -1,13 +1,17 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -61,9 +65,38 @@ type waiter struct {
 	content        string        // that OLM has to make the CSV of, or the wait ends with errOutdated; empty: any
 	timeout        time.Duration // of the whole
 	told           string        // the stage that was last told of
-	last           *Finding      // of the last look
-	since          time.Time     // when it was found first
+	standing       standing      // what the looks at the chain find
 	goodSince      time.Time     // when all was well first; zero: it is not
+	oldGone        time.Time     // when the old CSV was found gone; zero: it is not
+}
+
+// standing is what several looks found, and for how long.
+type standing struct {
+	last   *Finding  // of the last look
+	since  time.Time // when it was found first
+	warned *Finding  // what the user was told of
+}
+
+// final takes note of what a look found, and reports whether that has stood as
+// long as it must to be final. What may heal is told once, as a warning.
+func (s *standing) final(f *Finding, now time.Time, say func(format string, args ...any)) bool {
+	// Time counts from when the same thing was found first: whatever changes in
+	// between is progress of a sort.
+	if !f.same(s.last) {
+		s.since = now
+	}
+	s.last = f
+	if f == nil {
+		return false
+	}
+	stood := now.Sub(s.since)
+	if f.after == waitOnly && stood >= patient && !f.same(s.warned) {
+		s.warned = f
+		brief := *f
+		brief.Log = nil // it comes with the error
+		say("Warning: still waiting: %s", strings.Join(append([]string{f.String()}, brief.Details()...), "\n  "))
+	}
+	return f.after != waitOnly && stood >= f.after
 }
 
 // wait blocks until the operator is installed and stays so, a finding is
@@ -102,25 +135,30 @@ func pause(ctx context.Context, d time.Duration) {
 
 // ended turns the end of the wait into what is reported.
 func (w *waiter) ended(ctx, limited context.Context, begin time.Time, err error) error {
+	found := w.standing.last
+	if found == nil {
+		found = &Finding{Object: kube.RefOf(named(olmV1alpha1, "Subscription", w.namespace, w.pkg)), Problem: "OLM has not installed it, and gives no reason"}
+	}
+	return ended(ctx, limited, w.now().Sub(begin), found, "mysdk olm explain", err)
+}
+
+// ended is what a wait that err has ended reports: a final finding, or the last
+// one where the time was up. look is the command that shows more.
+func ended(ctx, limited context.Context, took time.Duration, last *Finding, look string, err error) error {
 	var failure *Failure
 	switch {
 	case err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &failure):
-		failure.After = w.now().Sub(begin)
+		failure.After = took
 		return &clierr.Error{Err: failure, Hint: failure.Finding.Hint, Code: clierr.CodeFailed}
 	case limited.Err() == nil:
 		return err
 	}
-	found := w.last
-	if found == nil {
-		found = &Finding{Object: kube.RefOf(named(olmV1alpha1, "Subscription", w.namespace, w.pkg)), Problem: "OLM has not installed it, and gives no reason"}
+	return &clierr.Error{
+		Err:  &Failure{Finding: last, TimedOut: true, After: took},
+		Hint: cmp.Or(last.Hint, "wait longer with --timeout, or see '"+look+"'"), Code: clierr.CodeUnavailable,
 	}
-	hint := found.Hint
-	if hint == "" {
-		hint = "wait longer with --timeout, or look closer with 'mysdk olm explain'"
-	}
-	return &clierr.Error{Err: &Failure{Finding: found, TimedOut: true, After: w.now().Sub(begin)}, Hint: hint, Code: clierr.CodeUnavailable}
 }
 
 // glance reads the Subscription and the CSVs, and reports whether the operator
@@ -156,8 +194,7 @@ func (w *waiter) glance(ctx context.Context) (bool, error) {
 	// The old CSV takes its roles with it when it goes, which throws the new one
 	// back for a moment: success before that would be a lie.
 	if w.old != "" && w.old != w.want {
-		before, err := w.readCSV(ctx, w.old)
-		if err != nil || before != nil {
+		if gone, err := w.cleared(ctx); err != nil || !gone {
 			w.goodSince = time.Time{}
 			return false, err
 		}
@@ -166,6 +203,29 @@ func (w *waiter) glance(ctx context.Context) (bool, error) {
 		w.goodSince = w.now()
 	}
 	return w.now().Sub(w.goodSince) >= settle, nil
+}
+
+// cleared reports whether the old CSV is gone, and with it the bindings of its
+// service account: the new one's is often the same, and lacks its rights only
+// when they are. They go after the CSV, and are not waited for without end.
+func (w *waiter) cleared(ctx context.Context) (bool, error) {
+	before, err := w.readCSV(ctx, w.old)
+	if err != nil || before != nil {
+		return false, err
+	}
+	if w.oldGone.IsZero() {
+		w.oldGone = w.now()
+	}
+	if w.now().Sub(w.oldGone) >= begins || len(validation.IsValidLabelValue(w.old)) > 0 {
+		return true, nil
+	}
+	for _, kind := range []string{"RoleBinding", "ClusterRoleBinding"} {
+		left, err := w.reader.List(ctx, gvk("rbac.authorization.k8s.io/v1", kind), kube.ListOptions{Selector: "olm.owner=" + w.old + ",olm.owner.namespace=" + w.namespace})
+		if err != nil && !apierrors.IsForbidden(err) || len(left) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // readCSV reads a CSV of the namespace; nil without one.
@@ -216,19 +276,10 @@ func (w *waiter) inspect(ctx context.Context, good bool) (done bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	// Time counts from when the same thing was found first: whatever changes in
-	// between is progress of a sort.
-	if !f.same(w.last) {
-		w.since = w.now()
-	}
-	w.last = f
-	if f == nil {
-		return good && !(w.now().Sub(w.goodSince) < begins && c.beginning(ctx, w.reader)), nil
-	}
-	if f.after != waitOnly && w.now().Sub(w.since) >= f.after {
+	if w.standing.final(f, w.now(), w.say) {
 		return false, &Failure{Finding: f}
 	}
-	return false, nil
+	return f == nil && good && !(w.now().Sub(w.goodSince) < begins && c.beginning(ctx, w.reader, c.podsOf(c.deployments.ownedBy(c.csv())))), nil
 }
 
 // awaitCatalog waits until OLM is connected to a catalog that has just been

@@ -47,6 +47,14 @@ const (
 // oldCSV is the one before, on its way out.
 var oldCSV = strings.NewReplacer("shop.v1", "shop.v0", "csv-1", "csv-0").Replace(csvYAML) + "{phase: Replacing, reason: BeingReplaced}\n"
 
+// oldBinding gives the account of the one before its rights.
+const oldBinding = `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: shop.v0-abc, labels: {olm.owner: shop.v0, olm.owner.namespace: ns}}
+`
+
 // TestWait plays installs and upgrades and compares when they end, and how.
 func TestWait(t *testing.T) {
 	const unread = "CatalogSource ns/shop-catalog: its catalog cannot be read from image r.example.com/c:1: pull image r.example.com/c:1: UNAUTHORIZED; and OLM resolves nothing in namespace ns until it can"
@@ -107,6 +115,14 @@ status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerS
 			old: "shop.v0", scenes: []scene{{0, goodWorld + oldCSV}, {3 * time.Second, goodWorld}},
 			took: 4 * time.Second, said: []string{"ClusterServiceVersion ns/shop.v1: Succeeded"},
 		},
+		"the old one's rights go late": {
+			old: "shop.v0", scenes: []scene{{0, goodWorld + oldCSV}, {time.Second, goodWorld + oldBinding}, {3 * time.Second, goodWorld}},
+			took: 4 * time.Second, said: []string{"ClusterServiceVersion ns/shop.v1: Succeeded"},
+		},
+		"the old one's rights stay": {
+			old: "shop.v0", scenes: []scene{{0, goodWorld + oldBinding}},
+			took: 16 * time.Second, said: []string{"ClusterServiceVersion ns/shop.v1: Succeeded"},
+		},
 		"catalog comes late": {
 			scenes: []scene{{0, subYAML + replaceState(sourceYAML, "CONNECTING")}, {4 * time.Second, goodWorld}},
 			took:   5 * time.Second,
@@ -131,6 +147,11 @@ reason: CatalogUnavailable
 message: "pull image r.example.com/c:1: UNAUTHORIZED"
 `}},
 			took: 5 * time.Second, err: unread, code: clierr.CodeFailed,
+		},
+		"never ready": {
+			scenes: []scene{{0, goodSub + sourceYAML + csvYAML + installing + deploymentYAML + podYAML + "{phase: Running, conditions: [{type: Ready, status: 'False', reason: ContainersNotReady, message: unready}]}\n"}},
+			took:   20 * time.Second, err: "not ready after 20s: Pod ns/shop-manager-abc-1: it is not ready", code: clierr.CodeUnavailable,
+			said: []string{"ClusterServiceVersion ns/shop.v1: Installing", "Warning: still waiting: Pod ns/shop-manager-abc-1: it is not ready\n  condition: Ready=False (ContainersNotReady): unready"},
 		},
 		"nothing happens": {
 			scenes: []scene{{0, subYAML + sourceYAML}},

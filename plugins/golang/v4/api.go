@@ -33,6 +33,7 @@ type createAPISubcommand struct {
 
 	// From flags.
 	plural, controllerName, pattern      string
+	from                                 string // version of the kind
 	namespaced, doResource, doController bool
 	force, generate                      bool
 	external
@@ -41,6 +42,7 @@ type createAPISubcommand struct {
 	foreignSuite      bool               // the tests there have another frame than ours
 	core              bool               // the resource is built into Kubernetes
 	existing          *resource.Resource // what PROJECT has of this group, version and kind
+	source            *resource.Resource // the version that the types start from; nil for those of the pattern
 	notes             []string
 }
 
@@ -61,6 +63,9 @@ spec.size pods running. The pattern "blank" has an empty Reconcile.
 
   # Types and an empty reconciler, for a cluster-scoped kind
   %[1]s create api --group net --version v1 --kind Zone --pattern blank --namespaced=false
+
+  # A second version of a kind, which starts with the fields of the first
+  %[1]s create api --group cache --version v1 --kind Memcached --from v1alpha1
 
   # A controller for a kind that is built into Kubernetes
   %[1]s create api --group apps --version v1 --kind Deployment --resource=false
@@ -84,6 +89,7 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.force, "force", false, "write over files that exist")
 	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
 	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
+	flags.StringVar(&s.from, "from", "", "version of the kind to take the types and the sample from, in place of the pattern's")
 	s.operand.bindFlags(flags)
 	s.bindExternal(flags)
 }
@@ -134,6 +140,9 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 	if found, err := s.config.GetResource(res.GVK); err == nil {
 		s.existing = &found
 	}
+	if s.from != "" && !s.changed("pattern") {
+		s.pattern = patternBlank
+	}
 	if err := s.checkFlags(); err != nil {
 		return err
 	}
@@ -145,6 +154,9 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 	}
 	others, err := s.config.GetResources()
 	if err != nil {
+		return err
+	}
+	if err := s.completeFrom(others); err != nil {
 		return err
 	}
 	s.oneControllerPerKind(others)
@@ -161,17 +173,19 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 func (s *createAPISubcommand) checkFlags() error {
 	switch {
 	case !s.doResource && !s.doController:
-		return usage("leave out --resource=false or --controller=false", "neither an API nor a controller is to be written")
+		return usage("leave out --resource=false or --controller=false", "neither an API nor a controller was requested")
 	case s.pattern != patternDeployment && s.pattern != patternBlank:
 		return usage("use --pattern deployment or --pattern blank", "pattern %q is not known", s.pattern)
 	case !s.doResource && s.pattern == patternDeployment && s.changed("pattern"):
 		return usage("leave out --pattern", "the pattern deployment needs an API of its own, and --resource=false writes none")
+	case s.from != "" && !s.doResource:
+		return usage("leave out --from", "--from gives the types of a new version, and --resource=false writes none")
 	case s.doResource && s.external != external{}:
 		return usage("add --resource=false", "an external API has its Go types elsewhere")
 	case s.controllerName != "" && !s.doController:
 		return usage("leave out --controller=false", "--controller-name names a controller that is not to be written")
 	case s.existing != nil && s.existing.HasAPI() && s.doResource && !s.force:
-		return usage("edit its types, add a controller with --resource=false --controller-name, or write its files anew with --force",
+		return usage("edit its types, add a version with --version, add a controller with --resource=false --controller-name, or recreate its files with --force",
 			"%s is in this project already", describe(s.resource.GVK))
 	}
 	if err := s.checkExternal(); err != nil {

@@ -1,7 +1,9 @@
 package v4
 
 import (
+	"go/ast"
 	"maps"
+	"path"
 	"strings"
 	"testing"
 
@@ -351,10 +353,18 @@ func TestOperandFlags(t *testing.T) {
 		"--image-container-command=memcached,-m,64", "--run-as-user=999")
 	text := p.files(t)["internal/controller/memcached_controller.go"]
 	for _, want := range []string{
-		`"example.com/mem:1.6"`, "WithContainerPort(11211)", `WithCommand("memcached", "-m", "64")`, "WithRunAsUser(999)", `"MEMCACHED_IMAGE"`,
+		`"example.com/mem:1.6"`, "WithContainerPort(cr.Spec.ContainerPort)", `WithCommand("memcached", "-m", "64")`, "WithRunAsUser(999)", `"MEMCACHED_IMAGE"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the controller lacks %s", want)
+		}
+	}
+	for name, want := range map[string]string{
+		"api/v1alpha1/memcached_types.go":              "// +kubebuilder:default=11211\n\t// +optional\n\tContainerPort int32 `json:\"containerPort,omitempty\"`\n",
+		"config/samples/cache_v1alpha1_memcached.yaml": "  size: 3\n  containerPort: 11211\n",
+	} {
+		if !strings.Contains(p.files(t)[name], want) {
+			t.Errorf("%s lacks %q", name, want)
 		}
 	}
 	plain := newTestProject(t)
@@ -365,7 +375,81 @@ func TestOperandFlags(t *testing.T) {
 			t.Errorf("the controller has %s, which nobody asked for", unwanted)
 		}
 	}
-	if !strings.Contains(text, `Image = "memcached"`) {
-		t.Error("the image is not the kind in lower case")
+	if strings.Contains(plain.files(t)["api/v1alpha1/memcached_types.go"], "Port") {
+		t.Error("the API has a port, which nobody asked for")
+	}
+	plain.mustCreateAPI(t, "--group=cache", "--kind=Cart")
+	for kind, want := range map[string]string{"memcached": "memcached:1.6", "cart": "cart:latest"} {
+		if !strings.Contains(plain.files(t)["internal/controller/"+kind+"_controller.go"], `Image = "`+want+`"`) {
+			t.Errorf("the image of %s is not %s", kind, want)
+		}
+	}
+}
+
+// A reconciler of a tutorial has the fields Client and Scheme, and no others.
+func TestMainSetsTheFieldsOfEveryReconciler(t *testing.T) {
+	p := newTestProject(t)
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	p.mustCreateAPI(t, "--group=cache", "--kind=Zone", "--namespaced=false")
+	text := p.files(t)[mainPath]
+	for _, kind := range []string{"Memcached", "Zone"} {
+		want := "(&controller." + kind + "Reconciler{\n\t\tClient: mgr.GetClient(),\n\t\tScheme: mgr.GetScheme(),\n\t}).SetupWithManager(mgr)"
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks\n%s", mainPath, want)
+		}
+	}
+	// What the user adds to the fields does not wire it a second time.
+	p.write(t, mainPath, strings.Replace(text, "Client: mgr.GetClient(),", "Client: mgr.GetClient(), // mine", 1))
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached", "--force")
+	if n := strings.Count(p.files(t)[mainPath], "MemcachedReconciler{"); n != 1 {
+		t.Errorf("Memcached is wired %d times", n)
+	}
+}
+
+// The guides about Memcached read status.nodes.
+func TestStatusFieldOfPods(t *testing.T) {
+	p := newTestProject(t)
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	p.mustCreateAPI(t, "--group=cache", "--kind=Redis")
+	for kind, want := range map[string]string{
+		"memcached": "\t// nodes are the names of the pods, sorted.\n\t// +listType=atomic\n\t// +optional\n\tNodes []string `json:\"nodes,omitempty\"`\n",
+		"redis":     "\t// podNames are the names of the pods, sorted.\n\t// +listType=atomic\n\t// +optional\n\tPodNames []string `json:\"podNames,omitempty\"`\n",
+	} {
+		if !strings.Contains(p.files(t)["api/v1alpha1/"+kind+"_types.go"], want) {
+			t.Errorf("the types of %s lack\n%s", kind, want)
+		}
+	}
+	for name, text := range p.files(t) {
+		if strings.Contains(name, "redis") && strings.Contains(strings.ToLower(text), "status.nodes") {
+			t.Errorf("%s speaks of nodes", name)
+		}
+	}
+}
+
+// A comment above a name of the package is about that name.
+func TestCommentsNameWhatIsBelowThem(t *testing.T) {
+	p := newTestProject(t)
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached", "--image-container-port=11211")
+	p.mustCreateWebhook(t, "--group=cache", "--kind=Memcached", "--defaulting", "--programmatic-validation")
+	for name, text := range p.files(t) {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		g, err := parseGo(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range g.tree.Decls {
+			doc, names := (*ast.CommentGroup)(nil), declaredNames(decl)
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				doc, names = decl.Doc, []string{decl.Name.Name}
+			case *ast.GenDecl:
+				doc = decl.Doc
+			}
+			if first, _, _ := strings.Cut(doc.Text(), " "); len(names) == 1 && doc != nil && first != names[0] {
+				t.Errorf("%s: the comment above %s begins with %q", g.files.Position(decl.Pos()), names[0], first)
+			}
+		}
 	}
 }

@@ -55,6 +55,18 @@ func BuiltInGroup(qualified string) (group string, ok bool) {
 	return "", false
 }
 
+// BuiltInVersions lists the versions in which Kubernetes has a kind, by what
+// users call its group.
+func BuiltInVersions(group, kind string) []string {
+	var versions []string
+	for _, b := range builtins() {
+		if b.group == group && slices.Contains(strings.Fields(b.kinds), kind) {
+			versions = append(versions, b.version)
+		}
+	}
+	return versions
+}
+
 // path is the Go package of the API.
 func (b builtin) path() string { return "k8s.io/api/" + or(b.dir, b.group) + "/" + b.version }
 

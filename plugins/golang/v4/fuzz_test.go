@@ -11,7 +11,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("func", "v1", "Type", "types", "", "", true, true, "deployment")
 	f.Add("cache.x-y", "v2beta3", "M", "ms", "m-backup", "a/b:c@sha256:0", true, false, "blank")
 	f.Add("internal", "v1", "Status", "status", "", "", false, true, "blank")
-	f.Add("", "v1", "List", "", "", "", true, false, "deployment")
+	f.Add("", "v1", "PriceList", "", "", "", true, false, "deployment")
 	f.Add("9cache", "v1", "MEMCACHED", "", "suite", "", true, true, "deployment")
 	f.Add("apps", "v1", "Deployment", "", "", "", true, true, "watch")
 	f.Fuzz(func(t *testing.T, group, version, kind, plural, controller, image string, multi, namespaced bool, pattern string) {

@@ -20,10 +20,9 @@ type mainWiring struct {
 	apiPath, apiAlias               string // empty path: no API to register
 	controllerPath, controllerAlias string // empty path: no controller to set up
 	reconciler, controllerName      string
-	repo                            string   // the project's module
-	fields                          []string // of the reconciler, beyond Client and Scheme
-	certsPath                       string   // empty: nobody in the operator makes certificates
-	webhookPath, webhookAlias       string   // empty path: no webhook to set up
+	repo                            string // the project's module
+	certsPath                       string // empty: nobody in the operator makes certificates
+	webhookPath, webhookAlias       string // empty path: no webhook to set up
 	webhookKind                     string
 }
 
@@ -41,12 +40,6 @@ func (s *createAPISubcommand) mainWiring(d data) mainWiring {
 		w.controllerAlias = groupName(d.Resource.GVK) + "controller"
 	}
 	w.reconciler, w.controllerName = d.Reconciler, d.ControllerName
-	if s.doResource && s.pattern == patternDeployment {
-		w.fields = append(w.fields, fmt.Sprintf("Recorder: mgr.GetEventRecorder(%q),", d.ControllerName+"-controller"))
-		if !d.Resource.API.Namespaced {
-			w.fields = append(w.fields, `Namespace: os.Getenv("POD_NAMESPACE"),`)
-		}
-	}
 	return w
 }
 
@@ -67,9 +60,11 @@ func wireMain(text string, w mainWiring) (string, error) {
 	}
 	if w.controllerPath != "" {
 		name, line := importName(tree, w.controllerPath, w.controllerAlias)
-		todo = append(todo, insertion{"imports", line}, insertion{"builder", w.setup(name)})
+		todo = append(todo, insertion{"imports", line})
+		if !strings.Contains(text, "&"+name+"."+w.reconciler+"{") { // otherwise it is wired, with fields of the user's
+			todo = append(todo, insertion{"builder", w.setup(name)})
+		}
 	}
-
 	if w.certsPath != "" {
 		name, line := importName(tree, w.certsPath, path.Base(w.certsPath))
 		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(name+".SetupWithManager(mgr)", "Failed to set up the webhook certificates")})
@@ -114,15 +109,17 @@ os.Exit(1)
 }`, call, text)
 }
 
-// setup is the statement that registers the controller with the manager.
+// setup is the statement that registers the controller with the manager. It
+// sets the two fields that every reconciler has: one from a tutorial, pasted
+// over ours, is wired as well.
 func (w mainWiring) setup(controller string) string {
-	fields := append([]string{"Client: mgr.GetClient(),", "Scheme: mgr.GetScheme(),"}, w.fields...)
 	return fmt.Sprintf(`if err := (&%s.%s{
-%s
+Client: mgr.GetClient(),
+Scheme: mgr.GetScheme(),
 }).SetupWithManager(mgr); err != nil {
 setupLog.Error(err, "Failed to create controller", "controller", %q)
 os.Exit(1)
-}`, controller, w.reconciler, strings.Join(fields, "\n"), w.controllerName)
+}`, controller, w.reconciler, w.controllerName)
 }
 
 // syntaxError turns the first of a parser's errors into one for the user.

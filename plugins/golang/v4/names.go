@@ -71,6 +71,8 @@ func checkGVK(gvk resource.GVK) error {
 		return usage("use a version such as v1alpha1, v1beta1 or v1", "version %q is not a Kubernetes API version", gvk.Version)
 	case !kindPattern.MatchString(gvk.Kind) || len(gvk.Kind) > maxLabel-len("List"):
 		return usage("use a name in CamelCase, such as --kind Memcached", "kind %q is not a Go name that begins with an upper-case letter and has at most %d letters and digits", gvk.Kind, maxLabel-len("List"))
+	case gvk.Kind == "List": // client-go's RESTMapper has it as cluster-scoped
+		return usage("use another name, such as --kind ItemList", "kind %q is taken: clients of Kubernetes know a %s of their own in every API group", gvk.Kind, gvk.Kind)
 	case slices.Contains(metaKinds(), gvk.Kind):
 		return usage("use another name", "kind %q is taken: Kubernetes registers a %s of its own in every API group", gvk.Kind, gvk.Kind)
 	}
@@ -105,6 +107,9 @@ func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
 	if !labelPattern.MatchString(res.Plural) || len(res.Plural) > maxLabel {
 		return usage("use lower-case letters, such as --plural people", "plural %q is not a DNS label", res.Plural)
 	}
+	if res.Plural == "watch" || res.Plural == "proxy" {
+		return usage("give another plural with --plural", "plural %q is a verb in the paths of the API server", res.Plural)
+	}
 	if err := s.checkGroupDirectory(); err != nil {
 		return err
 	}
@@ -116,7 +121,7 @@ func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
 	}
 	if s.managerNamespaced && !s.namespaced {
 		return usage("leave out --namespaced=false, or make a project without --namespaced",
-			"kind %s is to be cluster-scoped, but the manager of this project may only see objects in namespaces", res.Kind)
+			"kind %s is cluster-scoped, but the manager of this project may only see objects in namespaces", res.Kind)
 	}
 	for _, name := range declared(res.Kind) {
 		if slices.Contains(packageNames(), name) {
@@ -151,9 +156,11 @@ func (s *createAPISubcommand) checkAgainst(others []resource.Resource) error {
 		}
 		sameGroup := r.QualifiedGroup() == res.QualifiedGroup()
 		switch {
+		case !s.config.IsMultiGroup() && r.Group != res.Group && res.Group == "":
+			return usage("add --group "+r.Group, "this project uses a single-group layout (group %q)", r.Group)
 		case !s.config.IsMultiGroup() && r.Group != res.Group:
 			return usage(fmt.Sprintf("run 'mysdk edit --multigroup' and then this again: the API goes to api/%s/%s", res.Group, res.Version),
-				"the project has the group %q, and its layout has room for one group", r.Group)
+				"this project uses a single-group layout (group %q)", r.Group)
 		case sameGroup && r.Kind != res.Kind && strings.EqualFold(r.Kind, res.Kind):
 			return usage("use --kind "+r.Kind+", or another name", "kind %q differs from %s only in upper and lower case", res.Kind, r.Kind)
 		case sameGroup && r.Kind != res.Kind && r.Plural == res.Plural:

@@ -54,10 +54,12 @@ func TestRefusedNames(t *testing.T) {
 		"kind that begins with 1":    {args: []string{"--group=cache", "--kind=1Cache"}, want: `kind "1Cache"`},
 		"kind too long":              {args: []string{"--group=cache", "--kind=" + strings.Repeat("A", 60)}, want: "at most 59"},
 		"kind of every group":        {args: []string{"--group=cache", "--kind=ListOptions"}, want: "of its own"},
+		"kind of every client":       {args: []string{"--group=cache", "--kind=List"}, want: "of their own"},
 		"kind of groupversion_info":  {args: []string{"--group=cache", "--kind=SchemeBuilder"}, want: "declares SchemeBuilder"},
 		"plural in upper case":       {args: []string{"--group=cache", "--kind=Memcached", "--plural=MEMS"}, want: `plural "MEMS"`},
 		"plural too long":            {args: []string{"--group=cache", "--kind=Memcached", "--plural=" + strings.Repeat("m", 64)}, want: "not a DNS label"},
 		"plural with a slash":        {args: []string{"--group=cache", "--kind=Memcached", "--plural=mem/cached"}, want: "not a DNS label"},
+		"plural of a verb":           {args: []string{"--group=cache", "--kind=Memcached", "--plural=watch"}, want: "a verb in the paths"},
 		"controller with a path":     {args: []string{"--group=cache", "--kind=Memcached", "--controller-name=../x"}, want: "controller name"},
 		"group internal as a folder": {init: []string{"--multigroup"}, args: []string{"--group=internal", "--kind=Memcached"}, want: "a meaning of its own"},
 		"group vendor as a folder":   {init: []string{"--multigroup"}, args: []string{"--group=vendor", "--kind=Memcached"}, want: "a meaning of its own"},
@@ -66,7 +68,7 @@ func TestRefusedNames(t *testing.T) {
 		"cluster-scoped kind in a restricted manager": {
 			init: []string{"--namespaced"}, args: []string{"--group=cache", "--kind=Zone", "--namespaced=false"}, want: "cluster-scoped"},
 		"second group": {
-			first: []string{"--group=cache", "--kind=Memcached"}, args: []string{"--group=shop", "--kind=Shelf"}, want: "room for one group"},
+			first: []string{"--group=cache", "--kind=Memcached"}, args: []string{"--group=shop", "--kind=Shelf"}, want: "single-group layout"},
 		"kind of the list of another": {
 			first: []string{"--group=cache", "--kind=Memcached"}, args: []string{"--group=cache", "--kind=MemcachedList"}, want: "Go type MemcachedList"},
 		"kind whose list is another": {
@@ -123,7 +125,7 @@ var awkwardAPIs = []string{
 	"--group=cache --kind=Spec --plural=spec",
 	"--group=cache --kind=Object",
 	"--group=cache --kind=String --pattern=blank --plural=strungs",
-	"--group=cache --kind=List --pattern=blank --namespaced=false",
+	"--group=cache --kind=PriceList --pattern=blank --namespaced=false",
 	"--group=cache --kind=Memcached --controller=false",
 	"--group=cache --kind=Memcached --resource=false --controller-name=memcached-backup",
 	"--group=cache --kind=Memcached --version=v1",

@@ -41,6 +41,9 @@ func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err := execute(draft, all); err != nil {
 		return fmt.Errorf("writing the files of %s: %w", describe(s.resource.GVK), err)
 	}
+	if err := s.startFrom(draft.FS, d); err != nil {
+		return err
+	}
 	if err := s.wire(draft.FS, d); err != nil {
 		return err
 	}
@@ -193,11 +196,21 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 		d.TestClient, d.TestConfig = "testClient", "testConfig"
 	}
 
-	d.Image = or(s.operand.image, strings.ToLower(res.Kind))
+	d.Image = or(s.operand.image, defaultImage(res.Kind))
 	d.ImageEnv = strings.ToUpper(res.Kind) + "_IMAGE"
 	d.Port, d.Command, d.RunAsUser = s.operand.portNumber, s.operand.arguments, s.operand.userID
 	d.PortName = "main"
+	d.PodsField, d.PodsJSON = podsField(res.Kind)
 	return d, nil
+}
+
+// podsField names the status field that lists the pods, in Go and in JSON. The
+// guides about Memcached, ours and others', call it nodes.
+func podsField(kind string) (name, json string) {
+	if kind == "Memcached" {
+		return "Nodes", "nodes"
+	}
+	return "PodNames", "podNames"
 }
 
 // metricName starts the names of a controller's metrics: letters, digits and

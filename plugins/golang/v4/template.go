@@ -77,6 +77,8 @@ type data struct {
 	PortName        string
 	Command         []string
 	RunAsUser       int64
+	// The status field with the pods' names, in Go and in JSON.
+	PodsField, PodsJSON string
 }
 
 // file is one template on its way to becoming a file. It puts data, the dot,
@@ -148,13 +150,13 @@ func ifExists(force bool) func(string) machinery.IfExistsAction {
 }
 
 // plainScalar matches what YAML reads as a string without quotes, apart from
-// the words in yamlWords.
-var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9./-]*$`)
+// the words in yamlScalar.
+var plainScalar = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./-]*$`)
 
 // yamlScalar writes s so that YAML reads it as a string: a project may be
-// called 123 or null.
+// called 123 or null, and a kind True.
 func yamlScalar(s string) string {
-	switch s {
+	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
 		return strconv.Quote(s)
 	}
@@ -195,5 +197,5 @@ func (d data) OperandNamespace() string {
 	if d.Resource.API.Namespaced {
 		return "cr.Namespace"
 	}
-	return "r.namespace()"
+	return "r.Namespace"
 }

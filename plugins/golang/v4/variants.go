@@ -15,7 +15,7 @@ var (
 	imageConst     = regexp.MustCompile(`(?m)^\t[a-z0-9]+Image = ("[^"\n]*")$`)
 	operandPattern = regexp.MustCompile(`(?m)^// [A-Za-z0-9]+ runs pods of (\S+)\.$`)
 	commandPattern = regexp.MustCompile(`(?m)^\t\tWithCommand\((.*)\)\.$`)
-	portPattern    = regexp.MustCompile(`\.WithContainerPort\(([0-9]+)\)`)
+	portPattern    = regexp.MustCompile(`\+kubebuilder:default=([0-9]+)\n\t// \+optional\n\tContainerPort `)
 	userPattern    = regexp.MustCompile(`(?m)^\t*WithRunAsUser\(([0-9]+)\)`)
 )
 
@@ -39,8 +39,10 @@ func (Plugin) Variants(c config.Config, res resource.Resource, read func(name st
 	}
 	deployment["controller"], blank["controller"] = "true", "true"
 	alone := map[string]string{"pattern": patternDeployment, "controller": "false"}
-	if image := deployment["image"]; image != "" {
-		alone["image"] = image
+	for _, flag := range []string{"image", "image-container-port"} {
+		if value := deployment[flag]; value != "" {
+			alone[flag] = value
+		}
 	}
 	return [][]map[string]string{{deployment}, {blank}, {alone, {"resource": "false"}}}
 }
@@ -50,6 +52,9 @@ func operandFlags(controller, types []byte) map[string]string {
 	flags := map[string]string{}
 	if m := operandPattern.FindSubmatch(types); m != nil {
 		flags["image"] = string(m[1])
+	}
+	if m := portPattern.FindSubmatch(types); m != nil {
+		flags["image-container-port"] = string(m[1])
 	}
 	m := imageConst.FindSubmatch(controller)
 	if m == nil {
@@ -61,9 +66,6 @@ func operandFlags(controller, types []byte) map[string]string {
 	flags["run-as-user"] = ""
 	if m := userPattern.FindSubmatch(controller); m != nil {
 		flags["run-as-user"] = string(m[1])
-	}
-	if m := portPattern.FindSubmatch(controller); m != nil {
-		flags["image-container-port"] = string(m[1])
 	}
 	if m := commandPattern.FindSubmatch(controller); m != nil {
 		if command, ok := arguments(string(m[1])); ok {

@@ -14,10 +14,10 @@ func TestVariants(t *testing.T) {
 	const controller = `
 	memcachedImage = "memcached:1.6"
 		WithCommand("memcached", "-o", "a b").
-		WithPorts(corev1ac.ContainerPort().WithContainerPort(11211).
 			WithRunAsUser(1002). // why
 `
-	const types = "// Memcached runs pods of memcached:1.5.\ntype Memcached struct{}\n"
+	const types = "// Memcached runs pods of memcached:1.5.\ntype Memcached struct{}\n" +
+		"\t// +kubebuilder:default=11211\n\t// +optional\n\tContainerPort int32\n"
 	const controllerFile, typesFile = "internal/controller/memcached_controller.go", "api/v1/memcached_types.go"
 	tests := map[string]struct {
 		files      map[string]string
@@ -29,13 +29,13 @@ func TestVariants(t *testing.T) {
 			[][]map[string]string{
 				{{"pattern": "deployment", "controller": "true", "image": "memcached:1.6", "image-container-command": "memcached,-o,a b", "image-container-port": "11211", "run-as-user": "1002"}},
 				{{"pattern": "blank", "controller": "true"}},
-				{{"pattern": "deployment", "controller": "false", "image": "memcached:1.6"}, {"resource": "false"}},
+				{{"pattern": "deployment", "controller": "false", "image": "memcached:1.6", "image-container-port": "11211"}, {"resource": "false"}},
 			},
 		},
 		"types alone, beside a controller of another version": {
 			map[string]string{controllerFile: controller, typesFile: types}, false,
 			[][]map[string]string{
-				{{"pattern": "deployment", "controller": "false", "image": "memcached:1.5"}},
+				{{"pattern": "deployment", "controller": "false", "image": "memcached:1.5", "image-container-port": "11211"}},
 				{{"pattern": "blank", "controller": "false"}},
 			},
 		},

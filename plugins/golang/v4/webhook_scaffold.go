@@ -189,7 +189,7 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 		var before []string
 		if part == "defaulting" { // the order does not depend on what came first
 			validator := s.resource.Kind + "Validator"
-			before = []string{validator, "Test" + validator, "Test" + validator + "_AdmitsEverythingYet"}
+			before = []string{validator, "Test" + validator + "_AdmitsEverythingYet"}
 		}
 		if file, err = mergeGo(file, rendered, pkg.names, d.Repo, before...); err != nil {
 			return err

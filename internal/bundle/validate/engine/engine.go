@@ -1,5 +1,5 @@
 // Package engine runs the rules of operator-framework/api on a bundle for
-// package validate. It is a package of its own because it links a good part of
+// package validate, and those of the API server on CRDs. It is a package of its own because it links a good part of
 // the API server, for the rules of CRDs: programs that judge no bundles should
 // not start with that. It knows how to call the rules and nothing else.
 package engine
@@ -54,6 +54,9 @@ func Run(ctx context.Context, req validate.Request) (results []validate.Result, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if len(req.CRDs) > 0 {
+		return crdFiles(ctx, req.CRDs)
+	}
 	dir, err := os.MkdirTemp("", "mysdk-bundle-")
 	if err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func Run(ctx context.Context, req validate.Request) (results []validate.Result, 
 		return []validate.Result{{Validator: "bundle", Error: true, Type: "BundleNotValid", Detail: text}}, nil
 	}
 	r := &runner{}
-	r.defaults(b)
+	r.defaults(ctx, b)
 	r.constraints(req.Constraints)
 	return r.results, r.optionals(b, req)
 }
@@ -86,20 +89,16 @@ func Run(ctx context.Context, req validate.Request) (results []validate.Result, 
 type runner struct{ results []validate.Result }
 
 // defaults are the rules that every bundle has to obey.
-func (r *runner) defaults(b *manifests.Bundle) {
+func (r *runner) defaults(ctx context.Context, b *manifests.Bundle) {
 	r.run("bundle", validation.BundleValidator, b)
 	if b.CSV != nil {
 		r.run("csv", validation.ClusterServiceVersionValidator, b.CSV)
 	}
-	var crds []any
 	for _, crd := range b.V1beta1CRDs {
-		crds = append(crds, crd)
+		r.run("crd", validation.CustomResourceDefinitionValidator, crd)
 	}
 	for _, crd := range b.V1CRDs {
-		crds = append(crds, crd)
-	}
-	if len(crds) > 0 {
-		r.run("crd", validation.CustomResourceDefinitionValidator, crds...)
+		r.results = append(r.results, crdResults(ctx, crd, crd.Name)...)
 	}
 }
 

@@ -165,6 +165,11 @@ func TestGoodBundle(t *testing.T) {
 	}
 }
 
+// schemaYAML is a schema whose only field says something more.
+func schemaYAML(said string) string {
+	return "        type: object\n        properties:\n          name:\n            type: string\n            " + said + "\n"
+}
+
 // TestFaults makes one change to a good bundle and looks at what is said of
 // it, and where.
 func TestFaults(t *testing.T) {
@@ -182,6 +187,10 @@ func TestFaults(t *testing.T) {
 		"minKubeVersion":   {[]edit{{csvFile, "1.25.0", "old"}}, nil, []string{"error manifests/csv.yaml:16:3 csv/min-kube-version"}},
 		"no CRD":           {[]edit{{crdFile, "kind: Memcached\n", "kind: Redis\n"}}, nil, []string{"error manifests/csv.yaml:38:5 bundle/crd-missing", "error manifests/csv.yaml:37:3 bundle/crd-unowned"}},
 		"CRD":              {[]edit{{crdFile, "scope: Namespaced", "scope: Everywhere"}}, nil, []string{"error manifests/crd.yaml:12:3 crd/field-value-not-supported"}},
+		"pattern":          {[]edit{{crdFile, "        type: object\n", schemaYAML("pattern: \"(\"")}}, nil, []string{"error manifests/crd.yaml:23:13 crd/field-value-invalid"}},
+		"default":          {[]edit{{crdFile, "        type: object\n", schemaYAML("default: 1")}}, nil, []string{"error manifests/crd.yaml:23:13 crd/field-value-type-invalid"}},
+		"rule":             {[]edit{{crdFile, "        type: object\n", schemaYAML("x-kubernetes-validations: [{rule: self.size}]")}}, nil, []string{"error manifests/crd.yaml:23:41 crd/field-value-invalid"}},
+		"no schema":        {[]edit{{crdFile, "    schema:\n      openAPIV3Schema:\n        type: object\n", ""}}, nil, []string{"error manifests/crd.yaml:14:5 crd/field-value-required"}},
 		"empty icon":       {[]edit{{csvFile, "PHN2Zy8+", `""`}}, nil, []string{"warning manifests/csv.yaml:25:3 operatorhubv2/icon"}},
 		"email":            {[]edit{{csvFile, "somebody@example.com", "nobody"}}, nil, []string{"warning manifests/csv.yaml:19:3 operatorhubv2/maintainers"}},
 		"capabilities":     {[]edit{{csvFile, "Basic Install", "Everything"}}, nil, []string{"warning manifests/csv.yaml:8:5 capabilities/capabilities"}},

@@ -15,7 +15,7 @@ type FrigateSpec struct {
 
 // FrigateStatus is what the controller observed.
 type FrigateStatus struct {
-	// conditions tell how far the controller got, in the standard form.
+	// conditions describe the current state of the object.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -29,6 +29,13 @@ type MemcachedSpec struct {
 	// +kubebuilder:default=1
 	// +optional
 	Size int32 `json:"size,omitempty"`
+
+	// containerPort is the port that the container listens on.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:default=11211
+	// +optional
+	ContainerPort int32 `json:"containerPort,omitempty"`
 }
 
 // MemcachedStatus is what the controller observed.

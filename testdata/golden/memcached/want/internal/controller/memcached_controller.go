@@ -19,6 +19,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -68,16 +69,17 @@ const (
 	memcachedFieldOwner = client.FieldOwner("memcached-controller")
 
 	// memcachedImage runs in the pods unless the variable MEMCACHED_IMAGE names another.
-	memcachedImage = "memcached"
+	memcachedImage = "memcached:1.6"
 )
 
-// memcachedPods is served with the manager's metrics.
+// memcachedPods is served with the manager's metrics. Prometheus itself sets the
+// label namespace, to that of the manager.
 var memcachedPods = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Name: "cache_memcached_pods",
 	Help: "Pods that a Memcached has.",
-}, []string{"namespace", "name"})
+}, []string{"resource_namespace", "name"})
 
-// errNotOurs says that the Deployment of that name belongs to something else.
+// errMemcachedNotOurs says that the Deployment of that name belongs to something else.
 var errMemcachedNotOurs = errors.New("it is not controlled by this Memcached")
 
 // MemcachedReconciler keeps, for each Memcached, a Deployment of its size running.
@@ -134,7 +136,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 
 // apply makes the Deployment what the Memcached asks for, by server-side apply: it
 // creates what is missing, takes back what others changed in the fields named
-// here, and does nothing when all is well. It returns the Deployment as last seen.
+// here, and does nothing when all is well. It returns the Deployment as it is afterwards.
 func (r *MemcachedReconciler) apply(ctx context.Context, cr *cachev1alpha1.Memcached) (*appsv1.Deployment, error) {
 	seen := &appsv1.Deployment{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: cr.Namespace, Name: cr.Name}, seen)
@@ -154,17 +156,22 @@ func (r *MemcachedReconciler) apply(ctx context.Context, cr *cachev1alpha1.Memca
 		return seen, fmt.Errorf("applying the Deployment: %w", err)
 	}
 
-	// The answer is in wanted: a new generation means that something was amiss.
+	// Apply has put the API server's answer into wanted.
+	applied := &appsv1.Deployment{}
+	answer, err := json.Marshal(wanted)
+	if err := errors.Join(err, json.Unmarshal(answer, applied)); err != nil {
+		return seen, fmt.Errorf("reading the applied Deployment: %w", err)
+	}
 	log := logf.FromContext(ctx)
 	switch {
 	case missing:
 		log.Info("Created the Deployment", "size", cr.Spec.Size)
 		r.Recorder.Eventf(cr, nil, corev1.EventTypeNormal, "Created", "Apply", "Created Deployment %s", cr.Name)
-	case wanted.Generation != nil && *wanted.Generation != seen.Generation:
+	case applied.Generation != seen.Generation: // it differed
 		log.Info("Updated the Deployment", "size", cr.Spec.Size)
 		r.Recorder.Eventf(cr, nil, corev1.EventTypeNormal, "Updated", "Apply", "Updated Deployment %s", cr.Name)
 	}
-	return seen, nil
+	return applied, nil
 }
 
 // deployment returns the fields of the Deployment that the Memcached decides about.
@@ -210,29 +217,29 @@ func (r *MemcachedReconciler) deployment(cr *cachev1alpha1.Memcached) (*appsv1ac
 }
 
 // observe writes what is there into the status of cr, in memory.
-func (r *MemcachedReconciler) observe(ctx context.Context, cr *cachev1alpha1.Memcached, seen *appsv1.Deployment, applyErr error) error {
+func (r *MemcachedReconciler) observe(ctx context.Context, cr *cachev1alpha1.Memcached, deployment *appsv1.Deployment, applyErr error) error {
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	selector := client.MatchingLabels{memcachedLabel: cr.Name}
 	if err := r.List(ctx, pods, client.InNamespace(cr.Namespace), selector); err != nil {
 		return fmt.Errorf("listing the pods: %w", err)
 	}
-	var nodes []string
+	var names []string
 	for i := range pods.Items {
-		nodes = append(nodes, pods.Items[i].Name)
+		names = append(names, pods.Items[i].Name)
 	}
-	slices.Sort(nodes)
-	memcachedPods.WithLabelValues(cr.Namespace, cr.Name).Set(float64(len(nodes)))
+	slices.Sort(names)
+	memcachedPods.WithLabelValues(cr.Namespace, cr.Name).Set(float64(len(names)))
 
-	cr.Status.Nodes = nodes
-	cr.Status.Replicas = int32(len(nodes)) //nolint:gosec // a list of pods is far below 2^31
-	cr.Status.ReadyReplicas = seen.Status.ReadyReplicas
+	cr.Status.Nodes = names
+	cr.Status.Replicas = int32(len(names)) //nolint:gosec // a list of pods is far below 2^31
+	cr.Status.ReadyReplicas = deployment.Status.ReadyReplicas
 	cr.Status.Selector = labels.Set(selector).String()
 
-	size := cr.Spec.Size
-	progress := fmt.Sprintf("%d of %d pods are available", seen.Status.AvailableReplicas, size)
-	settled := seen.Status.ObservedGeneration >= seen.Generation &&
-		seen.Status.UpdatedReplicas == size && seen.Status.Replicas == size && seen.Status.AvailableReplicas == size
+	size, has := cr.Spec.Size, deployment.Status
+	progress := fmt.Sprintf("%d of %d pods are available", has.AvailableReplicas, size)
+	settled := has.ObservedGeneration >= deployment.Generation &&
+		has.UpdatedReplicas == size && has.Replicas == size && has.AvailableReplicas == size
 	set := func(condition string, is bool, reasonTrue, reasonFalse, message string) {
 		status, reason := metav1.ConditionFalse, reasonFalse
 		if is {
@@ -243,7 +250,7 @@ func (r *MemcachedReconciler) observe(ctx context.Context, cr *cachev1alpha1.Mem
 			Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: cr.Generation,
 		})
 	}
-	set("Available", seen.Status.AvailableReplicas >= size, "PodsAvailable", "PodsMissing", progress)
+	set("Available", has.AvailableReplicas >= size, "PodsAvailable", "PodsMissing", progress)
 	set("Progressing", applyErr == nil && !settled, "RollingOut", "Settled", progress)
 	if applyErr != nil {
 		set("Degraded", true, "ApplyFailed", "", applyErr.Error())
@@ -284,6 +291,9 @@ func (r *MemcachedReconciler) cleanUp(ctx context.Context, cr *cachev1alpha1.Mem
 // SetupWithManager registers the controller and says what wakes it: a new spec
 // (its own status writes do not), its Deployments, and pods that come or go.
 func (r *MemcachedReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if r.Recorder == nil {
+		r.Recorder = mgr.GetEventRecorder("memcached-controller")
+	}
 	comeOrGo := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

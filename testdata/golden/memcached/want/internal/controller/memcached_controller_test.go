@@ -35,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -79,7 +80,7 @@ func TestMemcached_Scales(t *testing.T) {
 	for _, size := range []int32{2, 4, 1} {
 		f.update(func(cr *cachev1alpha1.Memcached) { cr.Spec.Size = size })
 		f.runPods(size)
-		f.eventually(fmt.Sprintf("%d nodes", size), func(cr *cachev1alpha1.Memcached) error {
+		f.eventually(fmt.Sprintf("%d pods in the status", size), func(cr *cachev1alpha1.Memcached) error {
 			if len(cr.Status.Nodes) != int(size) || cr.Status.ReadyReplicas != size {
 				return fmt.Errorf("status.nodes is %q, %d ready", cr.Status.Nodes, cr.Status.ReadyReplicas)
 			}
@@ -128,6 +129,24 @@ func TestMemcached_HealsItsDeployment(t *testing.T) {
 	}
 }
 
+func TestMemcached_LooksAtTheDeploymentAsApplied(t *testing.T) {
+	f := newMemcachedTest(t, 1)
+	f.runPods(1)
+	t.Setenv("MEMCACHED_IMAGE", "example.com/other")
+	r := &MemcachedReconciler{
+		Client:   k8sClient,
+		Scheme:   scheme.Scheme,
+		Recorder: events.NewFakeRecorder(10),
+	}
+	deployment, err := r.apply(t.Context(), f.get())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "example.com/other" {
+		t.Errorf("the status is that of a Deployment with the image %q", got)
+	}
+}
+
 func TestMemcached_LeavesTheDeploymentOfOthersAlone(t *testing.T) {
 	f := newMemcachedTest(t, 1)
 	f.runPods(1)
@@ -159,7 +178,7 @@ func TestMemcached_LeavesTheDeploymentOfOthersAlone(t *testing.T) {
 	}
 }
 
-func TestMemcached_IsDeletedByWayOfItsFinalizer(t *testing.T) {
+func TestMemcached_RunsFinalizerOnDelete(t *testing.T) {
 	f := newMemcachedTest(t, 1)
 	f.eventually("a finalizer", func(cr *cachev1alpha1.Memcached) error {
 		if !controllerutil.ContainsFinalizer(cr, memcachedFinalizer) {
@@ -214,9 +233,8 @@ func newMemcachedTest(t *testing.T, size int32) *memcachedTest {
 	namespace := newNamespace(t)
 	startManager(t, namespace, func(mgr ctrl.Manager) error {
 		return (&MemcachedReconciler{
-			Client:   mgr.GetClient(),
-			Scheme:   mgr.GetScheme(),
-			Recorder: mgr.GetEventRecorder("memcached-controller"),
+			Client: mgr.GetClient(),
+			Scheme: mgr.GetScheme(),
 		}).SetupWithManager(mgr)
 	})
 	f := &memcachedTest{t: t, namespace: namespace, key: client.ObjectKey{Namespace: namespace, Name: "sample"}}
@@ -362,6 +380,6 @@ func (f *memcachedTest) wait(ctx context.Context, what string, check func() erro
 			return last == nil, nil
 		})
 	if err != nil {
-		f.t.Fatalf("waited in vain for %s: %v", what, last)
+		f.t.Fatalf("timed out waiting for %s: %v", what, last)
 	}
 }

@@ -67,7 +67,7 @@ type MemcachedStatus struct {
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name is a label of the pods and may have 63 characters"
 // +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""},{Pod,v1,""}}
 
-// Memcached runs pods of memcached.
+// Memcached runs pods of memcached:1.6.
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -161,7 +161,7 @@ const (
 	trustedCA = "ca.crt" // the CA, then those before it
 )
 
-// renew reads the Secret and writes it anew where something is due.
+// renew reads the Secret and replaces what is due.
 func (m *Manager) renew(ctx context.Context) (bundle, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: m.namespace}, Type: corev1.SecretTypeTLS}
 	err := m.client.Get(ctx, client.ObjectKeyFromObject(secret), secret)

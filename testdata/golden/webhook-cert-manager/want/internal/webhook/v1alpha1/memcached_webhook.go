@@ -18,10 +18,7 @@ package v1alpha1
 
 import (
 	"context"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -57,44 +54,31 @@ func (*MemcachedDefaulter) Default(_ context.Context, obj *cachev1alpha1.Memcach
 	return nil
 }
 
-// To be asked about deletions too, add delete to the verbs.
+// To validate DELETE requests as well, add delete to the verbs.
 // +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=vmemcached-v1alpha1.kb.io,admissionReviewVersions=v1
 
 // MemcachedValidator refuses what a Memcached may not be. Rules on a single field, or on
 // fields beside each other, are better off as markers on the types.
 type MemcachedValidator struct{}
 
-// maxMemcachedSize is more than anybody needs, and less than brings a cluster down.
-const maxMemcachedSize = 100
-
-// ValidateCreate is asked about new objects.
-func (v *MemcachedValidator) ValidateCreate(_ context.Context, obj *cachev1alpha1.Memcached) (admission.Warnings, error) {
-	return v.validate(obj)
+// ValidateCreate is asked about new objects. An error refuses them, and
+// warnings are shown to their author. For example:
+//
+//	if obj.Spec.Size > 100 {
+//		return nil, apierrors.NewInvalid(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind(), obj.Name,
+//			field.ErrorList{field.Invalid(field.NewPath("spec", "size"), obj.Spec.Size, "must be at most 100")})
+//	}
+func (*MemcachedValidator) ValidateCreate(_ context.Context, _ *cachev1alpha1.Memcached) (admission.Warnings, error) {
+	return nil, nil // nothing yet: look at the object here
 }
 
-// ValidateUpdate is asked about changes. What was stored before the rule came
-// has to stay changeable: finalizers are removed by an update, for instance.
-func (v *MemcachedValidator) ValidateUpdate(_ context.Context, oldObj, newObj *cachev1alpha1.Memcached) (admission.Warnings, error) {
-	if newObj.Spec.Size == oldObj.Spec.Size {
-		return nil, nil
-	}
-	return v.validate(newObj)
+// ValidateUpdate is asked about changes. What was stored before a rule came has
+// to stay changeable: finalizers are removed by an update, for instance.
+func (*MemcachedValidator) ValidateUpdate(_ context.Context, _, _ *cachev1alpha1.Memcached) (admission.Warnings, error) {
+	return nil, nil // nothing yet: compare the old object with the new one here
 }
 
 // ValidateDelete is asked about deletions, once the verbs have delete.
 func (*MemcachedValidator) ValidateDelete(_ context.Context, _ *cachev1alpha1.Memcached) (admission.Warnings, error) {
 	return nil, nil
-}
-
-func (*MemcachedValidator) validate(obj *cachev1alpha1.Memcached) (warnings admission.Warnings, err error) {
-	if obj.Spec.Size == 1 {
-		warnings = append(warnings, "spec.size is 1: nothing serves while the only pod restarts")
-	}
-	if obj.Spec.Size > maxMemcachedSize {
-		kind := cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind()
-		return warnings, apierrors.NewInvalid(kind, obj.Name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", "size"), obj.Spec.Size, fmt.Sprintf("must be at most %d", maxMemcachedSize)),
-		})
-	}
-	return warnings, nil
 }

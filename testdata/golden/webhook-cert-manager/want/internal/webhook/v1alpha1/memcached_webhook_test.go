@@ -24,10 +24,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -87,44 +85,15 @@ func TestMemcachedDefaulter_SizeOfNothing(t *testing.T) {
 	}
 }
 
-func TestMemcachedValidator(t *testing.T) {
-	for name, test := range map[string]struct {
-		before, size int32
-		refused      bool
-		warned       bool
-	}{
-		"one pod":                 {size: 1, warned: true},
-		"some":                    {size: 3},
-		"as many as there may be": {size: maxMemcachedSize},
-		"one more":                {size: maxMemcachedSize + 1, refused: true},
-		"too many since long":     {before: maxMemcachedSize + 1, size: maxMemcachedSize + 1},
-		"more and more":           {before: maxMemcachedSize + 1, size: maxMemcachedSize + 2, refused: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := &MemcachedValidator{}
-			before, object := &cachev1alpha1.Memcached{}, &cachev1alpha1.Memcached{}
-			before.Spec.Size, object.Spec.Size = test.before, test.size
-			warnings, err := v.ValidateUpdate(t.Context(), before, object)
-			if test.before == 0 {
-				warnings, err = v.ValidateCreate(t.Context(), object)
-			}
-			if apierrors.IsInvalid(err) != test.refused || (err != nil) != test.refused {
-				t.Errorf("refused: %t (%v), want %t", err != nil, err, test.refused)
-			}
-			if (len(warnings) > 0) != test.warned {
-				t.Errorf("warned with %q, want a warning: %t", warnings, test.warned)
-			}
-		})
+func TestMemcachedValidator_AdmitsEverythingYet(t *testing.T) {
+	v, object := &MemcachedValidator{}, &cachev1alpha1.Memcached{}
+	if warnings, err := v.ValidateCreate(t.Context(), object); err != nil || len(warnings) > 0 {
+		t.Errorf("create: %q, %v", warnings, err)
 	}
-}
-
-func TestMemcachedValidator_IsAskedByTheAPIServer(t *testing.T) {
-	object := newMemcached(t)
-	if err := unstructured.SetNestedField(object.Object, int64(maxMemcachedSize+1), "spec", "size"); err != nil {
-		t.Fatal(err)
+	if warnings, err := v.ValidateUpdate(t.Context(), object, object.DeepCopy()); err != nil || len(warnings) > 0 {
+		t.Errorf("update: %q, %v", warnings, err)
 	}
-	err := k8sClient.Create(t.Context(), object, client.DryRunAll)
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "must be at most") {
-		t.Errorf("size %d is not refused: %v", maxMemcachedSize+1, err)
+	if warnings, err := v.ValidateDelete(t.Context(), object); err != nil || len(warnings) > 0 {
+		t.Errorf("delete: %q, %v", warnings, err)
 	}
 }

@@ -94,7 +94,7 @@ func newNamespace(t *testing.T) string {
 // startManager runs one controller, on one namespace, as long as the test runs.
 func startManager(t *testing.T, namespace string, setup func(ctrl.Manager) error) {
 	t.Helper()
-	anyName := true // each test registers its controller anew
+	anyName := true // every test registers the controller
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:     scheme.Scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},

@@ -21,7 +21,7 @@ func SetupDeploymentWebhookWithManager(mgr ctrl.Manager) error {
 		Complete()
 }
 
-// To be asked about deletions too, add delete to the verbs.
+// To validate DELETE requests as well, add delete to the verbs.
 // +kubebuilder:webhook:path=/validate-apps-v1-deployment,mutating=false,failurePolicy=ignore,sideEffects=None,groups=apps,resources=deployments,verbs=create;update,versions=v1,name=vdeployment-v1.kb.io,admissionReviewVersions=v1
 
 // DeploymentValidator refuses what a Deployment may not be. Rules on a single field, or on
@@ -34,7 +34,8 @@ func (*DeploymentValidator) ValidateCreate(_ context.Context, _ *appsv1.Deployme
 	return nil, nil // nothing yet: look at the object here
 }
 
-// ValidateUpdate is asked about changes.
+// ValidateUpdate is asked about changes. What was stored before a rule came has
+// to stay changeable: finalizers are removed by an update, for instance.
 func (*DeploymentValidator) ValidateUpdate(_ context.Context, _, _ *appsv1.Deployment) (admission.Warnings, error) {
 	return nil, nil // nothing yet: compare the old object with the new one here
 }

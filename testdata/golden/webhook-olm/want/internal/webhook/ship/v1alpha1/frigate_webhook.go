@@ -33,7 +33,7 @@ func (*FrigateDefaulter) Default(_ context.Context, _ *shipv1alpha1.Frigate) err
 	return nil // nothing yet: set fields of the object here
 }
 
-// To be asked about deletions too, add delete to the verbs.
+// To validate DELETE requests as well, add delete to the verbs.
 // +kubebuilder:webhook:path=/validate-ship-example-com-v1alpha1-frigate,mutating=false,failurePolicy=fail,sideEffects=None,groups=ship.example.com,resources=frigates,verbs=create;update,versions=v1alpha1,name=vfrigate-v1alpha1.kb.io,admissionReviewVersions=v1
 
 // FrigateValidator refuses what a Frigate may not be. Rules on a single field, or on
@@ -46,7 +46,8 @@ func (*FrigateValidator) ValidateCreate(_ context.Context, _ *shipv1alpha1.Friga
 	return nil, nil // nothing yet: look at the object here
 }
 
-// ValidateUpdate is asked about changes.
+// ValidateUpdate is asked about changes. What was stored before a rule came has
+// to stay changeable: finalizers are removed by an update, for instance.
 func (*FrigateValidator) ValidateUpdate(_ context.Context, _, _ *shipv1alpha1.Frigate) (admission.Warnings, error) {
 	return nil, nil // nothing yet: compare the old object with the new one here
 }

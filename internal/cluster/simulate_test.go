@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// TestSimulation is about pods that no program serves, and other things that
+// are there in name only.
+func TestSimulation(t *testing.T) {
+	h := realHost(t)
+	info, c := start(t, h, Options{Name: "one"})
+	for name, test := range map[string]func(*testing.T, *hosted){
+		"missing-config": podWaitsForItsConfig,
+		"missing-volume": podWaitsForItsVolume,
+		"states":         podLooksAsAsked,
+		"never":          podThatIsNotRestartedCompletes,
+		"addresses":      addressesAreGiven,
+		"metrics":        usageScalesDeployments,
+	} {
+		t.Run(name, func(t *testing.T) {
+			test(t, (&hosted{client: c, tb: t, host: h, cluster: info}).inNamespace(t, name))
+		})
+	}
+}
+
+// simulated is a Deployment of one pod whose container has further fields.
+func simulated(name string, further object) object {
+	d := deployment(name, 1)
+	container := d.at("spec.template.spec").(object)["containers"].([]object)[0]
+	for key, value := range further {
+		container[key] = value
+	}
+	return d
+}
+
+func waitsFor(reason, message string) func(object) bool {
+	return func(p object) bool {
+		return p.container(0).at("state.waiting.reason") == reason && p.at("status.phase") == "Pending" &&
+			strings.Contains(fmt.Sprint(p.container(0).at("state.waiting.message")), message)
+	}
+}
+
+// awaitEvent waits for an event about a pod, which is written after its status.
+func (c *hosted) awaitEvent(pod object, reason string) {
+	c.tb.Helper()
+	c.awaitPod("web", func(object) bool { return slices.Contains(c.events(pod), reason) })
+}
+
+func podWaitsForItsConfig(t *testing.T, c *hosted) {
+	c.post(c.apps("deployments"), simulated("web", object{"env": []object{
+		{"name": "WORD", "valueFrom": object{"secretKeyRef": object{"name": "later", "key": "word"}}},
+		{"name": "NONE", "valueFrom": object{"configMapKeyRef": object{"name": "none", "key": "k", "optional": true}}},
+	}}))
+	pod := c.awaitPod("web", waitsFor("CreateContainerConfigError", `secrets "later" not found`))
+	c.awaitEvent(pod, "Failed")
+	c.post(c.core("secrets"), object{"metadata": object{"name": "later"}, "stringData": object{"word": "sesame"}})
+	pod = c.awaitPod("web", isReady)
+	if pod.at("metadata.annotations") != nil {
+		t.Errorf("annotations = %v", pod.at("metadata.annotations"))
+	}
+}
+
+func podWaitsForItsVolume(_ *testing.T, c *hosted) {
+	d := deployment("web", 1)
+	d.at("spec.template.spec").(object)["volumes"] = []object{{"name": "v", "configMap": object{"name": "later"}}}
+	c.post(c.apps("deployments"), d)
+	pod := c.awaitPod("web", waitsFor("ContainerCreating", `configmaps "later" not found`))
+	c.awaitEvent(pod, "FailedMount")
+	c.post(c.core("configmaps"), object{"metadata": object{"name": "later"}, "data": object{"k": "v"}})
+	c.awaitPod("web", isReady)
+}
+
+func podLooksAsAsked(t *testing.T, c *hosted) {
+	c.post(c.apps("deployments"), deployment("web", 1))
+	name := c.awaitPod("web", isReady).at("metadata.name")
+	path := c.core(fmt.Sprint("pods/", name))
+	set := func(what any) {
+		c.do(http.MethodPatch, path, object{"metadata": object{"annotations": object{SimulateAnnotation: what}}})
+	}
+	for _, tc := range []struct {
+		what, phase, reason string
+	}{
+		{state.SimulatePullError, "Pending", "ImagePullBackOff"},
+		{state.SimulateCrash, "Running", "CrashLoopBackOff"},
+		{state.SimulateNotReady, "Running", ""},
+	} {
+		set(tc.what)
+		c.awaitPod("web", func(p object) bool {
+			reason, _ := p.container(0).at("state.waiting.reason").(string)
+			return !isReady(p) && p.at("status.phase") == tc.phase && reason == tc.reason
+		})
+		c.await(c.apps("deployments/web"), is("status.unavailableReplicas", 1.0))
+	}
+	set(nil)
+	pod := c.awaitPod("web", isReady)
+	if pod.at("metadata.name") != name || pod.at("status.phase") != "Running" {
+		t.Errorf("pod = %v", pod)
+	}
+	c.await(c.apps("deployments/web"), is("status.availableReplicas", 1.0))
+}
+
+func podThatIsNotRestartedCompletes(_ *testing.T, c *hosted) {
+	spec := podTemplate(object{})["spec"].(object)
+	spec["restartPolicy"] = "Never"
+	c.post(c.core("pods"), object{"metadata": object{"name": "once"}, "spec": spec})
+	c.await(c.core("pods/once"), is("status.phase", "Succeeded"))
+}
+
+func addressesAreGiven(_ *testing.T, c *hosted) {
+	outside := func(o object) bool {
+		list, _ := o.at("status.loadBalancer.ingress").([]any)
+		return len(list) == 1 && strings.HasPrefix(fmt.Sprint(object(list[0].(map[string]any))["ip"]), "192.0.2.")
+	}
+	c.post(c.core("services"), object{"metadata": object{"name": "web"}, "spec": object{"type": "LoadBalancer", "ports": []object{{"port": 80}}}})
+	c.await(c.core("services/web"), outside)
+	ingresses := "/apis/networking.k8s.io/v1/namespaces/" + c.namespace + "/ingresses"
+	c.post(ingresses, object{"metadata": object{"name": "web"}, "spec": object{"defaultBackend": object{
+		"service": object{"name": "web", "port": object{"number": 80}},
+	}}})
+	c.await(ingresses+"/web", outside)
+}
+
+// usageScalesDeployments has an autoscaler follow what pods are said to use.
+func usageScalesDeployments(t *testing.T, c *hosted) {
+	d := simulated("web", object{"resources": object{"requests": object{"cpu": "100m"}}})
+	c.post(c.apps("deployments"), d)
+	pod := c.awaitPod("web", isReady)
+	metrics := fmt.Sprintf("/apis/metrics.k8s.io/v1beta1/namespaces/%s/pods/%v", c.namespace, pod.at("metadata.name"))
+	used := func(o object) string {
+		list, ok := o["containers"].([]any)
+		if !ok || len(list) != 1 {
+			return ""
+		}
+		return fmt.Sprint(object(list[0].(map[string]any)).at("usage.cpu"))
+	}
+	if idle := c.get(metrics); used(idle) != "1m" {
+		t.Errorf("metrics of an idle pod: %v", idle)
+	}
+	c.do(http.MethodPatch, c.core(fmt.Sprint("pods/", pod.at("metadata.name"))), object{"metadata": object{"annotations": object{state.CPUAnnotation: "200m"}}})
+	if busy := c.get(metrics); used(busy) != "200m" {
+		t.Errorf("metrics of a busy pod: %v", busy)
+	}
+	c.post("/apis/autoscaling/v2/namespaces/"+c.namespace+"/horizontalpodautoscalers", object{"metadata": object{"name": "web"}, "spec": object{
+		"scaleTargetRef": object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": 1, "maxReplicas": 2,
+		"metrics": []object{{"type": "Resource", "resource": object{"name": "cpu", "target": object{"type": "Utilization", "averageUtilization": 50}}}},
+	}})
+	c.await(c.apps("deployments/web"), is("status.readyReplicas", 2.0))
+}

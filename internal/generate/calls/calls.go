@@ -1,0 +1,247 @@
+// Package calls finds how a project calls controller-gen: in its Makefile, in
+// //go:generate lines and in shell scripts. It reads them and runs nothing; a
+// call that depends on what a command prints is named and left out.
+package calls
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// Found is what there is in a project.
+type Found struct {
+	Calls []generate.Call
+	// Notes say what of the calls is left out, and calls that cannot be used,
+	// each with its place; Unusable counts the latter.
+	Notes    []string
+	Unusable int
+}
+
+// finder collects calls.
+type finder struct {
+	root  string // absolute
+	tree  *relayout.Tree
+	make  *makefile
+	found Found
+	ours  bool            // a command runs mysdk generate
+	done  map[string]bool // scripts and targets that were read; goGenerate
+}
+
+// goGenerate stands for all //go:generate lines among what was read.
+const goGenerate = "go generate"
+
+// Find reads the project in dir, an absolute path. Of the Makefile only what
+// the targets manifests and generate do counts, if controller-gen is called
+// there. Where it is called nowhere in the Makefile, //go:generate lines count,
+// and then the scripts in hack.
+func Find(files host.Files, dir string) (Found, error) {
+	f := &finder{root: dir, tree: relayout.NewTree(files, dir), done: map[string]bool{}}
+	if err := f.readMakefile(); err != nil {
+		return Found{}, err
+	}
+	for _, search := range []func() error{f.usualTargets, f.allTargets, f.directives, f.scripts} {
+		if err := search(); err != nil {
+			return Found{}, err
+		}
+		if f.ours {
+			return Found{}, nil
+		}
+		if len(f.found.Calls) > 0 || f.found.Unusable > 0 {
+			break
+		}
+	}
+	return f.found, nil
+}
+
+func (f *finder) usualTargets() error { return f.targets("manifests", "generate") }
+
+func (f *finder) allTargets() error {
+	if f.make == nil {
+		return nil
+	}
+	return f.targets(f.make.order...)
+}
+
+// targets reads the recipes of the targets and of what they depend on.
+func (f *finder) targets(names ...string) error {
+	for _, name := range names {
+		if f.make == nil || f.done["target "+name] {
+			continue
+		}
+		f.done["target "+name] = true
+		for _, r := range f.make.rules[name] {
+			if err := f.targets(r.needs...); err != nil {
+				return err
+			}
+			for _, line := range r.recipe {
+				if err := f.shell(".", line.at).run(f.make.expand(line.text, name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// directives reads the //go:generate lines of the project.
+func (f *finder) directives() error {
+	if f.done[goGenerate] || !f.isModule() {
+		return nil
+	}
+	f.done[goGenerate] = true
+	return f.tree.EachGo(func(name string, src []byte) error {
+		n := 0
+		for line := range strings.Lines(string(src)) {
+			n++
+			text, ok := strings.CutPrefix(line, "//go:generate ")
+			if !ok {
+				continue
+			}
+			s := f.shell(path.Dir(name), fmt.Sprintf("%s:%d", name, n))
+			s.vars["GOFILE"] = path.Base(name)
+			if err := s.run(strings.TrimSpace(text)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// scripts reads those in hack.
+func (f *finder) scripts() error {
+	if !f.isModule() {
+		return nil
+	}
+	names, err := f.tree.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if path.Dir(name) == "hack" && path.Ext(name) == ".sh" {
+			if err := f.script(name, ".", nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isModule keeps from walking directories that are no project.
+func (f *finder) isModule() bool {
+	_, there, err := f.tree.Read("go.mod")
+	return there && err == nil
+}
+
+// script reads a shell script that is run in dir with the arguments.
+func (f *finder) script(name, dir string, args []string) error {
+	names, err := f.tree.Names()
+	if err != nil || f.done[name] || !slices.Contains(names, name) {
+		return err
+	}
+	data, _, err := f.tree.Read(name)
+	if err != nil {
+		return err
+	}
+	f.done[name] = true
+	s := f.shell(dir, "")
+	s.file = name
+	s.vars["0"], s.vars["BASH_SOURCE"] = name, name
+	for i, arg := range args {
+		s.vars[strconv.Itoa(i+1)] = arg
+	}
+	if dir != "." {
+		s.vars["0"] = path.Join(f.root, name)
+		s.vars["BASH_SOURCE"] = s.vars["0"]
+	}
+	return s.run(string(data))
+}
+
+// program is the name that controller-gen's binary is called by.
+var program = regexp.MustCompile(`^controller-gen([-@_]?v?[0-9][^/]*)?(\.exe)?$`)
+
+// command takes in the words of a command that runs in dir.
+func (f *finder) command(words []string, dir, at string) error {
+	i := slices.IndexFunc(words, func(w string) bool { return program.MatchString(path.Base(w)) })
+	if i < 0 {
+		i = wrapped(words)
+	}
+	if i >= 0 {
+		if args := words[i+1:]; slices.ContainsFunc(args, generate.IsGenerator) {
+			f.add(generate.Call{Dir: dir, Args: args, From: at})
+		}
+		return nil
+	}
+	base := path.Base(words[0])
+	switch {
+	case base == "mysdk" && len(words) > 1 && words[1] == "generate":
+		f.ours = true
+	case base == "go" && len(words) > 1 && words[1] == "generate":
+		return f.directives()
+	case base == "make" || base == "gmake":
+		return f.targets(slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.ContainsAny(w, "-=") && f.make.rules[w] == nil })...)
+	case (base == "bash" || base == "sh" || base == "source" || base == ".") && len(words) > 1:
+		words = words[1:]
+		fallthrough
+	case path.Ext(base) == ".sh":
+		if name, ok := f.below(dir, words[0]); ok {
+			return f.script(name, dir, words[1:])
+		}
+	}
+	return nil
+}
+
+// wrapped is the last word before arguments that only controller-gen takes, in a
+// command by which it is called under another name; -1 for none.
+func wrapped(words []string) int {
+	paths := func(w string) bool { return strings.HasPrefix(w, "paths=") }
+	if slices.Contains([]string{"mysdk", "echo", "printf"}, path.Base(words[0])) || !slices.ContainsFunc(words, paths) {
+		return -1
+	}
+	return slices.IndexFunc(words[1:], func(w string) bool { return generate.IsGenerator(w) || paths(w) || strings.HasPrefix(w, "output:") })
+}
+
+// below is a file named in dir, relative to the root.
+func (f *finder) below(dir, name string) (string, bool) {
+	if path.IsAbs(name) {
+		rel, ok := strings.CutPrefix(path.Clean(name), f.root+"/")
+		return rel, ok
+	}
+	name = path.Join(dir, name)
+	return name, !strings.HasPrefix(name, "../")
+}
+
+// add takes a call that can be used.
+func (f *finder) add(c generate.Call) {
+	if c.Dir == "." {
+		c.Dir = ""
+	}
+	if i := slices.IndexFunc(c.Args, isUnknown); i >= 0 {
+		f.unusable(c.From, "%s: its value is known only when the command runs", f.make.show(c.Args[i]))
+		return
+	}
+	c, left := c.Adapt()
+	for _, arg := range left {
+		f.found.Notes = append(f.found.Notes, fmt.Sprintf("%s: %s is left out: controller-tools %s does not have it", c.From, arg, generate.ControllerToolsVersion))
+	}
+	if err := c.Check(f.root); err != nil {
+		f.unusable(c.From, "%s", err)
+		return
+	}
+	same := func(other generate.Call) bool { return other.Dir == c.Dir && slices.Equal(other.Args, c.Args) }
+	if !slices.ContainsFunc(f.found.Calls, same) {
+		f.found.Calls = append(f.found.Calls, c)
+	}
+}
+
+func (f *finder) unusable(at, format string, args ...any) {
+	f.found.Notes = append(f.found.Notes, fmt.Sprintf("%s: this call of controller-gen is ignored: %s", at, fmt.Sprintf(format, args...)))
+	f.found.Unusable++
+}

@@ -1,0 +1,184 @@
+package calls
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/host"
+)
+
+// write makes a project of the files. Recipes are written with spaces here.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	files = maps.Clone(files)
+	files["go.mod"] = "module example.com/x\n"
+	for name, text := range files {
+		if strings.HasSuffix(strings.ToLower(name), "makefile") || strings.HasSuffix(name, ".mk") {
+			text = strings.ReplaceAll(text, "\n    ", "\n\t")
+		}
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// found is what Find says, one line for each call and note.
+func found(t *testing.T, files map[string]string) []string {
+	t.Helper()
+	dir := write(t, files)
+	f, err := Find(host.OSFiles{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, c := range f.Calls {
+		line := c.From + ": " + c.String()
+		if c.Dir != "" {
+			line = c.From + " in " + c.Dir + ": " + c.String()
+		}
+		out = append(out, strings.ReplaceAll(line, dir, "ROOT"))
+	}
+	return append(out, f.Notes...)
+}
+
+func TestMakefile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		makefile string
+		want     []string
+	}{
+		"none": {"all:\n    go build ./...\n", nil},
+		"another name": {"CG = $(shell which cg)\nmanifests:\n    $(CG) crd:maxDescLen=0 paths=./api/...\n    docker run tools object paths=./...\n    echo crd paths=./...\n",
+			[]string{"Makefile:3: crd:maxDescLen=0 paths=./api/...", "Makefile:4: object paths=./..."}},
+		"a list of paths": {"manifests:\n    for d in a b; do controller-gen crd paths={./$$d/v1,./internal/...}; done\n    controller-gen object paths={./c/v1,./internal/...}\n",
+			[]string{"Makefile:2: crd paths={./a/v1,./internal/...}", "Makefile:2: crd paths={./b/v1,./internal/...}", "Makefile:3: object paths={./c/v1,./internal/...}"}},
+		"kubebuilder's": {`
+CONTROLLER_GEN ?= $(LOCALBIN)/controller-gen
+.PHONY: manifests
+manifests: controller-gen ## Generate.
+    $(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./..." output:crd:artifacts:config=config/crd/bases
+generate: controller-gen
+    $(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
+controller-gen: $(CONTROLLER_GEN)
+$(CONTROLLER_GEN): $(LOCALBIN)
+    test -s $(LOCALBIN)/controller-gen || GOBIN=$(LOCALBIN) go install sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_TOOLS_VERSION)
+`, []string{
+			"Makefile:5: rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases",
+			"Makefile:7: object:headerFile=hack/boilerplate.go.txt paths=./...",
+		}},
+		"options in a variable": {`
+CRD_OPTIONS ?= "crd:maxDescLen=0,allowDangerousTypes=true"
+PATHS := ./api/...
+DIRS = $(PATHS:...=x)
+EXTRA = paths=$(PATHS)
+EXTRA += output:crd:dir=$(CURDIR)/deploy
+manifests:
+    @$(CONTROLLER_GEN) $(CRD_OPTIONS) \
+      $(EXTRA)
+`, []string{"Makefile:8: crd:maxDescLen=0,allowDangerousTypes=true paths=./api/... output:crd:dir=ROOT/deploy"}},
+		"options of old releases": {`
+CRD_OPTIONS ?= "crd:trivialVersions=true,preserveUnknownFields=false"
+manifests:
+    $(CONTROLLER_GEN) $(CRD_OPTIONS) rbac:roleName=m paths=./...
+`, []string{
+			"Makefile:4: crd rbac:roleName=m paths=./...",
+			"Makefile:4: trivialVersions=true is left out: controller-tools v0.21.0 does not have it",
+			"Makefile:4: preserveUnknownFields=false is left out: controller-tools v0.21.0 does not have it",
+		}},
+		"the ways to name the program": {`
+manifests:
+    go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.18.0 crd paths=./a
+    go tool controller-gen crd paths=./b
+    -GOFLAGS=-mod=mod $(GO) run ./vendor/sigs.k8s.io/controller-tools/cmd/controller-gen crd paths=./c
+    $(TOOLS)/controller-gen-v0.18.0 crd paths=./d; echo done
+    if true; then ${CONTROLLER_GEN} crd paths=./e; fi
+    which controller-gen
+`, []string{"Makefile:3: crd paths=./a", "Makefile:4: crd paths=./b", "Makefile:5: crd paths=./c", "Makefile:6: crd paths=./d", "Makefile:7: crd paths=./e"}},
+		"only what the usual targets do": {`
+generate: code
+    $(MAKE) crds VERBOSE=1
+code:
+    controller-gen object paths=./...
+crds:
+    cd api && controller-gen crd paths=./... output:dir=../crds
+    controller-gen rbac:roleName=x paths=./...
+release:
+    controller-gen crd paths=./... output:dir=release
+`, []string{"Makefile:5: object paths=./...", "Makefile:7 in api: crd paths=./... output:dir=../crds", "Makefile:8: rbac:roleName=x paths=./..."}},
+		"other targets": {"crds: ; controller-gen crd paths=./...\n", []string{"Makefile:1: crd paths=./..."}},
+		"a target for each": {"manifests: gen-a gen-b\ngen-a gen-b:\n    controller-gen crd paths=./$@/...\n",
+			[]string{"Makefile:3: crd paths=./gen-a/...", "Makefile:3: crd paths=./gen-b/..."}},
+		"a loop":                 {"manifests:\n    for d in a b; do (cd $$d && controller-gen crd paths=./...); done\n", []string{"Makefile:2 in a: crd paths=./...", "Makefile:2 in b: crd paths=./..."}},
+		"functions":              {"P := $(addprefix paths=./,$(addsuffix /...,a b))\nmanifests:\n    controller-gen crd $(strip $(P)) output:dir=$(shell pwd)/x\n", []string{"Makefile:3: crd paths=./a/... paths=./b/... output:dir=ROOT/x"}},
+		"a condition":            {"ifeq ($(OLD),true)\nO = crd:maxDescLen=1\nelse\nO = crd:maxDescLen=2\nendif\nifdef O\nP = ./a\nendif\nmanifests:\n    controller-gen $(O) paths=$(P)\n", []string{"Makefile:10: crd:maxDescLen=2 paths=./a"}},
+		"nothing known":          {"manifests:\n    controller-gen crd paths=$(shell find . -name api) output:dir=x\n", []string{"Makefile:2: this call of controller-gen is ignored: paths=$(shell find . -name api): its value is known only when the command runs"}},
+		"a directory not known":  {"manifests:\n    cd $$DIR && controller-gen crd paths=./...\n", []string{"Makefile:2: this call of controller-gen is ignored: it runs in $DIR, which is known only when the command runs"}},
+		"nothing that it can do": {"manifests:\n    controller-gen crd:colour=red paths=./...\n", []string{`Makefile:2: this call of controller-gen is ignored: argument crd: unknown argument "colour"`}},
+		"mysdk":                  {"manifests:\n    \"$(MYSDK)\" generate crds\nMYSDK ?= mysdk\nold:\n    controller-gen crd paths=./...\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := found(t, map[string]string{"Makefile": tt.makefile, "hack/boilerplate.go.txt": ""})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestElsewhere(t *testing.T) {
+	const script = `#!/usr/bin/env bash
+set -o errexit
+SCRIPT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+OUT=${OUT:-config/crd}
+GEN="${GOBIN}/controller-gen"
+cd "${SCRIPT_ROOT}"
+"${GEN}" crd:maxDescLen=0 \
+  paths="${SCRIPT_ROOT}/api/..." output:dir="${OUT}"
+`
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"a script": {map[string]string{"hack/update-codegen.sh": script},
+			[]string{"hack/update-codegen.sh:7: crd:maxDescLen=0 paths=ROOT/api/... output:dir=config/crd"}},
+		"a script of the Makefile": {map[string]string{"Makefile": "generate:\n    ./scripts/gen.sh\n", "scripts/gen.sh": script},
+			[]string{"scripts/gen.sh:7: crd:maxDescLen=0 paths=ROOT/api/... output:dir=config/crd"}},
+		"a script with arguments": {map[string]string{"Makefile": "DIR = config/crds\ngenerate:\n    @./hack/crd.sh deploy/$(VERSION) $(DIR)\n", "hack/h.txt": "",
+			"hack/crd.sh": "cd \"$( cd -- \"$( dirname -- \"${BASH_SOURCE[0]}\" )\" &> /dev/null && pwd )\"/../\ngo run sigs.k8s.io/controller-tools/cmd/controller-gen object \\\n  object:headerFile=hack/h.txt crd paths=./... output:crd:dir=${2}/bases\n"},
+			[]string{"hack/crd.sh:2: object object:headerFile=hack/h.txt crd paths=./... output:crd:dir=config/crds/bases"}},
+		"a directive": {map[string]string{"apis/generate.go": "package apis\n\n//go:generate go run -tags generate sigs.k8s.io/controller-tools/cmd/controller-gen object:headerFile=../hack/h.txt paths=./... crd:crdVersions=v1 output:artifacts:config=../package/crds\n", "hack/h.txt": ""},
+			[]string{"apis/generate.go:3 in apis: object:headerFile=../hack/h.txt paths=./... crd:crdVersions=v1 output:artifacts:config=../package/crds"}},
+		"a directive of the Makefile": {map[string]string{"Makefile": "generate:\n    go generate ./...\n    controller-gen rbac:roleName=x paths=./...\n", "gen.go": "package x\n\n//go:generate controller-gen object paths=.\n"},
+			[]string{"gen.go:3: object paths=.", "Makefile:3: rbac:roleName=x paths=./..."}},
+		"no script": {map[string]string{"Makefile": "generate:\n    . hack; bash -c x\n    controller-gen crd paths=./a\n", "hack/x.go": "package x\n"},
+			[]string{"Makefile:3: crd paths=./a"}},
+		"a file that is included": {map[string]string{"Makefile": "include hack/gen.mk\n-include none.mk\nmanifests:\n    $(CONTROLLER_GEN) $(OPTS) paths=./...\n", "hack/gen.mk": "OPTS := crd:maxDescLen=9 # short\n"},
+			[]string{"Makefile:4: crd:maxDescLen=9 paths=./..."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, found(t, tt.files)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func FuzzMakefile(f *testing.F) {
+	f.Add("A := $(B\nmanifests: ; $(A) controller-gen crd paths=$($(A))\ninclude Makefile\nelse\nendif\n${x:a=b}$")
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := write(t, map[string]string{"Makefile": text})
+		if _, err := Find(host.OSFiles{}, dir); err != nil {
+			t.Error(err)
+		}
+	})
+}

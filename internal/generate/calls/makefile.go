@@ -1,0 +1,359 @@
+package calls
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// makefile is a Makefile with what it includes, as far as it can be read
+// without running anything.
+type makefile struct {
+	vars    map[string]string // not expanded yet
+	rules   map[string][]rule // by target
+	order   []string          // the targets as they come
+	root    string
+	unknown []string // texts behind unknown values
+}
+
+// rule is one rule of a target.
+type rule struct {
+	needs  []string
+	recipe []line
+}
+
+// line is a command, and its file:line.
+type line struct{ text, at string }
+
+// unknownOpen and unknownClose enclose the number of an unknown value. They are
+// characters that no file has.
+const unknownOpen, unknownClose = "\uE000", "\uE001"
+
+func isUnknown(s string) bool { return strings.Contains(s, unknownOpen) }
+
+// noValue stands for a value that cannot be known.
+func (m *makefile) noValue(text string) string {
+	m.unknown = append(m.unknown, text)
+	return unknownOpen + strconv.Itoa(len(m.unknown)-1) + unknownClose
+}
+
+var unknownValue = regexp.MustCompile(unknownOpen + `(\d+)` + unknownClose)
+
+// show puts the texts of unknown values back.
+func (m *makefile) show(s string) string {
+	return unknownValue.ReplaceAllStringFunc(s, func(v string) string {
+		n, err := strconv.Atoi(unknownValue.FindStringSubmatch(v)[1])
+		if err != nil || n >= len(m.unknown) {
+			return "?"
+		}
+		return m.unknown[n]
+	})
+}
+
+// tool are variables that stand for controller-gen, however it is found.
+var tool = regexp.MustCompile(`(?i)^controller_?gen(_bin|_cmd|_tool)?$`)
+
+// readMakefile reads the project's, if it has one.
+func (f *finder) readMakefile() error {
+	f.make = &makefile{vars: map[string]string{"MAKE": "make", "GO": "go", "CURDIR": f.root, "PWD": f.root}, rules: map[string][]rule{}, root: f.root}
+	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
+		data, there, err := f.tree.Read(name)
+		if err != nil {
+			return err
+		}
+		if there {
+			return f.readMake(name, string(data))
+		}
+	}
+	return nil
+}
+
+var (
+	assignment = regexp.MustCompile(`^(?:export\s+|override\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:=|::=|\+=|!=|=)\s*(.*)$`)
+	defines    = regexp.MustCompile(`^define\s+(\S+)`)
+	includes   = regexp.MustCompile(`^-?s?include\s+(.*)$`)
+	condition  = regexp.MustCompile(`^(?:else\s+)?(ifn?eq|ifn?def)\s*(.*)$`)
+)
+
+// readMake takes in the lines of a file.
+func (f *finder) readMake(name, text string) error {
+	m := f.make
+	var current []string // targets of the rule that recipe lines go to
+	var branches []bool  // of the conditionals around: whether lines count
+	for _, l := range joined(text) {
+		l.at = fmt.Sprintf("%s:%s", name, l.at)
+		bare := strings.TrimSpace(l.text)
+		switch {
+		case m.conditional(bare, &branches):
+		case len(branches) > 0 && !all(branches):
+		case strings.HasPrefix(l.text, "\t"):
+			m.recipe(current, line{strings.TrimSpace(l.text), l.at})
+		default:
+			bare, _, _ = strings.Cut(bare, " #")
+			if strings.HasPrefix(bare, "#") || bare == "" {
+				continue
+			}
+			if a := assignment.FindStringSubmatch(bare); a != nil {
+				m.assign(a[1], a[2], a[3])
+			} else if d := defines.FindStringSubmatch(bare); d != nil {
+				m.vars[d[1]] = m.noValue("define " + d[1])
+			} else if i := includes.FindStringSubmatch(bare); i != nil {
+				if err := f.include(m.expand(i[1], "")); err != nil {
+					return err
+				}
+			} else {
+				current = m.rule(bare, l.at)
+			}
+		}
+	}
+	return nil
+}
+
+// include reads the files that are there.
+func (f *finder) include(names string) error {
+	for _, name := range strings.Fields(names) {
+		name, ok := f.below(".", name)
+		data, there, err := f.tree.Read(name)
+		if !ok || !there || err != nil || f.done["include "+name] {
+			continue
+		}
+		f.done["include "+name] = true
+		if err := f.readMake(name, string(data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joined splits the text into lines, those that are continued as one. The
+// place is the number of the first.
+func joined(text string) []line {
+	var out []line
+	open := false
+	n := 0
+	for l := range strings.Lines(text) {
+		n++
+		l = strings.TrimRight(l, "\r\n")
+		more := strings.HasSuffix(l, `\`)
+		l = strings.TrimSuffix(l, `\`)
+		if open {
+			out[len(out)-1].text += " " + strings.TrimSpace(l)
+		} else {
+			out = append(out, line{l, strconv.Itoa(n)})
+		}
+		open = more
+	}
+	return out
+}
+
+// conditional follows ifeq, else and endif, and the lines of a define, which
+// count for nothing.
+func (m *makefile) conditional(bare string, branches *[]bool) bool {
+	b := *branches
+	word, _, _ := strings.Cut(bare, " ")
+	switch {
+	case word == "endif" && len(b) > 0:
+		*branches = b[:len(b)-1]
+	case word == "else" && len(b) > 0 && condition.MatchString(bare):
+		// Of a chain, what is not taken at first is taken in the end, unless
+		// it can be told.
+		b[len(b)-1] = !b[len(b)-1] && m.holds(condition.FindStringSubmatch(bare))
+	case word == "else" && len(b) > 0:
+		b[len(b)-1] = !b[len(b)-1]
+	case condition.MatchString(bare):
+		*branches = append(b, m.holds(condition.FindStringSubmatch(bare)))
+	default:
+		return false
+	}
+	return true
+}
+
+// holds judges a condition. One that cannot be known is not met: the branch
+// behind else is the usual case.
+func (m *makefile) holds(c []string) bool {
+	kind, rest := c[1], strings.TrimSpace(c[2])
+	if strings.HasSuffix(kind, "def") {
+		_, set := m.vars[m.expand(rest, "")]
+		return set == (kind == "ifdef")
+	}
+	rest = m.expand(strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")"), "")
+	x, y, ok := strings.Cut(rest, ",")
+	if !ok || isUnknown(rest) {
+		return false
+	}
+	return (strings.TrimSpace(x) == strings.TrimSpace(y)) == (kind == "ifeq")
+}
+
+func all(list []bool) bool {
+	for _, b := range list {
+		if !b {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *makefile) assign(name, op, value string) {
+	_, set := m.vars[name]
+	switch op {
+	case "?=":
+		if set {
+			return
+		}
+	case "+=":
+		value = strings.TrimSpace(m.vars[name] + " " + value)
+	case ":=", "::=":
+		value = strings.ReplaceAll(m.expand(value, ""), "$", "$$")
+	case "!=":
+		value = m.noValue(value)
+	}
+	m.vars[name] = value
+}
+
+// rule notes a rule and returns its targets.
+func (m *makefile) rule(text, at string) []string {
+	head, command, _ := strings.Cut(text, ";")
+	targets, needs, ok := strings.Cut(m.expand(head, ""), ":")
+	if !ok || strings.HasPrefix(strings.TrimPrefix(needs, ":"), "=") {
+		return nil
+	}
+	needs, _, _ = strings.Cut(strings.TrimPrefix(needs, ":"), "|")
+	if assignment.MatchString(strings.TrimSpace(needs)) {
+		return nil // a variable of a target
+	}
+	current := strings.Fields(targets)
+	for _, t := range current {
+		if m.rules[t] == nil {
+			m.order = append(m.order, t)
+		}
+		m.rules[t] = append(m.rules[t], rule{needs: strings.Fields(needs)})
+	}
+	if command != "" {
+		m.recipe(current, line{strings.TrimSpace(command), at})
+	}
+	return current
+}
+
+func (m *makefile) recipe(targets []string, l line) {
+	for _, t := range targets {
+		last := &m.rules[t][len(m.rules[t])-1]
+		last.recipe = append(last.recipe, line{strings.TrimLeft(l.text, "@-+ \t"), l.at})
+	}
+}
+
+// expand replaces the references to variables in text, in a recipe of the
+// target.
+func (m *makefile) expand(text, target string) string { return m.expandIn(text, target, 0) }
+
+func (m *makefile) expandIn(text, target string, depth int) string {
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(text, '$')
+		if i < 0 || i+1 == len(text) || depth > 20 {
+			out.WriteString(text)
+			return out.String()
+		}
+		out.WriteString(text[:i])
+		ref, rest := reference(text[i+1:])
+		switch {
+		case ref == "$":
+			out.WriteByte('$')
+		case ref == "@":
+			out.WriteString(target)
+		default:
+			out.WriteString(m.value(ref, target, depth+1))
+		}
+		text = rest
+	}
+}
+
+// reference takes what is referred to off the text behind a dollar sign.
+func reference(text string) (ref, rest string) {
+	closing := map[byte]byte{'(': ')', '{': '}'}[text[0]]
+	if closing == 0 {
+		return text[:1], text[1:]
+	}
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case text[0]:
+			depth++
+		case closing:
+			depth--
+			if depth == 0 {
+				return text[1:i], text[i+1:]
+			}
+		}
+	}
+	return text[1:], ""
+}
+
+// value is that of a variable or function.
+func (m *makefile) value(ref, target string, depth int) string {
+	name, args, isCall := strings.Cut(ref, " ")
+	if isCall {
+		return m.function(name, strings.TrimSpace(args), target, depth)
+	}
+	if name, change, ok := strings.Cut(ref, ":"); ok {
+		if from, to, ok := strings.Cut(change, "="); ok && !strings.Contains(change, "%") {
+			words := strings.Fields(m.value(name, target, depth))
+			for i, w := range words {
+				if base, ok := strings.CutSuffix(w, from); ok {
+					words[i] = base + to
+				}
+			}
+			return strings.Join(words, " ")
+		}
+	}
+	value, set := m.vars[ref]
+	switch {
+	case tool.MatchString(ref):
+		return "controller-gen"
+	case set:
+		return m.expandIn(value, target, depth)
+	case len(ref) == 1 || strings.HasPrefix(ref, "@") || ref == "MAKEFILE_LIST":
+		return m.noValue("$(" + ref + ")")
+	}
+	return "" // as make has it
+}
+
+// function is the result of one that needs no shell.
+func (m *makefile) function(name, args, target string, depth int) string {
+	whole := m.noValue("$(" + name + " " + args + ")")
+	parts := strings.Split(m.expandIn(args, target, depth), ",")
+	for _, p := range parts {
+		if isUnknown(p) {
+			return whole
+		}
+	}
+	last := parts[len(parts)-1]
+	each := func(change func(string) string) string {
+		words := strings.Fields(last)
+		for i, w := range words {
+			words[i] = change(w)
+		}
+		return strings.Join(words, " ")
+	}
+	switch {
+	case name == "shell" && (args == "pwd" || args == "git rev-parse --show-toplevel"):
+		return m.root
+	case name == "strip" || name == "realpath":
+		return each(func(w string) string { return w })
+	case name == "abspath":
+		return each(func(w string) string {
+			if path.IsAbs(w) {
+				return path.Clean(w)
+			}
+			return path.Join(m.root, w)
+		})
+	case name == "addprefix" && len(parts) == 2:
+		return each(func(w string) string { return parts[0] + w })
+	case name == "addsuffix" && len(parts) == 2:
+		return each(func(w string) string { return w + parts[0] })
+	case name == "subst" && len(parts) == 3:
+		return strings.ReplaceAll(last, parts[0], parts[1])
+	}
+	return whole
+}

@@ -1,0 +1,168 @@
+package generate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Refusal is one thing for which the API server would refuse a CRD.
+type Refusal struct {
+	File  string // of the CRD
+	Field string // its path in the manifest, as the API server writes it
+	Text  string // the API server's words
+}
+
+// Judge says what the API server would refuse of CRDs, which are given by file;
+// done is false if that cannot be known now, which no CRDs ask for.
+type Judge func(ctx context.Context, crds map[string][]byte) (refused []Refusal, done bool, err error)
+
+// inspection is of the CRDs that were rendered.
+type inspection struct {
+	Options
+	tree     *tree
+	src      *sources
+	registry *registry
+	env      goEnv
+}
+
+// inspect reports CRDs that no API server would take: errors where the project's
+// own types make them so. The rest, and what --lax allows, is returned.
+func (in inspection) inspect(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) ([]string, error) {
+	wrong, tolerated, hint := in.groupless(files)
+	if len(wrong) == 0 {
+		hint = correctMarkers
+		w, u, err := in.refused(ctx, files, judged, found)
+		if err != nil {
+			return nil, err
+		}
+		wrong, tolerated = w, append(tolerated, u...)
+	}
+	if len(wrong) > 0 {
+		return nil, sourceError(wrong, in.env, hint)
+	}
+	var out []string
+	for _, p := range tidy(tolerated) {
+		out = append(out, p.String())
+	}
+	return out, nil
+}
+
+// refused asks the judge about CRDs that are not known to be right.
+func (in inspection) refused(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) (wrong, tolerated []problem, err error) {
+	if in.Judge == nil {
+		return nil, nil, nil
+	}
+	ask := map[string][]byte{}
+	if in.doubtful() {
+		for name, data := range files {
+			isCRD := bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n"))
+			if isCRD && judged[name] != sumOf(data) && !strings.HasPrefix(path.Base(name), "_") { // those have their own warnings
+				ask[name] = data
+			}
+		}
+	}
+	if len(ask) == 0 {
+		found.Judged = true
+		return nil, nil, nil
+	}
+	refused, done, err := in.Judge(ctx, ask)
+	if err != nil {
+		return nil, nil, fmt.Errorf("generate: %w", err)
+	}
+	if slices.ContainsFunc(refused, func(r Refusal) bool { return strings.Contains(r.Text, "estimated rule cost exceeds") }) {
+		// The total follows from the one that is too expensive.
+		refused = slices.DeleteFunc(refused, func(r Refusal) bool { return strings.Contains(r.Text, "rule cost total") })
+	}
+	l := newLocator(in.tree, in.src, in.registry)
+	for _, r := range refused {
+		if strings.HasPrefix(r.Field, "metadata.annotations") {
+			continue // kustomizations add those
+		}
+		p, ours, err := l.problem(r, ask[r.File])
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case in.Lax || in.Foreign && !ours:
+			tolerated = append(tolerated, p)
+		default:
+			wrong = append(wrong, p)
+		}
+	}
+	found.Judged, found.Unjudged = done && len(tolerated) == 0, !done
+	return wrong, tolerated, nil
+}
+
+// canJudge reports whether the judge would know.
+func (o Options) canJudge(ctx context.Context) bool {
+	if o.Judge == nil {
+		return false
+	}
+	_, done, err := o.Judge(ctx, nil)
+	return done && err == nil
+}
+
+// harmless are the last words of markers that make nothing of a CRD which the
+// API server could refuse.
+var harmless = []string{
+	"groupName", "versionName", "optional", "Optional", "required", "Required", "nullable", "status", "storageversion", "unservedversion", "skipversion", "skip",
+	"Minimum", "Maximum", "ExclusiveMinimum", "ExclusiveMaximum", "MultipleOf", "MinLength", "MaxLength", "MinItems", "MaxItems", "MinProperties", "MaxProperties",
+	"Enum", "enum", "Format", "externalDocs", "example", "title", "hub", "spoke", "root", "generate", "interfaces", "deepcopy-gen", "package", "rbac", "webhook", "webhookconfiguration",
+}
+
+// doubtful reports whether a marker of the project might make a CRD that the API
+// server refuses. Judging takes its time, which a plain scaffold need not.
+func (in inspection) doubtful() bool {
+	mayBe := func(text string) bool {
+		def, _ := in.registry.anywhere(text)
+		return def != nil && !slices.Contains(harmless, lastWord(def.Name))
+	}
+	return slices.ContainsFunc(in.src.packages, func(p *sourcePackage) bool {
+		return slices.ContainsFunc(p.files, func(f *sourceFile) bool { return slices.ContainsFunc(markerTexts(f.ast), mayBe) })
+	})
+}
+
+// markerTexts are the markers of a file but those above lists of conditions,
+// which every kind has.
+func markerTexts(f *ast.File) []string {
+	conditions := conditionDocs(f)
+	var out []string
+	for _, group := range f.Comments {
+		if slices.Contains(conditions, group) {
+			continue
+		}
+		for _, c := range group.List {
+			if text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//")); strings.HasPrefix(text, "+") {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
+// conditionDocs are the comments above fields with lists of conditions.
+func conditionDocs(f *ast.File) []*ast.CommentGroup {
+	var out []*ast.CommentGroup
+	ast.Inspect(f, func(n ast.Node) bool {
+		if field, ok := n.(*ast.Field); ok {
+			if list, ok := field.Type.(*ast.ArrayType); ok {
+				if sel, ok := list.Elt.(*ast.SelectorExpr); ok && sel.Sel.Name == "Condition" {
+					out = append(out, field.Doc)
+				}
+			}
+		}
+		_, isFunc := n.(*ast.FuncDecl)
+		return !isFunc
+	})
+	return out
+}
+
+// lastWord is the last part of a marker's name.
+func lastWord(name string) string {
+	_, last := splitLast(name)
+	return last
+}

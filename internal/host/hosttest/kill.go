@@ -1,0 +1,57 @@
+package hosttest
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// KillRounds is how often a kill test kills its command: MYSDK_KILL_ROUNDS,
+// which `make nightly` sets, else few. Names of kill tests begin with TestKill.
+func KillRounds(t testing.TB, few int) int {
+	t.Helper()
+	text, ok := os.LookupEnv("MYSDK_KILL_ROUNDS")
+	if !ok {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("MYSDK_KILL_ROUNDS=%q is not a number of rounds", text)
+	}
+	return n
+}
+
+// KillMoment spreads the kills of all rounds, counted from 0, evenly over whole.
+func KillMoment(round, rounds int, whole time.Duration) time.Duration {
+	return whole * time.Duration(2*round+1) / time.Duration(2*rounds)
+}
+
+// Kill starts c and kills it as kill -9 does as soon as moment returns. It
+// reports false if c ended on its own before that.
+func Kill(t testing.TB, c *exec.Cmd, moment func(ended <-chan struct{})) (killed bool) {
+	t.Helper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Wait() // how it ended is in c.ProcessState
+	}()
+	moment(ended)
+	_ = c.Process.Kill() // fails where it has ended
+	<-ended
+	return !c.ProcessState.Exited()
+}
+
+// After is the moment d from the start, or the end of the command before that.
+func After(d time.Duration) func(ended <-chan struct{}) {
+	return func(ended <-chan struct{}) {
+		select {
+		case <-ended:
+		case <-time.After(d):
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package kube
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestApplySetID is the one that kubectl's tests have for Secret my-set.
+func TestApplySetID(t *testing.T) {
+	if got := setIDOf("my-set", "test", "Secret"); got != "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1" {
+		t.Error(got)
+	}
+}
+
+// testApplySet: what an earlier call applied and the next one does not is
+// found, and nothing else.
+func testApplySet(t *testing.T, c *Client) {
+	set := ApplySet{Namespace: "set-a", Name: "shop-deploy"}
+	const text = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: set-a}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: set-b}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: stays, namespace: set-a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: elsewhere, namespace: set-b}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: goes, namespace: set-a}
+spec: {ports: [{port: 1}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: set-goes}
+`
+	objs := parse(t, text)
+	names := func(list []*unstructured.Unstructured) []string {
+		out := []string{}
+		for _, u := range list {
+			out = append(out, RefOf(u).String())
+		}
+		slices.Sort(out)
+		return out
+	}
+	apply := func(objs []*unstructured.Unstructured, want ...string) {
+		t.Helper()
+		stale, err := c.ApplySet(t.Context(), set, objs, ApplyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(append([]string{}, want...), names(stale)); d != "" {
+			t.Errorf("stale (-want +got):\n%s", d)
+		}
+	}
+	apply(objs)
+	// Applied on its own it stays in the set, unchanged.
+	mustApply(t, c, ApplyOptions{}, []string{"ClusterRole set-goes unchanged"}, objs[5])
+	// Of others: by hand, of another set, and a copy of labels that a controller made.
+	others := parse(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: set-of-others}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: set-of-another, labels: {applyset.kubernetes.io/part-of: applyset-x-v1}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: derived, namespace: set-a, labels: {applyset.kubernetes.io/part-of: %s}, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: x, controller: true}]}
+`, set.ID())
+	if _, err := c.Apply(t.Context(), others, ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	goes := []string{"ClusterRole set-goes", "ConfigMap set-b/elsewhere", "Service set-a/goes"}
+	apply(objs[:3], goes...)
+	apply(objs[:3], goes...) // until somebody says that it is done
+	if err := c.KeepInSet(t.Context(), set, objs[:3]); err != nil {
+		t.Fatal(err)
+	}
+	parent, members, err := c.InSet(t.Context(), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"ConfigMap set-a/stays"}, names(members)); d != "" {
+		t.Errorf("members (-want +got):\n%s", d)
+	}
+	want := map[string]string{setTooling: "mysdk/v1", setKinds: "ConfigMap"}
+	if d := cmp.Diff(want, parent.GetAnnotations()); d != "" || parent.GetLabels()[setID] != set.ID() {
+		t.Errorf("the parent has labels %v and annotations (-want +got):\n%s", parent.GetLabels(), d)
+	}
+	foreign := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: foreign, namespace: set-a}\n")
+	if _, err := c.Apply(t.Context(), foreign, ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.ApplySet(t.Context(), ApplySet{Namespace: "set-a", Name: "foreign"}, objs, ApplyOptions{})
+	checkError(t, err, []string{"ConfigMap set-a/foreign exists and was not created by mysdk"})
+}
+
+// withConversion has a webhook convert the versions of a CRD.
+func withConversion(t *testing.T, crd *unstructured.Unstructured, clientConfig map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	crd = crd.DeepCopy()
+	if err := unstructured.SetNestedMap(crd.Object, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"}, "clientConfig": clientConfig,
+	}}, "spec", "conversion"); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// versions gives a CRD the versions v1 and v2, of which one is stored.
+func versions(t *testing.T, crd *unstructured.Unstructured, stored string) *unstructured.Unstructured {
+	t.Helper()
+	crd = crd.DeepCopy()
+	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	other, _, _ := unstructured.NestedSlice(crd.DeepCopy().Object, "spec", "versions")
+	list[0].(map[string]any)["storage"] = stored == "v1"
+	other[0].(map[string]any)["name"], other[0].(map[string]any)["storage"] = "v2", stored == "v2"
+	if err := unstructured.SetNestedSlice(crd.Object, append(list, other...), "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// testForce: the operator is gone, with it the webhook that converts what is
+// stored, and its finalizers are left.
+func testForce(t *testing.T, c *Client) {
+	nowhere := map[string]any{"service": map[string]any{"namespace": "default", "name": "nowhere"}}
+	plain := crd(t, "force.example.com", "Force")
+	u := object(t, "force.example.com", "Force", "a", 1)
+	u.SetFinalizers([]string{"force.example.com/f"})
+	for _, list := range [][]*unstructured.Unstructured{{versions(t, plain, "v1"), u}, {withConversion(t, versions(t, plain, "v2"), nowhere)}} {
+		if _, err := c.Apply(t.Context(), list, ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts, err := c.Count(t.Context(), []*unstructured.Unstructured{plain})
+	if err != nil || len(counts) != 1 || counts[0].String() != "unreadable Force objects" || counts[0].Stored != "v1" {
+		t.Fatalf("counted %+v, %v", counts, err)
+	}
+	yes := func([]InstanceCount) (bool, error) { return true, nil }
+	_, err = Uninstall(t.Context(), c, []*unstructured.Unstructured{plain}, yes, DeleteOptions{Timeout: 4 * time.Second})
+	checkError(t, err, []string{"CustomResourceDefinition forces.force.example.com is not gone after 4s", "Force default/a has finalizers force.example.com/f"})
+	// Begun by the attempt before, as after an interrupted uninstall.
+	results, err := Uninstall(t.Context(), c, []*unstructured.Unstructured{plain}, yes, DeleteOptions{Force: true})
+	if err != nil || len(results) != 1 || results[0].Action != Deleted {
+		t.Errorf("with force: %v, %v", results, err)
+	}
+}
+
+// testWorkingConversions: a conversion stays on where something does it.
+func testWorkingConversions(t *testing.T, c *Client) {
+	service := func(name string) map[string]any {
+		return map[string]any{"service": map[string]any{"namespace": "default", "name": name}}
+	}
+	base := versions(t, crd(t, "conv.example.com", "Conv"), "v1")
+	strategy := func(want string, off int) {
+		t.Helper()
+		list, without, err := c.WorkingConversions(t.Context(), []*unstructured.Unstructured{withConversion(t, base, service("conv-own")), crd(t, "x.example.com", "X")})
+		if err != nil || len(list) != 2 || len(without) != off {
+			t.Fatalf("%v, %v, %v", list, without, err)
+		}
+		got := []string{}
+		for _, path := range [][]string{{"strategy"}, {"webhook", "clientConfig", "url"}, {"webhook", "clientConfig", "service", "name"}} {
+			s, _, _ := unstructured.NestedString(list[0].Object, append([]string{"spec", "conversion"}, path...)...)
+			got = append(got, s)
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("conversion %q, want %q", s, want)
+		}
+	}
+	apply := func(u *unstructured.Unstructured) {
+		t.Helper()
+		if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{u}, ApplyOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makeService := func(name string) {
+		apply(parse(t, "apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: default}\nspec: {ports: [{port: 443}]}\n", name)[0])
+	}
+	strategy("None  ", 1)
+	apply(withConversion(t, base, service("conv-deployed")))
+	strategy("None  ", 1)
+	makeService("conv-own")
+	strategy("Webhook  conv-own", 0)
+	makeService("conv-deployed")
+	strategy("Webhook  conv-deployed", 0)
+	apply(withConversion(t, base, map[string]any{"url": "https://127.0.0.1:1/convert"}))
+	strategy("Webhook https://127.0.0.1:1/convert ", 0)
+}

@@ -1,0 +1,106 @@
+package localrun
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// dyingEvery is how often the run looks whether a CRD is gone.
+const dyingEvery = 500 * time.Millisecond
+
+// withoutDying leaves out CRDs that the cluster is deleting: their objects wait
+// for the operator to remove its finalizers, which it does when it runs. They
+// are applied again once they are gone.
+func (r *run) withoutDying(ctx context.Context, crds []*unstructured.Unstructured) (rest []*unstructured.Unstructured, err error) {
+	var dying []*unstructured.Unstructured
+	for _, crd := range crds {
+		live, err := r.client.Read(ctx, crd)
+		if err != nil {
+			return nil, err
+		}
+		if live == nil || live.GetDeletionTimestamp() == nil {
+			rest = append(rest, crd)
+			continue
+		}
+		r.mu.Lock()
+		known := slices.Contains(r.dying, crd.GetName())
+		if !known {
+			r.dying = append(r.dying, crd.GetName())
+			dying = append(dying, crd)
+		}
+		r.mu.Unlock()
+	}
+	if len(dying) > 0 {
+		r.settling.Go(func() {
+			if err := r.outlive(ctx, dying); err != nil && ctx.Err() == nil {
+				r.fail(err)
+			}
+		})
+	}
+	return rest, nil
+}
+
+// outlive waits until CRDs that are being deleted are gone, and applies them
+// again.
+func (r *run) outlive(ctx context.Context, crds []*unstructured.Unstructured) error {
+	from, names := r.Host.Now(), []string{}
+	for _, crd := range crds {
+		names = append(names, crd.GetName())
+	}
+	what := crdKind + " " + strings.Join(names, ", ")
+	r.screen.say("%s is being deleted: the operator finishes that, then it is applied again", what)
+	for _, crd := range crds {
+		for {
+			live, err := r.client.Read(ctx, crd)
+			if err != nil {
+				return fmt.Errorf("wait until %s is gone: %w", what, err)
+			}
+			if live == nil || live.GetDeletionTimestamp() == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(dyingEvery):
+			}
+		}
+	}
+	r.screen.say("%s is gone (%s)", what, r.since(from))
+	r.mu.Lock()
+	r.dying = slices.DeleteFunc(r.dying, func(name string) bool { return slices.Contains(names, name) })
+	r.mu.Unlock()
+	if _, err := r.applyCRDs(ctx, r.Host.Now()); err != nil {
+		return err
+	}
+	if h := r.webhooks(); h != nil {
+		h.forget(crds)
+	}
+	if err := r.convert(ctx); err != nil {
+		return err
+	}
+	r.settle(ctx)
+	return nil
+}
+
+// awaitsDeath reports whether CRDs are still being deleted.
+func (r *run) awaitsDeath() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.dying) > 0
+}
+
+// forget drops what is known of objects that were deleted: those of the same
+// name are others.
+func (h *hooks) forget(gone []*unstructured.Unstructured) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, u := range gone {
+		delete(h.active, u.GetKind()+" "+u.GetName())
+		h.journal.record.Entries = slices.DeleteFunc(h.journal.record.Entries, func(e entry) bool { return e.is(u) })
+	}
+}

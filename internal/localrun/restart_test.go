@@ -1,0 +1,204 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRestart: a wish for a restart builds and starts the operator again without
+// Watch, too, and what every start says is printed at the first one only.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	w.operator = func(ctx context.Context, p *process) {
+		fmt.Fprint(p.cmd.Stderr, "2026-01-02T03:04:05Z\tINFO\tStarting Controller\t{}\n2026-01-02T03:04:05Z\tINFO\treconciled\n")
+		<-ctx.Done()
+		fmt.Fprint(p.cmd.Stderr, "2026-01-02T03:04:05Z\tINFO\tAll workers finished\t{}\n")
+		p.ended <- nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	again := make(chan struct{})
+	deps := w.deps()
+	deps.Restart = again
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, Options{Dir: w.Dir}, deps) }()
+	w.shows(ctx, "type r and Enter to build and start the operator again")
+	w.shows(ctx, "reconciled")
+	w.fresh()
+	again <- struct{}{}
+	w.shows(ctx, "reloaded (0.0s): generated 0.0s, built 0.0s, restarted 0.0s\n")
+	for strings.Count(w.err.String(), "reconciled") < 2 && ctx.Err() == nil {
+		pause()
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+	w.ordered(t, "regenerate", "run operator", "stop cluster")
+	if n := strings.Count(w.err.String(), "Starting Controller"); n != 1 {
+		t.Errorf("a start is told of %d times:\n%s", n, w.err)
+	}
+	if n := strings.Count(w.err.String(), "All workers finished"); n != 0 {
+		t.Errorf("a stop is told of %d times:\n%s", n, w.err)
+	}
+}
+
+// TestRestartFails: where nothing would start the operator again, the run ends.
+func TestRestartFails(t *testing.T) {
+	w := newWorld(t)
+	crash := make(chan error, 1)
+	w.operator = func(ctx context.Context, p *process) {
+		<-ctx.Done()
+		crash <- nil
+		p.ended <- nil
+	}
+	again := make(chan struct{})
+	deps := w.deps()
+	deps.Restart = again
+	done := make(chan error, 1)
+	go func() { done <- Run(t.Context(), Options{Dir: w.Dir}, deps) }()
+	w.shows(t.Context(), "operator started")
+	w.mu.Lock()
+	w.operator = func(_ context.Context, p *process) { p.ended <- exited(3) }
+	w.mu.Unlock()
+	again <- struct{}{}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "exit code 3") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestRoutine(t *testing.T) {
+	for line, want := range map[string]bool{
+		"2026-01-02T03:04:05Z\tINFO\tStarting EventSource\t{}":                                  true,
+		"2026-01-02T03:04:05Z\tINFO\tsetup\tStarting the manager":                               true,
+		"2026-01-02T03:04:05Z\tINFO\tcontroller-runtime.metrics\tServing metrics server":        true,
+		`{"level":"info","ts":"x","logger":"setup","msg":"Starting workers","worker count":1}`:  true,
+		`{"level":"error","ts":"x","msg":"Starting workers"}`:                                   false,
+		`time=x level=INFO msg="Stopping and waiting for caches"`:                               true,
+		`I0102 03:04:05.678901       1 controller.go:186] "Starting Controller" controller="x"`: true,
+		"2026-01-02T03:04:05Z\tERROR\tsetup\tStarting the manager":                              false,
+		"2026-01-02T03:04:05Z\tINFO\tI am Starting workers of my own":                           false,
+		"Starting workers": false,
+	} {
+		if got := routine.MatchString(line); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+// TestReloadCrashWebhooks: an operator that has ended leaves no webhook that
+// refuses everything; the next one brings it back.
+func TestReloadCrashWebhooks(t *testing.T) {
+	w := webhookWorld(t)
+	crash, serving := make(chan error), w.operator
+	w.operator = func(ctx context.Context, p *process) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		go func() {
+			select {
+			case err := <-crash:
+				p.ended <- err
+			case <-ctx.Done():
+			}
+		}()
+		serving(ctx, p)
+	}
+	r := startReloading(t, w, Options{})
+	r.sees("webhooks on")
+	crash <- exited(3)
+	r.sees("webhooks: " + hookKey + " deleted")
+	r.sees("waiting for the next change")
+	if w.object(hookKey) != nil || !strings.Contains(fmt.Sprint(w.object(crdKey).Object), "127.0.0.1") {
+		t.Error("the wrong one was taken away")
+	}
+	w.write(t, "cmd/main.go", webhookMain+"// mended\n")
+	r.sees("webhooks on")
+	if w.object(hookKey) == nil {
+		t.Error("it did not come back")
+	}
+}
+
+// TestReloadSample: a sample that changed is applied again, alone, wherever in
+// the project it is, and nothing is built for it.
+func TestReloadSample(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "demo/a.yaml", sample)
+	w.write(t, "demo/b.yaml", strings.Replace(sample, "sample", "other, namespace: elsewhere", 1))
+	r := startReloading(t, w, Options{Apply: []string{"demo"}, WatchNamespaces: []string{"default"}})
+	r.sees("applied demo (0.0s): Memcached sample created, Memcached elsewhere/other created\n" +
+		"warning: Memcached elsewhere/other is in namespace elsewhere, which the operator does not watch: it watches default\n")
+	w.fresh()
+	w.write(t, "demo/a.yaml", sample+"spec: {size: 2}\n")
+	r.sees("changed: demo/a.yaml\n")
+	r.sees("applied demo (0.0s): Memcached sample created\n")
+	if w.happened("build") || w.happened("run operator") {
+		t.Errorf("events: %q", w.listed())
+	}
+	w.write(t, "demo/a.yaml", "not: [an, object")
+	r.sees("error: --apply: ")
+	r.sees("the previous operator keeps running")
+}
+
+// TestLookElsewhere: objects that somebody else creates where the operator does
+// not look are told of, once each, in the embedded cluster.
+func TestLookElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.crds = objects(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: memcacheds.cache.example.com}
+spec:
+  group: cache.example.com
+  names: {kind: Memcached, plural: memcacheds}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true}]
+`)
+	for _, namespace := range []string{"default", "elsewhere"} {
+		for _, u := range objects(t, strings.Replace(sample, "sample", "sample, namespace: "+namespace, 1)) {
+			w.put(u)
+		}
+	}
+	r := startReloading(t, w, Options{WatchNamespaces: []string{"default"}})
+	r.sees("warning: Memcached elsewhere/sample is in namespace elsewhere, which the operator does not watch: it watches default\n")
+	r.end()
+	if strings.Contains(w.err.String(), "Memcached default/sample is in") {
+		t.Errorf("what it watches is told of, too:\n%s", w.err)
+	}
+}
+
+// TestDeployedBeside: a deployed copy of the operator is warned of while it has
+// pods.
+func TestDeployedBeside(t *testing.T) {
+	for replicas, warned := range map[int]bool{0: false, 1: true} {
+		w := newWorld(t)
+		for _, u := range objects(t, fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop-controller-manager, namespace: shop-system}
+spec: {replicas: %d}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: other-controller-manager, namespace: other-system}
+spec: {replicas: 1}
+`, replicas)) {
+			w.put(u)
+		}
+		ctx := cancelOn(t, w, "run operator")
+		err := Run(ctx, Options{Dir: w.Dir, Deployments: []string{"shop-controller-manager"}}, w.deps())
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		lines := strings.Split(w.err.String(), "\n")
+		got := slices.ContainsFunc(lines, func(l string) bool {
+			return strings.HasPrefix(l, "warning: Deployment shop-system/shop-controller-manager in this cluster runs the same operator")
+		})
+		if got != warned || strings.Contains(w.err.String(), "other-controller-manager") {
+			t.Errorf("%d replicas:\n%s", replicas, w.err)
+		}
+	}
+}

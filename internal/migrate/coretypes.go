@@ -1,0 +1,163 @@
+package migrate
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+)
+
+// coreTypes carries over literals of types of k8s.io/api that got others in
+// their fields.
+func coreTypes(f *goFile) {
+	if f.importName(coreV1) == "" {
+		return
+	}
+	f.looseHandlers()
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if sel.Sel.Name == "Handler" && f.isProbe(sel.X) {
+				f.replace(sel.Sel, "ProbeHandler")
+			}
+			if of, ok := sel.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Handler" && isAction(sel.Sel.Name) {
+				f.replace(of.Sel, "ProbeHandler") // hooks are handlers themselves
+			}
+		}
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		switch {
+		case f.is(lit.Type, coreV1, "Probe"):
+			f.field(lit, "Handler", "ProbeHandler", coreV1, "Handler", "ProbeHandler")
+		case f.is(lit.Type, coreV1, "Lifecycle"):
+			f.field(lit, "PostStart", "PostStart", coreV1, "Handler", "LifecycleHandler")
+			f.field(lit, "PreStop", "PreStop", coreV1, "Handler", "LifecycleHandler")
+		case f.is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
+			f.field(lit, "Resources", "Resources", coreV1, "ResourceRequirements", "VolumeResourceRequirements")
+			f.volumeResources(valueOf(lit, "Resources"))
+		}
+		return true
+	})
+}
+
+// isAction says whether a field is one of what a probe or hook does.
+func isAction(field string) bool {
+	return slices.Contains([]string{"Exec", "HTTPGet", "TCPSocket"}, field)
+}
+
+// isProbe says whether an expression is a probe: a container's, or a variable
+// that is declared as one.
+func (f *goFile) isProbe(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return slices.Contains([]string{"LivenessProbe", "ReadinessProbe", "StartupProbe"}, e.Sel.Name)
+	case *ast.Ident:
+		return f.is(f.declaredType(e), coreV1, "Probe")
+	}
+	return false
+}
+
+// declaredType is the type that the declaration of a variable says, or what it
+// points to; nil where it says none.
+func (f *goFile) declaredType(id *ast.Ident) ast.Expr {
+	if id.Obj == nil {
+		return nil
+	}
+	var t ast.Expr
+	switch d := id.Obj.Decl.(type) {
+	case *ast.Field:
+		t = d.Type
+	case *ast.ValueSpec:
+		t = d.Type
+	case *ast.AssignStmt:
+		if lit := literalOf(assigned(id)); lit != nil {
+			t = lit.Type
+		}
+	}
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	return t
+}
+
+// volumeResources gives the resources of a claim that come from elsewhere, such
+// as a field of the project's own types, the type of claims.
+func (f *goFile) volumeResources(e ast.Expr) {
+	switch e.(type) {
+	case *ast.Ident, *ast.SelectorExpr:
+		text := f.text(e)
+		f.replace(e, fmt.Sprintf("%s.VolumeResourceRequirements{Limits: %s.Limits, Requests: %s.Requests}", f.importName(coreV1), text, text))
+	}
+}
+
+// cutElement takes an element out of a literal.
+func (f *goFile) cutElement(lit *ast.CompositeLit, i int) {
+	end := lit.Rbrace
+	if i+1 < len(lit.Elts) {
+		end = lit.Elts[i+1].Pos()
+	}
+	f.edits = append(f.edits, edit{f.offset(lit.Elts[i].Pos()), f.offset(end), ""})
+}
+
+// clusterName takes ObjectMeta.ClusterName out of literals: no API server ever
+// looked at it.
+func clusterName(f *goFile) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok || !f.is(lit.Type, metaV1, "ObjectMeta") {
+			return true
+		}
+		for i, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && f.text(kv.Key) == "ClusterName" {
+				f.cutElement(lit, i)
+			}
+		}
+		return true
+	})
+}
+
+// looseHandlers renames the type Handler where it stands by itself. Which of
+// its two successors is meant shows by what else the file has.
+func (f *goFile) looseHandlers() {
+	members := f.members(coreV1)
+	probes, hooks := slices.Contains(members, "Probe"), slices.Contains(members, "Lifecycle")
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			return !f.is(n.Type, coreV1, "Probe") && !f.is(n.Type, coreV1, "Lifecycle") // those know
+		case *ast.SelectorExpr:
+			switch {
+			case !f.is(n, coreV1, "Handler"):
+			case probes && !hooks:
+				f.replace(n.Sel, "ProbeHandler")
+			case hooks && !probes:
+				f.replace(n.Sel, "LifecycleHandler")
+			default:
+				f.todo(n, "Handler is ProbeHandler in probes today, and LifecycleHandler in hooks")
+			}
+		}
+		return true
+	})
+}
+
+// field renames a field of a literal, and the type of the literal in it.
+func (f *goFile) field(lit *ast.CompositeLit, key, newKey, pkg, was, is string) {
+	for _, e := range lit.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok || f.text(kv.Key) != key {
+			continue
+		}
+		if key != newKey {
+			f.replace(kv.Key, newKey)
+		}
+		value := kv.Value
+		if u, ok := value.(*ast.UnaryExpr); ok {
+			value = u.X
+		}
+		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.is(inner.Type, pkg, was) {
+			if sel, ok := inner.Type.(*ast.SelectorExpr); ok {
+				f.replace(sel.Sel, is)
+			}
+		}
+	}
+}

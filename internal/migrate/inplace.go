@@ -1,0 +1,187 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Rewrite brings single Go files of a project of today's layout to today's API,
+// where they are: code that was copied from an old tutorial or project. The plan
+// has those files, with their marks, and the change to them.
+func Rewrite(o Options, names []string) (*Plan, error) {
+	m := &migration{Options: o, layout: LayoutCurrent, files: map[string]file{}, out: map[string]output{}, moves: map[string]target{}}
+	if err := m.walk(""); err != nil {
+		return nil, err
+	}
+	var err error
+	if m.module, err = modulePath(m.files); err != nil {
+		return nil, err
+	}
+	m.kindsInPlace()
+	for _, name := range names {
+		if path.Ext(name) != ".go" || !hasFile(m.files, name) {
+			return nil, clierr.Usagef("name Go files, relative to the project's root", "%s is no Go file of the project", name)
+		}
+		if err := m.rewrite(name, names); err != nil {
+			return nil, err
+		}
+	}
+	p := &Plan{From: m.layout}
+	for _, name := range slices.Sorted(maps.Keys(m.out)) {
+		p.Files = append(p.Files, m.entry(name))
+	}
+	return p, m.written(p)
+}
+
+// kindsInPlace finds the project's kinds, wherever they are.
+func (m *migration) kindsInPlace() {
+	kinds := map[string][]kind{}
+	for name, file := range m.files {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) {
+			continue
+		}
+		if f, err := parseGo(name, file.data); err == nil {
+			kinds[path.Dir(name)] = append(kinds[path.Dir(name)], f.kinds()...)
+		}
+	}
+	for dir, list := range kinds {
+		if len(list) > 0 {
+			m.apis = append(m.apis, &apiVersion{dir: dir, version: path.Base(dir), kinds: list})
+			m.moves[dir] = target{dir: dir, oldName: path.Base(dir), name: path.Base(dir)}
+		}
+	}
+}
+
+// rewrite makes all passes on a file that stays where it is. names are those
+// that are rewritten: the others of its package are of today.
+func (m *migration) rewrite(name string, names []string) error {
+	dir, base := path.Dir(name), m.files[name].data
+	src, err := transform(name, base, slices.Concat([]pass{m.packageOf(dir, names), m.ownImports}, commonPasses(m.kindsByPath()), []pass{m.helperPass})...)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{name: src}
+	for _, other := range m.codeIn(dir) {
+		if f, err := parseGo(other, m.files[other].data); err == nil && !slices.Contains(names, other) && !f.reconciles() {
+			files[other] = m.files[other].data
+		}
+	}
+	c, err := readController(path.Base(dir), files)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		c = &controller{}
+	}
+	src, err = transform(name, src, typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, c.setupPass, oldWatches, kubebuilderWatches, webhookBuilders,
+		c.reconcilerPass, callPass, suites, objectParams(m.objectFuncs(dir)), m.compat, markGone)
+	if err != nil {
+		return err
+	}
+	if err := m.keep(name, name, src); err != nil {
+		return err
+	}
+	if f, err := parseGo(name, src); err == nil && c.why != "" && f.function("Add") != nil {
+		m.note(name, "Add stays: %s: call it in %s", c.why, newMain)
+	}
+	return nil
+}
+
+// reconciles says whether a file has a controller.
+func (f *goFile) reconciles() bool {
+	return slices.ContainsFunc(f.tree.Decls, func(d ast.Decl) bool {
+		fn, ok := d.(*ast.FuncDecl)
+		return ok && f.isReconcile(fn)
+	})
+}
+
+// packageOf gives a file the package that the others in its directory have, or
+// the one that a directory without others is named after.
+func (m *migration) packageOf(dir string, names []string) pass {
+	return func(f *goFile) {
+		own := strings.TrimSuffix(f.tree.Name.Name, "_test")
+		want := path.Base(dir)
+		for _, other := range inDir(m.files, dir) {
+			if of, err := parseGo(other, m.files[other].data); path.Ext(other) == ".go" && err == nil && !slices.Contains(names, other) {
+				want = strings.TrimSuffix(of.tree.Name.Name, "_test")
+				break
+			}
+		}
+		if own != want && own != "main" && token.IsIdentifier(want) {
+			f.replace(f.tree.Name, want+strings.TrimPrefix(f.tree.Name.Name, own))
+		}
+	}
+}
+
+// takesFunctions says whether the SchemeBuilder of a directory is apimachinery's.
+func (m *migration) takesFunctions(dir string) bool {
+	return slices.ContainsFunc(m.codeIn(dir), func(name string) bool {
+		return regexp.MustCompile(`\bSchemeBuilder\s*(=\s*runtime\.NewSchemeBuilder|runtime\.SchemeBuilder)`).Match(m.files[name].data)
+	})
+}
+
+// apisOf are import paths of types in any layout: the module, and what follows.
+var apisOf = regexp.MustCompile(`^(.+?)/(?:pkg/apis|apis|api)/(.+)$`)
+
+// ownImports finds the project's packages in imports of the project that a file
+// was copied from: those of its types, and others of the same module.
+func (m *migration) ownImports(f *goFile) {
+	modules := map[string]bool{}
+	to := map[string]string{}
+	for _, spec := range f.tree.Imports {
+		at, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || m.isOwn(at) {
+			continue
+		}
+		if parts := apisOf.FindStringSubmatch(at); parts != nil {
+			if dir := m.apiOf(parts[2], f.members(at)); dir != "" {
+				modules[parts[1]], to[at] = true, dir
+			}
+		}
+	}
+	for _, spec := range f.tree.Imports {
+		at, err := strconv.Unquote(spec.Path.Value)
+		for module := range modules {
+			if dir, below := strings.CutPrefix(at, module+"/"); below && err == nil && to[at] == "" && !m.isOwn(at) && len(m.codeIn(dir)) > 0 {
+				to[at] = dir
+			}
+		}
+		if to[at] != "" {
+			f.repath(spec, at, path.Join(m.module, to[at]))
+		}
+	}
+}
+
+// isOwn says whether a package is in the project.
+func (m *migration) isOwn(importPath string) bool {
+	dir, own := strings.CutPrefix(importPath, m.module+"/")
+	return own && len(m.codeIn(dir)) > 0
+}
+
+// apiOf is the directory of the project's types that has all members which a
+// file uses of a package, by the end of the package's path; empty for none.
+func (m *migration) apiOf(end string, members []string) string {
+	group, _, _ := strings.Cut(strings.TrimSuffix(end, "/"+path.Base(end)), ".")
+	for _, dir := range []string{path.Join("api", end), path.Join("api", group, path.Base(end)), path.Join("api", path.Base(end))} {
+		declared := map[string]bool{}
+		for _, name := range m.codeIn(dir) {
+			if f, err := parseGo(name, m.files[name].data); err == nil {
+				for member := range f.tree.Scope.Objects {
+					declared[member] = true
+				}
+			}
+		}
+		if len(declared) > 0 && !slices.ContainsFunc(members, func(member string) bool { return !declared[member] }) {
+			return dir
+		}
+	}
+	return ""
+}

@@ -1,0 +1,41 @@
+package migrate
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// k8sutilCode is the package that stands in for operator-sdk's of the name.
+//
+//go:embed files/k8sutil.go.txt
+var k8sutilCode string
+
+// header is the license header of new Go files, with an empty line behind it.
+func (m *migration) header() string {
+	h := strings.TrimSpace(string(m.files["hack/boilerplate.go.txt"].data))
+	if h == "" {
+		return ""
+	}
+	return h + "\n\n"
+}
+
+// compat points uses of operator-sdk's k8sutil at a small package in the
+// project, which has the functions that are about the pod's environment.
+func (m *migration) compat(f *goFile) {
+	if f.importName(sdkK8sutil) == "" {
+		return
+	}
+	known := " ForceRunModeEnv LocalRunMode ClusterRunMode OperatorNameEnvVar WatchNamespaceEnvVar PodNameEnvVar ErrNoNamespace ErrRunLocal" +
+		" GetWatchNamespace GetOperatorName GetOperatorNamespace ResourceExists GetPod "
+	for _, member := range f.members(sdkK8sutil) {
+		if !strings.Contains(known, " "+member+" ") {
+			return // the rest is marked
+		}
+	}
+	for _, spec := range f.tree.Imports {
+		if strings.Trim(spec.Path.Value, `"`) == sdkK8sutil {
+			f.repath(spec, sdkK8sutil, m.module+"/internal/k8sutil")
+			m.put("internal/k8sutil/k8sutil.go", []byte(m.header()+k8sutilCode))
+		}
+	}
+}

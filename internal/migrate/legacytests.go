@@ -1,0 +1,97 @@
+package migrate
+
+import (
+	"bytes"
+	"go/ast"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// usesSDKTest says whether a test stands on operator-sdk's test framework.
+func usesSDKTest(f *goFile) bool {
+	return slices.ContainsFunc(f.tree.Imports, func(s *ast.ImportSpec) bool {
+		return strings.HasPrefix(strings.Trim(s.Path.Value, `"`), operatorSDK+"pkg/test")
+	})
+}
+
+// legacyTests finds the files on operator-sdk's test framework, and other tests
+// that do not compile without what only these files have.
+func (m *migration) legacyTests() map[string]bool {
+	out, tests := map[string]bool{}, map[string]*goFile{}
+	for name, file := range m.files {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) {
+			continue
+		}
+		f, err := parseGo(name, file.data)
+		switch {
+		case err != nil: // it is told when the file is carried over
+		case usesSDKTest(f):
+			out[name] = true
+		case strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/"):
+			tests[name] = f
+		}
+	}
+	for changed := len(out) > 0; changed; {
+		changed = false
+		for name, f := range tests {
+			if !out[name] && (m.importsOnly(f, out) || m.namesOnly(f, out)) {
+				out[name], changed = true, true
+			}
+		}
+	}
+	return out
+}
+
+// importsOnly says whether a file imports a package of the project that has no
+// other files than those.
+func (m *migration) importsOnly(f *goFile, files map[string]bool) bool {
+	return slices.ContainsFunc(f.tree.Imports, func(s *ast.ImportSpec) bool {
+		p, err := strconv.Unquote(s.Path.Value)
+		dir, own := strings.CutPrefix(p, m.module+"/")
+		return err == nil && own && len(m.codeIn(dir)) > 0 && !slices.ContainsFunc(m.codeIn(dir), func(name string) bool { return !files[name] })
+	})
+}
+
+// codeIn are the Go files of a directory that others can import.
+func (m *migration) codeIn(dir string) []string {
+	return slices.DeleteFunc(inDir(m.files, dir), func(name string) bool {
+		return path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")
+	})
+}
+
+// namesOnly says whether a file uses a name that those files of its package
+// declare.
+func (m *migration) namesOnly(f *goFile, files map[string]bool) bool {
+	for _, name := range inDir(m.files, path.Dir(f.name)) {
+		if !files[name] {
+			continue
+		}
+		of, err := parseGo(name, m.files[name].data)
+		if err == nil && of.tree.Name.Name == f.tree.Name.Name && slices.ContainsFunc(f.tree.Unresolved, func(id *ast.Ident) bool { return of.tree.Scope.Lookup(id.Name) != nil }) {
+			return true
+		}
+	}
+	return false
+}
+
+// legacyTest keeps a test of the old framework out of the build.
+func (m *migration) legacyTest(name string) error {
+	r := relayout.Rewrite{Packages: m.packages()}
+	data, err := r.Go(name, m.files[name].data)
+	if err != nil {
+		return err
+	}
+	const constraint = "//go:build ignore\n\n" // the one that go mod tidy respects
+	if !bytes.Contains(data, []byte(constraint)) {
+		data = regexp.MustCompile(`(?m)^//(go:build| \+build) .*\n`).ReplaceAll(data, nil)
+		data = bytes.TrimLeft(data, "\n")
+		mark := todoLine("operator-sdk's test framework is gone, and the constraint keeps this file out of the build: rewrite the test with envtest ('mysdk test')") + "\n\n"
+		data = append([]byte(constraint+mark), data...)
+	}
+	return m.keep(name, name, data)
+}

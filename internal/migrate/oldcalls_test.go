@@ -1,0 +1,143 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestOldCalls holds rewrites that projects needed most often.
+func TestOldCalls(t *testing.T) {
+	const (
+		core  = `corev1 "k8s.io/api/core/v1"`
+		meta  = `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`
+		queue = `"k8s.io/client-go/util/workqueue"`
+		event = `"sigs.k8s.io/controller-runtime/pkg/event"`
+		recon = `"sigs.k8s.io/controller-runtime/pkg/reconcile"`
+	)
+	runPasses(t, map[string]passCase{
+		"probes in variables": {core, "func f(p *corev1.Probe) {\n\tq := corev1.Probe{}\n\tp.Handler = q.Handler\n\tr.Handler.HTTPGet = nil\n\ts.Handler = nil\n}", "",
+			"func f(p *corev1.Probe) {\n\tq := corev1.Probe{}\n\tp.ProbeHandler = q.ProbeHandler\n\tr.ProbeHandler.HTTPGet = nil\n\ts.Handler = nil\n}"},
+		"a package with two names": {core + `; v1 "k8s.io/api/core/v1"`, "var a = corev1.Pod{}\n\nvar p = v1.Probe{Handler: v1.Handler{}}", "", "var a = corev1.Pod{}\n\nvar p = v1.Probe{ProbeHandler: v1.ProbeHandler{}}"},
+		"resources of claims": {core, "var c = corev1.PersistentVolumeClaimSpec{Resources: spec.Storage}", "",
+			"var c = corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{Limits: spec.Storage.Limits, Requests: spec.Storage.Requests}}"},
+		"the name of a cluster":            {meta, "var a = metav1.ObjectMeta{Name: n, ClusterName: c.ClusterName, Labels: l}", "", "var a = metav1.ObjectMeta{Name: n, Labels: l}"},
+		"the name of a cluster at the end": {meta, "var a = metav1.ObjectMeta{\n\tName: n,\n\tClusterName: c,\n}", "", "var a = metav1.ObjectMeta{\n\tName: n,\n}"},
+		"requests": {"", "func f() {\n\treq := cs.CoreV1().RESTClient().Post().Name(n)\n\treq.VersionedParams(o, c).Do()\n\tkc.CoreV1().Pods(ns).GetLogs(n, o).Stream()\n\tother.Do()\n}", importContext,
+			"func f() {\n\treq := cs.CoreV1().RESTClient().Post().Name(n)\n\treq.VersionedParams(o, c).Do(context.TODO())\n\tkc.CoreV1().Pods(ns).GetLogs(n, o).Stream(context.TODO())\n\tother.Do()\n}"},
+		"events that are made": {event, "func f() {\n\th.Create(event.CreateEvent{Meta: o.GetObjectMeta(), Object: o}, q)\n\te := event.UpdateEvent{MetaOld: a, MetaNew: b}\n\th.Update(e, q)\n\tp.Delete(event.DeleteEvent{Object: o, Meta: o})\n}", importContext + "; " + event,
+			"func f() {\n\th.Create(context.TODO(), event.CreateEvent{Object: o}, q)\n\te := event.UpdateEvent{ObjectOld: a, ObjectNew: b}\n\th.Update(context.TODO(), e, q)\n\tp.Delete(event.DeleteEvent{Object: o})\n}"},
+		"a queue that is handed on": {queue + "; " + event, "var _ event.CreateEvent\n\nfunc add(n string, q workqueue.RateLimitingInterface) {}", queue + "; " + event + "; " + recon,
+			"var _ event.CreateEvent\n\nfunc add(n string, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {}"},
+	}, commonPasses(nil)...)
+	runPasses(t, map[string]passCase{
+		"fields and interfaces": {importContext + `; "k8s.io/apimachinery/pkg/runtime"`,
+			"type a struct {\n\tobj runtime.Object\n\tother runtime.Object\n}\n\ntype runner interface {\n\trun(runtime.Object) error\n}\n\nfunc f(t a) { c.Get(context.TODO(), key, t.obj) }", importContext + `; "k8s.io/apimachinery/pkg/runtime"; ` + importClient,
+			"type a struct {\n\tobj client.Object\n\tother runtime.Object\n}\n\ntype runner interface {\n\trun(client.Object) error\n}\n\nfunc f(t a) { c.Get(context.TODO(), key, t.obj) }"},
+	}, objectParams(map[string]objectFunc{"run": {0: "Object"}}))
+	runPasses(t, map[string]passCase{
+		"cert-manager": {`c "github.com/jetstack/cert-manager/pkg/apis/certmanager/v1alpha2"; "github.com/jetstack/cert-manager/pkg/client/clientset/versioned/scheme"`, "var _, _ = c.X, scheme.X",
+			`c "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"; "github.com/cert-manager/cert-manager/pkg/client/clientset/versioned/scheme"`, "var _, _ = c.X, scheme.X"},
+	}, renameImports)
+}
+
+// TestWatchHelpers holds that functions which watch for others get the manager,
+// whichever package calls them.
+func TestWatchHelpers(t *testing.T) {
+	files := memcached(t)
+	const imports = "import (\n\t\"k8s.io/apimachinery/pkg/runtime\"\n\t\"sigs.k8s.io/controller-runtime/pkg/controller\"\n\t\"sigs.k8s.io/controller-runtime/pkg/handler\"\n\t\"sigs.k8s.io/controller-runtime/pkg/source\"\n)\n\n"
+	files["pkg/common/watch.go"] = "package common\n\n" + imports + "// Watch watches what an object owns.\nfunc Watch(c controller.Controller, what runtime.Object, name string, owner runtime.Object) error {\n\treturn c.Watch(&source.Kind{Type: what}, &handler.EnqueueRequestForOwner{OwnerType: owner})\n}\n"
+	const other = "pkg/controller/other/other_controller.go"
+	files[other] = "package other\n\nimport (\n\t\"sigs.k8s.io/controller-runtime/pkg/controller\"\n\t\"sigs.k8s.io/controller-runtime/pkg/manager\"\n\n\t\"example.com/memcached-operator/pkg/common\"\n)\n\n" +
+		"// Add adds it.\nfunc Add(mgr manager.Manager, c controller.Controller) error {\n\treturn common.Watch(c, nil, n, nil)\n}\n\nfunc later(c controller.Controller) error { return common.Watch(c, nil, n, nil) }\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"pkg/common/watch.go": {"func Watch(c controller.Controller, what client.Object, name string, owner client.Object, mgr manager.Manager) error {",
+			"c.Watch(source.Kind(mgr.GetCache(), client.Object(what), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner)))"},
+		"internal/controller/other/other_controller.go": {"return common.Watch(c, nil, n, nil, mgr)", "// TODO(migrate): Watch takes the manager as its last argument now, which is not at hand here\nfunc later("},
+	})
+}
+
+// TestLegacyTests holds that tests which need what the tests on operator-sdk's
+// framework declare are kept out of the build with them.
+func TestLegacyTests(t *testing.T) {
+	files := memcached(t)
+	const ignored = "//go:build ignore\n\n// TODO(migrate): operator-sdk's test framework is gone"
+	files["test/e2e/setup/setup.go"] = "package setup\n\nimport _ \"github.com/operator-framework/operator-sdk/pkg/test\"\n\n// Ready is true.\nfunc Ready() bool { return true }\n"
+	files["test/e2e/setup/setup_test.go"] = "package setup\n\nvar _ = Ready()\n"
+	files["test/e2e/setup/more_test.go"] = "package setup\n\nvar _ = 1\n"
+	files["test/e2e/all/all_test.go"] = "package all\n\nimport \"example.com/memcached-operator/test/e2e/setup\"\n\nvar _ = setup.Ready()\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"test/e2e/setup/setup.go": {ignored}, "test/e2e/setup/setup_test.go": {ignored}, "test/e2e/setup/more_test.go": {"!ignore"}, "test/e2e/all/all_test.go": {ignored}})
+}
+
+// TestOldRegister holds kinds that register.go registers, and markers that
+// controller-tools gave up.
+func TestOldRegister(t *testing.T) {
+	files := memcached(t)
+	const types, register = "pkg/apis/cache/v1alpha1/memcached_types.go", "pkg/apis/cache/v1alpha1/register.go"
+	const call = "func init() {\n\tSchemeBuilder.Register(&Memcached{}, &MemcachedList{})\n}\n"
+	if !strings.Contains(files[types], call) {
+		t.Fatal("the types register themselves in another way")
+	}
+	files[types] = strings.Replace(files[types], call, "", 1)
+	files[types] = strings.Replace(files[types], "// Memcached is", "// +kubebuilder:singular=cache\n// Memcached is", 1)
+	files[register] += "\n" + call
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"api/v1alpha1/register.go":        {"SchemeBuilder.Register(func(scheme *runtime.Scheme) error {"},
+		"api/v1alpha1/memcached_types.go": {"!+kubebuilder:singular"},
+	})
+}
+
+// TestAddWithMore holds that an Add with more parameters than the manager is
+// marked where the new main program calls it.
+func TestAddWithMore(t *testing.T) {
+	files := memcached(t)
+	const name = "pkg/controller/memcached/memcached_controller.go"
+	const add = "func Add(mgr manager.Manager) error {"
+	if !strings.Contains(files[name], add) {
+		t.Fatalf("no %q", add)
+	}
+	files[name] = strings.Replace(files[name], add, "func Add(mgr manager.Manager, names chan string) error {", 1)
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"cmd/main.go": {"\t// TODO(migrate): Add(mgr manager.Manager, names chan string) has more parameters than the manager: pass what the old main program did, see cmd/main.go.old\n\tif err := "}})
+}
+
+// TestVersionOfMakefile holds that a version in the Makefile goes before the
+// one in the code.
+func TestVersionOfMakefile(t *testing.T) {
+	files := memcached(t)
+	files["version/version.go"] = "package version\n\nvar Version = \"0.3.0\"\n"
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{"Makefile": {"\nVERSION ?= 0.3.0\n"}})
+	files["Makefile"] = "VERSION=0.2.9\n\nship:\n\ttrue\n"
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{"Makefile": {"\nVERSION=0.2.9\n"}})
+}
+
+// TestPinned holds that versions from before Kubernetes had modules are
+// replaced by those of the project.
+func TestPinned(t *testing.T) {
+	const mod = "module a\n\nrequire k8s.io/client-go v0.36.3\n"
+	for name, test := range map[string]struct{ mod, said, want string }{
+		"asked for":   {mod, "\tk8s.io/client-go@v12.0.0+incompatible: invalid version: no\n\tk8s.io/client-go@v11.0.0+incompatible: no\n", mod + "\nreplace k8s.io/client-go => k8s.io/client-go v0.36.3\n"},
+		"not asked":   {mod, "k8s.io/client-go@v0.18.2: no\n", ""},
+		"not needed":  {mod, "k8s.io/api@v12.0.0+incompatible: no\n", ""},
+		"replaced":    {mod + "\nreplace k8s.io/client-go => ./c\n", "k8s.io/client-go@v12.0.0+incompatible: no\n", ""},
+		"other trees": {mod, "example.com/k8s.io/client-go@v1: no\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, changed, err := Pinned([]byte(test.mod), test.said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := test.want
+			if want == "" {
+				want = test.mod
+			}
+			if d := cmp.Diff(want, string(got)); d != "" || changed != (test.want != "") {
+				t.Errorf("changed %v (-want +got):\n%s", changed, d)
+			}
+		})
+	}
+}

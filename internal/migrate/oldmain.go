@@ -1,0 +1,415 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// keptMain is where the old main program stays for its owner to copy from. No
+// compiler reads it.
+const keptMain = newMain + ".old"
+
+// oldProgram is what an old main program gives to the new one, and what it
+// leaves to its owner.
+type oldProgram struct {
+	m        *migration
+	file     *goFile
+	target   *goFile           // the new main program as the scaffold has it
+	imports  map[string]string // paths by local name
+	used     []importSpec      // those that the new main program needs
+	schemes  []string          // calls that add types of other projects to the scheme
+	setup    string            // statements that set controllers up
+	election string            // name of the lease, as Go text; empty for the scaffold's
+	rules    []string          // markers of rules
+	taken    map[ast.Node]bool // statements that a later one was carried over with
+	left     []Note            // what is not in the new main program, by line
+}
+
+// readMain reads the old main program.
+func (m *migration) readMain(name string) (*oldProgram, error) {
+	f, err := parseGo(name, m.files[name].data)
+	if err != nil {
+		return nil, err
+	}
+	target, err := parseGo(newMain, m.rendered[newMain])
+	if err != nil {
+		return nil, err
+	}
+	p := &oldProgram{m: m, file: f, target: target, imports: map[string]string{}, taken: map[ast.Node]bool{}}
+	for _, spec := range f.tree.Imports {
+		at, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		switch local := localName(spec, at); {
+		case isName(local):
+			p.imports[local] = at
+		case !strings.HasPrefix(at, "k8s.io/client-go/plugin/pkg/client/auth") && !strings.HasPrefix(at, operatorSDK):
+			p.leave(spec, spec) // the new main program has the logins of kubeconfigs itself
+		}
+	}
+	for _, d := range f.tree.Decls {
+		p.declaration(d)
+	}
+	slices.SortStableFunc(p.left, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
+	p.readRules()
+	return p, nil
+}
+
+// declaration reads one declaration.
+func (p *oldProgram) declaration(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		scaffolded := slices.Contains([]string{"printVersion", "addMetrics", "serveCRMetrics", "getWatchNamespace"}, d.Name.Name)
+		switch {
+		case d.Recv == nil && scaffolded, d.Body == nil:
+		case d.Recv == nil && (d.Name.Name == "main" || d.Name.Name == "init" || p.runs(d)):
+			p.statements(d.Body.List)
+		default:
+			p.leave(d, d)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			if v, ok := s.(*ast.ValueSpec); d.Tok != token.IMPORT && !(ok && areScaffoldNames(v.Names)) {
+				p.leave(s, s)
+			}
+		}
+	}
+}
+
+// areScaffoldNames says whether all variables are ones that the scaffolds of
+// main had.
+func areScaffoldNames(names []*ast.Ident) bool {
+	known := []string{"metricsHost", "metricsPort", "operatorMetricsPort", "log", "setupLog", "scheme", "err",
+		"metricsAddr", "probeAddr", "enableLeaderElection", "secureMetrics", "enableHTTP2", "configFile"}
+	return !slices.ContainsFunc(names, func(n *ast.Ident) bool { return !slices.Contains(known, n.Name) })
+}
+
+// runs says whether main leaves making the manager to a function.
+func (p *oldProgram) runs(fn *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		found = found || ok && (p.file.calls(e, crRoot, "NewManager") != nil || p.file.calls(e, crManager, "New") != nil)
+		return !found
+	})
+	return found
+}
+
+// statements reads what main does: what the new main program does in its own
+// way, what it gets at its markers, and the rest, which is left.
+func (p *oldProgram) statements(list []ast.Stmt) {
+	for _, s := range list {
+		if call := setupCall(s); call != nil {
+			p.takeDeclared(call)
+		}
+	}
+	var first, last ast.Stmt // of what is left
+	flush := func() {
+		if first != nil {
+			p.leave(first, last)
+		}
+		first = nil
+	}
+	for _, s := range list {
+		if check, ok := s.(*ast.IfStmt); ok && check.Init == nil && squeeze(p.file.text(check.Cond)) == "err!=nil" || isBareReturn(s) {
+			if first != nil && ok {
+				last = s
+			}
+			continue // it goes with the statement before
+		}
+		if p.taken[s] || p.wire(s) || p.scheme(s) || p.leads(s) || p.options(s) || p.ownWebhooks(s) || p.isScaffolds(s) {
+			flush()
+			continue
+		}
+		if first == nil {
+			first = s
+		}
+		last = s
+	}
+	flush()
+}
+
+// isBareReturn says whether a statement ends a function with what it has.
+func isBareReturn(s ast.Stmt) bool {
+	r, ok := s.(*ast.ReturnStmt)
+	return ok && !slices.ContainsFunc(r.Results, func(e ast.Expr) bool {
+		id, isName := e.(*ast.Ident)
+		return !isName || id.Name != "nil" && id.Name != "err"
+	})
+}
+
+// leave notes that the lines from one node to another are not in the new main
+// program.
+func (p *oldProgram) leave(from, to ast.Node) {
+	text, _, _ := strings.Cut(p.file.text(from), "\n")
+	if last := p.file.line(to.End()); last != p.file.line(from.Pos()) {
+		text += fmt.Sprintf(" … (to line %d)", last)
+	}
+	p.left = append(p.left, Note{p.file.line(from.Pos()), fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
+}
+
+// setupCall is the call of SetupWithManager that a statement makes, with
+// nothing done but to report its error; nil for any other.
+func setupCall(s ast.Stmt) *ast.CallExpr {
+	if check, ok := s.(*ast.IfStmt); ok && check.Init != nil && check.Else == nil {
+		s = check.Init
+	}
+	a, ok := s.(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return nil
+	}
+	call, ok := a.Rhs[0].(*ast.CallExpr)
+	if !ok || callee(call) != "SetupWithManager" || len(call.Args) == 0 {
+		return nil
+	}
+	return call
+}
+
+// reconcilerOf is the expression that makes the reconciler of a call of
+// SetupWithManager.
+func reconcilerOf(call *ast.CallExpr) ast.Expr {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	e := ast.Unparen(sel.X)
+	if id, ok := e.(*ast.Ident); ok {
+		return assigned(id)
+	}
+	return e
+}
+
+// takeDeclared notes the statement that gives a variable its reconciler: it
+// goes with the call.
+func (p *oldProgram) takeDeclared(call *ast.CallExpr) {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	if id, ok := ast.Unparen(sel.X).(*ast.Ident); ok && id.Obj != nil && p.portableReconciler(assigned(id)) {
+		if a, ok := id.Obj.Decl.(*ast.AssignStmt); ok {
+			p.taken[a] = true
+		}
+	}
+}
+
+// portableReconciler says whether the new main program can make a reconciler.
+// Fields that it cannot set are marked.
+func (p *oldProgram) portableReconciler(e ast.Expr) bool {
+	if lit := literalOf(e); lit != nil && lit.Type != nil {
+		return p.portable(lit.Type)
+	}
+	_, isCall := e.(*ast.CallExpr)
+	return isCall && p.portable(e)
+}
+
+// wire takes over a statement that sets up a controller of the project.
+func (p *oldProgram) wire(s ast.Stmt) bool {
+	call := setupCall(s)
+	if call == nil {
+		return false
+	}
+	e := reconcilerOf(call)
+	if e == nil || !p.portableReconciler(e) {
+		return false
+	}
+	made, name := p.file.text(e), ""
+	if lit := literalOf(e); lit != nil {
+		_, name, _ = strings.Cut(p.file.text(lit.Type), ".")
+		made = p.literal(lit)
+	}
+	args := "mgr"
+	if len(call.Args) > 1 || p.file.text(call.Args[0]) != "mgr" {
+		if slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return !p.portable(e) }) {
+			p.setup += p.marked(call, "hands more to SetupWithManager")
+		} else {
+			args = string(p.file.src[p.file.offset(call.Args[0].Pos()):p.file.offset(call.Args[len(call.Args)-1].End())])
+		}
+	}
+	for _, arg := range append(slices.Clone(call.Args), e) {
+		p.use(arg)
+	}
+	p.setup += controllerSetup(fmt.Sprintf("%s.SetupWithManager(%s)", made, args), strings.TrimSuffix(name, "Reconciler"))
+	return true
+}
+
+// literal is the text that makes a reconciler, with marks in the place of
+// fields whose values the new main program lacks.
+func (p *oldProgram) literal(lit *ast.CompositeLit) string {
+	var b strings.Builder
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok && p.portable(kv.Value) {
+			fmt.Fprintf(&b, "\t\t%s,\n", p.file.text(e))
+			continue
+		}
+		fmt.Fprintf(&b, "\t\t%s\n", todoLine("%s:%d has %s: set it here", keptMain, p.file.line(e.Pos()), strings.Join(strings.Fields(p.file.text(e)), " ")))
+	}
+	fields := b.String()
+	if fields != "" {
+		fields = "\n" + fields + "\t"
+	}
+	return fmt.Sprintf("(&%s{%s})", p.file.text(lit.Type), fields)
+}
+
+// marked are lines that say that a part of old code is not carried over.
+func (p *oldProgram) marked(n ast.Node, format string, args ...any) string {
+	return markedLines(keptMain, p.file, n, fmt.Sprintf(format, args...))
+}
+
+// markedLines has old code as a comment below a mark.
+func markedLines(name string, f *goFile, n ast.Node, why string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\t%s\n", todoLine("%s:%d %s", name, f.line(n.Pos()), why))
+	for line := range strings.Lines(f.text(n)) {
+		fmt.Fprintf(&b, "\t//\t%s\n", strings.TrimRight(line, "\n"))
+	}
+	return b.String()
+}
+
+// portable says whether an expression means the same in the new main program:
+// it uses the manager, the scheme and packages, and no variables.
+func (p *oldProgram) portable(e ast.Expr) bool {
+	ok := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			ok = false
+		case *ast.KeyValueExpr:
+			ok = ok && p.portable(n.Value)
+			return false
+		case *ast.SelectorExpr:
+			if id, isName := n.X.(*ast.Ident); isName && id.Obj == nil {
+				ok = ok && p.canImport(id.Name)
+			} else {
+				ok = ok && p.portable(n.X)
+			}
+			return false
+		case *ast.Ident:
+			ok = ok && (slices.Contains([]string{"mgr", "scheme", "setupLog"}, n.Name) || n.Obj == nil && token.Lookup(n.Name) == token.IDENT && isPredeclared(n.Name))
+		}
+		return ok
+	})
+	return ok
+}
+
+// isPredeclared says whether a name is one of those of the language that
+// expressions have.
+func isPredeclared(name string) bool {
+	return slices.Contains([]string{"true", "false", "nil", "string", "bool", "int", "int32", "int64", "float64", "byte", "any", "error", "make", "new", "len"}, name)
+}
+
+// canImport says whether the new main program can call a package by the name
+// that it has in the old one.
+func (p *oldProgram) canImport(local string) bool {
+	at, known := p.imports[local]
+	return known && !strings.HasPrefix(at, operatorSDK) && (!p.target.taken(local) || p.target.importName(p.today(at)) == local)
+}
+
+// today is the path of a package that has moved to another module.
+func (p *oldProgram) today(importPath string) string {
+	if to := renamedPackages()[importPath]; to != "" {
+		return to
+	}
+	return importPath
+}
+
+// use has the new main program import what an expression calls.
+func (p *oldProgram) use(e ast.Expr) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && p.canImport(id.Name) {
+			p.need(id.Name)
+		}
+		return true
+	})
+}
+
+func (p *oldProgram) need(local string) {
+	s := importSpec{p.today(p.imports[local]), local}
+	if local == localName(&ast.ImportSpec{}, s.path) {
+		s.name = ""
+	}
+	if !slices.Contains(p.used, s) {
+		p.used = append(p.used, s)
+	}
+}
+
+// scheme takes over a statement that adds types of another project to the
+// scheme. The project's own are added by the scaffold.
+func (p *oldProgram) scheme(s ast.Stmt) bool {
+	if check, ok := s.(*ast.IfStmt); ok && check.Init != nil {
+		s = check.Init
+	}
+	var call *ast.CallExpr
+	ast.Inspect(s, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		if ok && len(c.Args) == 1 && slices.Contains([]string{"scheme", "mgr.GetScheme()"}, squeeze(p.file.text(c.Args[0]))) {
+			call = c
+		}
+		return call == nil
+	})
+	return call != nil && p.addScheme(call.Fun)
+}
+
+// addScheme takes over a function that adds types to the scheme.
+func (p *oldProgram) addScheme(fn ast.Expr) bool {
+	local, _, ok := strings.Cut(p.file.text(fn), ".")
+	at := p.imports[local]
+	switch {
+	case !ok || at == "":
+		return false
+	case at == "k8s.io/client-go/kubernetes/scheme" || p.m.isOwnTypes(at):
+		return true
+	case !p.canImport(local):
+		return false
+	}
+	if line := p.file.text(fn) + "(scheme)"; !slices.Contains(p.schemes, line) {
+		p.schemes = append(p.schemes, line)
+	}
+	p.need(local)
+	return true
+}
+
+// isOwnTypes says whether a package has types that PROJECT knows: those the new
+// main program adds to the scheme itself.
+func (m *migration) isOwnTypes(importPath string) bool {
+	return importPath == m.module+"/pkg/apis" || slices.ContainsFunc(m.apis, func(a *apiVersion) bool { return importPath == path.Join(m.module, a.dir) })
+}
+
+// leads finds leader.Become, which the election of the manager stands in for.
+func (p *oldProgram) leads(s ast.Stmt) bool {
+	found := false
+	ast.Inspect(s, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		found = found || ok && (p.file.calls(e, operatorSDK+"pkg/leader", "Become") != nil || p.file.calls(e, leaderLib, "Become") != nil)
+		return !found
+	})
+	if found {
+		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.name, p.file.line(s.Pos()))})
+	}
+	return found
+}
+
+// rulePrefix is how markers of rules begin.
+const rulePrefix = "+kubebuilder:rbac:"
+
+// readRules finds the markers of rules.
+func (p *oldProgram) readRules() {
+	for _, group := range p.file.tree.Comments {
+		for _, c := range group.List {
+			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ \t"), rulePrefix) && !slices.Contains(p.rules, c.Text) {
+				p.rules = append(p.rules, c.Text)
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package migrate
+
+import (
+	"go/ast"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// watchHelpers finds functions that watch with a controller that they are given,
+// and need the manager for that today, as their last parameter. It returns how
+// many parameters they had, by the new import path of their package and their name.
+func (m *migration) watchHelpers() map[string]map[string]int {
+	if m.helpers != nil {
+		return m.helpers
+	}
+	m.helpers = map[string]map[string]int{}
+	for name, file := range m.files {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) || !strings.Contains(string(file.data), ".Watch(") {
+			continue
+		}
+		f, err := parseGo(name, file.data)
+		if err != nil {
+			continue // it is told when the file is carried over
+		}
+		for _, d := range f.tree.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n, ok := f.watchHelper(fn); ok {
+				at := path.Join(m.module, path.Dir(m.along(name)))
+				if m.helpers[at] == nil {
+					m.helpers[at] = map[string]int{}
+				}
+				m.helpers[at][fn.Name.Name] = n
+			}
+		}
+	}
+	return m.helpers
+}
+
+// watchHelper says whether a function is such, and how many parameters it has.
+func (f *goFile) watchHelper(fn *ast.FuncDecl) (params int, ok bool) {
+	if fn.Recv != nil || fn.Body == nil || f.managerParam(fn) != "" {
+		return 0, false
+	}
+	variable := ""
+	for _, p := range fn.Type.Params.List {
+		if _, variadic := p.Type.(*ast.Ellipsis); variadic {
+			return 0, false
+		}
+		if len(p.Names) == 1 && f.is(p.Type, crController, "Controller") {
+			variable = p.Names[0].Name
+		}
+	}
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		call, isCall := n.(*ast.CallExpr)
+		if isCall && callee(call) == "Watch" && variable != "" && mentions(call.Fun, variable) {
+			_, old := f.readWatch(call)
+			ok = ok || old
+		}
+		return !ok
+	})
+	return fn.Type.Params.NumFields(), ok
+}
+
+// helperPass gives those functions the manager, and passes it where they are
+// called.
+func (m *migration) helperPass(f *goFile) {
+	helpers := m.watchHelpers()
+	own := helpers[path.Join(m.module, path.Dir(m.along(f.name)))]
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		mgr := f.managerParam(fn)
+		if _, ok := own[fn.Name.Name]; ok && fn.Recv == nil && mgr == "" {
+			mgr = "mgr"
+			f.insert(fn.Type.Params.List[len(fn.Type.Params.List)-1].End(), ", mgr "+f.need(crManager, "")+".Manager")
+		}
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			switch n, ok := f.helperOf(call, own, helpers); {
+			case !ok || len(call.Args) != n:
+			case mgr == "":
+				f.todo(call, "%s takes the manager as its last argument now, which is not at hand here", callee(call))
+			default:
+				f.insert(call.Args[n-1].End(), ", "+mgr)
+			}
+			return true
+		})
+	}
+}
+
+// helperOf is how many parameters the helper had that is called, of the file's own
+// package or another.
+func (f *goFile) helperOf(call *ast.CallExpr, own map[string]int, all map[string]map[string]int) (params int, ok bool) {
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		params, ok = own[fun.Name]
+	case *ast.SelectorExpr:
+		id, isName := fun.X.(*ast.Ident)
+		if !isName || id.Obj != nil {
+			return 0, false
+		}
+		for _, spec := range f.tree.Imports {
+			if p, err := strconv.Unquote(spec.Path.Value); err == nil && localName(spec, p) == id.Name {
+				params, ok = all[p][fun.Sel.Name]
+			}
+		}
+	}
+	return params, ok
+}

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// Deployed is an operator that was applied to a cluster without OLM.
+type Deployed struct {
+	Reader  Reader
+	Objects []*unstructured.Unstructured // everything that was applied
+	Timeout time.Duration                // of Wait
+	Now     func() time.Time
+	Say     func(format string, args ...any) // told of what takes long
+
+	standing  standing
+	goodSince time.Time // when all was well first; zero: it is not
+}
+
+// Wait blocks until every object is ready and the operator does its work, a
+// finding is final, or the time is up. The error is a *Failure, unless the
+// cluster could not be asked.
+func (d *Deployed) Wait(ctx context.Context) error {
+	begin := d.Now()
+	limited, cancel := context.WithTimeout(ctx, d.Timeout)
+	defer cancel()
+	for {
+		done, err := d.look(limited)
+		if done || err != nil {
+			return d.ended(ctx, limited, begin, err)
+		}
+		if pause(limited, inspect); limited.Err() != nil {
+			return d.ended(ctx, limited, begin, limited.Err())
+		}
+	}
+}
+
+// ended turns the end of the wait into what is reported. An operator that is
+// ready when the time is up, and only has to become the leader, is fine.
+func (d *Deployed) ended(ctx, limited context.Context, begin time.Time, err error) error {
+	last := d.standing.last
+	if last == nil && !d.goodSince.IsZero() && ctx.Err() == nil && limited.Err() != nil {
+		return nil
+	}
+	if last == nil {
+		last = &Finding{Object: kube.RefOf(d.Objects[0]), Problem: "the cluster did not answer in time"}
+	}
+	look := "mysdk kubectl describe " + strings.ToLower(last.Object.Kind) + " " + last.Object.Name
+	if last.Object.Namespace != "" {
+		look += " -n " + last.Object.Namespace
+	}
+	return ended(ctx, limited, d.Now().Sub(begin), last, look, err)
+}
+
+// look looks once. done is true when all has been well for long enough.
+func (d *Deployed) look(ctx context.Context) (done bool, err error) {
+	f, c, err := d.find(ctx)
+	if err != nil {
+		return false, err
+	}
+	if d.standing.final(f, d.Now(), d.Say) {
+		return false, &Failure{Finding: f}
+	}
+	if f != nil {
+		d.goodSince = time.Time{}
+		return false, nil
+	}
+	if d.goodSince.IsZero() {
+		d.goodSince = d.Now()
+	}
+	// Only an operator that works can lack the rights for it.
+	good := d.Now().Sub(d.goodSince)
+	return good >= settle && !(good < begins && c.beginning(ctx, d.Reader, c.podsOf(c.deployments))), nil
+}
+
+// Check looks once and returns what is not as it should be; nil if all is well.
+func (d *Deployed) Check(ctx context.Context) (*Finding, error) {
+	f, _, err := d.find(ctx)
+	return f, err
+}
+
+// find looks for what is wrong, and returns the operator's workloads with it.
+// Whatever keeps a Deployment from being available tells more than that it is
+// not.
+func (d *Deployed) find(ctx context.Context) (*Finding, *chain, error) {
+	c := &chain{deployed: true}
+	var mine, namespaces []string
+	var missing *Finding
+	for _, u := range d.Objects {
+		live, err := d.Reader.Read(ctx, u)
+		if err != nil {
+			return nil, nil, err
+		}
+		problem := "does not exist"
+		if live != nil {
+			u, problem = live, kube.NotReady(live)
+		}
+		if problem != "" && (missing == nil || u.GetKind() == "Deployment") {
+			missing = c.finding(u, waitOnly, problem, "")
+		}
+		if live != nil && u.GetKind() == "Deployment" {
+			mine, namespaces = append(mine, string(u.GetUID())), append(namespaces, u.GetNamespace())
+		}
+	}
+	slices.Sort(namespaces)
+	if err := c.readWorkloads(ctx, d.Reader, slices.Compact(namespaces)); err != nil {
+		return nil, nil, err
+	}
+	c.deployments = c.deployments.where(func(u *unstructured.Unstructured) bool { return slices.Contains(mine, string(u.GetUID())) })
+	for _, u := range c.deployments {
+		if f := c.checkDeployment(ctx, d.Reader, u); f != nil {
+			return f, c, nil
+		}
+	}
+	f, err := c.checkRights(ctx, d.Reader, c.podsOf(c.deployments))
+	if f == nil {
+		f = missing
+	}
+	return f, c, err
+}

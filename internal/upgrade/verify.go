@@ -1,0 +1,241 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/kustomize"
+)
+
+// deployed is the kustomization that gets deployed.
+const deployed = "config/default"
+
+// object is one of those that a kustomization builds.
+type object map[string]any
+
+// Verify builds the project's kustomizations without and with the plan's set
+// and compares the objects. What appears, goes or changes its rights is added
+// to the plan. The error names the kustomization that would not build any more,
+// the selector that would change or the Service that would lose its pods: such
+// a plan must not be written.
+func (o Options) Verify(ctx context.Context, p *Plan) error {
+	dirs, err := o.kustomizations()
+	if err != nil {
+		return err
+	}
+	const hint = "see the change with 'mysdk upgrade --dry-run', and restore in %s what the build needs"
+	built := o.listedIn(deployed) // as a part of it
+	for _, dir := range dirs {
+		if slices.Contains(built, dir) {
+			continue
+		}
+		before, err := o.build(ctx, fileset.Set{}, dir)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		after, broken := o.build(ctx, p.Set, dir)
+		switch {
+		case err != nil && broken != nil:
+			p.Notes = append(p.Notes, fmt.Sprintf("%s/kustomization.yaml:1: does not build, as before: %v", dir, err))
+		case err != nil: // it builds now
+		case broken != nil:
+			return clierr.Failedf(fmt.Sprintf(hint, dir), "nothing was written: the upgraded project would not build: %w", broken)
+		case dir == deployed:
+			p.Objects = compareObjects(before, after)
+			p.Notes = append(p.Notes, o.longNames(before, after)...)
+			if err := sameSelection(before, after); err != nil {
+				return clierr.Failedf(fmt.Sprintf(hint, "config"), "nothing was written: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// kustomizations are the directories below config that have one.
+func (o Options) kustomizations() ([]string, error) {
+	var dirs []string
+	var walk func(dir string) error
+	walk = func(dir string) error {
+		entries, err := o.Files.ReadDir(o.path(dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		for _, e := range entries {
+			switch {
+			case e.IsDir():
+				if err := walk(path.Join(dir, e.Name())); err != nil {
+					return err
+				}
+			case e.Name() == "kustomization.yaml":
+				dirs = append(dirs, dir)
+			}
+		}
+		return err
+	}
+	return dirs, walk("config")
+}
+
+// listedIn are the directories that a kustomization builds with its own.
+func (o Options) listedIn(dir string) []string {
+	text, err := lfFiles{o.Files}.ReadFile(o.path(path.Join(dir, "kustomization.yaml")))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, entry := range resources(text) {
+		out = append(out, path.Join(dir, entry))
+	}
+	return out
+}
+
+func (o Options) build(ctx context.Context, set fileset.Set, dir string) (map[string]object, error) {
+	text, err := kustomize.Build(ctx, kustomize.Source{Dir: o.Dir, Overlay: set, Files: o.Files}, dir)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]object{}
+	for _, doc := range decodeAll(text) {
+		if obj, ok := doc.(map[string]any); ok {
+			out[fmt.Sprint(obj["kind"], " ", object(obj).text("metadata", "name"))] = obj
+		}
+	}
+	return out, nil
+}
+
+// compareObjects says which objects appear or go, and whose rights change.
+func compareObjects(before, after map[string]object) []string {
+	var out []string
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		was, is := before[id], after[id]
+		switch {
+		case was == nil:
+			out = append(out, "adds "+id)
+		case is == nil:
+			out = append(out, "removes "+id)
+		case !reflect.DeepEqual(was.rights(), is.rights()):
+			out = append(out, "changes the rights of "+id)
+		}
+	}
+	return out
+}
+
+// longNames are the Services that the upgrade adds with names that Kubernetes
+// refuses: the project's prefix is too long for them.
+func (o Options) longNames(before, after map[string]object) []string {
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		name, isService := strings.CutPrefix(id, "Service ")
+		if before[id] != nil || !isService || len(validation.IsDNS1035Label(name)) == 0 {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s/kustomization.yaml:%d: Service %s has %d characters, and Kubernetes allows %d: shorten namePrefix",
+			deployed, o.line(deployed+"/kustomization.yaml", "namePrefix:"), name, len(name), validation.DNS1035LabelMaxLength))
+	}
+	return out
+}
+
+// line is the number of the line of a file that begins with a text, 1 if none
+// does.
+func (o Options) line(name, prefix string) int {
+	text, err := o.Files.ReadFile(o.path(name))
+	if err != nil {
+		return 1
+	}
+	at, _, found := strings.Cut("\n"+string(text), "\n"+prefix)
+	if !found {
+		return 1
+	}
+	return strings.Count(at, "\n") + 1
+}
+
+// rights is what a role grants or a binding binds, nil for other kinds.
+func (o object) rights() []any {
+	return slices.DeleteFunc([]any{o["rules"], o["roleRef"], o["subjects"]}, func(v any) bool { return v == nil })
+}
+
+// sameSelection makes sure that no Deployment changes its selector and that
+// each Service selects the pods that it selected.
+func sameSelection(before, after map[string]object) error {
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		was, is := before[id], after[id]
+		if is == nil {
+			continue
+		}
+		kind, _, _ := strings.Cut(id, " ")
+		switch kind {
+		case "Deployment", "StatefulSet", "DaemonSet":
+			if a, b := was.labels("spec", "selector", "matchLabels"), is.labels("spec", "selector", "matchLabels"); !maps.Equal(a, b) {
+				return fmt.Errorf("%s would get another selector, which Kubernetes refuses to change: %v instead of %v", id, b, a)
+			}
+		case "Service":
+			if lost := lostPods(was, is, before, after); lost != "" {
+				return fmt.Errorf("%s would no longer select the pods of %s", id, lost)
+			}
+		}
+	}
+	return nil
+}
+
+// lostPods is a Deployment whose pods a Service selected and no longer does,
+// empty for none.
+func lostPods(was, is object, before, after map[string]object) string {
+	const kind = "Deployment "
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if strings.HasPrefix(id, kind) && after[id] != nil && selects(was, before[id]) && !selects(is, after[id]) {
+			return id
+		}
+	}
+	return ""
+}
+
+// selects says whether a Service selects the pods of a Deployment.
+func selects(service, deployment object) bool {
+	selector := service.labels("spec", "selector")
+	pods := deployment.labels("spec", "template", "metadata", "labels")
+	for key, value := range selector {
+		if pods[key] != value {
+			return false
+		}
+	}
+	return len(selector) > 0
+}
+
+// at is the value that a path of fields leads to, nil for none.
+func (o object) at(fields ...string) any {
+	var v any = map[string]any(o)
+	for _, f := range fields {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[f]
+	}
+	return v
+}
+
+func (o object) text(fields ...string) string {
+	s, _ := o.at(fields...).(string)
+	return s
+}
+
+func (o object) labels(fields ...string) map[string]string {
+	out := map[string]string{}
+	m, _ := o.at(fields...).(map[string]any)
+	for key, value := range m {
+		out[key] = fmt.Sprint(value)
+	}
+	return out
+}

@@ -1,0 +1,208 @@
+package v4
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+)
+
+// completeFrom finds the version that the new one starts from, and takes over
+// what all versions of a kind have in common.
+func (s *createAPISubcommand) completeFrom(others []resource.Resource) error {
+	if s.from == "" {
+		return nil
+	}
+	var versions []string
+	for _, r := range others {
+		if !r.HasAPI() || r.QualifiedGroup() != s.resource.QualifiedGroup() || r.Kind != s.resource.Kind {
+			continue
+		}
+		versions = append(versions, r.Version)
+		if r.Version == s.from {
+			s.source = &r
+		}
+	}
+	switch {
+	case s.changed("pattern"):
+		return usage("leave out one of the two", "--pattern brings fields, and --from those of another version")
+	case s.from == s.resource.Version:
+		return usage("name another version with --version", "--from %s names the new version itself", s.from)
+	case len(versions) == 0:
+		return usage("leave out --from", "%s has no other version in this project", s.resource.Kind)
+	case s.source == nil:
+		return usage("use --from "+strings.Join(versions, " or "), "%s has no version %q", s.resource.Kind, s.from)
+	}
+	if s.plural == "" {
+		s.resource.Plural = or(s.source.Plural, s.resource.Plural)
+	}
+	if !s.changed("namespaced") {
+		s.namespaced = s.source.API.Namespaced
+		s.resource.API.Namespaced = s.namespaced
+	}
+	return nil
+}
+
+// notTaken matches the markers of a version that are not those of the next.
+var notTaken = regexp.MustCompile(`(?m)^[ \t]*// \+kubebuilder:(storageversion|deprecatedversion|unservedversion)\b.*\n`)
+
+// startFrom replaces the types and the sample that the templates made by those
+// of the other version.
+func (s *createAPISubcommand) startFrom(disk afero.Fs, d data) error {
+	if s.source == nil {
+		return nil
+	}
+	name := path.Join(s.apiDir(), strings.ToLower(s.resource.Kind)+"_types.go")
+	text, err := s.typesFrom(disk, d, name)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(disk, name, text); err != nil {
+		return err
+	}
+	s.notes = append(s.notes, fmt.Sprintf("The types of %s begin as those of %s.", s.resource.Version, s.from))
+	sample, err := readIfThere(disk, "config/samples/"+sampleFile(s.source.GVK))
+	if err != nil || len(sample) == 0 {
+		return err
+	}
+	group := s.resource.QualifiedGroup() + "/"
+	return writeFile(disk, "config/samples/"+d.SampleFile, strings.ReplaceAll(string(sample), group+s.from, group+s.resource.Version))
+}
+
+// typesFrom is the types file with the declarations of the other version that
+// the kind needs, whatever file they are in.
+func (s *createAPISubcommand) typesFrom(disk afero.Fs, d data, name string) (string, error) {
+	kind := s.resource.Kind
+	source, err := readPackage(disk, apiDir(s.config, s.source.GVK), false)
+	if err != nil {
+		return "", err
+	}
+	own := source.fileOf(kind)
+	if own == nil {
+		return "", usage("write the types by hand, or leave out --from", "%s: found no struct %s", source.dir, kind)
+	}
+	target, err := readPackage(disk, s.apiDir(), false)
+	if err != nil {
+		return "", err
+	}
+	rendered := target.files[path.Base(name)]
+	for _, n := range rendered.names() {
+		delete(target.names, n) // they are about to be replaced
+	}
+	into, err := parseGo(name, rendered.text[:rendered.offset(rendered.tree.Name.End())]+"\n")
+	if err != nil {
+		return "", err
+	}
+	needed := source.needs(kind, kind+"List")
+	for _, g := range source.written(own) {
+		left := map[string]bool{}
+		for _, n := range g.names() {
+			left[n] = !needed[n] || target.names[n]
+		}
+		if into, err = mergeGo(into, g, left, d.Repo); err != nil {
+			return "", err
+		}
+	}
+	left := map[string]bool{}
+	for _, n := range rendered.names() {
+		left[n] = n != "init" // it registers the kind
+	}
+	if into, err = mergeGo(into, rendered, left, d.Repo); err != nil {
+		return "", err
+	}
+	out := notTaken.ReplaceAllString(into.text, "")
+	if d.StorageVersion {
+		return addStorageMarker(name, out, kind)
+	}
+	return out, nil
+}
+
+// names are those that a file declares.
+func (g *goText) names() []string {
+	var all []string
+	for _, decl := range g.tree.Decls {
+		all = append(all, declaredNames(decl)...)
+	}
+	return all
+}
+
+// written lists the files that are not generated, in their order behind first.
+func (p *goPackage) written(first *goText) []*goText {
+	all := []*goText{first}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		if g := p.files[name]; g != first && !strings.HasPrefix(name, "zz_generated") {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// needs lists what types are made of, by the names that the package declares:
+// other types, methods and constants of all of these, and what they use in
+// turn. Conversions to the other versions are not among it.
+func (p *goPackage) needs(types ...string) map[string]bool {
+	needed := map[string]bool{}
+	for _, name := range types {
+		needed[name] = true
+	}
+	for size := 0; size < len(needed); {
+		size = len(needed)
+		for _, g := range p.written(p.fileOf(types...)) {
+			for _, decl := range g.tree.Decls {
+				if !belongs(decl, needed) {
+					continue
+				}
+				for _, name := range declaredNames(decl) {
+					needed[name] = true
+				}
+				eachUse(decl, func(name string) { needed[name] = needed[name] || p.names[name] })
+			}
+		}
+	}
+	return needed
+}
+
+// belongs says whether a declaration is needed, or goes with a type that is.
+func belongs(decl ast.Decl, needed map[string]bool) bool {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Recv == nil || len(decl.Recv.List) == 0 {
+			return needed[decl.Name.Name]
+		}
+		return needed[typeName(decl.Recv.List[0].Type)] && !slices.Contains([]string{"Hub", "ConvertTo", "ConvertFrom"}, decl.Name.Name)
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			if value, ok := spec.(*ast.ValueSpec); ok && decl.Tok == token.CONST && needed[typeName(value.Type)] {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(declaredNames(decl), func(name string) bool { return needed[name] })
+}
+
+// eachUse calls use for the names in a declaration that may be those of the
+// package: not for fields, nor for what others declare.
+func eachUse(decl ast.Decl, use func(name string)) {
+	var visit func(ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			ast.Inspect(n.Type, visit)
+			return false
+		case *ast.SelectorExpr:
+			ast.Inspect(n.X, visit)
+			return false
+		case *ast.Ident:
+			use(n.Name)
+		}
+		return true
+	}
+	ast.Inspect(decl, visit)
+}
