@@ -292,7 +292,7 @@ func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) error
 			a.say("… and %d more in %s", len(p.Problems)-i, page)
 			break
 		}
-		a.say("does not compile: %s: %s", c.At, c.Text)
+		a.say("does not compile: %s: %s", c.At(), c.Text)
 	}
 	switch n := p.Open(); {
 	case len(p.Problems) > 0:

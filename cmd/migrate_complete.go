@@ -1,9 +1,9 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,63 +45,82 @@ func (a *app) complete(ctx context.Context, o *migrateOptions, p *migrate.Plan, 
 	if err := there.generated(ctx, p, set); err != nil {
 		return err
 	}
-	if err := there.compiled(ctx, p); err != nil {
+	if err := there.compiled(ctx, p, set); err != nil {
 		return err
 	}
 	return replaceIn(set, migrate.ReportName, p.Report())
 }
 
-// compiled adds to the plan what the compiler says about the copy.
-func (a *app) compiled(ctx context.Context, p *migrate.Plan) error {
+// compiled adds to the plan what the compiler says about the copy, once what its
+// errors leave no doubt about is corrected. An error may hide another one.
+func (a *app) compiled(ctx context.Context, p *migrate.Plan, set *fileset.Set) error {
 	a.progress("Compiling the result")
-	found, err := generate.Compile(ctx, a.host.Dir, a.host.Environ())
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		a.warn("the result was not compiled: %v", err)
-		return nil
-	}
-	for _, e := range found {
-		at := e.File
-		if e.Line > 0 {
-			at = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+	for {
+		errs, err := generate.Compile(ctx, a.host.Dir, a.host.Environ())
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		p.Problems = append(p.Problems, migrate.Problem{At: at, Text: e.Text})
+		if err != nil {
+			a.warn("the result was not compiled: %v", err)
+			return nil
+		}
+		byFile := map[string][]migrate.Problem{}
+		for _, e := range errs {
+			byFile[e.File] = append(byFile[e.File], migrate.Problem(e))
+		}
+		changed, err := a.corrected(byFile, set)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			for _, e := range errs {
+				p.Problems = append(p.Problems, migrate.Problem(e))
+			}
+			return nil
+		}
 	}
-	return nil
+}
+
+// corrected changes files by the compiler's errors in them, in the copy and in
+// what is written.
+func (a *app) corrected(byFile map[string][]migrate.Problem, set *fileset.Set) (changed bool, err error) {
+	for name, problems := range byFile {
+		f, ok := set.Get(name)
+		if !ok || f.Removed || !filepath.IsLocal(name) {
+			continue
+		}
+		data, err := migrate.Corrected(name, f.Data, problems)
+		if err != nil || bytes.Equal(data, f.Data) {
+			continue // what does not parse is the user's to read
+		}
+		if err := replaceIn(set, name, data); err != nil {
+			return false, err
+		}
+		if err := os.WriteFile(filepath.Join(a.host.Dir, filepath.FromSlash(name)), data, 0o600); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	return changed, nil
 }
 
 // tidy runs 'go mod tidy' in the copy and takes its result over, or notes why it
 // failed.
 func (a *app) tidy(ctx context.Context, p *migrate.Plan, set *fileset.Set) error {
 	a.progress("Looking for modules: go mod tidy")
-	said, err := a.modTidy(ctx)
-	name := filepath.Join(a.host.Dir, "go.mod")
-	if gomod, errRead := os.ReadFile(name); errRead == nil {
-		pinned, ok, errPin := migrate.Pinned(gomod, said)
-		if errPin != nil {
-			return errPin
-		}
-		if ok {
-			if err := os.WriteFile(name, pinned, 0o600); err != nil {
-				return err
-			}
-			said, err = a.modTidy(ctx)
-		}
-	}
+	said, err := a.pinnedTidy(ctx, p)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		a.warn("go mod tidy: %s", lastLine(said))
-		p.Problems = append(p.Problems, migrate.Problem{At: "go.mod", Text: "go mod tidy: " + lastLine(said)})
+		p.Problems = append(p.Problems, migrate.Problem{File: "go.mod", Text: "go mod tidy: " + lastLine(said)})
 		return nil
 	}
 	if missing := migrate.Unresolved(said); len(missing) > 0 {
 		a.warn("no module was found for %s", strings.Join(missing, ", "))
 		for _, name := range missing {
-			p.Problems = append(p.Problems, migrate.Problem{At: "go.mod", Text: "no module has " + name + ": its importer needs a newer version, or another module in its place"})
+			p.Problems = append(p.Problems, migrate.Problem{File: "go.mod", Text: "no module has " + name + ": its importer needs a newer version, or another module in its place"})
 		}
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -114,6 +133,30 @@ func (a *app) tidy(ctx context.Context, p *migrate.Plan, set *fileset.Set) error
 		}
 	}
 	return nil
+}
+
+// pinnedTidy runs 'go mod tidy', again as long as what it says calls for other
+// lines in go.mod.
+func (a *app) pinnedTidy(ctx context.Context, p *migrate.Plan) (said string, err error) {
+	name := filepath.Join(a.host.Dir, "go.mod")
+	for {
+		said, err = a.modTidy(ctx)
+		gomod, errRead := os.ReadFile(name)
+		if errRead != nil {
+			return said, errRead
+		}
+		pinned, notes, errPin := migrate.Pinned(gomod, said)
+		if errPin != nil {
+			return said, errPin
+		}
+		if len(notes) == 0 {
+			return said, err
+		}
+		p.General = append(p.General, notes...)
+		if err := os.WriteFile(name, pinned, 0o600); err != nil {
+			return said, err
+		}
+	}
 }
 
 // modTidy runs 'go mod tidy', and returns what it said.
@@ -150,7 +193,7 @@ func (a *app) generated(ctx context.Context, p *migrate.Plan, set *fileset.Set) 
 		}
 	}
 	a.warn("not everything was generated: %v", err)
-	p.Problems = append(p.Problems, migrate.Problem{At: "mysdk generate", Text: strings.Join(strings.Fields(err.Error()), " ")})
+	p.Problems = append(p.Problems, migrate.Problem{File: "mysdk generate", Text: strings.Join(strings.Fields(err.Error()), " ")})
 	return ctx.Err()
 }
 

@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,8 @@ func writeWithLibrary(t *testing.T) *hosttest.World {
 			t.Fatal(err)
 		}
 	}
-	write("lib/go.mod", "module example.com/lib\n\ngo 1.13\n")
+	w.Env["GOPRIVATE"], w.Env["GIT_ALLOW_PROTOCOL"] = "example.invalid", "none" // asked for nowhere
+	write("lib/go.mod", "module example.com/lib\n\ngo 1.13\n\nrequire example.invalid/gone v1.0.0\n")
 	write("lib/lib.go", "package lib\n\n// Size is one.\nconst Size = 1\n")
 	write("memcached-operator/third/go.mod", "module example.com/third\n\ngo 1.13\n")
 	write("memcached-operator/third/third.go", "package third\n\n// Size is three.\nconst Size = 3\n")
@@ -75,7 +77,8 @@ func TestMigrateElsewhere(t *testing.T) {
 }
 
 // TestMigrateTidies holds that modules beside the project are found while its
-// copy is tidied, and that what the generators warn of is said.
+// copy is tidied, that a version which one of them requires and nobody has is
+// excluded, and that what the generators warn of is said.
 func TestMigrateTidies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads the project's modules")
@@ -84,7 +87,7 @@ func TestMigrateTidies(t *testing.T) {
 	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--output-dir", "../../far/new"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
-	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "replace example.com/third => ./third")
+	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "replace example.com/third => ./third", "exclude example.invalid/gone v1.0.0")
 	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module was found") {
 		t.Errorf("it said:\n%s", said)
 	}
@@ -97,7 +100,7 @@ func TestMigrateTidies(t *testing.T) {
 
 // TestMigrateBroken holds that a controller that does not compile leaves nobody
 // without what is generated from the types, that each of the compiler's errors
-// is on the page, and that the exit code tells.
+// is on the page but those that have one remedy, and that the exit code tells.
 func TestMigrateBroken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the project")
@@ -109,9 +112,14 @@ func TestMigrateBroken(t *testing.T) {
 	if err := os.WriteFile(name, []byte("package memcached\n\nimport \"example.invalid/gone\"\n\n// Box is of a module that is not there.\ntype Box struct{ gone.Box }\n\n// +kubebuilder:rbac:groups=apps,resource=pods,verbs=get\n\nvar n = missing(1)\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	claim := "package memcached\n\nimport v1 \"k8s.io/api/core/v1\"\n\nfunc resize(c *v1.PersistentVolumeClaim) {\n\tc = c.DeepCopy()\n\tc.Spec.Resources = v1.%sRequirements{}\n}\n"
+	if err := os.WriteFile(filepath.Join(filepath.Dir(name), "claim.go"), fmt.Appendf(nil, claim, "Resource"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != clierr.CodeOutOfDate {
 		t.Errorf("exit code %d\n%s", code, w.Err)
 	}
+	expectGoMod(t, w, "internal/controller/claim.go", "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
 	expectGoMod(t, w, "MIGRATION.md", "- [ ] `internal/controller/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/gone.go:10:9`: undefined: missing")
 	for _, name := range []string{"api/v1alpha1/zz_generated.deepcopy.go", "config/crd/bases/cache.example.com_memcacheds.yaml", "config/rbac/role.yaml"} {
 		if _, err := os.Stat(filepath.Join(w.Dir, name)); err != nil {

@@ -80,7 +80,19 @@ type Plan struct {
 }
 
 // Problem is a place of the result that does not compile.
-type Problem struct{ At, Text string }
+type Problem struct {
+	File         string // or what else is to blame
+	Line, Column int    // 0 where there is none
+	Text         string
+}
+
+// At is the place as compilers write it.
+func (p Problem) At() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
 
 // Open counts the files that need somebody.
 func (p *Plan) Open() int {

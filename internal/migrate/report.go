@@ -63,7 +63,7 @@ func (p *Plan) Report() []byte {
 		fmt.Fprintf(&b, "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n")
 	}
 	for _, c := range p.Problems {
-		fmt.Fprintf(&b, "- [ ] `%s`: %s%s\n", c.At, c.Text, c.because())
+		fmt.Fprintf(&b, "- [ ] `%s`: %s%s\n", c.At(), c.Text, c.because())
 	}
 	b.WriteString("\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n")
 	if len(p.General) > 0 {

@@ -20,7 +20,7 @@ func TestReport(t *testing.T) {
 		problems []Problem
 	}{
 		"nothing": {want: head + none + then},
-		"errors": {problems: []Problem{{"a.go:1:2", "undefined: x"}, {"go.mod", "no module has y"}},
+		"errors": {problems: []Problem{{"a.go", 1, 2, "undefined: x"}, {"go.mod", 0, 0, "no module has y"}},
 			want: head + none + "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n- [ ] `a.go:1:2`: undefined: x\n- [ ] `go.mod`: no module has y\n" + then},
 		"new, clean and changed ones are not listed": {files: []Entry{{Path: "a", Status: New}, {Path: "b", Status: Clean}, {Path: "c", Status: Changed}}, want: head + none + then},
 		"a line and a file": {files: []Entry{{Path: "a.go", Status: Needs, Notes: []Note{{3, "do it"}, {9, "and that"}}}, {Path: "b", Status: Needs, Notes: []Note{{0, "look"}}}},

@@ -1,27 +1,38 @@
 package migrate
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
+
+// unread is how the go command says that it could not read what a module
+// requires: first the requirement of the project that leads there, then the
+// module, its version, and why.
+var unread = regexp.MustCompile(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\S+): (.+)`)
+
+// unreachable is why not, where the module may well be there.
+var unreachable = regexp.MustCompile(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)
 
 // Unresolved lists the packages that 'go mod tidy -e' went on without. Where it
 // could not read what a module requires, all others follow from that, and only
 // that is listed.
 func Unresolved(output string) []string {
-	var out, broken []string
-	importer, requirer := "", ""
+	var out []string
+	for _, m := range unread.FindAllStringSubmatch(output, -1) {
+		out = append(out, fmt.Sprintf("%s@%s (required by %s)", m[2], m[3], m[1]))
+	}
+	if len(out) > 0 {
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	importer := ""
 	for line := range strings.Lines(output) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "go: ")
-		if name, ok := strings.CutSuffix(line, " requires"); ok {
-			requirer = cmp.Or(requirer, name[strings.LastIndexByte(name, ' ')+1:]) // a package may stand before it
-			continue
-		}
 		if name, ok := strings.CutSuffix(line, " imports"); ok {
 			importer = name
 			continue
@@ -30,18 +41,9 @@ func Unresolved(output string) []string {
 		if !ok || !strings.Contains(pkg, ".") || !strings.Contains(pkg, "/") || strings.ContainsAny(pkg, " \t") {
 			continue
 		}
-		if requirer != "" {
-			broken = append(broken, fmt.Sprintf("%s (required by %s)", pkg, requirer))
-			requirer = ""
-			continue
-		}
 		if text := fmt.Sprintf("%s (imported by %s)", pkg, importer); !slices.Contains(out, text) {
 			out = append(out, text)
 		}
-	}
-	if len(broken) > 0 {
-		slices.Sort(broken)
-		return slices.Compact(broken)
 	}
 	return out
 }
@@ -50,15 +52,17 @@ func Unresolved(output string) []string {
 // modules, which count as newer than those of today.
 var beforeModules = regexp.MustCompile(`\b(k8s\.io/[a-z-]+)@v[0-9.]+\+incompatible`)
 
-// Pinned is a go.mod where such versions, which dependencies ask for, are
-// replaced by those that it requires itself; false if the output of 'go mod
-// tidy' has none.
-func Pinned(gomod []byte, output string) ([]byte, bool, error) {
+// Pinned is a go.mod that leaves out what dependencies ask for and no build of
+// today can have, by the output of 'go mod tidy': versions of modules of
+// Kubernetes from before they had modules are replaced by those that it requires
+// itself, and versions that cannot be read are excluded. The notes say so;
+// without one there is nothing to change.
+func Pinned(gomod []byte, output string) ([]byte, []Note, error) {
 	f, err := modfile.Parse("go.mod", gomod, nil)
 	if err != nil {
-		return nil, false, fmt.Errorf("read go.mod: %w", err)
+		return nil, nil, fmt.Errorf("read go.mod: %w", err)
 	}
-	changed := false
+	var notes []Note
 	for _, old := range beforeModules.FindAllStringSubmatch(output, -1) {
 		for _, r := range f.Require {
 			replaced := slices.ContainsFunc(f.Replace, func(o *modfile.Replace) bool { return o.Old.Path == old[1] })
@@ -66,16 +70,33 @@ func Pinned(gomod []byte, output string) ([]byte, bool, error) {
 				continue
 			}
 			if err := f.AddReplace(old[1], "", old[1], r.Mod.Version); err != nil {
-				return nil, false, fmt.Errorf("replace %s in go.mod: %w", old[1], err)
+				return nil, nil, fmt.Errorf("replace %s in go.mod: %w", old[1], err)
 			}
-			changed = true
+			notes = append(notes, Note{Text: fmt.Sprintf("go.mod has a replacement of %s by its version %s: a dependency requires %s, which counts as newer.", old[1], r.Mod.Version, old[0])})
 		}
 	}
-	if !changed {
-		return gomod, false, nil
+	notes = append(notes, exclude(f, output)...)
+	if len(notes) == 0 {
+		return gomod, nil, nil
 	}
 	data, err := f.Format()
-	return data, true, err
+	return data, notes, err
+}
+
+// exclude adds the versions that cannot be read.
+func exclude(f *modfile.File, output string) []Note {
+	var notes []Note
+	for _, m := range unread.FindAllStringSubmatch(output, -1) {
+		requirer, gone, why := m[1], module.Version{Path: m[2], Version: m[3]}, m[4]
+		excluded := slices.ContainsFunc(f.Exclude, func(x *modfile.Exclude) bool { return x.Mod == gone })
+		replaced := slices.ContainsFunc(f.Replace, func(r *modfile.Replace) bool { return r.Old.Path == gone.Path })
+		away := unreachable.MatchString(why) && !strings.Contains(why, "unrecognized import path")
+		if excluded || replaced || away || f.AddExclude(gone.Path, gone.Version) != nil {
+			continue
+		}
+		notes = append(notes, Note{Text: fmt.Sprintf("go.mod excludes %s, which %s requires and which cannot be read: %s", gone, requirer, why)})
+	}
+	return notes
 }
 
 // Replaced is a go.mod whose replacements by directories have the names that
