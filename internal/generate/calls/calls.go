@@ -32,6 +32,7 @@ type finder struct {
 	make  *makefile
 	found Found
 	ours  bool            // a command runs mysdk generate
+	steps steps           // of the recipe or script that is read
 	done  map[string]bool // scripts and targets that were read; goGenerate
 }
 
@@ -81,10 +82,21 @@ func (f *finder) targets(names ...string) error {
 			if err := f.targets(r.needs...); err != nil {
 				return err
 			}
-			for _, line := range r.recipe {
-				if err := f.shell(".", line.at).run(f.make.expand(line.text, name)); err != nil {
-					return err
-				}
+			if err := f.recipe(name, r.recipe); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recipe reads the lines of one, each of which a shell of its own runs.
+func (f *finder) recipe(target string, lines []line) error {
+	defer f.follow()()
+	for _, l := range lines {
+		for text := range strings.Lines(f.make.expand(l.text, target)) {
+			if err := f.shell(".", l.at).run(text); err != nil {
+				return err
 			}
 		}
 	}
@@ -151,6 +163,7 @@ func (f *finder) script(name, dir string, args []string) error {
 		return err
 	}
 	f.done[name] = true
+	defer f.follow()()
 	s := f.shell(dir, "")
 	s.file = name
 	s.vars["0"], s.vars["BASH_SOURCE"] = name, name
@@ -167,8 +180,54 @@ func (f *finder) script(name, dir string, args []string) error {
 // program is the name that controller-gen's binary is called by.
 var program = regexp.MustCompile(`^controller-gen([-@_]?v?[0-9][^/]*)?(\.exe)?$`)
 
+// steps tell what a recipe or script does with generated files afterwards, which
+// mysdk does not do.
+type steps struct {
+	called bool
+	after  []string // commands, each with its place
+}
+
+// follow begins the steps of a recipe or script, and returns what ends them.
+func (f *finder) follow() func() {
+	outer := f.steps
+	f.steps = steps{}
+	return func() {
+		if after := f.steps.after; len(after) > 0 {
+			note := after[0]
+			if n := len(after) - 1; n > 0 {
+				note += fmt.Sprintf(" (and %d more)", n)
+			}
+			f.found.Notes = append(f.found.Notes, note)
+		}
+		outer.called = outer.called || f.steps.called
+		f.steps = outer
+	}
+}
+
+// harmless are commands that change no generated file.
+var harmless = regexp.MustCompile(`^(\[|:|cd|cp|date|echo|exit|export|false|g?make|git|gofmt|goimports|grep|jq|local|ls|mkdir|popd|printf|pushd|return|set|shift|test|true|unset)$`)
+
 // command takes in the words of a command that runs in dir.
 func (f *finder) command(words []string, dir, at string) error {
+	calls := len(f.found.Calls)
+	if err := f.interpret(words, dir, at); err != nil {
+		return err
+	}
+	changes := !harmless.MatchString(path.Base(words[0])) && (words[0] != "go" || slices.Contains(words, "run"))
+	if f.steps.called && len(f.found.Calls) == calls && changes && !isTool(words) {
+		text := strings.ReplaceAll(f.make.show(strings.Join(words, " ")), f.root+"/", "")
+		f.steps.after = append(f.steps.after, fmt.Sprintf("%s: mysdk does not run what follows controller-gen: %s", at, text))
+	}
+	return nil
+}
+
+// isTool reports whether a command runs or installs controller-gen.
+func isTool(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return program.MatchString(path.Base(w)) })
+}
+
+// interpret looks for calls in a command.
+func (f *finder) interpret(words []string, dir, at string) error {
 	i := slices.IndexFunc(words, func(w string) bool { return program.MatchString(path.Base(w)) })
 	if i < 0 {
 		i = wrapped(words)
@@ -223,6 +282,7 @@ func (f *finder) add(c generate.Call) {
 	if c.Dir == "." {
 		c.Dir = ""
 	}
+	c.Args = f.relative(c)
 	if i := slices.IndexFunc(c.Args, isUnknown); i >= 0 {
 		f.unusable(c.From, "%s: its value is known only when the command runs", f.make.show(c.Args[i]))
 		return
@@ -236,9 +296,28 @@ func (f *finder) add(c generate.Call) {
 		return
 	}
 	same := func(other generate.Call) bool { return other.Dir == c.Dir && slices.Equal(other.Args, c.Args) }
+	f.steps.called = true
 	if !slices.ContainsFunc(f.found.Calls, same) {
 		f.found.Calls = append(f.found.Calls, c)
 	}
+}
+
+// relative are the arguments of a call with names below the root relative to
+// where it runs, so that they mean the same on other machines.
+func (f *finder) relative(c generate.Call) []string {
+	up := "./"
+	if c.Dir != "" {
+		up = strings.Repeat("../", strings.Count(c.Dir, "/")+1)
+	}
+	var out []string
+	for _, arg := range c.Args {
+		arg = strings.ReplaceAll(arg, f.root+"/", up)
+		if rest, ok := strings.CutSuffix(arg, "="+f.root); ok {
+			arg = rest + "=" + up
+		}
+		out = append(out, arg)
+	}
+	return out
 }
 
 func (f *finder) unusable(at, format string, args ...any) {

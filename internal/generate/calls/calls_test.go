@@ -85,7 +85,7 @@ EXTRA += output:crd:dir=$(CURDIR)/deploy
 manifests:
     @$(CONTROLLER_GEN) $(CRD_OPTIONS) \
       $(EXTRA)
-`, []string{"Makefile:8: crd:maxDescLen=0,allowDangerousTypes=true paths=./api/... output:crd:dir=ROOT/deploy"}},
+`, []string{"Makefile:8: crd:maxDescLen=0,allowDangerousTypes=true paths=./api/... output:crd:dir=./deploy"}},
 		"options of old releases": {`
 CRD_OPTIONS ?= "crd:trivialVersions=true,preserveUnknownFields=false"
 manifests:
@@ -110,21 +110,37 @@ generate: code
 code:
     controller-gen object paths=./...
 crds:
-    cd api && controller-gen crd paths=./... output:dir=../crds
+    cd api && controller-gen crd paths=$(CURDIR) output:dir=$(CURDIR)/crds
     controller-gen rbac:roleName=x paths=./...
 release:
     controller-gen crd paths=./... output:dir=release
-`, []string{"Makefile:5: object paths=./...", "Makefile:7 in api: crd paths=./... output:dir=../crds", "Makefile:8: rbac:roleName=x paths=./..."}},
+`, []string{"Makefile:5: object paths=./...", "Makefile:7 in api: crd paths=../ output:dir=../crds", "Makefile:8: rbac:roleName=x paths=./..."}},
 		"other targets": {"crds: ; controller-gen crd paths=./...\n", []string{"Makefile:1: crd paths=./..."}},
 		"a target for each": {"manifests: gen-a gen-b\ngen-a gen-b:\n    controller-gen crd paths=./$@/...\n",
 			[]string{"Makefile:3: crd paths=./gen-a/...", "Makefile:3: crd paths=./gen-b/..."}},
 		"a loop":                 {"manifests:\n    for d in a b; do (cd $$d && controller-gen crd paths=./...); done\n", []string{"Makefile:2 in a: crd paths=./...", "Makefile:2 in b: crd paths=./..."}},
-		"functions":              {"P := $(addprefix paths=./,$(addsuffix /...,a b))\nmanifests:\n    controller-gen crd $(strip $(P)) output:dir=$(shell pwd)/x\n", []string{"Makefile:3: crd paths=./a/... paths=./b/... output:dir=ROOT/x"}},
+		"functions":              {"P := $(addprefix paths=./,$(addsuffix /...,a b))\nmanifests:\n    controller-gen crd $(strip $(P)) output:dir=$(shell pwd)/x\n", []string{"Makefile:3: crd paths=./a/... paths=./b/... output:dir=./x"}},
 		"a condition":            {"ifeq ($(OLD),true)\nO = crd:maxDescLen=1\nelse\nO = crd:maxDescLen=2\nendif\nifdef O\nP = ./a\nendif\nmanifests:\n    controller-gen $(O) paths=$(P)\n", []string{"Makefile:10: crd:maxDescLen=2 paths=./a"}},
 		"nothing known":          {"manifests:\n    controller-gen crd paths=$(shell find . -name api) output:dir=x\n", []string{"Makefile:2: this call of controller-gen is ignored: paths=$(shell find . -name api): its value is known only when the command runs"}},
 		"a directory not known":  {"manifests:\n    cd $$DIR && controller-gen crd paths=./...\n", []string{"Makefile:2: this call of controller-gen is ignored: it runs in $DIR, which is known only when the command runs"}},
 		"nothing that it can do": {"manifests:\n    controller-gen crd:colour=red paths=./...\n", []string{`Makefile:2: this call of controller-gen is ignored: argument crd: unknown argument "colour"`}},
-		"mysdk":                  {"manifests:\n    \"$(MYSDK)\" generate crds\nMYSDK ?= mysdk\nold:\n    controller-gen crd paths=./...\n", nil},
+		"a recipe of its own": {`
+manifests: controller-gen
+    $(call crds,api/v1,deploy)
+    $(foreach d,b a,$(call crds,$(d),out/$(d));)
+controller-gen:
+    test -s $@ || { DIR=$$(mktemp -d); cd $$DIR && go install sigs.k8s.io/controller-tools/cmd/controller-gen@v0.18.0; }
+define crds
+    @echo $(1)
+    @$(CONTROLLER-GEN) crd paths=./$(1)/... output:dir=$(2)
+endef
+`, []string{"Makefile:3: crd paths=./api/v1/... output:dir=deploy", "Makefile:4: crd paths=./b/... output:dir=out/b", "Makefile:4: crd paths=./a/... output:dir=out/a"}},
+		"lists that are changed": {"DIRS = b a b\nOUT = x.in\nmanifests:\n    $(eval ALL := $(sort $(DIRS)))\n    controller-gen crd $(ALL:%=paths=./%/...) $(patsubst %,paths=./%/v1,$(DIRS)) output:dir=$(OUT:.in=.out)\n    controller-gen object $(foreach d,$(shell ls),paths=./$(d))\n",
+			[]string{"Makefile:5: crd paths=./a/... paths=./b/... paths=./b/v1 paths=./a/v1 paths=./b/v1 output:dir=x.out",
+				"Makefile:6: this call of controller-gen is ignored: $(foreach d,$(shell ls),paths=./$(d)): its value is known only when the command runs"}},
+		"what follows": {"manifests:\n    mkdir -p x; yq --version\n    controller-gen crd paths=./...\n    echo $$(ls x | sort)\n    @yq -i 'del(.x)' $(CURDIR)/config/crd/bases/*.yaml\n    for f in a b; do sed -i 1d $$f; done; go fmt ./...\nother:\n    rm x\n",
+			[]string{"Makefile:3: crd paths=./...", "Makefile:5: mysdk does not run what follows controller-gen: yq -i del(.x) config/crd/bases/*.yaml (and 2 more)"}},
+		"mysdk": {"manifests:\n    \"$(MYSDK)\" generate crds\nMYSDK ?= mysdk\nold:\n    controller-gen crd paths=./...\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := found(t, map[string]string{"Makefile": tt.makefile, "hack/boilerplate.go.txt": ""})
@@ -150,9 +166,9 @@ cd "${SCRIPT_ROOT}"
 		want  []string
 	}{
 		"a script": {map[string]string{"hack/update-codegen.sh": script},
-			[]string{"hack/update-codegen.sh:7: crd:maxDescLen=0 paths=ROOT/api/... output:dir=config/crd"}},
+			[]string{"hack/update-codegen.sh:7: crd:maxDescLen=0 paths=./api/... output:dir=config/crd"}},
 		"a script of the Makefile": {map[string]string{"Makefile": "generate:\n    ./scripts/gen.sh\n", "scripts/gen.sh": script},
-			[]string{"scripts/gen.sh:7: crd:maxDescLen=0 paths=ROOT/api/... output:dir=config/crd"}},
+			[]string{"scripts/gen.sh:7: crd:maxDescLen=0 paths=./api/... output:dir=config/crd"}},
 		"a script with arguments": {map[string]string{"Makefile": "DIR = config/crds\ngenerate:\n    @./hack/crd.sh deploy/$(VERSION) $(DIR)\n", "hack/h.txt": "",
 			"hack/crd.sh": "cd \"$( cd -- \"$( dirname -- \"${BASH_SOURCE[0]}\" )\" &> /dev/null && pwd )\"/../\ngo run sigs.k8s.io/controller-tools/cmd/controller-gen object \\\n  object:headerFile=hack/h.txt crd paths=./... output:crd:dir=${2}/bases\n"},
 			[]string{"hack/crd.sh:2: object object:headerFile=hack/h.txt crd paths=./... output:crd:dir=config/crds/bases"}},
@@ -160,6 +176,10 @@ cd "${SCRIPT_ROOT}"
 			[]string{"apis/generate.go:3 in apis: object:headerFile=../hack/h.txt paths=./... crd:crdVersions=v1 output:artifacts:config=../package/crds"}},
 		"a directive of the Makefile": {map[string]string{"Makefile": "generate:\n    go generate ./...\n    controller-gen rbac:roleName=x paths=./...\n", "gen.go": "package x\n\n//go:generate controller-gen object paths=.\n"},
 			[]string{"gen.go:3: object paths=.", "Makefile:3: rbac:roleName=x paths=./..."}},
+		"a script that checks": {map[string]string{"Makefile": "generate: ; ./hack/gen.sh\n", "hack/gen.sh": "diff <(controller-gen --version) <(cat v)\ncontroller-gen crd paths=./...\ntail -n +2 x > y\n"},
+			[]string{"hack/gen.sh:2: crd paths=./...", "hack/gen.sh:3: mysdk does not run what follows controller-gen: tail -n +2 x"}},
+		"files that are included by a pattern": {map[string]string{"Makefile": "-include make/*/x.mk\n", "make/a/x.mk": "OPTS := crd\n", "make/b/x.mk": "manifests: ; controller-gen $(OPTS) paths=./...\n"},
+			[]string{"make/b/x.mk:1: crd paths=./..."}},
 		"no script": {map[string]string{"Makefile": "generate:\n    . hack; bash -c x\n    controller-gen crd paths=./a\n", "hack/x.go": "package x\n"},
 			[]string{"Makefile:3: crd paths=./a"}},
 		"a file that is included": {map[string]string{"Makefile": "include hack/gen.mk\n-include none.mk\nmanifests:\n    $(CONTROLLER_GEN) $(OPTS) paths=./...\n", "hack/gen.mk": "OPTS := crd:maxDescLen=9 # short\n"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,7 +54,7 @@ func (m *makefile) show(s string) string {
 }
 
 // tool are variables that stand for controller-gen, however it is found.
-var tool = regexp.MustCompile(`(?i)^controller_?gen(_bin|_cmd|_tool)?$`)
+var tool = regexp.MustCompile(`(?i)^controller[_-]?gen(_bin|_cmd|_tool)?$`)
 
 // readMakefile reads the project's, if it has one.
 func (f *finder) readMakefile() error {
@@ -82,10 +83,15 @@ func (f *finder) readMake(name, text string) error {
 	m := f.make
 	var current []string // targets of the rule that recipe lines go to
 	var branches []bool  // of the conditionals around: whether lines count
+	define := ""         // the variable that lines are part of
 	for _, l := range joined(text) {
 		l.at = fmt.Sprintf("%s:%s", name, l.at)
 		bare := strings.TrimSpace(l.text)
 		switch {
+		case define != "" && bare == "endef":
+			define = ""
+		case define != "":
+			m.vars[define] += strings.TrimLeft(bare, "@-+ ") + "\n"
 		case m.conditional(bare, &branches):
 		case len(branches) > 0 && !all(branches):
 		case strings.HasPrefix(l.text, "\t"):
@@ -98,7 +104,7 @@ func (f *finder) readMake(name, text string) error {
 			if a := assignment.FindStringSubmatch(bare); a != nil {
 				m.assign(a[1], a[2], a[3])
 			} else if d := defines.FindStringSubmatch(bare); d != nil {
-				m.vars[d[1]] = m.noValue("define " + d[1])
+				define, m.vars[d[1]] = d[1], ""
 			} else if i := includes.FindStringSubmatch(bare); i != nil {
 				if err := f.include(m.expand(i[1], "")); err != nil {
 					return err
@@ -113,18 +119,38 @@ func (f *finder) readMake(name, text string) error {
 
 // include reads the files that are there.
 func (f *finder) include(names string) error {
-	for _, name := range strings.Fields(names) {
-		name, ok := f.below(".", name)
-		data, there, err := f.tree.Read(name)
-		if !ok || !there || err != nil || f.done["include "+name] {
+	for _, pattern := range strings.Fields(names) {
+		pattern, ok := f.below(".", pattern)
+		if !ok {
 			continue
 		}
-		f.done["include "+name] = true
-		if err := f.readMake(name, string(data)); err != nil {
-			return err
+		matches := []string{pattern}
+		if strings.ContainsAny(pattern, "*?[") {
+			files, err := f.tree.Names()
+			if err != nil {
+				return err
+			}
+			matches = slices.DeleteFunc(slices.Clone(files), func(name string) bool {
+				match, err := path.Match(pattern, name)
+				return !match || err != nil
+			})
+		}
+		for _, name := range matches {
+			if err := f.includeFile(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (f *finder) includeFile(name string) error {
+	data, there, err := f.tree.Read(name)
+	if !there || err != nil || f.done["include "+name] {
+		return nil //nolint:nilerr // make goes on as well, or reports it better
+	}
+	f.done["include "+name] = true
+	return f.readMake(name, string(data))
 }
 
 // joined splits the text into lines, those that are continued as one. The
@@ -148,8 +174,7 @@ func joined(text string) []line {
 	return out
 }
 
-// conditional follows ifeq, else and endif, and the lines of a define, which
-// count for nothing.
+// conditional follows ifeq, else and endif.
 func (m *makefile) conditional(bare string, branches *[]bool) bool {
 	b := *branches
 	word, _, _ := strings.Cut(bare, " ")
@@ -297,14 +322,12 @@ func (m *makefile) value(ref, target string, depth int) string {
 		return m.function(name, strings.TrimSpace(args), target, depth)
 	}
 	if name, change, ok := strings.Cut(ref, ":"); ok {
-		if from, to, ok := strings.Cut(change, "="); ok && !strings.Contains(change, "%") {
-			words := strings.Fields(m.value(name, target, depth))
-			for i, w := range words {
-				if base, ok := strings.CutSuffix(w, from); ok {
-					words[i] = base + to
-				}
+		if from, to, ok := strings.Cut(change, "="); ok {
+			if !strings.Contains(from, "%") {
+				from, to = "%"+from, "%"+to
 			}
-			return strings.Join(words, " ")
+			from, to = m.expandIn(from, target, depth), m.expandIn(to, target, depth)
+			return eachWord(m.value(name, target, depth), func(w string) string { return substitute(w, from, to) })
 		}
 	}
 	value, set := m.vars[ref]
@@ -312,48 +335,11 @@ func (m *makefile) value(ref, target string, depth int) string {
 	case tool.MatchString(ref):
 		return "controller-gen"
 	case set:
+		defer m.keep(ref)()
+		m.vars[ref] = m.noValue("$(" + ref + ")") // where it refers to itself
 		return m.expandIn(value, target, depth)
 	case len(ref) == 1 || strings.HasPrefix(ref, "@") || ref == "MAKEFILE_LIST":
 		return m.noValue("$(" + ref + ")")
 	}
 	return "" // as make has it
-}
-
-// function is the result of one that needs no shell.
-func (m *makefile) function(name, args, target string, depth int) string {
-	whole := m.noValue("$(" + name + " " + args + ")")
-	parts := strings.Split(m.expandIn(args, target, depth), ",")
-	for _, p := range parts {
-		if isUnknown(p) {
-			return whole
-		}
-	}
-	last := parts[len(parts)-1]
-	each := func(change func(string) string) string {
-		words := strings.Fields(last)
-		for i, w := range words {
-			words[i] = change(w)
-		}
-		return strings.Join(words, " ")
-	}
-	switch {
-	case name == "shell" && (args == "pwd" || args == "git rev-parse --show-toplevel"):
-		return m.root
-	case name == "strip" || name == "realpath":
-		return each(func(w string) string { return w })
-	case name == "abspath":
-		return each(func(w string) string {
-			if path.IsAbs(w) {
-				return path.Clean(w)
-			}
-			return path.Join(m.root, w)
-		})
-	case name == "addprefix" && len(parts) == 2:
-		return each(func(w string) string { return parts[0] + w })
-	case name == "addsuffix" && len(parts) == 2:
-		return each(func(w string) string { return w + parts[0] })
-	case name == "subst" && len(parts) == 3:
-		return strings.ReplaceAll(last, parts[0], parts[1])
-	}
-	return whole
 }

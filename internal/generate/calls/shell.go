@@ -10,6 +10,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/example/mysdk/internal/generate"
 )
 
 // shell follows a script without running it.
@@ -124,11 +126,15 @@ func (s *shell) call(c *syntax.CallExpr) {
 	if s.file != "" {
 		at = fmt.Sprintf("%s:%d", s.file, c.Pos().Line())
 	}
-	if isUnknown(s.dir) && slices.ContainsFunc(words, func(w string) bool { return program.MatchString(path.Base(w)) }) {
+	if isUnknown(s.dir) && isTool(words) && slices.ContainsFunc(words, generate.IsGenerator) {
 		s.unusable(at, "it runs in %s, which is known only when the command runs", s.make.show(s.dir))
 		return
 	}
-	if err := s.finder.command(words, s.dir, at); err != nil && s.err == nil {
+	command := s.finder.command
+	if s.out != nil {
+		command = s.interpret
+	}
+	if err := command(words, s.dir, at); err != nil && s.err == nil {
 		s.err = err
 	}
 }
@@ -209,6 +215,7 @@ func (s *shell) config() *expand.Config {
 			inner.stmts(c.Stmts)
 			return nil
 		},
+		ProcSubst: func(*syntax.ProcSubst) (string, error) { return s.make.noValue("a process substitution"), nil },
 	}
 }
 
