@@ -41,6 +41,7 @@ operator is there to finalize them.`,
 			return run(c.Context(), o)
 		},
 	}
+	c.ValidArgsFunction = a.packages
 	o.bind(c.Flags())
 	fs := c.Flags()
 	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace that the operator is installed in (default: the context's)")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/bundle/validate"
@@ -247,9 +248,29 @@ func (a *app) namespaces(c *cobra.Command) []string {
 	return a.listed(c, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "")
 }
 
-// listed are the names of objects in the cluster that the command line names, or
-// in the embedded one if it runs.
+// listed are the names of objects, as found has them.
 func (a *app) listed(c *cobra.Command, kind schema.GroupVersionKind, namespace string) (names []string) {
+	for _, u := range a.found(c, kind, namespace) {
+		names = append(names, u.GetName())
+	}
+	return names
+}
+
+// packages are the operators that OLM has installed.
+func (a *app) packages(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if err := a.changeDir(c); err == nil && len(args) == 0 {
+		for _, u := range a.found(c, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "Subscription"}, typedValue(c, "namespace")) {
+			name, _, _ := unstructured.NestedString(u.Object, "spec", "name")
+			names = append(names, name)
+		}
+	}
+	return matching(nil, names, typed)
+}
+
+// found are objects in the cluster that the command line names, or in the
+// embedded one if it runs.
+func (a *app) found(c *cobra.Command, kind schema.GroupVersionKind, namespace string) []*unstructured.Unstructured {
 	ctx, cancel := context.WithTimeout(c.Context(), keyPatience)
 	defer cancel()
 	opts := kube.Options{Host: a.host, Kubeconfig: typedValue(c, "kubeconfig"), Context: typedValue(c, "context"), ReadOnly: true}
@@ -272,8 +293,5 @@ func (a *app) listed(c *cobra.Command, kind schema.GroupVersionKind, namespace s
 	if err != nil {
 		return nil
 	}
-	for _, u := range list {
-		names = append(names, u.GetName())
-	}
-	return names
+	return list
 }

@@ -92,7 +92,7 @@ func settingKeys() []string {
 
 // settingEnv is the environment variable of a key.
 func settingEnv(key string) string {
-	return "MYSDK_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(key))
+	return envPrefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(key))
 }
 
 // layer is one configuration file.
@@ -121,6 +121,7 @@ func (a *app) configure(c *cobra.Command) error {
 	if a.helps(c) {
 		return nil // works whatever the files say
 	}
+	a.warnOfVariables(c)
 	layers, err := a.readConfig(c.Root())
 	if err != nil {
 		return err

@@ -27,8 +27,9 @@ type migrateOptions struct {
 	force   bool
 	offline bool
 	show    bool // --dry-run or --diff was typed
-	output  string
+	dir     string
 	files   []string
+	output  string // format
 }
 
 func newMigrate(a *app, run func(context.Context, *migrateOptions) error) *cobra.Command {
@@ -59,6 +60,9 @@ marked with TODO(migrate), and what does not compile afterwards is listed.`,
 		Example: `  # the plan, in the root of the old project
   mysdk migrate
 
+  # the same for a program to read
+  mysdk migrate -o json
+
   # look at the result without touching the project
   mysdk migrate --output-dir ../memcached-operator-v4
 
@@ -72,25 +76,33 @@ marked with TODO(migrate), and what does not compile afterwards is listed.`,
 	fs := c.Flags()
 	fs.BoolVar(&o.dryRun, "dry-run", true, "print the plan and write nothing")
 	fs.BoolVar(&o.apply, "apply", false, "write the result to the project, which must be clean in git")
-	fs.StringVar(&o.output, "output-dir", "", "write the result into this directory, which must be empty or not exist")
-	renameFlag(fs, "output", "output-dir")
+	fs.StringVar(&o.dir, "output-dir", "", "write the result into this directory, which must be empty or not exist")
 	fs.BoolVar(&o.diff, "diff", false, "print the plan as a unified diff")
 	fs.BoolVar(&o.force, "force", false, "with --apply: allow a tree with uncommitted changes, or outside git")
 	fs.BoolVar(&o.offline, "offline", false, "leave out 'go mod tidy', the generators and the compiler, which need the project's modules")
 	fs.StringArrayVar(&o.files, "file", nil, "Go file to rewrite in place, in a project of today's layout; may be repeated")
+	outputFlag(c, &o.output)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "--output\"") {
+			return clierr.Usagef("name a directory with --output-dir", "%w", err)
+		}
+		return c.Parent().FlagErrorFunc()(c, err)
+	})
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.check(c.Flags().Changed("dry-run")) }
 	return c
 }
 
 func (o *migrateOptions) check(dryRunTyped bool) error {
-	writes := o.apply || o.output != ""
+	writes := o.apply || o.dir != ""
 	o.show = o.diff || o.dryRun && dryRunTyped
 	switch {
+	case o.output != "text" && (o.diff || len(o.files) > 0):
+		return clierr.Usagef("leave out --output", "--output is for the plan and its result, not for --diff and --file")
 	case len(o.files) > 0 && (writes || o.force):
 		return clierr.Usagef("leave them out; --dry-run shows the change without writing it", "--apply, --output-dir and --force are for whole projects, and --file for single files")
 	case len(o.files) > 0:
 		return nil
-	case o.apply && o.output != "":
+	case o.apply && o.dir != "":
 		return clierr.Usagef("leave one of them out", "--apply and --output-dir cannot be combined")
 	case writes && dryRunTyped && o.dryRun:
 		return clierr.Usagef("leave out --dry-run, which is what happens without --apply and --output-dir", "--dry-run writes nothing")
@@ -122,18 +134,25 @@ func (a *app) runMigrate(ctx context.Context, o *migrateOptions) error {
 		return err
 	}
 	if len(p.Files) == 0 {
+		if o.output != "text" {
+			return a.reportMigration(o.output, p, false)
+		}
 		a.nothingToMigrate(p)
 		return a.warnOfStrays()
 	}
 	switch {
-	case o.output != "":
+	case o.dir != "":
 		return a.migrateInto(ctx, o, p)
 	case o.apply:
 		return a.migrateHere(ctx, o, p)
 	case o.diff:
 		return a.write(ctx, p.Changes, true)
 	}
-	if err := a.print([]byte(migrationText(p))); err != nil {
+	show := func() error { return a.print([]byte(migrationText(p))) }
+	if o.output != "text" {
+		show = func() error { return a.reportMigration(o.output, p, false) }
+	}
+	if err := show(); err != nil {
 		return err
 	}
 	a.say("Nothing was written. Next: mysdk migrate --apply, or --output-dir DIR")
@@ -196,7 +215,7 @@ func migrationText(p *migrate.Plan) string {
 // migrateInto writes the new project into another directory.
 func (a *app) migrateInto(ctx context.Context, o *migrateOptions, p *migrate.Plan) error {
 	there := *a
-	there.host.Dir = a.host.Path(o.output)
+	there.host.Dir = a.host.Path(o.dir)
 	if err := emptyDir(there.host.Dir); err != nil {
 		return err
 	}
@@ -213,7 +232,7 @@ func (a *app) migrateInto(ctx context.Context, o *migrateOptions, p *migrate.Pla
 	if err := there.write(ctx, set, false); err != nil {
 		return err
 	}
-	return a.reportMigrated(p, set, o.output)
+	return a.reportMigrated(o, p, set)
 }
 
 // emptyDir refuses a directory that has something in it.
@@ -251,7 +270,7 @@ func (a *app) migrateHere(ctx context.Context, o *migrateOptions, p *migrate.Pla
 	if err := a.write(ctx, set, false); err != nil {
 		return err
 	}
-	return a.reportMigrated(p, set, "")
+	return a.reportMigrated(o, p, set)
 }
 
 // cleanInGit refuses a tree whose old state could not be had back.
@@ -274,7 +293,12 @@ func (a *app) cleanInGit(ctx context.Context) error {
 // them all.
 const shownProblems = 20
 
-func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) error {
+func (a *app) reportMigrated(o *migrateOptions, p *migrate.Plan, set fileset.Set) error {
+	if o.output != "text" {
+		if err := a.reportMigration(o.output, p, true); err != nil {
+			return err
+		}
+	}
 	written, removed := 0, 0
 	for _, name := range set.Paths() {
 		if f, _ := set.Get(name); f.Removed {
@@ -286,7 +310,7 @@ func (a *app) reportMigrated(p *migrate.Plan, set fileset.Set, dir string) error
 	}
 	a.say("Wrote %d files, removed %d", written, removed)
 	a.needsYou(p)
-	page := path.Join(dir, migrate.ReportName)
+	page := path.Join(o.dir, migrate.ReportName)
 	for i, c := range p.Problems {
 		if i == shownProblems {
 			a.say("… and %d more in %s", len(p.Problems)-i, page)

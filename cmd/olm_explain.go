@@ -40,6 +40,7 @@ when any of them is not well.`,
 			return run(c.Context(), o)
 		},
 	}
+	c.ValidArgsFunction = a.packages
 	o.bind(c.Flags())
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace to look into (default: all)")
 	outputFlag(c, &o.output)

@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// envPrefix begins the names of mysdk's own variables.
+const envPrefix = "MYSDK_"
+
+// ownVariables begin the names of variables that mysdk passes to its children,
+// and those of its tests.
+var ownVariables = []string{"MYSDK_E2E", "MYSDK_KILL_ROUNDS", "MYSDK_KUBECTL_", "MYSDK_NIGHTLY", "MYSDK_TEST_", "MYSDK_TIED_TO"}
+
+// warnOfVariables names variables that look like settings and set nothing.
+func (a *app) warnOfVariables(c *cobra.Command) {
+	var known []string
+	for _, entry := range a.host.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, envPrefix) || value == "" {
+			continue
+		}
+		if known == nil {
+			known = knownVariables()
+		}
+		own := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if !slices.Contains(known, name) && !slices.ContainsFunc(ownVariables, own) {
+			a.warn("%s sets nothing: %s", name, variableHint(c, name, known))
+		}
+	}
+}
+
+// knownVariables are the names of all settings and other variables.
+func knownVariables() []string {
+	var names []string
+	for _, v := range variables() {
+		names = append(names, v[0])
+	}
+	for _, key := range settingKeys() {
+		names = append(names, settingEnv(key))
+	}
+	return names
+}
+
+// variableHint says what was probably meant by the name of a variable, for the
+// command at hand if it has such a flag.
+func variableHint(c *cobra.Command, name string, known []string) string {
+	flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))
+	if env := variableOf(c, flag); env != "" {
+		return "a variable belongs to a command, such as " + env
+	}
+	if isFlag(c.Root(), flag) {
+		return "--" + flag + " is set on the command line only"
+	}
+	if near := clierr.Closest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	var flags []string
+	for _, names := range settable {
+		flags = append(flags, names...)
+	}
+	slices.Sort(flags)
+	if near := clierr.Closest(flag, flags); near != "" {
+		return "did you mean " + variableOf(c, near) + "?"
+	}
+	return "see 'mysdk help environment'"
+}
+
+// variableOf is the variable of a flag: that of c, or else the first.
+func variableOf(c *cobra.Command, flag string) string {
+	for key, f := range settingsOf(c) {
+		if f.Name == flag {
+			return settingEnv(key)
+		}
+	}
+	for _, key := range settingKeys() {
+		if key[strings.LastIndex(key, ".")+1:] == flag {
+			return settingEnv(key)
+		}
+	}
+	return ""
+}
+
+// isFlag reports whether c or a command below it has a flag of that name.
+func isFlag(c *cobra.Command, name string) bool {
+	has := func(fs *pflag.FlagSet) bool { return fs.Lookup(name) != nil }
+	return has(c.Flags()) || has(c.PersistentFlags()) ||
+		slices.ContainsFunc(c.Commands(), func(sub *cobra.Command) bool { return isFlag(sub, name) })
+}
