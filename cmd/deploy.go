@@ -122,13 +122,15 @@ func (a *app) runDeploy(ctx context.Context, o *deployOptions) error {
 		return err
 	}
 	start := a.host.Now()
-	operator := run.Deployed{Reader: client, Objects: objects, Timeout: o.timeout, Now: a.host.Now, Say: a.say}
+	// What is being deleted may be gone by the first look.
+	operator := run.Deployed{Reader: client, Objects: apartFrom(objects, deleting), Timeout: o.timeout, Now: a.host.Now, Say: a.say}
 	err = operator.Wait(ctx)
 	if err == nil && len(deleting) > 0 {
 		if err = client.WaitGone(ctx, deleting, o.timeout); err == nil {
 			err = a.applyAgain(ctx, client, set, objects)
 		}
 		if err == nil {
+			operator.Objects = objects
 			err = operator.Wait(ctx)
 		}
 	}
@@ -138,6 +140,13 @@ func (a *app) runDeploy(ctx context.Context, o *deployOptions) error {
 	}
 	a.say("Ready after %s", a.since(start))
 	return nil
+}
+
+// apartFrom returns the objects that are not among others.
+func apartFrom(objects, others []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(others, func(o *unstructured.Unstructured) bool { return kube.RefOf(o) == kube.RefOf(u) })
+	})
 }
 
 // applyAgain applies what a finished deletion took away, and restarts the

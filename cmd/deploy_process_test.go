@@ -15,6 +15,7 @@ import (
 // process elects a leader, reconciles, lacks what its roles lack, and goes with
 // the pod.
 func TestDeployedOperatorRuns(t *testing.T) {
+	t.Parallel()
 	r := newOLMRun(t)
 	r.scaffold()
 	r.mysdk("deploy")

@@ -3,6 +3,7 @@ package cmd_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,11 +56,19 @@ func scaffold(t testing.TB, dir string) *hosttest.World {
 	return w
 }
 
+// shortGolden are the trees of the short lane, which take the least time for
+// most of the templates.
+var shortGolden = []string{"controller-only", "memcached", "multigroup", "webhook-self"}
+
 // TestGolden compares whole scaffolded trees with testdata/golden; -update
-// writes them anew.
+// rewrites them.
 func TestGolden(t *testing.T) {
 	for _, dir := range goldenCases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
+			if testing.Short() && !*update && !slices.Contains(shortGolden, filepath.Base(dir)) {
+				t.Skip("loads the packages of many projects")
+			}
+			t.Parallel()
 			w := scaffold(t, dir)
 			want := filepath.Join(dir, "want")
 			if *update {

@@ -85,6 +85,7 @@ func TestGuides(t *testing.T) {
 	}
 	for _, name := range guides {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := newReader(t)
 			for _, b := range guideBlocks(t, "README") {
 				r.do("README", b, nil)

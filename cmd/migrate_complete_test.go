@@ -80,6 +80,7 @@ func TestMigrateElsewhere(t *testing.T) {
 // copy is tidied, that a version which one of them requires and nobody has is
 // excluded, and that what the generators warn of is said.
 func TestMigrateTidies(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("loads the project's modules")
 	}
@@ -102,6 +103,7 @@ func TestMigrateTidies(t *testing.T) {
 // without what is generated from the types, that each of the compiler's errors
 // is on the page but those that have one remedy, and that the exit code tells.
 func TestMigrateBroken(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("compiles the project")
 	}

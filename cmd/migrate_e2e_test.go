@@ -51,6 +51,7 @@ func migrateBase(t *testing.T) (base *hosttest.World, command string) {
 // TestMigrateEndToEnd migrates a project of operator-sdk v0.19, builds it, runs
 // its own tests, and runs it on the embedded cluster.
 func TestMigrateEndToEnd(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("compiles an operator and needs the control plane")
 	}

@@ -14,6 +14,7 @@ const patience = " --timeout 5m"
 // TestBrokenBundles runs bundles each of which is broken in another way: the
 // cause is named, and not that time was up.
 func TestBrokenBundles(t *testing.T) {
+	t.Parallel()
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
 	r.scaffold()

@@ -290,6 +290,7 @@ spec: {size: 3}
 // directory to a bundle, installed, upgraded and removed again, without a
 // container.
 func TestFromSourceToUpgrade(t *testing.T) {
+	t.Parallel()
 	r := newOLMRun(t)
 	r.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
 	r.until("the namespace's own objects", func() bool {

@@ -156,6 +156,7 @@ subjects: [{kind: ServiceAccount, name: cache, namespace: NS}]
 // TestUpdateFlows plays the ways of installing and updating an operator that
 // the guides have, old and new, and has the failures among them explained.
 func TestUpdateFlows(t *testing.T) {
+	t.Parallel()
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
 	one := catalog.Entry{Name: "cache.v0.0.1"}

@@ -14,6 +14,7 @@ import (
 // have the same name, as all scaffolds' have: each pod runs its own operator,
 // also after it has started anew.
 func TestTwoProjectsOfOneImageName(t *testing.T) {
+	t.Parallel()
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
 	shop := r.h.Dir

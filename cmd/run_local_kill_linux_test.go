@@ -25,6 +25,7 @@ const killLimit = 5 * time.Second
 // started, at whatever depth, carries a variable of the test's, and is gone
 // within killLimit.
 func TestKillRunLocal(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("compiles, and starts clusters")
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,12 @@ import (
 var update = flag.Bool("update", false, "rewrite golden trees, scripts and the reference from what the code does")
 
 func TestMain(m *testing.M) {
+	if os.Getenv("MYSDK_CLUSTER_BIN") != "" {
+		// Projects are compiled from the cache wherever their directory is. Without
+		// that binary, this would compile all of Kubernetes a second time.
+		os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
+	}
+	debug.SetGCPercent(400) // as main does
 	testscript.Main(m, map[string]func(){
 		"mysdk": func() { os.Exit(mysdk()) }, "mysdk-cluster": func() { os.Exit(validator()) },
 		"sample": func() { os.Exit(samplePlugin()) }, "sample.example.com": func() { os.Exit(samplePlugin()) },
@@ -72,8 +79,19 @@ func validatorBinary() (string, error) {
 	return exec.LookPath("mysdk-cluster")
 }
 
+// loadingScripts load a project's packages so often that they take most of the
+// time of all scripts. The short lane leaves them to the full one: it has others
+// of the same commands.
+var loadingScripts = []string{
+	"adopt/adopt", "bundle/generate", "bundle/generate_base", "bundle/scorecard", "create_api/api", "create_api/existing",
+	"create_api/group", "create_api/in_the_way", "create_webhook/additive", "create_webhook/conversion", "create_webhook/flags",
+	"delete/delete_changed", "generate/applyconfigurations", "generate/broken_go", "generate/calls", "generate/generate",
+	"generate/markers", "generate/refused", "init/no_go", "plugins/external_plugins",
+}
+
 // TestScripts runs every script below testdata/script. The folders cluster,
-// runlocal, guides and olm need a control plane and are left out of the short lane.
+// runlocal, guides and olm need a control plane and are left out of the short
+// lane, and so are loadingScripts.
 func TestScripts(t *testing.T) {
 	dirs, err := filepath.Glob("../testdata/script/*")
 	if err != nil || len(dirs) == 0 {
@@ -81,12 +99,20 @@ func TestScripts(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
 			if testing.Short() && slices.Contains([]string{"cluster", "runlocal", "guides", "olm"}, filepath.Base(dir)) {
 				t.Skip("needs the control plane")
 			}
+			copies, variables := inProcess(t, dir)
 			testscript.Run(t, testscript.Params{
-				Dir: dir, Setup: setUp, UpdateScripts: *update, RequireUniqueNames: true,
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
+				Dir: copies, UpdateScripts: *update, RequireUniqueNames: true,
+				Setup: func(env *testscript.Env) error {
+					err := setUp(env)
+					env.Values[namesKey{}] = append(variableNames(env.Vars), variables...)
+					return err
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"run": runInProcess, "untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
 			})
 		})
 	}
@@ -102,14 +128,7 @@ func untouched(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	dir := ts.MkAbs(".")
 	before := listing(ts, dir)
-	err := ts.Exec(args[1], args[2:]...)
-	code := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
+	code, said := exitCode(ts, args[1:])
 	if fmt.Sprint(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
@@ -119,12 +138,25 @@ func untouched(ts *testscript.TestScript, neg bool, args []string) {
 	if code == clierr.CodeInterrupted || code == 0 {
 		return
 	}
-	said := ts.ReadFile("stderr")
 	for text, times := range map[string]int{"\x1b": 0, "Usage:": 0, "level=": 0, "Error: ": 1, "\nHint:  ": 1} {
 		if n := strings.Count(said, text); n != times {
 			ts.Fatalf("%q is %d times on stderr, want %d", text, n, times)
 		}
 	}
+}
+
+// exitCode runs a command and returns its exit code and what it said on stderr.
+func exitCode(ts *testscript.TestScript, args []string) (code int, said string) {
+	if args[0] == "run" {
+		return callProgram(ts, args[2:])
+	}
+	err := ts.Exec(args[0], args[1:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Check(err)
+		return 0, ts.ReadFile("stderr")
+	}
+	return exit.ExitCode(), ts.ReadFile("stderr")
 }
 
 // listing maps all paths below dir to what is there, times aside.

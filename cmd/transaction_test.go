@@ -170,7 +170,12 @@ func difference(t *testing.T, from, to string) fileset.Set {
 
 // points is how many writes of a commit are tried as its last one. Every
 // single one is the matter of fileset's own test.
-const points = 12
+func points() int {
+	if testing.Short() {
+		return 3
+	}
+	return 12
+}
 
 // breakOff breaks the command's commit off at writes spread over all of it,
 // and has the command itself go on after one in each half of it.
@@ -180,7 +185,7 @@ func (tr transaction) breakOff(t *testing.T) {
 	if err := tr.commit(t, another(t, tr.base), count); err != nil {
 		t.Fatal(err)
 	}
-	for at := 1; at <= count.Calls; at += max(1, count.Calls/points) {
+	for at := 1; at <= count.Calls; at += max(1, count.Calls/points()) {
 		for _, killed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d killed %v", at, killed), func(t *testing.T) { tr.fail(t, at, killed) })
 		}
