@@ -19,6 +19,7 @@ var corrections = []correction{
 	{regexp.MustCompile(`^cannot use .*"k8s\.io/api/core/v1"\.(?:Volume)?ResourceRequirements\) as "k8s\.io/api/core/v1"\.((?:Volume)?ResourceRequirements) value`), retypeResources},
 	{regexp.MustCompile(`^cannot use .*(?:untyped (?:string|int) constant).* as \*(?:"([^"]+)"\.)?(\w+) value`), pointTo},
 	{regexp.MustCompile(`"k8s\.io/api/core/v1"\.Probe has no field or method Handler\b`), func(f *goFile, at ast.Expr, _ []string) { f.rename(at, "ProbeHandler") }},
+	{regexp.MustCompile(`^invalid operation: cannot receive from non-channel .* interface type context\.Context\)`), func(f *goFile, at ast.Expr, _ []string) { f.insert(at.End(), ".Done()") }},
 	{regexp.MustCompile(`"k8s\.io/[\w/.-]+"\.\w+ has no field or method ClusterName\b`), readNothing},
 }
 

@@ -27,6 +27,7 @@ func TestCorrected(t *testing.T) {
 		"a constant":         {constant, "r := m.Rule{For: @\"1m\"}", "r := m.Rule{For: new(m.Duration(\"1m\"))}"},
 		"a type not at hand": {strings.Replace(constant, "monitoring", "other", 1), "r := m.Rule{For: @\"1m\"}", ""},
 		"a probe":            {probe, "p.@Handler.Exec = nil", "p.ProbeHandler.Exec = nil"},
+		"a channel":          {`invalid operation: cannot receive from non-channel stop() (value of interface type context.Context)`, "<-@stop()", "<-stop().Done()"},
 		"a name":             {named, "return p.@ClusterName", "return \"\""},
 		"a name that is set": {named, "p.@ClusterName = c", ""},
 		"one of the user's":  {strings.Replace(named, "k8s.io", "example.com", 1), "return p.@ClusterName", ""},

@@ -70,6 +70,7 @@ func (m *migration) readProject() ([]byte, error) {
 	p["layout"] = []string{string(LayoutCurrent)}
 	p["plugins"] = m.plugins(p["plugins"])
 	m.moves = map[string]target{"controllers": {"internal/controller", "controllers", "controller"}}
+	m.moveCommand()
 	list, _ := p["resources"].([]any)
 	domain, _ := p["domain"].(string)
 	entries := make([]map[string]any, len(list))

@@ -43,11 +43,22 @@ func (m *migration) mainFile(usual string) (string, error) {
 	return "", clierr.Failedf("move the operator's to "+usual+", then run the command again", "there is no %s, and several main programs make a manager: %s", usual, strings.Join(found, ", "))
 }
 
-// freeCommand refuses projects with Go files where the new main program goes.
+// moveCommand moves a package that lies where the new main program goes.
+func (m *migration) moveCommand() {
+	for _, name := range inDir(m.files, path.Dir(newMain)) {
+		if f, err := parseGo(name, m.files[name].data); path.Ext(name) == ".go" && err == nil && f.tree.Name.Name != "main" {
+			pkg := strings.TrimSuffix(f.tree.Name.Name, "_test")
+			m.moves[path.Dir(newMain)] = target{"internal/cmd", pkg, pkg}
+		}
+	}
+}
+
+// freeCommand refuses projects with another program where the new main program
+// goes.
 func (m *migration) freeCommand() error {
 	for _, name := range inDir(m.files, path.Dir(newMain)) {
-		if path.Ext(name) == ".go" {
-			return clierr.Failedf("move the package to another directory first, with the imports of it", "%s is in cmd, where the new main program goes", name)
+		if _, moves := m.moves[path.Dir(newMain)]; path.Ext(name) == ".go" && !moves {
+			return clierr.Failedf("move it to a directory of its own below cmd first", "%s is in cmd, where the new main program goes", name)
 		}
 	}
 	return nil

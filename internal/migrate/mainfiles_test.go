@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -63,23 +65,41 @@ func TestFilesOfMain(t *testing.T) {
 	}
 }
 
-// TestCmdIsTaken holds that a package in cmd, where the new main program goes,
-// is not written over or mixed with it.
+// TestCmdIsTaken holds that another program in cmd, where the new main program
+// goes, is not written over or mixed with it.
 func TestCmdIsTaken(t *testing.T) {
-	for name, test := range map[string]struct {
-		files map[string]string
-		file  string
-	}{
-		"a main program":   {goV3(), newMain},
-		"another package":  {goV3(), "cmd/root.go"},
-		"in one of v0.x":   {memcached(t), newMain},
-		"a test beside it": {goV3(), "cmd/root_test.go"},
-	} {
+	for name, files := range map[string]map[string]string{"of go/v3": goV3(), "of v0.x": memcached(t)} {
 		t.Run(name, func(t *testing.T) {
-			test.files[test.file] = "package cmd\n"
-			_, err := makePlan(t, test.files)
-			if err == nil || !strings.Contains(err.Error(), test.file+" is in cmd, where the new main program goes") || clierr.HintOf(err) == "" {
+			files["cmd/tool.go"] = "package main\n\nfunc main() {}\n"
+			_, err := makePlan(t, files)
+			if err == nil || !strings.Contains(err.Error(), "cmd/tool.go is in cmd, where the new main program goes") || clierr.HintOf(err) == "" {
 				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
+			}
+		})
+	}
+}
+
+// TestCmdMoves holds that a package in cmd makes room for the new main program,
+// and that other programs below stay.
+func TestCmdMoves(t *testing.T) {
+	const use, moved = "package use\n\nimport \"%s/%s\"\n\nvar _ = cmd.Execute\n", "internal/cmd"
+	for name, test := range map[string]struct {
+		files  map[string]string
+		module string
+	}{"of go/v3": {goV3(), "example.com/shop"}, "of v0.x": {memcached(t), "example.com/memcached-operator"}} {
+		t.Run(name, func(t *testing.T) {
+			maps.Copy(test.files, map[string]string{
+				"cmd/root.go": "package cmd\n\nfunc Execute() {}\n", "cmd/root_test.go": "package cmd_test\n",
+				"cmd/tool/main.go": "package main\n\nfunc main() {}\n", "use/use.go": fmt.Sprintf(use, test.module, "cmd"),
+			})
+			got := content(mustPlan(t, test.files).Result)
+			for name, want := range map[string]string{
+				"internal/cmd/root.go": test.files["cmd/root.go"], "internal/cmd/root_test.go": test.files["cmd/root_test.go"],
+				"cmd/tool/main.go": test.files["cmd/tool/main.go"], "use/use.go": fmt.Sprintf(use, test.module, moved), "cmd/root.go": "",
+			} {
+				if d := cmp.Diff(want, got[name]); d != "" {
+					t.Errorf("%s (-want +got):\n%s", name, d)
+				}
 			}
 		})
 	}

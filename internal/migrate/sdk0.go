@@ -98,6 +98,7 @@ func (m *migration) place() error {
 	if err := m.readControllers(); err != nil {
 		return err
 	}
+	m.moveCommand()
 	m.placeBelow()
 	for _, dir := range slices.Sorted(maps.Keys(m.moves)) {
 		t := m.moves[dir]
@@ -397,12 +398,13 @@ func (m *migration) moveControllers() error {
 	return nil
 }
 
-// along is where a file goes with the package that it is in, or below.
+// along is where a file goes with the package that it is in, or below. Programs
+// below cmd stay.
 func (m *migration) along(name string) string {
 	dirs := slices.Collect(maps.Keys(m.moves))
 	sort.Slice(dirs, func(i, j int) bool { return len(dirs[i]) > len(dirs[j]) })
 	for _, dir := range dirs {
-		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok && (dir != path.Dir(newMain) || path.Dir(name) == dir) {
 			return path.Join(m.moves[dir].dir, rest)
 		}
 	}
