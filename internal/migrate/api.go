@@ -221,7 +221,7 @@ func (m *migration) moveAPIs() error {
 				continue
 			}
 			to := path.Join(m.moves[a.dir].dir, base)
-			if err := m.goFile(name, to, typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags); err != nil {
+			if err := m.goFile(name, to, typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags, forGenerators); err != nil {
 				return err
 			}
 		}
@@ -292,6 +292,32 @@ func oldMarkers(f *goFile) {
 		for _, c := range group.List {
 			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ "), "+kubebuilder:singular") {
 				f.removeLines(c)
+			}
+		}
+	}
+}
+
+// forGenerators says of types what the generators of today ask for: that
+// embedded structs are inline, as they always were, and that interfaces are no
+// part of the API.
+func forGenerators(f *goFile) {
+	for _, d := range f.tree.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE || g.Lparen.IsValid() {
+			continue
+		}
+		spec, _ := g.Specs[0].(*ast.TypeSpec)
+		switch t := spec.Type.(type) {
+		case *ast.StructType:
+			for _, field := range t.Fields.List {
+				if len(field.Names) == 0 && field.Tag == nil {
+					f.insert(field.End(), " `json:\",inline\"`")
+				}
+			}
+		case *ast.InterfaceType:
+			const marker = "+kubebuilder:object:generate=false"
+			if !strings.Contains(f.markersAbove(g), marker) {
+				f.insert(g.Pos(), "// "+marker+"\n")
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -294,6 +295,11 @@ func structuralRoot(root map[string]any) {
 // that name no fields keep what they are given, as they did.
 func structural(s map[string]any) {
 	props, _ := s["properties"].(map[string]any)
+	if isIntOrString(s["anyOf"]) {
+		delete(s, "anyOf")
+		delete(s, "type")
+		s["x-kubernetes-int-or-string"] = true
+	}
 	if s["type"] == nil && s["x-kubernetes-int-or-string"] == nil && s["x-kubernetes-preserve-unknown-fields"] == nil {
 		switch {
 		case props != nil || s["additionalProperties"] != nil:
@@ -317,6 +323,20 @@ func structural(s map[string]any) {
 			structural(m)
 		}
 	}
+}
+
+// isIntOrString says whether alternatives are a number and a text, which today's
+// schemas have a word for, and allow no types in alternatives.
+func isIntOrString(anyOf any) bool {
+	list, _ := anyOf.([]any)
+	var types []string
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok && len(m) == 1 {
+			types = append(types, fmt.Sprint(m["type"]))
+		}
+	}
+	slices.Sort(types)
+	return len(list) == 2 && slices.Equal(types, []string{"integer", "string"})
 }
 
 // upgradeConversion nests what says how to convert by webhook.

@@ -53,8 +53,8 @@ validation: {openAPIV3Schema: {properties: {a: {type: string}}}}
 			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {apiVersion: {type: string}, kind: {type: string}, metadata: {type: object}}}}}]"},
 		"fields of such names below": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {spec: {properties: {kind: {}, metadata: {properties: {a: {type: string}}}}}}}}\n",
 			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {kind: {x-kubernetes-preserve-unknown-fields: true}, metadata: {type: object, properties: {a: {type: string}}}}}}}}}]"},
-		"numbers or texts": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {a: {x-kubernetes-int-or-string: true}, b: {anyOf: [{type: integer}, {type: string}]}}}}\n",
-			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {x-kubernetes-int-or-string: true}, b: {anyOf: [{type: integer}, {type: string}], x-kubernetes-preserve-unknown-fields: true}}}}}]"},
+		"numbers or texts": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {a: {x-kubernetes-int-or-string: true}, b: {anyOf: [{type: string}, {type: integer}]}, c: {type: string, anyOf: [{format: a}, {format: b}]}}}}\n",
+			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {x-kubernetes-int-or-string: true}, b: {x-kubernetes-int-or-string: true}, c: {type: string, anyOf: [{format: a}, {format: b}]}}}}}]"},
 		"maps": {"version: v1\nvalidation: {openAPIV3Schema: {properties: {a: {additionalProperties: {properties: {b: {type: string}}}}, c: {additionalProperties: true}}}}\n",
 			"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object, additionalProperties: {type: object, properties: {b: {type: string}}}}, c: {type: object, additionalProperties: true}}}}}]"},
 		"no conversion": {"versions: []\nversion: v1\nconversion: {strategy: None}\n",
@@ -179,5 +179,20 @@ func TestDocuments(t *testing.T) {
 				t.Errorf("%d documents, %v", len(got), err)
 			}
 		})
+	}
+}
+
+// TestForGenerators holds that types get what the generators ask for, once.
+func TestForGenerators(t *testing.T) {
+	const want = "package v1\n\n// Part is embedded.\ntype Part struct{ A int }\n\ntype Whole struct {\n\t*Part `json:\",inline\"` // all of it\n\tOther `json:\"other\"`\n}\n\n// App is an interface.\n// +kubebuilder:object:generate=false\ntype App interface{ F() }\n"
+	src := strings.NewReplacer("\t*Part `json:\",inline\"`", "\t*Part", "// +kubebuilder:object:generate=false\n", "").Replace(want)
+	for _, text := range []string{src, want} {
+		got, err := transform("a.go", []byte(text), forGenerators)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, string(got)); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
 	}
 }
