@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,6 +17,12 @@ import (
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
 )
+
+// compactInterval is for how long etcd keeps old states at least, and half of
+// how long at most. It maps its file into memory, where five minutes, the stock
+// value, of coming and going CRDs are tens of megabytes. Only a watch or a list
+// in pages that pauses for longer begins anew.
+const compactInterval = 10 * time.Second
 
 // pollInterval is how often a step of the start looks whether it can go on.
 const pollInterval = 10 * time.Millisecond
@@ -130,13 +137,28 @@ func (s *server) apiServerFlags() []string {
 		"--proxy-client-cert-file=" + s.keys.proxy.certFile, "--proxy-client-key-file=" + s.keys.proxy.keyFile,
 		// One user with every right: nobody to be fair to.
 		"--enable-priority-and-fairness=false",
-		// The cache would keep the last states of CRDs, which are large: five
-		// installations of OLM left 57 MB there.
-		"--watch-cache-sizes=customresourcedefinitions.apiextensions.k8s.io#0",
+		"--watch-cache-sizes=" + strings.Join(uncached(), ","),
+		"--etcd-compaction-interval=" + compactInterval.String(),
+		// It prices lists for the fairness that is off, in a goroutine for each
+		// kind which outlives the kind's CRD.
+		"--feature-gates=SizeBasedListCostEstimate=false",
 		// The node lifecycle controller, which would take the taint off again,
 		// does not run.
 		"--disable-admission-plugins=TaintNodesByCondition",
 	}
+}
+
+// uncached are kinds that are watched in etcd. The cache keeps the last hundred
+// states of a kind's objects, and all of the last 75 seconds in a ring that
+// grows and never shrinks. Those of CRDs and of OLM's kinds are large, and many
+// for each bundle that comes or goes; ClusterRoles are written anew by what
+// aggregates them.
+func uncached() []string {
+	kinds := append(olmCRDs(), "customresourcedefinitions.apiextensions.k8s.io", "clusterroles.rbac.authorization.k8s.io")
+	for i, k := range kinds {
+		kinds[i] = k + "#0"
+	}
+	return kinds
 }
 
 // parseFlags sets a component's options as its command line would, on a flag

@@ -8,9 +8,12 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/controller-manager/pkg/informerfactory"
 	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
@@ -55,11 +58,69 @@ func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerConte
 	if err := kinds.watchCRDs(cc); err != nil {
 		return nil, err
 	}
-	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, objects, cc.RESTMapper, cc.GraphBuilder)
+	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, objects, cc.RESTMapper, graphBuilder(ctx, cc, objects))
 	return loop{names.GarbageCollectorController, func(ctx context.Context) {
 		go collector.Sync(ctx, kinds, lookInterval)
 		collector.Run(ctx, collectorWorkers, collectorSync)
 	}}, err
+}
+
+// graphBuilder is the stock one, which would listen to a kind's objects once
+// more, and hear of each change as often, with each return of its CRD.
+func graphBuilder(ctx context.Context, cc kcmapp.ControllerContext, objects metadata.Interface) *garbagecollector.GraphBuilder {
+	ignored := map[schema.GroupResource]struct{}{}
+	for _, r := range cc.ComponentConfig.GarbageCollectorController.GCIgnoredResources {
+		ignored[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = struct{}{}
+	}
+	heard := oneHandler{cc.ObjectOrMetadataInformerFactory, map[schema.GroupVersionResource]cache.ResourceEventHandlerRegistration{}}
+	return garbagecollector.NewDependencyGraphBuilder(ctx, objects, cc.RESTMapper, ignored, heard, cc.InformersStarted)
+}
+
+// oneHandler is a factory whose informers have one handler for each kind: the
+// last that was added. Only one goroutine at a time may use it.
+type oneHandler struct {
+	informerfactory.InformerFactory
+	last map[schema.GroupVersionResource]cache.ResourceEventHandlerRegistration
+}
+
+// ForResource implements informerfactory.InformerFactory.
+func (f oneHandler) ForResource(kind schema.GroupVersionResource) (informers.GenericInformer, error) {
+	found, err := f.InformerFactory.ForResource(kind)
+	if err != nil {
+		return nil, err
+	}
+	return oneHandlerKind{found, f, kind}, nil
+}
+
+type oneHandlerKind struct {
+	informers.GenericInformer
+	factory oneHandler
+	kind    schema.GroupVersionResource
+}
+
+// Informer implements informers.GenericInformer.
+func (k oneHandlerKind) Informer() cache.SharedIndexInformer {
+	return oneHandlerInformer{k.GenericInformer.Informer(), k}
+}
+
+type oneHandlerInformer struct {
+	cache.SharedIndexInformer
+	of oneHandlerKind
+}
+
+// AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
+func (i oneHandlerInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	last := i.of.factory.last
+	if before, ok := last[i.of.kind]; ok {
+		if err := i.RemoveEventHandler(before); err != nil {
+			return nil, err
+		}
+	}
+	added, err := i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(handler, resync)
+	if err == nil {
+		last[i.of.kind] = added
+	}
+	return added, err
 }
 
 // freshDiscovery asks the API server for its kinds only for some seconds after

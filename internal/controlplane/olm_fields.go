@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry/grpc"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
+	"k8s.io/client-go/tools/record"
 )
 
 // hiddenField finds a field that OLM does not export, in the struct that holder
@@ -37,6 +39,47 @@ func mute(queues queueinformer.Operator) error {
 	}
 	*results = nil
 	return nil
+}
+
+// endable makes the goroutine of a store's connections end when the function
+// that it returns is called. OLM starts it with a context that has no end, and
+// it holds all that its operator ever knew. It is to be called before the
+// operator runs.
+func endable(store *grpc.SourceStore) (end func(), err error) {
+	handle, err := hiddenField[func(grpc.SourceState)](store, "syncFn")
+	if err != nil {
+		return nil, err
+	}
+	states, err := hiddenField[chan grpc.SourceState](store, "notify")
+	if err != nil {
+		return nil, err
+	}
+	last, inner := grpc.SourceState{}, *handle
+	*handle = func(s grpc.SourceState) {
+		if s == last {
+			runtime.Goexit()
+		}
+		inner(s)
+	}
+	return func() { *states <- last }, nil
+}
+
+// recorderEnd finds what ends the recorder of an operator's events, which OLM
+// leaves at work.
+func recorderEnd(op any) (end func(), err error) {
+	outer, err := hiddenField[record.EventRecorder](op, "recorder")
+	if err != nil {
+		return nil, err
+	}
+	inner, err := hiddenField[record.EventRecorder](*outer, "recorder")
+	if err != nil {
+		return nil, err
+	}
+	broadcaster, ok := (*inner).(interface{ Shutdown() })
+	if !ok {
+		return nil, fmt.Errorf("the recorder of OLM's %T, a %T, has no Shutdown", op, *inner)
+	}
+	return broadcaster.Shutdown, nil
 }
 
 // disconnect closes the connections of OLM's catalog operator, which leaves

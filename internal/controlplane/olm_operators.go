@@ -49,7 +49,7 @@ type olmOperators struct {
 	strays    strays
 	mu        sync.Mutex
 	done      []<-chan struct{} // closed when an operator has ended
-	sources   *grpc.SourceStore // the connections to catalogs
+	ends      []func()          // of what OLM leaves at work when its operators have ended
 }
 
 // strays is a logger's hook that learns of objects without OLM's label: an
@@ -108,6 +108,11 @@ func (o *olmOperators) startOLM() error {
 	if err != nil {
 		return fmt.Errorf("make OLM's operator: %w", err)
 	}
+	silence, err := recorderEnd(op)
+	if err != nil {
+		return err
+	}
+	o.atEnd(silence)
 	manager, err := o.newManager()
 	if err != nil {
 		return fmt.Errorf("make OLM's manager: %w", err)
@@ -165,11 +170,14 @@ func (o *olmOperators) startCatalog() error {
 	if err != nil {
 		return fmt.Errorf("make OLM's catalog operator: %w", err)
 	}
-	sources, err := hiddenField[*grpc.SourceStore](op, "sources")
+	if err := o.endSources(op); err != nil {
+		return err
+	}
+	silence, err := recorderEnd(op)
 	if err != nil {
 		return err
 	}
-	o.sources = *sources
+	o.atEnd(silence)
 	if unlimit(op) == 0 {
 		o.log.Printf("OLM's catalog operator keeps its rate limit: its clients were not found")
 	}
@@ -202,16 +210,39 @@ func (o *olmOperators) track(op queueinformer.Operator) {
 	o.done = append(o.done, op.Done())
 }
 
+// endSources has the connections to catalogs end with the catalog operator.
+func (o *olmOperators) endSources(op *catalog.Operator) error {
+	store, err := hiddenField[*grpc.SourceStore](op, "sources")
+	if err != nil {
+		return err
+	}
+	end, err := endable(*store)
+	if err != nil {
+		return err
+	}
+	o.atEnd(func() {
+		if err := disconnect(*store); err != nil {
+			o.log.Printf("close OLM's connections to catalogs: %v", err)
+		}
+		end()
+	})
+	return nil
+}
+
+// atEnd remembers what wait is to call.
+func (o *olmOperators) atEnd(end func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ends = append(o.ends, end)
+}
+
 // wait returns when all operators have ended, after the end of their context,
-// and their connections with them.
+// and what they leave at work with them.
 func (o *olmOperators) wait() {
 	for _, done := range o.done {
 		<-done
 	}
-	if o.sources == nil {
-		return
-	}
-	if err := disconnect(o.sources); err != nil {
-		o.log.Printf("close OLM's connections to catalogs: %v", err)
+	for _, end := range o.ends {
+		end()
 	}
 }
