@@ -23,8 +23,9 @@ func (l *lab) memory() float64 {
 	return float64(info.Memory)
 }
 
-// grow measures what rounds add to the memory of a server that has seen one.
-// It knows Linux only.
+// grow measures what rounds add to the resident memory of a server that has seen
+// one: its heap, garbage that waits included, etcd's file and the program. It
+// knows Linux only.
 func (l *lab) grow(b *testing.B, round func()) {
 	b.Helper()
 	round()
