@@ -195,6 +195,30 @@ type Of[T runtime.Object] struct{ v T }
 // +kubebuilder:object:generate=false
 type OfCache = Of[*Cache]
 `)
+	// Checked before what its interface needs, which is loaded for another type.
+	p.write("store/store.go", `// +kubebuilder:object:generate=true
+package store
+
+import "time"
+
+// Store keeps an item.
+// +kubebuilder:object:generate=false
+type Store interface {
+	Keep(d time.Duration) error
+}
+
+// Item is kept.
+type Item struct{ Name string }
+`)
+	p.write("api/v1/late.go", `package v1
+
+import "time"
+
+// Late has a field of a package that few others need.
+type Late struct {
+	Every time.Duration
+}
+`)
 	p.render()
 }
 

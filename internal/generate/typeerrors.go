@@ -174,7 +174,7 @@ func (c *problemCollector) sure(p *loader.Package, e packages.Error) bool {
 		return false
 	}
 	at := c.pos(f.ast, pos)
-	return at.IsValid() && inTypeDecl(f.ast, at) && !fromUnloaded(p, f.ast, at)
+	return at.IsValid() && inTypeDecl(f.ast, at) && !fromUnloaded(p, f.ast, at, e.Msg)
 }
 
 // pos finds the position in the file set again.
@@ -197,26 +197,31 @@ func inTypeDecl(f *ast.File, at token.Pos) bool {
 }
 
 // fromUnloaded reports whether the name at a position is, or may be, one of a
-// package whose types were not loaded. The type checker knows nothing of such
-// an import, so this goes by names.
-func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos) bool {
-	unloaded := map[string]bool{}
+// package whose types were not loaded when it was checked. The type checker
+// knows nothing of such an import, so this goes by names. A package that was
+// loaded since then, for another one, says itself whether it has the name.
+func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos, msg string) bool {
+	imports := map[string]*loader.Package{}
 	for _, spec := range f.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		imported := p.Imports()[path]
-		if err != nil || imported == nil || imported.Types != nil && imported.Types.Complete() {
+		if err != nil || imported == nil {
 			continue
 		}
 		name := imported.Name
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
-		unloaded[name] = true
+		imports[name] = imported
 	}
-	found := unloaded["."] // any name may come from there
+	has := func(name, sel string) bool {
+		imported := imports[name]
+		return imported != nil && (!isLoaded(imported) || strings.HasPrefix(msg, "undefined: ") && imported.Types.Scope().Lookup(sel) != nil)
+	}
+	found := imports["."] != nil && !isLoaded(imports["."]) // any name may come from there
 	ast.Inspect(f, func(n ast.Node) bool {
 		if x, ok := n.(*ast.SelectorExpr); ok && x.Pos() <= at && at < x.End() {
-			if name, ok := x.X.(*ast.Ident); ok && unloaded[name.Name] {
+			if name, ok := x.X.(*ast.Ident); ok && has(name.Name, x.Sel.Name) {
 				found = true
 			}
 		}
@@ -224,3 +229,5 @@ func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos) bool {
 	})
 	return found
 }
+
+func isLoaded(p *loader.Package) bool { return p.Types != nil && p.Types.Complete() }
