@@ -190,11 +190,17 @@ func (m *migration) deployment() error {
 	for _, o := range m.deployed() {
 		files[o.file] = append(files[o.file], o)
 	}
+	crds := map[string]string{} // files, by the names of those that have no type
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		var rest []*object
 		for _, o := range files[name] {
-			if !m.replaced(o, own, roles, account) {
+			if first := crds[o.Metadata.Name]; o.Kind == "CustomResourceDefinition" && first != "" {
+				m.general = append(m.general, Note{Text: fmt.Sprintf("%s has the CRD %s again: the one of %s is in config/crd/bases.", name, o.Metadata.Name, first)})
+			} else if !m.replaced(o, own, roles, account) {
 				rest = append(rest, o)
+				if o.Kind == "CustomResourceDefinition" {
+					crds[o.Metadata.Name] = name
+				}
 			} else if o.Kind == "ServiceAccount" {
 				if err := m.serviceAccount(o); err != nil {
 					return err

@@ -118,6 +118,13 @@ func TestDeploy(t *testing.T) {
 			func(f map[string]string) { f[".gitignore"] = "mine\n" },
 			map[string][]string{".gitignore": {"mine\n", "\n/bin/"}},
 		},
+		"a CRD without a type, twice": {
+			func(f map[string]string) {
+				f["deploy/a.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: boxes.example.org\nspec:\n  group: example.org\n"
+				f["deploy/b.yaml"] = f["deploy/a.yaml"]
+			},
+			map[string][]string{"config/crd/kustomization.yaml": {"- bases/a.yaml\n", "!bases/b.yaml"}, ReportName: {"deploy/b.yaml has the CRD boxes.example.org again"}},
+		},
 		"vendored code": {
 			func(f map[string]string) { f["vendor/x/y.go"] = "no Go at all" },
 			map[string][]string{ReportName: {"| vendor/x/y.go |"}},
