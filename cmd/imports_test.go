@@ -29,7 +29,7 @@ var quarantine = map[string][]string{
 	"go.etcd.io/etcd/":               {"internal/controlplane"},
 	"sigs.k8s.io/kwok/":              {"internal/controlplane"},
 	"github.com/gofrs/flock":         {"internal/filelock"},
-	"github.com/spf13/cobra":         {"cmd", "cmd/mysdk-cluster"}, // kubectl is made of it
+	"github.com/spf13/cobra":         {"cmd", "cmd/mysdk-cluster", "internal/extras"}, // kubectl is made of it
 	"github.com/spf13/viper":         {"cmd"},
 	"github.com/operator-framework/": {"internal/bundle", "internal/bundle/validate", "internal/bundle/validate/engine", "internal/catalog", "internal/olm", "internal/olm/run", "internal/scorecard", "internal/controlplane"},
 	// The control plane pulls catalogs and bundles, and knows nothing of internal/image.
@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"internal/bundle/validate/engine", "internal/olm/run", "internal/scorecard", "internal/migrate"},
 	{"internal/doctor"},
 	{"cmd"},
-	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart", "internal/e2e", "internal/figures"},
+	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart", "internal/e2e", "internal/extras", "internal/figures"},
 }
 
 // alone are packages that import nothing of ours but what is named.
@@ -76,6 +76,7 @@ var worldlyAllowed = map[string][]string{
 	"cmd/mysdk-cluster":     {"os", "time"},            // the exit code; when the process started
 	"internal/quickstart":   {"os"},                    // a main program too
 	"internal/figures":      {"os", "os/exec", "time"}, // another, which measures the go command
+	"internal/extras":       {"os"},                    // a main program too
 	"internal/controlplane": {"time", "os"},            // a server of its own, with certificates that expire
 }
 
