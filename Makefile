@@ -1,7 +1,9 @@
 # Everything here needs only Go, git and make. `make` alone prints the targets.
 
 BIN := $(CURDIR)/bin
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.0
 
 # Like releases and operators, see docs/adr/0002-no-cgo.md.
 export CGO_ENABLED ?= 0
@@ -51,17 +53,28 @@ race: ## Run the race detector, where there is the C compiler that it needs
 	else echo "no C compiler: the race detector is left out"; fi
 
 .PHONY: nightly
-nightly: build ## Run what takes too long for every change: every scaffold linked, every script as processes, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e
+nightly: build ## Run what takes too long for every change: every scaffold linked, every script as processes, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
 	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestWatchEdits)$$' ./cmd
 	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
-	@rc=0; for lane in race fuzz bench e2e; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
+	@rc=0; for lane in race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
 
 .PHONY: lint
-lint: ## Run go vet and staticcheck, and golangci-lint where it is installed
-	go vet ./...
-	go run $(STATICCHECK) ./...
-	@if command -v golangci-lint >/dev/null; then echo "golangci-lint run"; golangci-lint run; fi
+lint: ## Run golangci-lint, go vet and staticcheck among others
+	go run $(GOLANGCI_LINT) run
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what the binaries call
+	go run $(GOVULNCHECK) ./cmd/...
+
+.PHONY: snapshot
+snapshot: ## Check .goreleaser.yaml, and build an archive for this machine with it into dist/
+	go run $(GORELEASER) check
+	go run $(GORELEASER) build --snapshot --clean --single-target
+
+.PHONY: release
+release: ## Build and sign the archives of the tag that is checked out, and draft its release
+	go run $(GORELEASER) release --clean
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
