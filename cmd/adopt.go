@@ -26,7 +26,7 @@ type adoptOptions struct {
 	commands []string
 }
 
-func newAdopt(a *app, run func(context.Context, *adoptOptions) error) *cobra.Command {
+func newAdopt(a *app) *cobra.Command {
 	o := &adoptOptions{}
 	c := &cobra.Command{
 		Use: "adopt [DIR]", Short: "Check a kubebuilder or operator-sdk project for compatibility", GroupID: "write",
@@ -63,7 +63,7 @@ markers, keeps the options of the project's controller-gen calls in
 			for _, sub := range c.Root().Commands() {
 				o.commands = append(o.commands, sub.Name())
 			}
-			return run(c.Context(), o)
+			return a.runAdopt(c.Context(), o)
 		},
 	}
 	fs := c.Flags()

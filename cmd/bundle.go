@@ -15,8 +15,7 @@ container tool.`,
   mysdk bundle validate ./bundle
   mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0 --push`,
 	}
-	c.AddCommand(newBundleGenerate(a, "generate", a.runBundleGenerate))
-	c.AddCommand(newBundleValidate(a, a.runBundleValidate), newBundleBuild(a, a.runBundleBuild), newBundlePush(a, a.runBundlePush), newBundleCatalog(a, a.runBundleCatalog))
-	c.AddCommand(newLegacyBundleCreate(a))
+	c.AddCommand(newBundleGenerate(a, "generate"))
+	c.AddCommand(newBundleValidate(a), newBundleBuild(a), newBundlePush(a), newBundleCatalog(a))
 	return c
 }

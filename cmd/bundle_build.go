@@ -29,7 +29,7 @@ type bundleBuildOptions struct {
 	output  string
 }
 
-func newBundleBuild(a *app, run func(context.Context, *bundleBuildOptions) error) *cobra.Command {
+func newBundleBuild(a *app) *cobra.Command {
 	o := &bundleBuildOptions{}
 	c := &cobra.Command{
 		Use: "build [DIR]", Short: "Build the image of a bundle, without docker",
@@ -45,7 +45,7 @@ this machine, as with 'mysdk image build'.`,
 		Args: atMostOne("the directory of the bundle"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.dir = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runBundleBuild(c.Context(), o)
 		},
 	}
 	fs := c.Flags()

@@ -42,7 +42,7 @@ type bundleCatalogOptions struct {
 	dryRun    bool
 }
 
-func newBundleCatalog(a *app, run func(context.Context, *bundleCatalogOptions) error) *cobra.Command {
+func newBundleCatalog(a *app) *cobra.Command {
 	o := &bundleCatalogOptions{format: catalog.YAML}
 	o.Mode = catalog.ModeReplaces
 	c := &cobra.Command{
@@ -70,7 +70,7 @@ The catalog goes to stdout, to files with --output-dir, or into an image with
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.bundles = append(o.bundles, args...)
-			return run(c.Context(), o)
+			return a.runBundleCatalog(c.Context(), o)
 		},
 	}
 	fs := c.Flags()

@@ -47,7 +47,7 @@ type bundleGenerateOptions struct {
 }
 
 // newBundleGenerate is bundle generate, and generate bundle: use is its name.
-func newBundleGenerate(a *app, use string, run func(context.Context, *bundleGenerateOptions) error) *cobra.Command {
+func newBundleGenerate(a *app, use string) *cobra.Command {
 	o := &bundleGenerateOptions{}
 	c := &cobra.Command{
 		Use: use, Short: "Generate the project's bundle in bundle/",
@@ -82,7 +82,7 @@ again from the same project is the same, byte for byte.`,
 			}
 			return clierr.Usagef(hint, "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runBundleGenerate(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	return c

@@ -12,7 +12,7 @@ import (
 	"github.com/example/mysdk/internal/image"
 )
 
-func newBundlePush(a *app, run func(context.Context, *imagePushOptions) error) *cobra.Command {
+func newBundlePush(a *app) *cobra.Command {
 	o := &imagePushOptions{}
 	c := &cobra.Command{
 		Use: "push [REF]", Short: "Push the image of a bundle or of a catalog to a registry",
@@ -25,7 +25,7 @@ Printed on stdout is the name with the digest.`,
 		Args:    atMostOne("the name to push to"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.To = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runBundlePush(c.Context(), o)
 		},
 	}
 	c.Flags().StringVarP(&o.Image, "image", "t", "", "name of the built image (default REF)")

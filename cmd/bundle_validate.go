@@ -32,7 +32,7 @@ type bundleValidateOptions struct {
 	output   string
 }
 
-func newBundleValidate(a *app, run func(context.Context, *bundleValidateOptions) error) *cobra.Command {
+func newBundleValidate(a *app) *cobra.Command {
 	o := &bundleValidateOptions{}
 	c := &cobra.Command{
 		Use: "validate DIR|IMAGE|ARCHIVE", Short: "Validate a bundle for OLM and for catalogs",
@@ -57,7 +57,7 @@ What catalogs ask for beyond that is a warning, unless --select-optional or
 		Args: atMostOne("a directory, an image or an archive"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.bundle = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runBundleValidate(c.Context(), o)
 		},
 	}
 	fs := c.Flags()

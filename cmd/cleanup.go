@@ -19,7 +19,7 @@ type cleanupOptions struct {
 	pkg                                 string // the argument
 }
 
-func newCleanup(a *app, run func(context.Context, *cleanupOptions) error) *cobra.Command {
+func newCleanup(a *app) *cobra.Command {
 	o := &cleanupOptions{}
 	c := &cobra.Command{
 		Use: "cleanup PACKAGE", Short: "Uninstall an operator installed by OLM and keep its CRDs", GroupID: "run",
@@ -38,7 +38,7 @@ operator is there to finalize them.`,
 		Args: exactlyOne("a package", "mysdk cleanup shop-operator"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.pkg = args[0]
-			return run(c.Context(), o)
+			return a.runCleanup(c.Context(), o)
 		},
 	}
 	c.ValidArgsFunction = a.packages

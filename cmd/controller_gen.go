@@ -19,7 +19,7 @@ type controllerGenOptions struct {
 	tags    []string
 }
 
-func newControllerGen(run func(context.Context, *controllerGenOptions) error) *cobra.Command {
+func newControllerGen(a *app) *cobra.Command {
 	o := &controllerGenOptions{}
 	c := &cobra.Command{
 		Use: "controller-gen [GENERATOR|OPTION]...", Short: "Run controller-gen with its own arguments", GroupID: "write",
@@ -44,7 +44,7 @@ what changed, and takes the same arguments behind --.`,
 					return err
 				}
 			}
-			return run(c.Context(), o)
+			return a.runControllerGen(c.Context(), o)
 		},
 	}
 	fs := c.Flags()

@@ -23,7 +23,7 @@ func newCreate(a *app) *cobra.Command {
 		Use: "create", Short: "Add an API or webhooks to the project", GroupID: "write",
 		Example: "  mysdk create api --group cache --kind Memcached",
 	}
-	c.AddCommand(newCreateAPI(a, a.runCreateAPI), newCreateWebhook(a, a.runCreateWebhook))
+	c.AddCommand(newCreateAPI(a), newCreateWebhook(a))
 	return c
 }
 
@@ -40,7 +40,7 @@ type createAPIOptions struct {
 	plugins   []string
 }
 
-func newCreateAPI(a *app, run func(context.Context, *createAPIOptions) error) *cobra.Command {
+func newCreateAPI(a *app) *cobra.Command {
 	o := &createAPIOptions{plugin: a.goPlugin().GetCreateAPISubcommand()}
 	c := &cobra.Command{
 		Use: "api", Short: "Scaffold an API: types, controller, tests, manifests and a sample",
@@ -71,7 +71,7 @@ are written or none.`,
 
   # only a controller, for a kind of Kubernetes itself
   mysdk create api --group apps --kind Deployment --resource=false`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runCreateAPI(c.Context(), o) },
 	}
 	if steps := a.joined(c, "create api"); steps != nil {
 		o.plugin = steps

@@ -23,7 +23,7 @@ type createWebhookOptions struct {
 	dryRun bool
 }
 
-func newCreateWebhook(a *app, run func(context.Context, *createWebhookOptions) error) *cobra.Command {
+func newCreateWebhook(a *app) *cobra.Command {
 	o := &createWebhookOptions{plugin: a.goPlugin().GetCreateWebhookSubcommand()}
 	c := &cobra.Command{
 		Use: "webhook", Short: "Add defaulting, validation or conversion webhooks for a kind",
@@ -47,7 +47,7 @@ them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 
   # for a kind of Kubernetes itself
   mysdk create webhook --group apps --kind Deployment --programmatic-validation`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runCreateWebhook(c.Context(), o) },
 	}
 	if steps := a.joined(c, "create webhook"); steps != nil {
 		o.plugin = steps

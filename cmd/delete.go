@@ -18,7 +18,7 @@ func newDelete(a *app) *cobra.Command {
 		Use: "delete", Short: "Remove an API or webhooks from the project", GroupID: "write",
 		Example: "  mysdk delete api --group cache --version v1alpha1 --kind Memcached",
 	}
-	c.AddCommand(newDeleteAPI(a, a.runDeleteAPI), newDeleteWebhook(a, a.runDeleteWebhook))
+	c.AddCommand(newDeleteAPI(a), newDeleteWebhook(a))
 	return c
 }
 
@@ -40,7 +40,7 @@ func (o *deleteOptions) bind(c *cobra.Command) {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 }
 
-func newDeleteAPI(a *app, run func(context.Context, *deleteOptions) error) *cobra.Command {
+func newDeleteAPI(a *app) *cobra.Command {
 	o := &deleteOptions{}
 	c := &cobra.Command{
 		Use: "api", Short: "Remove a kind's types, controller, tests, manifests and sample",
@@ -55,13 +55,13 @@ have changed what would go, nothing is written and the files are listed.`,
 
   # one version of several
   mysdk delete api --group cache --version v1alpha1 --kind Memcached`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runDeleteAPI(c.Context(), o) },
 	}
 	o.bind(c)
 	return c
 }
 
-func newDeleteWebhook(a *app, run func(context.Context, *deleteOptions) error) *cobra.Command {
+func newDeleteWebhook(a *app) *cobra.Command {
 	o := &deleteOptions{}
 	c := &cobra.Command{
 		Use: "webhook", Short: "Remove a kind's webhooks, tests and manifests",
@@ -76,7 +76,7 @@ would go, nothing is written and the files are listed.`,
 
   # the defaulting alone, and look first
   mysdk delete webhook --group cache --version v1 --kind Memcached --defaulting --dry-run`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runDeleteWebhook(c.Context(), o) },
 	}
 	o.bind(c)
 	fs := c.Flags()

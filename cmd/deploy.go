@@ -39,7 +39,7 @@ type deployOptions struct {
 	dryRun  bool
 }
 
-func newDeploy(a *app, run func(context.Context, *deployOptions) error) *cobra.Command {
+func newDeploy(a *app) *cobra.Command {
 	o := &deployOptions{}
 	c := &cobra.Command{
 		Use: "deploy", Short: "Deploy the operator to a cluster and wait until it is ready", GroupID: "run",
@@ -59,7 +59,7 @@ deleted; a ConfigMap in the operator's namespace and the labels of apply sets
 (applyset.kubernetes.io) tell which objects these are. CRDs with custom resources
 are kept unless you confirm, and namespaces always.`,
 		Example: "  mysdk deploy --image registry.example.com/shop-operator:v0.1.0 --context my-cluster",
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.runDeploy(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	o.bindImage(c)
@@ -70,12 +70,12 @@ are kept unless you confirm, and namespaces always.`,
 	return c
 }
 
-func newBuildInstaller(a *app, run func(context.Context, *deployOptions) error) *cobra.Command {
+func newBuildInstaller(a *app) *cobra.Command {
 	o := &deployOptions{}
 	c := &cobra.Command{
 		Use: "build-installer", Short: "Write the manifests that deploy applies to dist/install.yaml", GroupID: "write",
 		Example: "  mysdk build-installer --image registry.example.com/shop-operator:v0.1.0",
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.runBuildInstaller(c.Context(), o) },
 	}
 	o.bindImage(c)
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")

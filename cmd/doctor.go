@@ -20,7 +20,7 @@ type doctorOptions struct {
 	output              string
 }
 
-func newDoctor(a *app, run func(context.Context, *doctorOptions) error) *cobra.Command {
+func newDoctor(a *app) *cobra.Command {
 	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use: "doctor", Short: "Diagnose problems with the machine, the project and the clusters", GroupID: "about",
@@ -37,7 +37,7 @@ Warnings leave the exit code at 0; with a problem it is 1.`,
 		Example: `  mysdk doctor
   mysdk doctor --context kind-dev
   mysdk doctor -o json`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runDoctor(c.Context(), o) },
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of a cluster to check as well")

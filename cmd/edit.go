@@ -26,7 +26,7 @@ type editOptions struct {
 	force, dryRun               bool
 }
 
-func newEdit(a *app, run func(context.Context, *editOptions) error) *cobra.Command {
+func newEdit(a *app) *cobra.Command {
 	o := &editOptions{}
 	var multigroup, namespaced bool
 	var domain, license, licenseFile, owner string
@@ -53,7 +53,7 @@ written and they are listed.`,
 
   # put a name on the license header of every file
   mysdk edit --owner "Acme Inc"`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runEdit(c.Context(), o) },
 	}
 	fs := c.Flags()
 	fs.BoolVar(&multigroup, "multigroup", false, "lay out APIs by group; false: by version only, for projects with one group")

@@ -24,8 +24,6 @@ type generateCommand struct {
 	lax    bool
 	strict bool
 	dryRun bool
-
-	crdVersion string // of operator-sdk v0.x
 }
 
 // generators are the arguments that generate takes.
@@ -33,7 +31,7 @@ func generators() []string {
 	return []string{"deepcopy", "crds", "rbac", "webhooks", "openapi", "applyconfigurations"}
 }
 
-func newGenerate(a *app, run func(context.Context, *generateCommand) error) *cobra.Command {
+func newGenerate(a *app) *cobra.Command {
 	o := &generateCommand{}
 	c := &cobra.Command{
 		Use: "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
@@ -91,22 +89,15 @@ the API server's own code, which is in mysdk-cluster. --lax only warns.`,
 		},
 		ValidArgs: generators(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkCRDVersion(o.crdVersion); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
+			return a.runGenerate(c.Context(), o)
 		},
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
-	crdVersionFlag(fs, &o.crdVersion)
-	fs.Lookup("crd-version").Hidden = true
 	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
 	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
-	c.AddCommand(newLegacyGenerateK8s(a), newLegacyGenerateCSV(a), newLegacyGenerateCRD(a), newLegacyGenerateCatalog(a),
-		newLegacyGeneratePackageManifests())
-	c.AddCommand(newGenerateKustomize(a), legacyGenerateBundle(a, newBundleGenerate(a, "bundle", a.runBundleGenerate)))
+	c.AddCommand(newGenerateKustomize(a), newBundleGenerate(a, "bundle"))
 	return c
 }
 

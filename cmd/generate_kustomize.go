@@ -34,12 +34,12 @@ func newGenerateKustomize(a *app) *cobra.Command {
 		Use: "kustomize", Short: "Write the kustomizations that bundles are made from",
 		Example: "  mysdk generate kustomize manifests",
 	}
-	c.AddCommand(newKustomizeManifests(a, a.runKustomizeManifests))
+	c.AddCommand(newKustomizeManifests(a))
 	return c
 }
 
 // newKustomizeManifests has the flags of operator-sdk's command of that name.
-func newKustomizeManifests(a *app, run func(context.Context, *kustomizeManifestsOptions) error) *cobra.Command {
+func newKustomizeManifests(a *app) *cobra.Command {
 	o := &kustomizeManifestsOptions{}
 	c := &cobra.Command{
 		Use: "manifests", Short: "Write or update the base of the ClusterServiceVersion in config/manifests",
@@ -58,7 +58,7 @@ and leave alone what you have written. Nothing is asked.`,
 
   # then edit the base, and make the bundle
   mysdk bundle generate --version 0.1.0`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runKustomizeManifests(c.Context(), o) },
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.packageName, "package", "", "name of the package (default: the project's)")

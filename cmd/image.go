@@ -25,7 +25,7 @@ the layers. Images are kept on this machine under their names, like docker's.`,
 		Example: `  mysdk image build --platform linux/amd64,linux/arm64
   mysdk image push ghcr.io/you/operator:v0.1.0 --image controller:latest`,
 	}
-	c.AddCommand(newImageBuild(a, a.runImageBuild), newImagePush(a, a.runImagePush), newImageSave(a, a.runImageSave))
+	c.AddCommand(newImageBuild(a), newImagePush(a), newImageSave(a))
 	return c
 }
 
@@ -37,7 +37,7 @@ type imageBuildOptions struct {
 	output string
 }
 
-func newImageBuild(a *app, run func(context.Context, *imageBuildOptions) error) *cobra.Command {
+func newImageBuild(a *app) *cobra.Command {
 	o := &imageBuildOptions{sbom: "spdx"}
 	c := &cobra.Command{
 		Use: "build [.]", Short: "Compile the operator for each platform and build its image",
@@ -63,7 +63,7 @@ image as an OCI artifact that refers to it.`,
   # without a network
   mysdk image build --base scratch --offline`,
 		Args: contextArg,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runImageBuild(c.Context(), o) },
 	}
 	imageFlag(c, &o.Image, "name of the image, with a tag")
 	fs := c.Flags()
@@ -164,7 +164,7 @@ type imagePushOptions struct {
 	output string
 }
 
-func newImagePush(a *app, run func(context.Context, *imagePushOptions) error) *cobra.Command {
+func newImagePush(a *app) *cobra.Command {
 	o := &imagePushOptions{}
 	c := &cobra.Command{
 		Use: "push [REF]", Short: "Push a built image to a registry",
@@ -181,7 +181,7 @@ Printed on stdout is the name with the digest, as a manifest should have it.`,
 		Args: atMostOne("the name to push to"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.To = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runImagePush(c.Context(), o)
 		},
 	}
 	fs := c.Flags()
@@ -212,7 +212,7 @@ func (a *app) runImagePush(ctx context.Context, o *imagePushOptions) error {
 	return a.report(o.output, pushed, func(w io.Writer) { fmt.Fprintln(w, pushed.Reference()) })
 }
 
-func newImageSave(a *app, run func(context.Context, *image.SaveOptions) error) *cobra.Command {
+func newImageSave(a *app) *cobra.Command {
 	o := &image.SaveOptions{}
 	c := &cobra.Command{
 		Use: "save [FILE.tar]", Short: "Save a built image as an archive for docker and podman, or as an OCI layout",
@@ -226,7 +226,7 @@ all platforms and the bills of materials.`,
 		Args: atMostOne("the file to save to"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.File = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runImageSave(c.Context(), o)
 		},
 	}
 	imageFlag(c, &o.Image, "name of the built image")

@@ -34,7 +34,7 @@ type initOptions struct {
 	dryRun     bool
 }
 
-func newInit(a *app, run func(context.Context, *initOptions) error) *cobra.Command {
+func newInit(a *app) *cobra.Command {
 	scaffold := a.goPlugin()
 	o := &initOptions{plugin: scaffold.GetInitSubcommand(), layout: plugin.KeyFor(scaffold)}
 	o.chain = []string{o.layout}
@@ -51,7 +51,7 @@ would be written over.`,
 
   # choose the module path and look at the files before anything is written
   mysdk init --domain example.com --repo github.com/you/shop-operator --dry-run`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runInit(c.Context(), o) },
 	}
 	if steps := a.joined(c, "init"); steps != nil {
 		o.plugin, o.chain = steps, a.plugins.chain.Keys()

@@ -55,12 +55,12 @@ func forceFlag(flags *pflag.FlagSet, value *bool) {
 	flags.BoolVar(value, "force", false, "remove finalizers of custom resources without running their cleanup")
 }
 
-func newInstall(a *app, run func(context.Context, *installOptions) error) *cobra.Command {
+func newInstall(a *app) *cobra.Command {
 	o := &installOptions{}
 	c := &cobra.Command{
 		Use: "install", Short: "Apply the project's CRDs to a cluster and wait until they are served", GroupID: "run",
 		Example: "  mysdk install\n  mysdk install --context kind-dev",
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.runInstall(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	dryRunFlag(c.Flags(), &o.dryRun)
@@ -68,7 +68,7 @@ func newInstall(a *app, run func(context.Context, *installOptions) error) *cobra
 	return c
 }
 
-func newUninstall(a *app, run func(context.Context, *installOptions) error) *cobra.Command {
+func newUninstall(a *app) *cobra.Command {
 	o := &installOptions{}
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Delete the project's CRDs (asks before deleting custom resources)", GroupID: "run",
@@ -80,7 +80,7 @@ these, so it has to run: deployed, or by 'mysdk run local', which also finishes 
 deletion that has begun. --force removes the finalizers instead, and turns the
 conversion of the CRDs off. What the operator would have cleaned up is left behind.`,
 		Example: "  mysdk uninstall\n  mysdk uninstall --context kind-dev --yes\n\n  # the operator is gone, and its finalizers block the deletion\n  mysdk uninstall --force",
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.runUninstall(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: custom resources are deleted with their CRDs")

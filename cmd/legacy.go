@@ -67,12 +67,29 @@ func hidden(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// legacyCommands are the old verbs at the top of the tree.
-func (a *app) legacyCommands() []*cobra.Command {
-	return []*cobra.Command{
+// joinLegacy adds the old verbs to the tree of today's commands, and to those
+// the flags that they had.
+func (a *app) joinLegacy(root *cobra.Command) {
+	root.AddCommand(
 		newLegacyNew(a), newLegacyAdd(a), newLegacyBuild(a), newLegacyUp(a), newLegacyPrintDeps(a), newLegacyOLMCatalog(a), newLegacyAlpha(a),
 		newLegacyEntrypoint("exec-entrypoint"),
+	)
+	command := func(names ...string) *cobra.Command {
+		c, _, _ := root.Find(names)
+		return c
 	}
+	generate := command("generate")
+	generate.AddCommand(newLegacyGenerateK8s(a), newLegacyGenerateCSV(a), newLegacyGenerateCRD(a), newLegacyGenerateCatalog(a), newLegacyGeneratePackageManifests())
+	legacyGenerate(generate)
+	legacyGenerateBundle(a, command("generate", "bundle"))
+	command("bundle").AddCommand(newLegacyBundleCreate(a))
+	legacyMigrate(a, command("migrate"))
+	legacyCleanup(a, command("cleanup"))
+	legacyScorecard(a, command("scorecard"))
+	legacyRun(a, command("run"))
+	legacyPackageManifests(a, command("run", "packagemanifests"))
+	command("test").AddCommand(newLegacyTestLocal(a), newLegacyTestCluster())
+	retireFlags(a, root)
 }
 
 // translate prints what verb is called today, and runs it.
@@ -215,7 +232,7 @@ func (a *app) typedFlags(c *cobra.Command) []string {
 
 // without gives the command c flags that it had once and has no longer, left
 // out of its help.
-func without(a *app, c *cobra.Command, refused []refusal) *cobra.Command {
+func without(a *app, c *cobra.Command, refused []refusal) {
 	bindRefused(c.Flags(), refused)
 	for _, r := range refused {
 		c.Flags().Lookup(r.flag).Hidden = true
@@ -227,7 +244,6 @@ func without(a *app, c *cobra.Command, refused []refusal) *cobra.Command {
 		}
 		return before(c, args)
 	}
-	return c
 }
 
 // oldProject is the error of a command that needs a project of today where

@@ -66,9 +66,24 @@ func newLegacyGenerateCatalog(a *app) *cobra.Command {
 	return c
 }
 
+// legacyGenerate gives the command generate the flag for the version of the
+// CRDs' own API.
+func legacyGenerate(c *cobra.Command) {
+	var version string
+	crdVersionFlag(c.Flags(), &version)
+	c.Flags().Lookup("crd-version").Hidden = true
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkCRDVersion(version); err != nil {
+			return err
+		}
+		return run(c, args)
+	}
+}
+
 // legacyGenerateBundle gives the command generate bundle the flags that it had
 // in operator-sdk v0.x.
-func legacyGenerateBundle(a *app, c *cobra.Command) *cobra.Command {
+func legacyGenerateBundle(a *app, c *cobra.Command) {
 	fs := c.Flags()
 	fs.String("operator-name", "", "name of the package, as --package")
 	fs.Bool("interactive", false, "no effect: what a CSV tells people is in config/manifests/bases")
@@ -84,7 +99,7 @@ func legacyGenerateBundle(a *app, c *cobra.Command) *cobra.Command {
 		}
 		return run(c, args)
 	}
-	return without(a, c, []refusal{{flag: "apis-dir", why: "types are found wherever they are", instead: "leave the flag out"}})
+	without(a, c, []refusal{{flag: "apis-dir", why: "types are found wherever they are", instead: "leave the flag out"}})
 }
 
 // legacyCSVOptions are the flags of generate csv and olm-catalog gen-csv.

@@ -21,7 +21,7 @@ const oldCatalogDir = "deploy/olm-catalog"
 
 // legacyCleanup gives the command cleanup the two spellings with which it found
 // out the package itself: --olm, which was also the default, and packagemanifests.
-func legacyCleanup(a *app, c *cobra.Command) *cobra.Command {
+func legacyCleanup(a *app, c *cobra.Command) {
 	flags := c.Flags()
 	refused := []refusal{{flag: "include", why: "what OLM made is detected", instead: "delete other objects with 'mysdk kubectl delete -f FILE'"}}
 	old := []string{"olm", "operator-namespace", "manifests", "install-mode", "olm-namespace", "operator-version", "include"}
@@ -70,7 +70,6 @@ func legacyCleanup(a *app, c *cobra.Command) *cobra.Command {
 	}))
 	manifests.Flags().AddFlagSet(flags)
 	c.AddCommand(manifests)
-	return c
 }
 
 // noticeFound says that the values of old flags are detected.

@@ -80,9 +80,9 @@ func newLegacyEntrypoint(use string) *cobra.Command {
 
 // legacyMigrate gives the command migrate the flags that it had when it gave an
 // operator of Ansible or Helm a main.go, and refuses them.
-func legacyMigrate(a *app, c *cobra.Command) *cobra.Command {
+func legacyMigrate(a *app, c *cobra.Command) {
 	const own = "the project has it, and 'mysdk migrate' keeps it; adding Go to an operator of Ansible or Helm is for operator-sdk v0.19"
-	return without(a, c, []refusal{
+	without(a, c, []refusal{
 		{flag: "repo", why: "the module path is the one in go.mod", instead: own},
 		{flag: "header-file", why: "the header is the one in hack/boilerplate.go.txt", instead: own},
 	})

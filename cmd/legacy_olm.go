@@ -134,7 +134,7 @@ func withFlags(args []string, flags ...string) []string {
 
 // legacyPackageManifests gives the command run packagemanifests the flags that
 // it had in operator-sdk v0.x, and the directory that was written there.
-func legacyPackageManifests(a *app, c *cobra.Command) *cobra.Command {
+func legacyPackageManifests(a *app, c *cobra.Command) {
 	fs, o := c.Flags(), &legacyOLMOptions{}
 	fs.StringVar(&o.version, "operator-version", "", "as --version")
 	fs.StringVar(&o.namespace, "operator-namespace", "", "as --namespace")
@@ -164,7 +164,7 @@ func legacyPackageManifests(a *app, c *cobra.Command) *cobra.Command {
 		line = withFlags(line, "--version", o.version, "--namespace", o.namespace)
 		return a.translate(c.Context(), "run packagemanifests", mysdkStep(append(line, a.typedFlags(c)...)...))
 	}
-	return without(a, c, []refusal{olmInclude()})
+	without(a, c, []refusal{olmInclude()})
 }
 
 // oldCatalog is the directory of package manifests that args names, or the one

@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 // legacyScorecard gives the command scorecard the flags that it had when it
 // watched the operator through a proxy, or refuses them.
-func legacyScorecard(a *app, c *cobra.Command) *cobra.Command {
+func legacyScorecard(a *app, c *cobra.Command) {
 	const (
 		manifests = "the bundle holds the manifests"
 		generate  = "run 'mysdk bundle generate', then 'mysdk scorecard'"
@@ -43,7 +43,6 @@ func legacyScorecard(a *app, c *cobra.Command) *cobra.Command {
 		}
 		return run(c, args)
 	}
-	return c
 }
 
 // isBundle refuses a directory as the storage image: -b, now the image's, was

@@ -32,7 +32,7 @@ type migrateOptions struct {
 	output  string // format
 }
 
-func newMigrate(a *app, run func(context.Context, *migrateOptions) error) *cobra.Command {
+func newMigrate(a *app) *cobra.Command {
 	o := &migrateOptions{}
 	c := &cobra.Command{
 		Use: "migrate", Short: "Migrate an operator-sdk v0.x, go/v2 or go/v3 project to the current layout", GroupID: "write",
@@ -71,7 +71,7 @@ marked with TODO(migrate), and what does not compile afterwards is listed.`,
 
   # rewrite a controller that was copied from an old tutorial
   mysdk migrate --file internal/controller/memcached_controller.go`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runMigrate(c.Context(), o) },
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.dryRun, "dry-run", true, "print the plan and write nothing")

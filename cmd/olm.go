@@ -36,7 +36,7 @@ OLM ` + olm.Version + ` is built in and needs no network. On the embedded cluste
 inside the control plane.`,
 		Example: "  mysdk olm install\n  mysdk olm status\n  mysdk olm uninstall",
 	}
-	c.AddCommand(newOLMInstall(a), newOLMStatus(a), newOLMExplain(a, a.runOLMExplain), newOLMUninstall(a))
+	c.AddCommand(newOLMInstall(a), newOLMStatus(a), newOLMExplain(a), newOLMUninstall(a))
 	return c
 }
 

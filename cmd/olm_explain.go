@@ -21,7 +21,7 @@ type olmExplainOptions struct {
 	pkg       string
 }
 
-func newOLMExplain(a *app, run func(context.Context, *olmExplainOptions) error) *cobra.Command {
+func newOLMExplain(a *app) *cobra.Command {
 	o := &olmExplainOptions{}
 	c := &cobra.Command{
 		Use: "explain [PACKAGE]", Short: "Show operators installed by OLM and diagnose unhealthy ones",
@@ -37,7 +37,7 @@ when any of them is not well.`,
 		Args:    atMostOne("a package"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.pkg = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runOLMExplain(c.Context(), o)
 		},
 	}
 	c.ValidArgsFunction = a.packages

@@ -29,7 +29,7 @@ type pkgmanOptions struct {
 	dryRun    bool
 }
 
-func newPkgmanToBundle(a *app, run func(context.Context, *pkgmanOptions) error) *cobra.Command {
+func newPkgmanToBundle(a *app) *cobra.Command {
 	o := &pkgmanOptions{}
 	c := &cobra.Command{
 		Use: "pkgman-to-bundle DIR", Short: "Make a bundle of every version in a directory of package manifests", GroupID: "write",
@@ -47,7 +47,7 @@ container tool.`,
 		Args: atMostOne("the directory of the package manifests"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.dir = strings.Join(args, "")
-			return run(c.Context(), o)
+			return a.runPkgmanToBundle(c.Context(), o)
 		},
 	}
 	fs := c.Flags()

@@ -134,13 +134,12 @@ and tests on this machine, and the same commands work on any cluster.`,
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
 	root.AddCommand(
-		newInit(a, a.runInit), newCreate(a), newEdit(a, a.runEdit), newDelete(a), newGenerate(a, a.runGenerate), newControllerGen(a.runControllerGen), newBundle(a), newPkgmanToBundle(a, a.runPkgmanToBundle), newAdopt(a, a.runAdopt), newUpgrade(a, a.runUpgrade), legacyMigrate(a, newMigrate(a, a.runMigrate)),
-		newRun(a), newInstall(a, a.runInstall), newUninstall(a, a.runUninstall),
-		newDeploy(a, a.runDeploy), newUndeploy(a, a.runUndeploy), legacyCleanup(a, newCleanup(a, a.runCleanup)), newBuildInstaller(a, a.runBuildInstaller),
-		newTest(a, a.runTest), legacyScorecard(a, newScorecard(a, a.runScorecard)), newCluster(a), newOLM(a), newKubectl(a), newImage(a), newDoctor(a, a.runDoctor), newConfig(a), newVersion(a), helpEnvironment(), helpExitCodes(),
+		newInit(a), newCreate(a), newEdit(a), newDelete(a), newGenerate(a), newControllerGen(a), newBundle(a), newPkgmanToBundle(a), newAdopt(a), newUpgrade(a), newMigrate(a),
+		newRun(a), newInstall(a), newUninstall(a),
+		newDeploy(a), newUndeploy(a), newCleanup(a), newBuildInstaller(a),
+		newTest(a), newScorecard(a), newCluster(a), newOLM(a), newKubectl(a), newImage(a), newDoctor(a), newConfig(a), newVersion(a), helpEnvironment(), helpExitCodes(),
 	)
-	root.AddCommand(a.legacyCommands()...)
-	retireFlags(a, root)
+	a.joinLegacy(root)
 	addCompletion(root)
 	addHelp(root)
 	noteSettings(root)

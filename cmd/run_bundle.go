@@ -39,7 +39,7 @@ type runBundleOptions struct {
 	bundle                                string // the argument
 }
 
-func newRunBundle(a *app, run func(context.Context, *runBundleOptions) error) *cobra.Command {
+func newRunBundle(a *app) *cobra.Command {
 	o := &runBundleOptions{}
 	c := &cobra.Command{
 		Use: "bundle DIR|IMAGE", Short: "Install a bundle's operator with OLM and wait until it is ready",
@@ -71,7 +71,7 @@ everything is as it was before then.`,
 		Args: exactlyOne("a bundle", "mysdk run bundle ./bundle"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.bundle = args[0]
-			return run(c.Context(), o)
+			return a.runBundle(c.Context(), o)
 		},
 	}
 	o.bindAll(c.Flags())
@@ -81,7 +81,7 @@ everything is as it was before then.`,
 	return c
 }
 
-func newRunBundleUpgrade(a *app, run func(context.Context, *runBundleOptions) error) *cobra.Command {
+func newRunBundleUpgrade(a *app) *cobra.Command {
 	o := &runBundleOptions{upgrade: true}
 	c := &cobra.Command{
 		Use: "bundle-upgrade DIR|IMAGE", Short: "Upgrade an operator installed by OLM to the version in a bundle",
@@ -99,7 +99,7 @@ and the new one stays healthy.`,
 		Args: exactlyOne("a bundle", "mysdk run bundle-upgrade ./bundle"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.bundle = args[0]
-			return run(c.Context(), o)
+			return a.runBundle(c.Context(), o)
 		},
 	}
 	o.bindAll(c.Flags())

@@ -30,8 +30,7 @@ func newRun(a *app) *cobra.Command {
 		Use: "run", Short: "Run the project's operator", GroupID: "run",
 		Example: "  mysdk run local --watch-namespace default",
 	}
-	c.AddCommand(newRunLocal(a, a.runLocal), newRunBundle(a, a.runBundle), newRunBundleUpgrade(a, a.runBundle), legacyPackageManifests(a, newRunPackageManifests(a, a.runPackageManifests)))
-	legacyRun(a, c)
+	c.AddCommand(newRunLocal(a), newRunBundle(a), newRunBundleUpgrade(a), newRunPackageManifests(a))
 	return c
 }
 
@@ -44,7 +43,7 @@ type runLocalOptions struct {
 	restore bool
 }
 
-func newRunLocal(a *app, run func(context.Context, *runLocalOptions) error) *cobra.Command {
+func newRunLocal(a *app) *cobra.Command {
 	o := &runLocalOptions{}
 	c := &cobra.Command{
 		Use: "local", Short: "Build the operator and run it on this machine, against a cluster",
@@ -80,7 +79,7 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
 
   # against a cluster of your own
   mysdk run local --context kind-dev`,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runLocal(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	fs := c.Flags()

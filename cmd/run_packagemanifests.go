@@ -21,7 +21,7 @@ import (
 // packageManifestsDir is where operator-sdk kept package manifests.
 const packageManifestsDir = "packagemanifests"
 
-func newRunPackageManifests(a *app, run func(context.Context, *runBundleOptions) error) *cobra.Command {
+func newRunPackageManifests(a *app) *cobra.Command {
 	o := &runBundleOptions{}
 	c := &cobra.Command{
 		Use: "packagemanifests [DIR]", Aliases: []string{"pm"}, Short: "Install an operator of package manifests, the format before bundles, with OLM",
@@ -34,7 +34,7 @@ pkgman-to-bundle' writes the bundles for good.`,
 		Args:    atMostOne("the directory of the package manifests"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.bundle = cmp.Or(strings.Join(args, ""), packageManifestsDir)
-			return run(c.Context(), o)
+			return a.runPackageManifests(c.Context(), o)
 		},
 	}
 	o.output, o.securityContext, o.pullPolicy, o.noPush = "text", "restricted", "IfNotPresent", true

@@ -41,7 +41,7 @@ type scorecardOptions struct {
 	wait                      time.Duration
 }
 
-func newScorecard(a *app, run func(context.Context, *scorecardOptions) error) *cobra.Command {
+func newScorecard(a *app) *cobra.Command {
 	o := &scorecardOptions{podSecurity: "legacy"}
 	c := &cobra.Command{
 		Use: "scorecard [BUNDLE]", Short: "Run the tests of a bundle's scorecard configuration", GroupID: "run",
@@ -65,7 +65,7 @@ The exit code is 1 if a test did not pass.`,
 			if len(args) == 1 {
 				o.bundle = args[0]
 			}
-			return run(c.Context(), o)
+			return a.runScorecard(c.Context(), o)
 		},
 	}
 	o.bind(c.Flags())

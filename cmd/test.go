@@ -30,7 +30,10 @@ type testOptions struct {
 	args        []string // for go test
 }
 
-func newTest(a *app, run func(context.Context, *testOptions) error) *cobra.Command {
+func newTest(a *app) *cobra.Command { return testCommand(a, a.runTest) }
+
+// testCommand is the command that hands its options to run.
+func testCommand(a *app, run func(context.Context, *testOptions) error) *cobra.Command {
 	o := &testOptions{}
 	c := &cobra.Command{
 		Use: "test [packages] [go test flags]", Short: "Run the project's tests against a real API server", GroupID: "run",
@@ -64,7 +67,6 @@ go away, and pods that become Ready.`,
 	}
 	c.Flags().BoolVar(&o.controllers, "controllers", false, "test against a whole cluster, not only an API server")
 	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
-	c.AddCommand(newLegacyTestLocal(a), newLegacyTestCluster())
 	return c
 }
 

@@ -44,7 +44,7 @@ func TestTestArgs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := &app{}
 			var o *testOptions
-			test := newTest(a, func(_ context.Context, read *testOptions) error { o = read; return nil })
+			test := testCommand(a, func(_ context.Context, read *testOptions) error { o = read; return nil })
 			a.bindGlobals(test.PersistentFlags())
 			test.SetArgs(append([]string{}, c.args...)) // nil would be those of this program
 			if err := test.ExecuteContext(t.Context()); err != nil {

@@ -17,7 +17,7 @@ import (
 
 const crdKind = "CustomResourceDefinition"
 
-func newUndeploy(a *app, run func(context.Context, *deployOptions) error) *cobra.Command {
+func newUndeploy(a *app) *cobra.Command {
 	o := &deployOptions{}
 	c := &cobra.Command{
 		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
@@ -28,7 +28,7 @@ resources that need the operator are reported: those with finalizers, and those
 stored in a version that its webhook converts. --wait deletes the operator when
 there are none left, and --crds deletes them while it still runs.`,
 		Example: "  mysdk undeploy --context my-cluster\n  mysdk undeploy --context my-cluster --crds",
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.runUndeploy(c.Context(), o) },
 	}
 	o.bind(c.Flags())
 	c.Flags().BoolVar(&o.crds, "crds", false, "also delete the CRDs and all custom resources")

@@ -26,7 +26,10 @@ type upgradeOptions struct {
 	from, baselines, output     string
 }
 
-func newUpgrade(a *app, run func(context.Context, *upgradeOptions) error) *cobra.Command {
+func newUpgrade(a *app) *cobra.Command { return upgradeCommand(a, a.runUpgrade) }
+
+// upgradeCommand is the command that hands its options to run.
+func upgradeCommand(a *app, run func(context.Context, *upgradeOptions) error) *cobra.Command {
 	o := &upgradeOptions{}
 	c := &cobra.Command{
 		Use: "upgrade", Short: "Upgrade the project's scaffold to this version of mysdk", GroupID: "write",

@@ -39,7 +39,7 @@ func TestUpgrade_Flags(t *testing.T) {
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got *upgradeOptions
-			command := newUpgrade(&app{host: hosttest.New(t).Host}, func(_ context.Context, o *upgradeOptions) error {
+			command := upgradeCommand(&app{host: hosttest.New(t).Host}, func(_ context.Context, o *upgradeOptions) error {
 				got = o
 				return nil
 			})
