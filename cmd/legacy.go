@@ -146,7 +146,7 @@ func (a *app) runStep(ctx context.Context, s step) error {
 func (a *app) as(ctx context.Context, s step) error {
 	b, args := *a, s.words[1:]
 	b.host.Dir, b.inside, b.plugins, b.typed = a.host.Path(s.dir), "", nil, strings.Join(args, " ")
-	root, _, err := b.open(ctx, args)
+	root, _, err := b.open(ctx, &b, args)
 	if err != nil {
 		return err
 	}

@@ -33,13 +33,15 @@ type app struct {
 	told    map[string]bool // lines that are printed only once
 	given   map[string]bool // names of the flags that were typed; known then, too
 	unknown error           // a subcommand that help was asked for does not exist
+	// open builds the command tree for a command line, for verbs that run others.
+	open func(ctx context.Context, a *app, args []string) (root, c *cobra.Command, err error)
 }
 
 // Main runs the command line args and returns the exit code. It prints errors,
 // once, on stderr.
 func Main(ctx context.Context, h host.Host, args []string) int {
-	a := &app{host: h, typed: strings.Join(args, " "), told: map[string]bool{}}
-	root, c, err := a.open(ctx, args)
+	a := &app{host: h, typed: strings.Join(args, " "), told: map[string]bool{}, open: openTree}
+	root, c, err := a.open(ctx, a, args)
 	if err != nil {
 		return a.end(ctx, c, err)
 	}
@@ -47,9 +49,9 @@ func Main(ctx context.Context, h host.Host, args []string) int {
 	return a.end(ctx, ran, errors.Join(err, a.unknown))
 }
 
-// open builds the command tree for a command line, with the flags of external
+// openTree builds the command tree for a command line, with the flags of external
 // plugins that take part in it, and returns the command that it is about.
-func (a *app) open(ctx context.Context, args []string) (root, c *cobra.Command, err error) {
+func openTree(ctx context.Context, a *app, args []string) (root, c *cobra.Command, err error) {
 	root = rootFor(a, args)
 	c, flags, err := root.Find(args)
 	if err == nil && !completing(args) {
