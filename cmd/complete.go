@@ -218,7 +218,7 @@ func (a *app) earlierVersions(c *cobra.Command) (names []string) {
 	return names
 }
 
-func (a *app) pluginKeys(*cobra.Command) []string {
+func (a *app) pluginKeys(_ *cobra.Command) []string {
 	return append(a.builtIn().Aliases[:1:1], project.Installed(a.host)...)
 }
 

@@ -67,7 +67,8 @@ func TestProjectWebhooks(t *testing.T) {
 			}
 			c := &cobra.Command{}
 			c.SetContext(t.Context())
-			hooks, err := (&app{host: w.Host, running: c}).projectWebhooks(t.Context())
+			a := &app{host: w.Host, running: c}
+			hooks, err := a.projectWebhooks(t.Context())
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("error: %v", err)
 			}

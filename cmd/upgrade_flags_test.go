@@ -161,7 +161,8 @@ func TestCheckClean_Git(t *testing.T) {
 				}
 			}
 			w.Env[c.key] = strings.ReplaceAll(c.value, "%s", filepath.Dir(w.Dir))
-			err := (&app{host: w.Host}).checkClean(t.Context(), false)
+			a := &app{host: w.Host}
+			err := a.checkClean(t.Context(), false)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(clierr.HintOf(err), "--force")) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
