@@ -29,6 +29,9 @@ var (
 		"apis-dir": true, "baselines": true, "bundle": true, "chdir": true, "crd-dir": true, "crds-dir": true, "deploy-dir": true,
 		"directory": true, "input-dir": true, "kustomize-dir": true, "oci-layout": true, "output-dir": true, "test-output": true,
 	}
+)
+
+var (
 	// textFlags take what nobody but the user knows.
 	textFlags = strings.Fields(`api-version base build-cmd bundle-upgrade ca-secret-name catalog-image channels controller-name csv-channel csv-version
 		custom-api-import decompression-image default-channel defaulting-path domain env explain external-api-domain
