@@ -80,8 +80,7 @@ markers, keeps the options of the project's controller-gen calls in
 }
 
 func (a *app) runAdopt(ctx context.Context, o *adoptOptions) error {
-	there := *a
-	there.host.Dir = a.host.Path(o.dir)
+	there := a.in(a.host.Path(o.dir))
 	if o.write {
 		if done, err := there.recover(); done || err != nil {
 			return err

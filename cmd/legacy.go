@@ -144,9 +144,9 @@ func (a *app) runStep(ctx context.Context, s step) error {
 
 // as runs a step of mysdk, with the global flags of the command that runs.
 func (a *app) as(ctx context.Context, s step) error {
-	b, args := *a, s.words[1:]
-	b.host.Dir, b.inside, b.plugins, b.typed = a.host.Path(s.dir), "", nil, strings.Join(args, " ")
-	root, _, err := b.open(ctx, &b, args)
+	b, args := a.in(a.host.Path(s.dir)), s.words[1:]
+	b.inside, b.plugins, b.typed = "", nil, strings.Join(args, " ")
+	root, _, err := b.open(ctx, b, args)
 	if err != nil {
 		return err
 	}

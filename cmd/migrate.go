@@ -214,8 +214,7 @@ func migrationText(p *migrate.Plan) string {
 
 // migrateInto writes the new project into another directory.
 func (a *app) migrateInto(ctx context.Context, o *migrateOptions, p *migrate.Plan) error {
-	there := *a
-	there.host.Dir = a.host.Path(o.dir)
+	there := a.in(a.host.Path(o.dir))
 	if err := emptyDir(there.host.Dir); err != nil {
 		return err
 	}

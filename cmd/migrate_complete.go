@@ -34,8 +34,7 @@ func (a *app) complete(ctx context.Context, o *migrateOptions, p *migrate.Plan, 
 	if err := copySet(dir, copied); err != nil {
 		return err
 	}
-	there := *a
-	there.host.Dir = dir
+	there := a.in(dir)
 	if err := there.tidy(ctx, p, set); err != nil {
 		return err
 	}

@@ -37,6 +37,13 @@ type app struct {
 	open func(ctx context.Context, a *app, args []string) (root, c *cobra.Command, err error)
 }
 
+// in returns a copy whose working directory is dir.
+func (a *app) in(dir string) *app {
+	there := *a
+	there.host.Dir = dir
+	return &there
+}
+
 // Main runs the command line args and returns the exit code. It prints errors,
 // once, on stderr.
 func Main(ctx context.Context, h host.Host, args []string) int {

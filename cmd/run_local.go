@@ -108,15 +108,14 @@ func (a *app) runLocal(ctx context.Context, o *runLocalOptions) error {
 		return err
 	}
 	defer untie()
-	own := *a
-	own.host = tied
-	a = &own
+	a = a.in(a.host.Dir)
+	a.host = tied
 	p, _, err := a.loadProject()
 	if err != nil {
 		return err
 	}
 	if o.embedded() {
-		if err := a.knownCluster(ctx, o.name); err != nil {
+		if err := a.knownCluster(ctx, o.target.name); err != nil {
 			return err // before anything is written
 		}
 	}
@@ -129,7 +128,7 @@ func (a *app) runLocal(ctx context.Context, o *runLocalOptions) error {
 		run.Debug = localrun.DebugPort
 	}
 	run.Dir, run.Name = a.host.Dir, p.Name
-	run.Kubeconfig, run.Context, run.Allow = o.kubeconfig, o.context, a.allowed
+	run.Kubeconfig, run.Context, run.Allow = o.target.kubeconfig, o.target.context, a.allowed
 	run.Color = a.colored()
 	deps := localrun.Deps{
 		Host: a.host,
@@ -311,7 +310,7 @@ func webhooksAmong(objs []*unstructured.Unstructured) []*unstructured.Unstructur
 // if mysdk is killed, unless it is to stay.
 func (a *app) clusterForRun(ctx context.Context, o *runLocalOptions, fresh bool) (*localrun.Cluster, error) {
 	info, err := cluster.Start(ctx, a.host, cluster.Options{
-		Name: o.name, Fresh: fresh, DieWithParent: !o.Keep, Progress: a.progress, Detail: a.stage,
+		Name: o.target.name, Fresh: fresh, DieWithParent: !o.Keep, Progress: a.progress, Detail: a.stage,
 	})
 	if err != nil {
 		return nil, err
@@ -319,7 +318,7 @@ func (a *app) clusterForRun(ctx context.Context, o *runLocalOptions, fresh bool)
 	return &localrun.Cluster{
 		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: cluster.Command("stop", info.Name),
 		Stop: func(ctx context.Context) error {
-			_, err := cluster.Stop(ctx, a.host, o.name)
+			_, err := cluster.Stop(ctx, a.host, o.target.name)
 			return err
 		},
 	}, nil
