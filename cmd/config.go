@@ -268,7 +268,7 @@ func (a *app) viewConfig(root *cobra.Command, output string) error {
 	}
 	for _, l := range slices.Backward(layers) {
 		if l.values.IsSet(allowedKey) {
-			list = append(list, setting{allowedKey, l.values.GetStringSlice(allowedKey), l.file})
+			list = append(list, setting{Key: allowedKey, Values: l.values.GetStringSlice(allowedKey), From: l.file})
 			break
 		}
 	}

@@ -257,13 +257,7 @@ func (o *legacyBundleOptions) steps(a *app) ([]step, error) {
 		return nil, useInstead("--directory "+o.dir, "the bundle is made of config, and written to "+out, "leave the flag out")
 	}
 	args := []string{"bundle", "generate", "--channels", o.channels}
-	for _, f := range []struct{ flag, value string }{
-		{"--default-channel", o.defaultChannel}, {"--package", o.pkg}, {"--output-dir", o.outputDir},
-	} {
-		if f.value != "" {
-			args = append(args, f.flag, f.value)
-		}
-	}
+	args = withFlags(args, "--default-channel", o.defaultChannel, "--package", o.pkg, "--output-dir", o.outputDir)
 	generate := a.bundleStep(out, args...)
 	if o.generateOnly {
 		return []step{generate}, nil

@@ -215,8 +215,8 @@ func (a *app) runLegacyPrintDeps() error {
 		a.say("Note: %s", clierr.HintOf(err))
 	}
 	repo, domain, name := "example.com/my-operator", defaultDomain, "my-operator"
-	if f, err := project.Load(a.host.Dir); err == nil {
-		if p, err := f.Project(); err == nil {
+	if own, err := project.Load(a.host.Dir); err == nil {
+		if p, err := own.Project(); err == nil {
 			repo, domain, name = p.Repo, p.Domain, p.Name
 		}
 	}
