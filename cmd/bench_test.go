@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -59,7 +59,7 @@ func benchBase(b *testing.B, commands ...string) *hosttest.World {
 		b.Fatal(err)
 	}
 	for _, c := range commands {
-		if code := cmd.Main(context.Background(), w.Host, strings.Fields(c)); code != 0 {
+		if code := root.Main(context.Background(), w.Host, strings.Fields(c)); code != 0 {
 			b.Fatalf("mysdk %s: %s", c, w.Err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -77,7 +77,7 @@ func TestBundleDigests(t *testing.T) {
 		w.IO.In = bytes.NewBufferString(manifest)
 		w.Err.Reset()
 		args := []string{"bundle", "generate", "--package", "shop", "--version", "0.1.0", "--use-image-digests"}
-		if code := cmd.Main(t.Context(), w.Host, args); code != 0 {
+		if code := root.Main(t.Context(), w.Host, args); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, w.Err)
 		}
 		return hosttest.Snapshot(t, w.Dir)
@@ -121,7 +121,7 @@ func TestBundleDigestsMissing(t *testing.T) {
 	defer s.Close()
 	w := hosttest.New(t)
 	w.IO.In = bytes.NewBufferString(strings.ReplaceAll(bundleDeployment, "HOST", strings.TrimPrefix(s.URL, "http://")))
-	code := cmd.Main(t.Context(), w.Host, []string{"bundle", "generate", "--package", "shop", "--use-image-digests"})
+	code := root.Main(t.Context(), w.Host, []string{"bundle", "generate", "--package", "shop", "--use-image-digests"})
 	if said := w.Err.String(); code != 1 || !strings.Contains(said, "has no such image") || !strings.Contains(said, "push the image first") {
 		t.Errorf("exit code %d\n%s", code, said)
 	}
@@ -139,7 +139,7 @@ func TestBundleWaitsForNobody(t *testing.T) {
 	w.IO.In = r
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code := cmd.Main(ctx, w.Host, []string{"bundle", "generate", "--package", "shop"}); code != 130 {
+	if code := root.Main(ctx, w.Host, []string{"bundle", "generate", "--package", "shop"}); code != 130 {
 		t.Errorf("exit code %d\n%s", code, w.Err)
 	}
 }
@@ -150,7 +150,7 @@ func TestBundleEpoch(t *testing.T) {
 		w := hosttest.New(t)
 		w.Env["SOURCE_DATE_EPOCH"] = epoch
 		w.IO.In = bytes.NewBufferString(bundleDeployment)
-		code := cmd.Main(t.Context(), w.Host, []string{"bundle", "generate", "--package", "shop", "--stdout"})
+		code := root.Main(t.Context(), w.Host, []string{"bundle", "generate", "--package", "shop", "--stdout"})
 		if want == "" && code != 2 || want != "" && !strings.Contains(w.Out.String(), "createdAt: \""+want+"\"") {
 			t.Errorf("epoch %q: exit code %d\n%s%s", epoch, code, w.Out, w.Err)
 		}
@@ -174,7 +174,7 @@ func TestBundleWithoutGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code := cmd.Main(t.Context(), w.Host, []string{"generate", "bundle", "--version", "0.1.0", "--stdout"}); code != 0 {
+	if code := root.Main(t.Context(), w.Host, []string{"generate", "bundle", "--version", "0.1.0", "--stdout"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	for text, want := range map[string]bool{"name: shop.v0.1.0": true, "name: carts.shop.example.com": true, "project_layout: helm.sdk.operatorframework.io/v1": true, "kind: Configuration": false} {
@@ -185,7 +185,7 @@ func TestBundleWithoutGo(t *testing.T) {
 	if strings.Contains(w.Err.String(), "Go type") {
 		t.Errorf("a Go type is missed:\n%s", w.Err)
 	}
-	if code := cmd.Main(t.Context(), w.Host, []string{"generate", "bundle", "--version", "0.1.0"}); code != 0 {
+	if code := root.Main(t.Context(), w.Host, []string{"generate", "bundle", "--version", "0.1.0"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	if _, ok := hosttest.Snapshot(t, w.Dir)["bundle/tests/scorecard/config.yaml"]; !ok {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -81,7 +81,7 @@ func TestBundleRegistry(t *testing.T) {
 		t.Helper()
 		w.Out.Reset()
 		w.Err.Reset()
-		if code := cmd.Main(t.Context(), w.Host, args); code != 0 {
+		if code := root.Main(t.Context(), w.Host, args); code != 0 {
 			t.Fatalf("mysdk %v: %d\n%s%s", args, code, w.Out, w.Err)
 		}
 		return strings.TrimSpace(w.Out.String())
@@ -106,7 +106,7 @@ func TestBundleRegistry(t *testing.T) {
 		t.Errorf("built again it is %s, want %s", again, digest)
 	}
 	there.Err.Reset()
-	if code := cmd.Main(t.Context(), there.Host, []string{"bundle", "validate", at + "/nothing:v1"}); code != clierr.CodeFailed || !strings.Contains(there.Err.String(), "has no such image") {
+	if code := root.Main(t.Context(), there.Host, []string{"bundle", "validate", at + "/nothing:v1"}); code != clierr.CodeFailed || !strings.Contains(there.Err.String(), "has no such image") {
 		t.Errorf("%d: %s", code, there.Err)
 	}
 }
@@ -115,7 +115,7 @@ func TestBundleRegistry(t *testing.T) {
 func BenchmarkBundleValidate(b *testing.B) {
 	w := aBundle(b)
 	for b.Loop() {
-		if code := cmd.Main(b.Context(), w.Host, []string{"bundle", "validate", "bundle"}); code != 0 {
+		if code := root.Main(b.Context(), w.Host, []string{"bundle", "validate", "bundle"}); code != 0 {
 			b.Fatal(w.Err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -78,9 +78,9 @@ func TestDocsShowRealCommands(t *testing.T) {
 // checkShown parses a command line that a page shows.
 func checkShown(t *testing.T, page, line string) {
 	t.Helper()
-	root := cmd.Root(hosttest.New(t).Host)
+	tree := root.Root(hosttest.New(t).Host)
 	words := regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1)
-	found, rest, err := root.Find(words[1:])
+	found, rest, err := tree.Find(words[1:])
 	if err != nil {
 		t.Errorf("%s: %q: %v", page, line, err)
 		return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -49,7 +49,7 @@ func scaffold(t testing.TB, dir string) *hosttest.World {
 		if args[0] != "mysdk" {
 			t.Fatalf("%s: not a command of mysdk: %s", dir, line)
 		}
-		if code := cmd.Main(t.Context(), w.Host, args[1:]); code != 0 {
+		if code := root.Main(t.Context(), w.Host, args[1:]); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", line, code, w.Err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -85,10 +85,10 @@ func inlineCommands(t *testing.T, page string) []string {
 // TestGuideCommandsRun: every command of mysdk in a block of a guide is typed by
 // a script, a test here or a page that is run itself, with the same flags at least.
 func TestGuideCommandsRun(t *testing.T) {
-	root := cmd.Root(hosttest.New(t).Host)
+	tree := root.Root(hosttest.New(t).Host)
 	var typed []shape
 	for _, line := range typedCommands(t) {
-		if s, ok := shapeOf(root, line); ok {
+		if s, ok := shapeOf(tree, line); ok {
 			typed = append(typed, s)
 		}
 	}
@@ -104,7 +104,7 @@ func TestGuideCommandsRun(t *testing.T) {
 			continue // run block by block
 		}
 		for _, line := range blockCommands(t, page) {
-			s, ok := shapeOf(root, line)
+			s, ok := shapeOf(tree, line)
 			if !ok || !slices.ContainsFunc(typed, s.within) {
 				t.Errorf("%s: no test runs %q", filepath.Base(page), line)
 			}
@@ -125,12 +125,12 @@ func (s shape) within(other shape) bool {
 		!slices.ContainsFunc(s.flags, func(f string) bool { return !slices.Contains(other.flags, f) })
 }
 
-func shapeOf(root *cobra.Command, line string) (shape, bool) {
+func shapeOf(tree *cobra.Command, line string) (shape, bool) {
 	words := regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`).FindAllString(line, -1)
 	if len(words) < 2 || words[0] != "mysdk" {
 		return shape{}, false
 	}
-	c, rest, err := root.Find(words[1:])
+	c, rest, err := tree.Find(words[1:])
 	if err != nil {
 		return shape{}, false
 	}

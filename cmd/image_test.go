@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -50,7 +50,7 @@ func TestImagePush(t *testing.T) {
 	run := func(args ...string) string {
 		w.Out.Reset()
 		w.Err.Reset()
-		if code := cmd.Main(t.Context(), w.Host, args); code != 0 {
+		if code := root.Main(t.Context(), w.Host, args); code != 0 {
 			t.Fatalf("mysdk %v: %d\n%s", args, code, w.Err)
 		}
 		return strings.TrimSpace(w.Out.String())
@@ -107,11 +107,11 @@ func checkPushed(t *testing.T, image, digest string) {
 func BenchmarkImageBuild(b *testing.B) {
 	w := operator(b)
 	args := []string{"image", "build", "--base", "scratch"}
-	if code := cmd.Main(b.Context(), w.Host, args); code != 0 {
+	if code := root.Main(b.Context(), w.Host, args); code != 0 {
 		b.Fatal(w.Err)
 	}
 	for b.Loop() {
-		if code := cmd.Main(b.Context(), w.Host, args); code != 0 {
+		if code := root.Main(b.Context(), w.Host, args); code != 0 {
 			b.Fatal(w.Err)
 		}
 	}

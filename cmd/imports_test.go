@@ -18,7 +18,7 @@ const modulePath = "github.com/example/mysdk/"
 // quarantine says which of our packages may import a library. A name ending in
 // a slash stands for everything below it, a package of ours for itself, too.
 var quarantine = map[string][]string{
-	"sigs.k8s.io/kubebuilder/":       {"internal/project", "plugins/golang/v4", "cmd"},
+	"sigs.k8s.io/kubebuilder/":       {"internal/project", "plugins/golang/v4", "internal/cli/"},
 	"sigs.k8s.io/controller-tools/":  {"internal/generate"},
 	"k8s.io/kube-openapi/":           {"internal/openapi", "internal/controlplane"},
 	"k8s.io/gengo/":                  {"internal/openapi"},
@@ -29,8 +29,8 @@ var quarantine = map[string][]string{
 	"go.etcd.io/etcd/":               {"internal/controlplane"},
 	"sigs.k8s.io/kwok/":              {"internal/controlplane"},
 	"github.com/gofrs/flock":         {"internal/filelock"},
-	"github.com/spf13/cobra":         {"cmd", "cmd/mysdk-cluster", "internal/extras"}, // kubectl is made of it
-	"github.com/spf13/viper":         {"cmd"},
+	"github.com/spf13/cobra":         {"internal/cli/", "cmd/mysdk-cluster", "internal/extras"}, // kubectl is made of it
+	"github.com/spf13/viper":         {"internal/cli"},
 	"github.com/operator-framework/": {"internal/bundle", "internal/bundle/validate", "internal/bundle/validate/engine", "internal/catalog", "internal/olm", "internal/olm/run", "internal/scorecard", "internal/controlplane"},
 	// The control plane pulls catalogs and bundles, and knows nothing of internal/image.
 	"github.com/google/go-containerregistry/": {"internal/registry", "internal/image", "internal/controlplane"},
@@ -46,7 +46,13 @@ var layers = [][]string{
 	{"internal/adopt", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/olm/run", "internal/scorecard", "internal/migrate"},
 	{"internal/doctor"},
-	{"cmd"},
+	{"internal/cli"},
+	{"internal/cli/cluster", "internal/cli/deploy", "internal/cli/image", "internal/cli/migrate", "internal/cli/project"},
+	{"internal/cli/bundle"},
+	{"internal/cli/generate", "internal/cli/olm"},
+	{"internal/cli/run"},
+	{"internal/cli/legacy"},
+	{"internal/cli/root"},
 	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart", "internal/e2e", "internal/extras", "internal/figures"},
 }
 

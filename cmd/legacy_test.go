@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"mvdan.cc/sh/v3/shell"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -110,7 +110,7 @@ func TestOldVerbs(t *testing.T) {
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "#", " ")
 			}
-			cmd.Main(t.Context(), w.Host, args)
+			root.Main(t.Context(), w.Host, args)
 			note, _, _ := strings.Cut(w.Err.String()[strings.Index(w.Err.String(), "' is now: ")+1:], "\n")
 			got := strings.TrimPrefix(note, " is now: ")
 			if got != want {
@@ -271,7 +271,7 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "#", " ")
 			}
-			code := cmd.Main(t.Context(), w.Host, args)
+			code := root.Main(t.Context(), w.Host, args)
 			said := w.Err.String()
 			if code != clierr.CodeUsage || !strings.Contains(said, want.err) || !strings.Contains(said, want.hint) {
 				t.Errorf("code %d, said\n%s\nwant %q and %q", code, said, want.err, want.hint)
@@ -286,7 +286,7 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 // TestOldVerbsAreNotInHelp: the main help shows the verbs of today only.
 func TestOldVerbsAreNotInHelp(t *testing.T) {
 	w := hosttest.New(t)
-	if code := cmd.Main(t.Context(), w.Host, []string{"--help"}); code != 0 {
+	if code := root.Main(t.Context(), w.Host, []string{"--help"}); code != 0 {
 		t.Fatal(w.Err)
 	}
 	for line := range strings.Lines(w.Out.String()) {
@@ -297,7 +297,7 @@ func TestOldVerbsAreNotInHelp(t *testing.T) {
 		}
 	}
 	w.Out.Reset()
-	if code := cmd.Main(t.Context(), w.Host, []string{"add", "--help"}); code != 0 || !strings.Contains(w.Out.String(), "controller") {
+	if code := root.Main(t.Context(), w.Host, []string{"add", "--help"}); code != 0 || !strings.Contains(w.Out.String(), "controller") {
 		t.Errorf("code %d, help of add:\n%s", code, w.Out)
 	}
 }
@@ -315,7 +315,7 @@ func FuzzOldAPIVersion(f *testing.F) {
 		}
 		w := oldProject(t)
 		before := hosttest.Snapshot(t, w.Dir)
-		code := cmd.Main(t.Context(), w.Host, []string{"add", "controller", "--api-version=" + apiVersion, "--kind=" + kind})
+		code := root.Main(t.Context(), w.Host, []string{"add", "controller", "--api-version=" + apiVersion, "--kind=" + kind})
 		if code != clierr.CodeFailed && code != clierr.CodeUsage {
 			t.Errorf("exit code %d", code)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -68,7 +68,7 @@ func expectGoMod(t *testing.T, w *hosttest.World, name string, want ...string) {
 func TestMigrateElsewhere(t *testing.T) {
 	w := writeWithLibrary(t)
 	for _, output := range []string{"../../far/away/new", "../new"} {
-		if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--offline", "--output-dir", output}); code != 0 {
+		if code := root.Main(t.Context(), w.Host, []string{"migrate", "--offline", "--output-dir", output}); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, w.Err)
 		}
 	}
@@ -85,14 +85,14 @@ func TestMigrateTidies(t *testing.T) {
 		t.Skip("loads the project's modules")
 	}
 	w := writeWithLibrary(t)
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--output-dir", "../../far/new"}); code != 0 {
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--output-dir", "../../far/new"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	expectGoMod(t, w, "../../far/new/go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../../work/lib", "\texample.com/third v0.0.0", "replace example.com/third => ./third", "exclude example.invalid/gone v1.0.0")
 	if said := w.Err.String(); !strings.Contains(said, "pkg/sizes/rules.go:4:4: ") || strings.Contains(said, "no module was found") {
 		t.Errorf("it said:\n%s", said)
 	}
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != 0 {
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	expectGoMod(t, w, "go.mod", "\texample.com/lib v0.0.0", "replace example.com/lib => ../lib")
@@ -118,7 +118,7 @@ func TestMigrateBroken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(name), "claim.go"), fmt.Appendf(nil, claim, "Resource"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != clierr.CodeOutOfDate {
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != clierr.CodeOutOfDate {
 		t.Errorf("exit code %d\n%s", code, w.Err)
 	}
 	expectGoMod(t, w, "internal/controller/claim.go", "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -69,7 +69,7 @@ func TestMigrateEndToEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(h.Dir, manifest), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := cmd.Main(t.Context(), h, []string{"migrate", "--apply", "--force"}); code != 0 {
+	if code := root.Main(t.Context(), h, []string{"migrate", "--apply", "--force"}); code != 0 {
 		t.Fatalf("migrate: exit code %d\n%s", code, errs)
 	}
 	said := errs.String()
@@ -85,12 +85,12 @@ func TestMigrateEndToEnd(t *testing.T) {
 		t.Errorf("not formatted: %s", out)
 	}
 	buildKustomizations(t, w)
-	if code := cmd.Main(t.Context(), h, []string{"generate", "--check"}); code != 0 {
+	if code := root.Main(t.Context(), h, []string{"generate", "--check"}); code != 0 {
 		t.Errorf("generate --check: exit code %d\n%s", code, errs)
 	}
 	runMigrated(t, h, kubeconfig, errs)
 	before := errs.String()
-	if code := cmd.Main(t.Context(), h, []string{"migrate", "--apply", "--force"}); code != 0 {
+	if code := root.Main(t.Context(), h, []string{"migrate", "--apply", "--force"}); code != 0 {
 		t.Errorf("a second time: exit code %d\n%s", code, errs)
 	}
 	if said := strings.TrimPrefix(errs.String(), before); !strings.Contains(said, "nothing to migrate") {
@@ -105,7 +105,7 @@ func runMigrated(t *testing.T, h host.Host, kubeconfig string, errs *output) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- cmd.Main(ctx, h, []string{"run", "local", "--kubeconfig", kubeconfig, "--watch-namespace", "default", "--apply", "config/samples"})
+		ended <- root.Main(ctx, h, []string{"run", "local", "--kubeconfig", kubeconfig, "--watch-namespace", "default", "--apply", "config/samples"})
 	}()
 	defer func() {
 		cancel()
@@ -147,7 +147,7 @@ func TestMigrateNeedsCleanTree(t *testing.T) {
 	w.Env["GIT_CONFIG_GLOBAL"], w.Env["GIT_CONFIG_SYSTEM"] = os.DevNull, os.DevNull
 	writeOldProject(t, w.Dir)
 	before := hosttest.Snapshot(t, w.Dir)
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 {
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 {
 		t.Fatalf("exit code %d, want 1\n%s", code, w.Err)
 	}
 	if got := w.Err.String(); !strings.Contains(got, "git") || !strings.Contains(got, "--output-dir DIR") {
@@ -162,12 +162,12 @@ func TestMigrateNeedsCleanTree(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.Dir, "new.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 || !strings.Contains(w.Err.String(), "new.txt") {
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 1 || !strings.Contains(w.Err.String(), "new.txt") {
 		t.Fatalf("exit code %d, want 1\n%s", code, w.Err)
 	}
 	run(t, w, "git", "add", "-A")
 	run(t, w, "git", "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "more")
-	if code := cmd.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 0 {
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--offline"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 }

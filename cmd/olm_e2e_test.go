@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
@@ -90,7 +90,7 @@ func (r *olmRun) try(args string) int {
 			return r.h.Getenv(name)
 		}
 	}
-	return cmd.Main(r.t.Context(), h, strings.Fields(args))
+	return root.Main(r.t.Context(), h, strings.Fields(args))
 }
 
 // mysdk runs commands that must succeed.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -139,7 +139,7 @@ func TestExternalPluginsGuide(t *testing.T) {
 		if args[0] == "init" {
 			args = append(args, "--title", "Shop", "--project-name", "shop")
 		}
-		if code := cmd.Main(t.Context(), w.Host, args); code != 0 {
+		if code := root.Main(t.Context(), w.Host, args); code != 0 {
 			t.Fatalf("%s: exit code %d: %s", line, code, w.Err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestPluginInterrupted(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	w.Exec = stopping{w.Exec, stop}
-	if code := cmd.Main(ctx, w.Host, []string{"init", "--project-name", "shop", "--skip-go-version-check", "--plugins", "go/v4,sample/v1"}); code != clierr.CodeInterrupted {
+	if code := root.Main(ctx, w.Host, []string{"init", "--project-name", "shop", "--skip-go-version-check", "--plugins", "go/v4,sample/v1"}); code != clierr.CodeInterrupted {
 		t.Errorf("exit code %d: %s", code, w.Err)
 	}
 	if files := hosttest.Snapshot(t, w.Dir); len(files) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -21,7 +21,7 @@ const referenceDir = "../docs/reference"
 func TestReference(t *testing.T) {
 	w := hosttest.New(t)
 	want := map[string]string{}
-	render(t, cmd.Root(w.Host), want)
+	render(t, root.Root(w.Host), want)
 	if *update {
 		if err := os.RemoveAll(referenceDir); err != nil {
 			t.Fatal(err)
@@ -82,5 +82,5 @@ func TestHelpIsComplete(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(cmd.Root(w.Host))
+	visit(root.Root(w.Host))
 }

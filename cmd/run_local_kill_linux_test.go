@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube/kubetest"
@@ -39,7 +39,7 @@ func TestKillRunLocal(t *testing.T) {
 		{"init", "--domain", "example.com", "--repo", "example.com/shop", "--project-name", "shop"},
 		{"create", "api", "--group", "cache", "--kind", "Memcached", "--pattern", "blank"},
 	} {
-		if code := cmd.Main(t.Context(), w, args); code != 0 {
+		if code := root.Main(t.Context(), w, args); code != 0 {
 			t.Fatalf("mysdk %v: exit code %d\n%s", args, code, w.IO.Err)
 		}
 	}

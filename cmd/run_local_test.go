@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
@@ -98,7 +98,7 @@ func startWatch(t testing.TB) *watchRun {
 		{"init", "--domain", "example.com", "--repo", "example.com/shop", "--project-name", "shop"},
 		{"create", "api", "--group", "cache", "--kind", "Memcached", "--pattern", "blank"},
 	} {
-		if code := cmd.Main(t.Context(), r.h, args); code != 0 {
+		if code := root.Main(t.Context(), r.h, args); code != 0 {
 			t.Fatalf("mysdk %v: exit code %d\n%s", args, code, r.err)
 		}
 	}
@@ -108,7 +108,7 @@ func startWatch(t testing.TB) *watchRun {
 	ended := make(chan int, 1)
 	go func() {
 		// The context is the one of --kubeconfig's file, an embedded cluster.
-		ended <- cmd.Main(ctx, r.h, []string{"run", "local", "--watch", "--kubeconfig", kubeconfig, "--apply", "sample.yaml"})
+		ended <- root.Main(ctx, r.h, []string{"run", "local", "--watch", "--kubeconfig", kubeconfig, "--apply", "sample.yaml"})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -50,7 +50,7 @@ func TestScaffoldsBuild(t *testing.T) {
 			delete(w.Env, "GOFLAGS")
 			run(t, w, "go", "mod", "tidy", "-diff")
 			buildKustomizations(t, w)
-			if code := cmd.Main(t.Context(), w.Host, []string{"generate", "--check"}); code != 0 {
+			if code := root.Main(t.Context(), w.Host, []string{"generate", "--check"}); code != 0 {
 				t.Errorf("generate --check: exit code %d\n%s%s", code, w.Out, w.Err)
 			}
 			switch {
@@ -59,7 +59,7 @@ func TestScaffoldsBuild(t *testing.T) {
 			case !slices.Contains(linkedScaffolds, filepath.Base(dir)):
 				return
 			}
-			if code := cmd.Main(t.Context(), w.Host, []string{"test"}); code != 0 {
+			if code := root.Main(t.Context(), w.Host, []string{"test"}); code != 0 {
 				t.Errorf("mysdk test: exit code %d\n%s%s", code, w.Out, w.Err)
 			}
 		})

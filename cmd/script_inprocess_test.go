@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -27,8 +27,8 @@ var programLine = regexp.MustCompile(`(?m)^((?:\[[^\]]+\] )?(?:! )?)(?:exec|(unt
 // environment and the directory of theirs, and stdin goes to one.
 var ownProcess = regexp.MustCompile(`(?m)^(?:stdin |env (?:PATH|DOCKER_CONFIG)=)|mysdk generate applyconfigurations`)
 
-// variable is the name that a line of a script sets.
-var variable = regexp.MustCompile(`(?m)^(?:env|freeport) (\w+)`)
+// setting is a line of a script that sets variables, which it names.
+var setting = regexp.MustCompile(`(?m)^(?:env|freeport) (.+)$`)
 
 // inProcess copies the scripts of dir so that they call mysdk as a function: a
 // process for each of a thousand lines takes more time than what it does. What
@@ -57,8 +57,8 @@ func inProcess(t *testing.T, dir string) (copies string, variables []string) {
 		if !ownProcess.Match(lines) {
 			lines = programLine.ReplaceAll(lines, []byte("${1}${2} run $3"))
 		}
-		for _, m := range variable.FindAllSubmatch(lines, -1) {
-			variables = append(variables, string(m[1]))
+		for _, m := range setting.FindAllSubmatch(lines, -1) {
+			variables = append(variables, variableNames(strings.Fields(string(m[1])))...)
 		}
 		if len(files) > 0 {
 			lines = slices.Concat(lines, []byte("\n-- "), files)
@@ -84,7 +84,7 @@ func callProgram(ts *testscript.TestScript, args []string) (code int, said strin
 	exe, err := exec.LookPath("mysdk")
 	ts.Check(err)
 	environ := func() []string { return environment(ts) }
-	code = cmd.Main(context.Background(), host.Host{
+	code = root.Main(context.Background(), host.Host{
 		IO:  host.Streams{In: strings.NewReader(""), Out: ts.Stdout(), Err: io.MultiWriter(ts.Stderr(), &stderr)},
 		Dir: ts.MkAbs("."), Executable: exe,
 		Getenv: ts.Getenv, Environ: environ, Now: time.Now,

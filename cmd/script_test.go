@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/example/mysdk/cmd"
 	"github.com/example/mysdk/internal/bundle/validate"
 	"github.com/example/mysdk/internal/bundle/validate/engine"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 )
@@ -48,7 +48,7 @@ func mysdk() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	return cmd.Main(ctx, h, os.Args[1:])
+	return root.Main(ctx, h, os.Args[1:])
 }
 
 // validator is mysdk-cluster as far as the everyday lane needs it, which has no
@@ -108,7 +108,9 @@ func TestScripts(t *testing.T) {
 				Dir: copies, UpdateScripts: *update, RequireUniqueNames: true,
 				Setup: func(env *testscript.Env) error {
 					err := setUp(env)
-					env.Values[namesKey{}] = append(variableNames(env.Vars), variables...)
+					names := append(variableNames(env.Vars), variables...)
+					slices.Sort(names)
+					env.Values[namesKey{}] = slices.Compact(names)
 					return err
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -63,7 +63,7 @@ func projectBy(t *testing.T, commands []string) *hosttest.World {
 		t.Fatal(err)
 	}
 	for _, c := range commands {
-		if code := cmd.Main(t.Context(), w.Host, strings.Fields(c)); code != 0 {
+		if code := root.Main(t.Context(), w.Host, strings.Fields(c)); code != 0 {
 			t.Fatalf("mysdk %s: exit code %d\n%s", c, code, w.Err)
 		}
 	}
@@ -97,7 +97,7 @@ func newTransaction(t *testing.T, base *hosttest.World, command string) transact
 	w := another(t, base)
 	guard := &guarded{Files: w.Files, dir: w.Dir}
 	w.Files = guard
-	if code := cmd.Main(t.Context(), w.Host, strings.Fields(command)); code != 0 {
+	if code := root.Main(t.Context(), w.Host, strings.Fields(command)); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, w.Err)
 	}
 	if len(guard.outside) > 0 || guard.calls == 0 {
@@ -196,7 +196,7 @@ func (tr transaction) breakOff(t *testing.T) {
 			if err := tr.commit(t, w, &hosttest.Faults{Files: w.Files, At: at, Killed: true}); err == nil {
 				t.Fatal("the commit went on after it was killed")
 			}
-			if code := cmd.Main(t.Context(), w.Host, strings.Fields(tr.command)); code != 0 || !strings.Contains(w.Err.String(), says) {
+			if code := root.Main(t.Context(), w.Host, strings.Fields(tr.command)); code != 0 || !strings.Contains(w.Err.String(), says) {
 				t.Fatalf("second run: exit code %d\n%s", code, w.Err)
 			}
 			if d := cmp.Diff(tr.want, hosttest.Snapshot(t, w.Dir)); d != "" {

@@ -79,7 +79,7 @@ func goStrings(t *testing.T, path string) error {
 		}
 		return true
 	})
-	if filepath.Dir(path) == filepath.Join("..", "cmd") {
+	if strings.HasPrefix(path, filepath.Join("..", "internal", "cli")) {
 		for _, group := range f.Comments {
 			plain(t, path, files.Position(group.Pos()).Line, group.Text())
 		}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -96,9 +96,9 @@ func runnable(c *cobra.Command) map[string]*cobra.Command {
 }
 
 // takesCluster lists the commands with a flag that names a cluster of the user's.
-func takesCluster(root *cobra.Command) []string {
+func takesCluster(tree *cobra.Command) []string {
 	var list []string
-	for path, c := range runnable(root) {
+	for path, c := range runnable(tree) {
 		if c.Flags().Lookup("context") != nil || c.Flags().Lookup("kubeconfig") != nil || path == "kubectl" {
 			list = append(list, path)
 		}
@@ -117,8 +117,8 @@ func takes(c *cobra.Command, args []string) bool {
 // TestNeverTheWrongCluster: no command contacts a cluster that was not named,
 // whatever the environment says, and each finds its way to one that was.
 func TestNeverTheWrongCluster(t *testing.T) {
-	root := cmd.Root(hosttest.New(t).Host)
-	commands := takesCluster(root)
+	tree := root.Root(hosttest.New(t).Host)
+	commands := takesCluster(tree)
 	if d := missing(commands, slices.Collect(maps.Keys(arguments))); len(d) > 0 || len(commands) < 10 {
 		t.Fatalf("commands that take a cluster, and are not tried here: %q, of %q", d, commands)
 	}
@@ -134,6 +134,7 @@ func TestNeverTheWrongCluster(t *testing.T) {
 		"KUBECONFIG":    {env: func(w *wrongWorld) { w.Env["KUBECONFIG"] = w.file }},
 		"the home directory": {env: func(w *wrongWorld) {
 			w.Env["HOME"] = filepath.Dir(filepath.Dir(w.put(".home/.kube/config", w.foreign.kubeconfig(hostile))))
+			w.put(".home/.config/go/telemetry/mode", "off") // or the go command writes there when the test has ended
 		}},
 		"in a cluster":             {env: (*wrongWorld).enterCluster},
 		"a file, with our prefix":  {args: file},
@@ -141,7 +142,7 @@ func TestNeverTheWrongCluster(t *testing.T) {
 		"--context and KUBECONFIG": {args: func(*wrongWorld) []string { return []string{"--context", hostile} }, env: func(w *wrongWorld) { w.Env["KUBECONFIG"] = w.file }, foreign: true},
 		"allowed":                  {args: file, allowed: true, foreign: true},
 	}
-	all := runnable(root)
+	all := runnable(tree)
 	for command, args := range arguments {
 		if args == nil {
 			continue
@@ -170,7 +171,7 @@ func TestNeverTheWrongCluster(t *testing.T) {
 				if s.args != nil {
 					args = append(args, s.args(w)...)
 				}
-				code := cmd.Main(t.Context(), w.Host, args)
+				code := root.Main(t.Context(), w.Host, args)
 				// A file that kubectl or doctor is given names its cluster.
 				foreign := s.foreign || s.args != nil && (command == "kubectl" || command == "doctor")
 				if n := w.foreign.n.Load(); n > 0 != foreign {
@@ -202,8 +203,8 @@ func TestOtherCommandsContactNobody(t *testing.T) {
 		"cluster reset": "--yes", "cluster kubeconfig": "--merge", "cluster start": "--merge", "test": "--controllers", "upgrade": "--yes", "migrate": "--yes",
 		"image build": "--image example.com/shop:v1", "image save": "--image example.com/shop:v1", "build-installer": "--image example.com/shop:v1",
 	}
-	root := cmd.Root(hosttest.New(t).Host)
-	commands := runnable(root)
+	tree := root.Root(hosttest.New(t).Host)
+	commands := runnable(tree)
 	for command := range further {
 		if commands[command] == nil {
 			t.Errorf("there is no command %s", command)
@@ -219,7 +220,7 @@ func TestOtherCommandsContactNobody(t *testing.T) {
 			w.enterCluster()
 			w.Env["KUBECONFIG"] = w.put(".home/.kube/config", w.foreign.kubeconfig(hostile))
 			w.Env["HOME"], w.Exec = w.Path(".home"), noPrograms{w.Exec}
-			code := cmd.Main(t.Context(), w.Host, append(strings.Fields(command), strings.Fields(further[command])...))
+			code := root.Main(t.Context(), w.Host, append(strings.Fields(command), strings.Fields(further[command])...))
 			if n := w.foreign.n.Load(); n > 0 {
 				t.Errorf("%d connections to the cluster of somebody else, exit code %d\n%s%s", n, code, w.Out, w.Err)
 			}
@@ -265,7 +266,7 @@ aliases: [{name: odd, command: get, prependArgs: [configmaps], options: [{name: 
 defaults: [{command: get, options: [{name: server, default: "`+w.foreign.URL+`"}]}]
 `)
 			args := strings.Split(strings.NewReplacer("URL", w.foreign.URL, "FILE", w.file).Replace("kubectl "+command), " ")
-			code := cmd.Main(t.Context(), w.Host, args)
+			code := root.Main(t.Context(), w.Host, args)
 			if n := w.foreign.n.Load(); n > 0 != foreign {
 				t.Errorf("%d connections to the cluster of somebody else, exit code %d\n%s%s", n, code, w.Out, w.Err)
 			}

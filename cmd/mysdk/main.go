@@ -1,4 +1,4 @@
-// Command mysdk scaffolds, runs, tests and ships Kubernetes operators. Everything is in package cmd; this is the only place that exits.
+// Command mysdk scaffolds, runs, tests and ships Kubernetes operators. The commands are below internal/cli; this is the only place that exits.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -31,5 +31,5 @@ func run() int {
 	// The first signal asks for a clean stop; from then on a second one has its
 	// usual effect and ends the process at once.
 	context.AfterFunc(ctx, stop)
-	return cmd.Main(ctx, h, os.Args[1:])
+	return root.Main(ctx, h, os.Args[1:])
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -33,25 +33,25 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return write(cmd.Root(h), os.Args[1])
+	return write(root.Root(h), os.Args[1])
 }
 
 // write puts both below dir. Pages have no date: the same source makes the same
 // bytes.
-func write(root *cobra.Command, dir string) error {
+func write(tree *cobra.Command, dir string) error {
 	man, completions := filepath.Join(dir, "share/man/man1"), filepath.Join(dir, "share/completions")
 	if err := errors.Join(os.MkdirAll(man, 0o755), os.MkdirAll(completions, 0o755)); err != nil {
 		return err
 	}
-	root.DisableAutoGenTag = true
-	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "mysdk", Date: &time.Time{}}, man); err != nil {
+	tree.DisableAutoGenTag = true
+	if err := doc.GenManTree(tree, &doc.GenManHeader{Section: "1", Source: "mysdk", Date: &time.Time{}}, man); err != nil {
 		return err
 	}
 	for name, generate := range map[string]func(*bytes.Buffer) error{
-		"mysdk.bash": func(b *bytes.Buffer) error { return root.GenBashCompletionV2(b, true) },
-		"_mysdk":     func(b *bytes.Buffer) error { return root.GenZshCompletion(b) },
-		"mysdk.fish": func(b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
-		"mysdk.ps1":  func(b *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(b) },
+		"mysdk.bash": func(b *bytes.Buffer) error { return tree.GenBashCompletionV2(b, true) },
+		"_mysdk":     func(b *bytes.Buffer) error { return tree.GenZshCompletion(b) },
+		"mysdk.fish": func(b *bytes.Buffer) error { return tree.GenFishCompletion(b, true) },
+		"mysdk.ps1":  func(b *bytes.Buffer) error { return tree.GenPowerShellCompletionWithDesc(b) },
 	} {
 		var text bytes.Buffer
 		if err := generate(&text); err != nil {

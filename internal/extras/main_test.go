@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/mysdk/cmd"
+	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
-	if err := write(cmd.Root(hosttest.New(t).Host), dir); err != nil {
+	if err := write(root.Root(hosttest.New(t).Host), dir); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{

@@ -1,0 +1,28 @@
+// Package bundle has the commands that make, check and publish bundles and
+// catalogs: bundle, with what is below it, generate kustomize manifests,
+// pkgman-to-bundle and scorecard.
+package bundle
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+)
+
+// New is the parent of the commands that make and check OLM bundles.
+func New(f *cli.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "bundle", Short: "Generate, validate, build and publish OLM bundles", GroupID: "write",
+		Long: `Make, check and publish the bundle that OLM installs the operator from.
+
+A bundle is a directory with the operator's manifests and what a catalog needs
+to know of them. It becomes an image, and bundles become a catalog, without a
+container tool.`,
+		Example: `  mysdk bundle generate --version 0.1.0
+  mysdk bundle validate ./bundle
+  mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0 --push`,
+	}
+	c.AddCommand(NewGenerate(f, "generate"))
+	c.AddCommand(newValidate(f), newBuild(f), newPush(f), newCatalog(f))
+	return c
+}

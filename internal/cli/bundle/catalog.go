@@ -1,0 +1,352 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/cli"
+	imagecmd "github.com/example/mysdk/internal/cli/image"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/image"
+)
+
+// Where a catalog image has its catalog and the cache of it: the places that
+// opm's own images have.
+const (
+	CatalogDir = "configs"
+	cacheDir   = "tmp/cache"
+)
+
+// catalogOptions are the flags and the arguments of bundle catalog.
+type catalogOptions struct {
+	catalog.AddOptions
+	bundles   []string
+	fromIndex string
+	tag       string
+	outputDir string
+	format    string
+	validate  bool
+	push      bool
+	useHTTP   bool
+	dryRun    bool
+}
+
+func newCatalog(f *cli.Factory) *cobra.Command {
+	o := &catalogOptions{format: catalog.YAML}
+	o.Mode = catalog.ModeReplaces
+	c := &cobra.Command{
+		Use: "catalog [BUNDLE...]", Short: "Create an OLM catalog of bundles, as files or as an image",
+		Long: `Make a catalog of bundles for OLM, as files or as an image, without opm.
+
+A BUNDLE is an image, an archive or a directory. OLM pulls a bundle by the name
+of its image; one from a directory goes into the catalog whole, unless it is
+written as DIR=IMAGE. Each becomes an entry of the channels that its annotations
+name. What it replaces is what its CSV says (spec.replaces, spec.skips, the
+annotation olm.skipRange), or with --mode what the versions say. The graph of
+every channel is checked: one newest bundle, and a way to it from all others.
+
+The catalog goes to stdout, to files with --output-dir, or into an image with
+--tag, together with the cache that lets 'opm serve' start at once.`,
+		Example: `  # the files of a catalog with one bundle
+  mysdk bundle catalog ./bundle=ghcr.io/you/operator-bundle:v0.1.0 --output-dir catalog
+
+  # an image, with one more bundle than the last one had
+  mysdk bundle catalog ghcr.io/you/operator-bundle:v0.2.0 \
+    --from-index ghcr.io/you/operator-catalog:v0.1.0 --tag ghcr.io/you/operator-catalog:v0.2.0 --push
+
+  # is the catalog sound?
+  mysdk bundle catalog --from-index catalog --validate`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.bundles = append(o.bundles, args...)
+			return runCatalog(c.Context(), f, o)
+		},
+	}
+	fs := c.Flags()
+	fs.StringSliceVarP(&o.bundles, "bundles", "b", nil, "bundles to add, separated by commas, besides the arguments")
+	fs.StringVar(&o.fromIndex, "from-index", "", "catalog to add to: an image, or a directory or file")
+	fs.StringVarP(&o.tag, "tag", "t", "", "name of the image to build")
+	fs.StringVar(&o.outputDir, "output-dir", "", "directory for the catalog's files: PACKAGE/catalog.yaml")
+	fs.VarP(cli.Choice(&o.format, catalog.YAML, catalog.JSON), "output", "o", "format of the catalog: yaml or json")
+	fs.Var(cli.Choice(&o.Mode, catalog.ModeReplaces, catalog.ModeSemver, catalog.ModeSkipPatch), "mode", "what a bundle replaces: replaces, what its CSV says; semver, the version before; semver-skippatch, the same past older patches")
+	fs.StringVar(&o.DefaultChannel, "default-channel", "", "default channel of the packages that are added to (default: what the newest bundle says)")
+	fs.BoolVar(&o.validate, "validate", false, "check the catalog, and write nothing")
+	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with --output-dir: show changes as a diff without writing them")
+	imagecmd.UseHTTPFlag(c, &o.useHTTP)
+	return c
+}
+
+func (o *catalogOptions) check() error {
+	switch {
+	case len(o.bundles) == 0 && o.fromIndex == "":
+		return clierr.Usagef("mysdk bundle catalog ./bundle", "name at least one bundle, or a catalog with --from-index")
+	case o.push && o.tag == "":
+		return clierr.Usagef("add --tag ghcr.io/you/operator-catalog:v0.1.0", "--push needs an image, which --tag names")
+	case o.dryRun && o.outputDir == "":
+		return clierr.Usagef("add --output-dir catalog", "--dry-run requires --output-dir")
+	case o.push:
+		return image.CheckPush(o.tag)
+	}
+	return nil
+}
+
+func runCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	c, err := assembleCatalog(ctx, f, o)
+	if err != nil {
+		return err
+	}
+	if len(c.Packages) == 0 {
+		return clierr.Failedf("name a directory with a catalog.yaml, or bundles to make one of", "there is no catalog in %s", o.fromIndex)
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	f.Say("%s", summary(c))
+	if o.validate {
+		return nil
+	}
+	if o.outputDir != "" {
+		if err := writeCatalog(ctx, f, c, o); err != nil {
+			return err
+		}
+	}
+	if o.tag != "" {
+		return buildCatalog(ctx, f, c, o)
+	}
+	if o.outputDir != "" {
+		return nil
+	}
+	data, err := c.Encode(o.format)
+	if err != nil {
+		return err
+	}
+	return f.Print(data)
+}
+
+// assembleCatalog adds the bundles to the catalog there is.
+func assembleCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catalog.Catalog, error) {
+	c := &catalog.Catalog{}
+	var err error
+	if o.fromIndex != "" {
+		if c, err = readCatalog(ctx, f, o); err != nil {
+			return nil, fmt.Errorf("--from-index: %w", err)
+		}
+	}
+	var list []catalog.Addition
+	for _, arg := range o.bundles {
+		add, err := addition(ctx, f, arg, o.useHTTP)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, add)
+	}
+	return c, c.Add(list, o.AddOptions)
+}
+
+// readCatalog reads the catalog to add to.
+func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catalog.Catalog, error) {
+	file := f.Host.Path(o.fromIndex)
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return FetchCatalog(ctx, f, o.fromIndex, image.Access{UseHTTP: o.useHTTP})
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return catalog.Read(os.DirFS(file))
+	}
+	data, err := f.Host.Files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Parse(data, o.fromIndex)
+}
+
+// addition reads a bundle as it was named: IMAGE, DIR, or DIR=IMAGE.
+func addition(ctx context.Context, f *cli.Factory, arg string, useHTTP bool) (catalog.Addition, error) {
+	from, name, named := strings.Cut(arg, "=")
+	b, err := ReadBundle(ctx, f, from, image.Access{UseHTTP: useHTTP})
+	if err != nil {
+		return catalog.Addition{}, err
+	}
+	if _, err := f.Host.Files.Lstat(f.Host.Path(from)); err != nil && !named {
+		name = from // an image, which OLM pulls by the same name
+	}
+	return catalog.Addition{Bundle: b, Image: name}, nil
+}
+
+// summary says what is in the catalog.
+func summary(c *catalog.Catalog) string {
+	var parts []string
+	for _, p := range c.Packages {
+		var channels []string
+		for _, ch := range c.Channels {
+			if ch.Package == p.Name {
+				channels = append(channels, fmt.Sprintf("%s at %s", ch.Name, ch.Head()))
+			}
+		}
+		slices.Sort(channels)
+		parts = append(parts, fmt.Sprintf("%s: %s", p.Name, strings.Join(channels, ", ")))
+	}
+	if len(parts) > 3 {
+		return fmt.Sprintf("The catalog is sound: %d packages, %d channels, %d bundles", len(c.Packages), len(c.Channels), len(c.Bundles))
+	}
+	return "The catalog is sound: " + strings.Join(parts, "; ")
+}
+
+// writeCatalog writes the catalog's files.
+func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *catalogOptions) error {
+	files, err := c.Files(o.format)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Rel(f.Host.Dir, f.Host.Path(o.outputDir))
+	if err != nil || !filepath.IsLocal(dir) {
+		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)
+	}
+	var set fileset.Set
+	var wrote []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		wrote = append(wrote, path.Join(filepath.ToSlash(dir), name))
+		if err := set.Put(wrote[len(wrote)-1], fileset.File{Data: files[name]}); err != nil {
+			return err
+		}
+	}
+	replaced, err := replacedFiles(f, c, o, files)
+	if err != nil {
+		return err
+	}
+	for i, name := range replaced {
+		replaced[i] = path.Join(filepath.ToSlash(dir), name)
+		if err := set.Put(replaced[i], fileset.File{Removed: true}); err != nil {
+			return err
+		}
+	}
+	if err := f.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
+		return err
+	}
+	f.Say("Wrote %s", strings.Join(wrote, ", "))
+	if len(replaced) > 0 {
+		f.Say("Removed %s, whose objects are in them now", strings.Join(replaced, ", "))
+	}
+	return nil
+}
+
+// replacedFiles are those of --output-dir whose objects are written into files of
+// other names. One that was not read for the catalog is an error: there would be
+// two of everything that it has.
+func replacedFiles(f *cli.Factory, c *catalog.Catalog, o *catalogOptions, files map[string][]byte) ([]string, error) {
+	root := f.Host.Path(o.outputDir)
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, nil //nolint:nilerr // there is nothing, or writing tells what is wrong
+	}
+	beside, err := c.Beside(os.DirFS(root), files)
+	if err != nil || len(beside) == 0 {
+		return nil, err
+	}
+	read, err := filesRead(f, o.fromIndex)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range beside {
+		if !slices.Contains(read, filepath.Join(root, filepath.FromSlash(name))) {
+			return nil, clierr.Failedf("remove it, or name another --output-dir", "%s: it has objects of the same package, and would be part of the catalog too", path.Join(filepath.ToSlash(o.outputDir), name))
+		}
+	}
+	return beside, nil
+}
+
+// filesRead are the files that a catalog to add to was read from, none for an
+// image.
+func filesRead(f *cli.Factory, fromIndex string) ([]string, error) {
+	at := f.Host.Path(fromIndex)
+	info, err := os.Stat(at)
+	switch {
+	case fromIndex == "" || err != nil:
+		return nil, nil //nolint:nilerr // an image
+	case !info.IsDir():
+		return []string{at}, nil
+	}
+	names, err := catalog.FileNames(os.DirFS(at))
+	for i, name := range names {
+		names[i] = filepath.Join(at, filepath.FromSlash(name))
+	}
+	return names, err
+}
+
+// buildCatalog makes the image of the catalog.
+func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *catalogOptions) error {
+	start := f.Host.Now()
+	files, err := c.Files(catalog.JSON)
+	if err != nil {
+		return err
+	}
+	cache, err := c.CacheFiles(files)
+	if err != nil {
+		return err
+	}
+	all := image.Files{}
+	for name, data := range files {
+		all[CatalogDir+"/"+name] = data
+	}
+	for name, data := range cache {
+		all[cacheDir+"/"+name] = data
+	}
+	built, err := image.BuildFiles(ctx, f.Host, image.FilesOptions{
+		Image: o.tag, Files: all, Labels: map[string]string{ConfigsLabel: "/" + CatalogDir},
+		CreatedBy: "mysdk bundle catalog", Progress: f.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	f.Say("Built %s: /%s and its cache /%s, %s to push, after %s", built.Image, CatalogDir, cacheDir, cli.Megabytes(built.Platforms[0].Size), f.Since(start))
+	result := built.Digest
+	if o.push {
+		pushed, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: o.tag, Access: image.Access{UseHTTP: o.useHTTP}})
+		if err != nil {
+			return err
+		}
+		result = pushed.Reference()
+	}
+	return f.Report("text", nil, func(w io.Writer) { fmt.Fprintln(w, result) })
+}
+
+// ConfigsLabel says where an image has its catalog.
+const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
+
+// FetchCatalog reads the catalog of an index image.
+func FetchCatalog(ctx context.Context, f *cli.Factory, ref string, access image.Access) (*catalog.Catalog, error) {
+	dir := ""
+	c, err := image.Open(ctx, f.Host, image.OpenOptions{
+		Image: ref, Access: access, Progress: f.Progress,
+		Roots: func(labels map[string]string) []string {
+			dir = cmp.Or(strings.Trim(labels[ConfigsLabel], "/"), CatalogDir)
+			return []string{dir}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Files) == 0 {
+		return nil, clierr.Failedf("use an image with a file-based catalog", "image %s has no catalog in /%s", ref, dir)
+	}
+	return catalog.Read(c.Files.Sub(dir))
+}

@@ -1,0 +1,458 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// generateOptions are the flags of bundle generate.
+type generateOptions struct {
+	manifests, metadata bool // neither is both
+
+	version        string
+	channels       string
+	defaultChannel string
+	packageName    string
+
+	inputDir, deployDir, crdsDir string
+	kustomizeDir                 string
+	outputDir                    string
+
+	image           string
+	useImageDigests bool
+	useHTTP         bool
+	extraAccounts   []string
+
+	overwrite bool
+	stdout    bool
+	explain   string
+	check     bool
+	dryRun    bool
+}
+
+// NewGenerate is bundle generate, and generate bundle: use is its name.
+func NewGenerate(f *cli.Factory, use string) *cobra.Command {
+	o := &generateOptions{}
+	c := &cobra.Command{
+		Use: use, Short: "Generate the project's bundle in bundle/",
+		Long: `Write the bundle of the project to bundle/.
+
+It is made from the project as it is: the Go types and their markers, config/
+built in process, and the base of the ClusterServiceVersion, where what you have
+written wins. Manifests of another origin are read from --input-dir, from
+--deploy-dir and --crds-dir, or from a pipe.
+
+What OLM takes from no bundle is listed with the reason. A bundle that is made
+again from the same project is the same, byte for byte.`,
+		Example: `  # version 0.1.0, with the operator's image
+  mysdk bundle generate --version 0.1.0 --image registry.example.com/shop-operator:v0.1.0
+
+  # images by digest, kept in config/manifests/image-digests.yaml
+  mysdk bundle generate --version 0.1.0 --use-image-digests
+
+  # where does a field come from?
+  mysdk bundle generate --explain spec.install.spec.clusterPermissions
+
+  # in CI: exit code 3 if the bundle is not that of the project
+  mysdk bundle generate --version 0.1.0 --check`,
+		// operator-sdk's -v is --version there, and takes a value.
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := "see '" + c.CommandPath() + " --help'"
+			if c.Flags().Changed("verbose") {
+				hint = "use --version " + args[0] + "; -v is --verbose"
+			}
+			return clierr.Usagef(hint, "%q takes no arguments, got %q", c.CommandPath(), strings.Join(args, " "))
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return runGenerate(c.Context(), f, o) },
+	}
+	o.bind(c.Flags())
+	return c
+}
+
+// Bind binds the flags of operator-sdk's generate bundle, and a few more.
+func (o *generateOptions) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.manifests, "manifests", false, "write the manifests only")
+	fs.BoolVar(&o.metadata, "metadata", false, "write the annotations and the Dockerfile only")
+	fs.StringVar(&o.version, "version", "", "semantic version of the bundle, such as 0.1.0 (default: the base's)")
+	fs.StringVar(&o.channels, "channels", bundle.DefaultChannel, "channels of the bundle, separated by commas")
+	fs.StringVar(&o.defaultChannel, "default-channel", "", "default channel of the bundle")
+	fs.StringVar(&o.packageName, "package", "", "name of the package (default: the project's)")
+	fs.StringVar(&o.inputDir, "input-dir", "", "read manifests from this directory instead of the project")
+	fs.StringVar(&o.deployDir, "deploy-dir", "", "as --input-dir; CRDs come from --crds-dir where that is given")
+	fs.StringVar(&o.crdsDir, "crds-dir", "", "with --deploy-dir: directory with the CRDs")
+	fs.StringVar(&o.kustomizeDir, "kustomize-dir", bundle.ManifestsConfigDir, "directory of the kustomization, with the base in bases/")
+	fs.StringVar(&o.outputDir, "output-dir", "", "directory to write the bundle to (default: "+bundle.DefaultDir+")")
+	fs.StringVar(&o.image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
+	fs.BoolVar(&o.useImageDigests, "use-image-digests", false, "name images by digest, and list them as related images")
+	fs.BoolVar(&o.useHTTP, "use-http", false, "with --use-image-digests: registries may speak plain http")
+	fs.StringSliceVar(&o.extraAccounts, "extra-service-accounts", nil, "additional service accounts whose permissions go into the CSV")
+	fs.BoolVar(&o.overwrite, "overwrite", true, "overwrite existing annotations and Dockerfile; your own entries are kept")
+	fs.BoolVar(&o.stdout, "stdout", false, "print the manifests and write nothing")
+	fs.StringVar(&o.explain, "explain", "", "show where a field of the CSV comes from, such as spec.displayName, and write nothing")
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if the bundle is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+}
+
+// bundleJob is one run of bundle generate.
+type bundleJob struct {
+	*generateOptions
+	f       *cli.Factory
+	project *project.Project // nil outside of one
+	pkg     string
+	out     string        // directory of the bundle, relative to this one
+	old     []bundle.File // what is there, relative to it
+	set     fileset.Set   // what will be written
+	notes   []string      // to be said with the bundle's own
+}
+
+// note keeps a line for report.
+func (j *bundleJob) note(format string, args ...any) {
+	j.notes = append(j.notes, fmt.Sprintf(format, args...))
+}
+
+// runGenerate makes the bundle in memory; finish is the only one to write.
+func runGenerate(ctx context.Context, f *cli.Factory, o *generateOptions) error {
+	j, done, err := newJob(f, o)
+	if done || err != nil {
+		return err
+	}
+	// As in operator-sdk: neither flag is both halves.
+	if !o.manifests && !o.metadata {
+		o.manifests, o.metadata = true, true
+	}
+	scorecard := j.hasOld(bundle.ScorecardFile)
+	var r *bundle.Result
+	if o.manifests {
+		if r, err = j.render(ctx); err != nil {
+			return err
+		}
+		scorecard = scorecard || r.Scorecard
+	}
+	switch {
+	case o.explain != "":
+		return j.explainField(r)
+	case o.stdout:
+		return j.printAll(r)
+	}
+	if o.metadata {
+		if err := j.putMetadata(scorecard); err != nil {
+			return err
+		}
+	}
+	return j.finish(ctx, r)
+}
+
+// newJob checks the flags and reads what the bundle's directory holds.
+func newJob(f *cli.Factory, o *generateOptions) (j *bundleJob, done bool, err error) {
+	if err := o.validate(); err != nil {
+		return nil, false, err
+	}
+	j = &bundleJob{generateOptions: o, f: f, pkg: o.packageName}
+	if j.project, done, err = optionalProject(f); done || err != nil {
+		return nil, done, err
+	}
+	if j.project != nil {
+		j.pkg = cmp.Or(j.pkg, j.project.Name)
+	}
+	if j.pkg == "" {
+		return nil, false, clierr.Usagef("add --package, or run the command in a project", "the package has no name: there is no PROJECT file in %s", f.Host.Dir)
+	}
+	if j.out, err = f.Below(cmp.Or(o.outputDir, bundle.DefaultDir), "--output-dir"); err != nil {
+		return nil, false, err
+	}
+	if o.kustomizeDir, err = f.Below(o.kustomizeDir, "--kustomize-dir"); err != nil {
+		return nil, false, err
+	}
+	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir, bundle.ScorecardDir} {
+		if err := j.readOld(dir); err != nil {
+			return nil, false, err
+		}
+	}
+	return j, false, nil
+}
+
+// validate refuses flags that contradict each other.
+func (o *generateOptions) validate() error {
+	switch {
+	case o.inputDir != "" && (o.deployDir != "" || o.crdsDir != ""):
+		return clierr.Usagef("choose one of them", "--input-dir and --deploy-dir cannot be combined")
+	case o.crdsDir != "" && o.deployDir == "":
+		return clierr.Usagef("add --deploy-dir, or use --input-dir", "--crds-dir goes with --deploy-dir")
+	case o.stdout && o.outputDir != "":
+		return clierr.Usagef("choose one of them", "--stdout and --output-dir cannot be combined")
+	case o.stdout && o.metadata && !o.manifests:
+		return clierr.Usagef("leave --metadata out", "--stdout prints the manifests and writes no files")
+	case o.explain != "" && o.metadata && !o.manifests:
+		return clierr.Usagef("leave --metadata out", "--explain is about the manifests")
+	case len(bundle.SplitChannels(o.channels)) == 0:
+		return clierr.Usagef("use --channels "+bundle.DefaultChannel, "--channels names none")
+	}
+	if o.version == "" {
+		return nil
+	}
+	return bundle.CheckVersion(o.version)
+}
+
+// optionalProject is LoadProject where there may be none.
+func optionalProject(f *cli.Factory) (*project.Project, bool, error) {
+	if _, err := f.ReadFile(project.FileName); errors.Is(err, fs.ErrNotExist) {
+		done, err := f.Recover()
+		return nil, done, err
+	}
+	return f.LoadProject()
+}
+
+// readOld reads the files in a directory of the bundle as it is.
+func (j *bundleJob) readOld(dir string) error {
+	entries, err := j.f.Host.Files.ReadDir(j.f.Host.Path(path.Join(j.out, dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the bundle: %w", err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		name := path.Join(dir, e.Name())
+		data, err := j.f.ReadFile(path.Join(j.out, name))
+		if err != nil {
+			return fmt.Errorf("read the bundle: %w", err)
+		}
+		j.old = append(j.old, bundle.File{Name: name, Data: data})
+	}
+	return nil
+}
+
+// hasOld reports whether the bundle has the file already.
+func (j *bundleJob) hasOld(name string) bool {
+	return slices.ContainsFunc(j.old, func(f bundle.File) bool { return f.Name == name })
+}
+
+// Render makes the manifests and puts them into the set.
+func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
+	in := bundle.Input{Package: j.pkg, Version: j.version, ExtraServiceAccounts: j.extraAccounts}
+	if j.project != nil {
+		in.Layout = j.project.Layout
+	}
+	if err := j.gather(ctx, &in); err != nil {
+		return nil, err
+	}
+	if err := j.pin(ctx, &in); err != nil {
+		return nil, err
+	}
+	r, err := bundle.Render(in)
+	if err != nil {
+		return nil, err
+	}
+	now, err := buildTime(j.f)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Date(j.pkg, j.old, now); err != nil {
+		return nil, err
+	}
+	for _, file := range r.Files {
+		if err := j.set.Put(path.Join(j.out, file.Name), fileset.File{Data: file.Data}); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// buildTime is now, or what SOURCE_DATE_EPOCH says instead.
+func buildTime(f *cli.Factory) (time.Time, error) {
+	epoch := f.Host.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return f.Host.Now(), nil
+	}
+	var seconds int64
+	if _, err := fmt.Sscanf(epoch, "%d", &seconds); err != nil {
+		return time.Time{}, clierr.Usagef("set it to seconds since 1970, or unset it", "SOURCE_DATE_EPOCH is %q", epoch)
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// putMetadata puts annotations.yaml and the Dockerfile into the set: with
+// --overwrite=false, the one that is missing.
+func (j *bundleJob) putMetadata(scorecard bool) error {
+	dockerfile, err := j.f.ReadFile(bundle.DockerfileName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	keepAnnotations, keepDockerfile := !j.overwrite && j.hasOld(bundle.AnnotationsFile), !j.overwrite && err == nil
+	if keepAnnotations && keepDockerfile {
+		return nil
+	}
+	m, err := j.metadataOf(scorecard, keepAnnotations)
+	if err != nil {
+		return err
+	}
+	if !keepAnnotations {
+		data, err := m.Annotations()
+		if err != nil {
+			return err
+		}
+		if err := j.set.Put(path.Join(j.out, bundle.AnnotationsFile), fileset.File{Data: data}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case keepDockerfile:
+		return nil
+	case bundle.OwnStages(dockerfile):
+		j.f.Warn("%s has custom build stages and was not changed; make sure its labels match %s", bundle.DockerfileName, path.Join(j.out, bundle.AnnotationsFile))
+		return nil
+	}
+	return j.set.Put(bundle.DockerfileName, fileset.File{Data: m.Dockerfile(j.out, dockerfile)})
+}
+
+// metadataOf is what there is to say of the bundle: what the flags say, with the
+// annotations that the user has added, or with kept what the annotations say.
+func (j *bundleJob) metadataOf(scorecard, kept bool) (bundle.Metadata, error) {
+	m := bundle.Metadata{
+		Package: j.pkg, Channels: bundle.SplitChannels(j.channels), DefaultChannel: j.defaultChannel, Scorecard: scorecard,
+	}
+	if j.project != nil {
+		m.Layout = j.project.Layout
+	}
+	i := slices.IndexFunc(j.old, func(f bundle.File) bool { return f.Name == bundle.AnnotationsFile })
+	if i < 0 {
+		return m, nil
+	}
+	file, data := path.Join(j.out, bundle.AnnotationsFile), j.old[i].Data
+	if kept {
+		return bundle.KeptMetadata(file, data)
+	}
+	var err error
+	m.Extra, err = bundle.ExtraAnnotations(file, data)
+	return m, err
+}
+
+// explainField prints where a field comes from.
+func (j *bundleJob) explainField(r *bundle.Result) error {
+	list, err := r.Explain(j.explain)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	for _, e := range list {
+		fmt.Fprintf(&out, "%s\n  from: %s\n", e.Field, e.From)
+		if text := e.Text(); text != "" {
+			fmt.Fprintf(&out, "  value: %s\n", strings.ReplaceAll(text, "\n", "\n    "))
+		}
+	}
+	return j.f.Print(out.Bytes())
+}
+
+// printAll prints the manifests as one YAML stream, for a cluster to be given:
+// without the configuration of scorecard, which is of no API.
+func (j *bundleJob) printAll(r *bundle.Result) error {
+	var out bytes.Buffer
+	for _, file := range r.Files {
+		if strings.HasPrefix(file.Name, bundle.ManifestsDir+"/") {
+			fmt.Fprintf(&out, "---\n%s", file.Data)
+		}
+	}
+	j.report(r)
+	return j.f.Print(out.Bytes())
+}
+
+// finish writes the set, or says what it would change.
+func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
+	if r != nil && !j.check {
+		j.report(r)
+	}
+	switch {
+	case j.check:
+		return j.compare(r)
+	case j.dryRun:
+		return j.f.DiffSet(j.set, false, "")
+	}
+	changed, err := j.f.Tree().Changed(j.set)
+	if err != nil {
+		return err
+	}
+	if changed.Len() == 0 {
+		j.f.Say("Nothing to do: %s is up to date", j.out)
+		return nil
+	}
+	if err := j.f.Write(ctx, j.set, false); err != nil {
+		return err
+	}
+	for _, name := range changed.Paths() {
+		j.f.Say("wrote %s", name)
+	}
+	j.f.Say("Next: mysdk bundle validate %s", j.out)
+	return nil
+}
+
+// compare is --check: the bundle is that of the project if every file is, and
+// none of the last one is left behind that would be installed with it.
+func (j *bundleJob) compare(r *bundle.Result) error {
+	var stale []string
+	if r != nil {
+		stale = j.warnStale(r)
+	}
+	if err := j.f.DiffSet(j.set, true, "mysdk bundle generate"); err != nil || len(stale) == 0 {
+		return err
+	}
+	return clierr.OutOfDatef("remove what is not yours, and add what is to the manifests that the bundle is made from", "out of date: nothing makes %s", strings.Join(stale, ", "))
+}
+
+// warnStale reports manifests that nothing generates any longer, and returns those
+// that were made once.
+func (j *bundleJob) warnStale(r *bundle.Result) []string {
+	generated, others := r.Stale(j.old)
+	for i := range generated {
+		generated[i] = path.Join(j.out, generated[i])
+	}
+	all := slices.Clone(generated)
+	for _, name := range others {
+		all = append(all, path.Join(j.out, name))
+	}
+	slices.Sort(all)
+	for _, name := range all {
+		j.f.Warn("%s stays in the bundle, and is not made from the project: remove it unless it is yours", name)
+	}
+	return generated
+}
+
+// Report says what is not in the bundle, and what else there is to know.
+func (j *bundleJob) report(r *bundle.Result) {
+	for _, n := range j.notes {
+		j.f.Say("%s", n)
+	}
+	for _, l := range r.Left {
+		if l.Loss {
+			j.f.Warn("not in the bundle: %s: %s", l.Object, l.Reason)
+		} else {
+			j.f.Say("not in the bundle: %s: %s", l.Object, l.Reason)
+		}
+	}
+	for _, n := range r.Notes {
+		j.f.Say("%s", n)
+	}
+	j.warnStale(r)
+}

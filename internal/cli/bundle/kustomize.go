@@ -1,0 +1,160 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// kustomizeManifestsOptions are the flags of generate kustomize manifests.
+type kustomizeManifestsOptions struct {
+	packageName string
+	inputDir    string
+	outputDir   string
+	apisDir     string
+	interactive bool
+	check       bool
+	dryRun      bool
+}
+
+// NewGenerateKustomize is the parent of generate kustomize manifests.
+func NewGenerateKustomize(f *cli.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "kustomize", Short: "Write the kustomizations that bundles are made from",
+		Example: "  mysdk generate kustomize manifests",
+	}
+	c.AddCommand(newKustomizeManifests(f))
+	return c
+}
+
+// newKustomizeManifests has the flags of operator-sdk's command of that name.
+func newKustomizeManifests(f *cli.Factory) *cobra.Command {
+	o := &kustomizeManifestsOptions{}
+	c := &cobra.Command{
+		Use: "manifests", Short: "Write or update the base of the ClusterServiceVersion in config/manifests",
+		Long: `Write or renew the base of the ClusterServiceVersion in config/manifests.
+
+The base is the part of a bundle that people read: display name, description,
+icon, maintainers. The first run writes it with texts to replace. Later runs
+renew what the Go types say of the owned CRDs, from their comments and from
+markers such as
+
+  // +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""}}
+  // +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Size"
+
+and leave alone what you have written. Nothing is asked.`,
+		Example: `  mysdk generate kustomize manifests
+
+  # then edit the base, and make the bundle
+  mysdk bundle generate --version 0.1.0`,
+		RunE: func(c *cobra.Command, _ []string) error { return runKustomizeManifests(c.Context(), f, o) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.packageName, "package", "", "name of the package (default: the project's)")
+	fs.StringVar(&o.inputDir, "input-dir", "", "directory with the kustomization and the base that are there (default: "+bundle.ManifestsConfigDir+")")
+	fs.StringVar(&o.outputDir, "output-dir", "", "directory to write them to (default: "+bundle.ManifestsConfigDir+")")
+	fs.StringVar(&o.apisDir, "apis-dir", "", "directory to look for Go types in (default: where PROJECT says they are)")
+	fs.BoolVar(&o.interactive, "interactive", false, "no effect: what a base tells people is edited in its file")
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	return c
+}
+
+// runKustomizeManifests writes the base, its record and the kustomization.
+func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeManifestsOptions) error {
+	p, done, err := f.LoadProject()
+	if done || err != nil {
+		return err
+	}
+	if o.interactive {
+		f.Say("--interactive has no effect: edit the base instead")
+	}
+	set, m, err := baseOf(f, p, o)
+	if err != nil {
+		return err
+	}
+	file := bundle.BaseFile(cmp.Or(o.outputDir, bundle.ManifestsConfigDir), cmp.Or(o.packageName, p.Name))
+	if o.check || o.dryRun {
+		return f.DiffSet(set, o.check, "mysdk generate kustomize manifests")
+	}
+	if set.Len() == 0 {
+		f.Say("Nothing to do: %s is up to date", file)
+		return nil
+	}
+	if err := f.Write(ctx, set, false); err != nil {
+		return err
+	}
+	for _, name := range set.Paths() {
+		f.Say("wrote %s", name)
+	}
+	if todo := bundle.Placeholders(cmp.Or(o.packageName, p.Name), m.Base); len(todo) > 0 {
+		f.Say("Yours to write in %s: %s", file, strings.Join(todo, ", "))
+	}
+	f.Say("Next: mysdk bundle generate --version 0.0.1")
+	return nil
+}
+
+// baseOf renders the base of a project's CSV with the kustomization around it,
+// as they should be.
+func baseOf(f *cli.Factory, p *project.Project, o *kustomizeManifestsOptions) (set fileset.Set, m *bundle.Merged, err error) {
+	from, err := f.Below(cmp.Or(o.inputDir, bundle.ManifestsConfigDir), "--input-dir")
+	if err != nil {
+		return set, nil, err
+	}
+	to, err := f.Below(cmp.Or(o.outputDir, bundle.ManifestsConfigDir), "--output-dir")
+	if err != nil {
+		return set, nil, err
+	}
+	apisDir, err := f.Below(cmp.Or(o.apisDir, "api"), "--apis-dir")
+	if err != nil {
+		return set, nil, err
+	}
+	descriptions, warnings, err := bundle.Describe(os.DirFS(f.Host.Dir), p.Repo, apisDir, apisOf(p, o.apisDir != ""))
+	if err != nil {
+		return set, nil, err
+	}
+	for _, w := range warnings {
+		f.Warn("%s", w)
+	}
+	s := bundle.Scaffold{Package: cmp.Or(o.packageName, p.Name), Namespaced: p.Namespaced, From: from, To: to, Read: f.ReadFile}
+	set, m, err = s.Render(descriptions)
+	if err != nil {
+		return set, nil, err
+	}
+	for _, line := range m.Kept {
+		if m.Unrecorded {
+			f.Say("%s: take it out of %s to have it follow the types", line, bundle.BaseFile(from, s.Package))
+		} else {
+			f.Detail("%s", line)
+		}
+	}
+	return set, m, nil
+}
+
+// apisOf are the APIs whose Go types the project has. search leaves out where
+// PROJECT says that they are.
+func apisOf(p *project.Project, search bool) []bundle.API {
+	var list []bundle.API
+	if p.Repo == "" {
+		return nil // operators of Helm charts and Ansible playbooks have no Go types
+	}
+	for _, r := range p.Resources {
+		if !r.API {
+			continue
+		}
+		api := bundle.API{Group: r.QualifiedGroup(), Version: r.Version, Kind: r.Kind, Plural: r.Plural}
+		if dir, ok := strings.CutPrefix(r.Path, p.Repo+"/"); ok && !search {
+			api.Dir = dir
+		}
+		list = append(list, api)
+	}
+	return list
+}

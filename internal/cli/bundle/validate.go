@@ -1,0 +1,248 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/bundle/validate"
+	"github.com/example/mysdk/internal/cli"
+	imagecmd "github.com/example/mysdk/internal/cli/image"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/image"
+)
+
+// bundleValidateOptions are the flags and the argument of bundle validate.
+type bundleValidateOptions struct {
+	bundle   string
+	selector string
+	values   []string
+	target   string
+	external string
+	builder  string
+	list     bool
+	useHTTP  bool
+	output   string
+}
+
+func newValidate(f *cli.Factory) *cobra.Command {
+	o := &bundleValidateOptions{}
+	c := &cobra.Command{
+		Use: "validate DIR|IMAGE|ARCHIVE", Short: "Validate a bundle for OLM and for catalogs",
+		Long: `Check that OLM can install a bundle and that catalogs take it.
+
+The bundle is a directory, an image on this machine or in a registry, or an
+archive: an image that 'mysdk image save' or 'docker save' wrote, or a tar file
+of the directory. Every finding names the rule, the file, the line and the
+column, and what to do.
+
+What keeps OLM from installing the bundle is an error, and the exit code is 1.
+What catalogs ask for beyond that is a warning, unless --select-optional or
+--target asks for it.`,
+		Example: `  mysdk bundle validate ./bundle
+
+  # what a catalog asks for
+  mysdk bundle validate ./bundle --target operatorhub
+  mysdk bundle validate ./bundle --select-optional suite=operatorframework --optional-values k8s-version=1.25
+
+  # for a code host, which shows the findings beside the lines
+  mysdk bundle validate ./bundle -o sarif`,
+		Args: cli.AtMostOne("a directory, an image or an archive"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.bundle = strings.Join(args, "")
+			return runValidate(c.Context(), f, o)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.selector, "select-optional", "", "optional validators to run, whose errors then count: a label selector, such as name=operatorhubv2")
+	fs.BoolVar(&o.list, "list-optional", false, "list the optional validators and check nothing")
+	fs.StringSliceVar(&o.values, "optional-values", nil, "KEY=VALUE for the optional validators, such as k8s-version=1.25")
+	fs.StringVar(&o.target, "target", "", "where the bundle is to go: "+strings.Join(validate.Targets(), ", "))
+	fs.StringVar(&o.external, "alpha-select-external", "", "programs that check too, in a list like PATH; each is given the bundle's directory")
+	fs.VarP(cli.Choice(&o.builder, "docker", "podman", "none"), "image-builder", "b", "no effect: no container tool is needed")
+	cli.OutputFlag(c, &o.output, "json-alpha1", "sarif")
+	imagecmd.UseHTTPFlag(c, &o.useHTTP)
+	return c
+}
+
+func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) error {
+	if o.list {
+		return listOptional(f, o)
+	}
+	if o.bundle == "" {
+		return clierr.Usagef("mysdk bundle validate ./bundle", "specify the bundle to check")
+	}
+	opts, err := validateOptions(f, o)
+	if err != nil {
+		return err
+	}
+	files, root, err := openBundle(ctx, f, o.bundle, image.Access{UseHTTP: o.useHTTP})
+	if err != nil {
+		return err
+	}
+	if o.external != "" {
+		if opts.External, err = externalValidators(f, o.external); err != nil {
+			return err
+		}
+	}
+	report, err := validate.Run(ctx, files, opts)
+	if err != nil {
+		return err
+	}
+	if err := reportFindings(f, report, root, o.output); err != nil {
+		return err
+	}
+	return verdict(report, o.bundle)
+}
+
+// validateOptions reads the flags that choose what to judge by.
+func validateOptions(f *cli.Factory, o *bundleValidateOptions) (validate.Options, error) {
+	opts := validate.Options{Target: o.target, Engine: f.Judge}
+	var err error
+	if opts.Select, err = validate.ParseSelector(o.selector); err != nil {
+		return opts, err
+	}
+	if opts.Select, err = validate.ForTarget(o.target, opts.Select); err != nil {
+		return opts, err
+	}
+	if opts.Values, err = validate.ParseValues(o.values); err != nil {
+		return opts, err
+	}
+	if file := opts.Values["index-path"]; file != "" {
+		opts.Values["index-path"] = f.Host.Path(file)
+	}
+	opts.Platforms = func(ctx context.Context, ref string) ([]validate.Platform, error) {
+		f.Stage("asking for the platforms of " + ref)
+		found, err := image.Platforms(ctx, f.Host, ref, o.useHTTP)
+		var out []validate.Platform
+		for _, p := range found {
+			out = append(out, validate.Platform(p))
+		}
+		return out, err
+	}
+	return opts, nil
+}
+
+// openBundle finds the files of a bundle and what to call their root.
+func openBundle(ctx context.Context, f *cli.Factory, arg string, access image.Access) (fs.FS, string, error) {
+	at := f.Host.Path(arg)
+	info, err := f.Host.Files.Lstat(at)
+	switch {
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		info, err = os.Stat(at)
+	case errors.Is(err, fs.ErrNotExist) && (strings.HasPrefix(arg, ".") || filepath.IsAbs(arg)):
+		return nil, "", clierr.Usagef("write it with 'mysdk bundle generate'", "there is no %s", arg)
+	case errors.Is(err, fs.ErrNotExist):
+		named := image.IsExplicit(arg) // else it is meant to be a directory, or an image of this machine
+		c, err := image.Open(ctx, f.Host, image.OpenOptions{Image: arg, Access: access, Progress: f.Progress, Roots: bundleRoots, Offline: !named})
+		if err != nil && !named {
+			return nil, "", clierr.Usagef(fmt.Sprintf("write the bundle with 'mysdk bundle generate'; an image in a registry needs its tag, as in %s:v0.0.1", arg), "there is no directory or archive %s", arg)
+		}
+		if err != nil {
+			return nil, "", clierr.WithHint(err, "name a directory, an archive or an image")
+		}
+		return c.Files, "", nil
+	}
+	var c *image.Contents
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !info.IsDir():
+		c, err = image.OpenArchive(f.Host, at, bundleRoots, bundle.MetadataDir, bundle.ManifestsDir)
+	case image.IsLayout(at):
+		c, err = image.OpenLayout(at, bundleRoots)
+	default:
+		return os.DirFS(at), filepath.ToSlash(filepath.Clean(arg)), nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return c.Files, "", nil
+}
+
+// bundleRoots are where an image has its bundle, by its labels.
+func bundleRoots(labels map[string]string) []string {
+	roots := []string{bundle.ManifestsDir, bundle.MetadataDir, bundle.TestsDir}
+	for _, key := range []string{bundle.ManifestsKey, bundle.MetadataKey} {
+		if dir := labels[key]; dir != "" {
+			roots = append(roots, dir)
+		}
+	}
+	return roots
+}
+
+// reportFindings prints what was found.
+func reportFindings(f *cli.Factory, r *validate.Report, root, format string) error {
+	var data []byte
+	var err error
+	switch format {
+	case "json", "yaml":
+		return f.Report(format, r, nil)
+	case "json-alpha1":
+		data, err = r.Alpha1()
+	case "sarif":
+		data, err = r.SARIF(root, cli.ThisBuild().Version)
+	default:
+		return f.Print([]byte(findingsText(f, r, root)))
+	}
+	if err != nil {
+		return err
+	}
+	return f.Print(append(data, '\n'))
+}
+
+// findingsText is one line for each finding, and its hint below.
+func findingsText(f *cli.Factory, r *validate.Report, root string) string {
+	var b strings.Builder
+	for _, finding := range r.Findings {
+		if at := finding.Place(); at != "" {
+			fmt.Fprintf(&b, "%s: ", path.Join(root, at))
+		}
+		fmt.Fprintf(&b, "%s: %s (%s)\n", finding.Level, finding.Text, finding.Rule)
+		if finding.Hint != "" {
+			fmt.Fprintf(&b, "    %s\n", finding.Hint)
+		}
+	}
+	if len(r.Findings) == 0 {
+		fmt.Fprintf(&b, "%s is valid\n", r.Bundle)
+	} else if r.Passed {
+		fmt.Fprintf(&b, "%s is valid, with %s\n", r.Bundle, cli.Count(r.Count(validate.Warning), "warning"))
+	}
+	return b.String()
+}
+
+// verdict is the error of a bundle that is not valid.
+func verdict(r *validate.Report, what string) error {
+	if r.Passed {
+		return nil
+	}
+	return clierr.Failedf("correct what is listed above and run the command again",
+		"%s is not valid: %s and %s", what, cli.Count(r.Count(validate.Error), "error"), cli.Count(r.Count(validate.Warning), "warning"))
+}
+
+func listOptional(f *cli.Factory, o *bundleValidateOptions) error {
+	list := validate.Optionals()
+	format := o.output
+	if format != "text" && format != "yaml" {
+		format = "json"
+	}
+	return f.Report(format, list, func(w io.Writer) {
+		fmt.Fprintln(w, "NAME\tLABELS\tRUNS\tWHAT IT CHECKS")
+		for _, v := range list {
+			runs := "when selected"
+			if v.Default {
+				runs = "always"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", v.Name, strings.Join(v.Labels, ","), runs, v.Does)
+		}
+	})
+}

@@ -1,0 +1,277 @@
+// Package cluster has the commands for the embedded clusters: cluster, with what
+// is below it, and kubectl.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// New is 'mysdk cluster', with what is below it.
+func New(f *cli.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "cluster", Short: "Manage the embedded Kubernetes control plane", GroupID: "run",
+		Long: `Manage the embedded Kubernetes control plane.
+
+It is etcd, kube-apiserver, the controllers and the scheduler in one process,
+on this machine's loopback only, with simulated nodes on which pods become
+Ready without running. What is in it survives stop and start.`,
+		Example: `  mysdk cluster start
+  mysdk kubectl get pods -A
+  mysdk cluster stop`,
+	}
+	c.AddCommand(newStart(f), newStop(f), newStatus(f), newKubeconfig(f),
+		newLogs(f), newReset(f), newList(f), newAssets(f), newSimulate(f))
+	return c
+}
+
+func newStart(f *cli.Factory) *cobra.Command {
+	o := cluster.Options{Progress: f.Progress, Detail: f.Stage}
+	merge := false
+	c := &cobra.Command{
+		Use: "start", Short: "Start the embedded cluster (no-op if it is running)",
+		Example: "  mysdk cluster start\n  mysdk cluster start --cluster test --fresh --nodes 3",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return startCluster(c.Context(), f, o, merge)
+		},
+	}
+	cli.ClusterFlag(c.Flags(), &o.Name)
+	fs := c.Flags()
+	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty cluster")
+	fs.IntVar(&o.Nodes, "nodes", 1, "number of simulated nodes")
+	fs.BoolVar(&o.FSync, "fsync", false, "sync every write to disk: survives power loss, slower")
+	fs.BoolVar(&merge, "merge", false, "add the cluster to your own kubeconfig as well")
+	fs.IntVar(&o.Verbosity, "log-verbosity", 0, "verbosity of the cluster's log, from 0")
+	cli.RenameFlag(fs, "v", "log-verbosity")
+	return c
+}
+
+func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
+	start := f.Host.Now()
+	info, err := cluster.Start(ctx, f.Host, o)
+	if err != nil {
+		return err
+	}
+	if info.AlreadyRunning {
+		f.Say("Cluster %s is running at %s (Kubernetes %s)", info.Name, info.Server, info.Version)
+	} else {
+		f.Say("Cluster %s is ready at %s (Kubernetes %s) after %s", info.Name, info.Server, info.Version, f.Since(start))
+	}
+	if merge {
+		if err := mergeKubeconfig(f, info.Name); err != nil {
+			return err
+		}
+	}
+	f.Say("Use it with 'mysdk kubectl …', or in other tools:")
+	return f.Print(fmt.Appendf(nil, "export KUBECONFIG=%s\n", cli.ShellQuote(info.Kubeconfig)))
+}
+
+// mergeKubeconfig adds the cluster to the user's kubeconfig and says how to use
+// it there: the current context stays what it was.
+func mergeKubeconfig(f *cli.Factory, name string) error {
+	file, err := cluster.MergeKubeconfig(f.Host, name)
+	if err != nil {
+		return err
+	}
+	kubeContext := state.ContextName(name)
+	f.Say("Context %s is in %s; to make it the current one: kubectl config use-context %s", kubeContext, file, kubeContext)
+	return nil
+}
+
+func newStop(f *cli.Factory) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use: "stop", Short: "Stop the embedded cluster and keep its data (no-op if it is stopped)",
+		Example: "  mysdk cluster stop",
+		RunE: func(c *cobra.Command, _ []string) error {
+			was, err := cluster.Stop(c.Context(), f.Host, name)
+			if err != nil {
+				return err
+			}
+			if was {
+				f.Say("Cluster %s stopped; its data is kept", name)
+			} else {
+				f.Say("Cluster %s was not running", name)
+			}
+			return nil
+		},
+	}
+	cli.ClusterFlag(c.Flags(), &name)
+	return c
+}
+
+func newReset(f *cli.Factory) *cobra.Command {
+	var name string
+	yes := false
+	c := &cobra.Command{
+		Use: "reset", Aliases: []string{"delete"}, Short: "Delete the embedded cluster and all its data",
+		Long: `Delete the embedded cluster and all its data.
+
+A context that 'mysdk cluster kubeconfig --merge' added to your kubeconfig is
+removed as well.`,
+		Example: "  mysdk cluster reset --cluster test\n  mysdk cluster reset --yes",
+		RunE:    func(c *cobra.Command, _ []string) error { return resetCluster(c.Context(), f, name, yes) },
+	}
+	cli.ClusterFlag(c.Flags(), &name)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "skip confirmation")
+	return c
+}
+
+func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) error {
+	info, err := cluster.Status(ctx, f.Host, name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Host.Files.Lstat(info.StateDir); errors.Is(err, fs.ErrNotExist) {
+		f.Say("Cluster %s does not exist", name)
+		return nil
+	}
+	if !yes {
+		yes, err = f.Ask(ctx, fmt.Sprintf("Everything in cluster %s will be deleted. Continue? [y/N] ", name),
+			clierr.Usagef("add --yes to delete it", "nothing was deleted: stdin is not a terminal, and everything in cluster %s would be deleted", name))
+		if err != nil {
+			return err
+		}
+		if !yes {
+			f.Say("Nothing was deleted.")
+			return nil
+		}
+	}
+	files, err := cluster.UnmergeKubeconfig(f.Host, name)
+	for _, file := range files {
+		f.Say("Context %s is removed from %s", info.Context, file)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := cluster.Reset(ctx, f.Host, name); err != nil {
+		return err
+	}
+	f.Say("Cluster %s deleted", name)
+	return nil
+}
+
+func newStatus(f *cli.Factory) *cobra.Command {
+	var name string
+	var output string
+	c := &cobra.Command{
+		Use: "status", Short: "Show whether the embedded cluster is running, and where",
+		Example: "  mysdk cluster status\n  mysdk cluster status -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			info, err := cluster.Status(c.Context(), f.Host, name)
+			if err != nil {
+				return err
+			}
+			return f.Report(output, info, func(w io.Writer) { describeCluster(w, info, f.Host.Now()) })
+		},
+	}
+	cli.ClusterFlag(c.Flags(), &name)
+	cli.OutputFlag(c, &output)
+	return c
+}
+
+func newList(f *cli.Factory) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the clusters on this machine",
+		Example: "  mysdk cluster list",
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := cluster.List(c.Context(), f.Host)
+			if err != nil {
+				return err
+			}
+			return f.Report(output, list, func(w io.Writer) {
+				fmt.Fprintln(w, "NAME\tSTATE\tSERVER\tVERSION")
+				for _, i := range list {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", i.Name, i.State, i.Server, i.Version)
+				}
+			})
+		},
+	}
+	cli.OutputFlag(c, &output)
+	return c
+}
+
+func newAssets(f *cli.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use: "assets", Short: "Print the directory with etcd and kube-apiserver for envtest",
+		Long: `Print the directory with etcd, kube-apiserver and kubectl, for tools that start
+controller-runtime's envtest themselves, such as an editor's test runner. All
+three are links to the control plane that mysdk brings.`,
+		Example: `  KUBEBUILDER_ASSETS="$(mysdk cluster assets)" go test ./...`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := cluster.Assets(c.Context(), f.Host, f.Progress)
+			if err != nil {
+				return err
+			}
+			return f.Print([]byte(dir + "\n"))
+		},
+	}
+}
+
+func newKubeconfig(f *cli.Factory) *cobra.Command {
+	var name string
+	merge, path := false, false
+	c := &cobra.Command{
+		Use: "kubeconfig", Short: "Print the cluster's kubeconfig, or add it to yours",
+		Example: "  mysdk cluster kubeconfig --path\n  mysdk cluster kubeconfig --merge",
+		RunE: func(*cobra.Command, []string) error {
+			if merge {
+				return mergeKubeconfig(f, name)
+			}
+			file, data, err := cluster.Kubeconfig(f.Host, name)
+			if err != nil {
+				return err
+			}
+			if path {
+				data = []byte(file + "\n")
+			}
+			return f.Print(data)
+		},
+	}
+	cli.ClusterFlag(c.Flags(), &name)
+	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig, whose current context stays")
+	c.Flags().BoolVar(&path, "path", false, "print the file's path instead of its content")
+	return c
+}
+
+func newLogs(f *cli.Factory) *cobra.Command {
+	var name string
+	follow := false
+	c := &cobra.Command{
+		Use: "logs", Short: "Print the control plane's log",
+		Example: "  mysdk cluster logs --follow",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return cluster.Logs(c.Context(), f.Host, name, follow, f.Host.IO.Out)
+		},
+	}
+	cli.ClusterFlag(c.Flags(), &name)
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow the log until Ctrl-C")
+	return c
+}
+
+func describeCluster(w io.Writer, i cluster.Info, now time.Time) {
+	fmt.Fprintf(w, "Name:\t%s\nState:\t%s\n", i.Name, i.State)
+	if i.State == cluster.Running {
+		fmt.Fprintf(w, "Ready:\t%t\nServer:\t%s\nKubernetes:\t%s\nNodes:\t%d\nPID:\t%d\nUp:\t%s\n",
+			i.Ready, i.Server, i.Version, i.Nodes, i.PID, now.Sub(i.StartedAt).Round(time.Second))
+		if i.Memory > 0 {
+			fmt.Fprintf(w, "Memory:\t%d MiB\n", i.Memory>>20)
+		}
+	}
+	if i.Problem != "" {
+		fmt.Fprintf(w, "Problem:\t%s\n", i.Problem)
+	}
+	fmt.Fprintf(w, "Kubeconfig:\t%s\nState directory:\t%s\n", i.Kubeconfig, i.StateDir)
+}

@@ -1,0 +1,220 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+)
+
+const crdKind = "CustomResourceDefinition"
+
+// NewUndeploy is 'mysdk undeploy'.
+func NewUndeploy(f *cli.Factory) *cobra.Command {
+	o := &deployOptions{}
+	c := &cobra.Command{
+		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
+		Long: `Delete the operator from a cluster and keep its CRDs.
+
+What earlier deploys of the project have left behind is deleted, too. Custom
+resources that need the operator are reported: those with finalizers, and those
+stored in a version that its webhook converts. --wait deletes the operator when
+there are none left, and --crds deletes them while it still runs.`,
+		Example: "  mysdk undeploy --context my-cluster\n  mysdk undeploy --context my-cluster --crds",
+		RunE:    func(c *cobra.Command, _ []string) error { return runUndeploy(c.Context(), f, o) },
+	}
+	o.Bind(c.Flags())
+	c.Flags().BoolVar(&o.crds, "crds", false, "also delete the CRDs and all custom resources")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: custom resources are deleted with their CRDs")
+	c.Flags().BoolVar(&o.wait, "wait", false, "wait until no custom resource needs the operator before deleting it")
+	cli.ForceFlag(c.Flags(), &o.force)
+	cli.DryRunFlag(c.Flags(), &o.dryRun)
+	c.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for each object to be deleted, and with --wait for custom resources")
+	return c
+}
+
+func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
+	if o.force && !o.crds {
+		return clierr.Usagef("add --crds, or leave out --force", "--force requires --crds")
+	}
+	_, objects, err := f.OperatorManifests(ctx, "")
+	if err != nil {
+		return err
+	}
+	client, err := f.Connect(ctx, &o.Target, false)
+	if err != nil {
+		return err
+	}
+	crds, rest, err := deployed(ctx, f, client, objects)
+	if err != nil {
+		return err
+	}
+	opts := kube.DeleteOptions{Timeout: o.timeout, DryRun: o.dryRun, Force: o.force, Progress: f.Teller(o.dryRun)}
+	if o.crds {
+		// CRDs first: their objects' finalizers need an operator that still runs.
+		if done, err := deleteCRDs(ctx, f, client, crds, o.yes, opts); err != nil || !done {
+			return err
+		}
+	} else if err := dependents(ctx, f, client, crds, o); err != nil {
+		return err
+	}
+	_, err = client.Delete(ctx, rest, opts)
+	return err
+}
+
+// deployed are the CRDs and all else that this deploy of the project and those
+// before have applied.
+func deployed(ctx context.Context, f *cli.Factory, client *kube.Client, objects []*unstructured.Unstructured) (crds, rest []*unstructured.Unstructured, err error) {
+	set, err := applySet(f, client, objects)
+	if err != nil {
+		return nil, nil, err
+	}
+	parent, members, err := client.InSet(ctx, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if parent != nil {
+		objects = append(objects, parent)
+	}
+	for _, u := range members {
+		if !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return kube.RefOf(o) == kube.RefOf(u) }) {
+			objects = append(objects, u)
+		}
+	}
+	for _, u := range objects {
+		switch {
+		case u.GetKind() == crdKind:
+			crds = append(crds, u)
+		case !everyClusterHas(u):
+			rest = append(rest, u)
+		}
+	}
+	return crds, rest, nil
+}
+
+// dependents warns of custom resources that need the operator, or waits until
+// there are none.
+func dependents(ctx context.Context, f *cli.Factory, client *kube.Client, crds []*unstructured.Unstructured, o *deployOptions) error {
+	limited, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	for told := ""; ; {
+		counts, err := client.Count(ctx, crds)
+		if err != nil {
+			return err
+		}
+		needs := needsOperator(counts)
+		switch {
+		case needs == "":
+			return nil
+		case !o.wait || o.dryRun:
+			f.Warn("%s. Delete them before the operator, or use --wait to delete it when they are gone", needs)
+			return nil
+		case needs != told:
+			f.Say("Waiting: %s", needs)
+			told = needs
+		}
+		select {
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return clierr.Unavailablef("delete them with 'mysdk kubectl delete', or leave out --wait", "nothing was deleted after %s: %s", o.timeout, needs)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// needsOperator says which custom resources need the operator; "" for none.
+func needsOperator(counts []kube.InstanceCount) string {
+	var list []string
+	for _, n := range counts {
+		if n.Held > 0 {
+			list = append(list, fmt.Sprintf("%d %s with finalizers that only the operator removes", n.Held, n.Kind))
+		}
+		if n.Stored != "" {
+			list = append(list, fmt.Sprintf("%s objects stored in version %s that only the operator's webhook converts", n.Kind, n.Stored))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// everyClusterHas reports whether u is a namespace that no cluster lets go, which
+// operators can be deployed into by config/default/kustomization.yaml.
+func everyClusterHas(u *unstructured.Unstructured) bool {
+	return u.GetKind() == "Namespace" && (u.GetName() == "default" || strings.HasPrefix(u.GetName(), "kube-"))
+}
+
+// applySet is what the cluster knows the objects of this project by.
+func applySet(f *cli.Factory, client *kube.Client, objects []*unstructured.Unstructured) (kube.ApplySet, error) {
+	p, _, err := f.LoadProject()
+	if err != nil {
+		return kube.ApplySet{}, err
+	}
+	set := kube.ApplySet{Namespace: client.Namespace, Name: p.Name + "-deploy"}
+	for _, u := range objects {
+		if u.GetKind() == "Deployment" && u.GetNamespace() != "" {
+			set.Namespace = u.GetNamespace()
+		}
+	}
+	return set, nil
+}
+
+// prune deletes what earlier deploys have applied and this one has not. What
+// holds data stays, unless the user agrees.
+func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet, stale, objects []*unstructured.Unstructured, o *deployOptions) error {
+	var gone, kept []*unstructured.Unstructured
+	for _, u := range stale {
+		keep, err := keeps(ctx, f, client, u, o)
+		if err != nil {
+			return err
+		}
+		if keep {
+			kept = append(kept, u)
+		} else {
+			gone = append(gone, u)
+		}
+	}
+	if _, err := client.Delete(ctx, gone, kube.DeleteOptions{DryRun: o.dryRun, Progress: f.Teller(o.dryRun)}); err != nil || o.dryRun {
+		return err
+	}
+	return client.KeepInSet(ctx, set, slices.Concat(objects, kept))
+}
+
+// keeps reports whether u, which the project has no more, stays in the cluster
+// because of what it holds.
+func keeps(ctx context.Context, f *cli.Factory, client *kube.Client, u *unstructured.Unstructured, o *deployOptions) (bool, error) {
+	holds := "data"
+	switch u.GetKind() {
+	case crdKind:
+		counts, err := client.Count(ctx, []*unstructured.Unstructured{u})
+		if err != nil || len(counts) == 0 {
+			return false, err
+		}
+		holds = counts[0].String()
+		if counts[0].Held > 0 {
+			f.Warn("%s is no longer part of the project, and was kept: %d %s have finalizers, which an operator that has this kind removes. Delete them first", kube.RefOf(u), counts[0].Held, counts[0].Kind)
+			return true, nil
+		}
+		if host.IsTerminal(f.Host.IO.In) && !o.yes && !o.dryRun {
+			f.Say("%s is no longer part of the project.", kube.RefOf(u))
+			ok, err := confirm(ctx, f, false, false, counts)
+			return !ok, err
+		}
+	case "PersistentVolumeClaim":
+	default:
+		return false, nil
+	}
+	if !o.yes {
+		f.Warn("%s is no longer part of the project, and was kept because it holds %s: 'mysdk deploy --yes' deletes it", kube.RefOf(u), holds)
+	}
+	return !o.yes, nil
+}

@@ -1,0 +1,275 @@
+// Package generate has the commands that generate code and manifests: generate,
+// with what is below it, and controller-gen.
+package generate
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	bundlecmd "github.com/example/mysdk/internal/cli/bundle"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/generate/calls"
+	"github.com/example/mysdk/internal/openapi"
+)
+
+// generateCommand is what was asked of generate.
+type generateCommand struct {
+	what   []string // of generators; empty is everything
+	args   []string // of controller-gen, in place of the project's calls
+	check  bool
+	lax    bool
+	strict bool
+	dryRun bool
+}
+
+// generators are the arguments that generate takes.
+func generators() []string {
+	return []string{"deepcopy", "crds", "rbac", "webhooks", "openapi", "applyconfigurations"}
+}
+
+// New is 'mysdk generate', with what is below it.
+func New(f *cli.Factory) *cobra.Command {
+	o := &generateCommand{}
+	c := &cobra.Command{
+		Use: "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
+		Long: `Generate code and manifests from the Go types and their markers.
+
+Without arguments everything is generated: DeepCopy methods, CRDs below
+config/crd/bases, RBAC roles in config/rbac and webhook configurations in
+config/webhook. Markers are those of controller-gen, and so is the output, byte
+for byte. Files that would not change are not written.
+
+OpenAPI definitions, for programs that serve the schemas of the types, are
+written when they are asked for, as zz_generated.openapi.go beside the types,
+with the CRDs, whose schemas they share; from then on they are part of
+everything.
+
+Apply configurations, for clients that apply objects of the kinds by server-side
+apply, are generated for packages with the marker +kubebuilder:ac:generate=true,
+into the directory applyconfiguration beside the types, or the one that
++kubebuilder:ac:output:package names.
+
+Options of controller-gen are taken from the project's own calls of it, in the
+Makefile, in //go:generate lines and in the scripts of hack, or from
+generate.controller-gen in .mysdk.yaml, which lists them as they are typed:
+
+  generate:
+    controller-gen:
+      - crd:maxDescLen=0 rbac:roleName=manager-role webhook paths=./api/...
+      - object:headerFile=hack/boilerplate.go.txt paths=./...
+
+What follows -- takes their place. 'mysdk adopt' shows what was found.
+
+Markers that nobody knows are errors in projects that mysdk made, and warnings
+in others; --strict and --lax choose.
+
+CRDs that an API server would refuse are errors: rules that do not compile or
+cost too much, bad patterns, defaults that do not validate. They are checked with
+the API server's own code, which is in mysdk-cluster. --lax only warns.`,
+		Example: `  # everything
+  mysdk generate
+
+  # the CRDs and the roles only
+  mysdk generate crds rbac
+
+  # fail with exit code 3 and a diff if anything is out of date
+  mysdk generate --check
+
+  # with options of controller-gen
+  mysdk generate -- crd:maxDescLen=0 paths=./api/... output:crd:dir=deploy/crds`,
+		Args: func(c *cobra.Command, args []string) error {
+			if dash := c.ArgsLenAtDash(); dash >= 0 {
+				args, o.args = args[:dash], args[dash:]
+			}
+			o.what = args
+			return o.checkArgs()
+		},
+		ValidArgs: generators(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runGenerate(c.Context(), f, o)
+		},
+	}
+	fs := c.Flags()
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
+	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
+	c.AddCommand(bundlecmd.NewGenerateKustomize(f), bundlecmd.NewGenerate(f, "bundle"))
+	return c
+}
+
+// checkArgs refuses generators that do not exist, and those of both kinds.
+func (o *generateCommand) checkArgs() error {
+	if o.lax && o.strict {
+		return clierr.Usagef("leave out one of them", "--lax cannot be combined with --strict")
+	}
+	if len(o.what) > 0 && len(o.args) > 0 {
+		return clierr.Usagef("name the generators of controller-gen behind -- only", "%s cannot be combined with arguments of controller-gen", strings.Join(o.what, " "))
+	}
+	for _, arg := range o.what {
+		if !slices.Contains(generators(), arg) {
+			if generate.IsGenerator(arg) || strings.ContainsAny(arg, ":=") {
+				return clierr.Usagef("put arguments of controller-gen behind --: mysdk generate -- "+arg, "unknown generator %q", arg)
+			}
+			return clierr.Usagef(clierr.DidYouMean(arg, generators()), "unknown generator %q", arg)
+		}
+	}
+	return nil
+}
+
+func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error {
+	start := f.Host.Now()
+	if err := f.OldProject(); err != nil {
+		return err
+	}
+	// Any Go module with markers will do; a PROJECT file is not needed.
+	if done, err := f.Recover(); done || err != nil {
+		return err
+	}
+	opts, err := o.options(f)
+	if err != nil {
+		return err
+	}
+	r, err := f.Render(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(o.what, "applyconfigurations") && !r.Applied {
+		return clierr.Failedf("put // +kubebuilder:ac:generate=true above the package clause of groupversion_info.go",
+			"generate: no package asks for apply configurations")
+	}
+	if r, err = withOpenAPI(ctx, f, o, r); err != nil {
+		return err
+	}
+	if o.check || o.dryRun {
+		return reportDrift(f, r, o.check)
+	}
+	if r.Set.Len() == 0 {
+		f.Say("Nothing to do: everything is up to date (%s)", f.Since(start))
+		return nil
+	}
+	if err := f.Write(ctx, r.Set, false); err != nil {
+		return err
+	}
+	for _, name := range r.Set.Paths() {
+		f.Say("wrote %s", name)
+	}
+	noteModule(f, r.Set)
+	f.Detail("generated in %s", f.Since(start))
+	return nil
+}
+
+// options are those of the project, with what was typed. Generators that were
+// named are run even where the project calls none.
+func (o *generateCommand) options(f *cli.Factory) (generate.Options, error) {
+	if len(o.args) > 0 {
+		opts := f.PlainOptions()
+		opts.Calls = []generate.Call{{Args: o.args}}
+		_, err := calls.Into(&opts)
+		opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
+		o.selectInto(&opts)
+		return opts, err
+	}
+	opts, err := f.GenerateOptions()
+	opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
+	o.selectInto(&opts)
+	if err == nil && len(o.what) > 0 {
+		opts.Complete()
+	}
+	return opts, err
+}
+
+func (o *generateCommand) selectInto(opts *generate.Options) {
+	if len(o.what) == 0 {
+		opts.Deepcopy, opts.CRDs, opts.RBAC, opts.Webhooks, opts.ApplyConfigurations = true, true, true, true, true
+	}
+	for _, what := range o.what {
+		switch what {
+		case "deepcopy":
+			opts.Deepcopy = true
+		case "crds":
+			opts.CRDs = true
+		case "rbac":
+			opts.RBAC = true
+		case "webhooks":
+			opts.Webhooks = true
+		case "applyconfigurations":
+			opts.ApplyConfigurations = true
+		case "openapi":
+			// Its generator does not notice types that do not compile; this
+			// one does, and is quick where it has seen them before. The schemas
+			// in the CRDs are of the same types, as in operator-sdk v0.x.
+			opts.Deepcopy, opts.CRDs = true, true
+		}
+	}
+}
+
+// withOpenAPI adds the OpenAPI definitions to what was rendered, if they are
+// wanted.
+func withOpenAPI(ctx context.Context, f *cli.Factory, o *generateCommand, r generate.Result) (generate.Result, error) {
+	asked := slices.Contains(o.what, "openapi")
+	if !asked && len(o.what) > 0 {
+		return r, nil
+	}
+	if asked && !slices.Contains(o.what, "deepcopy") {
+		for _, name := range r.Set.Paths() {
+			if strings.HasSuffix(name, "zz_generated.deepcopy.go") {
+				r.Set.Drop(name)
+			}
+		}
+	}
+	opts := f.PlainOptions()
+	more, err := openapi.Render(ctx, openapi.Options{
+		Host: f.Host, Dir: f.Host.Dir, Existing: !asked, Year: opts.Year, CacheDir: opts.CacheDir, Inputs: r.Inputs,
+	})
+	if err != nil {
+		return r, err
+	}
+	for _, line := range more.Violations {
+		f.Detail("%s", line)
+	}
+	return r, r.Set.Merge(more.Set)
+}
+
+// noteModule reports the module that OpenAPI definitions import, where go.mod
+// has it for others only: the project builds, and is not tidy.
+func noteModule(f *cli.Factory, written fileset.Set) {
+	isNew := slices.ContainsFunc(written.Paths(), func(name string) bool { return path.Base(name) == openapi.FileName })
+	mod, err := f.Host.Files.ReadFile(f.Host.Path("go.mod"))
+	if err != nil || !isNew {
+		return // the go command reports a go.mod that cannot be read
+	}
+	for line := range strings.Lines(string(mod)) {
+		if strings.Contains(line, "k8s.io/kube-openapi ") && strings.Contains(line, "// indirect") {
+			f.Say("Next: go mod tidy   (the code imports k8s.io/kube-openapi now)")
+		}
+	}
+}
+
+// reportDrift prints what differs; with check it is an error that there is
+// anything.
+func reportDrift(f *cli.Factory, r generate.Result, check bool) error {
+	diff, err := f.Tree().Diff(r.Set)
+	if err != nil {
+		return err
+	}
+	if err := f.Print(diff); err != nil {
+		return err
+	}
+	if !check || r.Set.Len() == 0 {
+		return nil
+	}
+	files := fmt.Sprintf("%d files are", r.Set.Len())
+	if r.Set.Len() == 1 {
+		files = "1 file is"
+	}
+	return clierr.OutOfDatef("run 'mysdk generate' and commit the result", "%s out of date: %s", files, strings.Join(r.Set.Paths(), ", "))
+}

@@ -1,0 +1,275 @@
+// Package legacy has the verbs and flags of operator-sdk v0.x and early
+// kubebuilder, as translations into the commands of today.
+package legacy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// The verbs that operator-sdk had before its v1, which guides still teach, are
+// translations: each makes the command lines of today from its flags, prints
+// them, and runs them as if they had been typed. So an old verb and the new
+// ones cannot come to differ. They are left out of the main help.
+
+// step is one command line of a translation.
+type step struct {
+	words []string // program and arguments
+	dir   string   // where it runs, relative to the working directory
+	quiet bool     // what it tells is of no interest: a step after it tells more
+	undo  string   // a command line that takes it back; empty where nobody knows one
+	// run does the work of a program that mysdk does itself; nil runs words.
+	run func(ctx context.Context) error
+}
+
+// mysdkStep is a command line of mysdk.
+func mysdkStep(args ...string) step { return step{words: append([]string{"mysdk"}, args...)} }
+
+// quietStep is one that tells nothing where it works.
+func quietStep(args ...string) step {
+	s := mysdkStep(args...)
+	s.quiet = true
+	return s
+}
+
+// In returns the step as one that runs in dir.
+func (s step) in(dir string) step {
+	s.dir = dir
+	return s
+}
+
+// undoneBy returns the step with what takes it back.
+func (s step) undoneBy(line string) step {
+	s.undo = line
+	return s
+}
+
+// oldVerb tells in the help of c what sort of command it is.
+func oldVerb(c *cobra.Command) *cobra.Command {
+	if c.Long == "" {
+		c.Long = c.Short + "."
+	}
+	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a verb of operator-sdk v0.x. It prints its new spelling, and does the\nwork by it; docs/guides/old-verbs.md lists them all."
+	return c
+}
+
+// hidden leaves c, and what is below it, out of the help of its parent.
+func hidden(c *cobra.Command) *cobra.Command {
+	c.Hidden = true
+	return c
+}
+
+// Join adds the old verbs to the tree of today's commands, and to those
+// the flags that they had.
+func Join(f *cli.Factory, root *cobra.Command) {
+	root.AddCommand(
+		newNew(f), newAdd(f), newBuild(f), newUp(f), newPrintDeps(f), newOLMCatalog(f), newAlpha(f),
+		newEntrypoint("exec-entrypoint"),
+	)
+	command := func(names ...string) *cobra.Command {
+		c, _, _ := root.Find(names)
+		return c
+	}
+	generate := command("generate")
+	generate.AddCommand(newGenerateK8s(f), newGenerateCSV(f), newGenerateCRD(f), newGenerateCatalog(f), newGeneratePackageManifests())
+	oldGenerate(generate)
+	oldGenerateBundle(f, command("generate", "bundle"))
+	command("bundle").AddCommand(newBundleCreate(f))
+	oldMigrate(f, command("migrate"))
+	oldCleanup(f, command("cleanup"))
+	oldScorecard(f, command("scorecard"))
+	oldRun(f, command("run"))
+	oldPackageManifests(f, command("run", "packagemanifests"))
+	command("test").AddCommand(newTestLocal(f), newTestCluster())
+	retireFlags(f, root)
+}
+
+// translate prints what verb is called today, and runs it.
+func translate(ctx context.Context, f *cli.Factory, verb string, steps ...step) error {
+	f.Say("Note: '%s' is now: %s", verb, spell(steps))
+	for i, s := range steps {
+		if err := runStep(ctx, f, s); err != nil {
+			return withDone(err, steps[:i])
+		}
+	}
+	return nil
+}
+
+// withDone adds to the hint of err which steps have been done before it, and
+// how to take them back.
+func withDone(err error, done []step) error {
+	var undo []string
+	for _, s := range slices.Backward(done) {
+		if s.undo != "" {
+			undo = append(undo, s.undo)
+		}
+	}
+	// What has no words of its own, such as a new directory, belongs to the next.
+	done = slices.DeleteFunc(slices.Clone(done), func(s step) bool { return s.run != nil })
+	if len(done) == 0 {
+		return err
+	}
+	hint := strings.TrimPrefix(clierr.HintOf(err)+"\ndone before that: "+spell(done), "\n")
+	if len(undo) > 0 {
+		hint += "\nto take it back: " + strings.Join(undo, " && ")
+	}
+	return &clierr.Error{Err: err, Hint: hint}
+}
+
+// runStep runs one command line.
+func runStep(ctx context.Context, f *cli.Factory, s step) error {
+	switch {
+	case s.run != nil:
+		return s.run(ctx)
+	case s.words[0] == "mysdk":
+		return as(ctx, f, s)
+	}
+	if _, err := f.Host.LookPath(s.words[0]); err != nil {
+		return clierr.Failedf("install "+s.words[0]+", or leave out the flag that needs it", "%s is not in PATH: %w", s.words[0], err)
+	}
+	err := host.Run(ctx, f.Host.Exec, host.Cmd{
+		Name: s.words[0], Args: s.words[1:], Dir: f.Host.Path(s.dir), Env: f.Host.Environ(),
+		Stdout: f.Host.IO.Err, Stderr: f.Host.IO.Err,
+	})
+	return clierr.WithHint(err, "what '"+spell([]step{s})+"' printed above says why")
+}
+
+// as runs a step of mysdk, with the global flags of the command that runs.
+func as(ctx context.Context, f *cli.Factory, s step) error {
+	b, args := f.In(f.Host.Path(s.dir)), s.words[1:]
+	b.Inside, b.Plugins, b.Typed = "", nil, strings.Join(args, " ")
+	root, _, err := b.Open(ctx, b, args)
+	if err != nil {
+		return err
+	}
+	b.Quiet, b.Verbose, b.Color = f.Quiet || s.quiet, f.Verbose, f.Color
+	return root.ExecuteContext(ctx)
+}
+
+// spell is a translation as one line for a shell.
+func spell(steps []step) string {
+	var parts []string
+	dir := ""
+	for _, s := range steps {
+		if s.dir != dir && s.dir != "" {
+			parts, dir = append(parts, "cd "+cli.ShellQuote(s.dir)), s.dir
+		}
+		var words []string
+		for _, w := range s.words {
+			words = append(words, cli.ShellQuote(w))
+		}
+		parts = append(parts, strings.Join(words, " "))
+	}
+	return strings.Join(parts, " && ")
+}
+
+// useInstead is the error of an old verb or flag that cannot have its old
+// meaning.
+func useInstead(what, why, instead string) error {
+	return clierr.Usagef(instead, "%s: %s", what, why)
+}
+
+// refusal says why an old flag was removed, and what to use instead.
+type refusal struct {
+	flag, why, instead string
+	isSwitch           bool // it takes no value
+}
+
+// bindRefused binds flags that are refused when they are given a value.
+func bindRefused(fs *pflag.FlagSet, list []refusal) {
+	for _, r := range list {
+		if r.isSwitch {
+			fs.Bool(r.flag, false, "removed: "+r.why)
+			continue
+		}
+		fs.String(r.flag, "", "removed: "+r.why)
+	}
+}
+
+// checkRefused is the error for the first of the flags that was given. What the
+// configuration says is for other commands, whose flags have the same name.
+func checkRefused(f *cli.Factory, fs *pflag.FlagSet, list []refusal) error {
+	for _, r := range list {
+		if flag := fs.Lookup(r.flag); f.Given[r.flag] && flag.Value.String() != "" && flag.Value.String() != "false" {
+			return useInstead("--"+r.flag, r.why, r.instead)
+		}
+	}
+	return nil
+}
+
+// noticeIgnored says what became of each flag that was given.
+func noticeIgnored(f *cli.Factory, fs *pflag.FlagSet, reasons map[string]string) {
+	fs.VisitAll(func(flag *pflag.Flag) {
+		if why, ok := reasons[flag.Name]; ok && f.Given[flag.Name] {
+			f.Say("Note: --%s has no effect: %s", flag.Name, why)
+		}
+	})
+}
+
+// typedFlags are the flags of c that were given, old and global ones aside, to be
+// passed on.
+func typedFlags(f *cli.Factory, c *cobra.Command) []string {
+	var args []string
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		value := flag.Value.String()
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		if f.Given[flag.Name] && !flag.Hidden && c.InheritedFlags().Lookup(flag.Name) == nil {
+			args = append(args, "--"+flag.Name+"="+value)
+		}
+	})
+	return args
+}
+
+// without gives the command c flags that it had once and has no longer, left
+// out of its help.
+func without(f *cli.Factory, c *cobra.Command, refused []refusal) {
+	bindRefused(c.Flags(), refused)
+	for _, r := range refused {
+		c.Flags().Lookup(r.flag).Hidden = true
+	}
+	before := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if err := checkRefused(f, c.Flags(), refused); err != nil || before == nil {
+			return err
+		}
+		return before(c, args)
+	}
+}
+
+// moved is an old verb whose flags are those of today.
+func moved(f *cli.Factory, use, short, verb string, now ...string) *cobra.Command {
+	return oldVerb(&cobra.Command{
+		Use: use, Short: short, Long: short + ".", Example: "  mysdk " + verb,
+		DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if cli.AsksHelp(args) {
+				return c.Help()
+			}
+			return translate(c.Context(), f, verb, mysdkStep(append(slices.Clone(now), args...)...))
+		},
+	})
+}
+
+// gone is an old verb that has nothing to become.
+func gone(use, short, why, instead, example string) *cobra.Command {
+	return hidden(&cobra.Command{
+		Use: use, Short: short, Long: short + ".\n\nThis is a verb of operator-sdk v0.x that says what to use instead, and does\nnothing.", Example: "  " + example,
+		DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if cli.AsksHelp(args) {
+				return c.Help()
+			}
+			return clierr.Usagef(instead, "%s", why)
+		},
+	})
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kustomize"
+)
+
+const (
+	// DeployDir is the kustomization of the whole operator.
+	DeployDir = "config/default"
+	// ImageFile says which image stands for the name that the Deployment has.
+	ImageFile = "config/manager/kustomization.yaml"
+	ImageName = "controller"
+	// InstallerFile is where build-installer writes.
+	InstallerFile = "dist/install.yaml"
+)
+
+// OperatorManifests are all objects of the operator, as the Go types and the
+// files of config/default are now, with the image in place.
+func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, []*unstructured.Unstructured, error) {
+	if _, _, err := f.LoadProject(); err != nil {
+		return nil, nil, err
+	}
+	opts, err := f.GenerateOptions()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := generate.Render(ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	src := kustomize.Source{Dir: f.Host.Dir, Overlay: r.Set, Files: f.Host.Files}
+	if image != "" {
+		name, tag, digest, err := SplitImage(image)
+		if err != nil {
+			return nil, nil, err
+		}
+		if src, err = kustomize.SetImage(src, ImageFile, ImageName, name, tag, digest); err != nil {
+			return nil, nil, err
+		}
+	}
+	data, err := kustomize.Build(ctx, src, DeployDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := kube.ParseManifests(data, DeployDir)
+	return data, objects, err
+}
+
+// SplitImage takes an image reference apart: registry.example.com:5000/a/b:tag
+// or …@sha256:….
+func SplitImage(image string) (name, tag, digest string, err error) {
+	name, digest, _ = strings.Cut(image, "@")
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		name, tag = name[:i], name[i+1:]
+	}
+	if name == "" || strings.ContainsAny(image, " \t\"'") || strings.HasSuffix(image, ":") || strings.HasSuffix(image, "@") || strings.Contains(image, "://") {
+		return "", "", "", clierr.Usagef("use a reference such as registry.example.com/shop-operator:v0.1.0", "image %q is not a reference", image)
+	}
+	return name, tag, digest, nil
+}
+
+// ProjectCRDs are the CRDs of the project as its Go types are now, through
+// config/crd; none where the project has no kustomization there. Nothing is
+// written.
+func (f *Factory) ProjectCRDs(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	if _, _, err := f.LoadProject(); err != nil {
+		return nil, err
+	}
+	opts, err := f.GenerateOptions()
+	if err != nil {
+		return nil, err
+	}
+	opts.CRDs, opts.Webhooks = true, true
+	r, err := generate.Render(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Overlay: r.Set, Files: f.Host.Files}, "config/crd")
+	if err != nil {
+		return nil, err
+	}
+	return kube.ParseManifests(data, "config/crd")
+}
+
+// SomeCRDs is ProjectCRDs for commands that have nothing to do without any.
+func (f *Factory) SomeCRDs(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	crds, err := f.ProjectCRDs(ctx)
+	if err == nil && len(crds) == 0 {
+		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no CRDs")
+	}
+	return crds, err
+}

@@ -1,0 +1,302 @@
+package migrate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/migrate"
+)
+
+// complete adds to the change what takes the project's modules: go.mod and
+// go.sum as the go command wants them, what is generated, and to the page what
+// does not compile. All of it is made in a copy, and what fails is left for the
+// user to repeat. target is where the project is going to be.
+func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate.Plan, set *fileset.Set, target string) error {
+	if o.offline {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "mysdk-migrate-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // only a copy
+	copied, r := p.Result.Clone(), newReplacements(f, target)
+	if err := r.turn(&copied, r.absolute); err != nil {
+		return err
+	}
+	if err := copySet(dir, copied); err != nil {
+		return err
+	}
+	there := f.In(dir)
+	if err := tidy(ctx, there, p, set); err != nil {
+		return err
+	}
+	if err := r.turn(set, r.named); err != nil {
+		return err
+	}
+	if err := generated(ctx, there, p, set); err != nil {
+		return err
+	}
+	if err := compiled(ctx, there, p, set); err != nil {
+		return err
+	}
+	return replaceIn(set, migrate.ReportName, p.Report())
+}
+
+// compiled adds to the plan what the compiler says about the copy, once what its
+// errors leave no doubt about is corrected. An error may hide another one.
+func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set) error {
+	f.Progress("Compiling the result")
+	for {
+		errs, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			f.Warn("the result was not compiled: %v", err)
+			return nil
+		}
+		byFile := map[string][]migrate.Problem{}
+		for _, e := range errs {
+			byFile[e.File] = append(byFile[e.File], migrate.Problem(e))
+		}
+		changed, err := corrected(f, byFile, set)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			for _, e := range errs {
+				p.Problems = append(p.Problems, migrate.Problem(e))
+			}
+			return nil
+		}
+	}
+}
+
+// corrected changes files by the compiler's errors in them, in the copy and in
+// what is written.
+func corrected(f *cli.Factory, byFile map[string][]migrate.Problem, set *fileset.Set) (changed bool, err error) {
+	for name, problems := range byFile {
+		file, ok := set.Get(name)
+		if !ok || file.Removed || !filepath.IsLocal(name) {
+			continue
+		}
+		data, err := migrate.Corrected(name, file.Data, problems)
+		if err != nil || bytes.Equal(data, file.Data) {
+			continue // what does not parse is the user's to read
+		}
+		if err := replaceIn(set, name, data); err != nil {
+			return false, err
+		}
+		if err := os.WriteFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)), data, 0o600); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	return changed, nil
+}
+
+// tidy runs 'go mod tidy' in the copy and takes its result over, or notes why it
+// failed.
+func tidy(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set) error {
+	f.Progress("Looking for modules: go mod tidy")
+	said, err := pinnedTidy(ctx, f, p)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f.Warn("go mod tidy: %s", lastLine(said))
+		p.Problems = append(p.Problems, migrate.Problem{File: "go.mod", Text: "go mod tidy: " + lastLine(said)})
+		return nil
+	}
+	if missing := migrate.Unresolved(said); len(missing) > 0 {
+		f.Warn("no module was found for %s", strings.Join(missing, ", "))
+		for _, name := range missing {
+			p.Problems = append(p.Problems, migrate.Problem{File: "go.mod", Text: "no module has " + name + ": its importer needs a newer version, or another module in its place"})
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(f.Host.Dir, name))
+		if err != nil {
+			return err
+		}
+		if err := replaceIn(set, name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pinnedTidy runs 'go mod tidy', again as long as what it says calls for other
+// lines in go.mod.
+func pinnedTidy(ctx context.Context, f *cli.Factory, p *migrate.Plan) (said string, err error) {
+	name := filepath.Join(f.Host.Dir, "go.mod")
+	for {
+		said, err = modTidy(ctx, f)
+		gomod, errRead := os.ReadFile(name)
+		if errRead != nil {
+			return said, errRead
+		}
+		pinned, notes, errPin := migrate.Pinned(gomod, said)
+		if errPin != nil {
+			return said, errPin
+		}
+		if len(notes) == 0 {
+			return said, err
+		}
+		p.General = append(p.General, notes...)
+		if err := os.WriteFile(name, pinned, 0o600); err != nil {
+			return said, err
+		}
+	}
+}
+
+// modTidy runs 'go mod tidy', and returns what it said.
+func modTidy(ctx context.Context, f *cli.Factory) (said string, err error) {
+	var out strings.Builder
+	err = host.Run(ctx, f.Host.Exec, host.Cmd{Name: "go", Args: []string{"mod", "tidy", "-e"}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &out})
+	return out.String(), err
+}
+
+// generated runs the generators in the copy and takes over what they write.
+// Where one thing keeps them all from working, what can be made is: a controller
+// that does not compile is no reason to be without the CRDs.
+func generated(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set) error {
+	opts := f.PlainOptions()
+	opts.CacheDir = ""
+	r, err := f.Render(ctx, opts)
+	if err == nil {
+		return takeGenerated(f, set, r)
+	}
+	parts := make([]generate.Options, 4)
+	for i := range parts {
+		parts[i] = opts
+		parts[i].Lax = true
+	}
+	parts[0].Deepcopy, parts[1].CRDs, parts[2].RBAC, parts[3].Webhooks = true, true, true, true
+	for _, part := range parts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if r, err := generate.Render(ctx, part); err == nil {
+			if err := takeGenerated(f, set, r); err != nil {
+				return err
+			}
+		}
+	}
+	f.Warn("not everything was generated: %v", err)
+	p.Problems = append(p.Problems, migrate.Problem{File: "mysdk generate", Text: strings.Join(strings.Fields(err.Error()), " ")})
+	return ctx.Err()
+}
+
+// takeGenerated adds generated files to the change, and to the copy for the
+// compiler.
+func takeGenerated(f *cli.Factory, set *fileset.Set, r generate.Result) error {
+	for _, name := range r.Set.Paths() {
+		file, _ := r.Set.Get(name)
+		if file.Removed {
+			continue
+		}
+		if err := replaceIn(set, name, file.Data); err != nil {
+			return err
+		}
+	}
+	return copySet(f.Host.Dir, r.Set)
+}
+
+// replaceIn sets a file's content in the change, and keeps what else it says
+// of it.
+func replaceIn(set *fileset.Set, name string, data []byte) error {
+	f, ok := set.Get(name)
+	if !ok || f.Removed {
+		f = fileset.File{}
+	}
+	f.Data = data
+	return set.Put(name, f)
+}
+
+// copySet writes files below a directory of mysdk's own.
+func copySet(dir string, set fileset.Set) error {
+	for _, name := range set.Paths() {
+		f, _ := set.Get(name)
+		if f.Removed {
+			continue
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// replacements are the directories outside of the project that go.mod names in
+// the place of modules. They are called otherwise from where the project is
+// tidied, and from where it is going to be.
+type replacements struct {
+	root, target string
+	names        map[string]string // from the target, by absolute path
+}
+
+func newReplacements(f *cli.Factory, target string) *replacements {
+	return &replacements{root: f.Host.Dir, target: target, names: map[string]string{}}
+}
+
+// move names the directories in a project's go.mod as seen from the target.
+func (r *replacements) move(set *fileset.Set) error {
+	if err := r.turn(set, r.absolute); err != nil {
+		return err
+	}
+	return r.turn(set, r.named)
+}
+
+// turn writes the go.mod of a set with other names of directories.
+func (r *replacements) turn(set *fileset.Set, name func(dir string) string) error {
+	f, ok := set.Get("go.mod")
+	if !ok || f.Removed {
+		return nil
+	}
+	data, err := migrate.Replaced(f.Data, name)
+	if err != nil {
+		return err
+	}
+	return replaceIn(set, "go.mod", data)
+}
+
+// absolute is the absolute path of a directory outside of the project. One
+// inside goes with the project, and keeps its name.
+func (r *replacements) absolute(dir string) string {
+	abs := filepath.Join(r.root, filepath.FromSlash(dir))
+	if rel, err := filepath.Rel(r.root, abs); filepath.IsAbs(dir) || err != nil || filepath.IsLocal(rel) {
+		return dir
+	}
+	name, err := filepath.Rel(r.target, abs)
+	switch {
+	case r.root == r.target:
+		name = dir
+	case err != nil:
+		name = abs
+	case filepath.IsLocal(name):
+		name = "./" + name
+	}
+	r.names[filepath.ToSlash(abs)] = filepath.ToSlash(name)
+	return filepath.ToSlash(abs)
+}
+
+func (r *replacements) named(dir string) string { return cmp.Or(r.names[dir], dir) }

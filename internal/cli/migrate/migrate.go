@@ -1,0 +1,334 @@
+// Package migrate has the command of that name: it carries a project of an old
+// layout over, generates, compiles and reports what is left to do. The rewriting
+// is internal/migrate's.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/migrate"
+)
+
+// migrateOptions is what was asked of migrate.
+type migrateOptions struct {
+	apply   bool
+	dryRun  bool
+	diff    bool
+	force   bool
+	offline bool
+	show    bool // --dry-run or --diff was typed
+	dir     string
+	files   []string
+	output  string // format
+}
+
+// New is 'mysdk migrate'.
+func New(f *cli.Factory) *cobra.Command {
+	o := &migrateOptions{}
+	c := &cobra.Command{
+		Use: "migrate", Short: "Migrate an operator-sdk v0.x, go/v2 or go/v3 project to the current layout", GroupID: "write",
+		Long: `Bring a project of operator-sdk v0.x, or of go/v2 and go/v3, to today's layout.
+
+The project is rendered as 'mysdk init' and 'mysdk create api' write it today,
+and what is yours moves into it: types and controllers with their imports
+rewritten, calls of controller-runtime in the form of today, roles as markers,
+the environment, arguments and resources of the operator's container, samples,
+bundles and the modules that you require.
+
+The main program is today's, with your controllers, types and webhooks. What
+else the old one did stays in cmd/main.go.old for you to copy.
+
+Without --apply nothing is written: the plan is printed, file by file. Lines that
+need manual steps are marked with TODO(migrate). --apply writes everything at once
+to the project, whose git tree must be clean, and --output-dir writes the new
+project into another directory. Both compile the result; MIGRATION.md lists the
+marked lines, the lines of the old main program that the new one lacks, and the
+compiler's errors, for which the exit code is 3.
+
+In a project of today's layout, --file rewrites single files in place: types or
+controllers copied from an old tutorial or project. What cannot be rewritten is
+marked with TODO(migrate), and what does not compile afterwards is listed.`,
+		Example: `  # the plan, in the root of the old project
+  mysdk migrate
+
+  # the same for a program to read
+  mysdk migrate -o json
+
+  # look at the result without touching the project
+  mysdk migrate --output-dir ../memcached-operator-v4
+
+  # do it
+  mysdk migrate --apply
+
+  # rewrite a controller that was copied from an old tutorial
+  mysdk migrate --file internal/controller/memcached_controller.go`,
+		RunE: func(c *cobra.Command, _ []string) error { return runMigrate(c.Context(), f, o) },
+	}
+	fs := c.Flags()
+	fs.BoolVar(&o.dryRun, "dry-run", true, "print the plan and write nothing")
+	fs.BoolVar(&o.apply, "apply", false, "write the result to the project, which must be clean in git")
+	fs.StringVar(&o.dir, "output-dir", "", "write the result into this directory, which must be empty or not exist")
+	fs.BoolVar(&o.diff, "diff", false, "print the plan as a unified diff")
+	fs.BoolVar(&o.force, "force", false, "with --apply: allow a tree with uncommitted changes, or outside git")
+	fs.BoolVar(&o.offline, "offline", false, "leave out 'go mod tidy', the generators and the compiler, which need the project's modules")
+	fs.StringArrayVar(&o.files, "file", nil, "Go file to rewrite in place, in a project of today's layout; may be repeated")
+	cli.OutputFlag(c, &o.output)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "--output\"") {
+			return clierr.Usagef("name a directory with --output-dir", "%w", err)
+		}
+		return c.Parent().FlagErrorFunc()(c, err)
+	})
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return o.check(c.Flags().Changed("dry-run")) }
+	return c
+}
+
+func (o *migrateOptions) check(dryRunTyped bool) error {
+	writes := o.apply || o.dir != ""
+	o.show = o.diff || o.dryRun && dryRunTyped
+	switch {
+	case o.output != "text" && (o.diff || len(o.files) > 0):
+		return clierr.Usagef("leave out --output", "--output is for the plan and its result, not for --diff and --file")
+	case len(o.files) > 0 && (writes || o.force):
+		return clierr.Usagef("leave them out; --dry-run shows the change without writing it", "--apply, --output-dir and --force are for whole projects, and --file for single files")
+	case len(o.files) > 0:
+		return nil
+	case o.apply && o.dir != "":
+		return clierr.Usagef("leave one of them out", "--apply and --output-dir cannot be combined")
+	case writes && dryRunTyped && o.dryRun:
+		return clierr.Usagef("leave out --dry-run, which is what happens without --apply and --output-dir", "--dry-run writes nothing")
+	case writes && o.diff:
+		return clierr.Usagef("leave out --diff: it is for the plan", "--diff is not for --apply and --output-dir")
+	case o.force && !o.apply:
+		return clierr.Usagef("add --apply, or leave out --force", "--force requires --apply")
+	case !writes && dryRunTyped && !o.dryRun:
+		return clierr.Usagef("say --apply, or --output-dir DIR", "--dry-run=false does not say where to write to")
+	}
+	return nil
+}
+
+func runMigrate(ctx context.Context, f *cli.Factory, o *migrateOptions) error {
+	if o.apply || len(o.files) > 0 && !o.show {
+		if done, err := f.Recover(); done || err != nil {
+			return err
+		}
+	} else if err := f.RefusePending(); err != nil {
+		return err
+	}
+	if len(o.files) > 0 {
+		return migrateFiles(ctx, f, o)
+	}
+	p, err := migrate.Make(migrate.Options{
+		Files: f.Host.Files, Dir: f.Host.Dir, Scaffolder: f.Scaffolder, Bundles: func(dir string) (map[string]map[string][]byte, error) { return bundlesOf(f, dir) },
+	})
+	if err != nil {
+		return err
+	}
+	if len(p.Files) == 0 {
+		if o.output != "text" {
+			return reportMigration(f, o.output, p, false)
+		}
+		nothingToMigrate(f, p)
+		return WarnOfStrays(f)
+	}
+	switch {
+	case o.dir != "":
+		return migrateInto(ctx, f, o, p)
+	case o.apply:
+		return migrateHere(ctx, f, o, p)
+	case o.diff:
+		return f.Write(ctx, p.Changes, true)
+	}
+	show := func() error { return f.Print([]byte(migrationText(p))) }
+	if o.output != "text" {
+		show = func() error { return reportMigration(f, o.output, p, false) }
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	f.Say("Nothing was written. Next: mysdk migrate --apply, or --output-dir DIR")
+	return nil
+}
+
+// bundlesOf makes bundles of the package manifests in a directory.
+func bundlesOf(f *cli.Factory, dir string) (map[string]map[string][]byte, error) {
+	list, err := catalog.FromPackageManifests(os.DirFS(f.Host.Path(filepath.FromSlash(dir))))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string][]byte{}
+	for _, c := range list {
+		out[c.Version] = c.Files
+	}
+	return out, nil
+}
+
+func nothingToMigrate(f *cli.Factory, p *migrate.Plan) {
+	f.Say("There is nothing to migrate: the layout is %s", p.From)
+	for _, l := range p.Left {
+		f.Say("still to do: %s", l)
+	}
+}
+
+// migrationText is the plan for people.
+func migrationText(p *migrate.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "From the layout of %s to %s:\n\n", p.From, migrate.LayoutCurrent)
+	count := map[migrate.Status]int{}
+	var dropped []migrate.Entry
+	for _, e := range p.Files {
+		count[e.Status]++
+		if e.Status == migrate.Dropped {
+			dropped = append(dropped, e)
+			continue
+		}
+		fmt.Fprintf(&b, "%-10s %s", e.Status, e.Path)
+		if e.From != "" {
+			fmt.Fprintf(&b, " (from %s)", e.From)
+		}
+		b.WriteString("\n")
+		for _, n := range e.Notes {
+			if n.Line > 0 {
+				fmt.Fprintf(&b, "             line %d: %s\n", n.Line, n.Text)
+			} else {
+				fmt.Fprintf(&b, "             %s\n", n.Text)
+			}
+		}
+	}
+	for _, e := range migrate.Grouped(dropped) {
+		fmt.Fprintf(&b, "%-10s %s: %s\n", e.Status, e.Path, e.Notes[0].Text)
+	}
+	fmt.Fprintf(&b, "\n%d clean, %d changed, %d new, %d dropped, %d manual\n",
+		count[migrate.Clean], count[migrate.Changed], count[migrate.New], count[migrate.Dropped], count[migrate.Needs])
+	return b.String()
+}
+
+// migrateInto writes the new project into another directory.
+func migrateInto(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate.Plan) error {
+	there := f.In(f.Host.Path(o.dir))
+	if err := emptyDir(there.Host.Dir); err != nil {
+		return err
+	}
+	set := p.Result.Clone()
+	if err := newReplacements(f, there.Host.Dir).move(&set); err != nil {
+		return err
+	}
+	if err := complete(ctx, f, o, p, &set, there.Host.Dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(there.Host.Dir, 0o755); err != nil {
+		return err
+	}
+	if err := there.Write(ctx, set, false); err != nil {
+		return err
+	}
+	return reportMigrated(f, o, p, set)
+}
+
+// emptyDir refuses a directory that has something in it.
+func emptyDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return clierr.Failedf("name a directory that does not exist yet", "%s is not empty", dir)
+	}
+	return nil
+}
+
+// migrateHere writes the new project over the old one.
+func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate.Plan) error {
+	if !o.force {
+		if err := cleanInGit(ctx, f); err != nil {
+			return err
+		}
+	}
+	set := p.Changes.Clone()
+	if err := f.Check(set); err != nil {
+		return err
+	}
+	if err := complete(ctx, f, o, p, &set, f.Host.Dir); err != nil {
+		return err
+	}
+	set, err := f.Tree().Changed(set)
+	if err != nil {
+		return err
+	}
+	if err := f.Write(ctx, set, false); err != nil {
+		return err
+	}
+	return reportMigrated(f, o, p, set)
+}
+
+// cleanInGit refuses a tree whose old state could not be had back.
+func cleanInGit(ctx context.Context, f *cli.Factory) error {
+	var out, errs strings.Builder
+	err := host.Run(ctx, f.Host.Exec, host.Cmd{
+		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=normal", "."}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &errs,
+	})
+	if err != nil {
+		return clierr.Failedf("commit it to git first, use --output-dir DIR, or add --force", "the project is not in git, and its old state would be lost")
+	}
+	if n := strings.Count(out.String(), "\n"); n > 0 {
+		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
+			n, strings.TrimSpace(strings.SplitN(out.String(), "\n", 2)[0]))
+	}
+	return nil
+}
+
+// shownProblems is how many errors of the compiler are printed: MIGRATION.md has
+// them all.
+const shownProblems = 20
+
+func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set fileset.Set) error {
+	if o.output != "text" {
+		if err := reportMigration(f, o.output, p, true); err != nil {
+			return err
+		}
+	}
+	written, removed := 0, 0
+	for _, name := range set.Paths() {
+		if file, _ := set.Get(name); file.Removed {
+			removed++
+			continue
+		}
+		written++
+		f.Detail("  wrote %s", name)
+	}
+	f.Say("Wrote %d files, removed %d", written, removed)
+	needsYou(f, p)
+	page := path.Join(o.dir, migrate.ReportName)
+	for i, c := range p.Problems {
+		if i == shownProblems {
+			f.Say("… and %d more in %s", len(p.Problems)-i, page)
+			break
+		}
+		f.Say("does not compile: %s: %s", c.At(), c.Text)
+	}
+	switch n := p.Open(); {
+	case len(p.Problems) > 0:
+		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run 'go vet ./...'", page), "the project was migrated but does not compile: %s", cli.Count(len(p.Problems), "error"))
+	case n > 0:
+		f.Say("Next: read %s, then go build ./... (%d files need manual steps)", page, n)
+	default:
+		f.Say("Next: go build ./... && mysdk test")
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package olm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/olm/run"
+)
+
+// explainOptions are the flags and the argument of olm explain.
+type explainOptions struct {
+	cli.Target
+	namespace string
+	output    string
+	pkg       string
+}
+
+func newExplain(f *cli.Factory) *cobra.Command {
+	o := &explainOptions{}
+	c := &cobra.Command{
+		Use: "explain [PACKAGE]", Short: "Show operators installed by OLM and diagnose unhealthy ones",
+		Long: `Tell which operators OLM has installed, and what is wrong with those that are
+not well.
+
+The way from the CatalogSource over the Subscription, the InstallPlan and the
+ClusterServiceVersion to the operator's pod is walked for each, whoever has
+installed it, and the first object that is at fault is named with its condition,
+its last warning and the end of its log. Nothing is changed. The exit code is 4
+when any of them is not well.`,
+		Example: "  mysdk olm explain\n  mysdk olm explain shop-operator -n operators",
+		Args:    cli.AtMostOne("a package"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.pkg = strings.Join(args, "")
+			return runExplain(c.Context(), f, o)
+		},
+	}
+	c.ValidArgsFunction = f.Packages
+	o.Bind(c.Flags())
+	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace to look into (default: all)")
+	cli.OutputFlag(c, &o.output)
+	return c
+}
+
+func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
+	client, err := f.Connect(ctx, &o.Target, false)
+	if err != nil {
+		return err
+	}
+	found, err := run.Operators(ctx, client, o.namespace, o.pkg)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && o.pkg != "" {
+		return clierr.Failedf("see them all with 'mysdk olm explain'", "package %s is not installed", o.pkg)
+	}
+	if err := f.Report(o.output, found, func(w io.Writer) { describeOperators(w, found) }); err != nil {
+		return err
+	}
+	var bad []run.Operator
+	for _, op := range found {
+		if op.Finding != nil {
+			bad = append(bad, op)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	if o.output == "text" {
+		for _, op := range bad {
+			for _, line := range op.Finding.Details() {
+				f.Say("  %s", line)
+			}
+		}
+	}
+	return clierr.Unavailablef(bad[0].Finding.Hint, "%s", bad[0].Finding)
+}
+
+// describeOperators is the table for people.
+func describeOperators(w io.Writer, list []run.Operator) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "OLM has no operators installed")
+		return
+	}
+	fmt.Fprintln(w, "NAMESPACE\tPACKAGE\tCSV\tPHASE\tPROBLEM")
+	for _, o := range list {
+		problem := "-"
+		if o.Finding != nil {
+			problem = o.Finding.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", o.Namespace, cmp.Or(o.Package, "-"), cmp.Or(o.CSV, "-"), cmp.Or(o.Phase, "-"), problem)
+	}
+}

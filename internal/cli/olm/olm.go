@@ -1,0 +1,230 @@
+// Package olm has the commands that work with OLM in a cluster: olm, with what is
+// below it, run bundle, run bundle-upgrade, run packagemanifests and cleanup.
+package olm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
+)
+
+// olmOptions are the flags of olm install, status and uninstall.
+type olmOptions struct {
+	cli.Target
+	source    olm.Source
+	namespace string
+	noCatalog bool
+	timeout   time.Duration
+	force     bool
+	output    string
+}
+
+// New is 'mysdk olm', with what is below it.
+func New(f *cli.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "olm", Short: "Install, inspect and uninstall the Operator Lifecycle Manager", GroupID: "run",
+		Long: `Install, look at and remove the Operator Lifecycle Manager (OLM), which installs
+operators from bundles.
+
+OLM ` + olm.Version + ` is built in and needs no network. On the embedded cluster it runs
+inside the control plane.`,
+		Example: "  mysdk olm install\n  mysdk olm status\n  mysdk olm uninstall",
+	}
+	c.AddCommand(newInstall(f), newStatus(f), newExplain(f), newUninstall(f))
+	return c
+}
+
+func newInstall(f *cli.Factory) *cobra.Command {
+	o := &olmOptions{}
+	c := &cobra.Command{
+		Use: "install", Short: "Install OLM into a cluster and wait until it is ready",
+		Long: `Install OLM into a cluster and wait until it works.
+
+Installing twice changes nothing, and after an interruption the command goes on
+where it was. Another version than the built-in one is downloaded from OLM's
+releases, or comes from --manifests: a directory, a file, or a URL, which needs
+the checksum of each file with --sha256.`,
+		Example: `  mysdk olm install
+  mysdk olm install --context my-cluster --no-default-catalog
+  mysdk olm install --context my-cluster --image-registry registry.example.com/quay`,
+		RunE: func(c *cobra.Command, _ []string) error { return runInstall(c.Context(), f, o) },
+	}
+	o.bindOLM(c.Flags())
+	o.bindSource(c.Flags())
+	c.Flags().StringVar(&o.source.Registry, "image-registry", "", "registry with copies of OLM's images, in place of quay.io")
+	c.Flags().BoolVar(&o.noCatalog, "no-default-catalog", false, "without the catalog of operatorhub.io, which the embedded cluster never gets")
+	return c
+}
+
+func newStatus(f *cli.Factory) *cobra.Command {
+	o := &olmOptions{}
+	c := &cobra.Command{
+		Use: "status", Short: "Show the status of OLM's components",
+		Long: `Show the status of OLM's components.
+
+The exit code is 4 when OLM is not there or any of it does not work.`,
+		Example: "  mysdk olm status\n  mysdk olm status -o json",
+		RunE:    func(c *cobra.Command, _ []string) error { return runStatus(c.Context(), f, o) },
+	}
+	o.bindOLM(c.Flags())
+	// The version is found out; the flag is there for scripts.
+	c.Flags().StringVar(&o.source.Version, "version", "", "version of OLM that is expected")
+	cli.OutputFlag(c, &o.output)
+	return c
+}
+
+func newUninstall(f *cli.Factory) *cobra.Command {
+	o := &olmOptions{}
+	c := &cobra.Command{
+		Use: "uninstall", Short: "Uninstall OLM and everything it created for itself",
+		Long: `Remove OLM and everything it has made for itself.
+
+While OLM has other operators installed, nothing is deleted unless --force is
+given: they go with OLM then. The CRDs of such operators stay, with the objects
+of their kinds.`,
+		Example: "  mysdk olm uninstall\n  mysdk olm uninstall --context my-cluster --force",
+		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), f, o) },
+	}
+	o.bindOLM(c.Flags())
+	o.bindSource(c.Flags())
+	c.Flags().BoolVar(&o.force, "force", false, "uninstall even if operators are installed (they are deleted too)")
+	return c
+}
+
+func (o *olmOptions) bindOLM(fs *pflag.FlagSet) {
+	o.Bind(fs)
+	fs.StringVar(&o.namespace, "olm-namespace", olm.DefaultNamespace, "namespace of OLM")
+	fs.DurationVar(&o.timeout, "timeout", olm.DefaultTimeout, "how long to wait")
+}
+
+func (o *olmOptions) bindSource(fs *pflag.FlagSet) {
+	fs.StringVar(&o.source.Version, "version", olm.Version, "version of OLM")
+	fs.StringVar(&o.source.Place, "manifests", "", "directory, file or URL of OLM's manifests, in place of --version")
+	fs.StringSliceVar(&o.source.Sums, "sha256", nil, "checksums of the files of --manifests, in their order")
+}
+
+func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
+	o.source.Host, o.source.Namespace = f.Host, o.namespace
+	o.source.Warn = func(text string) { f.Warn("%s", text) }
+	o.source.Catalog = !o.noCatalog
+	start := f.Host.Now()
+	manifests, err := o.source.Load(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := f.Connect(ctx, &o.Target, true)
+	if err != nil {
+		return err
+	}
+	if client.Embedded != "" {
+		manifests.DropCatalog() // hundreds of megabytes for an evening's work
+	}
+	done, err := olm.Install(ctx, client, manifests, olm.InstallOptions{
+		Timeout: o.timeout, Now: f.Host.Now,
+		Step:     func(step string, after time.Duration) { f.Say("%s after %s", step, cli.Seconds(after)) },
+		Progress: func(r kube.Result) { f.Detail("%s %s", r.Ref, r.Action) },
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case done.Changed == 0:
+		f.Say("OLM %s is already installed and healthy", done.Before)
+	default:
+		f.Say("OLM %s is ready in namespace %s after %s", done.Version, manifests.Namespace, f.Since(start))
+	}
+	f.Say("Next: mysdk run bundle ./bundle")
+	return nil
+}
+
+func runStatus(ctx context.Context, f *cli.Factory, o *olmOptions) error {
+	client, err := f.Connect(ctx, &o.Target, false)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	status, err := olm.Check(ctx, client)
+	if err != nil {
+		return err
+	}
+	if err := f.Report(o.output, status, func(w io.Writer) { describeOLM(w, status) }); err != nil {
+		return err
+	}
+	return judgeOLM(status, o)
+}
+
+// judgeOLM is the error that a status stands for.
+func judgeOLM(s olm.Status, o *olmOptions) error {
+	if !s.Installed {
+		return clierr.Unavailablef("install it with 'mysdk olm install'", "OLM is not installed")
+	}
+	want, err := olm.CleanVersion(o.source.Version)
+	switch {
+	case err != nil:
+		return err
+	case o.source.Version != "" && want != s.Version:
+		return clierr.Unavailablef("install that version with 'mysdk olm install --version "+want+"'", "OLM %s is installed, not %s", s.Version, want)
+	case !s.Healthy:
+		bad := s.Unhealthy()[0]
+		return clierr.Unavailablef("'mysdk olm install' repairs what is missing; events say more: mysdk kubectl get events -A",
+			"%d of OLM's objects are not healthy, first %s %s: %s", len(s.Unhealthy()), bad.Kind, bad.Name, bad.Reason)
+	}
+	return nil
+}
+
+func describeOLM(w io.Writer, s olm.Status) {
+	if !s.Installed {
+		fmt.Fprintln(w, "OLM is not installed")
+		return
+	}
+	fmt.Fprintf(w, "OLM %s in namespace %s\n\n", s.Version, s.Namespace)
+	fmt.Fprintln(w, "KIND\tNAMESPACE\tNAME\tSTATE\tREASON")
+	for _, o := range s.Objects {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", o.Kind, o.Namespace, o.Name, o.State, o.Reason)
+	}
+}
+
+func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
+	o.source.Host, o.source.Namespace, o.source.Catalog = f.Host, o.namespace, true
+	o.source.Warn = func(text string) { f.Warn("%s", text) }
+	manifests, err := o.source.Load(ctx)
+	if err != nil {
+		return err
+	}
+	start := f.Host.Now()
+	client, err := f.Connect(ctx, &o.Target, false)
+	if err != nil {
+		return err
+	}
+	gone := 0
+	done, err := olm.Uninstall(ctx, client, manifests, olm.UninstallOptions{
+		Force: o.force, Timeout: o.timeout,
+		Progress: func(r kube.Result) {
+			gone++
+			f.Detail("%s %s", r.Ref, r.Action)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if done.Version == "" && gone == 0 {
+		f.Say("OLM was not installed")
+		return nil
+	}
+	f.Say("OLM uninstalled (%d objects, %s)", gone, f.Since(start))
+	if len(done.Kept) > 0 {
+		f.Say("CRDs of its operators stay, with the objects of their kinds: %s", strings.Join(done.Kept, ", "))
+	}
+	return nil
+}

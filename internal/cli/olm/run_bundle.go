@@ -1,0 +1,319 @@
+package olm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/cli"
+	bundlecmd "github.com/example/mysdk/internal/cli/bundle"
+	imagecmd "github.com/example/mysdk/internal/cli/image"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm/run"
+)
+
+// runBundleOptions are the flags of run bundle and run bundle-upgrade, which
+// are those of operator-sdk and more.
+type runBundleOptions struct {
+	cli.Target
+	registryOptions
+	namespace, installMode, indexImage    string
+	serviceAccount                        string
+	securityContext, pullPolicy           string
+	decompressionImage, catalogImage, opm string
+	noPush, rollback                      bool
+	timeout                               time.Duration
+	output                                string
+	upgrade                               bool
+	version                               string // of run packagemanifests
+	bundle                                string // the argument
+}
+
+// NewRunBundle is 'mysdk run bundle'.
+func NewRunBundle(f *cli.Factory) *cobra.Command {
+	o := &runBundleOptions{}
+	c := &cobra.Command{
+		Use: "bundle DIR|IMAGE", Short: "Install a bundle's operator with OLM and wait until it is ready",
+		Long: `Install a bundle's operator with OLM and wait until it is ready.
+
+The bundle is a directory, an image or an archive of one. On the embedded
+cluster nothing is built or pushed: the cluster serves the catalog itself, and
+the operator runs as a process of this machine, built from the project or taken
+from its image, with the rights that the bundle gives it and no others.
+
+On another cluster the catalog is pushed as an image beside the bundle's, which
+OLM serves; with --no-push it is kept in ConfigMaps, and a Deployment serves
+them. All pods pass the "restricted" Pod Security Standard.
+
+What is there already is upgraded, or left alone if nothing has changed. When
+the operator does not come up, the first object on the way from the catalog to
+the pod that is at fault is named, as soon as that is certain. With --rollback
+everything is as it was before then.`,
+		Example: `  # the project's bundle on the embedded cluster
+  mysdk bundle generate --version 0.0.1
+  mysdk olm install
+  mysdk run bundle ./bundle
+
+  # watch one namespace only
+  mysdk run bundle ./bundle -n operators --install-mode SingleNamespace=shop
+
+  # a pushed bundle on a cluster of your own
+  mysdk run bundle ghcr.io/you/shop-operator-bundle:v0.0.1 --context kind-dev`,
+		Args: cli.ExactlyOne("a bundle", "mysdk run bundle ./bundle"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.bundle = args[0]
+			return runBundle(c.Context(), f, o)
+		},
+	}
+	o.bindAll(c.Flags())
+	c.Flags().StringVar(&o.installMode, "install-mode", "", "AllNamespaces, OwnNamespace, SingleNamespace=ns or MultiNamespace=a,b (default: what the bundle supports)")
+	c.Flags().StringVar(&o.indexImage, "index-image", "", "index image whose catalog the bundle is added to, for what it depends on")
+	cli.OutputFlag(c, &o.output)
+	return c
+}
+
+// NewRunBundleUpgrade is 'mysdk run bundle-upgrade'.
+func NewRunBundleUpgrade(f *cli.Factory) *cobra.Command {
+	o := &runBundleOptions{upgrade: true}
+	c := &cobra.Command{
+		Use: "bundle-upgrade DIR|IMAGE", Short: "Upgrade an operator installed by OLM to the version in a bundle",
+		Long: `Upgrade an operator installed by OLM to the version in a bundle.
+
+The bundle replaces what is installed: what its spec.replaces says, or simply
+that. It makes no difference whether 'run bundle', operator-sdk or a catalog of
+somebody else's has installed it. The command ends when the old version is gone
+and the new one stays healthy.`,
+		Example: `  mysdk bundle generate --version 0.0.2
+  mysdk run bundle-upgrade ./bundle
+
+  # go back if the new version does not come up
+  mysdk run bundle-upgrade ./bundle --rollback`,
+		Args: cli.ExactlyOne("a bundle", "mysdk run bundle-upgrade ./bundle"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.bundle = args[0]
+			return runBundle(c.Context(), f, o)
+		},
+	}
+	o.bindAll(c.Flags())
+	cli.OutputFlag(c, &o.output)
+	return c
+}
+
+// bindAll binds the flags that the two commands share.
+func (o *runBundleOptions) bindAll(fs *pflag.FlagSet) {
+	o.Bind(fs)
+	o.bindWait(fs)
+	o.bindRegistry(fs)
+	fs.StringVar(&o.serviceAccount, "service-account", "", "service account of the catalog's pod, with --no-push (default: the namespace's default one)")
+	o.securityContext = "restricted"
+	fs.Var(cli.Choice(&o.securityContext, "restricted", "legacy"), "security-context-config", "security context of the catalog's pod: always restricted, which also runs where legacy does")
+	o.pullPolicy = "IfNotPresent"
+	fs.Var(cli.Choice(&o.pullPolicy, "Always", "IfNotPresent", "Never"), "image-pull-policy", "pull policy of the catalog's pod, with --no-push: Always, IfNotPresent or Never")
+	fs.StringVar(&o.decompressionImage, "decompression-image", "", "no effect: nothing is compressed in the cluster")
+	fs.StringVar(&o.catalogImage, "catalog-image", "", "name to push the catalog to (default: the bundle image's, with -catalog)")
+	fs.BoolVar(&o.noPush, "no-push", false, "keep the catalog in ConfigMaps that a Deployment serves, and push nothing")
+	fs.StringVar(&o.opm, "registry-image", "", "opm image of that Deployment, such as a mirror's (default: opm of a pinned version)")
+	fs.BoolVar(&o.rollback, "rollback", false, "restore the previous state if the operator does not become ready")
+}
+
+// bindWait binds what every command that installs has.
+func (o *runBundleOptions) bindWait(fs *pflag.FlagSet) {
+	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace to install into, created if missing (default: the context's)")
+	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for the operator to become ready")
+}
+
+// notes warns of flags that do nothing here.
+func notes(f *cli.Factory, o *runBundleOptions) {
+	for _, n := range []struct {
+		set  bool
+		text string
+	}{
+		{o.decompressionImage != "", "--decompression-image has no effect: nothing is compressed in the cluster"},
+		{o.securityContext == "legacy", "--security-context-config legacy: the pod is restricted all the same, and runs where legacy ones do"},
+		{o.serviceAccount != "" && !o.noPush && !o.Embedded(), "--service-account has no effect without --no-push: OLM makes the catalog's pod, with an account of its own"},
+	} {
+		if n.set {
+			f.Warn("%s", n.text)
+		}
+	}
+}
+
+func runBundle(ctx context.Context, f *cli.Factory, o *runBundleOptions) error {
+	mode, err := run.ParseMode(o.installMode)
+	if err != nil {
+		return err
+	}
+	notes(f, o)
+	access, client, err := reach(ctx, f, o)
+	if err != nil {
+		return err
+	}
+	b, err := bundlecmd.ReadBundle(ctx, f, o.bundle, access)
+	if err != nil {
+		return err
+	}
+	if client == nil {
+		if client, err = f.Connect(ctx, &o.Target, false); err != nil {
+			return err
+		}
+	}
+	return installBundle(ctx, f, client, b, mode, access, o)
+}
+
+// installBundle installs b as the flags say and reports what was done.
+func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *bundle.Bundle, mode run.Mode, access image.Access, o *runBundleOptions) error {
+	start := f.Host.Now()
+	opts := run.Options{
+		Namespace: cmp.Or(o.namespace, client.Namespace), Mode: mode, Upgrade: o.upgrade, Rollback: o.rollback, Timeout: o.timeout,
+		ServiceAccount: o.serviceAccount, PullPolicy: o.pullPolicy, OPMImage: o.opm, Embedded: client.Embedded != "",
+		CASecret: o.caSecret, SkipVerify: o.skipTLSVerify, PlainHTTP: o.plainHTTP(),
+		Now: f.Host.Now, Say: f.Say, Progress: f.TellChange,
+	}
+	if o.pullSecret != "" {
+		opts.PullSecrets, opts.Credentials = []string{o.pullSecret}, image.DockerConfig
+	}
+	if err := serveCatalog(ctx, f, &opts, access, o); err != nil {
+		return err
+	}
+	if !opts.Embedded {
+		tellNodes(f, o)
+	} else {
+		opts.Prepare = func(ctx context.Context) (func(context.Context) error, error) {
+			p, err := programs(ctx, f, client.Embedded, b.Package, o.bundle)
+			if err != nil {
+				return nil, err
+			}
+			return p.Register(ctx, b, opts.Namespace)
+		}
+	}
+	result, err := run.Install(ctx, client, b, opts)
+	if err != nil {
+		f.Explain(err)
+		return err
+	}
+	f.Say("%s", sentence(result, f.Since(start)))
+	return f.Report(o.output, result, func(w io.Writer) { fmt.Fprintln(w, result.CSV) })
+}
+
+// sentence says what a run did.
+func sentence(r run.Result, took string) string {
+	what := fmt.Sprintf("%s is installed in namespace %s", r.CSV, r.Namespace)
+	switch r.Action {
+	case run.Upgraded:
+		what = fmt.Sprintf("%s has taken the place of %s in namespace %s", r.CSV, r.Replaced, r.Namespace)
+	case run.Reinstalled:
+		what = fmt.Sprintf("%s is reinstalled in namespace %s", r.CSV, r.Namespace)
+	case run.Unchanged:
+		what = fmt.Sprintf("%s is installed in namespace %s already, and nothing has changed", r.CSV, r.Namespace)
+	}
+	return fmt.Sprintf("%s, install mode %s, after %s", what, r.Mode, took)
+}
+
+// programs are what the embedded cluster is to run an operator with: the
+// project here if the bundle is of it.
+func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (run.Programs, error) {
+	p := run.Programs{Host: f.Host, Cluster: cluster, Say: f.Say}
+	if _, err := f.Host.Files.Lstat(f.Host.Path("PROJECT")); errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	project, _, err := f.LoadProject()
+	if err != nil {
+		return p, err
+	}
+	inside, err := filepath.Rel(f.Host.Dir, f.Host.Path(from))
+	if err != nil || project.Name != pkg && !filepath.IsLocal(inside) {
+		return p, nil //nolint:nilerr // on another volume: not in the project
+	}
+	_, objects, err := f.OperatorManifests(ctx, "")
+	if err != nil {
+		return p, fmt.Errorf("find the image of the project's operator: %w", err)
+	}
+	for _, u := range objects {
+		if img := run.ManagerImage(u); img != "" {
+			p.Project = &run.Project{Dir: f.Host.Dir, Image: img}
+		}
+	}
+	return p, nil
+}
+
+// serveCatalog says how the catalog gets to a cluster that runs containers, and
+// reads the index that the bundle is added to.
+func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access image.Access, o *runBundleOptions) error {
+	if o.indexImage != "" {
+		index, err := bundlecmd.FetchCatalog(ctx, f, o.indexImage, access)
+		if err != nil {
+			return fmt.Errorf("--index-image: %w", err)
+		}
+		opts.Index = index
+	}
+	opts.FetchCatalog = func(ctx context.Context, ref string) (*catalog.Catalog, error) {
+		return bundlecmd.FetchCatalog(ctx, f, ref, access)
+	}
+	if opts.Embedded || o.noPush {
+		return nil
+	}
+	to := o.catalogImage
+	if to == "" {
+		if info, err := f.Host.Files.Lstat(f.Host.Path(o.bundle)); err == nil {
+			kind := "directory"
+			if !info.IsDir() {
+				kind = "file"
+			}
+			return clierr.Usagef("name where to push it with --catalog-image ghcr.io/you/operator-catalog:v0.0.1, or add --no-push",
+				"the cluster takes the catalog from a registry, and the bundle is a %s, which names none", kind)
+		}
+		to = catalogImageOf(o.bundle)
+	}
+	if err := image.CheckPush(to); err != nil {
+		return fmt.Errorf("--catalog-image: %w", err)
+	}
+	opts.CatalogImages = []string{to}
+	opts.Publish = func(ctx context.Context, c *catalog.Catalog) (run.Published, error) {
+		return publish(ctx, f, c, to, access)
+	}
+	return nil
+}
+
+// catalogImageOf is the catalog's name beside that of a bundle's image.
+func catalogImageOf(ref string) string {
+	name, _, _ := strings.Cut(ref, "@")
+	tag := ""
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name, tag = name[:i], name[i:]
+	}
+	return name + "-catalog" + tag
+}
+
+// publish pushes a catalog as an image of nothing but files. It has no cache:
+// opm refuses one that another version has made, and which version serves the
+// catalog is OLM's choice.
+func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string, access image.Access) (run.Published, error) {
+	files, err := c.Files(catalog.JSON)
+	if err != nil {
+		return run.Published{}, err
+	}
+	put := image.Files{}
+	for name, data := range files {
+		put[bundlecmd.CatalogDir+"/"+name] = data
+	}
+	if _, err := image.BuildFiles(ctx, f.Host, image.FilesOptions{
+		Image: to, Files: put, Labels: map[string]string{bundlecmd.ConfigsLabel: "/" + bundlecmd.CatalogDir}, CreatedBy: "mysdk run bundle", Progress: f.Stage,
+	}); err != nil {
+		return run.Published{}, err
+	}
+	pushed, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: to, Access: access})
+	return run.Published{Image: pushed.Reference(), Dir: "/" + bundlecmd.CatalogDir}, err
+}

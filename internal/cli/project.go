@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/plugins/golang/v4"
+)
+
+// plugin is the plugin with another reader of the license header.
+func (f *Factory) Scaffolder(read func(string) ([]byte, error)) project.Scaffolder {
+	p := f.GoPlugin()
+	p.ReadFile = read
+	return p
+}
+
+// ReadFile reads a file of the project by its slash-separated name.
+func (f *Factory) ReadFile(name string) ([]byte, error) {
+	return f.Host.Files.ReadFile(f.Host.Path(filepath.FromSlash(name)))
+}
+
+// Below makes the value of a flag a clean slash-separated path below the
+// project: only there files are written.
+func (f *Factory) Below(dir, flag string) (string, error) {
+	rel, err := filepath.Rel(f.Host.Dir, f.Host.Path(filepath.FromSlash(dir)))
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return "", clierr.Usagef("name a directory below this one", "%s %s: it does not lie below %s", flag, dir, f.Host.Dir)
+	}
+	return path.Clean(filepath.ToSlash(rel)), nil
+}
+
+// DiffSet prints what would change; with check it is an error that there is
+// anything. command is what to type then.
+func (f *Factory) DiffSet(set fileset.Set, check bool, command string) error {
+	diff, err := f.Tree().Diff(set)
+	if err != nil {
+		return err
+	}
+	changed, err := f.Tree().Changed(set)
+	if err := errors.Join(err, f.Print(diff)); err != nil {
+		return err
+	}
+	if !check || changed.Len() == 0 {
+		return nil
+	}
+	return clierr.OutOfDatef("run '"+command+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
+}
+
+// OldProject is the error of a command that needs a project of today where
+// operator-sdk v0.x has made the one here, and else nothing.
+func (f *Factory) OldProject() error {
+	_, noFile := f.Host.Files.Lstat(f.Host.Path(project.FileName))
+	if _, err := f.Host.Files.Lstat(f.Host.Path("cmd/manager/main.go")); err != nil || !errors.Is(noFile, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := project.Load(f.Host.Dir)
+	return err
+}
+
+// GoPlugin is the plugin that scaffolds Go projects, the only one for now.
+func (f *Factory) GoPlugin() v4.Plugin {
+	return v4.Plugin{
+		CLIVersion: installable(ThisBuild().Version), Year: f.Host.Now().Year(),
+		ReadFile: func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) },
+	}
+}
+
+// Tree is the working directory as the target of commits.
+func (f *Factory) Tree() fileset.Tree { return fileset.Tree{FS: f.Host.Files, Root: f.Host.Dir} }
+
+// Recover ends a commit that an earlier run left half-way. done says that it
+// was this very command, which has nothing left to do. A command that was told
+// to write nothing is refused instead.
+func (f *Factory) Recover() (done bool, err error) {
+	if f.writesNothing() {
+		return false, f.RefusePending()
+	}
+	rec, err := f.Tree().Recover(f.Running.Context())
+	var stuck *fileset.StuckError
+	switch {
+	case errors.As(err, &stuck) && stuck.Lost:
+		return false, clierr.Failedf("restore the project's files, from version control for instance, delete .mysdk-commit and run the command again", "%w", err)
+	case errors.As(err, &stuck):
+		return false, clierr.Failedf("move your version of "+stuck.Path+" out of the project, run the command again, then merge the two", "%w", err)
+	case err != nil:
+		return false, clierr.WithHint(fmt.Errorf("finish an interrupted command: %w", err), "fix the problem and run the command again")
+	case rec.Command == "":
+	case !rec.Finished:
+		f.Say("Rolled back the interrupted 'mysdk %s'.", rec.Command)
+	case rec.Command == f.Typed:
+		f.Say("Finished 'mysdk %s', which was interrupted.", rec.Command)
+		return true, nil
+	default:
+		f.Say("Finished 'mysdk %s', which was interrupted; now 'mysdk %s'.", rec.Command, f.Typed)
+	}
+	return false, nil
+}
+
+// writesNothing reports whether a flag says that the command only looks.
+func (f *Factory) writesNothing() bool {
+	for _, name := range []string{"dry-run", "check", "plan", "stdout"} {
+		if flag := f.Running.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// RefusePending is an error where an interrupted command has left files that
+// only a command that writes can finish or roll back.
+func (f *Factory) RefusePending() error {
+	command, err := f.Tree().Pending(f.Running.Context())
+	if err != nil || command == "" {
+		return err
+	}
+	return clierr.Failedf("run 'mysdk "+command+"' again to finish it", "'mysdk %s' was interrupted while it was writing files", command)
+}
+
+// Write commits the change, or with dryRun prints it as a diff.
+func (f *Factory) Write(ctx context.Context, set fileset.Set, dryRun bool) error {
+	t := f.Tree()
+	if dryRun {
+		if err := f.Check(set); err != nil {
+			return err
+		}
+		diff, err := t.Diff(set)
+		if err != nil {
+			return err
+		}
+		return f.Print(diff)
+	}
+	err := t.Commit(ctx, set, f.Typed)
+	var unfinished *fileset.UnfinishedError
+	if errors.As(err, &unfinished) {
+		return clierr.WithHint(err, "some files are written already; fix the problem and run the command again to finish")
+	}
+	return clierr.WithHint(err, again)
+}
+
+// again is the hint for a commit that was refused or broken off.
+const again = "no files were changed; fix the problem and run the command again"
+
+// Check tells what is in the way of a change before more work is put into it.
+func (f *Factory) Check(set fileset.Set) error {
+	return clierr.WithHint(f.Tree().Check(set), again)
+}
+
+// LoadProject reads PROJECT in the working directory after ending what an
+// earlier run left half-way.
+func (f *Factory) LoadProject() (p *project.Project, done bool, err error) {
+	if done, err = f.Recover(); err != nil {
+		return nil, false, err
+	}
+	file, err := project.Load(f.Host.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err = file.Project()
+	return p, done, err
+}
+
+// Render runs the generators and prints their warnings. A failure has a hint,
+// whatever caused it.
+func (f *Factory) Render(ctx context.Context, opts generate.Options) (generate.Result, error) {
+	r, err := generate.Render(ctx, opts)
+	for _, w := range r.Warnings {
+		f.Warn("%s", w)
+	}
+	return r, clierr.WithHint(err, again)
+}

@@ -1,0 +1,256 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/adopt"
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// adoptOptions is what was asked of adopt.
+type adoptOptions struct {
+	dir      string
+	write    bool
+	dryRun   bool
+	output   string
+	commands []string
+}
+
+// NewAdopt is 'mysdk adopt'.
+func NewAdopt(f *cli.Factory) *cobra.Command {
+	o := &adoptOptions{}
+	c := &cobra.Command{
+		Use: "adopt [DIR]", Short: "Check a kubebuilder or operator-sdk project for compatibility", GroupID: "write",
+		Long: `Say what mysdk can do with a project of kubebuilder or operator-sdk.
+
+The project is looked at as it is, and nothing in it is changed: which tool and
+versions made it, what there is of every kind, and for every command whether
+it works as the project is, or what it needs and where. Commands that would
+write are carried out in memory to find out.
+
+--write makes the safe changes, all at once: it restores missing scaffold
+markers, keeps the options of the project's controller-gen calls in
+.mysdk.yaml, and regenerates files that are out of date.`,
+		Example: `  # what works in the project here
+  mysdk adopt
+
+  # the same for another one, for a program to read
+  mysdk adopt ../shop-operator -o json
+
+  # the safe changes, first as a diff
+  mysdk adopt --write --dry-run
+  mysdk adopt --write`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return clierr.Usagef("run it once for each project", "only one directory can be checked, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.dir = "."
+			if len(args) == 1 {
+				o.dir = args[0]
+			}
+			for _, sub := range c.Root().Commands() {
+				o.commands = append(o.commands, sub.Name())
+			}
+			return runAdopt(c.Context(), f, o)
+		},
+	}
+	fs := c.Flags()
+	fs.BoolVar(&o.write, "write", false, "make the changes that are safe")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with --write: show changes as a diff without writing them")
+	cli.OutputFlag(c, &o.output)
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if o.dryRun && !o.write {
+			return clierr.Usagef("add --write, or leave out --dry-run", "--dry-run requires --write")
+		}
+		return nil
+	}
+	return c
+}
+
+func runAdopt(ctx context.Context, f *cli.Factory, o *adoptOptions) error {
+	there := f.In(f.Host.Path(o.dir))
+	if o.write {
+		if done, err := there.Recover(); done || err != nil {
+			return err
+		}
+	}
+	r, set, err := adopt.Inspect(ctx, adopt.Options{
+		Host: there.Host, Dir: there.Host.Dir, Generate: there.PlainOptions(), Commands: o.commands,
+		CreateAPI: func(pattern string) error { return tryAPI(there, pattern) }, CreateWebhook: func() error { return tryWebhook(there) },
+	})
+	if err != nil {
+		return err
+	}
+	if !o.write {
+		return f.Report(o.output, r, func(w io.Writer) { adoptText(w, r) })
+	}
+	if set, err = there.Tree().Changed(set); err != nil {
+		return err
+	}
+	if err := there.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
+		return err
+	}
+	return reportAdopted(f, r, set, o.output)
+}
+
+func reportAdopted(f *cli.Factory, r *adopt.Report, set fileset.Set, output string) error {
+	if output != "text" {
+		return f.Report(output, r, nil)
+	}
+	if set.Len() == 0 {
+		f.Say("Nothing to do: there is no safe change to make")
+		return nil
+	}
+	for _, c := range r.Changes {
+		f.Say("%s: %s", c.File, c.What)
+	}
+	f.Say("Next: mysdk adopt")
+	return nil
+}
+
+// loadForTry reads the project and makes sure that the plugins of its layout
+// can be found.
+func loadForTry(f *cli.Factory) (*project.File, *project.Project, error) {
+	file, err := project.Load(f.Host.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := file.Project()
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = project.LayoutChain(f.Host, p.Layout, f.BuiltIn())
+	return file, p, err
+}
+
+// tryAPI adds a kind that the project does not have, in memory.
+func tryAPI(f *cli.Factory, pattern string) error {
+	sub := f.GoPlugin().GetCreateAPISubcommand()
+	if err := tryFlags(sub, map[string]string{"pattern": pattern}); err != nil {
+		return err
+	}
+	_, p, err := loadForTry(f)
+	if err != nil {
+		return err
+	}
+	o := project.APIOptions{Dir: f.Host.Dir, Group: "adopt", Version: "v1alpha1", Kind: "Adopted"}
+	if i := slices.IndexFunc(p.Resources, func(r project.Resource) bool { return r.API }); i >= 0 {
+		o.Group = p.Resources[i].Group
+	}
+	_, _, err = project.CreateAPI(sub, o)
+	return err
+}
+
+// tryWebhook adds a webhook to a kind of the project's own that has none.
+func tryWebhook(f *cli.Factory) error {
+	file, p, err := loadForTry(f)
+	if err != nil {
+		return err
+	}
+	for _, r := range p.Resources {
+		has, err := file.Webhooks(r)
+		if err != nil {
+			return err
+		}
+		if len(has) > 0 || !r.API {
+			continue
+		}
+		sub := f.GoPlugin().GetCreateWebhookSubcommand()
+		if err := tryFlags(sub, map[string]string{"defaulting": "true"}); err != nil {
+			return err
+		}
+		_, _, err = project.CreateWebhook(sub, project.APIOptions{Dir: f.Host.Dir, Group: r.Group, Version: r.Version, Kind: r.Kind})
+		return err
+	}
+	return adopt.ErrNothingToTry
+}
+
+// tryFlags sets flags of a subcommand as if they had been typed; empty values
+// leave them alone.
+func tryFlags(sub plugin.Subcommand, values map[string]string) error {
+	fs := pflag.NewFlagSet("adopt", pflag.ContinueOnError)
+	project.BindFlags(sub, fs)
+	for name, value := range values {
+		if value == "" {
+			continue
+		}
+		if err := fs.Set(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adoptText is the report for people.
+func adoptText(b io.Writer, r *adopt.Report) {
+	name := r.Name
+	if name == "" {
+		name = r.Repo
+	}
+	fmt.Fprintf(b, "Project %s, made by %s: layout %s\n", name, r.Tool, strings.Join(r.Layout, ", "))
+	scope, groups := "all namespaces", "one group"
+	if r.Namespaced {
+		scope = "its own namespaces"
+	}
+	if r.MultiGroup {
+		groups = "several groups"
+	}
+	fmt.Fprintf(b, "  domain %s, module %s, %s, %s\n", orNone(r.Domain), orNone(r.Repo), groups, scope)
+	v := r.Versions
+	fmt.Fprintf(b, "  Go %s, controller-runtime %s, Kubernetes %s, controller-gen %s\n", orNone(v.Go), orNone(v.ControllerRuntime), orNone(v.Kubernetes), orNone(v.ControllerTools))
+	for _, p := range r.Plugins {
+		fmt.Fprintf(b, "  plugin %s: %s\n", p.Key, p.Detail)
+	}
+	for _, c := range r.ControllerGen {
+		fmt.Fprintf(b, "  controller-gen as in %s: %s\n", c.From, c.Args)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+	for _, res := range r.Resources {
+		fmt.Fprintf(b, "\n%s/%s %s\n", res.Group, res.Version, res.Kind)
+		if res.API {
+			fmt.Fprintf(b, "  types       %s\n  CRD         %s\n", orNone(res.Types), orNone(res.CRD))
+		}
+		for _, line := range []struct {
+			name   string
+			places []string
+		}{{"controller", res.Controllers}, {"webhooks", res.Webhooks}, {"tests", res.Tests}} {
+			fmt.Fprintf(b, "  %-11s %s\n", line.name, orNone(strings.Join(line.places, ", ")))
+		}
+	}
+	fmt.Fprintln(b)
+	for _, c := range r.Commands {
+		fmt.Fprintf(b, "%-6s mysdk %s: %s\n", c.Status, c.Name, c.Detail)
+		for _, d := range c.Do {
+			fmt.Fprintf(b, "         %s\n", d)
+		}
+	}
+	if len(r.Changes) > 0 {
+		fmt.Fprintf(b, "\n'mysdk adopt --write' can do:\n")
+	}
+	for _, c := range r.Changes {
+		fmt.Fprintf(b, "  %s: %s\n", c.File, c.What)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,151 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// createWebhookOptions are the flags of create webhook that are not the
+// plugin's.
+type createWebhookOptions struct {
+	named
+	plugin plugin.CreateWebhookSubcommand
+	domain string // of an external API
+	make   bool
+	dryRun bool
+}
+
+func newCreateWebhook(f *cli.Factory) *cobra.Command {
+	o := &createWebhookOptions{plugin: f.GoPlugin().GetCreateWebhookSubcommand()}
+	c := &cobra.Command{
+		Use: "webhook", Short: "Add defaulting, validation or conversion webhooks for a kind",
+		Long: `Add defaulting, validation or conversion webhooks for a kind: code, tests,
+certificates and manifests, wired into cmd/main.go and config/.
+
+What a kind has already stays: webhooks and versions are added to the files
+that are there, and no line is lost. Fields that two versions share are
+converted at once; a test names those that they do not share.
+
+The certificates come from the operator itself (--certs self), which renews
+them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
+		Example: `  # fill in defaults and refuse what is wrong
+  mysdk create webhook --kind Memcached --defaulting --programmatic-validation
+
+  # convert between v1, the hub, and v1alpha1
+  mysdk create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1
+
+  # leave the certificates to cert-manager
+  mysdk create webhook --group cache --kind Memcached --defaulting --certs cert-manager
+
+  # for a kind of Kubernetes itself
+  mysdk create webhook --group apps --kind Deployment --programmatic-validation`,
+		RunE: func(c *cobra.Command, _ []string) error { return runCreateWebhook(c.Context(), f, o) },
+	}
+	if steps := f.Joined(c, "create webhook"); steps != nil {
+		o.plugin = steps
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.group, "group", "", "API group without the domain (default: that of the kind, if only one has it)")
+	fs.StringVar(&o.version, "version", "", "API version (default: that of the kind, if it has only one)")
+	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	project.BindFlags(o.plugin, fs)
+	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
+		if o.make, err = c.Flags().GetBool("make"); err != nil {
+			return err
+		}
+		o.domain, err = c.Flags().GetString("external-api-domain")
+		return err
+	}
+	return c
+}
+
+func runCreateWebhook(ctx context.Context, f *cli.Factory, o *createWebhookOptions) error {
+	p, done, err := f.LoadProject()
+	if done || err != nil {
+		return err
+	}
+	if err := checkLayout(f, p); err != nil {
+		return err
+	}
+	if o.kind == "" {
+		return clierr.Usagef("such as: mysdk create webhook --group cache --kind Memcached --defaulting", "no --kind was given")
+	}
+	if err := o.complete(f, p); err != nil {
+		return err
+	}
+	set, after, err := project.CreateWebhook(o.plugin, project.APIOptions{
+		Dir: f.Host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
+	})
+	if err != nil {
+		return err
+	}
+	if set, err = writeScaffold(ctx, f, set, o.make, o.dryRun); err != nil || set.Len() == 0 {
+		return err
+	}
+	reportWebhook(f, set, after, o)
+	noteVendor(f, set, after.Repo)
+	return nil
+}
+
+// complete infers what was not typed. A kind that nobody has is refused here:
+// what it lacks is no webhook.
+func (o *createWebhookOptions) complete(f *cli.Factory, p *project.Project) error {
+	if err := o.infer(p, !f.Given["group"], !f.Given["version"]); err != nil {
+		return err
+	}
+	if o.version != "" || f.Given["version"] {
+		return nil
+	}
+	var kinds []string
+	for _, r := range p.Resources {
+		kinds = append(kinds, r.Kind)
+	}
+	if near := clierr.Closest(o.kind, kinds); near != "" {
+		return clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
+	}
+	group := "GROUP"
+	if o.group != "" {
+		group = o.group
+	}
+	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --kind %s' first, or name a kind of Kubernetes or of another project with --group and --version", group, o.kind),
+		"the project has no kind %s", o.kind)
+}
+
+func reportWebhook(f *cli.Factory, set fileset.Set, after *project.Project, o *createWebhookOptions) {
+	group := o.group
+	for _, r := range after.Resources {
+		if r.Kind == o.kind && r.Version == o.version && r.Group == o.group {
+			group = r.QualifiedGroup()
+		}
+	}
+	f.Say("Webhooks of %s/%s %s: %d files", group, o.version, o.kind, set.Len())
+	var conversions bool
+	for _, name := range set.Paths() {
+		f.Detail("  %s", name)
+		conversions = conversions || strings.HasSuffix(name, "_conversion_test.go")
+	}
+	if n, ok := o.plugin.(interface{ Notes() []string }); ok {
+		for _, note := range n.Notes() {
+			f.Say("%s", note)
+		}
+	}
+	if !o.make {
+		f.Say("Next: mysdk generate")
+		return
+	}
+	if conversions {
+		f.Say("Next: mysdk test   (names the fields that are not converted)")
+		return
+	}
+	f.Say("Next: mysdk test")
+}

@@ -1,0 +1,281 @@
+package project
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// NewDelete is 'mysdk delete', with what is below it.
+func NewDelete(f *cli.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "delete", Short: "Remove an API or webhooks from the project", GroupID: "write",
+		Example: "  mysdk delete api --group cache --version v1alpha1 --kind Memcached",
+	}
+	c.AddCommand(newDeleteAPI(f), newDeleteWebhook(f))
+	return c
+}
+
+// deleteOptions are the flags of the commands below delete.
+type deleteOptions struct {
+	named
+	force, dryRun bool
+
+	// Of delete webhook alone; none of them means all.
+	defaulting, validation, conversion bool
+}
+
+func (o *deleteOptions) bind(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&o.group, "group", "", "API group without the domain (default: that of the kind, if only one has it)")
+	fs.StringVar(&o.version, "version", "", "API version (default: that of the kind, if it has only one)")
+	fs.StringVar(&o.kind, "kind", "", "kind in CamelCase, such as Memcached")
+	fs.BoolVar(&o.force, "force", false, "also remove files that you have changed")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+}
+
+func newDeleteAPI(f *cli.Factory) *cobra.Command {
+	o := &deleteOptions{}
+	c := &cobra.Command{
+		Use: "api", Short: "Remove a kind's types, controller, tests, manifests and sample",
+		Long: `Remove a kind's types, controller, tests, manifests and sample.
+
+Everything that create api wrote for the kind goes: its files, its lines in
+cmd/main.go and the kustomizations, its CRD, its rules in the manager's role
+and its entry in PROJECT. What other kinds or versions need stays. Where you
+have changed what would go, nothing is written and the files are listed.`,
+		Example: `  # look first
+  mysdk delete api --kind Memcached --dry-run
+
+  # one version of several
+  mysdk delete api --group cache --version v1alpha1 --kind Memcached`,
+		RunE: func(c *cobra.Command, _ []string) error { return runDeleteAPI(c.Context(), f, o) },
+	}
+	o.bind(c)
+	return c
+}
+
+func newDeleteWebhook(f *cli.Factory) *cobra.Command {
+	o := &deleteOptions{}
+	c := &cobra.Command{
+		Use: "webhook", Short: "Remove a kind's webhooks, tests and manifests",
+		Long: `Remove a kind's webhooks, their tests and manifests.
+
+Without further flags all webhooks of the kind go; with --defaulting,
+--programmatic-validation or --conversion only these. Certificates and what
+else webhooks share goes with the last of them. Where you have changed what
+would go, nothing is written and the files are listed.`,
+		Example: `  # all webhooks of a kind
+  mysdk delete webhook --kind Memcached
+
+  # the defaulting alone, and look first
+  mysdk delete webhook --group cache --version v1 --kind Memcached --defaulting --dry-run`,
+		RunE: func(c *cobra.Command, _ []string) error { return runDeleteWebhook(c.Context(), f, o) },
+	}
+	o.bind(c)
+	fs := c.Flags()
+	fs.BoolVar(&o.defaulting, "defaulting", false, "remove the defaulting webhook")
+	fs.BoolVar(&o.validation, "programmatic-validation", false, "remove the validating webhook")
+	fs.BoolVar(&o.conversion, "conversion", false, "remove the conversion between versions")
+	return c
+}
+
+func runDeleteAPI(ctx context.Context, f *cli.Factory, o *deleteOptions) error {
+	return deleteFrom(ctx, f, o, func(s *scaffold, target project.Resource) error {
+		has, err := s.file.Webhooks(target)
+		if err != nil {
+			return err
+		}
+		if len(has) > 0 {
+			return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", target.Group, target.Version, target.Kind),
+				"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
+		}
+		shape := project.Shape{Remove: func(r project.Resource) bool { return r == target }}
+		return s.take(shape, o.force, s.lastCRD(target))
+	})
+}
+
+func runDeleteWebhook(ctx context.Context, f *cli.Factory, o *deleteOptions) error {
+	return deleteFrom(ctx, f, o, func(s *scaffold, target project.Resource) error {
+		drop, err := s.file.Webhooks(target)
+		if err != nil {
+			return err
+		}
+		drop = slices.DeleteFunc(drop, func(name string) bool { return !o.wants(name) })
+		if len(drop) == 0 {
+			return nil
+		}
+		shape := project.Shape{Webhooks: func(r project.Resource) []string {
+			if r != target {
+				return nil
+			}
+			return drop
+		}}
+		return s.take(shape, o.force, "")
+	})
+}
+
+// wants says whether a webhook is among those to take back.
+func (o *deleteOptions) wants(webhook string) bool {
+	chosen := map[string]bool{"defaulting": o.defaulting, "validation": o.validation, "conversion": o.conversion}
+	return chosen[webhook] || !o.defaulting && !o.validation && !o.conversion
+}
+
+// deleteFrom finds the resource and commits what change makes of the project.
+func deleteFrom(ctx context.Context, f *cli.Factory, o *deleteOptions, change func(*scaffold, project.Resource) error) error {
+	p, done, err := f.LoadProject()
+	if done || err != nil {
+		return err
+	}
+	if err := checkLayout(f, p); err != nil {
+		return err
+	}
+	target, err := o.find(p)
+	if err != nil {
+		return err
+	}
+	if target == nil {
+		f.Say("Nothing to do: the project has no %s", o)
+		return nil
+	}
+	s, err := openScaffold(f, p)
+	if err != nil {
+		return err
+	}
+	if err := change(s, *target); err != nil {
+		return err
+	}
+	return commitScaffold(ctx, f, s, o.force, o.dryRun)
+}
+
+// String is what the flags ask for.
+func (o *deleteOptions) String() string {
+	out := o.kind
+	if o.version != "" {
+		out = o.version + " " + out
+	}
+	if o.group != "" {
+		out = o.group + " " + out
+	}
+	return out
+}
+
+// find returns the resource that the flags name, nil where the project has
+// none. A name that is nearly one of the project's is taken for a mistake.
+func (o *deleteOptions) find(p *project.Project) (*project.Resource, error) {
+	if o.kind == "" {
+		return nil, clierr.Usagef("such as: mysdk delete api --group cache --version v1alpha1 --kind Memcached", "no --kind was given")
+	}
+	found := o.among(p)
+	switch {
+	case len(found) > 1:
+		return nil, o.ambiguous(found)
+	case len(found) == 1:
+		return &found[0], nil
+	}
+	var kinds []string
+	for _, r := range p.Resources {
+		kinds = append(kinds, r.Kind)
+	}
+	if near := clierr.Closest(o.kind, kinds); near != "" && near != o.kind {
+		return nil, clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
+	}
+	return nil, nil
+}
+
+// take carries the change from the project to one with less in it. drop is a
+// generated file that goes too, if any.
+func (s *scaffold) take(shape project.Shape, force bool, drop string) error {
+	before, err := s.render(s.file, nil)
+	if err != nil {
+		return err
+	}
+	file, err := s.file.Reshape(shape)
+	if err != nil {
+		return err
+	}
+	after, err := s.render(file, before.Runs)
+	if err != nil {
+		return err
+	}
+	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: force}
+	if drop != "" {
+		change.Drop = append(change.Drop, drop)
+	}
+	asked, err := s.asked()
+	if err != nil {
+		return err
+	}
+	if err := s.carry(change); err != nil {
+		return err
+	}
+	if err := s.resetGenerated(asked, after.Files); err != nil {
+		return err
+	}
+	return s.record(file, project.Shape{})
+}
+
+// lastCRD is the file of the CRD that goes with the last version of a kind.
+func (s *scaffold) lastCRD(target project.Resource) string {
+	if !target.API {
+		return ""
+	}
+	for _, r := range s.project.Resources {
+		if r != target && r.API && r.QualifiedGroup() == target.QualifiedGroup() && r.Kind == target.Kind {
+			return ""
+		}
+	}
+	return fmt.Sprintf("config/crd/bases/%s_%s.yaml", target.QualifiedGroup(), target.Plural)
+}
+
+// generatedFrom are the files that the generators leave alone when no marker
+// asks for them.
+func generatedFrom() map[string]string {
+	return map[string]string{"config/rbac/role.yaml": "+kubebuilder:rbac:", "config/webhook/manifests.yaml": "+kubebuilder:webhook:"}
+}
+
+// asked says which of these files a marker of the project asks for.
+func (s *scaffold) asked() (map[string]bool, error) {
+	out := map[string]bool{}
+	return out, s.tree.EachGo(func(_ string, src []byte) error {
+		for file, marker := range generatedFrom() {
+			out[file] = out[file] || bytes.Contains(src, []byte(marker))
+		}
+		return nil
+	})
+}
+
+// resetGenerated sees to the files that markers asked for before and no longer
+// do: they become what the scaffold has in their place, or go.
+func (s *scaffold) resetGenerated(before map[string]bool, scaffolded map[string][]byte) error {
+	now, err := s.asked()
+	if err != nil {
+		return err
+	}
+	for file := range generatedFrom() {
+		_, there, err := s.tree.Read(file)
+		placeholder, has := scaffolded[file]
+		switch {
+		case err != nil:
+			return err
+		case !before[file] || now[file] || !there:
+			continue
+		case has:
+			err = s.tree.Write(file, placeholder)
+		default:
+			err = s.tree.Remove(file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

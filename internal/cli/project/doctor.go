@@ -1,0 +1,95 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/doctor"
+	"github.com/example/mysdk/internal/project"
+)
+
+// doctorOptions are the flags of doctor.
+type doctorOptions struct {
+	kubeconfig, context string
+	output              string
+}
+
+// NewDoctor is 'mysdk doctor'.
+func NewDoctor(f *cli.Factory) *cobra.Command {
+	o := &doctorOptions{}
+	c := &cobra.Command{
+		Use: "doctor", Short: "Diagnose problems with the machine, the project and the clusters", GroupID: "about",
+		Long: `Say what keeps mysdk from working here, and what to type.
+
+Looked at are the machine (Go and its settings, directories, disk, other
+programs), the project in this directory (PROJECT, plugins, go.mod, generated
+files, scaffold, kustomizations, commands that were killed) and the embedded
+clusters. A cluster of yours is looked at where it is named. Where the project's
+operator is deployed, its pods, logs and permissions are checked too. Nothing is
+changed and nothing is downloaded; what the go command would fetch is listed.
+
+Warnings leave the exit code at 0; with a problem it is 1.`,
+		Example: `  mysdk doctor
+  mysdk doctor --context kind-dev
+  mysdk doctor -o json`,
+		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c.Context(), f, o) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of a cluster to check as well")
+	fs.StringVar(&o.context, "context", "", "kubeconfig context of a cluster to check as well")
+	cli.OutputFlag(c, &o.output)
+	return c
+}
+
+func runDoctor(ctx context.Context, f *cli.Factory, o *doctorOptions) error {
+	start := f.Host.Now()
+	r, err := doctor.Examine(ctx, doctor.Options{
+		Host: f.Host, Dir: f.Host.Dir, Build: recordedVersion(), Plugin: f.GoPlugin(), BuiltIn: []project.BuiltIn{f.BuiltIn()},
+		Generate: f.PlainOptions(), Kubeconfig: o.kubeconfig, Context: o.context, Allowed: f.Allowed,
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.Report(o.output, r, func(w io.Writer) { doctorTable(w, r) }); err != nil {
+		return err
+	}
+	f.Detail("looked at everything in %s", f.Since(start))
+	for _, c := range r.Checks {
+		if c.Status == doctor.Problem {
+			return clierr.Failedf("begin with the first: "+c.Hint, "%s and %s", cli.Count(r.Problems, "problem"), cli.Count(r.Warnings, "warning"))
+		}
+	}
+	if r.Warnings > 0 {
+		f.Say("%s, no problems", cli.Count(r.Warnings, "warning"))
+	}
+	return nil
+}
+
+// doctorTable prints one line for each check.
+func doctorTable(w io.Writer, r doctor.Report) {
+	fmt.Fprintln(w, "STATUS\tAREA\tCHECK\tFOUND")
+	for _, c := range r.Checks {
+		line := c.Found
+		if c.Hint != "" {
+			line += " -> " + c.Hint
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Status, c.Area, c.Name, line)
+	}
+}
+
+// recordedVersion is what the go command noted in this binary, as it does in
+// that of the control plane.
+func recordedVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return cmp.Or(info.Main.Version, "(devel)")
+}

@@ -1,0 +1,331 @@
+// Package run has the commands that run a project's operator or its tests on
+// this machine: run, with what is below it, and test.
+package run
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"mvdan.cc/sh/v3/shell"
+
+	"github.com/example/mysdk/internal/cli"
+	migratecmd "github.com/example/mysdk/internal/cli/migrate"
+	olmcmd "github.com/example/mysdk/internal/cli/olm"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/localrun"
+)
+
+// New is 'mysdk run', with what is below it.
+func New(f *cli.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "run", Short: "Run the project's operator", GroupID: "run",
+		Example: "  mysdk run local --watch-namespace default",
+	}
+	c.AddCommand(newLocal(f), olmcmd.NewRunBundle(f), olmcmd.NewRunBundleUpgrade(f), olmcmd.NewRunPackageManifests(f))
+	return c
+}
+
+// localOptions are the flags of run local.
+type localOptions struct {
+	cli.Target
+	localrun.Options
+	flags   string // --operator-flags, one string as in operator-sdk
+	delve   bool   // --enable-delve, operator-sdk's name of --debug
+	restore bool
+}
+
+func newLocal(f *cli.Factory) *cobra.Command {
+	o := &localOptions{}
+	c := &cobra.Command{
+		Use: "local", Short: "Build the operator and run it on this machine, against a cluster",
+		Long: `Build the operator and run it on this machine, against a cluster.
+
+The cluster is the embedded one, started if it is not running, unless
+--kubeconfig or --context names another: KUBECONFIG alone does not, so that no
+cluster is written to by accident. Which one it is, is printed before it is written to.
+
+Code and manifests are generated, the CRDs are applied, and the operator runs
+until Ctrl-C with its log on the screen. It gets WATCH_NAMESPACE,
+OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG; leader election is off.
+
+Webhooks, conversions too, work as they do when deployed: the API server calls
+this machine, with certificates made for the run. What the cluster had before
+comes back at the end, and after a kill -9 at the next start or with --restore.
+
+With --watch a saved file is generated, applied, built and running a moment
+later, and a manifest of --apply that changed is applied again; code that does
+not compile leaves the operator as it is. With --debug the operator waits for a
+debugger. On a terminal, r and Enter build and start the operator again.`,
+		Example: `  # against the embedded cluster
+  mysdk run local --watch-namespace default
+
+  # with an object to begin with, and flags of the operator's own
+  mysdk run local --apply config/samples --operator-flags "--zap-log-level=debug"
+
+  # reload on every save
+  mysdk run local --watch
+
+  # under a debugger
+  mysdk run local --debug
+
+  # against a cluster of your own
+  mysdk run local --context kind-dev`,
+		RunE: func(c *cobra.Command, _ []string) error { return runLocal(c.Context(), f, o) },
+	}
+	o.Bind(c.Flags())
+	fs := c.Flags()
+	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil, "namespaces to watch, separated by commas (default: as when deployed, else all)")
+	fs.StringVar(&o.flags, "operator-flags", "", "flags for the operator, as one string, split as a shell would")
+	fs.StringVar(&o.GoLDFlags, "go-ldflags", "", "-ldflags for the build of the operator")
+	fs.StringArrayVar(&o.Env, "env", nil, "KEY=VALUE for the operator's environment; may be repeated")
+	fs.StringSliceVar(&o.Apply, "apply", nil, "manifests, or directories of them, to apply once the operator runs")
+	fs.BoolVar(&o.Keep, "keep", false, "leave the embedded cluster running at the end")
+	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty embedded cluster")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "turn leader election on")
+	fs.BoolVar(&o.NoWebhooks, "no-webhooks", false, "leave the project's webhooks out of the cluster, and its webhook server off")
+	fs.StringVar(&o.WebhookHost, "webhook-host", "", "name or address by which the named cluster reaches this machine (default: known for kind, minikube, k3d and Docker Desktop)")
+	fs.StringVar(&o.WebhookListen, "webhook-listen", "", "IP address and port to listen on for webhooks (default: a free port of loopback, or of all addresses for a named cluster)")
+	fs.BoolVar(&o.restore, "restore", false, "only restore what an interrupted run left in the cluster")
+	fs.BoolVar(&o.Watch, "watch", false, "generate, apply, build and restart when a file of the project changes")
+	fs.IntVar(&o.Debug, "debug", 0, "run the operator under Delve, listening on this port of loopback (2345 without a value)")
+	fs.Lookup("debug").NoOptDefVal = strconv.Itoa(localrun.DebugPort)
+	fs.BoolVar(&o.delve, "enable-delve", false, "the same as --debug")
+	return c
+}
+
+func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
+	tied, untie, err := f.Host.Tied(ctx)
+	if err != nil {
+		return err
+	}
+	defer untie()
+	f = f.In(f.Host.Dir)
+	f.Host = tied
+	p, _, err := f.LoadProject()
+	if err != nil {
+		return err
+	}
+	if o.Embedded() {
+		if err := f.KnownCluster(ctx, o.Target.Name); err != nil {
+			return err // before anything is written
+		}
+	}
+	if o.OperatorArgs, err = shell.Fields(o.flags, f.Host.Getenv); err != nil {
+		return clierr.Usagef("quote the whole string, and quote values that contain spaces", "--operator-flags: %w", err)
+	}
+	run := o.Options
+	if o.delve && run.Debug == 0 {
+		f.Say("Note: --enable-delve is now: --debug")
+		run.Debug = localrun.DebugPort
+	}
+	run.Dir, run.Name = f.Host.Dir, p.Name
+	run.Kubeconfig, run.Context, run.Allow = o.Target.Kubeconfig, o.Target.Context, f.Allowed
+	run.Color = f.Colored()
+	deps := localrun.Deps{
+		Host: f.Host,
+		StartCluster: func(ctx context.Context, fresh bool) (*localrun.Cluster, error) {
+			return clusterForRun(ctx, f, o, fresh)
+		},
+		Render:     func(ctx context.Context) (localrun.Manifests, error) { return runManifests(ctx, f) },
+		Regenerate: func(ctx context.Context) ([]string, error) { return regenerate(ctx, f) },
+	}
+	if o.restore {
+		return localrun.Restore(ctx, run, deps)
+	}
+	f.Say("generating code and manifests")
+	if _, err := regenerate(ctx, f); err != nil {
+		return err
+	}
+	if err := migratecmd.WarnOfStrays(f); err != nil {
+		return err
+	}
+	likeDeployed(ctx, f, &run)
+	if host.IsTerminal(f.Host.IO.In) {
+		deps.Restart = restarts(ctx, f.Host.IO.In)
+	}
+	return localrun.Run(ctx, run, deps)
+}
+
+// likeDeployed takes over what the project's deployment says: its name, and the
+// namespaces that it watches, unless others were named.
+func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
+	if _, err := f.Host.Files.Lstat(f.Host.Path(cli.DeployDir + "/kustomization.yaml")); err != nil {
+		return // nothing to deploy
+	}
+	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, cli.DeployDir)
+	var objs []*unstructured.Unstructured
+	if err == nil {
+		objs, err = kube.ParseManifests(data, cli.DeployDir)
+	}
+	if err != nil {
+		f.Warn("%s: cannot determine which namespaces the operator watches when deployed: %v", cli.DeployDir, err)
+		return
+	}
+	for _, u := range objs {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		o.Deployments = append(o.Deployments, u.GetName())
+		if names := watchedBy(u); len(names) > 0 && !f.Given["watch-namespace"] {
+			o.WatchNamespaces = names
+			f.Say("watching namespace %s, as when deployed; --watch-namespace names others, --watch-namespace= all", strings.Join(names, ", "))
+		}
+	}
+}
+
+// watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.
+func watchedBy(u *unstructured.Unstructured) []string {
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
+		return nil // deploy has more to say about it
+	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, e := range c.Env {
+			switch {
+			case e.Name != "WATCH_NAMESPACE":
+			case e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+				return []string{d.Namespace}
+			case e.Value != "":
+				return strings.Split(e.Value, ",")
+			}
+		}
+	}
+	return nil
+}
+
+// restarts gets an element for each line "r" of the terminal. A process in the
+// background reads an error there instead of being stopped.
+func restarts(ctx context.Context, in io.Reader) <-chan struct{} {
+	host.IgnoreTerminalStops()
+	asked := make(chan struct{})
+	go func() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			if strings.EqualFold(strings.TrimSpace(lines.Text()), "r") {
+				select {
+				case asked <- struct{}{}:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	return asked
+}
+
+// regenerate brings generated code and manifests up to date before a build, as
+// the types may have been edited since. It returns the paths that it wrote.
+func regenerate(ctx context.Context, f *cli.Factory) ([]string, error) {
+	opts, err := f.GenerateOptions()
+	if err != nil {
+		return nil, err
+	}
+	r, err := generate.Render(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range r.Warnings {
+		f.Warn("%s", w)
+	}
+	if r.Set.Len() == 0 {
+		return nil, nil
+	}
+	if err := f.Write(ctx, r.Set, false); err != nil {
+		return nil, err
+	}
+	for _, name := range r.Set.Paths() {
+		f.Say("wrote %s", name)
+	}
+	return r.Set.Paths(), nil
+}
+
+// runManifests is what the project's deployment would bring to a cluster for
+// the operator: its CRDs and its webhook configurations.
+func runManifests(ctx context.Context, f *cli.Factory) (localrun.Manifests, error) {
+	crds, err := f.ProjectCRDs(ctx)
+	if err != nil {
+		return localrun.Manifests{}, err
+	}
+	hooks, err := projectWebhooks(ctx, f)
+	return localrun.Manifests{CRDs: crds, Webhooks: hooks}, err
+}
+
+// projectWebhooks are the webhook configurations of the project with the names
+// that they have when deployed, so that a run takes the place of a deployment
+// in the same cluster instead of calling webhooks twice.
+func projectWebhooks(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstructured, error) {
+	const generated = "config/webhook/manifests.yaml"
+	data, err := f.Host.Files.ReadFile(f.Host.Path(generated))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Host.Files.Lstat(f.Host.Path("config/default/kustomization.yaml")); err == nil {
+		built, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, "config/default")
+		if err != nil {
+			return nil, err
+		}
+		objs, err := kube.ParseManifests(built, "config/default")
+		if err != nil {
+			return nil, err
+		}
+		if hooks := webhooksAmong(objs); len(hooks) > 0 {
+			return hooks, nil
+		}
+	}
+	// The deployment leaves webhooks out. The generated names are the same in
+	// every project, so they get the prefix that a deployment would give them.
+	p, _, err := f.LoadProject()
+	if err != nil {
+		return nil, err
+	}
+	objs, err := kube.ParseManifests(data, generated)
+	if err != nil {
+		return nil, err
+	}
+	hooks := webhooksAmong(objs)
+	for _, u := range hooks {
+		u.SetName(p.Name + "-" + u.GetName())
+	}
+	return hooks, nil
+}
+
+// webhooksAmong picks the webhook configurations.
+func webhooksAmong(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objs, func(u *unstructured.Unstructured) bool {
+		return u.GroupVersionKind().Group != "admissionregistration.k8s.io" || !strings.HasSuffix(u.GetKind(), "WebhookConfiguration")
+	})
+}
+
+// clusterForRun starts the embedded cluster so that it goes with mysdk, even
+// if mysdk is killed, unless it is to stay.
+func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh bool) (*localrun.Cluster, error) {
+	info, err := cluster.Start(ctx, f.Host, cluster.Options{
+		Name: o.Target.Name, Fresh: fresh, DieWithParent: !o.Keep, Progress: f.Progress, Detail: f.Stage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &localrun.Cluster{
+		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: cluster.Command("stop", info.Name),
+		Stop: func(ctx context.Context) error {
+			_, err := cluster.Stop(ctx, f.Host, o.Target.Name)
+			return err
+		},
+	}, nil
+}

@@ -1,0 +1,212 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// testOptions are the flags of test that are not go test's.
+type testOptions struct {
+	controllers bool
+	keep        bool
+	args        []string // for go test
+}
+
+// NewTest is 'mysdk test'.
+func NewTest(f *cli.Factory) *cobra.Command {
+	return testCommand(f, func(ctx context.Context, o *testOptions) error { return runTest(ctx, f, o) })
+}
+
+// testCommand is the command that hands its options to run.
+func testCommand(f *cli.Factory, run func(context.Context, *testOptions) error) *cobra.Command {
+	o := &testOptions{}
+	c := &cobra.Command{
+		Use: "test [packages] [go test flags]", Short: "Run the project's tests against a real API server", GroupID: "run",
+		Long: `Run the project's tests against a real API server.
+
+It is 'go test' with KUBEBUILDER_ASSETS set to etcd and kube-apiserver as
+controller-runtime's envtest starts them: both are the control plane that mysdk
+brings, so nothing is downloaded. Arguments go to go test. Without packages
+these are ./... but test/e2e, whose tests are for a whole cluster, and would
+take the one of your kubeconfig.
+
+With --controllers the tests get a cluster of their own instead, by
+USE_EXISTING_CLUSTER and KUBECONFIG: with garbage collection, namespaces that
+go away, and pods that become Ready.`,
+		Example: `  mysdk test
+  mysdk test ./internal/controller -run TestMemcached -v
+  mysdk test --controllers --keep`,
+		// go test has flags of its own, and more may come.
+		DisableFlagParsing: true,
+		Args:               cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			help, err := o.read(c, args)
+			if help {
+				return c.Help()
+			}
+			if err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVar(&o.controllers, "controllers", false, "test against a whole cluster, not only an API server")
+	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
+	return c
+}
+
+func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
+	if _, err := f.Host.LookPath("go"); err != nil {
+		return clierr.Failedf("install Go from https://go.dev/dl", "no go command in PATH: %w", err)
+	}
+	if err := needModule(f, o.args); err != nil {
+		return err
+	}
+	if o.controllers {
+		return testOnCluster(ctx, f, o)
+	}
+	assets, err := cluster.Assets(ctx, f.Host, f.Progress)
+	if err != nil {
+		return err
+	}
+	f.Detail("KUBEBUILDER_ASSETS=%s", assets)
+	packages, err := packagesToTest(ctx, f, o.args)
+	if err != nil {
+		return err
+	}
+	return goTest(ctx, f, o, packages, "KUBEBUILDER_ASSETS="+assets)
+}
+
+// needModule refuses a directory that the go command has no module for.
+func needModule(f *cli.Factory, args []string) error {
+	own, _ := splitTestArgs(args)
+	dir := f.Host.Dir
+	if chdir, _ := splitChdir(own); len(chdir) > 0 {
+		dir = f.Host.Path(cmp.Or(ParseGoFlag(chdir[0]).value, chdir[len(chdir)-1]))
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, name := range []string{"go.mod", "go.work"} {
+			if _, err := f.Host.Files.Lstat(filepath.Join(at, name)); err == nil {
+				return nil
+			}
+		}
+		if at == filepath.Dir(at) {
+			return clierr.Failedf("change to a project's directory, or create a project with 'mysdk init --domain example.com'",
+				"no project in %s: there is no go.mod in it or above", dir)
+		}
+	}
+}
+
+// testOnCluster runs the tests against a cluster that is made for them.
+func testOnCluster(ctx context.Context, f *cli.Factory, o *testOptions) (err error) {
+	name := "test-" + strconv.FormatInt(f.Host.Now().UnixNano(), 36)
+	info, err := cluster.Start(ctx, f.Host, cluster.Options{Name: name, DieWithParent: !o.keep, Progress: f.Progress, Detail: f.Stage})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if o.keep && err != nil && ctx.Err() == nil {
+			f.Say("The cluster is left running: export KUBECONFIG=%s", cli.ShellQuote(info.Kubeconfig))
+			f.Say("Remove it with 'mysdk cluster reset --cluster %s'", name)
+			return
+		}
+		_, resetErr := cluster.Reset(context.WithoutCancel(ctx), f.Host, name)
+		err = errors.Join(err, resetErr)
+	}()
+	return goTest(ctx, f, o, []string{everyPackage}, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+info.Kubeconfig)
+}
+
+const (
+	everyPackage = "./..."
+	// e2eDir is where kubebuilder's projects have tests that run kubectl; only
+	// since its v4.8 does a build tag keep them out of ./...
+	e2eDir = "test/e2e"
+)
+
+// packagesToTest are those that are tested where args name none.
+func packagesToTest(ctx context.Context, f *cli.Factory, args []string) ([]string, error) {
+	own, _ := splitTestArgs(args)
+	chdir, own := splitChdir(own)
+	if namesPackage(own) {
+		return nil, nil
+	}
+	// A module elsewhere has no tests of ours that are known to need a cluster.
+	if _, err := f.Host.Files.Lstat(f.Host.Path(e2eDir)); len(chdir) > 0 || errors.Is(err, fs.ErrNotExist) {
+		return []string{everyPackage}, nil
+	}
+	var out bytes.Buffer
+	err := host.Run(ctx, f.Host.Exec, host.Cmd{
+		Name: "go", Args: []string{"list", everyPackage}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: f.Host.IO.Err,
+	})
+	if err != nil {
+		return nil, clierr.Failedf("correct what the go command says above", "list the packages: %w", err)
+	}
+	all := strings.Fields(out.String())
+	packages := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return strings.Contains(p+"/", "/"+e2eDir+"/") })
+	if len(packages) == len(all) {
+		return []string{everyPackage}, nil
+	}
+	f.Say("%s is left out: its tests are for a whole cluster; 'mysdk test --controllers ./%s/...' gives them one of their own", e2eDir, e2eDir)
+	return packages, nil
+}
+
+// goTest runs go test, for the packages where o names none.
+func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []string, env ...string) error {
+	err := host.Run(ctx, f.Host.Exec, host.Cmd{
+		Name: "go", Args: testArgs(o.args, packages), Dir: f.Host.Dir,
+		Env:   testEnv(f.Host.Environ(), o.args, env...),
+		Stdin: f.Host.IO.In, Stdout: f.Host.IO.Out, Stderr: f.Host.IO.Err, Grace: 10 * time.Second,
+	})
+	if err != nil {
+		if hint := testsOfAnother(f); hint != "" {
+			return clierr.Failedf(hint, "the tests did not pass: %w", err)
+		}
+		return clierr.Failedf("run one of them with 'mysdk test ./… -run NAME -v'", "the tests did not pass: %w", err)
+	}
+	return nil
+}
+
+// patternTest matches the test that comes with the pattern deployment, and the
+// constant of the controller that it cannot do without.
+var patternTest = regexp.MustCompile(`(?m)^func \(f \*(\w+)Test\) runPods\(`)
+
+// testsOfAnother is what to do where a controller was replaced by pasted code,
+// and its test is still that of the scaffold, which does not compile then.
+func testsOfAnother(f *cli.Factory) (hint string) {
+	tree := relayout.NewTree(f.Host.Files, f.Host.Dir)
+	err := tree.EachGo(func(name string, src []byte) error {
+		controller, isTest := strings.CutSuffix(name, "_test.go")
+		m := patternTest.FindSubmatch(src)
+		if !isTest || m == nil || !strings.HasPrefix(name, "internal/controller/") {
+			return nil
+		}
+		code, there, err := tree.Read(controller + ".go")
+		if there && !bytes.Contains(code, append(m[1], "Image"...)) {
+			hint = fmt.Sprintf("replace or delete %s: it tests the controller that mysdk wrote, and %s.go is another one; 'mysdk create api --pattern blank' is for code of your own", name, path.Base(controller))
+		}
+		return err
+	})
+	if err != nil {
+		return "" // the error of the tests is what counts
+	}
+	return hint
+}

@@ -1,0 +1,192 @@
+package run
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+)
+
+// read takes our own flags, global ones among them, out of args, and reports
+// whether help is wanted. What stands behind -args is the test binary's.
+func (o *testOptions) read(c *cobra.Command, args []string) (help bool, err error) {
+	o.args = nil
+	for i := 0; i < len(args); i++ {
+		name, value, isSet := ownFlag(args[i])
+		switch arg := args[i]; {
+		case arg == "--help", arg == "-h":
+			return true, nil
+		case arg == "-args", arg == "--args":
+			o.args = append(o.args, args[i:]...)
+			i = len(args)
+		case name == "" && takesValue(arg) && i+1 < len(args):
+			o.args = append(o.args, arg, args[i+1])
+			i++
+		case name == "":
+			o.args = append(o.args, arg)
+		default:
+			if f := c.Flags().Lookup(name); !isSet && f.NoOptDefVal != "" {
+				value = f.NoOptDefVal
+			} else if !isSet && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			if err := c.Flags().Set(name, value); err != nil {
+				return false, cli.FlagError(c, err)
+			}
+		}
+	}
+	o.controllers = o.controllers || o.keep
+	return false, nil
+}
+
+// ownFlag takes a flag of mysdk's own apart. The name is empty for any other
+// word: go test's -v is not --verbose.
+func ownFlag(word string) (name, value string, isSet bool) {
+	if word == "-q" {
+		return "quiet", "", false
+	}
+	name, value, isSet = strings.Cut(word, "=")
+	name, ok := strings.CutPrefix(name, "--")
+	if !ok || !slices.Contains([]string{"controllers", "keep", "quiet", "verbose", "color"}, name) {
+		return "", "", false
+	}
+	return name, value, isSet
+}
+
+// testArgs puts the packages where none is named. They come before the flags:
+// behind one that the go command does not know, they would be the test binary's.
+// Only -C has to be the first of all.
+func testArgs(args, packages []string) []string {
+	args, rest := splitTestArgs(args)
+	chdir, args := splitChdir(args)
+	if namesPackage(args) {
+		packages = nil
+	}
+	return slices.Concat([]string{"test"}, chdir, packages, args, rest)
+}
+
+// splitTestArgs parts what is go test's from what is the test binary's own.
+func splitTestArgs(args []string) (own, rest []string) {
+	if i := slices.IndexFunc(args, func(arg string) bool { return arg == "-args" || arg == "--args" }); i >= 0 {
+		return args[:i], args[i:]
+	}
+	return args, nil
+}
+
+// splitChdir parts the flag -C, which stands first or not at all, from the rest.
+func splitChdir(args []string) (chdir, rest []string) {
+	n := 0
+	if len(args) > 0 {
+		if f := ParseGoFlag(args[0]); f.Name == "C" {
+			n = 1
+			if !f.isSet {
+				n = min(2, len(args))
+			}
+		}
+	}
+	return args[:n:n], args[n:]
+}
+
+// namesPackage reports whether args name a package, by go test's own rule: what
+// follows a flag that it does not know is the test binary's.
+func namesPackage(args []string) bool {
+	known := goTestFlags()
+	for i := 0; i < len(args); i++ {
+		f := ParseGoFlag(args[i])
+		hasValue, ok := known[f.Name]
+		switch {
+		case f.Name == "":
+			return true
+		case !ok:
+			return false
+		case hasValue && !f.isSet:
+			i++
+		}
+	}
+	return false
+}
+
+// takesValue reports whether a flag of go test is followed by its value.
+func takesValue(word string) bool {
+	f := ParseGoFlag(word)
+	return goTestFlags()[f.Name] && !f.isSet
+}
+
+// goFlag is a word of the go command's command line.
+type goFlag struct {
+	Name, value string // no name: it is no flag
+	isSet       bool   // the value stands behind a =
+}
+
+// ParseGoFlag takes a word apart. Flags of the test binary may be written with
+// its own prefix.
+func ParseGoFlag(word string) goFlag {
+	if !strings.HasPrefix(word, "-") {
+		return goFlag{}
+	}
+	name, value, isSet := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	return goFlag{Name: strings.TrimPrefix(name, "test."), value: value, isSet: isSet}
+}
+
+// GoBuildFlags are the flags of go build, and whether each takes a value.
+func GoBuildFlags() map[string]bool {
+	return flagSet("a n race msan asan cover v work x buildvcs json linkshared modcacherw trimpath",
+		"C o p covermode coverpkg asmflags buildmode compiler gccgoflags gcflags installsuffix ldflags mod modfile overlay pgo pkgdir tags toolexec"+
+			" debug-actiongraph debug-trace debug-runtime-trace")
+}
+
+// goTestFlags are the flags of go test, and whether each takes a value.
+func goTestFlags() map[string]bool {
+	flags := flagSet("artifacts benchmem c failfast fullpath i short",
+		"bench benchtime blockprofile blockprofilerate count coverprofile cpu cpuprofile exec fuzz fuzzminimizetime fuzztime list memprofile memprofilerate"+
+			" mutexprofile mutexprofilefraction outputdir parallel run shuffle skip timeout trace vet vettool")
+	maps.Copy(flags, GoBuildFlags())
+	return flags
+}
+
+// flagSet maps the names of flags to whether each takes a value.
+func flagSet(switches, withValue string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(switches) {
+		set[name] = false
+	}
+	for _, name := range strings.Fields(withValue) {
+		set[name] = true
+	}
+	return set
+}
+
+// testEnv is the environment of the tests. They are compiled without cgo, as
+// operators are, so that the packages compiled for one serve the other; the
+// race detector needs cgo.
+func testEnv(env, args []string, more ...string) []string {
+	out := append(slices.Clone(env), more...)
+	isSet := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CGO_ENABLED=") })
+	if !isSet && !needsCgo(args) {
+		out = append(out, "CGO_ENABLED=0")
+	}
+	return out
+}
+
+// needsCgo reports whether a flag asks for what Go has by cgo only: the race
+// detector and the two sanitizers.
+func needsCgo(args []string) bool {
+	own, _ := splitTestArgs(args)
+	on := map[string]bool{}
+	for i := 0; i < len(own); i++ {
+		f := ParseGoFlag(own[i])
+		switch {
+		case takesValue(own[i]):
+			i++
+		case f.Name == "race" || f.Name == "msan" || f.Name == "asan":
+			value, err := strconv.ParseBool(f.value)
+			on[f.Name] = !f.isSet || err == nil && value
+		}
+	}
+	return on["race"] || on["msan"] || on["asan"]
+}

@@ -1,0 +1,107 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+func TestTestArgs(t *testing.T) {
+	for name, c := range map[string]struct {
+		args              []string
+		want              []string // of go
+		controllers, keep bool
+	}{
+		"nothing":             {nil, []string{"test", "./..."}, false, false},
+		"flags only":          {[]string{"-v", "-run", "TestX"}, []string{"test", "./...", "-v", "-run", "TestX"}, false, false},
+		"a package":           {[]string{"./api/...", "-v"}, []string{"test", "./api/...", "-v"}, false, false},
+		"value behind =":      {[]string{"-run=TestX", "-count=1"}, []string{"test", "./...", "-run=TestX", "-count=1"}, false, false},
+		"ours are ours":       {[]string{"--controllers", "-v"}, []string{"test", "./...", "-v"}, true, false},
+		"keep needs one":      {[]string{"--keep", "./x"}, []string{"test", "./x"}, true, true},
+		"the test binary's":   {[]string{"./x", "-args", "--keep"}, []string{"test", "./x", "-args", "--keep"}, false, false},
+		"only theirs":         {[]string{"-v", "-args", "x"}, []string{"test", "./...", "-v", "-args", "x"}, false, false},
+		"two dashes, a value": {[]string{"--run", "X", "--timeout", "5m"}, []string{"test", "./...", "--run", "X", "--timeout", "5m"}, false, false},
+
+		"a flag of the binary":    {[]string{"-ginkgo.v", "-ginkgo.focus", "Pod"}, []string{"test", "./...", "-ginkgo.v", "-ginkgo.focus", "Pod"}, false, false},
+		"a package before that":   {[]string{"./x", "-ginkgo.focus", "Pod"}, []string{"test", "./x", "-ginkgo.focus", "Pod"}, false, false},
+		"the binary's prefix":     {[]string{"-test.run", "X", "./x"}, []string{"test", "-test.run", "X", "./x"}, false, false},
+		"global ones are ours":    {[]string{"-q", "--verbose", "--color", "never", "-v", "--color=always"}, []string{"test", "./...", "-v"}, false, false},
+		"ours, turned off":        {[]string{"--keep=false", "--controllers=false"}, []string{"test", "./..."}, false, false},
+		"ours, turned on":         {[]string{"--keep=true"}, []string{"test", "./..."}, true, true},
+		"values are not ours":     {[]string{"-run", "--keep", "-tags", "-h"}, []string{"test", "./...", "-run", "--keep", "-tags", "-h"}, false, false},
+		"a value without =":       {[]string{"-vet", "off", "-trace", "t.out"}, []string{"test", "./...", "-vet", "off", "-trace", "t.out"}, false, false},
+		"a switch, and a package": {[]string{"-race", "-failfast", "./x"}, []string{"test", "-race", "-failfast", "./x"}, false, false},
+		"-C is the first":         {[]string{"-C", "tools", "-v"}, []string{"test", "-C", "tools", "./...", "-v"}, false, false},
+		"-C with =":               {[]string{"-C=tools", "./x"}, []string{"test", "-C=tools", "./x"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &cli.Factory{}
+			var o *testOptions
+			test := testCommand(f, func(_ context.Context, read *testOptions) error { o = read; return nil })
+			f.BindGlobals(test.PersistentFlags())
+			test.SetArgs(append([]string{}, c.args...)) // nil would be those of this program
+			if err := test.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, testArgs(o.args, []string{everyPackage})); d != "" {
+				t.Errorf("arguments (-want +got):\n%s", d)
+			}
+			if o.controllers != c.controllers || o.keep != c.keep {
+				t.Errorf("controllers %t, keep %t", o.controllers, o.keep)
+			}
+		})
+	}
+}
+
+func TestTestEnv(t *testing.T) {
+	for name, c := range map[string]struct{ env, args, want []string }{
+		"no cgo":         {[]string{"A=b"}, nil, []string{"A=b", "K=v", "CGO_ENABLED=0"}},
+		"the user's cgo": {[]string{"CGO_ENABLED=1"}, nil, []string{"CGO_ENABLED=1", "K=v"}},
+		"race needs cgo": {nil, []string{"-race"}, []string{"K=v"}},
+		"two dashes":     {nil, []string{"--race"}, []string{"K=v"}},
+		"race by value":  {nil, []string{"-race=true"}, []string{"K=v"}},
+		"no race":        {nil, []string{"-race=false"}, []string{"K=v", "CGO_ENABLED=0"}},
+		"a test's name":  {nil, []string{"-run", "-race"}, []string{"K=v", "CGO_ENABLED=0"}},
+		"the binary's":   {nil, []string{"-args", "-race"}, []string{"K=v", "CGO_ENABLED=0"}},
+		"a sanitizer":    {nil, []string{"-asan"}, []string{"K=v"}},
+		"-args not ours": {nil, []string{"./x"}, []string{"K=v", "CGO_ENABLED=0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, testEnv(c.env, c.args, "K=v")); d != "" {
+				t.Errorf("environment (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestTestsOfAnother: whoever pastes a controller over that of the scaffold is
+// told what becomes of its test.
+func TestTestsOfAnother(t *testing.T) {
+	const test = "package controller\n\nfunc (f *cartTest) runPods(size int32) {}\n"
+	for name, c := range map[string]struct{ controller, hint string }{
+		"as it was scaffolded": {"package controller\n\nconst cartImage = \"cart\"\n", ""},
+		"pasted code":          {"package controller\n", "replace or delete internal/controller/cart_controller_test.go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t)
+			for file, text := range map[string]string{"cart_controller.go": c.controller, "cart_controller_test.go": test} {
+				full := w.Path("internal/controller/" + file)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := &cli.Factory{Host: w.Host}
+			if hint := testsOfAnother(f); !strings.HasPrefix(hint, c.hint) || (hint == "") != (c.hint == "") {
+				t.Errorf("the hint is %q, want %q", hint, c.hint)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+)
+
+// projectCommands run in the root of the project, wherever below it they are
+// started. The others take their paths, or Go's packages, as typed.
+func projectCommands() []string {
+	return []string{
+		"build-installer", "bundle generate", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
+		"edit", "generate", "generate bundle", "generate kustomize manifests", "image build", "install", "run local",
+		"undeploy", "uninstall", "upgrade",
+	}
+}
+
+// Enter makes the directory of -C, and then the root of the project, the working
+// directory of c. Both are needed before flags are parsed: some of them belong
+// to the project's plugins. flags are args without the names of commands.
+func (f *Factory) Enter(c *cobra.Command, args, flags []string) error {
+	switch {
+	case !slices.ContainsFunc(args, isChdir):
+	case c.DisableFlagParsing:
+		f.ParseGlobals(c.Root(), args)
+	default:
+		c.FParseErrWhitelist.UnknownFlags = true
+		_ = c.ParseFlags(flags) // what is wrong is told when the command runs
+	}
+	return f.ChangeDir(c)
+}
+
+// isChdir reports whether a word may be -C, alone or with other shorthands.
+func isChdir(word string) bool {
+	return strings.HasPrefix(word, "--chdir") || strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.Contains(word, "C")
+}
+
+// ParseGlobals parses the flags in front of the command's name, and returns what
+// follows them. Commands that parse their own flags know none of ours.
+func (f *Factory) ParseGlobals(root *cobra.Command, args []string) []string {
+	fs := root.PersistentFlags()
+	fs.SetInterspersed(false)
+	defer fs.SetInterspersed(true)
+	if err := fs.Parse(args); err != nil {
+		return args // told when the command runs
+	}
+	return fs.Args()
+}
+
+// ChangeDir enters both. A module of its own below a project does not belong to
+// it.
+func (f *Factory) ChangeDir(c *cobra.Command) error {
+	if f.Chdir != "" {
+		dir := f.Host.Path(f.Chdir)
+		if _, err := f.Host.Files.ReadDir(dir); err != nil {
+			return clierr.Usagef("check the path given with -C", "change directory: %w", err)
+		}
+		f.Host.Dir = dir
+	}
+	if !slices.Contains(projectCommands(), CommandName(c)) {
+		return nil
+	}
+	for _, here := range []string{project.FileName, "go.mod", "cmd/manager/main.go"} {
+		if _, err := f.Host.Files.Lstat(f.Host.Path(here)); err == nil {
+			return nil
+		}
+	}
+	root := project.Above(f.Host.Dir)
+	if root == "" {
+		return nil
+	}
+	below, err := filepath.Rel(root, f.Host.Dir)
+	if err != nil {
+		return err
+	}
+	f.Inside, f.Host.Dir = below, root
+	return nil
+}
+
+// rebase makes paths that were given below the project's root relative to it.
+func (f *Factory) rebase(c *cobra.Command) error {
+	if f.Inside == "" {
+		return nil
+	}
+	f.Say("Project: %s", f.Host.Dir)
+	var err error
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if err != nil || !takesPath(flag) {
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			paths := list.GetSlice()
+			for i := range paths {
+				paths[i] = f.fromRoot(paths[i])
+			}
+			err = list.Replace(paths)
+			return
+		}
+		err = flag.Value.Set(f.fromRoot(flag.Value.String()))
+	})
+	return err
+}
+
+// fromRoot is a path as the project's root sees it.
+func (f *Factory) fromRoot(path string) string {
+	if path == "" || path == "-" || filepath.IsAbs(path) || strings.Contains(path, "://") {
+		return path
+	}
+	return filepath.Join(f.Inside, path)
+}
+
+// CommandName is the path of a command below the root, such as "create api".
+func CommandName(c *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "mysdk"), " ")
+}
