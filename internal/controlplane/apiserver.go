@@ -45,7 +45,7 @@ func (s *server) runAPIServer(ctx context.Context, stockHooks bool) error {
 	if !stockHooks {
 		generic.DisabledPostStartHooks.Insert(slowHooks()...)
 	}
-	if s.kubelet, err = newKubelet(s.keys.server, s.log); err != nil {
+	if s.kubelet, err = newKubelet(s.keys.server.cert, s.keys.server.key, s.log); err != nil {
 		return err
 	}
 	s.kubelet.processes = s.processes

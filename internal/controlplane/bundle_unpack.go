@@ -85,11 +85,11 @@ type unpacker struct {
 
 // startUnpacker unpacks until OLM ends.
 func (o *olm) startUnpacker(parts *supervisor, found images) error {
-	custom, err := versioned.NewForConfig(o.config)
+	custom, err := versioned.NewForConfig(o.Config)
 	if err != nil {
 		return fmt.Errorf("make a client for catalogs: %w", err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(o.client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) {
+	factory := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) {
 		l.LabelSelector = bundle.BundleUnpackRefLabel
 	}))
 	informer := factory.Core().V1().Pods().Informer()
@@ -133,7 +133,7 @@ func (u *unpacker) work(ctx context.Context) {
 			return
 		}
 		if err := u.unpack(ctx, key); err != nil {
-			u.log.Printf("unpack for pod %s: %v", key, err)
+			u.Log.Printf("unpack for pod %s: %v", key, err)
 			u.queue.AddRateLimited(key)
 		} else {
 			u.queue.Forget(key)
@@ -155,7 +155,7 @@ func (u *unpacker) unpack(ctx context.Context, key string) error {
 		return errors.Join(err, u.report(ctx, pod, ref, err))
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID, unpackGate)
-	_, err = u.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err = u.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone, or another of its name
 	}
@@ -207,7 +207,7 @@ func (u *unpacker) fill(ctx context.Context, pod *corev1.Pod, ref string) error 
 		if err := extract(img, dirs); err != nil {
 			return err
 		}
-		return configmap.NewConfigMapLoaderWithClient(configMap, pod.Namespace, dir+string(filepath.Separator), true, u.client).Populate(maxBundle)
+		return configmap.NewConfigMapLoaderWithClient(configMap, pod.Namespace, dir+string(filepath.Separator), true, u.Client).Populate(maxBundle)
 	}()
 	return errors.Join(err, os.RemoveAll(dir))
 }
@@ -220,7 +220,7 @@ func (u *unpacker) access(ctx context.Context, pod *corev1.Pod, configMap string
 	for _, s := range pod.Spec.ImagePullSecrets {
 		secrets = append(secrets, s.Name)
 	}
-	m, err := u.client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, configMap, metav1.GetOptions{})
+	m, err := u.Client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, configMap, metav1.GetOptions{})
 	if err != nil {
 		return pullAccess{}, fmt.Errorf("find the catalog of the bundle: %w", err)
 	}
@@ -235,7 +235,7 @@ func (u *unpacker) access(ctx context.Context, pod *corev1.Pod, configMap string
 		}
 		annotations = source.Annotations
 	}
-	return accessOf(ctx, u.client, pod.Namespace, secrets, annotations)
+	return accessOf(ctx, u.Client, pod.Namespace, secrets, annotations)
 }
 
 // report puts a failure into the pod's status, in the words of a kubelet.
@@ -247,7 +247,7 @@ func (u *unpacker) report(ctx context.Context, pod *corev1.Pod, ref string, caus
 		Name: pullContainer, Image: ref,
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: cause.Error()}},
 	}}
-	_, err := u.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, waiting, metav1.UpdateOptions{})
+	_, err := u.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, waiting, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -68,21 +68,21 @@ func (o *olm) startCatalogs(parts *supervisor, global string, found images) erro
 	if err := errors.Join(os.RemoveAll(o.scratch()), os.MkdirAll(o.scratch(), 0o700)); err != nil {
 		return fmt.Errorf("drop old catalogs: %w", err)
 	}
-	custom, err := versioned.NewForConfig(o.config)
+	custom, err := versioned.NewForConfig(o.Config)
 	if err != nil {
 		return fmt.Errorf("make a client for catalogs: %w", err)
 	}
-	core := informers.NewSharedInformerFactoryWithOptions(o.client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = CatalogLabel }))
+	core := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = CatalogLabel }))
 	olm := externalversions.NewSharedInformerFactory(custom, 0)
 	contents, sources := core.Core().V1().ConfigMaps(), olm.Operators().V1alpha1().CatalogSources()
 	l := &catalogLoader{
-		client: o.client, dir: filepath.Join(o.dir, "images"), scratch: o.scratch(), images: found, maps: contents.Lister(), sources: sources.Lister(),
+		client: o.Client, dir: filepath.Join(o.Dir, "images"), scratch: o.scratch(), images: found, maps: contents.Lister(), sources: sources.Lister(),
 		queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](),
 	}
-	l.catalogs = newCatalogs(o.log, global)
+	l.catalogs = newCatalogs(o.Log, global)
 	l.owner = l.sourceAt
-	l.unknown = func(name types.NamespacedName, reason string) { l.warn(parts.ctx, o.client, name, reason) }
-	if err := o.route.register(o.log); err != nil {
+	l.unknown = func(name types.NamespacedName, reason string) { l.warn(parts.ctx, o.Client, name, reason) }
+	if err := o.route.register(o.Log); err != nil {
 		return fmt.Errorf("route OLM's connections to catalogs: %w", err)
 	}
 	if err := errors.Join(l.watch(contents.Informer(), catalogOfMap), l.watch(sources.Informer(), catalogOfSource)); err != nil {
@@ -307,7 +307,7 @@ func (l *catalogLoader) warn(ctx context.Context, client kubernetes.Interface, n
 		Type: corev1.EventTypeWarning, Reason: "CatalogUnavailable", Message: reason,
 		Source: corev1.EventSource{Component: "mysdk-cluster"}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}
-	if err := create(ctx, client.CoreV1().Events(name.Namespace).Create, event); err != nil {
+	if _, err := client.CoreV1().Events(name.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
 		l.log.Printf("tell that catalog %s has no content: %v", name, err)
 	}
 }

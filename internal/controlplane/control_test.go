@@ -26,7 +26,7 @@ func testServer(t *testing.T, logs *strings.Builder) *server {
 		layout: l, log: log.New(logs, "", 0), parts: newSupervisor(t.Context()),
 		now: state.State{Name: "one", PID: 1, RuntimeDir: dir, Socket: filepath.Join(dir, controlSocket), StartedAt: time.Now()},
 	}
-	if s.processes, err = newProcesses(l, s.log); err != nil {
+	if s.processes, err = newProcesses(l, "", s.log); err != nil {
 		t.Fatal(err)
 	}
 	s.tracker = newTracker(s.now, s.log)

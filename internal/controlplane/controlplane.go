@@ -99,10 +99,9 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.open(was); err != nil {
 		return err
 	}
-	if s.processes, err = newProcesses(s.layout, s.log); err != nil {
+	if s.processes, err = newProcesses(s.layout, filepath.Join(s.now.RuntimeDir, "pods"), s.log); err != nil {
 		return err
 	}
-	s.processes.dir = filepath.Join(s.now.RuntimeDir, "pods")
 	s.parts = newSupervisor(s.processes.outlast(ctx))
 	s.tracker = newTracker(s.now, s.log)
 	s.tracker.processes = s.processes.list
@@ -202,6 +201,16 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	return nil
 }
 
+// runOLM runs OLM for as long as its CRDs are there.
+func (s *server) runOLM(ctx context.Context) error {
+	return runOLM(ctx, olmOptions{
+		Kubeconfig: s.layout.Kubeconfig(), Config: adminConfig(s.now.Server, s.keys), Client: s.client, Out: s.Log, Log: s.log,
+		Verbosity: s.Verbosity, Dir: filepath.Join(s.layout.Dir, "catalogs"), Serve: s.local.set,
+		// <state directory>/clusters/<name> is the cluster's, <state directory>/images the store.
+		Images: filepath.Join(filepath.Dir(filepath.Dir(s.layout.Dir)), "images"),
+	})
+}
+
 // recordUID notes in the state file by what clients know this cluster from any
 // other that may be at its address one day.
 func (s *server) recordUID(ctx context.Context) error {
@@ -231,7 +240,7 @@ func (s *server) prepare(ctx context.Context) error {
 			return err
 		}
 		s.client, err = connect(s.now.Server, s.keys)
-		s.processes.client, s.processes.access = s.client, apiAccess{s.now.Server, s.keys.ca.cert}
+		s.processes.reach(s.client, s.now.Server, s.keys.ca.cert)
 		return err
 	})
 	return work.wait()

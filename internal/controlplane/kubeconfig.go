@@ -45,3 +45,12 @@ func connect(server string, k pki) (kubernetes.Interface, error) {
 	}
 	return client, nil
 }
+
+// adminConfig is the way to the API server with the administrator's rights and
+// no rate limit, for clients of custom resources.
+func adminConfig(server string, k pki) *rest.Config {
+	return &rest.Config{
+		Host: server, QPS: -1, UserAgent: "mysdk-cluster",
+		TLSClientConfig: rest.TLSClientConfig{CAData: k.ca.cert, CertData: k.admin.cert, KeyData: k.admin.key},
+	}
+}

@@ -27,8 +27,9 @@ type kubelet struct {
 	processes *processes // nil where there are none
 }
 
-func newKubelet(p pair, l *log.Logger) (*kubelet, error) {
-	cert, err := tls.X509KeyPair(p.cert, p.key)
+// newKubelet has a serving certificate, in PEM.
+func newKubelet(certificate, key []byte, l *log.Logger) (*kubelet, error) {
+	cert, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("load the kubelet's certificate: %w", err)
 	}

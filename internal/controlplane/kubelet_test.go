@@ -12,10 +12,20 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/client-go/util/cert"
 )
 
+func testKubelet(t *testing.T) (*kubelet, error) {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("kubelet", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newKubelet(certificate, key, log.New(io.Discard, "", 0))
+}
+
 func TestKubeletSaysThatPodsAreSimulated(t *testing.T) {
-	k, err := newKubelet(mustPKI(t, t.TempDir(), noon).server, log.New(io.Discard, "", 0))
+	k, err := testKubelet(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +74,7 @@ func TestKubeletSaysThatPodsAreSimulated(t *testing.T) {
 }
 
 func TestKubeletDialEndsWithItsContext(t *testing.T) {
-	k, err := newKubelet(mustPKI(t, t.TempDir(), noon).server, log.New(io.Discard, "", 0))
+	k, err := testKubelet(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +86,7 @@ func TestKubeletDialEndsWithItsContext(t *testing.T) {
 }
 
 func TestKubeletNeedsItsCertificate(t *testing.T) {
-	if _, err := newKubelet(pair{}, log.New(io.Discard, "", 0)); err == nil {
+	if _, err := newKubelet(nil, nil, log.New(io.Discard, "", 0)); err == nil {
 		t.Error("newKubelet() = nil error")
 	}
 }

@@ -10,11 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Networks that exist in names only.
-const (
-	nodeNetwork = "10.1.0" // first three octets; room for state.MaxNodes
-	podNetwork  = "10.2.0.0/16"
-)
+// podNetwork exists in names only.
+const podNetwork = "10.2.0.0/16"
 
 // Annotation and value by which KWOK knows the nodes it plays.
 const (

@@ -45,36 +45,37 @@ func olmCRDs() []string {
 // olm runs the Operator Lifecycle Manager in this process, in place of the
 // pods of its Deployments, which are simulated like all others.
 type olm struct {
-	kubeconfig string       // path, for what reads it by itself
-	config     *rest.Config // the administrator's, without a rate limit
-	crds       apiextensions.Interface
-	client     kubernetes.Interface
-	out        io.Writer // the server's log
-	log        *log.Logger
-	verbosity  int
-	dir        string // for catalogs
-	images     string // store of the images that mysdk has built
-	local      *localServices
-	route      *catalogRoute
+	olmOptions
+	crds  apiextensions.Interface
+	route *catalogRoute
 }
 
 // scratch is the directory for what the next start does not need.
-func (o *olm) scratch() string { return filepath.Join(o.dir, "scratch") }
+func (o *olm) scratch() string { return filepath.Join(o.Dir, "scratch") }
+
+// olmOptions say what OLM is to run with.
+type olmOptions struct {
+	Kubeconfig string       // path, for what reads it by itself
+	Config     *rest.Config // the administrator's, without a rate limit
+	Client     kubernetes.Interface
+	Out        io.Writer // the server's log
+	Log        *log.Logger
+	Verbosity  int
+	Dir        string // for catalogs
+	Images     string // store of the images that mysdk has built
+	// Serve says where the backend of a Service listens in this process; "" takes
+	// it away.
+	Serve func(namespace, service, address string)
+}
 
 // runOLM waits for OLM's CRDs, runs OLM for as long as they are there, and
 // begins again. Before that it costs one watch.
-func (s *server) runOLM(ctx context.Context) error {
-	config := adminConfig(s.now.Server, s.keys)
-	crds, err := apiextensions.NewForConfig(config)
+func runOLM(ctx context.Context, opts olmOptions) error {
+	crds, err := apiextensions.NewForConfig(opts.Config)
 	if err != nil {
 		return fmt.Errorf("make a client for CRDs: %w", err)
 	}
-	o := &olm{
-		kubeconfig: s.layout.Kubeconfig(), config: config, crds: crds, client: s.client, out: s.Log, log: s.log,
-		verbosity: s.Verbosity, dir: filepath.Join(s.layout.Dir, "catalogs"), local: s.local, route: &catalogRoute{},
-		// <state directory>/clusters/<name> is the cluster's, <state directory>/images the store.
-		images: filepath.Join(filepath.Dir(filepath.Dir(s.layout.Dir)), "images"),
-	}
+	o := &olm{olmOptions: opts, crds: crds, route: &catalogRoute{}}
 	installed := o.watch(ctx)
 	var running *olmRun
 	for {
@@ -86,22 +87,13 @@ func (s *server) runOLM(ctx context.Context) error {
 			if running != nil && running.namespace != namespace {
 				running.stop()
 				running = nil
-				o.log.Printf("OLM stopped")
+				o.Log.Printf("OLM stopped")
 				debug.FreeOSMemory() // its caches are a third of the process
 			}
 			if running == nil && namespace != "" {
 				running = o.start(ctx, namespace)
 			}
 		}
-	}
-}
-
-// adminConfig is the way to the API server with the administrator's rights and
-// no rate limit, for clients of custom resources.
-func adminConfig(server string, k pki) *rest.Config {
-	return &rest.Config{
-		Host: server, QPS: -1, UserAgent: "mysdk-cluster",
-		TLSClientConfig: rest.TLSClientConfig{CAData: k.ca.cert, CertData: k.admin.cert, KeyData: k.admin.key},
 	}
 }
 
@@ -172,7 +164,7 @@ func (o *olm) start(ctx context.Context, namespace string) *olmRun {
 			if ctx.Err() != nil {
 				return
 			}
-			o.log.Printf("OLM failed and starts again: %v", err)
+			o.Log.Printf("OLM failed and starts again: %v", err)
 			select {
 			case <-ctx.Done():
 				return
@@ -197,7 +189,7 @@ func (r *olmRun) stop() {
 func (o *olm) run(ctx context.Context, namespace string) error {
 	began := time.Now()
 	parts := newSupervisor(ctx)
-	operators := &olmOperators{olm: o, namespace: namespace, parts: parts, logger: newLogrus(o.out, o.verbosity)}
+	operators := &olmOperators{olm: o, namespace: namespace, parts: parts, logger: newLogrus(o.Out, o.Verbosity)}
 	operators.logger.AddHook(&operators.strays)
 	defer func() {
 		parts.stop()
@@ -210,7 +202,7 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 	var before group
 	before.run(func() error { return operators.conform(parts.ctx) })
 	before.run(func() error {
-		found := images{o.images}
+		found := images{o.Images}
 		return errors.Join(o.startCatalogs(parts, namespace, found), o.startUnpacker(parts, found))
 	})
 	if err := before.wait(); err != nil {
@@ -223,7 +215,7 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 	if err := work.wait(); err != nil {
 		return err
 	}
-	o.log.Printf("OLM up in namespace %s after %d ms", namespace, time.Since(began).Milliseconds())
+	o.Log.Printf("OLM up in namespace %s after %d ms", namespace, time.Since(began).Milliseconds())
 	<-parts.ctx.Done()
 	return parts.reason()
 }

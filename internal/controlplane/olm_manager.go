@@ -48,7 +48,7 @@ func (o *olmOperators) newManager() (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := ctrl.NewManager(o.config, ctrl.Options{
+	m, err := ctrl.NewManager(o.Config, ctrl.Options{
 		Scheme: scheme, Cache: cache.Options{ByObject: selected},
 		Metrics: metrics.Options{BindAddress: "0"}, // none
 		// OLM may come and go several times in the life of this process.
@@ -108,11 +108,11 @@ func managedObjects() (map[client.Object]cache.ByObject, error) {
 // the label by which OLM knows its own. OLM does so itself where it finds any,
 // and then ends its process, to be started anew: that process is ours.
 func (o *olmOperators) conform(ctx context.Context) error {
-	objects, err := metadata.NewForConfig(o.config)
+	objects, err := metadata.NewForConfig(o.Config)
 	if err != nil {
 		return err
 	}
-	custom, err := versioned.NewForConfig(o.config)
+	custom, err := versioned.NewForConfig(o.Config)
 	if err != nil {
 		return err
 	}

@@ -125,19 +125,19 @@ func (o *olmOperators) startOLM() error {
 }
 
 func (o *olmOperators) newOLMOperator(ctx context.Context) (*olmoperator.Operator, error) {
-	openshift, err := configclient.NewForConfig(o.config)
+	openshift, err := configclient.NewForConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	core, err := operatorclient.NewClientFromRestConfig(o.config)
+	core, err := operatorclient.NewClientFromRestConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	custom, err := versioned.NewForConfig(o.config)
+	custom, err := versioned.NewForConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := metadata.NewForConfig(o.config)
+	objects, err := metadata.NewForConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (o *olmOperators) newOLMOperator(ctx context.Context) (*olmoperator.Operato
 		olmoperator.WithLogger(o.logger), olmoperator.WithWatchedNamespaces(""),
 		olmoperator.WithResyncPeriod(queueinformer.ResyncWithJitter(olmResync, resyncJitter)),
 		olmoperator.WithExternalClient(custom), olmoperator.WithMetadataClient(objects), olmoperator.WithOperatorClient(core),
-		olmoperator.WithRestConfig(o.config), olmoperator.WithConfigClient(openshift),
+		olmoperator.WithRestConfig(o.Config), olmoperator.WithConfigClient(openshift),
 	)
 }
 
@@ -162,7 +162,7 @@ func (o *olmOperators) startCatalog() error {
 	if err != nil {
 		return err
 	}
-	op, err := catalog.NewOperator(o.parts.ctx, o.kubeconfig, clock.RealClock{}, o.logger, catalogResync, noImage, noImage, noImage,
+	op, err := catalog.NewOperator(o.parts.ctx, o.Kubeconfig, clock.RealClock{}, o.logger, catalogResync, noImage, noImage, noImage,
 		o.namespace, scheme, installPlanTimeout, unpackTimeout, workloadUser)
 	if restoreErr := restore(); err == nil {
 		err = restoreErr
@@ -179,9 +179,9 @@ func (o *olmOperators) startCatalog() error {
 	}
 	o.atEnd(silence)
 	if unlimit(op) == 0 {
-		o.log.Printf("OLM's catalog operator keeps its rate limit: its clients were not found")
+		o.Log.Printf("OLM's catalog operator keeps its rate limit: its clients were not found")
 	}
-	templates, err := catalogtemplate.NewOperator(o.parts.ctx, o.kubeconfig, o.logger, catalogResync, o.namespace)
+	templates, err := catalogtemplate.NewOperator(o.parts.ctx, o.Kubeconfig, o.logger, catalogResync, o.namespace)
 	if err != nil {
 		return fmt.Errorf("make OLM's catalog template operator: %w", err)
 	}
@@ -222,7 +222,7 @@ func (o *olmOperators) endSources(op *catalog.Operator) error {
 	}
 	o.atEnd(func() {
 		if err := disconnect(*store); err != nil {
-			o.log.Printf("close OLM's connections to catalogs: %v", err)
+			o.Log.Printf("close OLM's connections to catalogs: %v", err)
 		}
 		end()
 	})

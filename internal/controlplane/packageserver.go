@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/url"
-	"sync"
 	"time"
 
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
@@ -17,10 +15,10 @@ import (
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/package-server/provider"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
@@ -36,43 +34,6 @@ const (
 	// packageGrace bounds how long an end waits for open connections.
 	packageGrace = 2 * time.Second
 )
-
-// localServices are the Services whose backends run in this process.
-type localServices struct {
-	mu        sync.Mutex
-	addresses map[string]string // namespace/name to address
-}
-
-// set says where a Service's backend listens; "" takes it away.
-func (l *localServices) set(namespace, name, address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.addresses == nil {
-		l.addresses = map[string]string{}
-	}
-	l.addresses[namespace+"/"+name] = address
-}
-
-// find returns "" for a Service that is not served by this process.
-func (l *localServices) find(namespace, name string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.addresses[namespace+"/"+name]
-}
-
-// localFirst resolves Services of this process, and leaves the others to rest.
-type localFirst struct {
-	local *localServices
-	rest  webhook.ServiceResolver
-}
-
-// ResolveEndpoint implements webhook.ServiceResolver.
-func (r localFirst) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	if address := r.local.find(namespace, name); address != "" {
-		return &url.URL{Scheme: "https", Host: address}, nil
-	}
-	return r.rest.ResolveEndpoint(namespace, name, port)
-}
 
 // packageServer is OLM's aggregated API, which lists the packages of all
 // catalogs. It runs while OLM keeps a certificate for it, which is while its
@@ -90,7 +51,7 @@ type packageServer struct {
 func (o *olm) watchPackageServer(parts *supervisor, namespace string) {
 	p := &packageServer{olm: o, namespace: namespace, parts: parts}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(o.client.CoreV1().RESTClient(), "secrets", namespace,
+		ListerWatcher: cache.NewListWatchFromClient(o.Client.CoreV1().RESTClient(), "secrets", namespace,
 			fields.OneTermEqualSelector("metadata.name", packageSecret)),
 		ObjectType: &corev1.Secret{},
 		Handler: cache.ResourceEventHandlerFuncs{
@@ -115,7 +76,7 @@ func (p *packageServer) changed(object any) {
 	}
 	p.end()
 	if err := p.begin(secret); err != nil {
-		p.log.Printf("the packageserver does not run: %v", err)
+		p.Log.Printf("the packageserver does not run: %v", err)
 	}
 }
 
@@ -155,11 +116,11 @@ func (p *packageServer) begin(secret *corev1.Secret) error {
 func (p *packageServer) keep(ctx context.Context, cert dynamiccertificates.CertKeyContentProvider) {
 	for {
 		err := p.listen(ctx, cert)
-		p.local.set(p.namespace, packageService, "")
+		p.Serve(p.namespace, packageService, "")
 		if ctx.Err() != nil {
 			return
 		}
-		p.log.Printf("the packageserver ended and starts again: %v", err)
+		p.Log.Printf("the packageserver ended and starts again: %v", err)
 		select {
 		case <-ctx.Done():
 			return
@@ -186,11 +147,11 @@ func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l 
 	if err != nil {
 		return fmt.Errorf("configure it: %w", err)
 	}
-	custom, err := versioned.NewForConfig(p.config)
+	custom, err := versioned.NewForConfig(p.Config)
 	if err != nil {
 		return err
 	}
-	queues, err := queueinformer.NewOperator(custom.Discovery(), queueinformer.WithOperatorLogger(newLogrus(p.out, p.verbosity)))
+	queues, err := queueinformer.NewOperator(custom.Discovery(), queueinformer.WithOperatorLogger(newLogrus(p.Out, p.Verbosity)))
 	if err != nil {
 		return err
 	}
@@ -202,7 +163,7 @@ func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l 
 		return err
 	}
 	config.ProviderConfig.Provider = catalogs
-	server, err := config.Complete(informers.NewSharedInformerFactory(p.client, 0)).New()
+	server, err := config.Complete(informers.NewSharedInformerFactory(p.Client, 0)).New()
 	if err != nil {
 		return err
 	}
@@ -212,7 +173,7 @@ func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	p.local.set(p.namespace, packageService, l.Addr().String())
+	p.Serve(p.namespace, packageService, l.Addr().String())
 	err = server.GenericAPIServer.PrepareRun().RunWithContext(ctx)
 	cancel()
 	<-catalogs.Done()
@@ -230,13 +191,13 @@ func (p *packageServer) configure(l net.Listener, cert dynamiccertificates.CertK
 		return nil, err
 	}
 	authentication := genericoptions.NewDelegatingAuthenticationOptions()
-	authentication.RemoteKubeConfigFile = p.kubeconfig
+	authentication.RemoteKubeConfigFile = p.Kubeconfig
 	if err := authentication.ApplyTo(&config.Authentication, config.SecureServing, nil); err != nil {
 		return nil, err
 	}
 	authorization := genericoptions.NewDelegatingAuthorizationOptions().
-		WithAlwaysAllowPaths("/healthz", "/readyz", "/livez").WithAlwaysAllowGroups(adminGroup)
-	authorization.RemoteKubeConfigFile = p.kubeconfig
+		WithAlwaysAllowPaths("/healthz", "/readyz", "/livez").WithAlwaysAllowGroups(user.SystemPrivilegedGroup)
+	authorization.RemoteKubeConfigFile = p.Kubeconfig
 	if err := authorization.ApplyTo(&config.Authorization); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ const (
 	// processNetwork is the first half of the addresses of pods that programs
 	// serve; KWOK gives out those of podNetwork.
 	processNetwork = "10.3"
+	// nodeNetwork is the first three octets of the addresses of nodes, which exist
+	// in names only; room for state.MaxNodes.
+	nodeNetwork = "10.1.0"
 	// nodeAddress is the address of the node that pods are told.
 	nodeAddress = nodeNetwork + ".1"
 	// notesDir is where the processes that run are noted, below the logs.
@@ -68,7 +71,7 @@ type processes struct {
 }
 
 // newProcesses is what the control plane has of programs before it is up.
-func newProcesses(l state.Layout, logger *log.Logger) (*processes, error) {
+func newProcesses(l state.Layout, dir string, logger *log.Logger) (*processes, error) {
 	known, err := openPrograms(l)
 	if err != nil {
 		return nil, err
@@ -79,8 +82,13 @@ func newProcesses(l state.Layout, logger *log.Logger) (*processes, error) {
 	}
 	return &processes{
 		programs: known, getenv: world.Getenv, log: logger, patience: defaultPatience(),
-		logs: l.PodLogs(), left: leftovers{filepath.Join(l.PodLogs(), notesDir)}, pods: map[types.UID]*hostedPod{},
+		dir: dir, logs: l.PodLogs(), left: leftovers{filepath.Join(l.PodLogs(), notesDir)}, pods: map[types.UID]*hostedPod{},
 	}, nil
+}
+
+// reach gives the pods their way to the API server.
+func (m *processes) reach(client kubernetes.Interface, server string, ca []byte) {
+	m.client, m.access = client, apiAccess{server, ca}
 }
 
 // run serves pods until ctx ends.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -62,4 +64,41 @@ func checkLoopback(address string) error {
 		return fmt.Errorf("%q is not a loopback address", address)
 	}
 	return nil
+}
+
+// localServices are the Services whose backends run in this process.
+type localServices struct {
+	mu        sync.Mutex
+	addresses map[string]string // namespace/name to address
+}
+
+// set says where a Service's backend listens; "" takes it away.
+func (l *localServices) set(namespace, name, address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.addresses == nil {
+		l.addresses = map[string]string{}
+	}
+	l.addresses[namespace+"/"+name] = address
+}
+
+// find returns "" for a Service that is not served by this process.
+func (l *localServices) find(namespace, name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addresses[namespace+"/"+name]
+}
+
+// localFirst resolves Services of this process, and leaves the others to rest.
+type localFirst struct {
+	local *localServices
+	rest  webhook.ServiceResolver
+}
+
+// ResolveEndpoint implements webhook.ServiceResolver.
+func (r localFirst) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if address := r.local.find(namespace, name); address != "" {
+		return &url.URL{Scheme: "https", Host: address}, nil
+	}
+	return r.rest.ResolveEndpoint(namespace, name, port)
 }
