@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
@@ -66,7 +67,7 @@ func (t *tracker) now() (state.Status, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.status
-	s.Memory = residentMemory()
+	_, s.Memory = processUsage(os.Getpid())
 	if t.processes != nil {
 		s.Processes = t.processes()
 	}

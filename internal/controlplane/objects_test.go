@@ -364,12 +364,6 @@ func TestEtcdKeepsToItsSockets(t *testing.T) {
 	}
 }
 
-func TestResidentMemory(t *testing.T) {
-	if got := residentMemory(); got < 0 || got > 1<<40 {
-		t.Errorf("residentMemory() = %d", got)
-	}
-}
-
 func TestRelaxedGCComesBack(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// residentMemory returns this process's resident memory in bytes, or 0 where it
-// cannot be read.
-func residentMemory() int64 { return resident("self") }
-
 // resident reads the second field of a process's statm (proc(5)).
 func resident(process string) int64 {
 	statm, err := os.ReadFile("/proc/" + process + "/statm")
