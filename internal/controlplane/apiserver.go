@@ -16,6 +16,10 @@ import (
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
+
+	"github.com/example/mysdk/internal/controlplane/hostpods"
+	"github.com/example/mysdk/internal/controlplane/olm"
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // compactInterval is for how long etcd keeps old states at least, and half of
@@ -23,9 +27,6 @@ import (
 // value, of coming and going CRDs are tens of megabytes. Only a watch or a list
 // in pages that pauses for longer begins anew.
 const compactInterval = 10 * time.Second
-
-// pollInterval is how often a step of the start looks whether it can go on.
-const pollInterval = 10 * time.Millisecond
 
 // slowHooks are post-start hooks that begin with a second's sleep. bootstrap
 // does their work for data that this version has written before.
@@ -45,12 +46,12 @@ func (s *server) runAPIServer(ctx context.Context, stockHooks bool) error {
 	if !stockHooks {
 		generic.DisabledPostStartHooks.Insert(slowHooks()...)
 	}
-	if s.kubelet, err = newKubelet(s.keys.server.cert, s.keys.server.key, s.log); err != nil {
+	if s.kubelet, err = hostpods.NewKubelet(s.keys.server.cert, s.keys.server.key, s.log); err != nil {
 		return err
 	}
-	s.kubelet.processes = s.processes
-	s.parts.run("the simulated kubelet", s.kubelet.serve)
-	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = s.kubelet.lookup
+	s.kubelet.Processes = s.processes
+	s.parts.Run("the simulated kubelet", s.kubelet.Serve)
+	config.KubeAPIs.Extra.KubeletClientConfig.Lookup = s.kubelet.Lookup
 
 	return serveAPI(ctx, config)
 }
@@ -76,8 +77,8 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	// The only seam there is for webhooks that name a Service.
 	apiapp.SetServiceResolverForTests(localFirst{s.local, serviceResolver{ctx, s.client, s.processes}})
 	o := apioptions.NewServerRunOptions()
-	admitProcesses(o, s.processes.programs)
-	admitUnpacking(o)
+	hostpods.AdmitProcesses(o, s.processes.Programs)
+	olm.AdmitUnpacking(o)
 	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	if err == nil {
 		keepHome(config.KubeAPIs.ControlPlane.ProxyTransport, map[string]dialFunc{
 			metricsAddress: func(ctx context.Context, network, address string) (net.Conn, error) {
-				return s.kubelet.dial(ctx, network, address)
+				return s.kubelet.Dial(ctx, network, address)
 			},
 		})
 	}
@@ -154,7 +155,7 @@ func (s *server) apiServerFlags() []string {
 // for each bundle that comes or goes; ClusterRoles are written anew by what
 // aggregates them.
 func uncached() []string {
-	kinds := append(olmCRDs(), "customresourcedefinitions.apiextensions.k8s.io", "clusterroles.rbac.authorization.k8s.io")
+	kinds := append(olm.OlmCRDs(), "customresourcedefinitions.apiextensions.k8s.io", "clusterroles.rbac.authorization.k8s.io")
 	for i, k := range kinds {
 		kinds[i] = k + "#0"
 	}
@@ -177,7 +178,7 @@ func parseFlags(sets cliflag.NamedFlagSets, args []string) error {
 // waitServing waits until the API server answers requests for objects. It does
 // so some time before it calls itself ready, which the rest need not wait for.
 func (s *server) waitServing(ctx context.Context) error {
-	return poll(ctx, func() bool {
+	return supervise.Poll(ctx, func() bool {
 		_, err := s.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 		return err == nil
 	})
@@ -185,23 +186,11 @@ func (s *server) waitServing(ctx context.Context) error {
 
 // waitReadyz waits until the API server says that it is ready.
 func (s *server) waitReadyz(ctx context.Context) error {
-	err := poll(ctx, func() bool {
+	err := supervise.Poll(ctx, func() bool {
 		return s.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 	})
 	if err == nil {
 		s.tracker.stage("kube-apiserver")
 	}
 	return err
-}
-
-// poll returns when done says so, or the cause of ctx's end.
-func poll(ctx context.Context, done func() bool) error {
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pollInterval):
-		}
-	}
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	systemclasses "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	policy "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // bootstrapWriters write the default objects side by side: more than these
@@ -30,9 +32,9 @@ func (s *server) bootstrap(ctx context.Context) error {
 // left as they are.
 func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 	steps := make(chan func() error)
-	var work group
+	var work supervise.Group
 	for range bootstrapWriters {
-		work.run(func() error {
+		work.Run(func() error {
 			for step := range steps {
 				if err := ensure(ctx, step); err != nil {
 					drain(steps)
@@ -46,7 +48,7 @@ func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 		steps <- step
 	}
 	close(steps)
-	return work.wait()
+	return work.Wait()
 }
 
 // drain lets the writer of steps finish.
@@ -69,7 +71,7 @@ func ensure(ctx context.Context, create func() error) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(pollInterval):
+		case <-time.After(supervise.PollInterval):
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
 // controlSocket is the name of the control socket in the runtime directory.
@@ -67,7 +68,7 @@ func (t *tracker) now() (state.Status, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.status
-	_, s.Memory = processUsage(os.Getpid())
+	_, s.Memory = hostpods.ProcessUsage(os.Getpid())
 	if t.processes != nil {
 		s.Processes = t.processes()
 	}
@@ -83,12 +84,12 @@ func (s *server) serveControl() error {
 		return fmt.Errorf("listen on the control socket: %w", err)
 	}
 	mux := controlHandler(s.tracker, func() {
-		s.processes.shutdown()
-		s.parts.stop()
+		s.processes.Shutdown()
+		s.parts.Stop()
 	})
-	s.processes.programs.handle(mux)
+	s.processes.Programs.Handle(mux)
 	srv := &http.Server{Handler: mux, ErrorLog: s.log, ReadHeaderTimeout: time.Minute}
-	s.parts.run("the control socket", func(ctx context.Context) error {
+	s.parts.Run("the control socket", func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() {
 			if err := srv.Close(); err != nil {
 				s.log.Printf("close the control socket: %v", err)

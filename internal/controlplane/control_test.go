@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane/hostpods"
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // testServer is a server with nothing but its control socket.
@@ -23,17 +25,17 @@ func testServer(t *testing.T, logs *strings.Builder) *server {
 		t.Fatal(err)
 	}
 	s := &server{
-		layout: l, log: log.New(logs, "", 0), parts: newSupervisor(t.Context()),
+		layout: l, log: log.New(logs, "", 0), parts: supervise.New(t.Context()),
 		now: state.State{Name: "one", PID: 1, RuntimeDir: dir, Socket: filepath.Join(dir, controlSocket), StartedAt: time.Now()},
 	}
-	if s.processes, err = newProcesses(l, "", s.log); err != nil {
+	if s.processes, err = hostpods.New(l, "", s.log); err != nil {
 		t.Fatal(err)
 	}
 	s.tracker = newTracker(s.now, s.log)
 	if err := s.serveControl(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.parts.stop)
+	t.Cleanup(s.parts.Stop)
 	return s
 }
 
@@ -84,8 +86,8 @@ func TestControlSocketStops(t *testing.T) {
 	if err := (state.Control{Socket: s.now.Socket}).Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-s.parts.ctx.Done()
-	if err := s.parts.reason(); err != nil {
+	<-s.parts.Ctx.Done()
+	if err := s.parts.Reason(); err != nil {
 		t.Errorf("reason() = %v, want nil: it was asked to stop", err)
 	}
 }
@@ -100,12 +102,12 @@ func TestControlHandlerRefusesOtherRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &recorder{header: http.Header{}}
-		controlHandler(s.tracker, s.parts.stop).ServeHTTP(w, request)
+		controlHandler(s.tracker, s.parts.Stop).ServeHTTP(w, request)
 		if w.code < http.StatusBadRequest {
 			t.Errorf("%s %s answers %d", r.method, r.path, w.code)
 		}
 	}
-	if s.parts.ctx.Err() != nil {
+	if s.parts.Ctx.Err() != nil {
 		t.Error("one of them stopped the server")
 	}
 }
@@ -115,9 +117,12 @@ type recorder struct {
 	code   int
 }
 
-func (r *recorder) Header() http.Header              { return r.header }
-func (r *recorder) WriteHeader(code int)             { r.code = code }
-func (r *recorder) Write(p []byte) (int, error)      { return len(p), nil }
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(code int) { r.code = code }
+
+func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
+
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
 func TestSupervisor(t *testing.T) {
@@ -133,13 +138,13 @@ func TestSupervisor(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := newSupervisor(t.Context())
-			p.run("etcd", tc.component)
+			p := supervise.New(t.Context())
+			p.Run("etcd", tc.component)
 			if tc.want == "" {
-				p.stop()
+				p.Stop()
 			}
-			<-p.ctx.Done()
-			err := p.reason()
+			<-p.Ctx.Done()
+			err := p.Reason()
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
 				t.Errorf("reason() = %v, want %q", err, tc.want)
 			}
@@ -148,16 +153,16 @@ func TestSupervisor(t *testing.T) {
 }
 
 func TestSupervisorWaitsForItsComponents(t *testing.T) {
-	p := newSupervisor(t.Context())
+	p := supervise.New(t.Context())
 	var ended atomic.Bool
-	p.run("a slow one", func(ctx context.Context) error {
+	p.Run("a slow one", func(ctx context.Context) error {
 		<-ctx.Done()
 		time.Sleep(50 * time.Millisecond)
 		ended.Store(true)
 		return nil
 	})
-	p.stop()
-	p.wait()
+	p.Stop()
+	p.Wait()
 	if !ended.Load() {
 		t.Error("it runs after wait()")
 	}
@@ -165,25 +170,25 @@ func TestSupervisorWaitsForItsComponents(t *testing.T) {
 
 func TestEndOfTheOuterContextIsNoFailure(t *testing.T) {
 	outer, cancel := context.WithCancel(t.Context())
-	p := newSupervisor(outer)
+	p := supervise.New(outer)
 	cancel()
-	<-p.ctx.Done()
-	if err := p.reason(); err != nil {
+	<-p.Ctx.Done()
+	if err := p.Reason(); err != nil {
 		t.Errorf("reason() = %v", err)
 	}
 }
 
 func TestGroupJoinsErrors(t *testing.T) {
 	one, two := errors.New("one"), errors.New("two")
-	var g group
+	var g supervise.Group
 	for _, err := range []error{one, nil, two} {
-		g.run(func() error { return err })
+		g.Run(func() error { return err })
 	}
-	if err := g.wait(); !errors.Is(err, one) || !errors.Is(err, two) {
+	if err := g.Wait(); !errors.Is(err, one) || !errors.Is(err, two) {
 		t.Errorf("wait() = %v", err)
 	}
-	var none group
-	if err := none.wait(); err != nil {
+	var none supervise.Group
+	if err := none.Wait(); err != nil {
 		t.Errorf("wait() of nothing = %v", err)
 	}
 }

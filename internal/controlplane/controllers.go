@@ -21,6 +21,9 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	sacontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/serviceaccount"
+
+	"github.com/example/mysdk/internal/controlplane/hostpods"
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // enabledControllers are those whose work shows in a cluster whose nodes are
@@ -46,15 +49,15 @@ func enabledControllers() []string {
 // they have seen the cluster.
 func (s *server) startControllers(ctx context.Context) error {
 	synced := make(chan struct{})
-	s.parts.run("kube-controller-manager", func(ctx context.Context) error { return s.runControllers(ctx, synced) })
-	s.parts.run("kube-scheduler", s.runScheduler)
+	s.parts.Run("kube-controller-manager", func(ctx context.Context) error { return s.runControllers(ctx, synced) })
+	s.parts.Run("kube-scheduler", s.runScheduler)
 	select {
 	case <-synced:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	// The first thing every pod needs, made by the last controller in line.
-	err := poll(ctx, func() bool {
+	err := supervise.Poll(ctx, func() bool {
 		_, err := s.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil
 	})
@@ -106,7 +109,7 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 		"--controllers=" + strings.Join(enabledControllers(), ","),
 		"--service-account-private-key-file=" + s.keys.saKey, "--root-ca-file=" + s.keys.ca.certFile,
 		"--kube-api-qps=" + clientRate, "--kube-api-burst=" + clientRate,
-		"--horizontal-pod-autoscaler-sync-period=" + meterWindow.String(),
+		"--horizontal-pod-autoscaler-sync-period=" + hostpods.MeterWindow.String(),
 	})
 	if err != nil {
 		return nil, err

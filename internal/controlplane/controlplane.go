@@ -1,13 +1,3 @@
-// Package controlplane runs a Kubernetes control plane in one process: etcd,
-// kube-apiserver, the controllers, the scheduler and KWOK in place of kubelets.
-// It listens on loopback and on unix sockets in private directories only.
-//
-// It knows what these components need and in which order; it does not know how
-// a user names, finds or starts a cluster, which is internal/cluster, and
-// shares with it nothing but the contract in internal/cluster/state.
-//
-// The components keep state in package variables of their own, so a process
-// can call Run once.
 package controlplane
 
 import (
@@ -28,6 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane/hostpods"
+	"github.com/example/mysdk/internal/controlplane/olm"
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // Options say what Run is to run.
@@ -48,17 +41,17 @@ type server struct {
 	Options
 	layout   state.Layout
 	log      *log.Logger
-	parts    *supervisor
+	parts    *supervise.Supervisor
 	tracker  *tracker
 	now      state.State
 	listener net.Listener // of the API server
 	keys     pki
 	etcdURL  string
-	kubelet  *kubelet
+	kubelet  *hostpods.Kubelet
 	client   kubernetes.Interface
 	local    *localServices
 
-	processes *processes
+	processes *hostpods.Pods
 }
 
 // Run starts the control plane in o.Dir and runs it until ctx ends or the
@@ -84,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 	return s.run(ctx)
 }
 
-// run is Run with the directory owned.
+// Run is Run with the directory owned.
 func (s *server) run(ctx context.Context) error {
 	was, err := s.layout.Read()
 	if err != nil {
@@ -99,22 +92,22 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.open(was); err != nil {
 		return err
 	}
-	if s.processes, err = newProcesses(s.layout, filepath.Join(s.now.RuntimeDir, "pods"), s.log); err != nil {
+	if s.processes, err = hostpods.New(s.layout, filepath.Join(s.now.RuntimeDir, "pods"), s.log); err != nil {
 		return err
 	}
-	s.parts = newSupervisor(s.processes.outlast(ctx))
+	s.parts = supervise.New(s.processes.Outlast(ctx))
 	s.tracker = newTracker(s.now, s.log)
-	s.tracker.processes = s.processes.list
+	s.tracker.processes = s.processes.List
 	err = s.serveControl()
 	if err == nil {
-		err = s.start(s.parts.ctx, was)
+		err = s.start(s.parts.Ctx, was)
 	}
 	if err == nil {
-		<-s.parts.ctx.Done()
+		<-s.parts.Ctx.Done()
 	}
 	// A step that failed because the whole was ending is not the reason.
-	if s.parts.ctx.Err() != nil {
-		err = s.parts.reason()
+	if s.parts.Ctx.Err() != nil {
+		err = s.parts.Reason()
 	}
 	if err != nil {
 		s.log.Printf("failed: %v", err)
@@ -167,19 +160,19 @@ func (s *server) start(ctx context.Context, was state.State) error {
 		return err
 	}
 	upgraded := was.Kubernetes != "" && was.Kubernetes != s.now.Kubernetes
-	s.parts.run("kube-apiserver", func(ctx context.Context) error { return s.runAPIServer(ctx, upgraded) })
+	s.parts.Run("kube-apiserver", func(ctx context.Context) error { return s.runAPIServer(ctx, upgraded) })
 	if err := s.waitServing(ctx); err != nil {
 		return err
 	}
-	var work group
+	var work supervise.Group
 	if !upgraded {
-		work.run(func() error { return s.bootstrap(ctx) })
+		work.Run(func() error { return s.bootstrap(ctx) })
 	}
 	if !s.APIServerOnly {
-		work.run(func() error { return s.startNodes(ctx) })
-		work.run(func() error { return s.registerMetrics(ctx) })
+		work.Run(func() error { return s.startNodes(ctx) })
+		work.Run(func() error { return s.registerMetrics(ctx) })
 	}
-	work.run(func() error {
+	work.Run(func() error {
 		// Informers that start earlier fail at first and wait for a second
 		// before they try again.
 		if err := s.waitReadyz(ctx); err != nil || s.APIServerOnly {
@@ -187,23 +180,23 @@ func (s *server) start(ctx context.Context, was state.State) error {
 		}
 		return s.startControllers(ctx)
 	})
-	if err := work.wait(); err != nil {
+	if err := work.Wait(); err != nil {
 		return err
 	}
 	if err := s.recordUID(ctx); err != nil {
 		return err
 	}
 	if !s.APIServerOnly {
-		s.parts.run("OLM", s.runOLM)
+		s.parts.Run("OLM", s.runOLM)
 	}
-	s.parts.run("the memory trimmer", trimMemory)
+	s.parts.Run("the memory trimmer", trimMemory)
 	s.tracker.ready()
 	return nil
 }
 
-// runOLM runs OLM for as long as its CRDs are there.
+// Run runs OLM for as long as its CRDs are there.
 func (s *server) runOLM(ctx context.Context) error {
-	return runOLM(ctx, olmOptions{
+	return olm.Run(ctx, olm.Options{
 		Kubeconfig: s.layout.Kubeconfig(), Config: adminConfig(s.now.Server, s.keys), Client: s.client, Out: s.Log, Log: s.log,
 		Verbosity: s.Verbosity, Dir: filepath.Join(s.layout.Dir, "catalogs"), Serve: s.local.set,
 		// <state directory>/clusters/<name> is the cluster's, <state directory>/images the store.
@@ -230,9 +223,9 @@ func (s *server) recordUID(ctx context.Context) error {
 
 // prepare makes what the API server starts from: keys, credentials and etcd.
 func (s *server) prepare(ctx context.Context) error {
-	var work group
-	work.run(func() error { return s.startEtcd(ctx) })
-	work.run(func() (err error) {
+	var work supervise.Group
+	work.Run(func() error { return s.startEtcd(ctx) })
+	work.Run(func() (err error) {
 		if s.keys, err = ensurePKI(s.layout.PKI(), time.Now()); err != nil {
 			return fmt.Errorf("make the cluster's keys: %w", err)
 		}
@@ -240,10 +233,10 @@ func (s *server) prepare(ctx context.Context) error {
 			return err
 		}
 		s.client, err = connect(s.now.Server, s.keys)
-		s.processes.reach(s.client, s.now.Server, s.keys.ca.cert)
+		s.processes.Reach(s.client, s.now.Server, s.keys.ca.cert)
 		return err
 	})
-	return work.wait()
+	return work.Wait()
 }
 
 const (

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"k8s.io/client-go/kubernetes"
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // etcdFlags are the flags of the etcd binary that controller-runtime's envtest
@@ -152,7 +154,7 @@ func RunAPIServer(ctx context.Context, args []string, out io.Writer) error {
 
 // defaultsWhenServing creates the default objects once the server answers.
 func defaultsWhenServing(ctx context.Context, client kubernetes.Interface) error {
-	err := poll(ctx, func() bool {
+	err := supervise.Poll(ctx, func() bool {
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
 	})
 	if err == nil {

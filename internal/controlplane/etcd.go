@@ -43,7 +43,7 @@ func (s *server) startEtcd(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	s.parts.run("etcd", func(ctx context.Context) error {
+	s.parts.Run("etcd", func(ctx context.Context) error {
 		select {
 		case err := <-e.Err():
 			return err

@@ -19,6 +19,7 @@ import (
 	kwokclient "sigs.k8s.io/kwok/pkg/utils/client"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
 // podWorkers is how many pods KWOK moves to their next stage side by side.
@@ -80,8 +81,8 @@ func (s *server) kwokConfig() (controllers.Config, error) {
 		ImpersonatingTypedClient:          clients.ToImpersonatingTypedClient(),
 		ManageNodesWithAnnotationSelector: kwokAnnotation + "=" + kwokFake,
 		// Programs of this machine serve these pods.
-		DisregardStatusWithAnnotationSelector: ProcessAnnotation + "=" + processMarked,
-		CIDR:                                  podNetwork, NodeIP: nodeNetwork + ".1", LocalStages: stages,
+		DisregardStatusWithAnnotationSelector: hostpods.ProcessAnnotation + "=" + hostpods.ProcessMarked,
+		CIDR:                                  podNetwork, NodeIP: hostpods.NodeNetwork + ".1", LocalStages: stages,
 		PodPlayStageParallelism: podWorkers, NodePlayStageParallelism: 1, PodsOnNodeSyncParallelism: 1,
 	}, err
 }

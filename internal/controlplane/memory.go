@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // ends. Go by itself keeps the heap at twice its largest size for minutes.
 func trimMemory(ctx context.Context) error {
 	var before uint64
-	for pause(ctx, trimInterval) {
+	for supervise.Pause(ctx, trimInterval) {
 		wasted, allocated := heap()
 		limit := uint64(trimWaste)
 		if allocated-before <= restAllocs {

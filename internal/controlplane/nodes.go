@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
 // podNetwork exists in names only.
@@ -24,9 +26,9 @@ func (s *server) startNodes(ctx context.Context) error {
 	if err := s.createStorageClass(ctx); err != nil {
 		return err
 	}
-	s.parts.run("the volume provisioner", s.runClaims)
-	s.parts.run("the load balancers", s.runAddresses)
-	s.parts.run("the host processes", s.processes.run)
+	s.parts.Run("the volume provisioner", s.runClaims)
+	s.parts.Run("the load balancers", s.runAddresses)
+	s.parts.Run("the host processes", s.processes.Run)
 	for i := range s.Nodes {
 		node := simulatedNode(i+1, s.now.Kubernetes)
 		err := ensure(ctx, func() error { return create(ctx, s.client.CoreV1().Nodes().Create, node) })
@@ -59,7 +61,7 @@ func simulatedNode(n int, version string) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room,
 			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("%s.%d", nodeNetwork, n)},
+				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("%s.%d", hostpods.NodeNetwork, n)},
 				{Type: corev1.NodeHostName, Address: name},
 			},
 			Conditions: []corev1.NodeCondition{{

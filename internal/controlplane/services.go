@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
 // AddressAnnotation on a Service says where on this machine its backend
@@ -27,7 +29,7 @@ type serviceResolver struct {
 	ctx    context.Context // of the control plane: the interface passes none
 	client kubernetes.Interface
 
-	processes *processes // may be what the Service stands for; nil for none
+	processes *hostpods.Pods // may be what the Service stands for; nil for none
 }
 
 // ResolveEndpoint implements the API server's webhook.ServiceResolver. The
@@ -40,7 +42,7 @@ func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*u
 		return nil, fmt.Errorf("find where service %s/%s listens: %w", namespace, name, err)
 	}
 	address := service.Annotations[AddressAnnotation]
-	if at := r.processes.backend(service, port); address == "" && at != "" {
+	if at := r.processes.Backend(service, port); address == "" && at != "" {
 		return &url.URL{Scheme: "https", Host: at}, nil
 	}
 	if address == "" {

@@ -1,0 +1,103 @@
+package hostpods
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// owner is who a pod belongs to.
+type owner struct {
+	name    string // by state.WorkloadName
+	version string // of it: pods of different versions replace each other
+}
+
+func ownerOf(pod metav1.Object) owner {
+	ref := metav1.GetControllerOf(pod)
+	if ref == nil {
+		return owner{name: state.WorkloadName(pod.GetNamespace(), "Pod", pod.GetName())}
+	}
+	kind, name := ref.Kind, ref.Name
+	if hash := pod.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]; hash != "" && kind == "ReplicaSet" {
+		kind, name = "Deployment", strings.TrimSuffix(name, "-"+hash)
+	}
+	return owner{name: state.WorkloadName(pod.GetNamespace(), kind, name), version: string(ref.UID)}
+}
+
+// claims say who has what only one process can have: a port that could not be
+// moved, or the work of an owner whose pods elect no leader.
+type claims struct {
+	mu      sync.Mutex
+	holders map[string]holder
+}
+
+// holder is a container that runs, or is about to, with what it has claimed.
+type holder struct {
+	container *container
+	owner     owner
+	created   time.Time
+	seen      int // index of the pod in arrival order, for those of the same second
+}
+
+// before reports whether h is of an older pod than other.
+func (h holder) before(other holder) bool {
+	if h.created.Equal(other.created) {
+		return h.seen < other.seen
+	}
+	return h.created.Before(other.created)
+}
+
+// take claims all of the names for h, or none. Where an older version of the
+// same owner has one of them, it is returned: it is to make room, as a rolling
+// update waits for the new pod before it stops the old one. Anybody else's is
+// an error.
+func (c *claims) take(h holder, names []string) (inTheWay *container, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range names {
+		now, taken := c.holders[name]
+		switch {
+		case !taken || now.container == h.container:
+		case now.owner.name == h.owner.name && now.owner.version != h.owner.version && now.before(h):
+			return now.container, nil
+		default:
+			return nil, fmt.Errorf("%s is taken by pod %s/%s: only one process of this machine can have it", name, now.container.pod.namespace, now.container.pod.name)
+		}
+	}
+	for _, name := range names {
+		if c.holders == nil {
+			c.holders = map[string]holder{}
+		}
+		c.holders[name] = h
+	}
+	return nil, nil
+}
+
+// drop gives back all that a container has claimed.
+func (c *claims) drop(who *container) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, h := range c.holders {
+		if h.container == who {
+			delete(c.holders, name)
+		}
+	}
+}
+
+// claimed are the names that a launch needs for itself.
+func (l *launch) claimed(o owner) []string {
+	var names []string
+	for _, port := range l.ports.fixed() {
+		names = append(names, fmt.Sprintf("port %d", port))
+	}
+	if l.leader {
+		names = append(names, "the work of "+o.name)
+	}
+	return names
+}

@@ -1,0 +1,321 @@
+package hostpods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+// patience are the times by which containers are started again and watched.
+// They are a kubelet's, but for the back-off: here somebody waits in front of
+// the screen.
+type patience struct {
+	retry        time.Duration // what hinders a start is looked at again
+	firstBackOff time.Duration // after the first failure; doubled with each further one
+	lastBackOff  time.Duration
+	refresh      time.Duration // volumes are compared with their objects
+	eager        time.Duration // between two probes before the first success
+}
+
+func defaultPatience() patience {
+	return patience{
+		retry: 500 * time.Millisecond, firstBackOff: time.Second, lastBackOff: time.Minute,
+		refresh: 5 * time.Second, eager: 100 * time.Millisecond,
+	}
+}
+
+// Reasons for which a running program is stopped although its pod is not.
+var (
+	errUnhealthy      = errors.New("its liveness probe failed")
+	errProgramChanged = errors.New("another program serves its image now")
+	errReplaced       = errors.New("a newer version of its owner takes over")
+)
+
+// container is one container of a pod that is served by a program.
+type container struct {
+	pod  *hostedPod
+	spec corev1.Container
+	init bool // it is to end before the next one starts
+	// sidecar is an init container that runs beside those after it, and ends
+	// after them.
+	sidecar bool
+
+	mu      sync.Mutex
+	now     corev1.ContainerStatus
+	pid     int
+	process host.Process // nil while none runs
+	run     int32        // number of its log
+	meter   reading      // of that process
+	log     *containerLog
+	ports   *ports                  // of the process that runs; nil while none does
+	halt    context.CancelCauseFunc // ends the process that runs
+	stopped chan struct{}           // closed when that process has gone
+	over    bool                    // it will not be started any more
+	success bool                    // it ended well; valid when over
+}
+
+// Serve runs the container until it is over or ctx ends, which stops its
+// program with the pod's grace.
+func (c *container) serve(ctx context.Context) {
+	delay := c.pod.patience.firstBackOff
+	for ctx.Err() == nil {
+		l, ok := c.prepare(ctx)
+		if !ok {
+			return
+		}
+		end := c.execute(ctx, l)
+		c.pod.claims.drop(c)
+		if ctx.Err() != nil {
+			return
+		}
+		if end.cause == nil && end.code != 0 && l.habits.learn(c.words(), l.added) {
+			continue
+		}
+		if c.isOver(end) {
+			return
+		}
+		if end.ran() > 2*c.pod.patience.lastBackOff {
+			delay = c.pod.patience.firstBackOff
+		}
+		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
+			c.backOff(ctx, l, delay)
+			delay = min(2*delay, c.pod.patience.lastBackOff)
+		}
+		c.change(func() { c.now.RestartCount++; c.run++ })
+	}
+}
+
+// isOver reports whether a container that ended so stays ended, by the pod's
+// restart policy.
+func (c *container) isOver(end ending) bool {
+	policy := c.pod.latest().Spec.RestartPolicy
+	if policy == "" || policy == corev1.RestartPolicyAlways && !c.init || c.sidecar {
+		return false
+	}
+	if errors.Is(end.cause, errProgramChanged) || errors.Is(end.cause, errReplaced) {
+		return false // which is no end of what the pod is for
+	}
+	if (end.cause != nil || end.code != 0) && policy != corev1.RestartPolicyNever {
+		return false
+	}
+	c.change(func() { c.over, c.success = true, end.code == 0 })
+	return true
+}
+
+// prepare waits until the container can be started. ok is false when ctx ends.
+func (c *container) prepare(ctx context.Context) (l *launch, ok bool) {
+	told, shown := waiting{}, false // shown: also as what it became since
+	for ctx.Err() == nil {
+		changed := c.pod.Programs.watch()
+		l, err := c.ready(ctx)
+		if err == nil {
+			return l, true
+		}
+		var why waiting
+		if !errors.As(err, &why) {
+			why = waiting{"CreateContainerError", err.Error()}
+		}
+		if why != told {
+			c.wait(why)
+			c.tellWaiting(why)
+			told, shown = why, false
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-time.After(c.pod.patience.retry):
+		}
+		if why.reason == "ErrImagePull" && !shown {
+			c.wait(waiting{"ImagePullBackOff", why.message})
+			shown = true
+		}
+	}
+	return nil, false
+}
+
+// ready returns how to start the container now, or why it has to wait.
+func (c *container) ready(ctx context.Context) (*launch, error) {
+	pod := c.pod.latest()
+	whose := ownerOf(pod)
+	program, found := c.pod.Programs.find(c.spec.Image, whose.name)
+	switch {
+	case !found:
+		return nil, waiting{"ErrImagePull", fmt.Sprintf("no program serves image %q on this cluster", c.spec.Image)}
+	case program.Problem != "":
+		return nil, waiting{"ErrImagePull", program.Problem}
+	}
+	l, err := c.launchOf(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	me := holder{container: c, owner: whose, created: pod.CreationTimestamp.Time, seen: c.pod.seen}
+	inTheWay, err := c.pod.claims.take(me, l.claimed(me.owner))
+	if err != nil {
+		return nil, waiting{"CreateContainerError", err.Error()}
+	}
+	if inTheWay != nil {
+		c.pod.event(corev1.EventTypeNormal, "Replacing", "stopping pod %s first: only one process can have what both need", inTheWay.pod.name)
+		inTheWay.stop(ctx, errReplaced)
+		return c.ready(ctx)
+	}
+	return l, nil
+}
+
+// tellWaiting writes an event about what holds a container up.
+func (c *container) tellWaiting(why waiting) {
+	switch why.reason {
+	case "ErrImagePull":
+		c.pod.event(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %s", c.spec.Image, why.message)
+	case "ContainerCreating":
+		c.pod.event(corev1.EventTypeWarning, "FailedMount", "%s", why.message)
+	default:
+		c.pod.event(corev1.EventTypeWarning, "Failed", "Error: %s", why.message)
+	}
+}
+
+// backOff waits before the next start of a program that ended, unless another
+// program serves the image meanwhile.
+func (c *container) backOff(ctx context.Context, l *launch, delay time.Duration) {
+	why := waiting{"CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+		delay, c.spec.Name, c.pod.name, c.pod.namespace, c.pod.uid)}
+	c.wait(why)
+	c.pod.event(corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
+		c.spec.Name, c.pod.name, c.pod.namespace, c.pod.uid)
+	limited, cancel := context.WithTimeout(ctx, delay)
+	defer cancel()
+	c.otherProgram(limited, l)
+}
+
+// Stop ends the process that runs, if one does, and returns when it has gone.
+func (c *container) stop(ctx context.Context, cause error) {
+	c.mu.Lock()
+	halt, stopped := c.halt, c.stopped
+	c.mu.Unlock()
+	if halt == nil {
+		return
+	}
+	halt(cause)
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+	}
+}
+
+// Wait makes the container one that waits.
+func (c *container) wait(why waiting) {
+	c.change(func() {
+		c.to(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why.reason, Message: why.message}})
+		c.now.Ready = false
+	})
+}
+
+// to makes s the container's state, with mu held. How it ended stays to be
+// seen in the next states.
+func (c *container) to(s corev1.ContainerState) {
+	if c.now.State.Terminated != nil {
+		c.now.LastTerminationState = c.now.State
+	}
+	c.now.State = s
+}
+
+// change changes the container's state and has the pod's status follow.
+func (c *container) change(f func()) {
+	c.mu.Lock()
+	f()
+	c.mu.Unlock()
+	c.pod.poke()
+}
+
+// status is the container's part of the pod's status.
+func (c *container) status() corev1.ContainerStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.now.DeepCopy()
+}
+
+// words are the first and the last ones of its program.
+func (c *container) words() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.log == nil {
+		return ""
+	}
+	return c.log.ends()
+}
+
+// ended reports whether the container is over, and how.
+func (c *container) ended() (over, success bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over, c.success
+}
+
+// started reports whether the next container in line may start beside it.
+func (c *container) started() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.State.Running != nil && ptr.Deref(c.now.Started, false)
+}
+
+// describe describes the container for the cluster's status.
+func (c *container) describe() state.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := state.Process{
+		Namespace: c.pod.namespace, Pod: c.pod.name, Container: c.spec.Name, Image: c.spec.Image,
+		PID: c.pid, Ready: c.now.Ready, Restarts: int(c.now.RestartCount), State: "running",
+	}
+	if w := c.now.State.Waiting; w != nil {
+		p.State, p.Reason, p.Message = "waiting", w.Reason, w.Message
+	}
+	if t := c.now.State.Terminated; t != nil {
+		p.State, p.Reason, p.Message = "terminated", t.Reason, t.Message
+	}
+	return p
+}
+
+// begin takes over what the pod's status says of the container: this process
+// may not be the first that serves the pod.
+func (c *container) begin(old *corev1.ContainerStatus) {
+	c.now = corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, Started: new(bool)}
+	c.now.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+	if old == nil {
+		return
+	}
+	c.now.RestartCount, c.now.LastTerminationState = old.RestartCount, old.LastTerminationState
+	switch {
+	case old.State.Terminated != nil:
+		c.now.LastTerminationState = old.State
+	case old.State.Running != nil && old.ContainerID != "":
+		c.now.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			Reason: "Unknown", ExitCode: lostCode, StartedAt: old.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),
+			Message: "the cluster was stopped", ContainerID: old.ContainerID,
+		}}
+		c.now.RestartCount++
+	}
+	c.run = c.now.RestartCount
+}
+
+// lostCode is the exit code of a program whose end nobody saw, as in a kubelet.
+const lostCode = 137
+
+// grace is what the container has between being asked to stop and being killed.
+func grace(pod *corev1.Pod) time.Duration {
+	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		seconds = *s
+	}
+	if s := pod.DeletionGracePeriodSeconds; s != nil {
+		seconds = *s
+	}
+	return time.Duration(seconds) * time.Second
+}

@@ -1,0 +1,114 @@
+package hostpods
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
+
+	"github.com/example/mysdk/internal/host"
+)
+
+// maxProbeOutput is how much of what a probe's command says is passed on, in
+// bytes, as in a kubelet.
+const maxProbeOutput = 10 << 10
+
+// standsFor reports whether the program that stands in for the container's
+// image is the one that a command's first word names: the container's own
+// command, or a file of the program's name. Nothing else of an image is here.
+func (l *launch) standsFor(c *corev1.Container, word string) bool {
+	if len(c.Command) > 0 && word == c.Command[0] {
+		return true
+	}
+	return word != "" && path.Base(word) == filepath.Base(l.program.Path)
+}
+
+// tellSkipped writes an event for each probe whose command cannot be run, and
+// which therefore counts as passed.
+func (c *container) tellSkipped(l *launch) {
+	for _, one := range []struct {
+		kind  string
+		probe *corev1.Probe
+	}{{"Startup", c.spec.StartupProbe}, {"Readiness", c.spec.ReadinessProbe}, {"Liveness", c.spec.LivenessProbe}} {
+		if one.probe == nil || one.probe.Exec == nil || len(one.probe.Exec.Command) == 0 || l.standsFor(&c.spec, one.probe.Exec.Command[0]) {
+			continue
+		}
+		c.event(corev1.EventTypeWarning, "ProbeSkipped", "%s probe counts as passed: %s cannot be run, as of the image only the operator's program %s is here",
+			one.kind, one.probe.Exec.Command[0], l.program.Path)
+	}
+}
+
+// runProbe runs a probe's command beside the process that it asks about, with
+// that one's environment, directory and addresses.
+func (c *container) runProbe(ctx context.Context, command []string, patience time.Duration, l *launch) error {
+	if len(command) == 0 || !l.standsFor(&c.spec, command[0]) {
+		return nil // told once
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var said limited
+	process, err := host.OSExec{}.Start(ctx, host.Cmd{
+		Name: l.program.Path, Args: l.probeArgs(&c.spec, command[1:]), Dir: l.workDir(&c.spec), Env: l.env, Stdout: &said, Stderr: &said,
+		Group: true, DieWithParent: true, Grace: shortestGrace,
+	})
+	if err != nil {
+		return err
+	}
+	err = process.Wait()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("command %q timed out after %s", strings.Join(command, " "), patience)
+	}
+	if code, _ := exitOf(err); code != 0 {
+		return fmt.Errorf("command %q ended with exit code %d: %s", strings.Join(command, " "), code, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// probeArgs are the arguments of a probe's command on this machine: with the
+// variables that the container's spec spells out, and with paths and addresses
+// where those of the process are.
+func (l *launch) probeArgs(c *corev1.Container, args []string) []string {
+	vars := map[string]string{}
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			vars[e.Name] = e.Value
+		}
+	}
+	all := make([]string, len(args))
+	for i, arg := range args {
+		all[i] = relocate(expansion.Expand(arg, expansion.MappingFuncFor(vars)), l.mounts)
+	}
+	return l.ports.settled().args(all)
+}
+
+// workDir is the directory that the container's processes run in.
+func (l *launch) workDir(c *corev1.Container) string {
+	if c.WorkingDir == "" {
+		return l.dir
+	}
+	return filepath.Join(l.dir, filepath.Clean("/"+c.WorkingDir))
+}
+
+// settled are the ports as they are now: what has not been moved stays.
+func (p *ports) settled() *ports {
+	return &ports{host: maps.Clone(p.host), declared: p.declared, frozen: true}
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (l *limited) Write(data []byte) (int, error) {
+	if room := maxProbeOutput - l.Len(); room > 0 {
+		l.Buffer.Write(data[:min(room, len(data))])
+	}
+	return len(data), nil
+}

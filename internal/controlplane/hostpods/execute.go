@@ -1,0 +1,193 @@
+package hostpods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+)
+
+// ending is how a program ended.
+type ending struct {
+	code          int32
+	signal        int32
+	started, done time.Time
+	message       string
+	cause         error // why it was stopped; nil where it ended by itself
+}
+
+func (e ending) ran() time.Duration { return e.done.Sub(e.started) }
+
+// execute runs the program once.
+func (c *container) execute(ctx context.Context, l *launch) ending {
+	alive, halt := context.WithCancelCause(ctx)
+	defer halt(nil)
+	c.event(corev1.EventTypeNormal, "Pulled", "Program %s stands in for image %q%s", l.program.Path, c.spec.Image, source(l.program))
+	if l.leader {
+		c.event(corev1.EventTypeWarning, "LeaderElectionOff", "started without leader election: the program looks for its namespace in a file that only containers have; "+
+			"set LeaderElectionNamespace in its main package to have it elect")
+	}
+	end := ending{started: time.Now()}
+	process, err := c.start(alive, halt, l)
+	if err != nil {
+		end.code, end.message, end.done = cannotStart, err.Error(), time.Now()
+		c.event(corev1.EventTypeWarning, "Failed", "Error: %v", err)
+		c.finish(end, "StartError")
+		return end
+	}
+	c.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
+	watched := c.watch(alive, halt, l)
+	forget, noted := c.pod.left.note(process.Pid())
+	err = process.Wait()
+	end.done = time.Now()
+	if noted == nil {
+		noted = forget()
+	}
+	if noted != nil {
+		c.pod.log.Printf("note process %d: %v", process.Pid(), noted)
+	}
+	end.code, end.signal = exitOf(err)
+	if alive.Err() != nil {
+		end.cause = context.Cause(alive)
+	}
+	halt(nil)
+	watched.Wait()
+	if err := c.log.Close(); err != nil {
+		c.pod.log.Printf("close the log of container %s: %v", c.spec.Name, err)
+	}
+	if end.code != 0 {
+		end.message = c.log.message()
+	}
+	if end.cause != nil && ctx.Err() == nil {
+		end.message = strings.TrimSpace(end.cause.Error() + "\n" + end.message)
+		c.event(corev1.EventTypeNormal, "Killing", "Stopped container %s: %v", c.spec.Name, end.cause)
+	}
+	c.finish(end, "")
+	return end
+}
+
+// source says where a program comes from, for an event.
+func source(p state.Program) string {
+	if p.Source == "" {
+		return ""
+	}
+	return ", from " + p.Source
+}
+
+// Exit codes with a meaning, as container runtimes have them.
+const (
+	cannotStart = 128
+	bySignal    = 128 // plus the signal's number
+)
+
+// start starts the program and makes the container a running one.
+func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l *launch) (host.Process, error) {
+	if l.missing != nil {
+		return nil, l.missing
+	}
+	log, err := createLog(logName(c.pod.logs, c.spec.Name, c.run))
+	if err != nil {
+		return nil, fmt.Errorf("write the log: %w", err)
+	}
+	dropOldLogs(filepath.Join(c.pod.logs, c.spec.Name), c.run)
+	dir := l.workDir(&c.spec)
+	if err := makeDirs(dir); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	process, err := host.OSExec{}.Start(alive, host.Cmd{
+		Name: l.program.Path, Args: l.args, Dir: dir, Env: l.env, Stdout: log, Stderr: log,
+		Group: true, DieWithParent: true, Grace: max(grace(c.pod.latest()), shortestGrace),
+	})
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	c.change(func() {
+		c.log, c.ports, c.stopped = log, l.ports, make(chan struct{})
+		c.halt, c.process, c.pid = halt, process, process.Pid()
+		c.meter = reading{at: time.Now()}
+		c.to(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now().Rfc3339Copy()}})
+		c.now.ContainerID = fmt.Sprintf("process://%d", process.Pid())
+		c.now.ImageID = l.program.ID
+		c.now.Started = ptr.To(c.spec.StartupProbe == nil)
+		c.now.Ready = c.spec.StartupProbe == nil && c.spec.ReadinessProbe == nil
+	})
+	return process, nil
+}
+
+// shortestGrace is what a program has to stop at least: a grace of 0 asks for
+// the kill at once.
+const shortestGrace = time.Millisecond
+
+// finish makes the container a terminated one.
+func (c *container) finish(end ending, reason string) {
+	if reason == "" {
+		reason = "Error"
+		if end.code == 0 {
+			reason = "Completed"
+		}
+	}
+	c.change(func() {
+		c.to(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: end.code, Signal: end.signal, Reason: reason, Message: end.message, ContainerID: c.now.ContainerID,
+			StartedAt: second(end.started), FinishedAt: second(end.done),
+		}})
+		c.now.Ready, c.now.Started = false, ptr.To(false)
+		c.pid, c.process, c.ports, c.halt = 0, nil, nil, nil
+		if c.stopped != nil {
+			close(c.stopped)
+			c.stopped = nil
+		}
+	})
+}
+
+// exitOf turns the end of a process into an exit code as a kubelet shows it.
+func exitOf(err error) (code, signal int32) {
+	var exit *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, exec.ErrWaitDelay):
+		// It ended well, although it was asked to, or left somebody behind
+		// who holds its output open.
+		return 0, 0
+	case !errors.As(err, &exit):
+		return cannotStart, 0
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return bySignal + int32(status.Signal()), int32(status.Signal())
+	}
+	return int32(exit.ExitCode()), 0
+}
+
+// dropOldLogs removes the logs of runs before the last one.
+func dropOldLogs(dir string, run int32) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // nothing there
+	}
+	for _, e := range entries {
+		var n int32
+		if _, err := fmt.Sscanf(e.Name(), "%d.log", &n); err == nil && n < run-1 {
+			// What stays here goes with the pod.
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// event writes an event about the container's pod.
+func (c *container) event(kind, reason, format string, args ...any) {
+	c.pod.event(kind, reason, format, args...)
+}
+
+// second is a time as the API keeps it.
+func second(t time.Time) metav1.Time { return metav1.NewTime(t).Rfc3339Copy() }

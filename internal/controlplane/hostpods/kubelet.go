@@ -1,0 +1,117 @@
+package hostpods
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/server/egressselector"
+)
+
+// Kubelet answers what the API server asks of a node: logs, exec, attach and
+// port-forward of a pod. KWOK's pods run nothing, so it says that. It is
+// reached in memory; no node has an address of its own. The metrics API is
+// reached the same way.
+type Kubelet struct {
+	cert  tls.Certificate
+	log   *log.Logger
+	conns chan net.Conn
+	done  chan struct{} // closed when it no longer serves
+
+	Processes *Pods // nil where there are none
+}
+
+// NewKubelet has a serving certificate, in PEM.
+func NewKubelet(certificate, key []byte, l *log.Logger) (*Kubelet, error) {
+	cert, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("load the kubelet's certificate: %w", err)
+	}
+	return &Kubelet{cert: cert, log: l, conns: make(chan net.Conn), done: make(chan struct{})}, nil
+}
+
+// Lookup gives the API server its way to every node.
+func (k *Kubelet) Lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return k.Dial, nil }
+
+// Dial is a connection to the kubelet, whatever the address.
+func (k *Kubelet) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case k.conns <- there:
+		return here, nil
+	case <-k.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Serve answers until ctx ends.
+func (k *Kubelet) Serve(ctx context.Context) error {
+	srv := &http.Server{
+		Handler: k.handler(), ErrorLog: k.log, ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{k.cert}, MinVersion: tls.VersionTLS12},
+	}
+	defer context.AfterFunc(ctx, func() { close(k.done) })()
+	if err := srv.ServeTLS(pipeListener{k}, "", ""); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// handler leaves requests for other APIs than a kubelet's to those. There is no
+// schema of them.
+func (k *Kubelet) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", kubeletHandler(k.Processes))
+	mux.Handle("/apis/", metricsHandler(k.Processes))
+	mux.Handle("/apis", http.NotFoundHandler())
+	mux.Handle("/openapi/", http.NotFoundHandler())
+	return mux
+}
+
+func kubeletHandler(p *Pods) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
+		if p.serveLogs(w, r) {
+			return
+		}
+		// Ignore write errors: the client is gone.
+		_, _ = fmt.Fprintf(w, "(pod %s/%s is simulated: no container runs, so there is no log)\n",
+			r.PathValue("namespace"), r.PathValue("pod"))
+	})
+	// exec, attach, portForward and what else there is, with and without the
+	// pod's UID and the container.
+	says := func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, p.says(r.PathValue("namespace"), r.PathValue("pod")), http.StatusNotImplemented)
+	}
+	mux.HandleFunc("/{what}/{namespace}/{pod}", says)
+	mux.HandleFunc("/{what}/{namespace}/{pod}/{rest...}", says)
+	mux.HandleFunc("/", says)
+	return mux
+}
+
+// pipeListener is the kubelet's end of dial.
+type pipeListener struct{ *Kubelet }
+
+// Accept implements net.Listener.
+func (l pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener; the kubelet's context is what ends it.
+func (pipeListener) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "kubelet", Net: "unix"} }

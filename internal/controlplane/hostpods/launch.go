@@ -1,0 +1,166 @@
+package hostpods
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// launch is how a container's program is started.
+type launch struct {
+	program state.Program
+	habits  *habits
+	args    []string
+	env     []string // all of it
+	dir     string
+	mounts  map[string]string // paths in the container, and where they are here
+	ports   *ports
+	added   []string // of args, those that we have added
+	missing error    // the image has no such command
+	leader  bool     // its leader election is left out: only one of its owner may run
+}
+
+// waiting is why a container does not run yet, as its status says it.
+type waiting struct{ reason, message string }
+
+// Error implements error.
+func (w waiting) Error() string { return w.message }
+
+// launchOf finds out how to start the container with this program.
+func (c *container) launchOf(ctx context.Context, program state.Program) (*launch, error) {
+	pod := c.pod.latest()
+	if shell := shellOf(&c.spec); shell != "" {
+		return nil, waiting{"CreateContainerError", fmt.Sprintf("the container's command is a script for %s, but %s stands in for the image, not its shell: "+
+			"name the program and its arguments in command and args", shell, program.Path)}
+	}
+	if err := c.pod.fill(ctx); err != nil {
+		return nil, waiting{"ContainerCreating", err.Error()}
+	}
+	vars, err := sources{c.pod.client, pod}.variables(ctx, &c.spec)
+	if err != nil {
+		return nil, waiting{"CreateContainerConfigError", err.Error()}
+	}
+	root, mounts, err := c.pod.volumes.mount(&c.spec, vars)
+	if err != nil {
+		return nil, waiting{"CreateContainerConfigError", err.Error()}
+	}
+	l := &launch{program: program, dir: root, mounts: mounts, ports: newPorts(&c.spec, freeLoopbackPort)}
+	if l.habits, err = c.pod.library.of(program); err != nil {
+		return nil, waiting{"ErrImagePull", fmt.Sprintf("read the program of image %s: %v", c.spec.Image, err)}
+	}
+	l.missing = l.findCommand(&c.spec, vars)
+	l.commandLine(&c.spec, vars, mounts)
+	l.environment(c.pod.getenv, vars, mounts)
+	if l.ports.err != nil {
+		return nil, waiting{"CreateContainerError", l.ports.err.Error()}
+	}
+	// Before the variables of the spec in rank, but made last.
+	file := filepath.Join(c.pod.dir, "kubeconfig-"+c.spec.Name)
+	if err := c.pod.access.kubeconfig(file, pod, &c.spec, mounts); err != nil {
+		return nil, waiting{"CreateContainerError", fmt.Sprintf("write the kubeconfig: %v", err)}
+	}
+	if _, own := vars["KUBECONFIG"]; !own {
+		l.env = append(l.env, "KUBECONFIG="+file)
+	}
+	return l, nil
+}
+
+// shellOf is the shell that a container's command calls with a script.
+func shellOf(c *corev1.Container) string {
+	words := slices.Concat(c.Command, c.Args)
+	if len(c.Command) == 0 || !slices.Contains(words, "-c") {
+		return ""
+	}
+	name := path.Base(c.Command[0])
+	if slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) {
+		return name
+	}
+	return ""
+}
+
+// imagePath is the PATH that images have where nothing else is set.
+const imagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// findCommand fails as a container runtime does where the image lacks the
+// program that the container's command names.
+func (l *launch) findCommand(c *corev1.Container, vars map[string]string) error {
+	if len(c.Command) == 0 || len(l.program.Commands) == 0 {
+		return nil
+	}
+	known := func(file string) bool {
+		return slices.Contains(l.program.Commands, file) || slices.Contains(l.program.Commands, path.Base(file))
+	}
+	has := "; the image has " + strings.Join(l.program.Commands, " and ")
+	word := expansion.Expand(c.Command[0], expansion.MappingFuncFor(vars))
+	if strings.Contains(word, "/") {
+		if !path.IsAbs(word) {
+			word = path.Join("/", c.WorkingDir, word)
+		}
+		if !known(path.Clean(word)) {
+			return fmt.Errorf("exec: %q: no such file or directory%s", word, has)
+		}
+		return nil
+	}
+	search := func(dir string) bool { return known(path.Join(dir, word)) }
+	if !slices.ContainsFunc(strings.Split(cmp.Or(vars["PATH"], imagePath), ":"), search) {
+		return fmt.Errorf("exec: %q: executable file not found in $PATH%s", word, has)
+	}
+	return nil
+}
+
+// commandLine makes the arguments: those of the spec, else of the image, with
+// variables put in, and paths and addresses as they are on this machine.
+func (l *launch) commandLine(c *corev1.Container, vars, mounts map[string]string) {
+	args := l.program.Args
+	if len(c.Command) > 0 {
+		args = c.Command[1:]
+	} else if len(c.Args) == 0 {
+		args = slices.Concat(args, l.program.Cmd)
+	}
+	args = slices.Concat(args, c.Args)
+	for i, arg := range args {
+		args[i] = relocate(expansion.Expand(arg, expansion.MappingFuncFor(vars)), mounts)
+	}
+	if l.habits.electsNobody() {
+		if kept := withoutElection(args); len(kept) < len(args) {
+			args, l.leader = kept, true
+		}
+	}
+	args = l.ports.args(args)
+	l.added = l.ports.defaults(c, args, l.habits.knows)
+	// Behind the names of commands, and before anything else that is no flag,
+	// which would end the flags.
+	at := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
+	if at < 0 {
+		at = len(args)
+	}
+	l.args = slices.Insert(args, at, l.added...)
+}
+
+// environment puts together ours, the image's and the spec's variables, each
+// over those before.
+func (l *launch) environment(getenv func(string) string, vars, mounts map[string]string) {
+	own := cleanEnvironment(getenv, l.dir)
+	all := maps.Clone(own)
+	for _, e := range l.program.Env {
+		name, value, _ := strings.Cut(e, "=")
+		// A path of the image's leads nowhere here.
+		if _, ours := own[name]; !ours && !strings.HasPrefix(value, "/") {
+			all[name] = value
+		}
+	}
+	for name, value := range vars {
+		all[name] = l.ports.value(name, relocate(value, mounts))
+	}
+	l.env = environ(all)
+}

@@ -1,0 +1,274 @@
+package hostpods
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/controlplane/supervise"
+)
+
+// hostedPod is a pod of which programs serve at least one container.
+type hostedPod struct {
+	*Pods
+	namespace, name string
+	uid             types.UID
+	seen            int    // index of the pod in arrival order
+	address         string // in the pods' network, which is there in name only
+	dir             string // volumes, roots and kubeconfigs
+	logs            string // what its containers wrote
+	volumes         *volumes
+	containers      []*container
+
+	mu    sync.Mutex
+	pod   *corev1.Pod // as last seen
+	poked chan struct{}
+	done  chan struct{} // closed when nothing of it is left on this machine
+}
+
+// latest is the pod as it was last seen.
+func (p *hostedPod) latest() *corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pod
+}
+
+// see takes note of a change of the pod.
+func (p *hostedPod) see(pod *corev1.Pod) {
+	p.mu.Lock()
+	p.pod = pod
+	p.mu.Unlock()
+	p.poke()
+}
+
+// poke has the pod looked at again.
+func (p *hostedPod) poke() {
+	select {
+	case p.poked <- struct{}{}:
+	default: // it is going to be anyway
+	}
+}
+
+func (p *hostedPod) pokeLater() { time.AfterFunc(p.patience.retry, p.poke) }
+
+// event writes an event about the pod.
+func (p *hostedPod) event(kind, reason, format string, args ...any) {
+	p.events.Eventf(p.latest(), kind, reason, format, args...)
+}
+
+// prepareContainers finds out which containers programs serve: those whose
+// image has one; where the pod was marked and none has, all of them, so that it
+// shows what is missing.
+func (p *hostedPod) prepareContainers() {
+	pod, all := p.latest(), true
+	whose := ownerOf(pod).name
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if _, found := p.Programs.find(c.Image, whose); found {
+			all = false
+		}
+	}
+	add := func(list []corev1.Container, old []corev1.ContainerStatus, init bool) {
+		for _, spec := range list {
+			if _, found := p.Programs.find(spec.Image, whose); !found && (!all || init) {
+				continue
+			}
+			sidecar := init && ptr.Deref(spec.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+			c := &container{pod: p, spec: spec, init: init && !sidecar, sidecar: sidecar}
+			at := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name })
+			if at >= 0 {
+				c.begin(&old[at])
+			} else {
+				c.begin(nil)
+			}
+			p.containers = append(p.containers, c)
+		}
+	}
+	add(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, true)
+	add(pod.Spec.Containers, pod.Status.ContainerStatuses, false)
+}
+
+// Serve runs the pod until it is deleted or ctx ends, and leaves nothing of it
+// on this machine but, where ctx has ended, its logs.
+func (p *hostedPod) serve(ctx context.Context) {
+	defer close(p.done)
+	alive, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := p.runContainers(alive)
+	var patience time.Duration
+	for {
+		pod := p.latest()
+		if g := grace(pod); pod.DeletionTimestamp != nil && (alive.Err() == nil || g < patience) {
+			cancel()
+			patience = g
+			defer time.AfterFunc(g, p.kill).Stop() // at most a few: only ever shorter ones
+		}
+		if ctx.Err() == nil {
+			p.publish(ctx)
+		}
+		select {
+		case <-p.poked:
+			continue
+		case <-ended:
+		}
+		break
+	}
+	p.leave(ctx)
+}
+
+// runContainers runs the init containers one after the other, then all others
+// side by side; sidecars from their turn on, until those have ended. The channel
+// is closed when none runs any more and none will.
+func (p *hostedPod) runContainers(ctx context.Context) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var beside sync.WaitGroup
+		defer beside.Wait()
+		if p.volumes.changing() {
+			beside.Go(func() { p.refresh(ctx) })
+		}
+		// A pod whose containers are all over stays as it is.
+		defer func() { <-ctx.Done() }()
+		sidecars := &sidecars{ctx: context.WithoutCancel(ctx)}
+		defer sidecars.stop()
+		if !p.initialize(ctx, sidecars) {
+			return
+		}
+		var work sync.WaitGroup
+		simulated := len(p.latest().Spec.Containers)
+		for _, c := range p.containers {
+			if !c.init && !c.sidecar {
+				simulated--
+				work.Go(func() { c.serve(ctx) })
+			}
+		}
+		work.Wait()
+		if simulated > 0 {
+			<-ctx.Done()
+		}
+	}()
+	return ended
+}
+
+// initialize runs the init containers and reports whether all others may start.
+func (p *hostedPod) initialize(ctx context.Context, s *sidecars) bool {
+	for _, c := range p.containers {
+		switch {
+		case c.sidecar:
+			s.start(c)
+			for !c.started() {
+				if !supervise.Pause(ctx, p.patience.eager) {
+					return false
+				}
+			}
+		case c.init:
+			c.serve(ctx)
+			if _, success := c.ended(); !success {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sidecars are those of a pod that run, in the order of their start.
+type sidecars struct {
+	ctx  context.Context // outlives the pod's deletion
+	ends []func()
+}
+
+func (s *sidecars) start(c *container) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.serve(ctx)
+	}()
+	s.ends = append(s.ends, func() { cancel(); <-done })
+}
+
+// Stop ends the last one first.
+func (s *sidecars) stop() {
+	for _, end := range slices.Backward(s.ends) {
+		end()
+	}
+}
+
+// fill writes the pod's volumes as they are to be now.
+func (p *hostedPod) fill(ctx context.Context) error {
+	p.volumes.see(p.latest())
+	return p.volumes.fill(ctx)
+}
+
+// refresh keeps the volumes as the objects that they are made of.
+func (p *hostedPod) refresh(ctx context.Context) {
+	for supervise.Pause(ctx, p.patience.refresh) {
+		if err := p.fill(ctx); err != nil && ctx.Err() == nil {
+			p.log.Printf("refresh the volumes of pod %s/%s: %v", p.namespace, p.name, err)
+		}
+	}
+}
+
+// leave ends the pod on this machine, and in the cluster where it is to be
+// deleted.
+func (p *hostedPod) leave(ctx context.Context) {
+	if err := os.RemoveAll(p.dir); err != nil {
+		p.log.Printf("remove the volumes of pod %s/%s: %v", p.namespace, p.name, err)
+	}
+	if ctx.Err() != nil {
+		return // the control plane ends; the pod comes back with it
+	}
+	if err := os.RemoveAll(p.logs); err != nil {
+		p.log.Printf("remove the logs of pod %s/%s: %v", p.namespace, p.name, err)
+	}
+	p.Pods.forget(p)
+	p.Pods.remove(ctx, p.namespace, p.name, p.uid)
+}
+
+// kill ends all of its processes at once.
+func (p *hostedPod) kill() {
+	for _, c := range p.containers {
+		c.mu.Lock()
+		if c.process != nil {
+			_ = c.process.Kill() // it may have ended by itself
+		}
+		c.mu.Unlock()
+	}
+}
+
+// remove deletes a pod of which nothing runs any more. It is tried until it is
+// done: nobody else will.
+func (m *Pods) remove(ctx context.Context, namespace, name string, uid types.UID) {
+	for {
+		err := m.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To(int64(0)), Preconditions: metav1.NewUIDPreconditions(string(uid)),
+		})
+		// A conflict says that another pod has the name by now.
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
+			return
+		}
+		m.log.Printf("delete pod %s/%s: %v", namespace, name, err)
+		if !supervise.Pause(ctx, m.patience.retry) {
+			return
+		}
+	}
+}
+
+// find returns the container of that name, if a program serves it.
+func (p *hostedPod) find(name string) (*container, error) {
+	for _, c := range p.containers {
+		if c.spec.Name == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("container %s of pod %s/%s is simulated: nothing runs in it", name, p.namespace, p.name)
+}

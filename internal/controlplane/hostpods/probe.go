@@ -1,0 +1,207 @@
+package hostpods
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kubernetes/pkg/probe"
+	grpcprobe "k8s.io/kubernetes/pkg/probe/grpc"
+	httpprobe "k8s.io/kubernetes/pkg/probe/http"
+	tcpprobe "k8s.io/kubernetes/pkg/probe/tcp"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/controlplane/supervise"
+)
+
+// watch looks after the process until alive ends: its probes, and whether its
+// image gets another program.
+func (c *container) watch(alive context.Context, halt context.CancelCauseFunc, l *launch) *sync.WaitGroup {
+	var work sync.WaitGroup
+	started := make(chan struct{})
+	c.tellSkipped(l)
+	work.Go(func() {
+		if c.spec.StartupProbe != nil {
+			c.probe(alive, "Startup", c.spec.StartupProbe, l, func(ok, failed bool) bool {
+				if failed {
+					halt(fmt.Errorf("its startup probe failed"))
+				}
+				return ok
+			})
+			if alive.Err() != nil {
+				return
+			}
+			c.change(func() { c.now.Started, c.now.Ready = ptr.To(true), c.spec.ReadinessProbe == nil })
+		}
+		close(started)
+	})
+	after := func(kind string, p *corev1.Probe, judge func(ok, failed bool) bool) {
+		if p == nil {
+			return
+		}
+		work.Go(func() {
+			select {
+			case <-started:
+				c.probe(alive, kind, p, l, judge)
+			case <-alive.Done():
+			}
+		})
+	}
+	after("Readiness", c.spec.ReadinessProbe, func(ok, failed bool) bool {
+		if ok || failed {
+			c.setReady(ok)
+		}
+		return false
+	})
+	after("Liveness", c.spec.LivenessProbe, func(_, failed bool) bool {
+		if failed {
+			halt(errUnhealthy)
+		}
+		return failed
+	})
+	work.Go(func() { c.watchProgram(alive, halt, l) })
+	return &work
+}
+
+func (c *container) setReady(ready bool) {
+	c.mu.Lock()
+	same := c.now.Ready == ready
+	c.mu.Unlock()
+	if !same {
+		c.change(func() { c.now.Ready = ready && c.now.State.Running != nil })
+	}
+}
+
+// watchProgram stops the process when its image is served by another program.
+func (c *container) watchProgram(alive context.Context, halt context.CancelCauseFunc, l *launch) {
+	if c.otherProgram(alive, l) {
+		halt(errProgramChanged)
+	}
+}
+
+// otherProgram waits until another program serves the container's image, or ctx
+// ends. One that is not served at all any more lets the old one go on, as the
+// removal of an image from a node would.
+func (c *container) otherProgram(ctx context.Context, l *launch) bool {
+	whose := ownerOf(c.pod.latest()).name
+	for {
+		changed := c.pod.Programs.watch()
+		if now, ok := c.pod.Programs.find(c.spec.Image, whose); ok && (now.Path != l.program.Path || now.ID != l.program.ID || now.Problem != "") {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// probe asks again and again until judge has heard enough. ok is true once the
+// probe has succeeded as often as it is to, failed once it has failed so.
+//
+// A probe that only waits for a success does not wait for its initial delay:
+// it asks at once and often, and what fails within the delay, or within the
+// first period, does not count.
+func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *launch, judge func(ok, failed bool) bool) {
+	period := seconds(p.PeriodSeconds, 10)
+	good, bad := int32(0), int32(0)
+	// A process needs a moment before it listens, delay or not.
+	quiet := time.Now().Add(max(seconds(p.InitialDelaySeconds, 0), period))
+	if kind == "Liveness" && !supervise.Pause(ctx, time.Until(quiet)) {
+		return
+	}
+	for {
+		err := c.ask(ctx, p, l)
+		next := period
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			good, bad, quiet = good+1, 0, time.Time{}
+		case time.Now().Before(quiet):
+			next = min(period, c.pod.patience.eager)
+		default:
+			good, bad = 0, bad+1
+			c.event(corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", kind, err)
+		}
+		if good > 0 && good < p.SuccessThreshold {
+			next = min(period, c.pod.patience.eager)
+		}
+		ok, failed := good >= max(1, p.SuccessThreshold), bad > 0 && bad >= max(1, p.FailureThreshold)
+		if (ok || failed) && judge(ok, failed) || !supervise.Pause(ctx, next) {
+			return
+		}
+	}
+}
+
+func seconds(n, otherwise int32) time.Duration {
+	if n == 0 {
+		n = otherwise
+	}
+	return time.Duration(n) * time.Second
+}
+
+// ask asks once, by the same code as a kubelet but for a command, which runs as
+// a process of this machine.
+func (c *container) ask(ctx context.Context, p *corev1.Probe, l *launch) error {
+	at := l.ports
+	patience := seconds(p.TimeoutSeconds, 1)
+	var result probe.Result
+	var said string
+	var err error
+	switch {
+	case p.HTTPGet != nil:
+		get := p.HTTPGet.DeepCopy()
+		var port int
+		if port, err = portNumber(&c.spec, get.Port); err != nil {
+			return err
+		}
+		get.Port, get.Host = intstr.FromInt(at.at(port)), loopback
+		request, err := httpprobe.NewRequestForHTTPGetAction(get, &c.spec, loopback, "probe")
+		if err != nil {
+			return err
+		}
+		result, said, err = httpprobe.New(false).Probe(request.WithContext(ctx), patience)
+		return verdict(result, said, err)
+	case p.TCPSocket != nil:
+		var port int
+		if port, err = portNumber(&c.spec, p.TCPSocket.Port); err != nil {
+			return err
+		}
+		result, said, err = tcpprobe.New().Probe(loopback, at.at(port), patience)
+	case p.GRPC != nil:
+		result, said, err = grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), at.at(int(p.GRPC.Port)), patience)
+	case p.Exec != nil:
+		return c.runProbe(ctx, p.Exec.Command, patience, l)
+	default:
+		return nil
+	}
+	return verdict(result, said, err)
+}
+
+func verdict(result probe.Result, said string, err error) error {
+	if err != nil {
+		return err
+	}
+	if result == probe.Success || result == probe.Warning {
+		return nil
+	}
+	return fmt.Errorf("%s", said)
+}
+
+// portNumber is the port that a probe or a Service names.
+func portNumber(c *corev1.Container, port intstr.IntOrString) (int, error) {
+	if port.Type == intstr.Int {
+		return port.IntValue(), nil
+	}
+	for _, p := range c.Ports {
+		if p.Name == port.StrVal {
+			return int(p.ContainerPort), nil
+		}
+	}
+	return 0, fmt.Errorf("container %s has no port named %s", c.Name, port.StrVal)
+}

@@ -1,0 +1,201 @@
+package hostpods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// hosted returns the pod of that name, if programs serve it.
+func (m *Pods) hosted(namespace, name string) *hostedPod {
+	if m == nil {
+		return nil
+	}
+	for _, p := range m.all() {
+		if p.namespace == namespace && p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// serveLogs answers what the API server asks of a kubelet for `logs`, and
+// reports whether the container is one of ours.
+func (m *Pods) serveLogs(w http.ResponseWriter, r *http.Request) bool {
+	p := m.hosted(r.PathValue("namespace"), r.PathValue("pod"))
+	if p == nil {
+		return false
+	}
+	c, err := p.find(r.PathValue("container"))
+	if err != nil {
+		// Ignore write errors: the client is gone.
+		_, _ = fmt.Fprintf(w, "(%v)\n", err)
+		return true
+	}
+	o, previous, err := logQuery(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return true
+	}
+	err = c.readLog(r.Context(), previous, o, flushing{w})
+	if errors.Is(err, fs.ErrNotExist) {
+		http.Error(w, fmt.Sprintf("container %q in pod %q has not run%s", c.spec.Name, p.name, before(previous)), http.StatusBadRequest)
+	} else if err != nil && r.Context().Err() == nil {
+		p.log.Printf("read the log of pod %s/%s: %v", p.namespace, p.name, err)
+	}
+	return true
+}
+
+func before(previous bool) string {
+	if previous {
+		return " before"
+	}
+	return " yet: look at its state with 'describe pod'"
+}
+
+// readLog writes the log of the run that is, or was last; with previous of the
+// one before it.
+func (c *container) readLog(ctx context.Context, previous bool, o logOptions, w io.Writer) error {
+	c.mu.Lock()
+	run, live := c.run, c.log
+	c.mu.Unlock()
+	if live != nil && live.path != logName(c.pod.logs, c.spec.Name, run) {
+		// It is about to start again: what is to be seen is the last run.
+		run--
+	}
+	if previous {
+		run, live = run-1, nil
+	}
+	if run < 0 {
+		return fs.ErrNotExist
+	}
+	err := readLog(ctx, logName(c.pod.logs, c.spec.Name, run), live, o, w)
+	if errors.Is(err, fs.ErrNotExist) && !previous && run > 0 {
+		// Of the time before the cluster was stopped.
+		return readLog(ctx, logName(c.pod.logs, c.spec.Name, run-1), nil, o, w)
+	}
+	return err
+}
+
+// logQuery reads the parameters of a kubelet's containerLogs.
+func logQuery(q url.Values) (o logOptions, previous bool, err error) {
+	o.tail = -1
+	flag := func(name string) bool {
+		on, err := strconv.ParseBool(q.Get(name))
+		return err == nil && on
+	}
+	o.follow, o.timestamps, previous = flag("follow"), flag("timestamps"), flag("previous")
+	if s := q.Get("tailLines"); s != "" && s != "all" {
+		if o.tail, err = strconv.ParseInt(s, 10, 64); err != nil || o.tail < 0 {
+			return o, previous, fmt.Errorf("tailLines %q is not a number of lines", s)
+		}
+	}
+	if s := q.Get("limitBytes"); s != "" {
+		if o.limit, err = strconv.ParseInt(s, 10, 64); err != nil || o.limit < 1 {
+			return o, previous, fmt.Errorf("limitBytes %q is not a number of bytes", s)
+		}
+	}
+	if s := q.Get("sinceSeconds"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return o, previous, fmt.Errorf("sinceSeconds %q is not a number of seconds", s)
+		}
+		o.since = time.Now().Add(-time.Duration(n) * time.Second)
+	}
+	if s := q.Get("sinceTime"); s != "" {
+		if o.since, err = time.Parse(time.RFC3339, s); err != nil {
+			return o, previous, fmt.Errorf("sinceTime: %w", err)
+		}
+	}
+	return o, previous, nil
+}
+
+// flushing sends what is written at once: somebody may be waiting for the line.
+type flushing struct{ http.ResponseWriter }
+
+// Write implements io.Writer.
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(p)
+	if err == nil {
+		err = http.NewResponseController(f.ResponseWriter).Flush()
+	}
+	return n, err
+}
+
+// says tells what a pod is of which exec, attach or port-forward was asked.
+func (m *Pods) says(namespace, pod string) string {
+	p := m.hosted(namespace, pod)
+	if p == nil {
+		return "pods of this cluster are simulated: no container runs in which a command or a port could be reached"
+	}
+	text := fmt.Sprintf("pod %s/%s is no container but a process of this machine, to be reached from any shell here:", namespace, pod)
+	for _, c := range p.containers {
+		now := c.describe()
+		text += fmt.Sprintf(" container %s is process %d (%s)", now.Container, now.PID, now.State)
+		c.mu.Lock()
+		if c.ports != nil {
+			for _, port := range c.spec.Ports {
+				text += fmt.Sprintf(", its port %d is at %s:%d", port.ContainerPort, loopback, c.ports.at(int(port.ContainerPort)))
+			}
+		}
+		c.mu.Unlock()
+	}
+	return text
+}
+
+// Backend is where on this machine a pod behind the Service listens, with the
+// port of the Service; "" where no program serves such a pod.
+func (m *Pods) Backend(service *corev1.Service, port int32) string {
+	if m == nil || len(service.Spec.Selector) == 0 {
+		return ""
+	}
+	selector := labels.SelectorFromSet(service.Spec.Selector)
+	var found string
+	var newest metav1.Time
+	for _, p := range m.all() {
+		pod := p.latest()
+		if pod.Namespace != service.Namespace || pod.DeletionTimestamp != nil || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if at := p.listensAt(service, port); at != "" && (found == "" || newest.Before(&pod.CreationTimestamp)) {
+			found, newest = at, pod.CreationTimestamp
+		}
+	}
+	return found
+}
+
+// listensAt is where the target of a Service's port is to be found in a pod.
+func (p *hostedPod) listensAt(service *corev1.Service, port int32) string {
+	for _, sp := range service.Spec.Ports {
+		if sp.Port != port {
+			continue
+		}
+		for _, c := range p.containers {
+			target := int(sp.Port)
+			if sp.TargetPort.String() != "0" {
+				var err error
+				if target, err = portNumber(&c.spec, sp.TargetPort); err != nil {
+					continue
+				}
+			}
+			c.mu.Lock()
+			at := c.ports
+			c.mu.Unlock()
+			if at != nil && (at.declared[target] || at.host[target] != 0) {
+				return net.JoinHostPort(loopback, strconv.Itoa(at.at(target)))
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,226 @@
+package hostpods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// simulatedBecause begins the message of the condition Ready of a pod that was
+// made to look so.
+const simulatedBecause = "simulated: "
+
+// simulations are the pods whose annotation keeps KWOK from making them Ready.
+type simulations struct {
+	*Pods
+	queue workqueue.TypedDelayingInterface[types.NamespacedName]
+}
+
+// concerns reports whether a pod is to look different from one that runs, or
+// does so no longer.
+func (s *simulations) concerns(pod *corev1.Pod) bool {
+	return pod.Annotations[state.SimulateAnnotation] != "" || wasSimulated(pod)
+}
+
+// wasSimulated reports whether a pod's status is one of ours.
+func wasSimulated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && strings.HasPrefix(c.Message, simulatedBecause)
+	})
+}
+
+func (s *simulations) see(pod *corev1.Pod) {
+	s.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+}
+
+// Run has the pods look as they are to until ctx ends.
+func (s *simulations) run(ctx context.Context) {
+	defer context.AfterFunc(ctx, s.queue.ShutDown)()
+	for {
+		key, ended := s.queue.Get()
+		if ended {
+			return
+		}
+		again, err := s.simulate(ctx, key)
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			again = true
+			if !apierrors.IsConflict(err) {
+				s.log.Printf("simulate pod %s: %v", key, err)
+			}
+		}
+		if again {
+			s.queue.AddAfter(key, s.patience.retry)
+		}
+		s.queue.Done(key)
+	}
+}
+
+// simulate brings one pod up to date; again has it looked at later.
+func (s *simulations) simulate(ctx context.Context, key types.NamespacedName) (again bool, err error) {
+	pods := s.client.CoreV1().Pods(key.Namespace)
+	pod, err := pods.Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil || pod.DeletionTimestamp != nil || pod.Annotations[ProcessAnnotation] == ProcessMarked || !s.concerns(pod) {
+		return false, err
+	}
+	what := pod.Annotations[state.SimulateAnnotation]
+	var why waiting
+	if what == state.SimulateConfig && !errors.As(s.configured(ctx, pod), &why) || what != "" && !state.Simulates(what) {
+		what = ""
+	}
+	status := simulatedStatus(pod, what, why)
+	if !equality.Semantic.DeepEqual(status, pod.Status) {
+		now := pod.DeepCopy()
+		now.Status = status
+		if _, err := pods.UpdateStatus(ctx, now, metav1.UpdateOptions{}); err != nil {
+			return false, err
+		}
+		s.tell(pod, what, why)
+	}
+	if what == "" && pod.Annotations[state.SimulateAnnotation] != "" {
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null}}}`, pod.UID, state.SimulateAnnotation)
+		_, err = pods.Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	return what == state.SimulateConfig, err
+}
+
+// tell writes the event that a kubelet would.
+func (s *simulations) tell(pod *corev1.Pod, what string, why waiting) {
+	reason, message := "", ""
+	switch {
+	case why.reason == "ContainerCreating":
+		reason, message = "FailedMount", why.message
+	case why.reason != "":
+		reason, message = "Failed", "Error: "+why.message
+	case what == state.SimulateCrash:
+		reason, message = "BackOff", "Back-off restarting failed container (simulated)"
+	case what == state.SimulatePullError:
+		reason, message = "Failed", "Failed to pull image (simulated)"
+	case what == state.SimulateNotReady:
+		reason, message = "Unhealthy", "Readiness probe failed (simulated)"
+	default:
+		return
+	}
+	s.events.Event(pod, corev1.EventTypeWarning, reason, message)
+}
+
+// configured returns a waiting that says which Secret, ConfigMap or key of one
+// a pod lacks. Tokens and the cluster's CA are always on their way.
+func (m *Pods) configured(ctx context.Context, pod *corev1.Pod) error {
+	v := &volumes{sources: sources{m.client, pod}}
+	for _, volume := range pod.Spec.Volumes {
+		if p := volume.Projected; p != nil && slices.ContainsFunc(p.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+			continue
+		}
+		if _, _, err := v.files(ctx, &volume); err != nil {
+			return waiting{"ContainerCreating", fmt.Sprintf("MountVolume.SetUp failed for volume %q: %v", volume.Name, err)}
+		}
+	}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if _, err := v.variables(ctx, &c); err != nil {
+			return waiting{"CreateContainerConfigError", err.Error()}
+		}
+	}
+	return nil
+}
+
+// simulatedStatus is the status of a pod that is to look like what. For "" it
+// is that of one which has not started yet, which KWOK then starts.
+func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus {
+	s := *pod.Status.DeepCopy()
+	if what == "" {
+		// KWOK adds an address to those that are there.
+		s.Phase, s.PodIP, s.PodIPs = corev1.PodPending, "", nil
+		s.InitContainerStatuses, s.ContainerStatuses = nil, nil
+		s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type != corev1.PodScheduled })
+		return s
+	}
+	s.ObservedGeneration = pod.Generation
+	if s.StartTime == nil {
+		s.StartTime = ptr.To(metav1.Now().Rfc3339Copy())
+	}
+	var bare hostedPod // with no container that a program serves
+	before := s.ContainerStatuses
+	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
+	for _, c := range pod.Spec.InitContainers {
+		status := bare.containerStatus(&c, s.StartTime, true)
+		if why.reason != "" {
+			status = notRunning(status, waiting{reason: "PodInitializing"})
+		}
+		s.InitContainerStatuses = append(s.InitContainerStatuses, status)
+	}
+	for i, c := range pod.Spec.Containers {
+		var old corev1.ContainerStatus
+		if i < len(before) {
+			old = before[i]
+		}
+		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(&c, s.StartTime, false), old, what, why))
+	}
+	s.Phase = phaseOf(s, corev1.RestartPolicyAlways)
+	conditions(&s, pod)
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == corev1.PodReady {
+			c.Message = simulatedBecause + what
+		}
+	}
+	return s
+}
+
+// simulatedContainer changes the status of a container that runs.
+func simulatedContainer(c, old corev1.ContainerStatus, what string, why waiting) corev1.ContainerStatus {
+	c.RestartCount, c.LastTerminationState = old.RestartCount, old.LastTerminationState
+	switch what {
+	case state.SimulateConfig:
+		return notRunning(c, why)
+	case state.SimulatePullError:
+		return notRunning(c, waiting{"ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: simulated", c.Image)})
+	case state.SimulateCrash:
+		crashed := old.State.Waiting != nil && old.State.Waiting.Reason == "CrashLoopBackOff"
+		if !crashed {
+			c.RestartCount++
+			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				ExitCode: 1, Reason: "Error", Message: "simulated", StartedAt: c.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),
+			}
+		}
+		return notRunning(c, waiting{"CrashLoopBackOff", "back-off restarting failed container: simulated"})
+	}
+	c.Ready = false
+	return c
+}
+
+func notRunning(c corev1.ContainerStatus, why waiting) corev1.ContainerStatus {
+	c.Ready, c.Started = false, ptr.To(false)
+	c.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why.reason, Message: why.message}}
+	return c
+}
+
+// awaitConfig marks a pod at its creation that names Secrets or ConfigMaps: it
+// is not to run before they are seen to be there.
+func awaitConfig(pod *core.Pod) {
+	if pod.Annotations[state.SimulateAnnotation] != "" {
+		return
+	}
+	found := false
+	visit := func(string) bool { found = true; return false }
+	podutil.VisitPodSecretNames(pod, visit, podutil.AllContainers)
+	podutil.VisitPodConfigmapNames(pod, visit, podutil.AllContainers)
+	if found {
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[state.SimulateAnnotation] = state.SimulateConfig
+	}
+}

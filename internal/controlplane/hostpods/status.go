@@ -1,0 +1,180 @@
+package hostpods
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+)
+
+// publish writes the pod's status where it is not what it should be. Failures
+// are logged and tried again with the next change.
+func (p *hostedPod) publish(ctx context.Context) {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		pod, err := p.client.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
+		if err != nil || pod.UID != p.uid {
+			return err
+		}
+		status := p.statusOf(pod)
+		if equality.Semantic.DeepEqual(status, pod.Status) {
+			return nil
+		}
+		pod.Status = status
+		_, err = p.client.CoreV1().Pods(p.namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		p.log.Printf("write the status of pod %s/%s: %v", p.namespace, p.name, err)
+		p.pokeLater()
+	}
+}
+
+// statusOf is the status of the pod as its containers are now.
+func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
+	s := *pod.Status.DeepCopy()
+	s.ObservedGeneration = pod.Generation
+	if s.StartTime == nil {
+		s.StartTime = ptr.To(metav1.Now().Rfc3339Copy())
+	}
+	s.HostIP, s.HostIPs = nodeAddress, []corev1.HostIP{{IP: nodeAddress}}
+	s.PodIP, s.PodIPs = p.address, []corev1.PodIP{{IP: p.address}}
+	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
+	for _, c := range pod.Spec.InitContainers {
+		s.InitContainerStatuses = append(s.InitContainerStatuses, p.containerStatus(&c, s.StartTime, true))
+	}
+	for _, c := range pod.Spec.Containers {
+		s.ContainerStatuses = append(s.ContainerStatuses, p.containerStatus(&c, s.StartTime, false))
+	}
+	s.Phase = phaseOf(s, pod.Spec.RestartPolicy)
+	if p.initFailed() {
+		s.Phase = corev1.PodFailed
+	}
+	conditions(&s, pod)
+	return s
+}
+
+// initFailed reports whether an init container has failed for good: no other
+// container is going to start.
+func (p *hostedPod) initFailed() bool {
+	return slices.ContainsFunc(p.containers, func(c *container) bool {
+		over, success := c.ended()
+		return c.init && over && !success
+	})
+}
+
+// containerStatus is the status of one container: what its program does, or
+// the simulation of a container that has none.
+func (p *hostedPod) containerStatus(c *corev1.Container, since *metav1.Time, init bool) corev1.ContainerStatus {
+	for _, served := range p.containers {
+		if served.spec.Name == c.Name {
+			return served.status()
+		}
+	}
+	s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: ptr.To(true)}
+	if init && ptr.Deref(c.RestartPolicy, "") != corev1.ContainerRestartPolicyAlways {
+		s.Started = ptr.To(false)
+		s.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: *since, FinishedAt: *since}
+		return s
+	}
+	s.State.Running = &corev1.ContainerStateRunning{StartedAt: *since}
+	return s
+}
+
+// phaseOf sums up the containers as a kubelet does.
+func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
+	waiting, ended, failed := 0, 0, 0
+	for _, c := range s.ContainerStatuses {
+		switch {
+		case c.State.Terminated != nil:
+			ended++
+			if c.State.Terminated.ExitCode != 0 {
+				failed++
+			}
+		case c.State.Waiting != nil && c.LastTerminationState.Terminated == nil:
+			waiting++
+		}
+	}
+	switch {
+	case waiting > 0:
+		return corev1.PodPending
+	case ended < len(s.ContainerStatuses), policy == corev1.RestartPolicyAlways, policy == "":
+		return corev1.PodRunning
+	case failed == 0:
+		return corev1.PodSucceeded
+	case policy == corev1.RestartPolicyNever:
+		return corev1.PodFailed
+	}
+	return corev1.PodRunning
+}
+
+// conditions sets the conditions that a kubelet sets, and leaves others.
+func conditions(s *corev1.PodStatus, pod *corev1.Pod) {
+	done := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
+	initialized := true
+	var unready []string
+	for i, c := range s.InitContainerStatuses {
+		if ptr.Deref(pod.Spec.InitContainers[i].RestartPolicy, "") != corev1.ContainerRestartPolicyAlways {
+			initialized = initialized && (c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0)
+			continue
+		}
+		initialized = initialized && ptr.Deref(c.Started, false)
+		if !c.Ready {
+			unready = append(unready, c.Name)
+		}
+	}
+	for _, c := range s.ContainerStatuses {
+		if !c.Ready {
+			unready = append(unready, c.Name)
+		}
+	}
+	ready, gates := len(unready) == 0 && initialized && !done, true
+	for _, g := range pod.Spec.ReadinessGates {
+		at := slices.IndexFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == g.ConditionType })
+		gates = gates && at >= 0 && s.Conditions[at].Status == corev1.ConditionTrue
+	}
+	reason, message := "", ""
+	switch {
+	case done:
+		reason = "PodCompleted"
+	case !ready:
+		reason, message = "ContainersNotReady", "containers with unready status: ["+strings.Join(unready, " ")+"]"
+	}
+	set := func(kind corev1.PodConditionType, on bool, reason, message string) {
+		setCondition(s, corev1.PodCondition{Type: kind, Status: truth(on), Reason: reason, Message: message, ObservedGeneration: pod.Generation})
+	}
+	set(corev1.PodReadyToStartContainers, !done, "", "")
+	set(corev1.PodInitialized, initialized, "", "")
+	set(corev1.ContainersReady, ready, reason, message)
+	if ready && !gates {
+		reason, message = "ReadinessGatesNotReady", "a readiness gate of the pod is not met"
+	}
+	set(corev1.PodReady, ready && gates, reason, message)
+}
+
+func truth(on bool) corev1.ConditionStatus {
+	if on {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionFalse
+}
+
+// setCondition sets one condition; the time of its last transition stays where
+// its status does.
+func setCondition(s *corev1.PodStatus, c corev1.PodCondition) {
+	c.LastTransitionTime = metav1.Now().Rfc3339Copy()
+	at := slices.IndexFunc(s.Conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
+	if at < 0 {
+		s.Conditions = append(s.Conditions, c)
+		return
+	}
+	if old := s.Conditions[at]; old.Status == c.Status {
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	s.Conditions[at] = c
+}

@@ -1,0 +1,166 @@
+package olm
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// maxImageFiles bounds what is taken out of an image, in bytes.
+const maxImageFiles = 1 << 30
+
+// images finds the images of catalogs and bundles: among those that mysdk has
+// built on this machine, else in their registry.
+type images struct {
+	store string // directory with an OCI layout for each image
+}
+
+// get returns an image. Only its manifest is read before its files are.
+func (i images) get(ctx context.Context, ref string, access pullAccess) (v1.Image, error) {
+	parsed, err := access.parse(ref)
+	if err != nil {
+		return nil, err
+	}
+	img, err := i.stored(parsed)
+	if img != nil || err != nil {
+		return img, err
+	}
+	linux := v1.Platform{OS: "linux", Architecture: "amd64"} // files of catalogs and bundles have no architecture
+	img, err = remote.Image(parsed, append(access.Options(ctx), remote.WithPlatform(linux))...)
+	if err != nil {
+		return nil, access.explain(fmt.Errorf("pull image %s: %w", ref, err))
+	}
+	return img, nil
+}
+
+// stored finds an image in the store; nil where it is not there.
+func (i images) stored(ref name.Reference) (v1.Image, error) {
+	entries, err := os.ReadDir(i.store)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look into the image store: %w", err)
+	}
+	for _, e := range entries {
+		dir := filepath.Join(i.store, e.Name())
+		data, err := os.ReadFile(filepath.Join(dir, "origin.json"))
+		if err != nil {
+			continue // a lock, or another command is writing it
+		}
+		var origin struct {
+			Image string `json:"image"`
+		}
+		if json.Unmarshal(data, &origin) != nil {
+			continue
+		}
+		if have, err := name.ParseReference(origin.Image); err != nil || have.Name() != ref.Name() {
+			continue
+		}
+		index, err := layout.ImageIndexFromPath(dir)
+		if err != nil {
+			return nil, fmt.Errorf("open image %s in the store: %w", ref, err)
+		}
+		return firstImage(index)
+	}
+	return nil, nil
+}
+
+// firstImage is any image of an index: those of catalogs and bundles hold the
+// same files for every platform.
+func firstImage(index v1.ImageIndex) (v1.Image, error) {
+	found, err := partial.FindImages(index, func(d v1.Descriptor) bool { return d.MediaType.IsImage() })
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
+		return found[0], nil
+	}
+	nested, err := partial.FindIndexes(index, func(v1.Descriptor) bool { return true })
+	if err != nil || len(nested) == 0 {
+		return nil, errors.Join(errors.New("it holds no image"), err)
+	}
+	return firstImage(nested[0])
+}
+
+// label reads a label of an image; fallback where it has none.
+func label(img v1.Image, key, fallback string) (string, error) {
+	config, err := img.ConfigFile()
+	if err != nil {
+		return "", fmt.Errorf("read the image's labels: %w", err)
+	}
+	if v := config.Config.Labels[key]; v != "" {
+		return v, nil
+	}
+	return fallback, nil
+}
+
+// extract puts the regular files below some directories of an image into
+// directories of this machine. dirs maps the ones to the others.
+func extract(img v1.Image, dirs map[string]string) error {
+	files := mutate.Extract(img)
+	err := extractTar(tar.NewReader(files), dirs)
+	return errors.Join(err, files.Close())
+}
+
+func extractTar(files *tar.Reader, dirs map[string]string) error {
+	left := int64(maxImageFiles)
+	for {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the image: %w", err)
+		}
+		target := targetOf(h.Name, dirs)
+		if h.Typeflag != tar.TypeReg || target == "" {
+			continue
+		}
+		if left -= h.Size; left < 0 {
+			return fmt.Errorf("the image has more than %d MiB of files", maxImageFiles>>20)
+		}
+		if err := copyOut(files, target); err != nil {
+			return fmt.Errorf("unpack %s: %w", h.Name, err)
+		}
+	}
+}
+
+// targetOf is where a file of an image goes; "" for nowhere. No name leads out
+// of the target's directory.
+func targetOf(file string, dirs map[string]string) string {
+	clean := path.Clean("/" + file)
+	for from, to := range dirs {
+		if rest, ok := strings.CutPrefix(clean, path.Clean("/"+from)+"/"); ok {
+			return filepath.Join(to, filepath.FromSlash(rest))
+		}
+	}
+	return ""
+}
+
+func copyOut(from io.Reader, target string) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,272 @@
+package olm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// configsLabel names the directory of a catalog image that has the catalog.
+	configsLabel = "operators.operatorframework.io.index.configs.v1"
+	// databaseLabel is on catalog images of the kind before.
+	databaseLabel = "operators.operatorframework.io.index.database.v1"
+	// unpackPrefix begins the names of directories that are being unpacked to.
+	unpackPrefix = "unpack-"
+	// pullRetry is the pause after a catalog image could not be pulled.
+	pullRetry = 20 * time.Second
+	// pullLimit bounds one attempt, whose registry may be slow or unresponsive.
+	pullLimit = 10 * time.Minute
+)
+
+// pulls are the catalog images that are being pulled, or could not be.
+type pulls struct {
+	mu    sync.Mutex
+	state map[types.NamespacedName]*pull
+}
+
+// pull is the last attempt to get a catalog's image.
+type pull struct {
+	image   string
+	running bool
+	looked  time.Time // when it began
+	again   time.Time // not before
+}
+
+// begin reports whether an image is to be pulled now, which is then noted. One
+// that is served already is looked at anew when every has passed, and never for
+// zero. later is after how long to ask again, zero for not by the clock.
+func (p *pulls) begin(name types.NamespacedName, image string, served bool, every time.Duration, now time.Time) (begun bool, later time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil {
+		p.state = map[types.NamespacedName]*pull{}
+	}
+	last := p.state[name]
+	known := last != nil && last.image == image
+	switch {
+	case known && last.running, served && every == 0:
+		return false, 0
+	case known && now.Before(last.again):
+		return false, last.again.Sub(now)
+	case known && served && now.Before(last.looked.Add(every)):
+		return false, last.looked.Add(every).Sub(now)
+	}
+	p.state[name] = &pull{image: image, running: true, looked: now}
+	return true, every
+}
+
+// end notes how it went and reports whether anybody still wants the image.
+func (p *pulls) end(name types.NamespacedName, image string, again time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.state[name]
+	if last == nil || last.image != image {
+		return false
+	}
+	last.running, last.again = false, again
+	return true
+}
+
+// forget drops what is known of a catalog.
+func (p *pulls) forget(name types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.state, name)
+}
+
+// keyLocks are locks that are told apart by a key.
+type keyLocks struct {
+	mu   sync.Mutex
+	keys map[string]*sync.Mutex
+}
+
+// lock waits for the key's lock, and returns what gives it back.
+func (k *keyLocks) lock(key string) (unlock func()) {
+	k.mu.Lock()
+	if k.keys == nil {
+		k.keys = map[string]*sync.Mutex{}
+	}
+	if k.keys[key] == nil {
+		k.keys[key] = &sync.Mutex{}
+	}
+	own := k.keys[key]
+	k.mu.Unlock()
+	own.Lock()
+	return own.Unlock
+}
+
+// loadImage has the content of a catalog image pulled and served, unless it is
+// served already and need not be looked at again. The loader does not wait for
+// that.
+func (l *catalogLoader) loadImage(ctx context.Context, name types.NamespacedName, source *operatorsv1alpha1.CatalogSource) {
+	image := source.Spec.Image
+	have := l.digest(name)
+	served := strings.HasPrefix(have, image+" ")
+	begun, later := l.pulls.begin(name, image, served, polls(source), time.Now())
+	if later > 0 {
+		l.queue.AddAfter(name, later)
+	}
+	if !begun {
+		return
+	}
+	if !served {
+		l.announce(name)
+	}
+	l.pulling.Go(func() {
+		limited, cancel := context.WithTimeout(ctx, pullLimit)
+		defer cancel()
+		content, unlock, err := l.pullCatalog(limited, source, have)
+		unused := l.pulled(ctx, name, image, have, content, err)
+		unlock()
+		l.dropContent(unused)
+	})
+}
+
+// pulled puts to use what came of an attempt to get a catalog's image. It
+// returns the digest that nobody serves any more, if there is one.
+func (l *catalogLoader) pulled(ctx context.Context, name types.NamespacedName, image, have string, content *catalogServer, err error) (unused string) {
+	served := strings.HasPrefix(have, image+" ")
+	again := time.Time{}
+	if err != nil {
+		again = time.Now().Add(pullRetry)
+		l.queue.AddAfter(name, pullRetry)
+	}
+	wanted := l.pulls.end(name, image, again)
+	switch {
+	case ctx.Err() != nil:
+		content.stop(l.log)
+	case !wanted && content != nil:
+		content.stop(l.log)
+		return content.digest
+	case !wanted: // nor is why it failed
+	case err != nil && served:
+		l.log.Printf("catalog %s keeps its content: %v", name, err)
+	case err != nil:
+		l.fail(name, err)
+	case content != nil:
+		l.put(name, content)
+		if served {
+			return have
+		}
+	}
+	return ""
+}
+
+// polls is how often a CatalogSource wants its image looked at; zero for
+// never.
+func polls(source *operatorsv1alpha1.CatalogSource) time.Duration {
+	s := source.Spec.UpdateStrategy
+	if s == nil || s.RegistryPoll == nil || s.Interval == nil {
+		return 0
+	}
+	return s.Interval.Duration
+}
+
+// pullCatalog serves the file-based catalog in an image; nil where that is what
+// is served already, by its digest have. What was unpacked is kept: the next
+// start finds it there. Other catalogs may have the same image: its directory is
+// the caller's until unlock.
+func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alpha1.CatalogSource, have string) (content *catalogServer, unlock func(), err error) {
+	image := source.Spec.Image
+	access, err := accessOf(ctx, l.client, source.Namespace, source.Spec.Secrets, source.Annotations)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	img, err := l.images.get(ctx, image, access)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return nil, func() {}, fmt.Errorf("read image %s: %w", image, err)
+	}
+	is := image + " " + digest.Hex
+	if is == have {
+		return nil, func() {}, nil // nothing new
+	}
+	unlock = l.unpacked.lock(digest.Hex)
+	content, err = l.serveImage(ctx, img, filepath.Join(l.dir, digest.Hex), is)
+	return content, unlock, err
+}
+
+// serveImage serves the file-based catalog in an image, which is unpacked in
+// dir, or is to be.
+func (l *catalogLoader) serveImage(ctx context.Context, img v1.Image, dir, digest string) (*catalogServer, error) {
+	files := filepath.Join(dir, "content")
+	if _, err := os.Stat(files); err != nil {
+		if err := unpackCatalog(img, dir, files); err != nil {
+			image, _, _ := strings.Cut(digest, " ")
+			return nil, fmt.Errorf("unpack catalog image %s: %w", image, err)
+		}
+	}
+	content, err := newCatalogServer(ctx, os.DirFS(files), filepath.Join(dir, "cache"), digest)
+	if err != nil {
+		return nil, err
+	}
+	content.dir = "" // kept
+	return content, nil
+}
+
+// dropContent removes what was unpacked of an image that nobody serves any
+// more, by the digest that it was served under.
+func (l *catalogLoader) dropContent(digest string) {
+	_, hex, _ := strings.Cut(digest, " ")
+	if hex == "" {
+		return
+	}
+	defer l.unpacked.lock(hex)()
+	if l.serves(hex) {
+		return
+	}
+	if err := os.RemoveAll(filepath.Join(l.dir, hex)); err != nil {
+		l.log.Printf("drop an old catalog: %v", err)
+	}
+}
+
+// unpackCatalog puts the catalog of an image into files, whole or not at all.
+func unpackCatalog(img v1.Image, dir, files string) error {
+	old, err := label(img, databaseLabel, "")
+	if err != nil {
+		return err
+	}
+	from, err := label(img, configsLabel, "/configs")
+	if err != nil {
+		return err
+	}
+	if old != "" {
+		return errors.New("it holds a catalog in a database, which nothing reads any more: render it as a file-based one")
+	}
+	if err := errors.Join(dropHalves(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(dir, unpackPrefix)
+	if err != nil {
+		return err
+	}
+	if err := extract(img, map[string]string{from: tmp}); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := os.Rename(tmp, files); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	return nil
+}
+
+// dropHalves removes what an end in the midst of unpacking has left.
+func dropHalves(dir string) error {
+	halves, err := filepath.Glob(filepath.Join(dir, unpackPrefix+"*"))
+	for _, half := range halves {
+		err = errors.Join(err, os.RemoveAll(half))
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+package olm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// catalogPatience is how long a connection waits for a catalog that
+	// nobody has spoken of yet.
+	catalogPatience = 3 * time.Second
+	// pullPatience is how long it waits for one that is on its way; gRPC's own
+	// patience for a connection is 20 seconds.
+	pullPatience = 15 * time.Second
+)
+
+// catalogs are the catalogs that OLM reads, by the CatalogSource's name. They
+// are served in memory: OLM's connections to <name>.<namespace>.svc end here,
+// whatever the port, and no connection to a cluster's Service leaves the
+// process.
+type catalogs struct {
+	log     *log.Logger
+	global  string                                            // namespace whose catalogs all others see
+	owner   func(address string) (types.NamespacedName, bool) // the CatalogSource that is meant by an address
+	unknown func(types.NamespacedName, string)                // told of a catalog that is asked for and has no content, and why
+	mu      sync.Mutex                                        // guards what follows
+	served  map[types.NamespacedName]*catalogServer           // the content of each
+	coming  map[types.NamespacedName]bool                     // content that is being loaded
+	closed  bool
+	changed chan struct{} // closed at the next change
+}
+
+func newCatalogs(l *log.Logger, global string) *catalogs {
+	return &catalogs{
+		log: l, global: global, changed: make(chan struct{}),
+		owner:   func(string) (types.NamespacedName, bool) { return types.NamespacedName{}, false },
+		unknown: func(types.NamespacedName, string) {},
+		served:  map[types.NamespacedName]*catalogServer{}, coming: map[types.NamespacedName]bool{},
+	}
+}
+
+// announce says that the content of a catalog is being loaded.
+func (c *catalogs) announce(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.coming[name] = true
+}
+
+// put serves content, or nothing where it is nil, and closes the connections
+// to what was served before. OLM connects again at once, as nothing failed,
+// and reads the catalog anew.
+func (c *catalogs) put(name types.NamespacedName, content *catalogServer) {
+	c.mu.Lock()
+	old := c.replace(name, content)
+	c.mu.Unlock()
+	old.stop(c.log)
+}
+
+// replace is put with the lock held. What it returns is to be stopped.
+func (c *catalogs) replace(name types.NamespacedName, content *catalogServer) (old *catalogServer) {
+	old = c.served[name]
+	delete(c.coming, name)
+	switch {
+	case c.closed:
+		old = content // nobody is going to ask for it
+	case content == nil:
+		delete(c.served, name)
+	default:
+		c.served[name] = content
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return old
+}
+
+// digest is that of the content that is served; "" where there is none.
+func (c *catalogs) digest(name types.NamespacedName) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.served[name]; s != nil {
+		return s.digest
+	}
+	return ""
+}
+
+// serves reports whether a catalog's content is that of the image with the
+// digest hex.
+func (c *catalogs) serves(hex string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.served {
+		if strings.HasSuffix(s.digest, " "+hex) {
+			return true
+		}
+	}
+	return false
+}
+
+// close ends all catalogs.
+func (c *catalogs) close() {
+	c.mu.Lock()
+	served := c.served
+	c.served, c.closed = nil, true
+	close(c.changed)
+	c.changed = make(chan struct{})
+	c.mu.Unlock()
+	for _, s := range served {
+		s.stop(c.log)
+	}
+}
+
+// Dial implements proxy.Dialer for OLM's connections to catalogs.
+func (c *catalogs) Dial(_, address string) (net.Conn, error) {
+	began := time.Now()
+	for {
+		name, err := catalogName(address)
+		// Each time: the CatalogSource may be newer than what is known here.
+		if owner, ok := c.owner(address); ok {
+			name = owner
+		} else if err != nil {
+			return nil, err
+		}
+		if err != nil {
+			c.fail(name, err)
+		}
+		c.mu.Lock()
+		s, coming, changed, closed := c.served[name], c.coming[name], c.changed, c.closed
+		c.mu.Unlock()
+		if closed {
+			return nil, net.ErrClosed
+		}
+		if s != nil {
+			return s.listener.DialContext(context.Background()) // the interface passes none; it is in memory
+		}
+		patience := catalogPatience
+		if coming {
+			patience = pullPatience
+		}
+		timer := time.NewTimer(patience - time.Since(began))
+		select {
+		case <-changed:
+		case <-timer.C:
+			c.substitute(name, coming)
+		}
+		timer.Stop()
+	}
+}
+
+// substitute serves something in place of a catalog that has no content. A
+// refused connection would be tried again at ever longer intervals only, and
+// would not be told the reason. Every namespace's resolution reads the global
+// catalogs and fails with any of them: there an empty catalog stands in, and
+// the reason is an event only.
+func (c *catalogs) substitute(name types.NamespacedName, coming bool) {
+	reason := errors.New("no ConfigMap with its content is there: label " + CatalogLabel + ": " + name.Name)
+	if coming {
+		reason = fmt.Errorf("its content is not there after %s", pullPatience)
+	}
+	c.standFor(name, reason, false)
+}
+
+// fail serves reason in place of a catalog, or an empty one where it is global,
+// whatever was served before.
+func (c *catalogs) fail(name types.NamespacedName, reason error) {
+	c.standFor(name, reason, true)
+}
+
+// standFor is fail that leaves real content alone unless over is set: the
+// content may have come while somebody waited for it until a timeout.
+func (c *catalogs) standFor(name types.NamespacedName, reason error, over bool) {
+	c.mu.Lock()
+	old := c.served[name]
+	if c.closed || old != nil && (old.reason == reason.Error() || old.digest != "" && !over) {
+		c.mu.Unlock()
+		return // nothing new: OLM need not read it again
+	}
+	s := c.substituteOf(name, reason)
+	old = c.replace(name, s)
+	c.mu.Unlock()
+	old.stop(c.log)
+	c.log.Printf("catalog %s has no content: %v", name, reason)
+	c.unknown(name, reason.Error())
+}
+
+// substituteOf says reason, or is empty for a global catalog.
+func (c *catalogs) substituteOf(name types.NamespacedName, reason error) *catalogServer {
+	var s *catalogServer
+	if name.Namespace == c.global {
+		s = emptyCatalog()
+	} else {
+		s = failingCatalog(fmt.Errorf("catalog %s: %w", name, reason))
+	}
+	s.reason = reason.Error()
+	return s
+}
+
+// catalogName finds which catalog an address of the form
+// <name>.<namespace>.svc[.cluster.local]:<port> means.
+func catalogName(address string) (types.NamespacedName, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return types.NamespacedName{}, fmt.Errorf("%q is not an address with a port: %w", address, err)
+	}
+	host = strings.TrimSuffix(strings.TrimSuffix(host, "."), ".cluster.local")
+	parts := strings.Split(host, ".")
+	if len(parts) != 3 || parts[2] != "svc" || parts[0] == "" || parts[1] == "" {
+		return types.NamespacedName{}, fmt.Errorf("%q cannot be reached: there is no cluster network here, and it is not the Service of a catalog", address)
+	}
+	return types.NamespacedName{Namespace: parts[1], Name: parts[0]}, nil
+}

@@ -1,0 +1,104 @@
+package olm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry/grpc"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
+	"k8s.io/client-go/tools/record"
+)
+
+// hiddenField finds a field that OLM does not export, in the struct that holder
+// points to. Where a release of OLM has another, that is an error.
+func hiddenField[T any](holder any, name string) (*T, error) {
+	v := reflect.ValueOf(holder)
+	if v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct {
+		if f := v.Elem().FieldByName(name); f.IsValid() && f.Type() == reflect.TypeFor[T]() {
+			return (*T)(f.Addr().UnsafePointer()), nil
+		}
+	}
+	return nil, fmt.Errorf("OLM's %T has no field %s of the type %s", holder, name, reflect.TypeFor[T]())
+}
+
+// mute takes away the channel that an operator's workers send their results
+// to, which nobody reads here. OLM closes it at the operator's end without
+// waiting for its workers, and a worker that sends to it then ends the process.
+// A send to no channel is never ready, so they skip it. It is to be called
+// before the operator runs.
+func mute(queues queueinformer.Operator) error {
+	results, err := hiddenField[chan error](queues, "syncCh")
+	if err != nil {
+		return err
+	}
+	*results = nil
+	return nil
+}
+
+// endable makes the goroutine of a store's connections end when the function
+// that it returns is called. OLM starts it with a context that has no end, and
+// it holds all that its operator ever knew. It is to be called before the
+// operator runs.
+func endable(store *grpc.SourceStore) (end func(), err error) {
+	handle, err := hiddenField[func(grpc.SourceState)](store, "syncFn")
+	if err != nil {
+		return nil, err
+	}
+	states, err := hiddenField[chan grpc.SourceState](store, "notify")
+	if err != nil {
+		return nil, err
+	}
+	last, inner := grpc.SourceState{}, *handle
+	*handle = func(s grpc.SourceState) {
+		if s == last {
+			runtime.Goexit()
+		}
+		inner(s)
+	}
+	return func() { *states <- last }, nil
+}
+
+// recorderEnd finds what ends the recorder of an operator's events, which OLM
+// leaves at work.
+func recorderEnd(op any) (end func(), err error) {
+	outer, err := hiddenField[record.EventRecorder](op, "recorder")
+	if err != nil {
+		return nil, err
+	}
+	inner, err := hiddenField[record.EventRecorder](*outer, "recorder")
+	if err != nil {
+		return nil, err
+	}
+	broadcaster, ok := (*inner).(interface{ Shutdown() })
+	if !ok {
+		return nil, fmt.Errorf("the recorder of OLM's %T, a %T, has no Shutdown", op, *inner)
+	}
+	return broadcaster.Shutdown, nil
+}
+
+// disconnect closes the connections of OLM's catalog operator, which leaves
+// them open at its end and would dial anew each time one breaks.
+func disconnect(store *grpc.SourceStore) error {
+	sources, err := hiddenField[map[registry.CatalogKey]grpc.SourceConn](store, "sources")
+	if err != nil {
+		return err
+	}
+	lock, err := hiddenField[sync.RWMutex](store, "sourcesLock")
+	if err != nil {
+		return err
+	}
+	lock.RLock()
+	keys := slices.Collect(maps.Keys(*sources))
+	lock.RUnlock()
+	var errs []error
+	for _, key := range keys {
+		errs = append(errs, store.Remove(key))
+	}
+	return errors.Join(errs...)
+}
