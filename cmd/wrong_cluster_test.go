@@ -397,6 +397,6 @@ func (w *wrongWorld) runEmbedded() {
 		}
 		_, _ = out.Write(status.Bytes()) // the client notices
 	})}
-	go srv.Serve(control) //nolint:errcheck // ends with the test
+	go srv.Serve(control)
 	w.t.Cleanup(func() { _ = srv.Close(); _ = os.RemoveAll(dir) })
 }

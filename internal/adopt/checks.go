@@ -21,8 +21,8 @@ func works(name, format string, args ...any) (Command, fileset.Set, error) {
 	return Command{Name: name, Status: Works, Detail: fmt.Sprintf(format, args...)}, fileset.Set{}, nil
 }
 
-func cannot(name, format string, args ...any) (Command, fileset.Set, error) {
-	return Command{Name: name, Status: No, Detail: fmt.Sprintf(format, args...)}, fileset.Set{}, nil
+func cannot(name, detail string) (Command, fileset.Set, error) {
+	return Command{Name: name, Status: No, Detail: detail}, fileset.Set{}, nil
 }
 
 // noGo is what all commands say that work on Go code, where there is none.

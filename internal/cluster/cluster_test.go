@@ -72,7 +72,7 @@ func TestStatusOfFiles(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer k.Release() //nolint:errcheck // ends with the test
+				defer k.Release()
 			}
 			got, err := Status(t.Context(), h, "dev")
 			if err != nil {
@@ -218,7 +218,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.Release() //nolint:errcheck // ends with the test
+	defer k.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(5*pollInterval, cancel)
 	if _, err := Start(ctx, h, Options{Name: "dev"}); !errors.Is(err, context.Canceled) {

@@ -141,7 +141,7 @@ func (o object) condition(kind string) any {
 func (c *hosted) logs(pod object, query string) string {
 	c.tb.Helper()
 	resp := c.logStream(pod, query)
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		c.tb.Fatal(err)
@@ -185,7 +185,7 @@ func (c *hosted) askIn(pod object, container, path string) string {
 	if err != nil {
 		return err.Error() // it was asked to exit
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err.Error()

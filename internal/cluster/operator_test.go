@@ -100,17 +100,17 @@ func (o *playedOperator) handler() http.Handler {
 	mux.HandleFunc("/unready", func(_ http.ResponseWriter, r *http.Request) { o.unready.Store(r.FormValue("on") != "false") })
 	mux.HandleFunc("/say", func(_ http.ResponseWriter, r *http.Request) { fmt.Println(r.FormValue("text")) })
 	mux.HandleFunc("/exit", func(_ http.ResponseWriter, r *http.Request) {
-		code, _ := strconv.Atoi(r.FormValue("code")) //nolint:errcheck // 0 then
+		code, _ := strconv.Atoi(r.FormValue("code"))
 		fmt.Println("last words")
 		os.Exit(code)
 	})
 	mux.HandleFunc("/config", func(w http.ResponseWriter, _ *http.Request) {
 		data, err := os.ReadFile(o.config)
-		fmt.Fprint(w, string(data), err) //nolint:errcheck // a test's
+		fmt.Fprint(w, string(data), err)
 	})
 	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
 		code, err := askAPI(r.FormValue("path"))
-		fmt.Fprint(w, code, err) //nolint:errcheck // a test's
+		fmt.Fprint(w, code, err)
 	})
 	return mux
 }

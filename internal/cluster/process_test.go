@@ -263,7 +263,7 @@ func processLogIsFollowed(t *testing.T, c *hosted) {
 	c.post(c.apps("deployments"), operator("op", nil))
 	pod := c.awaitPod("op", isReady)
 	resp := c.logStream(pod, "follow=true&tailLines=1")
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "serving at") {
 		t.Fatalf("the first line is %q, %v", lines.Text(), lines.Err())

@@ -198,7 +198,7 @@ func (c *client) try(method, path string, body any) (object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	var o object
 	return o, resp.StatusCode, json.NewDecoder(resp.Body).Decode(&o)
 }

@@ -194,7 +194,7 @@ func (s *server) await(ctx context.Context, l state.Layout, progress func(string
 			}
 		}
 		select {
-		case <-s.end():
+		case <-s.end(): //nolint:errcheck // why is in the log
 			// Where somebody else owns the directory, theirs is the server.
 			if locked, err := l.Locked(); err != nil || !locked {
 				return state.Status{}, errors.Join(err, errEnded)

@@ -199,7 +199,7 @@ func TestRunRefusesAnOwnedDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.Release() //nolint:errcheck // ends with the test
+	defer k.Release()
 	err = Run(t.Context(), Options{Dir: l.Dir, Log: &strings.Builder{}})
 	if !errors.Is(err, state.ErrLocked) {
 		t.Errorf("Run() = %v, want ErrLocked", err)

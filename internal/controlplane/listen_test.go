@@ -12,7 +12,7 @@ func TestListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close() //nolint:errcheck // ends with the test
+	defer taken.Close()
 	takenPort := taken.Addr().(*net.TCPAddr).Port
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestListen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer l.Close() //nolint:errcheck // ends with the test
+			defer l.Close()
 			address := l.Addr().(*net.TCPAddr)
 			if !address.IP.IsLoopback() || address.Port != port {
 				t.Errorf("listens on %s, says %d", address, port)
@@ -68,12 +68,12 @@ func TestTwoClustersHaveTwoPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.Close() //nolint:errcheck // ends with the test
+	defer first.Close()
 	second, port2, err := listen(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer second.Close() //nolint:errcheck // ends with the test
+	defer second.Close()
 	if port1 == port2 {
 		t.Errorf("both have port %d", port1)
 	}

@@ -53,7 +53,7 @@ func (p *patient) serve(s state.Status) {
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // ends with the test
 		_ = json.NewEncoder(w).Encode(s)
 	})}
-	go srv.Serve(listener) //nolint:errcheck // ends with the test
+	go srv.Serve(listener)
 	p.t.Cleanup(func() { _ = srv.Close() })
 }
 

@@ -14,7 +14,7 @@ import (
 // code counts the Go files of a tree, those of testdata and of templates left out.
 type code struct {
 	lines, testLines, comments int
-	files, packages, globals   int
+	files, globals             int
 	longestFile, longestFunc   string
 	longestFileN, longestFuncN int
 	directories                map[string]bool

@@ -95,7 +95,7 @@ func execTest(binary string, args []string) int {
 		fmt.Fprintln(os.Stderr, "figures:", openErr)
 		return 1
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // what is written is read by its length
 	name := strings.TrimSuffix(filepath.Base(binary), ".test")
 	if dir, err := os.Getwd(); err == nil {
 		name = strings.TrimPrefix(filepath.ToSlash(dir), filepath.ToSlash(os.Getenv("FIGURES_ROOT"))+"/")

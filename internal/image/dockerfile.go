@@ -186,7 +186,7 @@ func words(line string) ([]string, error) {
 			i++
 			word.WriteByte(line[i])
 		case quote == 0 && (c == '"' || c == '\''):
-			quote, begun = c, true
+			quote = c
 		case quote == 0 && c == ' ':
 			if begun {
 				list = append(list, word.String())

@@ -282,7 +282,7 @@ func TestConnectUnavailable(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t)
-			s := httptest.NewServer(http.HandlerFunc(tc.handler))
+			s := httptest.NewServer(tc.handler)
 			defer s.Close()
 			if tc.handler == nil {
 				s.Close()

@@ -127,7 +127,7 @@ func (r *run) warnOfDeployed(ctx context.Context) error {
 	for _, u := range deployed {
 		replicas, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas")
 		if err != nil {
-			return fmt.Errorf("Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			return fmt.Errorf("read the replicas of Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 		}
 		if slices.Contains(r.Deployments, u.GetName()) && (replicas > 0 || !found) {
 			r.screen.say("warning: Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: mysdk kubectl -n %s scale deployment %s --replicas=0",

@@ -82,7 +82,7 @@ func (c *reload) run(ctx context.Context) error {
 	if err == nil {
 		err = c.apply(ctx)
 	}
-	if buildErr := c.built(ctx, b); buildErr != nil {
+	if buildErr := c.built(b); buildErr != nil {
 		return buildErr // the compiler's message is what says most
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *reload) apply(ctx context.Context) error {
 
 // built waits for the build. The compiler's words are held back until it is
 // known that they are the newest.
-func (c *reload) built(ctx context.Context, b *build) error {
+func (c *reload) built(b *build) error {
 	if !b.started {
 		return nil
 	}

@@ -28,12 +28,12 @@ func coreTypes(f *goFile) {
 		}
 		switch {
 		case f.is(lit.Type, coreV1, "Probe"):
-			f.field(lit, "Handler", "ProbeHandler", coreV1, "Handler", "ProbeHandler")
+			f.field(lit, "Handler", "ProbeHandler", "Handler", "ProbeHandler")
 		case f.is(lit.Type, coreV1, "Lifecycle"):
-			f.field(lit, "PostStart", "PostStart", coreV1, "Handler", "LifecycleHandler")
-			f.field(lit, "PreStop", "PreStop", coreV1, "Handler", "LifecycleHandler")
+			f.field(lit, "PostStart", "PostStart", "Handler", "LifecycleHandler")
+			f.field(lit, "PreStop", "PreStop", "Handler", "LifecycleHandler")
 		case f.is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
-			f.field(lit, "Resources", "Resources", coreV1, "ResourceRequirements", "VolumeResourceRequirements")
+			f.field(lit, "Resources", "Resources", "ResourceRequirements", "VolumeResourceRequirements")
 			f.volumeResources(valueOf(lit, "Resources"))
 		}
 		return true
@@ -141,7 +141,7 @@ func (f *goFile) looseHandlers() {
 }
 
 // field renames a field of a literal, and the type of the literal in it.
-func (f *goFile) field(lit *ast.CompositeLit, key, newKey, pkg, was, is string) {
+func (f *goFile) field(lit *ast.CompositeLit, key, newKey, was, is string) {
 	for _, e := range lit.Elts {
 		kv, ok := e.(*ast.KeyValueExpr)
 		if !ok || f.text(kv.Key) != key {
@@ -154,7 +154,7 @@ func (f *goFile) field(lit *ast.CompositeLit, key, newKey, pkg, was, is string) 
 		if u, ok := value.(*ast.UnaryExpr); ok {
 			value = u.X
 		}
-		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.is(inner.Type, pkg, was) {
+		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.is(inner.Type, coreV1, was) {
 			if sel, ok := inner.Type.(*ast.SelectorExpr); ok {
 				f.replace(sel.Sel, is)
 			}

@@ -172,7 +172,7 @@ func TestParseConfig(t *testing.T) {
 	for name, tc := range map[string]struct{ data, want string }{
 		"good":           {testConfig, ""},
 		"not YAML":       {"stages: [", "read scorecard configuration x.yaml"},
-		"unknown field":  {strings.Replace(testConfig, "parallel", "paralel", 1), "paralel"},
+		"unknown field":  {strings.Replace(testConfig, "parallel", "together", 1), "together"},
 		"other kind":     {"apiVersion: v1\nkind: ConfigMap\n", `its kind is "ConfigMap" and its apiVersion "v1"`},
 		"of old":         {"scorecard:\n  bundle: deploy\n", `its kind is "" and its apiVersion ""`},
 		"test of no one": {strings.Replace(testConfig, "    image: example.com/my-tests:v1\n", "", 1), "stages[1].tests[0] has no image"},

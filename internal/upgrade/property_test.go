@@ -76,8 +76,7 @@ func insertLine(s *shop, r *rand.Rand, name string, i int) string {
 	}
 	changed := strings.Join(slices.Insert(slices.Clone(lines), at, line), "")
 	if !valid(name, []byte(changed)) {
-		changed, line = strings.Join(lines, "")+"\n", "" // such a place is none for a line
-		s.write(name, changed)
+		s.write(name, strings.Join(lines, "")+"\n") // such a place is none for a line
 		return strings.TrimSpace(lines[0])
 	}
 	s.write(name, changed)

@@ -24,7 +24,7 @@ const recreate = "recreate the bundle with 'mysdk bundle generate'"
 
 // layout judges the directories: manifests are in one, flat, with nothing in
 // it but manifests.
-func (r *run) layout(fsys fs.FS) error {
+func (r *run) layout(fsys fs.FS) {
 	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir} {
 		if info, err := fs.Stat(fsys, dir); err != nil || !info.IsDir() {
 			r.unreadable = true
@@ -33,7 +33,7 @@ func (r *run) layout(fsys fs.FS) error {
 	}
 	entries, err := fs.ReadDir(fsys, r.bundle.ManifestsDir)
 	if err != nil {
-		return nil //nolint:nilerr // told above
+		return // told above
 	}
 	for _, e := range entries {
 		file := path.Join(r.bundle.ManifestsDir, e.Name())
@@ -44,7 +44,6 @@ func (r *run) layout(fsys fs.FS) error {
 			r.add(Error, "format/layout", file, "", "a hidden file among the manifests", "remove it")
 		}
 	}
-	return nil
 }
 
 // firstObjects looks for manifests of which OLM reads nothing: it takes the

@@ -85,9 +85,7 @@ func Run(ctx context.Context, fsys fs.FS, o Options) (*Report, error) {
 	r := &run{Options: o, bundle: b, report: &Report{Bundle: b.Name()}, passedOver: map[string]bool{}}
 	r.index()
 	r.problems(problems)
-	if err := r.layout(fsys); err != nil {
-		return nil, err
-	}
+	r.layout(fsys)
 	r.annotations()
 	if !r.unreadable {
 		r.firstObjects()

@@ -35,12 +35,8 @@ func generators() []string {
 	return []string{"deepcopy", "crds", "rbac", "webhooks", "openapi", "applyconfigurations"}
 }
 
-// New is 'mysdk generate', with what is below it.
-func New(f *cli.Factory) *cobra.Command {
-	o := &generateCommand{}
-	c := &cobra.Command{
-		Use: "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
-		Long: `Generate code and manifests from the Go types and their markers.
+// generateLong is the help of generate.
+const generateLong = `Generate code and manifests from the Go types and their markers.
 
 Without arguments everything is generated: DeepCopy methods, CRDs below
 config/crd/bases, RBAC roles in config/rbac and webhook configurations in
@@ -73,7 +69,14 @@ in others; --strict and --lax choose.
 
 CRDs that an API server would refuse are errors: rules that do not compile or
 cost too much, bad patterns, defaults that do not validate. They are checked with
-the API server's own code, which is in mysdk-cluster. --lax only warns.`,
+the API server's own code, which is in mysdk-cluster. --lax only warns.`
+
+// New is 'mysdk generate', with what is below it.
+func New(f *cli.Factory) *cobra.Command {
+	o := &generateCommand{}
+	c := &cobra.Command{
+		Use: "generate [deepcopy] [crds] [rbac] [webhooks] [openapi] [applyconfigurations]", Short: "Generate code and manifests from the Go types and their markers", GroupID: "write",
+		Long: generateLong,
 		Example: `  # everything
   mysdk generate
 

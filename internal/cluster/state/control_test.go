@@ -32,7 +32,7 @@ func serve(t *testing.T, handler http.Handler) Control {
 		t.Fatal(err)
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	go srv.Serve(listener) //nolint:errcheck // ends with the test
+	go srv.Serve(listener)
 	t.Cleanup(func() { _ = srv.Close() })
 	return Control{socket}
 }

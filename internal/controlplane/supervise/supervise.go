@@ -75,7 +75,7 @@ func (p *Supervisor) Wait() { p.running.Wait() }
 // Reason is why the control plane ended: nil where it was asked to.
 func (p *Supervisor) Reason() error {
 	cause := context.Cause(p.Ctx)
-	if errors.Is(cause, errStopped) || cause == context.Cause(p.outer) {
+	if errors.Is(cause, errStopped) || cause == context.Cause(p.outer) { //nolint:errorlint // that very end, not one like it
 		return nil
 	}
 	return cause

@@ -65,7 +65,7 @@ func (c *chain) checkReplicaSet(ctx context.Context, r Reader, rs *unstructured.
 
 // refused explains that the API server does not take the pods.
 func (c *chain) refused(u *unstructured.Unstructured, failed condition) *Finding {
-	hint := "correct " + c.source("the Deployment") + ", or what the namespace allows"
+	hint := "correct " + c.deployment() + ", or what the namespace allows"
 	switch {
 	case strings.Contains(failed.message, "violates PodSecurity"):
 		hint = "give the pod the securityContext that the namespace's Pod Security Standard demands: config/manager/manager.yaml, then " + c.again()
@@ -122,7 +122,7 @@ func (c *chain) checkContainer(ctx context.Context, r Reader, pod, s *unstructur
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError":
 		f = c.finding(pod, soon, fmt.Sprintf("the image %s of container %s cannot be pulled", image, name), c.imageHint(image, message))
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-		f = c.finding(pod, patient, fmt.Sprintf("container %s cannot be started: %s", name, message), "correct the container in "+c.source("the Deployment"))
+		f = c.finding(pod, patient, fmt.Sprintf("container %s cannot be started: %s", name, message), "correct the container in "+c.deployment())
 	case "CrashLoopBackOff":
 		// The kubelet has tried at least twice by then.
 		f = c.crashed(ctx, r, pod, s)
@@ -180,12 +180,12 @@ func lastError(log []string) string {
 	return ""
 }
 
-// source says where an object of the operator is written down.
-func (c *chain) source(what string) string {
+// deployment says where the operator's Deployment is written down.
+func (c *chain) deployment() string {
 	if c.deployed {
-		return what + " below config/"
+		return "the Deployment below config/"
 	}
-	return what + " in the CSV"
+	return "the Deployment in the CSV"
 }
 
 // again is the command that brings a correction to the cluster.
@@ -209,7 +209,7 @@ func (c *chain) checkMounts(pod *unstructured.Unstructured) *Finding {
 		after = waitOnly
 	}
 	return c.finding(pod, after, fmt.Sprintf("a volume needs %s %s, which does not exist", m[1], m[2]),
-		fmt.Sprintf("add the %s, or correct the volume in %s", m[1], c.source("the Deployment")))
+		fmt.Sprintf("add the %s, or correct the volume in %s", m[1], c.deployment()))
 }
 
 // imageHint is what to do about an image that is not to be had.
@@ -228,7 +228,7 @@ func (c *chain) imageHint(image, message string) string {
 	case strings.Contains(message, "http: server gave HTTP response"):
 		return "the nodes speak TLS with this registry: list it as insecure in their container runtime"
 	}
-	return fmt.Sprintf("check the image's name in %s, and push it: mysdk image push %s", c.source("the Deployment"), image)
+	return fmt.Sprintf("check the image's name in %s, and push it: mysdk image push %s", c.deployment(), image)
 }
 
 // mountPattern is how the kubelet words a volume's object that is not there.
