@@ -53,8 +53,8 @@ race: ## Run the race detector, where there is the C compiler that it needs
 	else echo "no C compiler: the race detector is left out"; fi
 
 .PHONY: nightly
-nightly: build ## Run what takes too long for every change: every scaffold linked, every script as processes, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
-	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestWatchEdits)$$' ./cmd
+nightly: build ## Run what takes too long for every change: every scaffold linked, every script and guide, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
+	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits)$$' ./cmd
 	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 	@rc=0; for lane in race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc

@@ -181,7 +181,7 @@ func (r *watchRun) reconciledBy(build string) {
 func TestWatchEdits(t *testing.T) {
 	t.Parallel()
 	edits := 3
-	if os.Getenv("MYSDK_NIGHTLY") != "" {
+	if nightly() {
 		edits = 20
 	}
 	r := startWatch(t)

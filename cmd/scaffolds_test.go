@@ -54,7 +54,7 @@ func TestScaffoldsBuild(t *testing.T) {
 				t.Errorf("generate --check: exit code %d\n%s%s", code, w.Out, w.Err)
 			}
 			switch {
-			case os.Getenv("MYSDK_NIGHTLY") != "":
+			case nightly():
 				run(t, w, "go", "build", "./...")
 			case !slices.Contains(linkedScaffolds, filepath.Base(dir)):
 				return

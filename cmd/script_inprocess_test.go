@@ -37,7 +37,7 @@ var setting = regexp.MustCompile(`(?m)^(?:env|freeport) (.+)$`)
 // copies and the variables that they set.
 func inProcess(t *testing.T, dir string) (copies string, variables []string) {
 	t.Helper()
-	if *update || os.Getenv("MYSDK_NIGHTLY") != "" {
+	if *update || nightly() {
 		return dir, nil
 	}
 	scripts, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
@@ -46,7 +46,7 @@ func inProcess(t *testing.T, dir string) (copies string, variables []string) {
 	}
 	copies, variables = t.TempDir(), []string{"REGISTRY"}
 	for _, script := range scripts {
-		if name, _ := strings.CutSuffix(filepath.Base(script), ".txtar"); testing.Short() && slices.Contains(loadingScripts, filepath.Base(dir)+"/"+name) {
+		if leftOut(filepath.Base(dir) + "/" + strings.TrimSuffix(filepath.Base(script), ".txtar")) {
 			continue
 		}
 		data, err := os.ReadFile(script)

@@ -85,8 +85,21 @@ func validatorBinary() (string, error) {
 var loadingScripts = []string{
 	"adopt/adopt", "bundle/generate", "bundle/generate_base", "bundle/scorecard", "create_api/api", "create_api/existing",
 	"create_api/group", "create_api/in_the_way", "create_webhook/additive", "create_webhook/conversion", "create_webhook/flags",
-	"delete/delete_changed", "generate/applyconfigurations", "generate/broken_go", "generate/calls", "generate/generate",
+	"delete/delete_changed", "doctor/doctor", "generate/applyconfigurations", "generate/broken_go", "generate/calls",
+	"generate/check", "generate/generate",
 	"generate/markers", "generate/refused", "init/no_go", "plugins/external_plugins",
+}
+
+// repeatingScripts type old guides whose steps others type, too. They run where
+// MYSDK_NIGHTLY is set.
+var repeatingScripts = []string{"guides/getting_started", "guides/quickstart_v0"}
+
+// nightly reports whether tests do everything, whatever it takes.
+func nightly() bool { return os.Getenv("MYSDK_NIGHTLY") != "" }
+
+// leftOut reports whether a script is left to a longer lane.
+func leftOut(name string) bool {
+	return !*update && (testing.Short() && slices.Contains(loadingScripts, name) || !nightly() && slices.Contains(repeatingScripts, name))
 }
 
 // TestScripts runs every script below testdata/script. The folders cluster,
