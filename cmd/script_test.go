@@ -215,6 +215,7 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("MYSDK_STATE_DIR", filepath.Join(w, ".state"))
 	env.Setenv("MYSDK_CACHE_DIR", filepath.Join(w, ".cache"))
 	env.Setenv("CGO_ENABLED", "0")
+	env.Setenv("TMPDIR", os.TempDir()) // paths of sockets are to be short, and mysdk may run in this process
 	if testing.Short() {
 		bin, err := validatorBinary()
 		if err != nil {
