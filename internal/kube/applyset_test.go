@@ -149,12 +149,18 @@ func testForce(t *testing.T, c *Client) {
 			t.Fatal(err)
 		}
 	}
-	counts, err := c.Count(t.Context(), []*unstructured.Unstructured{plain})
-	if err != nil || len(counts) != 1 || counts[0].String() != "unreadable Force objects" || counts[0].Stored != "v1" {
-		t.Fatalf("counted %+v, %v", counts, err)
+	// The API server converts from the moment that it has seen the change.
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		counts, err := c.Count(t.Context(), []*unstructured.Unstructured{plain})
+		if err == nil && len(counts) == 1 && counts[0].String() == "unreadable Force objects" && counts[0].Stored == "v1" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("counted %+v, %v", counts, err)
+		}
 	}
 	yes := func([]InstanceCount) (bool, error) { return true, nil }
-	_, err = Uninstall(t.Context(), c, []*unstructured.Unstructured{plain}, yes, DeleteOptions{Timeout: 4 * time.Second})
+	_, err := Uninstall(t.Context(), c, []*unstructured.Unstructured{plain}, yes, DeleteOptions{Timeout: 4 * time.Second})
 	checkError(t, err, []string{"CustomResourceDefinition forces.force.example.com is not gone after 4s", "Force default/a has finalizers force.example.com/f"})
 	// Begun by the attempt before, as after an interrupted uninstall.
 	results, err := Uninstall(t.Context(), c, []*unstructured.Unstructured{plain}, yes, DeleteOptions{Force: true})
