@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -47,6 +48,7 @@ type server struct {
 	listener net.Listener // of the API server
 	keys     pki
 	etcdURL  string
+	store    *etcdserver.EtcdServer
 	kubelet  *hostpods.Kubelet
 	client   kubernetes.Interface
 	local    *localServices
@@ -189,7 +191,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if !s.APIServerOnly {
 		s.parts.Run("OLM", s.runOLM)
 	}
-	s.parts.Run("the memory trimmer", trimMemory)
+	s.parts.Run("the memory trimmer", s.trimMemory)
 	s.tracker.ready()
 	return nil
 }

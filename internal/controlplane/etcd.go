@@ -26,6 +26,9 @@ const (
 	// more for members that are behind, of which there are none. At etcd's own
 	// 10,000 writes that would be a hundred megabytes of CRDs.
 	etcdSnapshotWrites, etcdCatchUpWrites = 500, 50
+	// etcdWaste is how much of etcd's file, which is mapped into memory, may be
+	// free, in bytes.
+	etcdWaste = 4 << 20
 )
 
 // startEtcd starts etcd on sockets in the private runtime directory: no port,
@@ -53,9 +56,24 @@ func (s *server) startEtcd(ctx context.Context) error {
 			return nil
 		}
 	})
+	s.store = e.Server
 	client := s.socketURL(etcdClientSocket)
 	s.etcdURL = client.String()
 	s.tracker.stage("etcd")
+	return nil
+}
+
+// shrinkStore writes etcd's file again without what is free in it, where that is
+// worth it. Requests wait for that, some milliseconds. What a kill leaves of it,
+// etcd removes at its next start.
+func (s *server) shrinkStore() error {
+	b := s.store.Backend()
+	if b.Size()-b.SizeInUse() <= etcdWaste {
+		return nil
+	}
+	if err := s.store.Defragment(); err != nil {
+		return fmt.Errorf("shrink etcd's file: %w", err)
+	}
 	return nil
 }
 

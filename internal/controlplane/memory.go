@@ -21,14 +21,18 @@ const (
 )
 
 // trimMemory gives memory that is no longer used back to the system until ctx
-// ends. Go by itself keeps the heap at twice its largest size for minutes.
-func trimMemory(ctx context.Context) error {
+// ends. Go by itself keeps the heap at twice its largest size for minutes, and
+// etcd its file at its largest for ever.
+func (s *server) trimMemory(ctx context.Context) error {
 	var before uint64
 	for supervise.Pause(ctx, trimInterval) {
 		wasted, allocated := heap()
 		limit := uint64(trimWaste)
 		if allocated-before <= restAllocs {
 			limit = restWaste
+			if err := s.shrinkStore(); err != nil {
+				return err
+			}
 		}
 		if before = allocated; wasted > limit {
 			debug.FreeOSMemory()

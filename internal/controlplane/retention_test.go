@@ -2,9 +2,12 @@ package controlplane
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -72,5 +75,47 @@ func TestOldStatesGo(t *testing.T) {
 		if size, ok := sizes[kind]; !ok || size != 0 {
 			t.Errorf("the watch cache keeps %s", kind)
 		}
+	}
+}
+
+// TestStoreShrinks fills etcd and empties it.
+func TestStoreShrinks(t *testing.T) {
+	s := testServer(t, &strings.Builder{})
+	if err := s.startEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.store.HardStop)
+	kept := &pb.PutRequest{Key: []byte("kept"), Value: []byte("1")}
+	if _, err := s.store.Put(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	big := &pb.PutRequest{Key: []byte("big"), Value: make([]byte, 1<<20)}
+	var revision int64
+	for range 2 * etcdWaste >> 20 {
+		r, err := s.store.Put(t.Context(), big)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision = r.Header.Revision
+	}
+	if _, err := s.store.Compact(t.Context(), &pb.CompactionRequest{Revision: revision, Physical: true}); err != nil {
+		t.Fatal(err)
+	}
+	// A page is free one transaction after its last use.
+	for range 2 {
+		if _, err := s.store.Put(t.Context(), kept); err != nil {
+			t.Fatal(err)
+		}
+		s.store.Backend().ForceCommit()
+	}
+	before := s.store.Backend().Size()
+	if err := s.shrinkStore(); err != nil {
+		t.Fatal(err)
+	}
+	if after := s.store.Backend().Size(); after > before-etcdWaste {
+		t.Errorf("etcd's file has %d bytes, %d before, %d in use", after, before, s.store.Backend().SizeInUse())
+	}
+	if r, err := s.store.Range(t.Context(), &pb.RangeRequest{Key: kept.Key}); err != nil || len(r.Kvs) != 1 {
+		t.Errorf("what is kept: %v, %v", r, err)
 	}
 }
