@@ -37,6 +37,7 @@ func TestScaffoldsBuild(t *testing.T) {
 			"--external-api-path=k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newTestProject(t, test.init...)
 			for _, args := range test.apis {
 				p.mustCreateAPI(t, strings.Fields(args)...)
@@ -59,12 +60,13 @@ func TestScaffoldsBuild(t *testing.T) {
 	}
 }
 
-// run runs the go command, offline.
+// run runs the go command, offline. What one project has compiled is in the
+// cache for the others, wherever their directories are.
 func run(t *testing.T, dir, flags string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS="+flags, "GOWORK=off", "GOPROXY=off")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath "+flags, "GOWORK=off", "GOPROXY=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -103,7 +105,7 @@ func TestSuiteWithoutAssets(t *testing.T) {
 	p.export(t, dir)
 	cmd := exec.Command("go", "test", "./internal/controller")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "GOPROXY=off", "KUBEBUILDER_ASSETS=", "USE_EXISTING_CLUSTER=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -mod=readonly", "GOWORK=off", "GOPROXY=off", "KUBEBUILDER_ASSETS=", "USE_EXISTING_CLUSTER=")
 	out, err := cmd.CombinedOutput()
 	first, _, _ := strings.Cut(string(out), "\n")
 	if err == nil || !strings.Contains(first, "mysdk test") || !strings.Contains(first, "KUBEBUILDER_ASSETS") {
