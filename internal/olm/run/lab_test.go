@@ -38,6 +38,9 @@ func newLab(t testing.TB) *lab {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel() // most of the time they wait for OLM
+	}
 	l := &lab{t: t, host: kubetest.World(t)}
 	l.host.Now = time.Now
 	info, err := cluster.Start(t.Context(), l.host, cluster.Options{DieWithParent: true})
