@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/clierr", "internal/host", "internal/filelock", "internal/controlplane/supervise"},
 	{"internal/fileset", "internal/oldapi", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/controlplane/hostpods", "internal/controlplane/olm"},
-	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/ownwebhook"},
+	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/project", "internal/localrun", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
 	{"internal/adopt", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/olm/run", "internal/scorecard", "internal/migrate"},

@@ -91,8 +91,8 @@ func (f *Factory) ContextNames(c *cobra.Command) []string {
 	return names
 }
 
-// keyPatience bounds what a key press waits for a cluster.
-const keyPatience = 2 * time.Second
+// keyTimeout bounds what a key press waits for a cluster.
+const keyTimeout = 2 * time.Second
 
 // Listed are the names of objects, as found has them.
 func (f *Factory) Listed(c *cobra.Command, kind schema.GroupVersionKind, namespace string) (names []string) {
@@ -117,7 +117,7 @@ func (f *Factory) Packages(c *cobra.Command, args []string, typed string) ([]str
 // found are objects in the cluster that the command line names, or in the
 // embedded one if it runs.
 func (f *Factory) found(c *cobra.Command, kind schema.GroupVersionKind, namespace string) []*unstructured.Unstructured {
-	ctx, cancel := context.WithTimeout(c.Context(), keyPatience)
+	ctx, cancel := context.WithTimeout(c.Context(), keyTimeout)
 	defer cancel()
 	opts := kube.Options{Host: f.Host, Kubeconfig: TypedValue(c, "kubeconfig"), Context: TypedValue(c, "context"), ReadOnly: true}
 	if opts.Kubeconfig == "" && opts.Context == "" {

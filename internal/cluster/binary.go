@@ -37,7 +37,7 @@ type finder struct {
 	version  string        // of this mysdk, which the binary must have too
 	source   string        // directory this mysdk was compiled from, as the compiler recorded it
 	unfit    []string      // binaries that were passed over, and why
-	patience time.Duration // with a build before it is told of
+	silence  time.Duration // with a build before it is told of
 }
 
 // Binary returns the path of the mysdk-cluster that belongs to this mysdk: the
@@ -46,7 +46,7 @@ type finder struct {
 // minutes the first time; progress is called with lines that say so.
 func Binary(ctx context.Context, h host.Host, progress func(string)) (string, error) {
 	_, file, _, _ := runtime.Caller(0)
-	f := &finder{host: h, progress: progress, version: ownVersion(), source: sourceOf(file), patience: buildPatience}
+	f := &finder{host: h, progress: progress, version: ownVersion(), source: sourceOf(file), silence: buildSilence}
 	return f.find(ctx)
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// buildPatience is how long a build may take without a word.
-	buildPatience = 2 * time.Second
+	// buildSilence is how long a build may take without a word.
+	buildSilence = 2 * time.Second
 	// reportInterval is how often a build says how far it is.
 	reportInterval = 15 * time.Second
 	// buildLines is how much of a failed build's output is shown.
@@ -146,7 +146,7 @@ func (f *finder) report(done <-chan struct{}, out *buildOutput, elapsed func() t
 	select {
 	case <-done:
 		return false
-	case <-time.After(f.patience):
+	case <-time.After(f.silence):
 	}
 	for _, why := range f.unfit {
 		f.progress("passing over " + why)

@@ -109,7 +109,7 @@ func (o object) container(n int) object {
 // awaitPod waits for the only pod of an app to pass, and returns it.
 func (c *hosted) awaitPod(app string, pass func(object) bool) object {
 	c.tb.Helper()
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testTimeout)
 	for {
 		pods := c.pods(app)
 		if len(pods) == 1 && pass(pods[0]) {
@@ -226,7 +226,7 @@ func processLives(pid int) bool {
 // awaitDead waits for the end of a process.
 func awaitDead(t *testing.T, pid int) {
 	t.Helper()
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testTimeout)
 	for processLives(pid) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d still runs", pid)

@@ -136,7 +136,7 @@ func awaitUnlocked(t *testing.T, h host.Host, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testTimeout)
 	for {
 		locked, err := l.Locked()
 		if err != nil {

@@ -147,7 +147,7 @@ func processSeesItsVolumes(t *testing.T, c *hosted) {
 		t.Errorf("the file holds %s", got)
 	}
 	c.do(http.MethodPut, c.core("configmaps/settings"), object{"metadata": object{"name": "settings"}, "data": object{"file": "new"}})
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testTimeout)
 	for c.ask(pod, "/config") != "new<nil>" {
 		if time.Now().After(deadline) {
 			t.Fatal("the file does not follow its ConfigMap")
@@ -218,7 +218,7 @@ func crashingProcessIsShown(t *testing.T, c *hosted) {
 			return strings.Contains(log, "cannot go on\n") && strings.Contains(log, "args:") != (query == "tailLines=1")
 		}
 		log := c.logs(pod, query)
-		for end := time.Now().Add(testPatience); !right(log) && time.Now().Before(end); log = c.logs(pod, query) {
+		for end := time.Now().Add(testTimeout); !right(log) && time.Now().Before(end); log = c.logs(pod, query) {
 			time.Sleep(pollInterval) // it may be starting again
 		}
 		if !right(log) {
@@ -428,7 +428,7 @@ func processOfAJobCompletes(t *testing.T, c *hosted) {
 	template["spec"].(object)["restartPolicy"] = "Never"
 	c.post(path, object{"metadata": object{"name": "once"}, "spec": object{"backoffLimit": 0, "template": template}})
 	pod := c.awaitPod("x", isReady)
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testTimeout)
 	for !strings.Contains(c.logs(pod, ""), "serving at") && time.Now().Before(deadline) {
 		time.Sleep(pollInterval)
 	}

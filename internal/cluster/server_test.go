@@ -23,9 +23,9 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// testPatience bounds each wait for the cluster to do something. It is long
+// testTimeout bounds each wait for the cluster to do something. It is long
 // for machines that are busy: no test is about time.
-const testPatience = 2 * time.Minute
+const testTimeout = 2 * time.Minute
 
 // builtServer is the directory of the binary that the tests share.
 var builtServer string
@@ -227,7 +227,7 @@ func (c *client) del(path string) {
 // await waits until the object at path passes, or is gone where pass is nil.
 func (c *client) await(path string, pass func(object) bool) object {
 	c.tb.Helper()
-	deadline := time.Now().Add(testPatience)
+	deadline := time.Now().Add(testTimeout)
 	for {
 		o, code, err := c.try(http.MethodGet, path, nil)
 		switch {

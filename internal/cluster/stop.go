@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// stopPatience is how long a server may take to end before it is killed.
+	// stopTimeout is how long a server may take to end before it is killed.
 	// It loses nothing by that: what it acknowledged is in etcd's log.
-	stopPatience = 10 * time.Second
+	stopTimeout = 10 * time.Second
 	// pollInterval is how often a wait for another process looks again.
 	pollInterval = 10 * time.Millisecond
 )
@@ -38,9 +38,9 @@ func stop(ctx context.Context, l state.Layout, name string) (bool, error) {
 	if !locked {
 		return false, clearStale(l)
 	}
-	patience, cancel := context.WithTimeout(ctx, stopPatience)
+	limited, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	gone, err := askToStop(patience, l)
+	gone, err := askToStop(limited, l)
 	if err == nil && !gone {
 		if err = ctx.Err(); err == nil {
 			gone, err = kill(ctx, l)
@@ -87,7 +87,7 @@ func kill(ctx context.Context, l state.Layout) (bool, error) {
 	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	for {
 		locked, err := l.Locked()

@@ -85,7 +85,7 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	o.SecureServing.Listener, o.SecureServing.BindPort = s.listener, s.now.Port
 	config, err := configureAPI(ctx, o, s.now.Kubernetes)
 	if err == nil {
-		keepHome(config.KubeAPIs.ControlPlane.ProxyTransport, map[string]dialFunc{
+		loopbackOnly(config.KubeAPIs.ControlPlane.ProxyTransport, map[string]dialFunc{
 			metricsAddress: func(ctx context.Context, network, address string) (net.Conn, error) {
 				return s.kubelet.Dial(ctx, network, address)
 			},

@@ -10,11 +10,11 @@ import (
 // dialFunc connects to something.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// keepHome has a transport reach this machine only, and what is in this process
+// loopbackOnly has a transport reach this machine only, and what is in this process
 // by the addresses of inside. By it the API server calls pods and Services, whose
 // addresses exist in names only here: on the network outside they may be
 // somebody's.
-func keepHome(t *http.Transport, inside map[string]dialFunc) {
+func loopbackOnly(t *http.Transport, inside map[string]dialFunc) {
 	dial := t.DialContext
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext

@@ -16,7 +16,7 @@ func TestKeepHome(t *testing.T) {
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, dialled },
 	}
 	metrics := errors.New("metrics")
-	keepHome(transport, map[string]dialFunc{metricsAddress: func(context.Context, string, string) (net.Conn, error) { return nil, metrics }})
+	loopbackOnly(transport, map[string]dialFunc{metricsAddress: func(context.Context, string, string) (net.Conn, error) { return nil, metrics }})
 	if _, err := transport.DialContext(t.Context(), "tcp", metricsAddress); !errors.Is(err, metrics) {
 		t.Errorf("the metrics API: %v", err)
 	}
@@ -36,7 +36,7 @@ func TestKeepHome(t *testing.T) {
 		}
 	}
 	plain := &http.Transport{}
-	keepHome(plain, nil)
+	loopbackOnly(plain, nil)
 	if _, err := plain.DialContext(t.Context(), "tcp", "192.0.2.1:1"); err == nil {
 		t.Error("a transport without a dialer reaches other machines")
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/example/mysdk/internal/olm/run"
 )
 
-// patience is how long a cluster may take to answer.
-const patience = 3 * time.Second
+// answerTimeout is how long a cluster may take to answer.
+const answerTimeout = 3 * time.Second
 
 // embedded looks at the embedded clusters of this machine.
 func (e *exam) embedded() {
@@ -25,7 +25,7 @@ func (e *exam) embedded() {
 	if _, err := e.Host.StateDir(); err != nil {
 		return // directories has told
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, patience)
+	ctx, cancel := context.WithTimeout(e.ctx, answerTimeout)
 	defer cancel()
 	all, err := cluster.List(ctx, e.Host)
 	switch {
@@ -97,7 +97,7 @@ func (e *exam) named() {
 		}
 		return
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, patience)
+	ctx, cancel := context.WithTimeout(e.ctx, answerTimeout)
 	defer cancel()
 	c, err := e.connect(ctx, e.Kubeconfig, e.Context)
 	switch {

@@ -63,7 +63,7 @@ func TestAwaitEnds(t *testing.T) {
 	}
 }
 
-// TestWebhookHost: where the API server is sent, and where the front listens.
+// TestWebhookHost: where the API server is sent, and where the proxy listens.
 func TestWebhookHost(t *testing.T) {
 	tests := map[string]struct {
 		context       string

@@ -35,8 +35,8 @@ type hooks struct {
 	r       *run
 	certs   *certificates
 	private string // directory of the certificates, mode 0700
-	front   *front
-	url     string // of the front, for the screen
+	proxy   *webhookProxy
+	url     string // of the proxy, for the screen
 	at      endpoint
 
 	mu      sync.Mutex // held while the cluster is written to
@@ -58,13 +58,13 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 	}
 	// The path is the credential: API servers show no certificate of their own.
 	secret := rand.Text()
-	if h.front, err = newFront(ctx, listen, secret, h.certs); err != nil {
+	if h.proxy, err = newWebhookProxy(ctx, listen, secret, h.certs); err != nil {
 		return nil, clierr.WithHint(fmt.Errorf("listen for webhooks on %s: %w", listen, err), "choose another address or port with --webhook-listen")
 	}
-	h.url = "https://" + net.JoinHostPort(where, strconv.Itoa(h.front.port()))
+	h.url = "https://" + net.JoinHostPort(where, strconv.Itoa(h.proxy.port()))
 	h.at = endpoint{base: h.url + "/" + secret, ca: h.certs.ca}
 	if address, _, err := net.SplitHostPort(listen); err == nil && !r.embedded {
-		address = net.JoinHostPort(address, strconv.Itoa(h.front.port()))
+		address = net.JoinHostPort(address, strconv.Itoa(h.proxy.port()))
 		r.screen.say("listening on %s for webhooks; only requests with this run's secret path are answered (--webhook-listen changes the address)", address)
 	}
 	if r.Debug > 0 {
@@ -152,7 +152,7 @@ func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured
 
 // convert has the conversions of crds call the run's webhooks. That is done
 // before the operator starts, as its caches may need them; requests wait in the
-// front until it answers.
+// proxy until it answers.
 func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) ([]string, error) {
 	var changed []string
 	for _, crd := range crds {
@@ -287,7 +287,7 @@ func (h *hooks) off(ctx context.Context) error {
 // cluster that could not be restored is left for a later run.
 func (h *hooks) close(ctx context.Context) error {
 	err := h.off(ctx)
-	if closeErr := h.front.close(); err == nil {
+	if closeErr := h.proxy.close(); err == nil {
 		err = closeErr
 	}
 	if removeErr := removePrivate(h.private); err == nil {

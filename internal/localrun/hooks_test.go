@@ -299,7 +299,7 @@ func killed(t *testing.T, w *world) {
 	if _, err := r.hooks.admit(t.Context(), w.webhooks); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.hooks.journal.lock.Release(), r.hooks.front.close()); err != nil {
+	if err := errors.Join(r.hooks.journal.lock.Release(), r.hooks.proxy.close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -118,7 +118,7 @@ func (r *run) stream(t *tail, stderr bool) *lines {
 // was built since. The two never reconcile at the same time.
 func (r *run) replaceOperator(ctx context.Context) error {
 	if h := r.webhooks(); h != nil {
-		h.front.pause()
+		h.proxy.pause()
 	}
 	if op := r.running(); op != nil {
 		op.replaced.Store(true)

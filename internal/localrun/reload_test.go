@@ -398,7 +398,7 @@ func TestReloadWebhooks(t *testing.T) {
 	}
 }
 
-// ask sends a request to the front as the API server would, and returns the
+// ask sends a request to the proxy as the API server would, and returns the
 // code of the answer.
 func (w *world) ask(t *testing.T, base string) int {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}

@@ -108,7 +108,7 @@ func (r *run) operatorEnded(ctx context.Context, op *operator) (end bool, err er
 		return true, nil
 	}
 	if h := r.webhooks(); h != nil {
-		h.front.refuse("the operator has ended")
+		h.proxy.refuse("the operator has ended")
 		if r.watcher != nil {
 			// Nobody answers until the next change: those that would refuse
 			// everything go, and come back with the next operator. Conversions
@@ -186,7 +186,7 @@ func (r *run) settled(ctx context.Context, op *operator) error {
 		if err := h.await(ctx, op.address); err != nil {
 			return err
 		}
-		h.front.point(op.address)
+		h.proxy.point(op.address)
 		changed, err := h.admit(ctx, r.wanted().Webhooks)
 		if err != nil {
 			return err

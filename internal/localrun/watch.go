@@ -20,9 +20,9 @@ const (
 	// quiet is how long nothing must have happened before files are looked at:
 	// an editor saves by several steps, within a millisecond or two.
 	quiet = 30 * time.Millisecond
-	// patience bounds that where something happens all the time, as while a
+	// longestWait bounds that where something happens all the time, as while a
 	// branch is checked out.
-	patience = 300 * time.Millisecond
+	longestWait = 300 * time.Millisecond
 )
 
 // watcher tells which files of a project changed. The operating system's events
@@ -80,7 +80,7 @@ func (w *watcher) listen(ctx context.Context) {
 			}
 			calm = time.After(quiet)
 			if late == nil {
-				late = time.After(patience)
+				late = time.After(longestWait)
 			}
 			continue
 		case _, ok := <-w.events.Errors:

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/example/mysdk/internal/ownwebhook"
+	"github.com/example/mysdk/internal/webhookadapter"
 )
 
 // setupWebhook is the method by which types registered their webhooks.
@@ -152,8 +152,8 @@ func (w *webhookFile) wrapper(m *migration) string {
 
 // adapter is the type that calls the methods of the kind, below the marker of
 // its webhook.
-func (w *webhookFile) adapter(aspect, which string) ownwebhook.Adapter {
-	return ownwebhook.Adapter{
+func (w *webhookFile) adapter(aspect, which string) webhookadapter.Adapter {
+	return webhookadapter.Adapter{
 		Kind: w.kind, Name: w.kind + aspect, Type: w.alias() + "." + w.kind,
 		Comment: w.marker(which), Context: "context", Admission: "admission",
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/example/mysdk/internal/ownwebhook"
+	"github.com/example/mysdk/internal/webhookadapter"
 )
 
 // adapter returns the name of an adapter, which is written if there is none of
@@ -35,18 +35,18 @@ func sortedKeys(adapters map[adapterKey]string) []adapterKey {
 // write adds an adapter to the file that has the methods.
 func (w *rewriter) write(key adapterKey) {
 	t, declared := key.apiType, w.packages[key.dir].declared
-	a := ownwebhook.Adapter{
+	a := webhookadapter.Adapter{
 		Kind: t.name, Name: w.adapters[key], Type: t.name,
 		// Deep copies are made of every exported type of an API's package.
 		Marker: "// +kubebuilder:object:generate=false\n",
 	}
 	if key.aspect == defaulter {
-		s := w.home(t, ownwebhook.Default)
+		s := w.home(t, webhookadapter.Default)
 		a.Context = s.need("context", "context", declared)
 		s.tail += a.Defaulter()
 		return
 	}
-	s := w.home(t, ownwebhook.ValidateCreate, ownwebhook.ValidateUpdate)
+	s := w.home(t, webhookadapter.ValidateCreate, webhookadapter.ValidateUpdate)
 	a.Context, a.Admission = s.need("context", "context", declared), s.need(admissionPath, "admission", declared)
 	s.tail += a.Validator(w.ownMethods(t))
 }
@@ -92,7 +92,7 @@ func (w *rewriter) assertion(s *source, spec *ast.ValueSpec) bool {
 		return false
 	}
 	methods := w.ownMethods(t)
-	if _, is := methods[ownwebhook.Default]; aspect == defaulter && !is || aspect == validator && !isValidator(methods) {
+	if _, is := methods[webhookadapter.Default]; aspect == defaulter && !is || aspect == validator && !isValidator(methods) {
 		return false
 	}
 	name := qualifier + w.adapter(t, aspect)

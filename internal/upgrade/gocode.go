@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/example/mysdk/internal/ownwebhook"
+	"github.com/example/mysdk/internal/webhookadapter"
 )
 
 // code is the Go code of a project, as far as it can be parsed.
@@ -159,12 +159,12 @@ func (c *code) declaredAs(s *source, id *ast.Ident) (apiType, string, bool) {
 
 // ownMethods are those methods of a type by which it was its own webhook, also
 // those of types that are embedded in it.
-func (c *code) ownMethods(t apiType) ownwebhook.Methods {
+func (c *code) ownMethods(t apiType) webhookadapter.Methods {
 	return c.methodsOf(t, map[apiType]bool{})
 }
 
-func (c *code) methodsOf(t apiType, seen map[apiType]bool) ownwebhook.Methods {
-	out := ownwebhook.Methods{}
+func (c *code) methodsOf(t apiType, seen map[apiType]bool) webhookadapter.Methods {
+	out := webhookadapter.Methods{}
 	if seen[t] {
 		return out // a type may embed a pointer to one that embeds it
 	}
@@ -183,9 +183,9 @@ func (c *code) methodsOf(t apiType, seen map[apiType]bool) ownwebhook.Methods {
 		delete(out, name)
 		switch {
 		case strings.HasSuffix(m.in.name, "_test.go"):
-		case name == ownwebhook.Default && params == 0 && results == 0,
-			(name == ownwebhook.ValidateCreate || name == ownwebhook.ValidateDelete) && params == 0 && results > 0,
-			name == ownwebhook.ValidateUpdate && params == 1 && results > 0:
+		case name == webhookadapter.Default && params == 0 && results == 0,
+			(name == webhookadapter.ValidateCreate || name == webhookadapter.ValidateDelete) && params == 0 && results > 0,
+			name == webhookadapter.ValidateUpdate && params == 1 && results > 0:
 			out[name] = results
 		}
 	}

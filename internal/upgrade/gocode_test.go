@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/example/mysdk/internal/ownwebhook"
+	"github.com/example/mysdk/internal/webhookadapter"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
@@ -34,7 +34,7 @@ func TestCode_Declared(t *testing.T) {
 	if d := cmp.Diff(want, c.packages["api/base"].declared); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(ownwebhook.Methods{"Default": 0, "ValidateCreate": 2, "ValidateUpdate": 1}, c.ownMethods(apiType{"api/v1", "Shop"})); d != "" {
+	if d := cmp.Diff(webhookadapter.Methods{"Default": 0, "ValidateCreate": 2, "ValidateUpdate": 1}, c.ownMethods(apiType{"api/v1", "Shop"})); d != "" {
 		t.Errorf("methods (-want +got):\n%s", d)
 	}
 	for _, test := range []struct {

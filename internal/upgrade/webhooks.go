@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/example/mysdk/internal/ownwebhook"
+	"github.com/example/mysdk/internal/webhookadapter"
 )
 
 // adapterKey says whose adapter it is, and for what.
@@ -145,7 +145,7 @@ func (w *rewriter) registered(s *source, c chain, object ast.Expr) []string {
 	}
 	var out []string
 	methods := w.ownMethods(t)
-	if _, is := methods[ownwebhook.Default]; is && hasDefaulter == nil {
+	if _, is := methods[webhookadapter.Default]; is && hasDefaulter == nil {
 		out = append(out, "WithDefaulter(&"+qualifier+w.adapter(t, defaulter)+"{})")
 	}
 	if isValidator(methods) && hasValidator == nil {
@@ -172,8 +172,8 @@ func (w *rewriter) foreign(s *source, object ast.Expr) bool {
 	return ok && s.importPath(id.Name) != "" && !strings.HasPrefix(s.importPath(id.Name), w.module+"/")
 }
 
-func isValidator(methods ownwebhook.Methods) bool {
-	for _, name := range []string{ownwebhook.ValidateCreate, ownwebhook.ValidateUpdate, ownwebhook.ValidateDelete} {
+func isValidator(methods webhookadapter.Methods) bool {
+	for _, name := range []string{webhookadapter.ValidateCreate, webhookadapter.ValidateUpdate, webhookadapter.ValidateDelete} {
 		if _, ok := methods[name]; !ok {
 			return false
 		}

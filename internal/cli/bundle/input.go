@@ -182,9 +182,9 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 	return all, clierr.WithHint(errors.Join(wrong...), "correct the files and run the command again")
 }
 
-// patience is how long a pipe may stay silent before it is said what is waited
+// pipeTimeout is how long a pipe may stay silent before it is said what is waited
 // for.
-const patience = 2 * time.Second
+const pipeTimeout = 2 * time.Second
 
 // piped reads what is piped into the command, nothing where stdin is a
 // terminal or is not there.
@@ -216,7 +216,7 @@ func piped(ctx context.Context, f *cli.Factory) ([]byte, error) {
 			return r.data, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(patience):
+		case <-time.After(pipeTimeout):
 			f.Say("Waiting for manifests on stdin; add '</dev/null' if there are none")
 		}
 	}

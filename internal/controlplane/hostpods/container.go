@@ -15,10 +15,10 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// patience are the times by which containers are started again and watched.
+// timeouts are the times by which containers are started again and watched.
 // They are a kubelet's, but for the back-off: here somebody waits in front of
 // the screen.
-type patience struct {
+type timeouts struct {
 	retry        time.Duration // what hinders a start is looked at again
 	firstBackOff time.Duration // after the first failure; doubled with each further one
 	lastBackOff  time.Duration
@@ -26,8 +26,8 @@ type patience struct {
 	eager        time.Duration // between two probes before the first success
 }
 
-func defaultPatience() patience {
-	return patience{
+func defaultTimeouts() timeouts {
+	return timeouts{
 		retry: 500 * time.Millisecond, firstBackOff: time.Second, lastBackOff: time.Minute,
 		refresh: 5 * time.Second, eager: 100 * time.Millisecond,
 	}
@@ -66,7 +66,7 @@ type container struct {
 // Serve runs the container until it is over or ctx ends, which stops its
 // program with the pod's grace.
 func (c *container) serve(ctx context.Context) {
-	delay := c.pod.patience.firstBackOff
+	delay := c.pod.timeouts.firstBackOff
 	for ctx.Err() == nil {
 		l, ok := c.prepare(ctx)
 		if !ok {
@@ -77,18 +77,18 @@ func (c *container) serve(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if end.cause == nil && end.code != 0 && l.habits.learn(c.words(), l.added) {
+		if end.cause == nil && end.code != 0 && l.flagProbe.learn(c.words(), l.added) {
 			continue
 		}
 		if c.isOver(end) {
 			return
 		}
-		if end.ran() > 2*c.pod.patience.lastBackOff {
-			delay = c.pod.patience.firstBackOff
+		if end.ran() > 2*c.pod.timeouts.lastBackOff {
+			delay = c.pod.timeouts.firstBackOff
 		}
 		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
 			c.backOff(ctx, l, delay)
-			delay = min(2*delay, c.pod.patience.lastBackOff)
+			delay = min(2*delay, c.pod.timeouts.lastBackOff)
 		}
 		c.change(func() { c.now.RestartCount++; c.run++ })
 	}
@@ -132,7 +132,7 @@ func (c *container) prepare(ctx context.Context) (l *launch, ok bool) {
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-time.After(c.pod.patience.retry):
+		case <-time.After(c.pod.timeouts.retry):
 		}
 		if why.reason == "ErrImagePull" && !shown {
 			c.wait(waiting{"ImagePullBackOff", why.message})

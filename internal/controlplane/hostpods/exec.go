@@ -48,11 +48,11 @@ func (c *container) tellSkipped(l *launch) {
 
 // runProbe runs a probe's command beside the process that it asks about, with
 // that one's environment, directory and addresses.
-func (c *container) runProbe(ctx context.Context, command []string, patience time.Duration, l *launch) error {
+func (c *container) runProbe(ctx context.Context, command []string, timeout time.Duration, l *launch) error {
 	if len(command) == 0 || !l.standsFor(&c.spec, command[0]) {
 		return nil // told once
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var said limited
 	process, err := host.OSExec{}.Start(ctx, host.Cmd{
@@ -64,7 +64,7 @@ func (c *container) runProbe(ctx context.Context, command []string, patience tim
 	}
 	err = process.Wait()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("command %q timed out after %s", strings.Join(command, " "), patience)
+		return fmt.Errorf("command %q timed out after %s", strings.Join(command, " "), timeout)
 	}
 	if code, _ := exitOf(err); code != 0 {
 		return fmt.Errorf("command %q ended with exit code %d: %s", strings.Join(command, " "), code, bytes.TrimSpace(said.Bytes()))

@@ -18,16 +18,16 @@ import (
 
 // launch is how a container's program is started.
 type launch struct {
-	program state.Program
-	habits  *habits
-	args    []string
-	env     []string // all of it
-	dir     string
-	mounts  map[string]string // paths in the container, and where they are here
-	ports   *ports
-	added   []string // of args, those that we have added
-	missing error    // the image has no such command
-	leader  bool     // its leader election is left out: only one of its owner may run
+	program   state.Program
+	flagProbe *flagProbe
+	args      []string
+	env       []string // all of it
+	dir       string
+	mounts    map[string]string // paths in the container, and where they are here
+	ports     *ports
+	added     []string // of args, those that we have added
+	missing   error    // the image has no such command
+	leader    bool     // its leader election is left out: only one of its owner may run
 }
 
 // waiting is why a container does not run yet, as its status says it.
@@ -55,7 +55,7 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 		return nil, waiting{"CreateContainerConfigError", err.Error()}
 	}
 	l := &launch{program: program, dir: root, mounts: mounts, ports: newPorts(&c.spec, freeLoopbackPort)}
-	if l.habits, err = c.pod.library.of(program); err != nil {
+	if l.flagProbe, err = c.pod.library.of(program); err != nil {
 		return nil, waiting{"ErrImagePull", fmt.Sprintf("read the program of image %s: %v", c.spec.Image, err)}
 	}
 	l.missing = l.findCommand(&c.spec, vars)
@@ -131,13 +131,13 @@ func (l *launch) commandLine(c *corev1.Container, vars, mounts map[string]string
 	for i, arg := range args {
 		args[i] = relocate(expansion.Expand(arg, expansion.MappingFuncFor(vars)), mounts)
 	}
-	if l.habits.electsNobody() {
+	if l.flagProbe.electsNobody() {
 		if kept := withoutElection(args); len(kept) < len(args) {
 			args, l.leader = kept, true
 		}
 	}
 	args = l.ports.args(args)
-	l.added = l.ports.defaults(c, args, l.habits.knows)
+	l.added = l.ports.defaults(c, args, l.flagProbe.knows)
 	// Behind the names of commands, and before anything else that is no flag,
 	// which would end the flags.
 	at := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })

@@ -58,7 +58,7 @@ func (p *hostedPod) poke() {
 	}
 }
 
-func (p *hostedPod) pokeLater() { time.AfterFunc(p.patience.retry, p.poke) }
+func (p *hostedPod) pokeLater() { time.AfterFunc(p.timeouts.retry, p.poke) }
 
 // event writes an event about the pod.
 func (p *hostedPod) event(kind, reason, format string, args ...any) {
@@ -103,12 +103,12 @@ func (p *hostedPod) serve(ctx context.Context) {
 	alive, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := p.runContainers(alive)
-	var patience time.Duration
+	var timeout time.Duration
 	for {
 		pod := p.latest()
-		if g := grace(pod); pod.DeletionTimestamp != nil && (alive.Err() == nil || g < patience) {
+		if g := grace(pod); pod.DeletionTimestamp != nil && (alive.Err() == nil || g < timeout) {
 			cancel()
-			patience = g
+			timeout = g
 			defer time.AfterFunc(g, p.kill).Stop() // at most a few: only ever shorter ones
 		}
 		if ctx.Err() == nil {
@@ -166,7 +166,7 @@ func (p *hostedPod) initialize(ctx context.Context, s *sidecars) bool {
 		case c.sidecar:
 			s.start(c)
 			for !c.started() {
-				if !supervise.Pause(ctx, p.patience.eager) {
+				if !supervise.Pause(ctx, p.timeouts.eager) {
 					return false
 				}
 			}
@@ -211,7 +211,7 @@ func (p *hostedPod) fill(ctx context.Context) error {
 
 // refresh keeps the volumes as the objects that they are made of.
 func (p *hostedPod) refresh(ctx context.Context) {
-	for supervise.Pause(ctx, p.patience.refresh) {
+	for supervise.Pause(ctx, p.timeouts.refresh) {
 		if err := p.fill(ctx); err != nil && ctx.Err() == nil {
 			p.log.Printf("refresh the volumes of pod %s/%s: %v", p.namespace, p.name, err)
 		}
@@ -257,7 +257,7 @@ func (m *Pods) remove(ctx context.Context, namespace, name string, uid types.UID
 			return
 		}
 		m.log.Printf("delete pod %s/%s: %v", namespace, name, err)
-		if !supervise.Pause(ctx, m.patience.retry) {
+		if !supervise.Pause(ctx, m.timeouts.retry) {
 			return
 		}
 	}

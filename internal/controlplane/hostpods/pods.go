@@ -59,11 +59,11 @@ type Pods struct {
 	getenv   func(string) string
 	log      *log.Logger
 	events   record.EventRecorder
-	patience patience
+	timeouts timeouts
 	claims   claims
 	simulate *simulations
 	library  library
-	left     leftovers
+	left     orphans
 	dir      string // private, gone when the cluster stops
 	logs     string // private, kept
 
@@ -85,8 +85,8 @@ func New(l state.Layout, dir string, logger *log.Logger) (*Pods, error) {
 		return nil, err
 	}
 	return &Pods{
-		Programs: known, getenv: world.Getenv, log: logger, patience: defaultPatience(),
-		dir: dir, logs: l.PodLogs(), left: leftovers{filepath.Join(l.PodLogs(), notesDir)}, pods: map[types.UID]*hostedPod{},
+		Programs: known, getenv: world.Getenv, log: logger, timeouts: defaultTimeouts(),
+		dir: dir, logs: l.PodLogs(), left: orphans{filepath.Join(l.PodLogs(), notesDir)}, pods: map[types.UID]*hostedPod{},
 	}, nil
 }
 

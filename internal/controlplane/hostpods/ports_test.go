@@ -141,7 +141,7 @@ func TestHabits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !h.knows("webhook-port") || h.knows("health-probe-bind-address") || h.electsNobody() {
-		t.Errorf("habits = %+v", h)
+		t.Errorf("flagProbe = %+v", h)
 	}
 	added := []string{"--webhook-port=1"}
 	for _, step := range []struct {
@@ -236,14 +236,14 @@ func TestCommandLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := listening()
 			c.Command, c.Args = tc.command, tc.args
-			l := &launch{program: tc.program, habits: &habits{}, ports: newPorts(c, counting())}
+			l := &launch{program: tc.program, flagProbe: &flagProbe{}, ports: newPorts(c, counting())}
 			l.commandLine(c, map[string]string{"A": "1"}, map[string]string{"/data": "/here"})
 			if d := cmp.Diff(tc.want, l.args); d != "" {
 				t.Errorf("arguments (-want +got):\n%s", d)
 			}
 		})
 	}
-	l := &launch{program: state.Program{Args: []string{"serve"}}, habits: &habits{known: map[string]bool{"webhook-port": true}, noLease: true}, ports: newPorts(listening(), counting())}
+	l := &launch{program: state.Program{Args: []string{"serve"}}, flagProbe: &flagProbe{known: map[string]bool{"webhook-port": true}, noLease: true}, ports: newPorts(listening(), counting())}
 	c := listening()
 	c.Args = []string{"--leader-elect", "--x", "last"}
 	l.commandLine(c, nil, nil)

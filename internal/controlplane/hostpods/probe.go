@@ -123,13 +123,13 @@ func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *
 		case err == nil:
 			good, bad, quiet = good+1, 0, time.Time{}
 		case time.Now().Before(quiet):
-			next = min(period, c.pod.patience.eager)
+			next = min(period, c.pod.timeouts.eager)
 		default:
 			good, bad = 0, bad+1
 			c.event(corev1.EventTypeWarning, "Unhealthy", "%s probe failed: %v", kind, err)
 		}
 		if good > 0 && good < p.SuccessThreshold {
-			next = min(period, c.pod.patience.eager)
+			next = min(period, c.pod.timeouts.eager)
 		}
 		ok, failed := good >= max(1, p.SuccessThreshold), bad > 0 && bad >= max(1, p.FailureThreshold)
 		if (ok || failed) && judge(ok, failed) || !supervise.Pause(ctx, next) {
@@ -149,7 +149,7 @@ func seconds(n, otherwise int32) time.Duration {
 // a process of this machine.
 func (c *container) ask(ctx context.Context, p *corev1.Probe, l *launch) error {
 	at := l.ports
-	patience := seconds(p.TimeoutSeconds, 1)
+	timeout := seconds(p.TimeoutSeconds, 1)
 	var result probe.Result
 	var said string
 	var err error
@@ -165,18 +165,18 @@ func (c *container) ask(ctx context.Context, p *corev1.Probe, l *launch) error {
 		if err != nil {
 			return err
 		}
-		result, said, err = httpprobe.New(false).Probe(request.WithContext(ctx), patience)
+		result, said, err = httpprobe.New(false).Probe(request.WithContext(ctx), timeout)
 		return verdict(result, said, err)
 	case p.TCPSocket != nil:
 		var port int
 		if port, err = portNumber(&c.spec, p.TCPSocket.Port); err != nil {
 			return err
 		}
-		result, said, err = tcpprobe.New().Probe(loopback, at.at(port), patience)
+		result, said, err = tcpprobe.New().Probe(loopback, at.at(port), timeout)
 	case p.GRPC != nil:
-		result, said, err = grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), at.at(int(p.GRPC.Port)), patience)
+		result, said, err = grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), at.at(int(p.GRPC.Port)), timeout)
 	case p.Exec != nil:
-		return c.runProbe(ctx, p.Exec.Command, patience, l)
+		return c.runProbe(ctx, p.Exec.Command, timeout, l)
 	default:
 		return nil
 	}

@@ -98,7 +98,7 @@ func TestProbeCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := record.NewFakeRecorder(100)
-	pod := &hostedPod{Pods: &Pods{patience: patience{eager: time.Millisecond}, events: events}, pod: &corev1.Pod{}}
+	pod := &hostedPod{Pods: &Pods{timeouts: timeouts{eager: time.Millisecond}, events: events}, pod: &corev1.Pod{}}
 	c := &container{pod: pod}
 	p := &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(free)}},

@@ -63,7 +63,7 @@ func (s *simulations) run(ctx context.Context) {
 			}
 		}
 		if again {
-			s.queue.AddAfter(key, s.patience.retry)
+			s.queue.AddAfter(key, s.timeouts.retry)
 		}
 		s.queue.Done(key)
 	}

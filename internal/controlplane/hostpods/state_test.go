@@ -416,7 +416,7 @@ func TestPodIsDeletedInTheEnd(t *testing.T) {
 		return failures >= 0, nil, errors.New("not now")
 	})
 	var said strings.Builder
-	m := &Pods{client: client, log: log.New(&said, "", 0), patience: patience{retry: time.Millisecond}}
+	m := &Pods{client: client, log: log.New(&said, "", 0), timeouts: timeouts{retry: time.Millisecond}}
 	m.remove(t.Context(), "ns", "op", "u")
 	if _, err := client.CoreV1().Pods("ns").Get(t.Context(), "op", metav1.GetOptions{}); !apierrors.IsNotFound(err) || strings.Count(said.String(), "not now") != 2 {
 		t.Errorf("the pod: %v, said: %s", err, said.String())

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// catalogPatience is how long a connection waits for a catalog that
+	// catalogTimeout is how long a connection waits for a catalog that
 	// nobody has spoken of yet.
-	catalogPatience = 3 * time.Second
-	// pullPatience is how long it waits for one that is on its way; gRPC's own
-	// patience for a connection is 20 seconds.
-	pullPatience = 15 * time.Second
+	catalogTimeout = 3 * time.Second
+	// pullTimeout is how long it waits for one that is on its way; gRPC's own
+	// timeout for a connection is 20 seconds.
+	pullTimeout = 15 * time.Second
 )
 
 // catalogs are the catalogs that OLM reads, by the CatalogSource's name. They
@@ -140,11 +140,11 @@ func (c *catalogs) Dial(_, address string) (net.Conn, error) {
 		if s != nil {
 			return s.listener.DialContext(context.Background()) // the interface passes none; it is in memory
 		}
-		patience := catalogPatience
+		timeout := catalogTimeout
 		if coming {
-			patience = pullPatience
+			timeout = pullTimeout
 		}
-		timer := time.NewTimer(patience - time.Since(began))
+		timer := time.NewTimer(timeout - time.Since(began))
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -162,7 +162,7 @@ func (c *catalogs) Dial(_, address string) (net.Conn, error) {
 func (c *catalogs) substitute(name types.NamespacedName, coming bool) {
 	reason := errors.New("no ConfigMap with its content is there: label " + CatalogLabel + ": " + name.Name)
 	if coming {
-		reason = fmt.Errorf("its content is not there after %s", pullPatience)
+		reason = fmt.Errorf("its content is not there after %s", pullTimeout)
 	}
 	c.standFor(name, reason, false)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// planPatience is how long OLM may take to finish the InstallPlan of a CSV that
+// planTimeout is how long OLM may take to finish the InstallPlan of a CSV that
 // works: where it could not note that all steps are done, it tries again after
 // 5 seconds.
-const planPatience = 7 * time.Second
+const planTimeout = 7 * time.Second
 
 // stillness is how long nothing may come back of what was removed to count as
 // gone, and returning bounds the waiting for that.
@@ -169,7 +169,7 @@ func shared(plan *unstructured.Unstructured, csvs []string) bool {
 // awaitPlans waits until the InstallPlans of the CSVs that work are complete, but
 // not for long.
 func awaitPlans(ctx context.Context, r Reader, namespace string, csvs []string) error {
-	limited, cancel := context.WithTimeout(ctx, planPatience)
+	limited, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	for {
 		busy, err := unsettled(limited, r, namespace, csvs)

@@ -34,7 +34,7 @@ func TestAwaitPlans(t *testing.T) {
 		"nothing there":         {[]scene{{0, groupYAML}}, 0},
 		"done":                  {[]scene{{0, liveCSV("2", "Succeeded") + plan("Complete")}}, 0},
 		"soon done":             {[]scene{{0, liveCSV("2", "Succeeded") + plan("Installing")}, {3 * time.Second, liveCSV("2", "Succeeded") + plan("Complete")}}, 3 * time.Second},
-		"never done":            {[]scene{{0, liveCSV("2", "Succeeded") + plan("Installing")}}, planPatience},
+		"never done":            {[]scene{{0, liveCSV("2", "Succeeded") + plan("Installing")}}, planTimeout},
 		"of what does not work": {[]scene{{0, liveCSV("2", "Pending") + plan("Installing")}}, 0},
 		"not approved":          {[]scene{{0, liveCSV("2", "Succeeded") + plan("RequiresApproval")}}, 0},
 		"of another one":        {[]scene{{0, liveCSV("1", "Succeeded") + plan("Installing")}}, 0},

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// front is the server that the cluster calls for the webhooks' sake. It hands
+// webhookProxy is the server that the cluster calls for the webhooks' sake. It hands
 // requests on to the operator's own webhook server, and keeps them waiting
 // while the operator restarts: a reload is no reason for a refused `kubectl
 // apply`, and conversions may be asked for before the operator is up.
-type front struct {
+type webhookProxy struct {
 	listener net.Listener
 	server   *http.Server
 
@@ -28,11 +28,11 @@ type front struct {
 	refusal string        // why there is no use in waiting; "" if there is
 }
 
-// newFront listens on address, and answers requests whose path begins with
+// newWebhookProxy listens on address, and answers requests whose path begins with
 // /secret only: others than the cluster may reach the port. The operator's
 // server shows the certificate of certs too, which proves that no other process
 // took its port.
-func newFront(ctx context.Context, address, secret string, certs *certificates) (*front, error) {
+func newWebhookProxy(ctx context.Context, address, secret string, certs *certificates) (*webhookProxy, error) {
 	pair, err := tls.X509KeyPair(certs.cert, certs.key)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func newFront(ctx context.Context, address, secret string, certs *certificates) 
 	if err != nil {
 		return nil, err
 	}
-	f := &front{listener: l, changed: make(chan struct{})}
+	f := &webhookProxy{listener: l, changed: make(chan struct{})}
 	// The operator's server has a certificate for localhost; it is dialled by
 	// address, as most operators listen without a name.
 	proxy := &httputil.ReverseProxy{
@@ -86,7 +86,7 @@ func targetOf(r *http.Request) *url.URL {
 
 // waiting lets requests through once there is somebody to answer them. The
 // API server gives up by itself, after the webhook's timeoutSeconds.
-func (f *front) waiting(next http.Handler) http.Handler {
+func (f *webhookProxy) waiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		target, err := f.await(r.Context())
 		if err != nil {
@@ -98,7 +98,7 @@ func (f *front) waiting(next http.Handler) http.Handler {
 }
 
 // await returns the operator's address as soon as there is one.
-func (f *front) await(ctx context.Context) (*url.URL, error) {
+func (f *webhookProxy) await(ctx context.Context) (*url.URL, error) {
 	for {
 		f.mu.Lock()
 		target, refusal, changed := f.target, f.refusal, f.changed
@@ -118,16 +118,16 @@ func (f *front) await(ctx context.Context) (*url.URL, error) {
 }
 
 // point sends requests to the operator's server at address.
-func (f *front) point(address string) { f.set(&url.URL{Scheme: "https", Host: address}, "") }
+func (f *webhookProxy) point(address string) { f.set(&url.URL{Scheme: "https", Host: address}, "") }
 
 // pause keeps requests waiting until point or refuse.
-func (f *front) pause() { f.set(nil, "") }
+func (f *webhookProxy) pause() { f.set(nil, "") }
 
 // refuse answers requests with the reason why nobody else will.
-func (f *front) refuse(why string) { f.set(nil, why) }
+func (f *webhookProxy) refuse(why string) { f.set(nil, why) }
 
 // set changes the state and wakes whoever waits for that.
-func (f *front) set(target *url.URL, refusal string) {
+func (f *webhookProxy) set(target *url.URL, refusal string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.target, f.refusal = target, refusal
@@ -136,16 +136,16 @@ func (f *front) set(target *url.URL, refusal string) {
 	f.changed = make(chan struct{})
 }
 
-// port is where the front listens.
-func (f *front) port() int {
+// port is where the proxy listens.
+func (f *webhookProxy) port() int {
 	if a, ok := f.listener.Addr().(*net.TCPAddr); ok {
 		return a.Port
 	}
-	return 0 // newFront listens on TCP only
+	return 0 // newWebhookProxy listens on TCP only
 }
 
 // close ends the server and what still waits in it.
-func (f *front) close() error {
+func (f *webhookProxy) close() error {
 	f.refuse("mysdk run local has ended")
 	return f.server.Close()
 }

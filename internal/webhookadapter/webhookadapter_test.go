@@ -1,4 +1,4 @@
-package ownwebhook
+package webhookadapter
 
 import (
 	"go/format"

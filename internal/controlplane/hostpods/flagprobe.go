@@ -11,19 +11,19 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 )
 
-// habits are what is known of a program: which of the flags that we would add
+// flagProbe are what is known of a program: which of the flags that we would add
 // it has, and what of a pod it cannot do without.
-type habits struct {
+type flagProbe struct {
 	mu      sync.Mutex
 	known   map[string]bool
 	refused map[string]bool // flags that it ended because of
 	noLease bool            // its leader election wants a file that only containers have
 }
 
-// library remembers the habits of programs by path, size and time.
+// library remembers the flagProbe of programs by path, size and time.
 type library struct {
 	mu    sync.Mutex
-	books map[string]*habits
+	books map[string]*flagProbe
 }
 
 // scaffoldFlags are the flags that ports.defaults may add.
@@ -33,7 +33,7 @@ func scaffoldFlags() []string {
 
 // of looks into the program the first time. The text of a flag's name in it is
 // a good sign that it has the flag; where it has not, learn finds out.
-func (l *library) of(p state.Program) (*habits, error) {
+func (l *library) of(p state.Program) (*flagProbe, error) {
 	info, err := os.Stat(p.Path)
 	if err != nil {
 		return nil, err
@@ -48,25 +48,25 @@ func (l *library) of(p state.Program) (*habits, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &habits{known: map[string]bool{}, refused: map[string]bool{}}
+	h := &flagProbe{known: map[string]bool{}, refused: map[string]bool{}}
 	for _, flag := range scaffoldFlags() {
 		h.known[flag] = bytes.Contains(data, []byte(flag))
 	}
 	if l.books == nil {
-		l.books = map[string]*habits{}
+		l.books = map[string]*flagProbe{}
 	}
 	l.books[key] = h
 	return h, nil
 }
 
-func (h *habits) knows(flag string) bool {
+func (h *flagProbe) knows(flag string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known[flag] && !h.refused[flag]
 }
 
 // electsNobody reports whether leader election has to be left out.
-func (h *habits) electsNobody() bool {
+func (h *flagProbe) electsNobody() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.noLease
@@ -74,7 +74,7 @@ func (h *habits) electsNobody() bool {
 
 // learn reads the last words of a program that failed, and reports whether
 // another start will do better.
-func (h *habits) learn(words string, added []string) bool {
+func (h *flagProbe) learn(words string, added []string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// The words of the packages flag and pflag, and of controller-runtime.

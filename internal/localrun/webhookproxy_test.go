@@ -34,14 +34,14 @@ func webhookServer(t *testing.T, certs *certificates, name string) *httptest.Ser
 	return s
 }
 
-// apiServer asks a front as the API server would.
-func apiServer(t *testing.T, f *front, certs *certificates) func(ctx context.Context) (int, string) {
+// apiServer asks a proxy as the API server would.
+func apiServer(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context.Context) (int, string) {
 	ask := caller(t, f, certs)
 	return func(ctx context.Context) (int, string) { return ask(ctx, "/secret/validate") }
 }
 
-// caller asks a front for a path.
-func caller(t *testing.T, f *front, certs *certificates) func(ctx context.Context, path string) (int, string) {
+// caller asks a proxy for a path.
+func caller(t *testing.T, f *webhookProxy, certs *certificates) func(ctx context.Context, path string) (int, string) {
 	t.Helper()
 	pool, err := certs.trusted()
 	if err != nil {
@@ -67,13 +67,13 @@ func caller(t *testing.T, f *front, certs *certificates) func(ctx context.Contex
 	}
 }
 
-func newTestFront(t *testing.T) (*front, *certificates) {
+func newTestProxy(t *testing.T) (*webhookProxy, *certificates) {
 	t.Helper()
 	certs, err := makeCertificates(time.Now(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFront(t.Context(), "127.0.0.1:0", "secret", certs)
+	f, err := newWebhookProxy(t.Context(), "127.0.0.1:0", "secret", certs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func newTestFront(t *testing.T) (*front, *certificates) {
 // TestFront: a request that comes before the operator is answered by it, and so
 // is one during a restart, by the new one.
 func TestFront(t *testing.T) {
-	f, certs := newTestFront(t)
+	f, certs := newTestProxy(t)
 	ask := apiServer(t, f, certs)
 	type answer struct {
 		code int
@@ -116,7 +116,7 @@ func TestFront(t *testing.T) {
 // TestFrontWantsTheSecret: whoever else reaches the port gets no answer of the
 // operator's, not even that there is none.
 func TestFrontWantsTheSecret(t *testing.T) {
-	f, certs := newTestFront(t)
+	f, certs := newTestProxy(t)
 	ask := caller(t, f, certs)
 	s := webhookServer(t, certs, "operator")
 	f.point(s.Listener.Addr().String())
@@ -131,7 +131,7 @@ func TestFrontWantsTheSecret(t *testing.T) {
 }
 
 func TestFrontRefuses(t *testing.T) {
-	f, certs := newTestFront(t)
+	f, certs := newTestProxy(t)
 	ask := apiServer(t, f, certs)
 	f.refuse("the operator has ended")
 	if code, text := ask(t.Context()); code != http.StatusServiceUnavailable || text != "the operator has ended" {
@@ -173,7 +173,7 @@ func BenchmarkFront(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := newFront(b.Context(), "127.0.0.1:0", "secret", certs)
+		f, err := newWebhookProxy(b.Context(), "127.0.0.1:0", "secret", certs)
 		if err != nil {
 			b.Fatal(err)
 		}

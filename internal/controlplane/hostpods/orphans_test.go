@@ -11,7 +11,7 @@ import (
 )
 
 func TestLeftoversAreEnded(t *testing.T) {
-	l := leftovers{filepath.Join(t.TempDir(), "running")}
+	l := orphans{filepath.Join(t.TempDir(), "running")}
 	if err := l.end(); err != nil {
 		t.Errorf("end() of nothing = %v", err)
 	}

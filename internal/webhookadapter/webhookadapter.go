@@ -1,10 +1,10 @@
-// Package ownwebhook writes what takes the place of types that are their own
+// Package webhookadapter writes what takes the place of types that are their own
 // webhooks. Until controller-runtime v0.19 an API type with a method Default,
 // or with ValidateCreate, ValidateUpdate and ValidateDelete, was called by the
 // webhook server itself. Since then another type has to be registered: an
 // adapter here is such a type, and calls the methods. It knows the text of
 // adapters only, and nothing of files, builders or layouts.
-package ownwebhook
+package webhookadapter
 
 import (
 	"fmt"

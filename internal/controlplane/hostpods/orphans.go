@@ -11,13 +11,13 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// leftovers remember the processes that run, each by a file with its number
+// orphans remember the processes that run, each by a file with its number
 // for a name and its start in it, so that the next start of the cluster finds
 // those that were left by a kill. On Linux the kernel leaves none.
-type leftovers struct{ dir string }
+type orphans struct{ dir string }
 
 // note remembers a process until the function returned is called.
-func (l leftovers) note(pid int) (forget func() error, err error) {
+func (l orphans) note(pid int) (forget func() error, err error) {
 	start, err := state.ProcessStart(pid)
 	if err != nil {
 		// It has ended already.
@@ -34,7 +34,7 @@ func (l leftovers) note(pid int) (forget func() error, err error) {
 }
 
 // end kills what is left, each with its group, and nothing that has got the number of one since.
-func (l leftovers) end() error {
+func (l orphans) end() error {
 	entries, err := os.ReadDir(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
