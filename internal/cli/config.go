@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,7 +115,7 @@ type Setting struct {
 func (f *Factory) Configure(c *cobra.Command) error {
 	f.Given = map[string]bool{}
 	c.Flags().Visit(func(flag *pflag.Flag) { f.Given[flag.Name] = true })
-	if err := First(f.resolveRenamed(c.Flags()), f.rebase(c)); err != nil {
+	if err := cmp.Or(f.resolveRenamed(c.Flags()), f.rebase(c)); err != nil {
 		return err
 	}
 	if f.helps(c) {

@@ -13,7 +13,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/project"
-	"github.com/example/mysdk/plugins/golang/v4"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // plugin is the plugin with another reader of the license header.

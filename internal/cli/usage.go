@@ -21,16 +21,6 @@ func AtMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// First is the first of the errors that is one.
-func First(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ExactlyOne refuses anything but one argument.
 func ExactlyOne(what, such string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/example/mysdk/plugins/golang/v4"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // version is set by the release build; a go install finds its own.

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
-	"github.com/example/mysdk/plugins/golang/v4"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // addOptions are the flags of add api, add controller and add crd.
@@ -111,7 +112,7 @@ func (o *addOptions) bind(c *cobra.Command) {
 func (o *addOptions) finish(f *cli.Factory, c *cobra.Command, refused []refusal, run func(context.Context, *project.Project) error) *cobra.Command {
 	bindRefused(c.Flags(), refused)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := cli.First(checkRefused(f, c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
+		if err := cmp.Or(checkRefused(f, c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
 			return err
 		}
 		if o.kind == "" {
@@ -236,7 +237,7 @@ type groupPlace struct{ group, domain string }
 // Check refuses names that cannot be an API's.
 func (g groupPlace) check(version, kind string) error {
 	gvk := resource.GVK{Group: g.group, Domain: g.domain, Version: version, Kind: kind}
-	return cli.First(project.CheckDomain(g.domain), project.CheckGVK(gvk))
+	return cmp.Or(project.CheckDomain(g.domain), project.CheckGVK(gvk))
 }
 
 // placeGroup cuts the project's domain off a full group. The first API of a

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -191,7 +192,7 @@ below deploy/olm-catalog.`,
 			return clierr.Usagef("such as: mysdk "+verb+" --csv-version 0.0.1", "no --csv-version was given")
 		}
 		args, err := o.args()
-		if err := cli.First(err, checkRefused(f, c.Flags(), csvRefusals())); err != nil {
+		if err := cmp.Or(err, checkRefused(f, c.Flags(), csvRefusals())); err != nil {
 			return err
 		}
 		if o.name == "" {
@@ -236,7 +237,7 @@ func newBundleCreate(f *cli.Factory) *cobra.Command {
 			o.tag = args[0]
 		}
 		steps, err := o.steps(f)
-		if err := cli.First(f.OldProject(), err); err != nil {
+		if err := cmp.Or(f.OldProject(), err); err != nil {
 			return err
 		}
 		noticeIgnored(f, c.Flags(), map[string]string{"image-builder": "mysdk builds the image itself"})

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -58,7 +59,7 @@ of the first 'mysdk add api', unless --domain says it now.`,
 	bindRefused(flags, refused)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.name = args[0]
-		if err := cli.First(o.check(), checkRefused(f, c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
+		if err := cmp.Or(o.check(), checkRefused(f, c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
 			return err
 		}
 		return runNew(c.Context(), f, o)

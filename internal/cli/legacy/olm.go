@@ -49,7 +49,7 @@ func (o *olmOptions) misplaced(f *cli.Factory) error {
 
 // run installs the project's bundle, or the package manifests, by OLM.
 func (o *olmOptions) run(ctx context.Context, f *cli.Factory, fs *pflag.FlagSet, verb string) error {
-	err := cli.First(checkRefused(f, fs, []refusal{olmInclude()}), o.check())
+	err := cmp.Or(checkRefused(f, fs, []refusal{olmInclude()}), o.check())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ image is kept on this machine; 'mysdk image push IMAGE' brings it to a registry.
 	bindRefused(fs, refused)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ldflags, err := ldflagsOf(f, goArgs)
-		if err := cli.First(err, checkRefused(f, c.Flags(), refused)); err != nil {
+		if err := cmp.Or(err, checkRefused(f, c.Flags(), refused)); err != nil {
 			return err
 		}
 		noticeIgnored(f, c.Flags(), map[string]string{"image-builder": "mysdk builds the image itself"})
@@ -186,7 +187,7 @@ func oldRun(f *cli.Factory, c *cobra.Command) {
 		case !o.local:
 			return clierr.Usagef("choose one of: "+strings.Join(cli.Children(c), ", "), "%q needs a subcommand", c.CommandPath())
 		}
-		if err := cli.First(checkRefused(f, fs, watchesRefusals()), olm.misplaced(f)); err != nil {
+		if err := cmp.Or(checkRefused(f, fs, watchesRefusals()), olm.misplaced(f)); err != nil {
 			return err
 		}
 		namespaces := o.watch
@@ -249,7 +250,7 @@ the operator runs within the test.`,
 		if err != nil {
 			err = clierr.Usagef("quote the whole string, and quote values that contain spaces", "--go-test-flags: %w", err)
 		}
-		if err := cli.First(err, checkRefused(f, c.Flags(), refused), f.OldProject()); err != nil {
+		if err := cmp.Or(err, checkRefused(f, c.Flags(), refused), f.OldProject()); err != nil {
 			return err
 		}
 		const why = "tests run the manager and make what they need themselves"

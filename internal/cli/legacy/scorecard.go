@@ -1,6 +1,8 @@
 package legacy
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
@@ -37,7 +39,7 @@ func oldScorecard(f *cli.Factory, c *cobra.Command) {
 	}
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := cli.First(checkRefused(f, c.Flags(), refused), isBundle(f, c)); err != nil {
+		if err := cmp.Or(checkRefused(f, c.Flags(), refused), isBundle(f, c)); err != nil {
 			return err
 		}
 		noticeIgnored(f, c.Flags(), map[string]string{"version": "there is one version of the configuration, v1alpha3"})

@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"go/parser"
 	"go/token"
@@ -88,7 +89,7 @@ are written or none.`,
 	project.BindFlags(o.plugin, fs)
 	fs.Bool("manifests", true, "no effect: --make is for all that is generated") // deploy-image's
 	fs.Lookup("manifests").Hidden = true
-	c.PreRunE = func(c *cobra.Command, _ []string) error { return cli.First(o.read(c), checkAPIPlugins(f, c, o)) }
+	c.PreRunE = func(c *cobra.Command, _ []string) error { return cmp.Or(o.read(c), checkAPIPlugins(f, c, o)) }
 	return c
 }
 

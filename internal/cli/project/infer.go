@@ -7,7 +7,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
-	"github.com/example/mysdk/plugins/golang/v4"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // firstVersion is the version of a kind that has none yet.

@@ -17,7 +17,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/upgrade"
-	"github.com/example/mysdk/plugins/golang/v4"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // upgradeOptions are the flags of upgrade.
