@@ -25,7 +25,7 @@ import (
 // compactInterval is for how long etcd keeps old states at least, and half of
 // how long at most. It maps its file into memory, where five minutes, the stock
 // value, of coming and going CRDs are tens of megabytes. Only a watch or a list
-// in pages that pauses for longer begins anew.
+// in pages that pauses for longer has to start over.
 const compactInterval = 10 * time.Second
 
 // slowHooks are post-start hooks that begin with a second's sleep. bootstrap
@@ -152,10 +152,10 @@ func (s *server) apiServerFlags() []string {
 // uncached are kinds that are watched in etcd. The cache keeps the last hundred
 // states of a kind's objects, and all of the last 75 seconds in a ring that
 // grows and never shrinks. Those of CRDs and of OLM's kinds are large, and many
-// for each bundle that comes or goes; ClusterRoles are written anew by what
+// for each bundle that comes or goes; ClusterRoles are rewritten by what
 // aggregates them.
 func uncached() []string {
-	kinds := append(olm.OlmCRDs(), "customresourcedefinitions.apiextensions.k8s.io", "clusterroles.rbac.authorization.k8s.io")
+	kinds := append(olm.CRDs(), "customresourcedefinitions.apiextensions.k8s.io", "clusterroles.rbac.authorization.k8s.io")
 	for i, k := range kinds {
 		kinds[i] = k + "#0"
 	}

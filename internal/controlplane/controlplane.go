@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) error {
 	return s.run(ctx)
 }
 
-// Run is Run with the directory owned.
+// run is Run with the directory owned.
 func (s *server) run(ctx context.Context) error {
 	was, err := s.layout.Read()
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	return nil
 }
 
-// Run runs OLM for as long as its CRDs are there.
+// runOLM runs OLM for as long as its CRDs are there.
 func (s *server) runOLM(ctx context.Context) error {
 	return olm.Run(ctx, olm.Options{
 		Kubeconfig: s.layout.Kubeconfig(), Config: adminConfig(s.now.Server, s.keys), Client: s.client, Out: s.Log, Log: s.log,

@@ -25,13 +25,15 @@ const (
 // etcd its file at its largest for ever.
 func (s *server) trimMemory(ctx context.Context) error {
 	var before uint64
+	shrink := s.shrinkStore
 	for supervise.Pause(ctx, trimInterval) {
 		wasted, allocated := heap()
 		limit := uint64(trimWaste)
 		if allocated-before <= restAllocs {
 			limit = restWaste
-			if err := s.shrinkStore(); err != nil {
-				return err
+			if err := shrink(); err != nil {
+				s.log.Printf("etcd's file keeps its size: %v", err) // a full disk ends no server
+				shrink = func() error { return nil }
 			}
 		}
 		if before = allocated; wasted > limit {

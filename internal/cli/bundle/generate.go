@@ -89,7 +89,7 @@ again from the same project is the same, byte for byte.`,
 	return c
 }
 
-// Bind binds the flags of operator-sdk's generate bundle, and a few more.
+// bind binds the flags of operator-sdk's generate bundle, and a few more.
 func (o *generateOptions) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.manifests, "manifests", false, "write the manifests only")
 	fs.BoolVar(&o.metadata, "metadata", false, "write the annotations and the Dockerfile only")
@@ -250,7 +250,7 @@ func (j *bundleJob) hasOld(name string) bool {
 	return slices.ContainsFunc(j.old, func(f bundle.File) bool { return f.Name == name })
 }
 
-// Render makes the manifests and puts them into the set.
+// render makes the manifests and puts them into the set.
 func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
 	in := bundle.Input{Package: j.pkg, Version: j.version, ExtraServiceAccounts: j.extraAccounts}
 	if j.project != nil {
@@ -439,7 +439,7 @@ func (j *bundleJob) warnStale(r *bundle.Result) []string {
 	return generated
 }
 
-// Report says what is not in the bundle, and what else there is to know.
+// report says what is not in the bundle, and what else there is to know.
 func (j *bundleJob) report(r *bundle.Result) {
 	for _, n := range j.notes {
 		j.f.Say("%s", n)

@@ -99,7 +99,7 @@ Reconcile is empty.`,
 	})
 }
 
-// Bind binds what add api and add crd have in common.
+// bind binds what add api and add crd have in common.
 func (o *addOptions) bind(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
@@ -234,7 +234,7 @@ func splitAPIVersion(apiVersion string) (group, version string, err error) {
 // groupPlace says how a full group is written in a project.
 type groupPlace struct{ group, domain string }
 
-// Check refuses names that cannot be an API's.
+// check refuses names that cannot be an API's.
 func (g groupPlace) check(version, kind string) error {
 	gvk := resource.GVK{Group: g.group, Domain: g.domain, Version: version, Kind: kind}
 	return cmp.Or(project.CheckDomain(g.domain), project.CheckGVK(gvk))

@@ -40,7 +40,7 @@ func quietStep(args ...string) step {
 	return s
 }
 
-// In returns the step as one that runs in dir.
+// in returns the step as one that runs in dir.
 func (s step) in(dir string) step {
 	s.dir = dir
 	return s

@@ -64,7 +64,7 @@ func (o *olmOptions) run(ctx context.Context, f *cli.Factory, fs *pflag.FlagSet,
 	return translate(ctx, f, verb, steps...)
 }
 
-// Check refuses what the last command line would refuse when the bundle has
+// check refuses what the last command line would refuse when the bundle has
 // been written.
 func (o *olmOptions) check() error {
 	if _, err := run.ParseMode(o.installMode); err != nil {

@@ -79,7 +79,7 @@ written and they are listed.`,
 	return c
 }
 
-// Typed returns value where the flag was given, and nil where it was not: a
+// typed returns value where the flag was given, and nil where it was not: a
 // value of the configuration is for commands that need one anyway, and does not
 // ask for a change.
 func typed[T any](f *cli.Factory, flag string, value *T) *T {
@@ -89,7 +89,7 @@ func typed[T any](f *cli.Factory, flag string, value *T) *T {
 	return nil
 }
 
-// Check refuses flags that contradict each other. External plugins may have
+// check refuses flags that contradict each other. External plugins may have
 // something to do without any.
 func (o *editOptions) check(plugins bool) error {
 	switch {
@@ -321,7 +321,7 @@ func (s *scaffold) checkScopes(shape project.Shape) error {
 	return nil
 }
 
-// Render writes the scaffold of a project again, in memory.
+// render writes the scaffold of a project again, in memory.
 func (s *scaffold) render(f *project.File, runs project.Runs) (*project.Pristine, error) {
 	return f.Render(s.app.Scaffolder, s.header, runs, func(name string) []byte {
 		data, _, err := s.tree.Read(name)

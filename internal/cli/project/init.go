@@ -156,7 +156,7 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	return nil
 }
 
-// Check refuses plugins and versions that mysdk does not have.
+// check refuses plugins and versions that mysdk does not have.
 func (o *initOptions) check() error {
 	if o.version != "3" {
 		return clierr.Usagef("leave --project-version out", "project version %q is not known: 3 is the only one", o.version)

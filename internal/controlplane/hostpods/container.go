@@ -63,7 +63,7 @@ type container struct {
 	success bool                    // it ended well; valid when over
 }
 
-// Serve runs the container until it is over or ctx ends, which stops its
+// serve runs the container until it is over or ctx ends, which stops its
 // program with the pod's grace.
 func (c *container) serve(ctx context.Context) {
 	delay := c.pod.timeouts.firstBackOff
@@ -195,7 +195,7 @@ func (c *container) backOff(ctx context.Context, l *launch, delay time.Duration)
 	c.otherProgram(limited, l)
 }
 
-// Stop ends the process that runs, if one does, and returns when it has gone.
+// stop ends the process that runs, if one does, and returns when it has gone.
 func (c *container) stop(ctx context.Context, cause error) {
 	c.mu.Lock()
 	halt, stopped := c.halt, c.stopped
@@ -210,7 +210,7 @@ func (c *container) stop(ctx context.Context, cause error) {
 	}
 }
 
-// Wait makes the container one that waits.
+// wait makes the container one that waits.
 func (c *container) wait(why waiting) {
 	c.change(func() {
 		c.to(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why.reason, Message: why.message}})

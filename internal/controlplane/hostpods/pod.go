@@ -96,7 +96,7 @@ func (p *hostedPod) prepareContainers() {
 	add(pod.Spec.Containers, pod.Status.ContainerStatuses, false)
 }
 
-// Serve runs the pod until it is deleted or ctx ends, and leaves nothing of it
+// serve runs the pod until it is deleted or ctx ends, and leaves nothing of it
 // on this machine but, where ctx has ended, its logs.
 func (p *hostedPod) serve(ctx context.Context) {
 	defer close(p.done)
@@ -196,7 +196,7 @@ func (s *sidecars) start(c *container) {
 	s.ends = append(s.ends, func() { cancel(); <-done })
 }
 
-// Stop ends the last one first.
+// stop ends the last one first.
 func (s *sidecars) stop() {
 	for _, end := range slices.Backward(s.ends) {
 		end()

@@ -22,7 +22,7 @@ import (
 // maxProgram bounds a request that sets a program, in bytes.
 const maxProgram = 1 << 20
 
-// Programs are the programs that serve images, kept in a file.
+// programs are the programs that serve images, kept in a file.
 type programs struct {
 	file string
 
@@ -98,7 +98,7 @@ func (p *programs) watch() <-chan struct{} {
 	return p.changed
 }
 
-// List is what there is, sorted by image and workload.
+// list is what there is, sorted by image and workload.
 func (p *programs) list() []state.Program {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *simulations) see(pod *corev1.Pod) {
 	s.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 }
 
-// Run has the pods look as they are to until ctx ends.
+// run has the pods look as they are to until ctx ends.
 func (s *simulations) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, s.queue.ShutDown)()
 	for {

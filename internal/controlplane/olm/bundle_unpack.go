@@ -116,7 +116,7 @@ func gated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == unpackGate })
 }
 
-// Run unpacks bundles until ctx ends.
+// run unpacks bundles until ctx ends.
 func (u *unpacker) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, u.queue.ShutDown)()
 	var workers sync.WaitGroup

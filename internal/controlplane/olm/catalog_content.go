@@ -136,7 +136,7 @@ func (l *catalogLoader) watch(informer cache.SharedInformer, catalogOf func(any)
 	return err
 }
 
-// Run loads catalogs until ctx ends.
+// run loads catalogs until ctx ends.
 func (l *catalogLoader) run(ctx context.Context) error {
 	defer l.close()
 	defer l.pulling.Wait()

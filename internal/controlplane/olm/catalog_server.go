@@ -80,7 +80,7 @@ func serveCatalog(content registry.GRPCQuery, options ...grpc.ServerOption) *cat
 	return s
 }
 
-// Stop closes the server's connections and drops its index; nil is none.
+// stop closes the server's connections and drops its index; nil is none.
 func (s *catalogServer) stop(l *log.Logger) {
 	if s == nil {
 		return

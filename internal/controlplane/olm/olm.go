@@ -39,8 +39,8 @@ const (
 // csvCRD is the CRD whose presence starts OLM and whose end stops it.
 const csvCRD = "clusterserviceversions." + olmGroup
 
-// OlmCRDs are what OLM's operators watch: they do not start without.
-func OlmCRDs() []string {
+// CRDs are what OLM's operators watch: they do not start without.
+func CRDs() []string {
 	return []string{
 		csvCRD, "catalogsources." + olmGroup, "installplans." + olmGroup, "subscriptions." + olmGroup,
 		"operatorgroups." + olmGroup, "operators." + olmGroup, "operatorconditions." + olmGroup, "olmconfigs." + olmGroup,
@@ -180,7 +180,7 @@ func (o *olm) start(ctx context.Context, namespace string) *olmRun {
 	return r
 }
 
-// Stop ends OLM and waits until it has ended; nil is one that does not run.
+// stop ends OLM and waits until it has ended; nil is one that does not run.
 func (r *olmRun) stop() {
 	if r == nil {
 		return
@@ -189,7 +189,7 @@ func (r *olmRun) stop() {
 	<-r.done
 }
 
-// Run is one life of OLM's parts: when one fails, all end. It returns when they
+// run is one life of OLM's parts: when one fails, all end. It returns when they
 // have: the next life has their directory and their connections.
 func (o *olm) run(ctx context.Context, namespace string) error {
 	began := time.Now()
@@ -229,7 +229,7 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 // the first request for a kind is what makes the server prepare it.
 func (o *olm) awaitCRDs(ctx context.Context) error {
 	var all supervise.Group
-	for _, name := range OlmCRDs() {
+	for _, name := range CRDs() {
 		all.Run(func() error { return supervise.Poll(ctx, func() bool { return o.serves(ctx, name) }) })
 	}
 	return all.Wait()

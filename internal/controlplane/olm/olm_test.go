@@ -48,7 +48,7 @@ func TestEstablished(t *testing.T) {
 }
 
 func TestEveryOLMCRDIsWaitedFor(t *testing.T) {
-	if all := OlmCRDs(); len(all) != 8 || all[0] != csvCRD {
+	if all := CRDs(); len(all) != 8 || all[0] != csvCRD {
 		t.Errorf("olmCRDs() = %v", all)
 	}
 }

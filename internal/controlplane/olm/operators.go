@@ -238,7 +238,7 @@ func (o *olmOperators) atEnd(end func()) {
 	o.ends = append(o.ends, end)
 }
 
-// Wait returns when all operators have ended, after the end of their context,
+// wait returns when all operators have ended, after the end of their context,
 // and what they leave at work with them.
 func (o *olmOperators) wait() {
 	for _, done := range o.done {

@@ -143,7 +143,7 @@ func (p *packageServer) listen(ctx context.Context, cert dynamiccertificates.Cer
 	return p.serve(ctx, cancel, l, cert)
 }
 
-// Serve runs the server until ctx ends, and ends ctx where the server ends first.
+// serve runs the server until ctx ends, and ends ctx where the server ends first.
 func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l net.Listener, cert dynamiccertificates.CertKeyContentProvider) error {
 	config, err := p.configure(l, cert)
 	if err != nil {
