@@ -17,7 +17,7 @@ func interrupt(x *exec.Cmd) error { return x.Process.Kill() }
 
 func kill(x *exec.Cmd) error { return x.Process.Kill() }
 
-// sweep does nothing: Windows does not tell who is left of a group.
+// sweep does nothing: Windows does not report who is left of a group.
 func sweep(*exec.Cmd) {}
 
 // BrokenPipe is false: on Windows a broken pipe is an error of the program's own.

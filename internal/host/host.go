@@ -232,6 +232,11 @@ type OSExec struct{}
 // LookPath implements Exec.
 func (OSExec) LookPath(name string) (string, error) { return exec.LookPath(name) }
 
+// outputDelay is how long the output of a process that has ended is waited for
+// at least: a process with hardly any grace has last words, too, and somebody
+// whom it left behind may hold its output open for good.
+const outputDelay = time.Second
+
 // Start implements Exec.
 func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
 	if ctx.Err() != nil {
@@ -244,8 +249,11 @@ func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
 	x.Dir, x.Env, x.Stdin, x.Stdout, x.Stderr, x.ExtraFiles = c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr, c.Extra
 	x.Cancel = func() error { return kill(x) }
 	if c.Grace > 0 {
-		x.Cancel = func() error { return interrupt(x) }
-		x.WaitDelay = c.Grace
+		x.Cancel = func() error {
+			time.AfterFunc(c.Grace, func() { _ = kill(x) }) // mostly it has ended
+			return interrupt(x)
+		}
+		x.WaitDelay = max(c.Grace, outputDelay)
 	}
 	setGroup(x, c)
 	ended, err := start(x, c)

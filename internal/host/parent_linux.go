@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// start starts x; the function that it returns is to be called once x has
+// start starts x; the function that it returns must be called once x has
 // ended. For c.DieWithParent the kernel kills x when the thread that started it
 // ends, not the whole process. So a thread is kept for it until then.
 func start(x *exec.Cmd, c Cmd) (func(), error) {

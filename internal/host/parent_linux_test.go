@@ -75,7 +75,7 @@ func alive(pid int) bool {
 }
 
 // TestDieWithParentOutlives: the thread that starts a process is kept for as
-// long as the process runs, so that it is not killed early; and Wait tells how
+// long as the process runs, so that it is not killed early; and Wait reports how
 // it ended.
 func TestDieWithParentOutlives(t *testing.T) {
 	p, err := host.OSExec{}.Start(t.Context(), host.Cmd{Name: "sh", Args: []string{"-c", "sleep 0.2; exit 3"}, DieWithParent: true})

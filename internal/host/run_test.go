@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/example/mysdk/internal/host"
 )
@@ -39,3 +40,30 @@ type started struct{ process host.Process }
 func (s started) LookPath(name string) (string, error) { return name, nil }
 
 func (s started) Start(context.Context, host.Cmd) (host.Process, error) { return s.process, nil }
+
+// TestLastWordsAreHeard: a process that is given no time to stop is heard to
+// its end where it ends by itself.
+func TestLastWordsAreHeard(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell")
+	}
+	var said slow
+	p, err := host.OSExec{}.Start(t.Context(), host.Cmd{Name: sh, Args: []string{"-c", "echo last; sleep 0.02; echo words; exit 3"}, Stdout: &said, Stderr: &said, Grace: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := p.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 3 || said.text != "last\nwords\n" {
+		t.Errorf("Wait() = %v and it said %q", err, said.text)
+	}
+}
+
+// slow takes what it is given after a while.
+type slow struct{ text string }
+
+func (s *slow) Write(data []byte) (int, error) {
+	time.Sleep(50 * time.Millisecond)
+	s.text += string(data)
+	return len(data), nil
+}

@@ -30,7 +30,7 @@ func New(t testing.TB) *World {
 	w := &World{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Env: map[string]string{
 		"MYSDK_CACHE_DIR": t.TempDir(), "MYSDK_STATE_DIR": t.TempDir(),
 	}}
-	for _, k := range []string{"PATH", "HOME", "GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOSUMDB", "GOTOOLCHAIN", "TMPDIR"} {
+	for _, k := range []string{"PATH", "HOME", "GOGC", "GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOSUMDB", "GOTOOLCHAIN", "TMPDIR"} {
 		if v, ok := os.LookupEnv(k); ok {
 			w.Env[k] = v
 		}
