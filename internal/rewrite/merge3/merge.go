@@ -1,0 +1,117 @@
+// Package merge3 carries a change of a text over to what somebody else has made
+// of it: line by line, or by the parts that a Makefile, YAML, Go or a list of
+// patterns is made of. Nothing is parsed and printed again, so that comments and
+// formatting stay. It knows these formats and nothing of what it merges for: no
+// scaffold, no project, no files.
+package merge3
+
+import (
+	"bytes"
+	"errors"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"go.yaml.in/yaml/v3"
+)
+
+// kind is how a file is merged.
+type kind int
+
+const (
+	kindText kind = iota // line by line
+	kindGo               // by declaration
+	kindYAML             // by key
+	kindMake             // by target and variable
+	kindList             // a line is an entry
+)
+
+func kindOf(name string) kind {
+	base := path.Base(name)
+	switch {
+	case path.Ext(name) == ".go":
+		return kindGo
+	case path.Ext(name) == ".yaml", path.Ext(name) == ".yml":
+		return kindYAML
+	case base == "Makefile":
+		return kindMake
+	case base == ".gitignore", base == ".dockerignore":
+		return kindList
+	}
+	return kindText
+}
+
+// Merge carries the change from base to theirs over to mine, in the way that
+// goes with the file's name. merged has all of it that does not touch what the
+// user changed. wanted has the rest, too; the two are equal where nothing is
+// left out. Both can be parsed, if mine can.
+func Merge(name string, base, mine, theirs []byte) (merged, wanted []byte) {
+	finished := func(text []byte) []byte { return Tidy(name, mine, reconcile(name, text, mine, theirs)) }
+	b, m, t := sectionsOf(name, base), sectionsOf(name, mine), sectionsOf(name, theirs)
+	if b != nil && m != nil && t != nil {
+		merged = finished([]byte(Join(mergeSections(b, m, t, false))))
+		wanted = finished([]byte(Join(mergeSections(b, m, t, true))))
+		if Valid(name, merged) && Valid(name, wanted) {
+			return merged, wanted
+		}
+	}
+	// What cannot be split, or not be put together again, is merged by lines,
+	// and what cannot be merged by lines stays as the user has it.
+	merged, _ = Lines(base, mine, theirs)
+	wanted, _ = Lines(base, theirs, mine)
+	merged, wanted = finished(merged), finished(wanted)
+	if !Valid(name, merged) {
+		merged = mine
+	}
+	if !Valid(name, wanted) || bytes.Equal(merged, mine) && !bytes.Equal(merged, wanted) {
+		wanted = theirs
+	}
+	return merged, wanted
+}
+
+// Tidy formats Go as far as the text that it comes from was formatted: the
+// imports of both sides are to be in one order, but nobody's style is changed.
+func Tidy(name string, like, text []byte) []byte {
+	if kindOf(name) != kindGo {
+		return text
+	}
+	if was, err := format.Source(like); err != nil || !bytes.Equal(was, like) {
+		return text
+	}
+	out, err := format.Source(text)
+	if err != nil {
+		return text // Valid will say so
+	}
+	return out
+}
+
+// Valid says whether a file can be parsed.
+func Valid(name string, text []byte) bool {
+	switch kindOf(name) {
+	case kindGo:
+		_, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		return err == nil
+	case kindYAML:
+		dec := yaml.NewDecoder(bytes.NewReader(text))
+		for {
+			var doc any // decoding finds keys that are there twice
+			if err := dec.Decode(&doc); err != nil {
+				return errors.Is(err, io.EOF)
+			}
+		}
+	}
+	return true
+}
+
+// Reject is what merged lacks of wanted, as a patch that can be applied to it.
+func Reject(name string, merged, wanted []byte) []byte {
+	d := diff.Diff("a/"+name, merged, "b/"+name, wanted)
+	if _, rest, ok := strings.Cut(string(d), "\n"); ok && bytes.HasPrefix(d, []byte("diff ")) {
+		return []byte(rest)
+	}
+	return d
+}
