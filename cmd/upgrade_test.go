@@ -76,7 +76,12 @@ func writeOlder(project, to string) error {
 	if err := substitute(filepath.Join(project, ".github/workflows/test.yml"), "cmd/...@latest", "cmd/...@"+olderVersion); err != nil {
 		return err
 	}
-	return substitute(filepath.Join(project, "PROJECT"), "  scorecard.", "  "+v4.ScaffoldKey+":\n    version: "+olderVersion+"\n  scorecard.")
+	const version = "    version: " + olderVersion + "\n"
+	file := filepath.Join(project, "PROJECT")
+	if substitute(file, "  "+v4.ScaffoldKey+":\n", "  "+v4.ScaffoldKey+":\n"+version) == nil {
+		return nil
+	}
+	return substitute(file, "  scorecard.", "  "+v4.ScaffoldKey+":\n"+version+"  scorecard.")
 }
 
 func substitute(file, old, text string) error {

@@ -234,17 +234,22 @@ func (f *File) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	f.loaded = now
-	var out bytes.Buffer
+	data, err := encodeDocument(f.doc)
 	if f.isNew() {
-		out.WriteString(header)
+		data = append([]byte(header), data...)
 	}
+	return data, err
+}
+
+// encodeDocument is a tree as text, indented as the tools that share the file
+// indent it.
+func encodeDocument(doc *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	enc.CompactSeqIndent()
-	if err := enc.Encode(f.doc); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), enc.Close()
+	err := enc.Encode(doc)
+	return out.Bytes(), errors.Join(err, enc.Close())
 }
 
 // isNew tells a tree made here from one that was read: a parsed one has lines.

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"bytes"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -54,15 +53,8 @@ func (f *File) WithPluginField(key, field, value string) (*File, error) {
 	} else if err := setKey(top, field, value); err != nil {
 		return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
 	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := enc.Encode(doc); err != nil {
+	if data, err = encodeDocument(doc); err != nil {
 		return nil, err
 	}
-	if err := enc.Close(); err != nil {
-		return nil, err
-	}
-	return Parse(out.Bytes())
+	return Parse(data)
 }

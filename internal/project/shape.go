@@ -1,22 +1,21 @@
 package project
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
-// Shape is a change of what PROJECT says of the whole project. Nil fields and
-// empty maps leave things as they are.
+// Shape is a change of what PROJECT has about the whole project. Nil fields leave
+// things as they are; a layout is also that of the paths of the project's types.
 type Shape struct {
 	MultiGroup, Namespaced *bool
 	Domain                 *string             // of a project without resources: theirs is part of their names
-	Remove                 func(Resource) bool // entries that go
-	Paths                  map[string]string   // Go import path of types -> new one
+	Remove                 func(Resource) bool // entries that go, with what plugins record of them
 
 	// Webhooks names those of an entry that go: "defaulting", "validation" and
 	// "conversion". An entry of which nothing else is left goes too.
@@ -55,17 +54,10 @@ func (f *File) Reshape(s Shape) (*File, error) {
 	if err := f.reshapeResources(top, s); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := enc.Encode(doc); err != nil {
+	if data, err = encodeDocument(doc); err != nil {
 		return nil, err
 	}
-	if err := enc.Close(); err != nil {
-		return nil, err
-	}
-	return Parse(out.Bytes())
+	return Parse(data)
 }
 
 func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
@@ -81,28 +73,85 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 		return fmt.Errorf("%s: %d resources of %d can be read", FileName, len(entries), len(list.Content))
 	}
 	var keep []*yaml.Node
+	gone, dropped := map[string]bool{}, map[string][]string{}
 	for i, n := range list.Content {
-		if s.Remove != nil && s.Remove(view(entries[i].Resource)) {
-			continue
-		}
-		gone, err := s.cutWebhooks(entries[i], n)
+		cut, err := s.cutWebhooks(entries[i], n)
 		if err != nil {
 			return err
 		}
-		if gone {
+		if cut || s.Remove != nil && s.Remove(view(entries[i].Resource)) {
+			gone[entries[i].id] = true
 			continue
 		}
-		keep = append(keep, n)
-		if to, ok := s.Paths[entries[i].Path]; ok {
-			if err := setKey(n, "path", to); err != nil {
-				return err
-			}
+		if keep = append(keep, n); s.Webhooks != nil {
+			dropped[entries[i].id] = s.Webhooks(view(entries[i].Resource))
+		}
+		if err := s.setPath(f.config.GetRepository(), entries[i], n); err != nil {
+			return err
 		}
 	}
 	if list.Content = keep; len(keep) == 0 {
 		removeKey(top, "resources")
 	}
+	forget(valueOf(top, "plugins"), gone, dropped)
 	return nil
+}
+
+// setPath writes where the types of an entry are in the layout. Types of other
+// modules, and those that the user keeps in a place of his own, stay there.
+func (s Shape) setPath(repo string, e entry, n *yaml.Node) error {
+	if s.MultiGroup == nil || !e.HasAPI() || e.Path != resource.APIPackagePath(repo, e.Group, e.Version, !*s.MultiGroup) {
+		return nil
+	}
+	return setKey(n, "path", resource.APIPackagePath(repo, e.Group, e.Version, *s.MultiGroup))
+}
+
+// forget takes resources, and webhooks of resources, out of what plugins record
+// of them: each has a list of that name, as PROJECT itself has.
+func forget(plugins *yaml.Node, gone map[string]bool, dropped map[string][]string) {
+	if plugins == nil {
+		return
+	}
+	for i := len(plugins.Content) - 1; i > 0; i -= 2 {
+		list := valueOf(plugins.Content[i], "resources")
+		if list == nil || list.Kind != yaml.SequenceNode {
+			continue
+		}
+		was := len(list.Content)
+		list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool {
+			var fields map[string]any
+			if n.Decode(&fields) != nil {
+				return false // no resource
+			}
+			return gone[identity(fields)] || forgetRuns(n, dropped[identity(fields)])
+		})
+		if was == 0 || len(list.Content) > 0 {
+			continue
+		}
+		if removeKey(plugins.Content[i], "resources"); len(plugins.Content[i].Content) == 0 {
+			plugins.Content = slices.Delete(plugins.Content, i-1, i+1)
+		}
+	}
+}
+
+// forgetRuns takes webhooks out of the runs of create webhook that are recorded
+// of a resource, and says whether nothing but its name is left.
+func forgetRuns(n *yaml.Node, webhooks []string) (empty bool) {
+	runs := valueOf(n, "webhooks")
+	if runs == nil || len(webhooks) == 0 {
+		return false
+	}
+	runs.Content = slices.DeleteFunc(runs.Content, func(run *yaml.Node) bool {
+		for _, name := range webhooks {
+			removeKey(run, name)
+		}
+		return !slices.ContainsFunc(webhookFlags(), func(w webhookFlag) bool { return valueOf(run, w.field) != nil })
+	})
+	if len(runs.Content) > 0 {
+		return false
+	}
+	removeKey(n, "webhooks")
+	return valueOf(n, "pattern") == nil
 }
 
 // cutWebhooks takes webhooks out of an entry and says whether nothing is left
@@ -124,7 +173,7 @@ func (s Shape) cutWebhooks(e entry, n *yaml.Node) (gone bool, err error) {
 
 // Moves pairs the files of two renderings of the same project that lie at
 // different places: those that the same entry of PROJECT added, by their names.
-func Moves(before, after *Pristine) map[string]string {
+func Moves(before, after *Replayed) map[string]string {
 	out := map[string]string{}
 	for _, step := range before.Steps {
 		i := slices.IndexFunc(after.Steps, func(s Step) bool { return s.ID == step.ID })

@@ -194,22 +194,21 @@ func (p *planner) render() error {
 	if p.foreign == nil {
 		p.plan.From = base.Version
 	}
-	before, err := p.renderBy(base, p.cli(base), nil)
+	before, err := p.renderBy(base, p.cli(base))
 	if err != nil {
 		return err
 	}
-	// What PROJECT does not record, such as the pattern of a kind, was found
-	// out by comparing with the old scaffold, and is the same in the new one.
-	after, err := p.renderBy(p.now, p.Plugin.CLIVersion, before.Runs)
+	after, err := p.renderBy(p.now, p.Plugin.CLIVersion)
 	if err != nil {
 		return err
 	}
 	p.before, p.after = before.Files, after.Files
+	p.keepSelectors()
 	for _, b := range all {
 		if b.Version == base.Version || b.Version == p.now.Version {
 			continue
 		}
-		other, err := p.renderBy(b, p.cli(b), before.Runs)
+		other, err := p.renderBy(b, p.cli(b))
 		if err != nil {
 			return err
 		}
@@ -232,14 +231,14 @@ func (p *planner) cli(b Baseline) string {
 }
 
 // renderBy writes the project's scaffold from a baseline.
-func (p *planner) renderBy(b Baseline, cli string, runs project.Runs) (*project.Pristine, error) {
-	plugin := func(read func(string) ([]byte, error)) project.Scaffolder {
+func (p *planner) renderBy(b Baseline, cli string) (*project.Replayed, error) {
+	o := project.ReplayOptions{Header: p.header, Scaffolder: func(read func(string) ([]byte, error)) project.Scaffolder {
 		out := p.Plugin
 		out.Templates, out.Pins, out.CLIVersion, out.ReadFile = b.Templates, &b.Pins, cli, read
 		return out
-	}
+	}}
 	if p.foreign == nil {
-		if out, err := p.file.Render(plugin, p.header, runs, p.read); err == nil {
+		if out, err := p.file.Replay(o); err == nil {
 			return out, nil
 		}
 	}
@@ -249,7 +248,10 @@ func (p *planner) renderBy(b Baseline, cli string, runs project.Runs) (*project.
 	if err != nil {
 		return nil, err
 	}
-	return own.Render(plugin, p.header, runs, p.read)
+	if o.Certs, err = v4.CertsIn(func(name string) ([]byte, error) { return p.original(name), nil }); err != nil {
+		return nil, err
+	}
+	return own.Replay(o)
 }
 
 // read returns a file of the project, nothing where it cannot be read.
@@ -262,59 +264,22 @@ func (p *planner) read(name string) []byte {
 }
 
 // base is the baseline that the project was written from: the one that was
-// asked for, else the one that PROJECT records, else the most similar.
+// asked for, else the one that PROJECT records.
 func (p *planner) base(all []Baseline) (Baseline, error) {
-	find := func(version string) int {
-		return slices.IndexFunc(all, func(b Baseline) bool { return b.Version == version })
-	}
-	if p.From != "" {
-		i := find(p.From)
-		if i < 0 {
-			var names []string
-			for _, b := range all {
-				names = append(names, b.Version)
-			}
-			return Baseline{}, clierr.Usagef("use one of: "+strings.Join(names, ", "), "no baseline of version %q is known", p.From)
+	version := cmp.Or(p.From, p.recorded())
+	var names []string
+	for _, b := range all {
+		if b.Version == version {
+			return b, nil
 		}
-		return all[i], nil
+		names = append(names, b.Version)
 	}
-	if i := find(p.recorded()); i >= 0 {
-		return all[i], nil
-	}
-	if len(all) == 1 || p.foreign != nil {
+	switch {
+	case p.From == "" && (len(all) == 1 || p.foreign != nil):
 		return p.now, nil
+	case version == "":
+		return Baseline{}, clierr.Usagef("name it with --from, one of: "+strings.Join(names, ", "),
+			"%s does not record which version of mysdk wrote the scaffold", project.FileName)
 	}
-	best, score := 0, 0
-	for i, b := range all {
-		files, err := p.renderBy(b, "", nil)
-		if err != nil {
-			return Baseline{}, err
-		}
-		// Of equals the later: less is then taken for the user's.
-		if s := p.likeness(files.Files); i == 0 || s >= score {
-			best, score = i, s
-		}
-	}
-	return all[best], nil
-}
-
-// likeness counts the lines that the files have in common with the project,
-// less those that the project has not.
-func (p *planner) likeness(files map[string][]byte) int {
-	score := 0
-	for name, data := range files {
-		have := map[string]int{}
-		for line := range bytes.Lines(p.read(name)) {
-			have[string(line)]++
-		}
-		for line := range bytes.Lines(data) {
-			if have[string(line)] > 0 {
-				have[string(line)]--
-				score++
-			} else {
-				score--
-			}
-		}
-	}
-	return score
+	return Baseline{}, clierr.Usagef("name another one with --from, one of: "+strings.Join(names, ", "), "no baseline of version %q is known", version)
 }

@@ -7,18 +7,18 @@ import (
 	_ "embed" // the fingerprints
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/big"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // peers has in its first line the versions of kubebuilder and operator-sdk that
@@ -69,8 +69,8 @@ func parsePeers(table string) (map[string][]fingerprint, error) {
 }
 
 var (
-	licenseComment = regexp.MustCompile(`(?s)^\s*/\*.*?\*/\s*`)
-	copyrightLine  = regexp.MustCompile(`(?m)^Copyright .*$`)
+	licenseComment = lazy.Delayed(`(?s)^\s*/\*.*?\*/\s*`)
+	copyrightLine  = lazy.Delayed(`(?m)^Copyright .*$`)
 )
 
 // normal is a text of a project with its own names taken out.
@@ -171,7 +171,7 @@ func (p *planner) detect(recorded string) error {
 	for name := range known {
 		text := ""
 		if file, key, isSection := strings.Cut(name, "#"); isSection {
-			if s := find(makeSections(p.read(file)), key); s != nil {
+			if s := merge3.Find(merge3.Makefile(p.read(file)), key); s != nil {
 				text = f.facts.normal(file, []byte(s.String()))
 			}
 		} else {
@@ -219,7 +219,7 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 			return nil
 		}
 		return p.foreignMakefile(mine, after)
-	case !there && covered(name) && !p.foreign.wrote(name) && !p.wroteRole(name) && !p.unlisted(name):
+	case !there && covered(name) && !p.foreign.wrote(name) && !roleOfKind.MatchString(name) && !p.unlisted(name):
 		if other := p.definedBy(name, after); other != "" {
 			p.note(other, Kept, path.Base(name)+" is left out: it would define the same objects")
 			return nil
@@ -234,30 +234,19 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 	}
 	if name == mainFile {
 		carried, ok := splitMain(string(mine), p.project.Repo).into(string(after), p.project.Repo)
-		if !ok || !valid(name, []byte(carried)) {
+		if !ok || !merge3.Valid(name, []byte(carried)) {
 			p.note(name, Kept, "what is wired into it could not be carried over")
 			return nil
 		}
-		after = tidy(name, p.after[name], []byte(carried))
+		after = merge3.Tidy(name, p.after[name], []byte(carried))
 	}
 	p.note(name, Updated, "")
 	return p.tree.Write(name, after)
 }
 
-// wroteRole says whether the other tool has written a role for the users of a
-// kind, which is in no fingerprint: all have written editors and viewers for
-// every kind, and only later ones admins.
-func (p *planner) wroteRole(name string) bool {
-	const admin = "_admin_role.yaml"
-	switch {
-	case path.Dir(name) != "config/rbac":
-		return false
-	case strings.HasSuffix(name, admin):
-		entries, err := p.Files.ReadDir(p.path("config/rbac"))
-		return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), admin) })
-	}
-	return strings.HasSuffix(name, "_editor_role.yaml") || strings.HasSuffix(name, "_viewer_role.yaml")
-}
+// roleOfKind matches the roles for the users of a kind. They are in no
+// fingerprint: those that the project has are enough.
+var roleOfKind = lazy.Delayed(`^config/rbac/.*_(admin|editor|viewer)_role\.yaml$`)
 
 // unlisted says whether a new file would lie beside a kustomization that stays
 // as it is and does not know of it. That of config/rbac is added to.
@@ -286,7 +275,7 @@ func (p *planner) obstacle(name string, mine, after []byte) string {
 	if p.foreign.match(name, p.foreign.facts.normal(name, mine)) == nil {
 		return "not as " + p.plan.Tool + " wrote it"
 	}
-	if strings.HasPrefix(name, "config/") && kindOf(name) == kindYAML && !holds(after, mine) {
+	if strings.HasPrefix(name, "config/") && isYAML(name) && !holds(after, mine) {
 		return "it configures what ours does not"
 	}
 	if name == wiring {
@@ -300,6 +289,8 @@ func (p *planner) obstacle(name string, mine, after []byte) string {
 	return ""
 }
 
+func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }
+
 // turnsOn are the directories that today's config/default has and the project's
 // has not: what they need, such as cert-manager, may not be in the cluster.
 func turnsOn(mine, after []byte) []string {
@@ -312,12 +303,11 @@ func turnsOn(mine, after []byte) []string {
 // resources are what a kustomization lists as its resources and components.
 func resources(text []byte) []string {
 	var out []string
-	for _, doc := range documentNodes(text) {
+	for _, o := range objectsIn(text) {
 		for _, key := range []string{"resources", "components"} {
-			if n := field(doc, key); n != nil {
-				for _, e := range n.Content {
-					out = append(out, e.Value)
-				}
+			list, _ := o[key].([]any)
+			for _, e := range list {
+				out = append(out, fmt.Sprint(e))
 			}
 		}
 	}

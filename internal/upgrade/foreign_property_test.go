@@ -7,15 +7,17 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // randomMakefile changes another tool's Makefile as a user might: recipes that
 // are longer, values that differ, and targets and variables of his own. The
 // sections that are his are returned.
 func randomMakefile(r *rand.Rand) (text string, mine []string) {
-	for _, s := range makeSections([]byte(theirMakefile)) {
+	for _, s := range merge3.Makefile([]byte(theirMakefile)) {
 		part := s.String()
-		switch kind, _, _ := strings.Cut(s.key, " "); {
+		switch kind, _, _ := strings.Cut(s.Key, " "); {
 		case r.IntN(5) == 0: // he has removed it
 			continue
 		case kind == "target" && r.IntN(3) == 0:
@@ -56,13 +58,13 @@ func TestForeign_RandomMakefiles(t *testing.T) {
 					t.Errorf("lost %q of\n%s\nin\n%s", part, text, now)
 				}
 			}
-			sections := makeSections([]byte(now))
+			sections := merge3.Makefile([]byte(now))
 			for _, key := range []string{"target test", "target bundle", "variable MYSDK"} {
-				if find(sections, key) == nil {
+				if merge3.Find(sections, key) == nil {
 					t.Errorf("no %s in\n%s", key, now)
 				}
 			}
-			if strings.Contains(now, ": spare\n") && strings.Contains(text, "\nspare:\n") && find(sections, "target spare") == nil {
+			if strings.Contains(now, ": spare\n") && strings.Contains(text, "\nspare:\n") && merge3.Find(sections, "target spare") == nil {
 				t.Errorf("a target of the user's lacks what it asks for:\n%s", now)
 			}
 			if again := s.upgrade(); !again.Empty() {

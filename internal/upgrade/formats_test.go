@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // A text that is made at run time is printed, and is no format.
@@ -29,9 +31,13 @@ func TestFormats(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := parseSource("e2e_test.go", []byte(head+c.src+"\n}\n"))
-			s.formats()
-			if d := cmp.Diff(head+c.want+"\n}\n", string(s.changed())); d != "" {
+			s, err := goedit.Parse("e2e_test.go", []byte(head+c.src+"\n}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			formats(s)
+			got, err := s.Result()
+			if d := cmp.Diff(head+c.want+"\n}\n", string(got)); d != "" || err != nil {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -144,10 +144,10 @@ func (s *shop) fill(b Baseline, text string) {
 	}
 	plugin := s.opts.Plugin
 	plugin.Templates, plugin.Pins, plugin.CLIVersion = b.Templates, &b.Pins, b.Version
-	made, err := f.Render(func(read func(string) ([]byte, error)) project.Scaffolder {
+	made, err := f.Replay(project.ReplayOptions{Header: []byte("// Copyright Shop\n"), Scaffolder: func(read func(string) ([]byte, error)) project.Scaffolder {
 		plugin.ReadFile = read
 		return plugin
-	}, []byte("// Copyright Shop\n"), nil, func(string) []byte { return nil })
+	}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // Whatever the file is: without a change on one side the result is the other
@@ -26,7 +28,7 @@ func TestMerge_Laws(t *testing.T) {
 			s.write(name, before[name])
 			insertLine(s, r, name, 1)
 			mine := s.read(name)
-			if !valid(name, []byte(mine)) {
+			if !merge3.Valid(name, []byte(mine)) {
 				continue
 			}
 			for law, c := range map[string][4]string{
@@ -39,13 +41,13 @@ func TestMerge_Laws(t *testing.T) {
 				"taken over long ago":  {theirs, mine, theirs, mine},
 				"the user put it back": {theirs, before[name], theirs, before[name]},
 			} {
-				merged, wanted := Merge(name, []byte(c[0]), []byte(c[1]), []byte(c[2]))
+				merged, wanted := merge3.Merge(name, []byte(c[0]), []byte(c[1]), []byte(c[2]))
 				if d := cmp.Diff(c[3], string(merged)); d != "" || !bytes.Equal(merged, wanted) {
 					t.Errorf("%s, %s: conflict %v (-want +got):\n%s", name, law, !bytes.Equal(merged, wanted), d)
 				}
 			}
-			merged, _ := Merge(name, []byte(before[name]), []byte(mine), []byte(theirs))
-			again, _ := Merge(name, []byte(before[name]), merged, []byte(theirs))
+			merged, _ := merge3.Merge(name, []byte(before[name]), []byte(mine), []byte(theirs))
+			again, _ := merge3.Merge(name, []byte(before[name]), merged, []byte(theirs))
 			if d := cmp.Diff(string(merged), string(again)); d != "" {
 				t.Errorf("%s: the second time (-first +second):\n%s", name, d)
 			}
@@ -70,11 +72,11 @@ func TestMerge_Wanted(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			merged, wanted := Merge(c.name, []byte(c.base), []byte(c.mine), []byte(c.theirs))
+			merged, wanted := merge3.Merge(c.name, []byte(c.base), []byte(c.mine), []byte(c.theirs))
 			if d := cmp.Diff([]string{c.merged, c.wanted}, []string{string(merged), string(wanted)}); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if patch := reject(c.name, merged, wanted); (len(patch) == 0) != bytes.Equal(merged, wanted) {
+			if patch := merge3.Reject(c.name, merged, wanted); (len(patch) == 0) != bytes.Equal(merged, wanted) {
 				t.Errorf("the reject is %q", patch)
 			}
 		})
@@ -110,7 +112,7 @@ func FuzzRewriter(f *testing.F) {
 			}
 			out = next
 		}
-		if !valid(name, []byte(out)) {
+		if !merge3.Valid(name, []byte(out)) {
 			t.Fatalf("not Go any more:\n%s\nwas\n%s", out, src)
 		}
 	})

@@ -1,8 +1,9 @@
 package upgrade
 
 import (
-	"regexp"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // mainFile is the manager's main package.
@@ -18,13 +19,14 @@ type wiring struct {
 }
 
 var (
-	schemeLine   = regexp.MustCompile(`^\tutilruntime\.Must\((\w+)\.(AddToScheme|Install)\(scheme\)\)$`)
-	builderStart = regexp.MustCompile(`^\t(// nolint:goconst|// nolint:|if os\.Getenv\("ENABLE_WEBHOOKS"\)|if err :?= (\(&|\w+\.Setup\w+WithManager\())`)
-	electionID   = regexp.MustCompile(`(\bLeaderElectionID:\s+")([0-9a-f]{1,8})\.`)
+	schemeLine   = lazy.Delayed(`^\tutilruntime\.Must\((\w+)\.(AddToScheme|Install)\(scheme\)\)$`)
+	builderStart = lazy.Delayed(`^\t(// nolint:goconst|// nolint:|if os\.Getenv\("ENABLE_WEBHOOKS"\)|if err :?= (\(&|\w+\.Setup\w+WithManager\())`)
+	electionID   = lazy.Delayed(`(\bLeaderElectionID:\s+")([0-9a-f]{1,8})\.`)
 	// electionFlag is where our main.go has that ID.
-	electionFlag = regexp.MustCompile(`("leader-election-id",\s+")([0-9a-f]{1,8})\.`)
-	importAlias  = regexp.MustCompile(`^\t(\w+) "`)
-	blanks       = regexp.MustCompile(`\n{3,}`)
+	electionFlag = lazy.Delayed(`("leader-election-id",\s+")([0-9a-f]{1,8})\.`)
+	importLine   = lazy.Delayed("[\"`]([^\"`]+)[\"`]")
+	importAlias  = lazy.Delayed(`^\t(\w+) "`)
+	blanks       = lazy.Delayed(`\n{3,}`)
 )
 
 // splitMain takes a main.go apart. It goes by lines: the tools write them

@@ -2,46 +2,41 @@ package upgrade
 
 import (
 	"go/ast"
-	"go/scanner"
 	"go/token"
-	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // optionGroup is where options of the manager have gone.
 type optionGroup struct {
-	field       string // that has them now
-	path, name  string // package of its type, and what a file calls it by choice
-	open, close string // around them; % is the package
-	options     []movedOption
+	field       string            // that has them now
+	path, name  string            // package of its type, and what a file calls it by choice
+	open, close string            // around them; % is the package
+	options     map[string]string // how each is written now: % is the package, and $ its value
 }
-
-// movedOption is an option that has gone, and how it is written now: % is the
-// package, and $ its value.
-type movedOption struct{ name, now string }
 
 // optionGroups are the places that options of the manager have gone to.
 func optionGroups() []optionGroup {
 	return []optionGroup{
-		{"Metrics", runtimePath + "/pkg/metrics/server", "metricsserver", "%.Options{", "}", []movedOption{{"MetricsBindAddress", "BindAddress: $"}}},
-		{"WebhookServer", webhookPath, "webhook", "%.NewServer(%.Options{", "})", []movedOption{
-			{"Host", "Host: $"}, {"Port", "Port: $"}, {"CertDir", "CertDir: $"}, {"TLSOpts", "TLSOpts: $"},
+		{"Metrics", runtimePath + "/pkg/metrics/server", "metricsserver", "%.Options{", "}", map[string]string{"MetricsBindAddress": "BindAddress: $"}},
+		{"WebhookServer", webhookPath, "webhook", "%.NewServer(%.Options{", "})", map[string]string{
+			"Host": "Host: $", "Port": "Port: $", "CertDir": "CertDir: $", "TLSOpts": "TLSOpts: $",
 		}},
-		{"Cache", runtimePath + "/pkg/cache", "cache", "%.Options{", "}", []movedOption{
-			{"SyncPeriod", "SyncPeriod: $"}, {"Namespace", "DefaultNamespaces: map[string]%.Config{$: {}}"},
+		{"Cache", runtimePath + "/pkg/cache", "cache", "%.Options{", "}", map[string]string{
+			"SyncPeriod": "SyncPeriod: $", "Namespace": "DefaultNamespaces: map[string]%.Config{$: {}}",
 		}},
 	}
 }
 
 // managerOptions moves the options of a manager to where they are today.
-func (w *rewriter) managerOptions(s *source) {
-	ast.Inspect(s.tree, func(n ast.Node) bool {
+func (w *rewriter) managerOptions(s *goedit.File) {
+	ast.Inspect(s.Tree, func(n ast.Node) bool {
 		lit, ok := n.(*ast.CompositeLit)
-		if !ok || s.member(lit.Type, runtimePath, "Options") == "" && s.member(lit.Type, runtimePath+"/pkg/manager", "Options") == "" {
-			return true
-		}
-		for _, g := range optionGroups() {
-			w.moveOptions(s, lit, g)
+		if ok && (s.Is(lit.Type, runtimePath, "Options") || s.Is(lit.Type, runtimePath+"/pkg/manager", "Options")) {
+			for _, g := range optionGroups() {
+				w.moveOptions(s, lit, g)
+			}
 		}
 		return true
 	})
@@ -49,66 +44,78 @@ func (w *rewriter) managerOptions(s *source) {
 
 // moveOptions moves the options of one group: the first of them gives way to
 // the field that has them all.
-func (w *rewriter) moveOptions(s *source, lit *ast.CompositeLit, g optionGroup) {
-	var moved []*ast.KeyValueExpr
+func (w *rewriter) moveOptions(s *goedit.File, lit *ast.CompositeLit, g optionGroup) {
+	var moved []ast.Node
+	var cuts []goedit.Edit
 	var texts []string
-	taken := false
+	end, safe := lit.Lbrace+1, true
 	for _, e := range lit.Elts {
 		kv, ok := e.(*ast.KeyValueExpr)
 		if !ok {
 			return // without names there is nothing to tell them by
 		}
-		id, ok := kv.Key.(*ast.Ident)
-		if !ok {
-			return
-		}
-		taken = taken || id.Name == g.field
-		if i := slices.IndexFunc(g.options, func(o movedOption) bool { return o.name == id.Name }); i >= 0 {
+		name := s.Text(kv.Key)
+		safe = safe && name != g.field
+		if now, ok := g.options[name]; ok {
+			if len(moved) > 0 { // with the comma before it, and no comment
+				cuts = append(cuts, goedit.Edit{From: end, To: kv.End()})
+				safe = safe && strings.Trim(s.Between(end, kv.Pos()), ", \t\r\n") == ""
+			}
 			moved = append(moved, kv)
-			texts = append(texts, strings.ReplaceAll(g.options[i].now, "$", s.between(kv.Value.Pos(), kv.Value.End())))
+			texts = append(texts, strings.ReplaceAll(now, "$", s.Text(kv.Value)))
 		}
+		end = kv.End()
 	}
-	switch {
-	case len(moved) == 0:
-	case taken:
-		for _, kv := range moved {
-			w.notes = append(w.notes, note{s.name, s.line(kv.Pos()), s.between(kv.Key.Pos(), kv.Key.End()) + " is no option of the manager any more, but one of what its field " + g.field + " has"})
-		}
-	default:
-		name := s.need(g.path, g.name, w.declared(s))
-		text := strings.ReplaceAll(g.open+strings.Join(texts, ", ")+g.close, "%", name)
-		s.replace(moved[0].Pos(), moved[0].End(), g.field+": "+text)
-		for _, kv := range moved[1:] {
-			s.dropElement(lit, kv)
-		}
-	}
-}
-
-// dropElement takes an element out of a literal, with the comma behind it. A
-// comma before it stays: behind the last element that is Go, too.
-func (s *source) dropElement(lit *ast.CompositeLit, e ast.Expr) {
-	rest := s.between(e.End(), lit.Rbrace)
-	comma := commaIn(rest)
-	if comma >= 0 && strings.TrimLeft(rest[:comma], " \t") == "" {
-		s.removeLine(e.Pos(), e.End()+token.Pos(comma+1))
+	if len(moved) > 0 && !safe {
+		w.note(s, moved[0], "options of the manager are no longer its own, but those of its field "+g.field+": "+strings.Join(texts, ", "))
 		return
 	}
-	s.removeLine(e.Pos(), e.End())
-	if comma >= 0 { // what stands between is a comment
-		at := e.End() + token.Pos(comma)
-		s.replace(at, at+1, "")
+	if len(moved) == 0 {
+		return
+	}
+	name := s.Need(g.path, g.name)
+	s.Replace(moved[0], g.field+": "+strings.ReplaceAll(g.open+strings.Join(texts, ", ")+g.close, "%", name))
+	for _, c := range cuts {
+		s.ReplaceRange(c.From, c.To, "")
 	}
 }
 
-// commaIn is where the comma is with which a text begins, comments aside; -1
-// where it begins with something else.
-func commaIn(text string) int {
-	var sc scanner.Scanner
-	file := token.NewFileSet().AddFile("", -1, len(text))
-	sc.Init(file, []byte(text), nil, 0)
-	pos, tok, _ := sc.Scan()
-	if tok != token.COMMA {
-		return -1
+// formats turns fmt.Fprintf(w, text) into fmt.Fprint(w, text), where the text is
+// the result of a call or a variable: it says the same, and percent signs in
+// the text stay what they are.
+func formats(s *goedit.File) {
+	args := map[string]int{"Printf": 1, "Sprintf": 1, "Fprintf": 2}
+	ast.Inspect(s.Tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || call.Ellipsis.IsValid() {
+			return true
+		}
+		name := s.Member(call.Fun, "fmt")
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if ok && args[name] > 0 && len(call.Args) == args[name] && madeAtRunTime(call.Args[len(call.Args)-1]) {
+			s.Replace(sel.Sel, strings.TrimSuffix(name, "f"))
+		}
+		return true
+	})
+}
+
+// madeAtRunTime says whether a text is certainly no constant.
+func madeAtRunTime(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return madeAtRunTime(e.X)
+	case *ast.BinaryExpr:
+		return e.Op == token.ADD && (madeAtRunTime(e.X) || madeAtRunTime(e.Y))
+	case *ast.Ident:
+		return e.Obj != nil && e.Obj.Kind == ast.Var
+	case *ast.CallExpr:
+		switch fun := e.Fun.(type) {
+		case *ast.SelectorExpr:
+			return true
+		case *ast.Ident:
+			isFunc := fun.Obj != nil && fun.Obj.Kind == ast.Fun
+			return isFunc || fun.Name == "string" && len(e.Args) == 1 && madeAtRunTime(e.Args[0])
+		}
 	}
-	return file.Offset(pos)
+	return false
 }

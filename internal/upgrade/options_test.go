@@ -37,8 +37,8 @@ func TestManagerOptions(t *testing.T) {
 		},
 		"the last one of several lines": {
 			"ctrl.Options{Scheme: s, Host: h,\n\tPort: p, // mine\n\tCertDir: d}",
-			"ctrl.Options{Scheme: s, WebhookServer: webhook.NewServer(webhook.Options{Host: h, Port: p, CertDir: d}), // mine\n}",
-			[]string{`"sigs.k8s.io/controller-runtime/pkg/webhook"`}, "",
+			"ctrl.Options{Scheme: s, Host: h,\n\tPort: p, // mine\n\tCertDir: d}",
+			nil, "main.go:6: options of the manager are no longer its own, but those of its field WebhookServer: Host: h, Port: p, CertDir: d",
 		},
 		"a comment before the comma": {
 			"ctrl.Options{Host: h, Port: p /* mine */, Scheme: s}",
@@ -47,7 +47,7 @@ func TestManagerOptions(t *testing.T) {
 		},
 		"options within options": {
 			"ctrl.Options{MetricsBindAddress: f(ctrl.Options{Port: 1})}", "ctrl.Options{Metrics: metricsserver.Options{BindAddress: f(ctrl.Options{Port: 1})}}",
-			nil, "main.go:6: this stands within something that was rewritten, and is as it was: see whether it compiles with today's controller-runtime",
+			nil, "main.go:6: this is within something that was rewritten, and is as it was: see whether it compiles with today's controller-runtime",
 		},
 		"a format within": {
 			"ctrl.Options{MetricsBindAddress: fmt.Sprintf(x.Text())}",
@@ -58,7 +58,7 @@ func TestManagerOptions(t *testing.T) {
 			"ctrl.Options{Namespace: ns, SyncPeriod: &p}", "ctrl.Options{Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{ns: {}}, SyncPeriod: &p}}",
 			[]string{`"sigs.k8s.io/controller-runtime/pkg/cache"`}, "",
 		},
-		"both places":     {"ctrl.Options{Port: 1, WebhookServer: w}", "ctrl.Options{Port: 1, WebhookServer: w}", nil, "main.go:6: Port is no option of the manager any more, but one of what its field WebhookServer has"},
+		"both places":     {"ctrl.Options{Port: 1, WebhookServer: w}", "ctrl.Options{Port: 1, WebhookServer: w}", nil, "main.go:6: options of the manager are no longer its own, but those of its field WebhookServer: Port: 1"},
 		"without names":   {"ctrl.Options{a, b}", "ctrl.Options{a, b}", nil, ""},
 		"of today":        {"ctrl.Options{Metrics: m}", "ctrl.Options{Metrics: m}", nil, ""},
 		"another's":       {"webhook.Options{Port: 1}", "webhook.Options{Port: 1}", nil, ""},

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
@@ -100,8 +101,8 @@ func peerTexts(t testing.TB, dir string) map[string]string {
 		switch {
 		case err != nil: // it has none
 		case name == "Makefile":
-			for _, s := range makeSections(data) {
-				out[name+"#"+s.key] = names.normal(name, []byte(s.String()))
+			for _, s := range merge3.Makefile(data) {
+				out[name+"#"+s.Key] = names.normal(name, []byte(s.String()))
 			}
 		case covered(name):
 			out[name] = names.normal(name, data)

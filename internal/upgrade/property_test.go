@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // userEdit is something that a user may do to a scaffolded project.
@@ -50,14 +51,14 @@ func insertLine(s *shop, r *rand.Rand, name string, i int) string {
 	lines := strings.SplitAfter(s.read(name), "\n")
 	at := r.IntN(len(lines))
 	line := fmt.Sprintf("# mine %d\n", i)
-	switch kindOf(name) {
-	case kindGo:
+	switch {
+	case path.Ext(name) == ".go":
 		line = fmt.Sprintf("// mine %d\n", i)
-	case kindMake:
+	case name == "Makefile":
 		for strings.HasPrefix(lines[at], "\t") || at > 0 && strings.HasSuffix(lines[at-1], "\\\n") {
 			at-- // recipes and continued lines stay whole
 		}
-	case kindYAML:
+	case isYAML(name):
 		for at > 0 && strings.HasPrefix(lines[at], " ") {
 			at--
 		}
@@ -75,7 +76,7 @@ func insertLine(s *shop, r *rand.Rand, name string, i int) string {
 		line = "\n"
 	}
 	changed := strings.Join(slices.Insert(slices.Clone(lines), at, line), "")
-	if !valid(name, []byte(changed)) {
+	if !merge3.Valid(name, []byte(changed)) {
 		s.write(name, strings.Join(lines, "")+"\n") // such a place is none for a line
 		return strings.TrimSpace(lines[0])
 	}
@@ -102,7 +103,7 @@ func survived(t *testing.T, edits []userEdit, before, now map[string]string) {
 		}
 	}
 	for name, text := range now {
-		if !valid(name, []byte(text)) {
+		if !merge3.Valid(name, []byte(text)) {
 			t.Errorf("%s cannot be parsed:\n%s", name, text)
 		}
 	}

@@ -30,10 +30,14 @@ func (p *planner) pending() string { return p.file.PluginField(v4.ScaffoldKey, p
 // has none and is up to date does not get one for that alone.
 func (p *planner) record() error {
 	was := p.recorded()
-	touched := p.tree.Set()
+	touched, err := p.set()
 	switch {
+	case err != nil:
+		return err
 	case was == p.now.Version, was == "" && p.plan.From == p.now.Version && touched.Len() == 0:
 		return nil
+	case len(p.plan.Conflicts()) > 0 && p.foreign == nil:
+		return p.writeRecord(p.plan.From, p.now.Version) // --from is not to be asked for again
 	case len(p.plan.Conflicts()) > 0:
 		return p.writeRecord(was, p.now.Version)
 	}
@@ -69,6 +73,7 @@ func (o Options) Finish() (*Plan, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
+	p.From = p.now.Version // where it began no longer matters
 	if err := p.render(); err != nil {
 		return nil, err
 	}
@@ -90,8 +95,8 @@ func (o Options) Finish() (*Plan, error) {
 	if err := p.writeRecord(p.now.Version, ""); err != nil {
 		return nil, err
 	}
-	p.plan.Set = p.tree.Set()
-	return p.plan, nil
+	p.plan.Set, err = p.set()
+	return p.plan, err
 }
 
 // begun refuses to end what was not begun: the files would stay as they are,

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // repair makes the changes to the user's files without which they would not
@@ -13,15 +15,12 @@ func (p *planner) repair() error {
 	if err := p.calls(); err != nil {
 		return err
 	}
-	if _, unasked := p.e2e(); p.foreign != nil && unasked != "" {
+	if unasked := p.unaskedE2E(); p.foreign != nil && unasked != "" {
 		p.plan.ByMake = true
 		p.plan.Notes = append(p.plan.Notes, unasked+":1: 'mysdk test' without packages runs this too, against the cluster of your kubeconfig: "+
 			"use 'make test', or put '//go:build e2e' above it and add -tags=e2e to the target test-e2e")
 	}
-	if err := p.listed(); err != nil {
-		return err
-	}
-	return p.selectors()
+	return p.listed()
 }
 
 // definedBy is the file beside a new manifest that has one of its objects
@@ -35,7 +34,7 @@ func (p *planner) definedBy(name string, text []byte) string {
 	ours := objectNames(text)
 	for _, e := range entries {
 		other := path.Join(dir, e.Name())
-		if other == name || kindOf(other) != kindYAML || e.Name() == "kustomization.yaml" {
+		if other == name || !isYAML(other) || e.Name() == "kustomization.yaml" {
 			continue
 		}
 		if slices.ContainsFunc(objectNames(p.original(other)), func(id string) bool { return slices.Contains(ours, id) }) {
@@ -48,9 +47,9 @@ func (p *planner) definedBy(name string, text []byte) string {
 // objectNames are the objects of a manifest, as KIND NAME.
 func objectNames(text []byte) []string {
 	var out []string
-	for _, doc := range documentNodes(text) {
-		if name := scalar(descend(doc, []string{"metadata", "name"})); name != "" {
-			out = append(out, scalar(field(doc, "kind"))+" "+name)
+	for _, o := range objectsIn(text) {
+		if name := o.text("metadata", "name"); name != "" {
+			out = append(out, o.text("kind")+" "+name)
 		}
 	}
 	return out
@@ -73,7 +72,7 @@ func (p *planner) listed() error {
 		if f.Action != New || path.Dir(f.Path) != path.Dir(name) || strings.Contains(text, "- "+base) {
 			continue
 		}
-		merged, _ := Merge(name, nil, []byte(text), fmt.Appendf(nil, "resources:\n- %s\n", base))
+		merged, _ := merge3.Merge(name, nil, []byte(text), fmt.Appendf(nil, "resources:\n- %s\n", base))
 		text = string(merged)
 	}
 	if text == string(mine) {

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/example/mysdk/internal/project"
 )
 
 // crlf gives the files of the project the line ends of a checkout on Windows.
@@ -32,9 +30,6 @@ func TestUpgrade_CRLF(t *testing.T) {
 			s.edit(".gitignore", "\n", "\n/mine\n")
 		},
 		"conflicts": func(s *shop) { s.edit("cmd/main.go", "\t// The logger comes first.\n", "\t// The logger, mine.\n") },
-		"no record": func(s *shop) {
-			s.edit(project.FileName, "  scaffold.mysdk.dev/v1:\n    version: "+midVersion+"\n", "")
-		},
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,10 @@
 // Package upgrade brings a project from the scaffold that it was written with
 // to today's. It knows the scaffolds of earlier releases (see Baseline), which
-// files of a project are the scaffold's and which its user's, and how two
-// changes of a Makefile, of YAML, of Go code or of go.mod are brought together.
-// For projects of kubebuilder and operator-sdk it knows fingerprints of what
-// these tools write. It writes nothing, runs nothing and knows no commands.
+// files of a project are the scaffold's and which its user's, and the calls in
+// his code that a newer controller-runtime or Go no longer takes. For projects
+// of kubebuilder and operator-sdk it knows fingerprints of what these tools
+// write. How texts are merged is merge3's. It writes nothing, runs nothing and
+// knows no commands.
 package upgrade
 
 import (
@@ -23,6 +24,7 @@ import (
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
@@ -102,7 +104,7 @@ const RejectSuffix = ".rej"
 // planner is a plan in the making.
 type planner struct {
 	Options
-	tree    texts // the project, with the change so far
+	tree    *relayout.Tree // the project, with the change so far
 	file    *project.File
 	project *project.Project
 	header  []byte   // license header, which goes on every rendered Go file
@@ -117,7 +119,7 @@ type planner struct {
 }
 
 func (o Options) planner() *planner {
-	return &planner{Options: o, tree: texts{relayout.NewTree(o.Files, o.Dir)}, plan: &Plan{Files: []File{}}}
+	return &planner{Options: o, tree: relayout.NewTree(lfFiles{o.Files}, o.Dir), plan: &Plan{Files: []File{}}}
 }
 
 // New plans the upgrade of a project. Nothing is written. Errors are those of a
@@ -150,9 +152,8 @@ func (o Options) New() (*Plan, error) {
 	if err := p.record(); err != nil {
 		return nil, err
 	}
-	set := p.tree.Set()
-	changed, err := fileset.Tree{FS: o.Files, Root: o.Dir}.Changed(set)
-	p.plan.Set = changed
+	var err error
+	p.plan.Set, err = p.set()
 	return p.plan, err
 }
 
@@ -302,29 +303,30 @@ func (p *planner) placeholder(name string, there, was bool) error {
 
 // merge brings both changes of a file together.
 func (p *planner) merge(name string, before, mine, after []byte) error {
-	merged, wanted := Merge(name, before, mine, after)
+	merged, wanted := merge3.Merge(name, before, mine, after)
 	if path.Ext(name) == ".md" {
 		wanted = merged // what the user tells his readers is his
 	}
-	switch {
-	case !bytes.Equal(merged, wanted):
-		f := File{Path: name, Action: Conflict, Reject: name + RejectSuffix}
-		f.Detail = "your version stays"
-		p.plan.Files = append(p.plan.Files, f)
-		if err := p.reject(name, merged, wanted); err != nil {
-			return err
-		}
-	case bytes.Equal(merged, mine):
+	if bytes.Equal(merged, mine) && bytes.Equal(merged, wanted) {
 		if path.Ext(name) == ".md" {
 			p.note(name, Kept, "your text; the scaffold's has changed")
 		}
 		return nil
-	default:
-		p.note(name, Merged, "")
 	}
-	if bytes.Equal(merged, mine) {
-		return nil
+	return p.write(name, Merged, merged, wanted)
+}
+
+// write writes a file with as much of a change as could be made in it. What is
+// left of the change goes beside it, as a patch.
+func (p *planner) write(name string, action Action, merged, wanted []byte) error {
+	f := File{Path: name, Action: action}
+	if !bytes.Equal(merged, wanted) {
+		f = File{Path: name, Action: Conflict, Reject: name + RejectSuffix, Detail: "your version stays"}
+		if err := p.reject(name, merged, wanted); err != nil {
+			return err
+		}
 	}
+	p.plan.Files = append(p.plan.Files, f)
 	return p.tree.Write(name, merged)
 }
 

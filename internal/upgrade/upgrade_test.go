@@ -15,6 +15,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
@@ -179,13 +180,12 @@ func (s *shop) finish(t *testing.T) {
 	}
 }
 
-// Without a record, the most similar baseline counts; --from says better.
+// Without a record, --from says which baseline counts.
 func TestUpgrade_From(t *testing.T) {
 	s := newShop(t)
 	s.edit(project.FileName, "  scaffold.mysdk.dev/v1:\n    version: "+midVersion+"\n", "")
 	tests := map[string]struct{ edit, from, want, wrong string }{
-		"most similar":     {"", "", midVersion, ""},
-		"another one":      {"# Nobody in particular.\nUSER", "", oldVersion, ""},
+		"nobody says":      {"", "", "", "PROJECT does not record which version of mysdk wrote the scaffold"},
 		"asked for":        {"", oldVersion, oldVersion, ""},
 		"today's":          {"", nowVersion, nowVersion, ""},
 		"nobody knows it":  {"", "v7.0.0", "", `no baseline of version "v7.0.0" is known`},
@@ -311,7 +311,7 @@ func TestUpgrade_Workflow(t *testing.T) {
 		t.Errorf("the files are not sorted: %v", p.Files)
 	}
 	s.commit(p.Set)
-	if text := s.read(v4.WorkflowPath); !strings.Contains(text, "mysdk upgrade --check") || strings.Contains(text, "{{\"") || !valid("x.yaml", []byte(text)) {
+	if text := s.read(v4.WorkflowPath); !strings.Contains(text, "mysdk upgrade --check") || strings.Contains(text, "{{\"") || !merge3.Valid("x.yaml", []byte(text)) {
 		t.Errorf("the workflow is\n%s", text)
 	}
 	s.edit(v4.WorkflowPath, "17 5 * * 1", "17 5 * * 2")

@@ -2,20 +2,19 @@ package upgrade
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/relayout"
 )
 
 // deployed is the kustomization that gets deployed.
@@ -53,7 +52,6 @@ func (o Options) Verify(ctx context.Context, p *Plan) error {
 			return clierr.Failedf(fmt.Sprintf(hint, dir), "nothing was written: the upgraded project would not build: %w", broken)
 		case dir == deployed:
 			p.Objects = compareObjects(before, after)
-			p.Notes = append(p.Notes, o.longNames(before, after)...)
 			if err := sameSelection(before, after); err != nil {
 				return clierr.Failedf(fmt.Sprintf(hint, "config"), "nothing was written: %w", err)
 			}
@@ -64,26 +62,14 @@ func (o Options) Verify(ctx context.Context, p *Plan) error {
 
 // kustomizations are the directories below config that have one.
 func (o Options) kustomizations() ([]string, error) {
+	names, err := relayout.NewTree(o.Files, o.Dir).Names()
 	var dirs []string
-	var walk func(dir string) error
-	walk = func(dir string) error {
-		entries, err := o.Files.ReadDir(o.path(dir))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	for _, name := range names {
+		if strings.HasPrefix(name, "config/") && path.Base(name) == "kustomization.yaml" {
+			dirs = append(dirs, path.Dir(name))
 		}
-		for _, e := range entries {
-			switch {
-			case e.IsDir():
-				if err := walk(path.Join(dir, e.Name())); err != nil {
-					return err
-				}
-			case e.Name() == "kustomization.yaml":
-				dirs = append(dirs, dir)
-			}
-		}
-		return err
 	}
-	return dirs, walk("config")
+	return dirs, err
 }
 
 // listedIn are the directories that a kustomization builds with its own.
@@ -105,10 +91,8 @@ func (o Options) build(ctx context.Context, set fileset.Set, dir string) (map[st
 		return nil, err
 	}
 	out := map[string]object{}
-	for _, doc := range decodeAll(text) {
-		if obj, ok := doc.(map[string]any); ok {
-			out[fmt.Sprint(obj["kind"], " ", object(obj).text("metadata", "name"))] = obj
-		}
+	for _, o := range objectsIn(text) {
+		out[o.text("kind")+" "+o.text("metadata", "name")] = o
 	}
 	return out, nil
 }
@@ -130,35 +114,6 @@ func compareObjects(before, after map[string]object) []string {
 		}
 	}
 	return out
-}
-
-// longNames are the Services that the upgrade adds with names that Kubernetes
-// refuses: the project's prefix is too long for them.
-func (o Options) longNames(before, after map[string]object) []string {
-	var out []string
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		name, isService := strings.CutPrefix(id, "Service ")
-		if before[id] != nil || !isService || len(validation.IsDNS1035Label(name)) == 0 {
-			continue
-		}
-		out = append(out, fmt.Sprintf("%s/kustomization.yaml:%d: Service %s has %d characters, and Kubernetes allows %d: shorten namePrefix",
-			deployed, o.line(deployed+"/kustomization.yaml", "namePrefix:"), name, len(name), validation.DNS1035LabelMaxLength))
-	}
-	return out
-}
-
-// line is the number of the line of a file that begins with a text, 1 if none
-// does.
-func (o Options) line(name, prefix string) int {
-	text, err := o.Files.ReadFile(o.path(name))
-	if err != nil {
-		return 1
-	}
-	at, _, found := strings.Cut("\n"+string(text), "\n"+prefix)
-	if !found {
-		return 1
-	}
-	return strings.Count(at, "\n") + 1
 }
 
 // rights is what a role grants or a binding binds, nil for other kinds.
@@ -213,15 +168,22 @@ func selects(service, deployment object) bool {
 	return len(selector) > 0
 }
 
+// objectsIn are the mappings in a YAML file, as far as it can be parsed.
+func objectsIn(text []byte) []object {
+	var out []object
+	for _, doc := range decodeAll(text) {
+		if o, ok := doc.(map[string]any); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
 // at is the value that a path of fields leads to, nil for none.
 func (o object) at(fields ...string) any {
-	var v any = map[string]any(o)
-	for _, f := range fields {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[f]
+	v, _, err := unstructured.NestedFieldNoCopy(o, fields...)
+	if err != nil {
+		return nil // something on the way is no mapping
 	}
 	return v
 }

@@ -63,7 +63,7 @@ func TestUpgrade_KeepsSelectors(t *testing.T) {
 				t.Errorf("the metrics Service selects %v, and the pods have %v", is[service].at("spec", "selector"), is[deployment].at("spec", "template", "metadata"))
 			}
 			s.commit(p.Set)
-			monitor := labelsAt([]byte(s.read("config/prometheus/monitor.yaml")), "ServiceMonitor", selectorPaths["ServiceMonitor"])
+			monitor := objectsIn([]byte(s.read("config/prometheus/monitor.yaml")))[0].labels("spec", "selector", "matchLabels")
 			for key, value := range monitor {
 				if is[service].labels("metadata", "labels")[key] != value {
 					t.Errorf("the ServiceMonitor selects %v, and the Service has %v", monitor, is[service].labels("metadata", "labels"))
@@ -159,22 +159,5 @@ func TestVerify(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-	}
-}
-
-// A Service whose name is too long is named, with the line to change.
-func TestVerify_LongNames(t *testing.T) {
-	s := newShop(t)
-	s.edit("config/default/kustomization.yaml", "namePrefix: shop-", "namePrefix: "+strings.Repeat("long", 10)+"-")
-	s.edit("config/default/kustomization.yaml", "- metrics_service.yaml", "#- metrics_service.yaml")
-	buildDefault(t, s, fileset.Set{})
-	p := &Plan{}
-	text := strings.Replace(s.read("config/default/kustomization.yaml"), "#- metrics_service.yaml", "- metrics_service.yaml", 1)
-	if err := p.Set.Put("config/default/kustomization.yaml", fileset.File{Data: []byte(text)}); err != nil {
-		t.Fatal(err)
-	}
-	err := s.opts.Verify(t.Context(), p)
-	if err != nil || len(p.Notes) != 1 || !strings.HasPrefix(p.Notes[0], "config/default/kustomization.yaml:6: Service longlong") || !strings.HasSuffix(p.Notes[0], "shorten namePrefix") {
-		t.Errorf("%v %q", err, p.Notes)
 	}
 }

@@ -1,10 +1,13 @@
 package upgrade
 
 import (
+	"cmp"
 	"go/ast"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/webhookadapter"
 )
 
@@ -19,157 +22,91 @@ const (
 	validator = "Validator"
 )
 
-// chain is a chain of calls on a webhook builder that is yet to be told its
-// object: the calls in the order of their execution, the first makes it.
-type chain []*ast.CallExpr
+// chain is a chain of calls on a webhook builder, by the name of what is
+// called; the first makes the builder.
+type chain map[string]*ast.CallExpr
 
-// chains finds those of a file.
-func (s *source) chains() []chain {
-	var out []chain
+// builders rewrites the chains of a file that are yet to be told their object.
+func (w *rewriter) webhookBuilders(s *goedit.File) {
 	seen := map[*ast.CallExpr]bool{}
-	ast.Inspect(s.tree, func(n ast.Node) bool {
+	ast.Inspect(s.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || seen[call] {
 			return true
 		}
-		var c chain
+		c := chain{}
 		for ok {
-			c = append(c, call)
 			sel, isSel := call.Fun.(*ast.SelectorExpr)
 			if !isSel {
 				return true
 			}
-			if s.member(sel, runtimePath, "NewWebhookManagedBy") != "" || s.member(sel, builderPath, "WebhookManagedBy") != "" {
-				if len(call.Args) != 1 {
-					return true // today's form
+			seen[call] = true
+			if s.Is(sel, runtimePath, "NewWebhookManagedBy") || s.Is(sel, builderPath, "WebhookManagedBy") {
+				if len(call.Args) == 1 { // not today's form
+					w.chain(s, call, c)
 				}
-				for _, call := range c {
-					seen[call] = true
-				}
-				slices.Reverse(c)
-				out = append(out, c)
 				return true
 			}
+			c[sel.Sel.Name] = call
 			call, ok = sel.X.(*ast.CallExpr)
 		}
 		return true
 	})
-	return out
-}
-
-// find returns the selector of the first call of one of these methods, and the
-// call.
-func (c chain) find(names ...string) (*ast.SelectorExpr, *ast.CallExpr) {
-	for _, call := range c[1:] {
-		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(names, sel.Sel.Name) {
-			return sel, call
-		}
-	}
-	return nil, nil
 }
 
 // chain turns ctrl.NewWebhookManagedBy(mgr).For(x) into
 // ctrl.NewWebhookManagedBy(mgr, x), and what follows into its custom form. Where
 // x is its own webhook, adapters are registered for it.
-func (w *rewriter) chain(s *source, c chain) {
-	sel, forCall := c.find("For")
-	if sel == nil || len(forCall.Args) != 1 {
-		w.notes = append(w.notes, note{s.name, s.line(c[0].Pos()), "the webhook builder takes its object as second argument now, and no For: pass it here"})
+func (w *rewriter) chain(s *goedit.File, first *ast.CallExpr, c chain) {
+	forCall := c["For"]
+	if forCall == nil || len(forCall.Args) != 1 {
+		w.note(s, first, "the webhook builder takes its object as second argument now, and no For: pass it here")
 		return
 	}
-	for _, name := range []string{"WithValidator", "WithDefaulter"} {
-		if old, _ := c.find(name); old != nil {
-			s.replace(old.Sel.Pos(), old.Sel.End(), "WithCustom"+strings.TrimPrefix(name, "With"))
+	sel, _ := forCall.Fun.(*ast.SelectorExpr)
+	dot := s.Between(sel.X.End(), sel.Sel.Pos())
+	if strings.Contains(dot, "//") || strings.Contains(dot, "/*") {
+		w.note(s, forCall, "the webhook builder takes its object as second argument now, and no For: pass it there, and keep the comment")
+		return
+	}
+	for name, call := range c {
+		if old, ok := call.Fun.(*ast.SelectorExpr); ok && (name == "WithValidator" || name == "WithDefaulter") {
+			s.Replace(old.Sel, "WithCustom"+strings.TrimPrefix(name, "With"))
 		}
 	}
-	object := s.between(forCall.Args[0].Pos(), forCall.Args[0].End())
-	manager := c[0].Args[0].End() // a comma may be behind it
-	s.replace(manager, manager, ", "+object)
-	gap := s.between(sel.X.End(), sel.Sel.Pos())
-	dot := gap
-	if commented(gap) {
-		dot = "."
-	}
+	s.Insert(first.Args[0].End(), ", "+s.Text(forCall.Args[0])) // a comma may be behind it
 	text := ""
 	for _, name := range w.registered(s, c, forCall.Args[0]) {
 		text += dot + name
 	}
-	if !commented(gap) {
-		s.replace(sel.X.End(), forCall.End(), text)
-		return
-	}
-	// A comment above For stays where it is: what comes after it closes up.
-	text = strings.TrimPrefix(text, ".")
-	next := c.after(forCall)
-	switch {
-	case next == nil && text == "":
-		s.replace(sel.X.End(), forCall.End(), strings.TrimPrefix(gap, "."))
-	case next == nil:
-		s.replace(sel.Sel.Pos(), forCall.End(), text)
-	case text == "":
-		s.replace(sel.Sel.Pos(), next.Sel.Pos(), "")
-	default:
-		s.replace(sel.Sel.Pos(), next.Sel.Pos(), text+".")
-	}
-}
-
-// commented says whether there is a comment between two calls of a chain.
-func commented(gap string) bool { return strings.Contains(gap, "//") || strings.Contains(gap, "/*") }
-
-// after returns the selector of the call behind another one, nil where that is
-// the last.
-func (c chain) after(call *ast.CallExpr) *ast.SelectorExpr {
-	if i := slices.Index(c, call) + 1; i < len(c) {
-		sel, _ := c[i].Fun.(*ast.SelectorExpr)
-		return sel
-	}
-	return nil
+	s.ReplaceRange(sel.X.End(), forCall.End(), text)
 }
 
 // registered are the calls that register adapters of an object which was its
 // own webhook.
-func (w *rewriter) registered(s *source, c chain, object ast.Expr) []string {
+func (w *rewriter) registered(s *goedit.File, c chain, object ast.Expr) []string {
 	if !w.own {
 		return nil
 	}
-	hasDefaulter, _ := c.find("WithDefaulter", "WithCustomDefaulter")
-	hasValidator, _ := c.find("WithValidator", "WithCustomValidator")
+	hasDefaulter := c["WithDefaulter"] != nil || c["WithCustomDefaulter"] != nil
+	hasValidator := c["WithValidator"] != nil || c["WithCustomValidator"] != nil
 	t, qualifier, ok := w.typeOf(s, object)
 	if !ok {
-		if w.foreign(s, object) || hasDefaulter != nil && hasValidator != nil || !w.anyOwn() {
-			return nil
+		if !(hasDefaulter && hasValidator) && w.anyOwn() {
+			w.note(s, object, "which type the webhook is of cannot be told here: if it has methods Default or ValidateCreate, "+
+				"they are no longer called; register a defaulter and a validator that call them")
 		}
-		w.notes = append(w.notes, note{s.name, s.line(object.Pos()), "which type the webhook is of cannot be told here: if it has methods Default or ValidateCreate, " +
-			"they are no longer called; register a defaulter and a validator that call them"})
 		return nil
 	}
 	var out []string
 	methods := w.ownMethods(t)
-	if _, is := methods[webhookadapter.Default]; is && hasDefaulter == nil {
+	if _, is := methods[webhookadapter.Default]; is && !hasDefaulter {
 		out = append(out, "WithDefaulter(&"+qualifier+w.adapter(t, defaulter)+"{})")
 	}
-	if isValidator(methods) && hasValidator == nil {
+	if isValidator(methods) && !hasValidator {
 		out = append(out, "WithValidator(&"+qualifier+w.adapter(t, validator)+"{})")
 	}
 	return out
-}
-
-// foreign says whether an object is written down as one of another module's
-// types, which this project cannot have made their own webhooks.
-func (w *rewriter) foreign(s *source, object ast.Expr) bool {
-	if u, ok := object.(*ast.UnaryExpr); ok {
-		object = u.X
-	}
-	lit, ok := object.(*ast.CompositeLit)
-	if !ok {
-		return false
-	}
-	sel, ok := lit.Type.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	id, ok := sel.X.(*ast.Ident)
-	return ok && s.importPath(id.Name) != "" && !strings.HasPrefix(s.importPath(id.Name), w.module+"/")
 }
 
 func isValidator(methods webhookadapter.Methods) bool {
@@ -191,4 +128,99 @@ func (w *rewriter) anyOwn() bool {
 		}
 	}
 	return false
+}
+
+// adapter returns the name of an adapter, which is written if there is none of
+// it yet: that of today's scaffold where the package has no such name.
+func (w *rewriter) adapter(t apiType, aspect string) string {
+	key := adapterKey{t, aspect}
+	if name := w.adapters[key]; name != "" {
+		return name
+	}
+	name := t.name + aspect
+	for w.packages[t.dir].declared[name] {
+		name = t.name + "Webhook" + strings.TrimPrefix(name, t.name)
+	}
+	w.packages[t.dir].declared[name] = true
+	w.adapters[key] = name
+	return name
+}
+
+// writeAdapters adds each adapter to the file that has the methods.
+func (w *rewriter) writeAdapters() {
+	keys := slices.SortedFunc(maps.Keys(w.adapters), func(a, b adapterKey) int {
+		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.name, b.name), strings.Compare(a.aspect, b.aspect))
+	})
+	for _, key := range keys {
+		a := webhookadapter.Adapter{
+			Kind: key.name, Name: w.adapters[key], Type: key.name,
+			// Deep copies are made of every exported type of an API's package.
+			Marker: "// +kubebuilder:object:generate=false\n",
+		}
+		s := w.home(key.apiType, webhookadapter.Default)
+		if key.aspect == validator {
+			s = w.home(key.apiType, webhookadapter.ValidateCreate, webhookadapter.ValidateUpdate)
+		}
+		a.Context = s.Need("context", "context")
+		if key.aspect == defaulter {
+			s.Append(a.Defaulter())
+			continue
+		}
+		a.Admission = s.Need(admissionPath, "admission")
+		s.Append(a.Validator(w.ownMethods(key.apiType)))
+	}
+}
+
+// interfaces rewrites where a file says that a type is its own webhook, and
+// notes the other places that need what controller-runtime no longer has.
+func (w *rewriter) interfaces(s *goedit.File) {
+	done := map[ast.Node]bool{}
+	ast.Inspect(s.Tree, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && w.assertion(s, spec) {
+			done[spec.Type] = true
+		}
+		if today, ok := n.(*ast.IndexExpr); ok { // admission.Defaulter[*T]
+			done[today.X] = true
+		}
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok || done[sel] {
+			return true
+		}
+		if aspectOf(s, sel) != "" {
+			w.note(s, sel, "controller-runtime's "+s.Text(sel)+" is no longer what a type implements for itself: use the adapters that call its methods")
+		}
+		if s.Is(sel, admissionPath, "DefaultingWebhookFor") || s.Is(sel, admissionPath, "ValidatingWebhookFor") {
+			w.note(s, sel, "controller-runtime has no "+s.Text(sel)+" any more: use admission.WithDefaulter or admission.WithValidator with the adapters that call the type's methods")
+		}
+		return true
+	})
+}
+
+// aspectOf says which of the interfaces an expression names that types
+// implemented for themselves, empty for none.
+func aspectOf(s *goedit.File, e ast.Expr) string {
+	name := cmp.Or(s.Member(e, webhookPath), s.Member(e, admissionPath))
+	if name == defaulter || name == validator {
+		return name
+	}
+	return ""
+}
+
+// assertion turns "var _ webhook.Defaulter = &T{}" into one of the adapter;
+// false where it is none or the type cannot be told.
+func (w *rewriter) assertion(s *goedit.File, spec *ast.ValueSpec) bool {
+	if spec.Type == nil || len(spec.Names) != 1 || spec.Names[0].Name != "_" || len(spec.Values) != 1 {
+		return false
+	}
+	aspect := aspectOf(s, spec.Type)
+	t, qualifier, ok := w.typeOf(s, spec.Values[0])
+	methods := w.ownMethods(t)
+	_, defaults := methods[webhookadapter.Default]
+	if !ok || !(aspect == defaulter && defaults || aspect == validator && isValidator(methods)) {
+		return false
+	}
+	name := qualifier + w.adapter(t, aspect)
+	s.Replace(spec.Type, s.Need(admissionPath, "admission")+"."+aspect+"[*"+qualifier+t.name+"]")
+	s.Replace(spec.Values[0], "&"+name+"{}")
+	return true
 }

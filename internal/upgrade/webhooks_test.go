@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // rewritten is a project's code after the rewriting of webhooks, by name, and
@@ -25,10 +27,10 @@ func rewritten(t *testing.T, own bool, files map[string]string) (map[string]stri
 	out := map[string]string{}
 	for _, s := range w.sources {
 		text := w.result(s)
-		if !valid(s.name, text) {
-			t.Errorf("%s is not Go any more:\n%s", s.name, text)
+		if !merge3.Valid(s.Name, text) {
+			t.Errorf("%s is not Go any more:\n%s", s.Name, text)
 		}
-		out[s.name] = string(tidy(s.name, s.src, text))
+		out[s.Name] = string(merge3.Tidy(s.Name, s.Src, text))
 	}
 	return out, w.said()
 }
@@ -46,9 +48,12 @@ func TestWebhooks_Builders(t *testing.T) {
 		"a comma behind the manager": {
 			"ctrl.NewWebhookManagedBy(\n\t\tmgr,\n\t).For(&T{}).Complete()", "ctrl.NewWebhookManagedBy(\n\t\tmgr, &T{},\n\t).Complete()", "",
 		},
-		"on lines of their own":   {"ctrl.NewWebhookManagedBy(mgr).\n\t\tFor(r).\n\t\tComplete()", "ctrl.NewWebhookManagedBy(mgr, r).\n\t\tComplete()", ""},
-		"something before For":    {"ctrl.NewWebhookManagedBy(mgr).RecoverPanic(true).For(r).Complete()", "ctrl.NewWebhookManagedBy(mgr, r).RecoverPanic(true).Complete()", ""},
-		"a comment above For":     {"ctrl.NewWebhookManagedBy(mgr).\n\t\t// Mine.\n\t\tFor(r).\n\t\tComplete()", "ctrl.NewWebhookManagedBy(mgr, r).\n\t\t// Mine.\n\t\tComplete()", ""},
+		"on lines of their own": {"ctrl.NewWebhookManagedBy(mgr).\n\t\tFor(r).\n\t\tComplete()", "ctrl.NewWebhookManagedBy(mgr, r).\n\t\tComplete()", ""},
+		"something before For":  {"ctrl.NewWebhookManagedBy(mgr).RecoverPanic(true).For(r).Complete()", "ctrl.NewWebhookManagedBy(mgr, r).RecoverPanic(true).Complete()", ""},
+		"a comment above For": {
+			"ctrl.NewWebhookManagedBy(mgr).\n\t\t// Mine.\n\t\tFor(r).\n\t\tComplete()", "ctrl.NewWebhookManagedBy(mgr).\n\t\t// Mine.\n\t\tFor(r).\n\t\tComplete()",
+			"a.go:6: the webhook builder takes its object as second argument now, and no For: pass it there, and keep the comment",
+		},
 		"the new form":            {"ctrl.NewWebhookManagedBy(mgr, r).WithValidator(v).Complete()", "ctrl.NewWebhookManagedBy(mgr, r).WithValidator(v).Complete()", ""},
 		"another builder":         {"ctrl.NewControllerManagedBy(mgr).For(r).Complete(r)", "ctrl.NewControllerManagedBy(mgr).For(r).Complete(r)", ""},
 		"a function of that name": {"other.NewWebhookManagedBy(mgr).For(r).Complete()", "other.NewWebhookManagedBy(mgr).For(r).Complete()", ""},
@@ -177,32 +182,20 @@ func TestWebhooks_Object(t *testing.T) {
 		want string
 		note string
 	}{
-		"a literal":             {"b(mgr).For(&v1.Shop{}).Complete()", "b(mgr, &v1.Shop{}).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
-		"new":                   {"b(mgr).For(new(v1.Shop)).Complete()", "b(mgr, new(v1.Shop)).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
-		"a typed nil":           {"b(mgr).For((*v1.Shop)(nil)).Complete()", "b(mgr, (*v1.Shop)(nil)).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
-		"a variable":            {"s := &v1.Shop{}\n\tb(mgr).For(s).Complete()", "s := &v1.Shop{}\n\tb(mgr, s).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
-		"a declared variable":   {"var s v1.Shop\n\tb(mgr).For(&s).Complete()", "var s v1.Shop\n\tb(mgr, &s).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
-		"a variable with value": {"var a, s = 1, &v1.Shop{}\n\tb(mgr).For((s)).Complete(a)", "var a, s = 1, &v1.Shop{}\n\tb(mgr, (s)).WithDefaulter(&v1.ShopDefaulter{}).Complete(a)", ""},
-		"a parameter":           {"func(s *v1.Shop) { b(mgr).For(s).Complete() }(nil)", "func(s *v1.Shop) { b(mgr, s).WithDefaulter(&v1.ShopDefaulter{}).Complete() }(nil)", ""},
-		"the last call":         {"b(mgr).For(&v1.Shop{})", "b(mgr, &v1.Shop{}).WithDefaulter(&v1.ShopDefaulter{})", ""},
-		"a defaulter it has":    {"b(mgr).For(&v1.Shop{}).WithDefaulter(d).Complete()", "b(mgr, &v1.Shop{}).WithCustomDefaulter(d).Complete()", ""},
-		"no webhook":            {"b(mgr).For(&v1.Plain{}).Complete()", "b(mgr, &v1.Plain{}).Complete()", ""},
-		"another module's":      {"b(mgr).For(&other.Shop{}).Complete()", "b(mgr, &other.Shop{}).Complete()", ""},
-		"a call":                {"b(mgr).For(shop()).Complete()", "b(mgr, shop()).Complete()", said},
-		"results of a call":     {"s, err := shop()\n\tb(mgr).For(s).Complete(err)", "s, err := shop()\n\tb(mgr, s).Complete(err)", said},
-		"an interface":          {"func(s client.Object) { b(mgr).For(s).Complete() }(nil)", "func(s client.Object) { b(mgr, s).Complete() }(nil)", said},
-		"both of its own":       {"b(mgr).For(shop()).WithDefaulter(d).WithValidator(v).Complete()", "b(mgr, shop()).WithCustomDefaulter(d).WithCustomValidator(v).Complete()", ""},
-		"a comment, then For alone": {
-			"b(mgr).\n\t\t// Mine.\n\t\tFor(&v1.Plain{})", "b(mgr, &v1.Plain{})\n\t// Mine.\n", "",
-		},
-		"a comment, then For": {
-			"b(mgr).\n\t\t// Mine.\n\t\tFor(&v1.Shop{}).\n\t\tComplete()",
-			"b(mgr, &v1.Shop{}).\n\t\t// Mine.\n\t\tWithDefaulter(&v1.ShopDefaulter{}).Complete()", "",
-		},
-		"a comment, then For at the end": {
-			"b(mgr).\n\t\t// Mine.\n\t\tFor(&v1.Shop{})",
-			"b(mgr, &v1.Shop{}).\n\t\t// Mine.\n\t\tWithDefaulter(&v1.ShopDefaulter{})", "",
-		},
+		"a literal":           {"b(mgr).For(&v1.Shop{}).Complete()", "b(mgr, &v1.Shop{}).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
+		"new":                 {"b(mgr).For(new(v1.Shop)).Complete()", "b(mgr, new(v1.Shop)).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
+		"a typed nil":         {"b(mgr).For((*v1.Shop)(nil)).Complete()", "b(mgr, (*v1.Shop)(nil)).WithDefaulter(&v1.ShopDefaulter{}).Complete()", ""},
+		"a variable":          {"s := &v1.Shop{}\n\tb(mgr).For(s).Complete()", "s := &v1.Shop{}\n\tb(mgr, s).Complete()", said},
+		"a declared variable": {"var s v1.Shop\n\tb(mgr).For(&s).Complete()", "var s v1.Shop\n\tb(mgr, &s).Complete()", said},
+		"a parameter":         {"func(s *v1.Shop) { b(mgr).For(s).Complete() }(nil)", "func(s *v1.Shop) { b(mgr, s).WithDefaulter(&v1.ShopDefaulter{}).Complete() }(nil)", ""},
+		"the last call":       {"b(mgr).For(&v1.Shop{})", "b(mgr, &v1.Shop{}).WithDefaulter(&v1.ShopDefaulter{})", ""},
+		"a defaulter it has":  {"b(mgr).For(&v1.Shop{}).WithDefaulter(d).Complete()", "b(mgr, &v1.Shop{}).WithCustomDefaulter(d).Complete()", ""},
+		"no webhook":          {"b(mgr).For(&v1.Plain{}).Complete()", "b(mgr, &v1.Plain{}).Complete()", ""},
+		"another module's":    {"b(mgr).For(&other.Shop{}).Complete()", "b(mgr, &other.Shop{}).Complete()", ""},
+		"a call":              {"b(mgr).For(shop()).Complete()", "b(mgr, shop()).Complete()", said},
+		"results of a call":   {"s, err := shop()\n\tb(mgr).For(s).Complete(err)", "s, err := shop()\n\tb(mgr, s).Complete(err)", said},
+		"an interface":        {"func(s client.Object) { b(mgr).For(s).Complete() }(nil)", "func(s client.Object) { b(mgr, s).Complete() }(nil)", said},
+		"both of its own":     {"b(mgr).For(shop()).WithDefaulter(d).WithValidator(v).Complete()", "b(mgr, shop()).WithCustomDefaulter(d).WithCustomValidator(v).Complete()", ""},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {

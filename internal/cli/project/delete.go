@@ -1,17 +1,14 @@
 package project
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
-	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/scaffold"
 )
 
 // NewDelete is 'mysdk delete', with what is below it.
@@ -89,37 +86,12 @@ would go, nothing is written and the files are listed.`,
 }
 
 func runDeleteAPI(ctx context.Context, f *cli.Factory, o *deleteOptions) error {
-	return deleteFrom(ctx, f, o, func(s *scaffold, target project.Resource) error {
-		has, err := s.file.Webhooks(target)
-		if err != nil {
-			return err
-		}
-		if len(has) > 0 {
-			return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", target.Group, target.Version, target.Kind),
-				"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
-		}
-		shape := project.Shape{Remove: func(r project.Resource) bool { return r == target }}
-		return s.take(shape, o.force, s.lastCRD(target))
-	})
+	return deleteFrom(ctx, f, o, (*scaffold.Scaffold).DeleteAPI)
 }
 
 func runDeleteWebhook(ctx context.Context, f *cli.Factory, o *deleteOptions) error {
-	return deleteFrom(ctx, f, o, func(s *scaffold, target project.Resource) error {
-		drop, err := s.file.Webhooks(target)
-		if err != nil {
-			return err
-		}
-		drop = slices.DeleteFunc(drop, func(name string) bool { return !o.wants(name) })
-		if len(drop) == 0 {
-			return nil
-		}
-		shape := project.Shape{Webhooks: func(r project.Resource) []string {
-			if r != target {
-				return nil
-			}
-			return drop
-		}}
-		return s.take(shape, o.force, "")
+	return deleteFrom(ctx, f, o, func(s *scaffold.Scaffold, target project.Resource) error {
+		return s.DeleteWebhooks(target, o.wants)
 	})
 }
 
@@ -130,7 +102,7 @@ func (o *deleteOptions) wants(webhook string) bool {
 }
 
 // deleteFrom finds the resource and commits what change makes of the project.
-func deleteFrom(ctx context.Context, f *cli.Factory, o *deleteOptions, change func(*scaffold, project.Resource) error) error {
+func deleteFrom(ctx context.Context, f *cli.Factory, o *deleteOptions, change func(*scaffold.Scaffold, project.Resource) error) error {
 	p, done, err := f.LoadProject()
 	if done || err != nil {
 		return err
@@ -146,14 +118,14 @@ func deleteFrom(ctx context.Context, f *cli.Factory, o *deleteOptions, change fu
 		f.Say("Nothing to do: the project has no %s", o)
 		return nil
 	}
-	s, err := openScaffold(f, p)
+	s, err := scaffold.Open(f.Host.Files, f.Host.Dir, f.GoPlugin(), o.force)
 	if err != nil {
 		return err
 	}
 	if err := change(s, *target); err != nil {
 		return err
 	}
-	return commitScaffold(ctx, f, s, o.force, o.dryRun)
+	return commitScaffold(ctx, f, s, len(p.Resources) > 0, o.force, o.dryRun)
 }
 
 // String is what the flags ask for.
@@ -189,93 +161,4 @@ func (o *deleteOptions) find(p *project.Project) (*project.Resource, error) {
 		return nil, clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
 	}
 	return nil, nil
-}
-
-// take carries the change from the project to one with less in it. drop is a
-// generated file that goes too, if any.
-func (s *scaffold) take(shape project.Shape, force bool, drop string) error {
-	before, err := s.render(s.file, nil)
-	if err != nil {
-		return err
-	}
-	file, err := s.file.Reshape(shape)
-	if err != nil {
-		return err
-	}
-	after, err := s.render(file, before.Runs)
-	if err != nil {
-		return err
-	}
-	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: force}
-	if drop != "" {
-		change.Drop = append(change.Drop, drop)
-	}
-	asked, err := s.asked()
-	if err != nil {
-		return err
-	}
-	if err := s.carry(change); err != nil {
-		return err
-	}
-	if err := s.resetGenerated(asked, after.Files); err != nil {
-		return err
-	}
-	return s.record(file, project.Shape{})
-}
-
-// lastCRD is the file of the CRD that goes with the last version of a kind.
-func (s *scaffold) lastCRD(target project.Resource) string {
-	if !target.API {
-		return ""
-	}
-	for _, r := range s.project.Resources {
-		if r != target && r.API && r.QualifiedGroup() == target.QualifiedGroup() && r.Kind == target.Kind {
-			return ""
-		}
-	}
-	return fmt.Sprintf("config/crd/bases/%s_%s.yaml", target.QualifiedGroup(), target.Plural)
-}
-
-// generatedFrom are the files that the generators leave alone when no marker
-// asks for them.
-func generatedFrom() map[string]string {
-	return map[string]string{"config/rbac/role.yaml": "+kubebuilder:rbac:", "config/webhook/manifests.yaml": "+kubebuilder:webhook:"}
-}
-
-// asked says which of these files a marker of the project asks for.
-func (s *scaffold) asked() (map[string]bool, error) {
-	out := map[string]bool{}
-	return out, s.tree.EachGo(func(_ string, src []byte) error {
-		for file, marker := range generatedFrom() {
-			out[file] = out[file] || bytes.Contains(src, []byte(marker))
-		}
-		return nil
-	})
-}
-
-// resetGenerated sees to the files that markers asked for before and no longer
-// do: they become what the scaffold has in their place, or go.
-func (s *scaffold) resetGenerated(before map[string]bool, scaffolded map[string][]byte) error {
-	now, err := s.asked()
-	if err != nil {
-		return err
-	}
-	for file := range generatedFrom() {
-		_, there, err := s.tree.Read(file)
-		placeholder, has := scaffolded[file]
-		switch {
-		case err != nil:
-			return err
-		case !before[file] || now[file] || !there:
-			continue
-		case has:
-			err = s.tree.Write(file, placeholder)
-		default:
-			err = s.tree.Remove(file)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,16 +1,15 @@
 package project
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/doctor"
 	"github.com/example/mysdk/internal/project"
 )
@@ -51,7 +50,7 @@ Warnings leave the exit code at 0; with a problem it is 1.`,
 func runDoctor(ctx context.Context, f *cli.Factory, o *doctorOptions) error {
 	start := f.Host.Now()
 	r, err := doctor.Examine(ctx, doctor.Options{
-		Host: f.Host, Dir: f.Host.Dir, Build: recordedVersion(), Plugin: f.GoPlugin(), BuiltIn: []project.BuiltIn{f.BuiltIn()},
+		Host: f.Host, Dir: f.Host.Dir, Build: state.OwnVersion(), Plugin: f.GoPlugin(), BuiltIn: []project.BuiltIn{f.BuiltIn()},
 		Generate: f.PlainOptions(), Kubeconfig: o.kubeconfig, Context: o.context, Allowed: f.Allowed,
 	})
 	if err != nil {
@@ -82,14 +81,4 @@ func doctorTable(w io.Writer, r doctor.Report) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Status, c.Area, c.Name, line)
 	}
-}
-
-// recordedVersion is what the go command noted in this binary, as it does in
-// that of the control plane.
-func recordedVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	return cmp.Or(info.Main.Version, "(devel)")
 }

@@ -29,11 +29,11 @@ type upgradeOptions struct {
 
 // NewUpgrade is 'mysdk upgrade'.
 func NewUpgrade(f *cli.Factory) *cobra.Command {
-	return upgradeCommand(f, func(ctx context.Context, o *upgradeOptions) error { return runUpgrade(ctx, f, o) })
+	return upgradeCommand(func(ctx context.Context, o *upgradeOptions) error { return runUpgrade(ctx, f, o) })
 }
 
 // upgradeCommand is the command that hands its options to run.
-func upgradeCommand(f *cli.Factory, run func(context.Context, *upgradeOptions) error) *cobra.Command {
+func upgradeCommand(run func(context.Context, *upgradeOptions) error) *cobra.Command {
 	o := &upgradeOptions{}
 	c := &cobra.Command{
 		Use: "upgrade", Short: "Upgrade the project's scaffold to this version of mysdk", GroupID: "write",
@@ -77,7 +77,7 @@ the same way: files that are as those tools write them become ours.`,
 	fs.BoolVar(&o.force, "force", false, "overwrite files with uncommitted changes")
 	fs.BoolVar(&o.keepGoing, "keep-going", false, "exit with code 0 even if there are conflicts")
 	fs.BoolVar(&o.workflow, "workflow", false, "also write a GitHub workflow that does this once a week, in a pull request")
-	fs.StringVar(&o.from, "from", "", "version of mysdk that the scaffold is of; default: what PROJECT records, else the most similar")
+	fs.StringVar(&o.from, "from", "", "version of mysdk that the scaffold is of; default: what PROJECT records")
 	fs.StringVar(&o.baselines, "baselines", "", "`directory` with additional scaffold baselines, as VERSION.zip")
 	cli.OutputFlag(c, &o.output)
 	c.PreRunE = func(*cobra.Command, []string) error { return o.refuse() }

@@ -40,7 +40,7 @@ func TestUpgrade_Flags(t *testing.T) {
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got *upgradeOptions
-			command := upgradeCommand(&cli.Factory{Host: hosttest.New(t).Host}, func(_ context.Context, o *upgradeOptions) error {
+			command := upgradeCommand(func(_ context.Context, o *upgradeOptions) error {
 				got = o
 				return nil
 			})

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
@@ -106,17 +106,17 @@ func (s *createAPISubcommand) InjectExtras(project map[string]any) {
 	s.managerNamespaced, _ = project["namespaced"].(bool)
 }
 
-// Generate says whether deep copies, CRDs and roles are to be generated
+// Generate says whether deep copies, CRDs and roles get generated
 // afterwards: the flag --make.
 func (s *createAPISubcommand) Generate() bool { return s.generate }
 
 // Notes are sentences for the user about what was decided on the way, and
-// what remains to be done.
+// what is left to do.
 func (s *createAPISubcommand) Notes() []string { return s.notes }
 
 // ResourceExtras returns the fields of the resource in a kubebuilder v4
 // PROJECT that the resource model of kubebuilder/v3 does not know. What is
-// under "controllers" is to be added to the controllers that the resource has
+// under "controllers" joins the controllers that the resource has
 // there; a "controller: true" becomes the first of them, named after the kind.
 func (s *createAPISubcommand) ResourceExtras() map[string]any {
 	extras := map[string]any{}
@@ -283,7 +283,7 @@ func checkMain(disk afero.Fs) error {
 // that the controllers of the pattern deployment and webhooks call.
 const oldestRuntime = 23
 
-var runtimePattern = regexp.MustCompile(`(?m)^(?:require)?\s*sigs\.k8s\.io/controller-runtime v0\.([0-9]+)\.`)
+var runtimePattern = lazy.Delayed(`(?m)^(?:require)?\s*sigs\.k8s\.io/controller-runtime v0\.([0-9]+)\.`)
 
 // checkModule refuses projects on libraries that are too old for the code.
 func (s *createAPISubcommand) checkModule(disk afero.Fs) error {

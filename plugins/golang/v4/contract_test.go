@@ -1,6 +1,7 @@
 package v4_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,10 +65,22 @@ func TestKubebuildersCommandLineRunsThePlugin(t *testing.T) {
 	if err := yaml.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
+	of := func(version string, more map[string]any) []any {
+		out := map[string]any{
+			"domain": "example.com", "group": "cache", "kind": "Memcached", "version": version,
+			"options": map[string]any{"image": "memcached:1.6", "runAsUser": "1001"},
+		}
+		maps.Copy(out, more)
+		return []any{out}
+	}
 	api := map[string]any{"crdVersion": "v1", "namespaced": true}
 	want := map[string]any{
 		"domain": "example.com", "layout": []any{"go.kubebuilder.io/v4"}, "projectName": "shop", "repo": "example.com/shop", "version": "3",
 		"plugins": map[string]any{
+			v4.DeployImageKey: map[string]any{"resources": of("v1alpha1", nil)},
+			v4.ScaffoldKey: map[string]any{"resources": of("v1", map[string]any{
+				"pattern": "deployment", "webhooks": []any{map[string]any{"certs": "self", "conversion": true, "defaulting": true}},
+			})},
 			"manifests.sdk.operatorframework.io/v2": map[string]any{}, "scorecard.sdk.operatorframework.io/v2": map[string]any{},
 		},
 		"resources": []any{

@@ -3,11 +3,11 @@ package v4
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
@@ -46,7 +46,7 @@ func (e *external) moduleHoldsPath() bool {
 }
 
 // moduleVersion matches versions as go.mod has them.
-var moduleVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`)
+var moduleVersion = lazy.Delayed(`^v[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`)
 
 // addExternal adds the fields of the resource in PROJECT.
 func (e *external) addExternal(extras map[string]any) {

@@ -6,11 +6,11 @@ import (
 	"go/token"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
@@ -51,7 +51,7 @@ func (s *createAPISubcommand) completeFrom(others []resource.Resource) error {
 }
 
 // notTaken matches the markers of a version that are not those of the next.
-var notTaken = regexp.MustCompile(`(?m)^[ \t]*// \+kubebuilder:(storageversion|deprecatedversion|unservedversion)\b.*\n`)
+var notTaken = lazy.Delayed(`(?m)^[ \t]*// \+kubebuilder:(storageversion|deprecatedversion|unservedversion)\b.*\n`)
 
 // startFrom replaces the types and the sample that the templates made by those
 // of the other version.

@@ -132,7 +132,7 @@ func syntaxError(err error) error {
 }
 
 // importName returns the name under which the file imports a package, and the
-// line that is to be added, empty when it does already. A name that something
+// line to add, empty when it does already. A name that something
 // else has is made another one.
 func importName(tree *ast.File, importPath, alias string) (name, line string) {
 	taken := map[string]bool{}
@@ -176,7 +176,7 @@ func hasCode(lines []string, code string) bool {
 }
 
 // checkMarkers names the first marker that is gone, the place where it was in
-// the scaffold, and what is to be added there by hand.
+// the scaffold, and what to add there by hand.
 func checkMarkers(lines []string, todo []insertion, files *token.FileSet, tree *ast.File) error {
 	for _, i := range todo {
 		if slices.ContainsFunc(lines, func(l string) bool { return isMarker(l, i.marker) }) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// update writes templates/init/go.mod.tmpl and go.sum.tmpl anew, from the
+// update writes templates/init/go.mod.tmpl and go.sum.tmpl again, from the
 // versions in mysdk's own go.mod. Modules that are not in the module cache are
 // downloaded:
 //

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
@@ -103,10 +103,6 @@ func (s *initSubcommand) InjectConfig(c config.Config) error {
 	}
 	return c.EncodePluginConfig(ScaffoldKey, map[string]string{"version": s.plugin.CLIVersion})
 }
-
-// ScaffoldKey stands among PROJECT's plugins with the version of mysdk whose
-// scaffold the project has.
-const ScaffoldKey = "scaffold.mysdk.dev/v1"
 
 // operator-sdk looks for these among the plugins of a project before it makes
 // a bundle of it.
@@ -209,7 +205,7 @@ func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string,
 }
 
 // comment matches a text that is one block comment, or line comments only.
-var comment = regexp.MustCompile(`(?s)^(/\*([^*]|\*+[^*/])*\*+/|(//[^\n]*(\n|$))+)$`)
+var comment = lazy.Delayed(`(?s)^(/\*([^*]|\*+[^*/])*\*+/|(//[^\n]*(\n|$))+)$`)
 
 func (s *initSubcommand) readLicense(read func(name string) ([]byte, error)) (string, error) {
 	const hint = "give the path of a file with the header as a Go comment"

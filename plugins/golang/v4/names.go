@@ -3,23 +3,23 @@ package v4
 import (
 	"fmt"
 	"go/token"
-	"regexp"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
 
 var (
-	subdomainPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	labelPattern     = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	modulePattern    = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
-	versionPattern   = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
-	kindPattern      = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	subdomainPattern = lazy.Delayed(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	labelPattern     = lazy.Delayed(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	modulePattern    = lazy.Delayed(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
+	versionPattern   = lazy.Delayed(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+	kindPattern      = lazy.Delayed(`^[A-Z][A-Za-z0-9]*$`)
 
 	// windowsPattern matches what Windows takes for a device, and Go therefore
 	// refuses as an element of an import path.
-	windowsPattern = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+	windowsPattern = lazy.Delayed(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 )
 
 // maxLabel is the length of a DNS-1123 label, maxSubdomain that of a name of

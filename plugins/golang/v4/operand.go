@@ -2,11 +2,11 @@ package v4
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // operand is what the pattern deployment runs: the flags that kubebuilder's
@@ -44,7 +44,7 @@ func (o *operand) bindFlags(flags *pflag.FlagSet) {
 
 // imagePattern matches image references as the distribution specification
 // has them: [HOST[:PORT]/]PATH[:TAG][@DIGEST]. Only hosts have upper case.
-var imagePattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]+)?/)?` +
+var imagePattern = lazy.Delayed(`^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]+)?/)?` +
 	`[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*` +
 	`(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@[a-z0-9]+([.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,})?$`)
 

@@ -50,6 +50,9 @@ func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err := s.config.UpdateResource(s.record()); err != nil {
 		return fmt.Errorf("recording the resource in PROJECT: %w", err)
 	}
+	if err := s.recordOperand(); err != nil {
+		return err
+	}
 	return copyFiles(disk.FS, memory)
 }
 

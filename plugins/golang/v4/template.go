@@ -6,11 +6,11 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
@@ -133,7 +133,7 @@ func files(d data, paths *strings.Replacer, ifExists func(string) machinery.IfEx
 // shared matches files that several kinds or versions have a part in: the
 // first writes them, the next ones leave them or edit them. Any other file that
 // exists already stops the scaffold before anything is written.
-var shared = regexp.MustCompile(`/(groupversion_info\.go|(mysdk_)?suite_test\.go|kustomization\.yaml|kustomizeconfig\.yaml|[^/]*_(admin|editor|viewer)_role\.yaml)$`)
+var shared = lazy.Delayed(`/(groupversion_info\.go|(mysdk_)?suite_test\.go|kustomization\.yaml|kustomizeconfig\.yaml|[^/]*_(admin|editor|viewer)_role\.yaml)$`)
 
 // ifExists is what happens to a file that is there already.
 func ifExists(force bool) func(string) machinery.IfExistsAction {
@@ -151,7 +151,7 @@ func ifExists(force bool) func(string) machinery.IfExistsAction {
 
 // plainScalar matches what YAML reads as a string without quotes, apart from
 // the words in yamlScalar.
-var plainScalar = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./-]*$`)
+var plainScalar = lazy.Delayed(`^[A-Za-z][A-Za-z0-9./-]*$`)
 
 // yamlScalar writes s so that YAML reads it as a string: a project may be
 // called 123 or null, and a kind True.

@@ -3,11 +3,11 @@ package v4
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
@@ -107,17 +107,17 @@ func (s *createWebhookSubcommand) InjectResourceExtras(fields map[string]any) {
 	}
 }
 
-// Generate says whether manifests are to be generated afterwards: the flag
+// Generate says whether manifests get generated afterwards: the flag
 // --make.
 func (s *createWebhookSubcommand) Generate() bool { return s.generate }
 
 // Notes are sentences for the user about what was decided on the way, and
-// what remains to be done.
+// what is left to do.
 func (s *createWebhookSubcommand) Notes() []string { return s.notes }
 
 // ResourceExtras returns the fields of the resource in a kubebuilder v4
 // PROJECT that the resource model of kubebuilder/v3 does not know. What is
-// under "webhooks" is to be merged with the webhooks that the resource has.
+// under "webhooks" is merged with the webhooks that the resource has.
 func (s *createWebhookSubcommand) ResourceExtras() map[string]any {
 	extras := map[string]any{}
 	if s.core {
@@ -185,7 +185,7 @@ func (s *createWebhookSubcommand) InjectResource(res *resource.Resource) error {
 }
 
 // webhookPath matches URL paths that need no quoting in a marker.
-var webhookPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+var webhookPath = lazy.Delayed(`^(/[A-Za-z0-9._~-]+)+$`)
 
 // checkFlags refuses flags that contradict each other.
 func (s *createWebhookSubcommand) checkFlags() error {

@@ -44,6 +44,9 @@ func (s *createWebhookSubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err := s.config.UpdateResource(*s.resource); err != nil {
 		return fmt.Errorf("recording the webhooks in PROJECT: %w", err)
 	}
+	if err := s.recordRun(); err != nil {
+		return err
+	}
 	if s.core {
 		s.notes = append(s.notes, "The webhook of a built-in kind is asked about every object of the cluster: it ignores failures, so that the manager itself can start.")
 	}

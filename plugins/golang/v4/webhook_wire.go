@@ -24,7 +24,7 @@ const (
 
 // chooseCerts settles where certificates come from. A project has one source.
 func (s *createWebhookSubcommand) chooseCerts(disk afero.Fs) error {
-	has, err := certsOf(disk)
+	has, err := CertsIn(func(name string) ([]byte, error) { return readIfThere(disk, name) })
 	switch {
 	case err != nil:
 		return err
@@ -45,13 +45,14 @@ func (s *createWebhookSubcommand) chooseCerts(disk afero.Fs) error {
 	return nil
 }
 
-// certsOf says where the certificates come from as the project is, empty for a
-// project without webhooks.
-func certsOf(disk afero.Fs) (string, error) {
-	if exists, err := afero.Exists(disk, targetsPath); exists || err != nil {
+// CertsIn says where the certificates of webhooks come from in a project whose
+// files read returns, nothing for one that is not there: the value of --certs,
+// empty for a project without webhooks.
+func CertsIn(read func(name string) ([]byte, error)) (string, error) {
+	if targets, err := read(targetsPath); len(targets) > 0 || err != nil {
 		return certsSelf, err
 	}
-	text, err := readIfThere(disk, defaultPath)
+	text, err := read(defaultPath)
 	if err != nil {
 		return "", err
 	}

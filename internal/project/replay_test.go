@@ -28,9 +28,9 @@ func generated(name string) bool {
 		name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" || name == project.FileName
 }
 
-// TestRender renders each golden project from its PROJECT file alone: the
-// flags that PROJECT does not record are found in the files.
-func TestRender(t *testing.T) {
+// TestReplay renders each golden project from its PROJECT file and its license
+// header alone.
+func TestReplay(t *testing.T) {
 	cases, err := filepath.Glob(golden + "/*/want")
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("no golden projects: %v", err)
@@ -45,7 +45,7 @@ func TestRender(t *testing.T) {
 				data, _ := os.ReadFile(filepath.Join(dir, name))
 				return data
 			}
-			got, err := f.Render(scaffolder, read("hack/boilerplate.go.txt"), nil, read)
+			got, err := f.Replay(project.ReplayOptions{Scaffolder: scaffolder, Header: read("hack/boilerplate.go.txt")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,6 +84,23 @@ const twoKinds = `# mine
 domain: example.com
 layout:
 - go.kubebuilder.io/v4
+plugins:
+  deploy-image.go.kubebuilder.io/v1-alpha:
+    resources:
+    - domain: example.com
+      group: cache
+      kind: Memcached
+      options:
+        image: memcached:1.6
+      version: v1
+  scaffold.mysdk.dev/v1:
+    resources:
+    - domain: example.com
+      group: cache
+      kind: Redis
+      pattern: deployment
+      version: v1
+    version: v1.0.0
 projectName: op
 repo: example.com/op
 resources:
@@ -123,20 +140,21 @@ func TestReshape(t *testing.T) {
 		shape project.Shape
 		want  func(string) string
 	}{
-		"nothing":    {project.Shape{}, func(s string) string { return s }},
-		"multigroup": {project.Shape{MultiGroup: &yes}, func(s string) string { return strings.Replace(s, "projectName", "multigroup: true\nprojectName", 1) }},
-		"namespaced": {project.Shape{Namespaced: &yes}, func(s string) string { return strings.Replace(s, "projectName", "namespaced: true\nprojectName", 1) }},
-		"back":       {project.Shape{MultiGroup: &no, Namespaced: &no}, func(s string) string { return s }},
-		"paths": {project.Shape{Paths: map[string]string{"example.com/op/api/v1": "example.com/op/api/cache/v1"}}, func(s string) string {
-			return strings.ReplaceAll(s, "op/api/v1", "op/api/cache/v1")
+		"nothing": {project.Shape{}, func(s string) string { return s }},
+		"multigroup": {project.Shape{MultiGroup: &yes}, func(s string) string {
+			return strings.ReplaceAll(strings.Replace(s, "plugins:", "multigroup: true\nplugins:", 1), "op/api/v1", "op/api/cache/v1")
 		}},
+		"namespaced": {project.Shape{Namespaced: &yes}, func(s string) string { return strings.Replace(s, "plugins:", "namespaced: true\nplugins:", 1) }},
+		"back":       {project.Shape{MultiGroup: &no, Namespaced: &no}, func(s string) string { return s }},
 		"remove one": {project.Shape{Remove: func(r project.Resource) bool { return r.Kind == "Memcached" }}, func(s string) string {
 			i := strings.Index(s, "- api:")
 			j := strings.LastIndex(s, "- api:")
-			return s[:i] + s[j:]
+			k := strings.Index(s, "  deploy-image")
+			return s[:k] + s[strings.Index(s, "  scaffold."):i] + s[j:]
 		}},
 		"remove all": {project.Shape{Remove: func(project.Resource) bool { return true }}, func(s string) string {
-			return s[:strings.Index(s, "resources:")] + "version: \"3\"\n"
+			i, j := strings.Index(s, "plugins:"), strings.Index(s, "projectName")
+			return s[:i] + "plugins:\n  scaffold.mysdk.dev/v1:\n    version: v1.0.0\n" + s[j:strings.Index(s, "\nresources:")+1] + "version: \"3\"\n"
 		}},
 	}
 	for name, c := range tests {
@@ -159,9 +177,8 @@ func TestReshape(t *testing.T) {
 // TestMoves pairs the files of the two layouts, and each has its counterpart.
 func TestMoves(t *testing.T) {
 	yes := true
-	none := func(string) []byte { return nil }
 	f := parse(t, twoKinds)
-	before, err := f.Render(scaffolder, nil, nil, none)
+	before, err := f.Replay(project.ReplayOptions{Scaffolder: scaffolder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +186,7 @@ func TestMoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := other.Render(scaffolder, nil, before.Runs, none)
+	after, err := other.Replay(project.ReplayOptions{Scaffolder: scaffolder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,29 +217,26 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// What an entry of an older layout was made in is found, and can be left
-// behind.
-func TestRender_Mixed(t *testing.T) {
+// What an entry of an older layout was made in is known by its path, and can be
+// left behind.
+func TestReplay_Mixed(t *testing.T) {
+	yes := true
 	f := parse(t, "multigroup: true\n"+twoKinds)
-	got, err := f.Render(scaffolder, nil, nil, func(string) []byte { return nil })
+	got, err := f.Replay(project.ReplayOptions{Scaffolder: scaffolder})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := got.Files["api/v1/memcached_types.go"]; !ok {
 		t.Error("the types are not where PROJECT says")
 	}
-	runs, mixed := got.Runs.ByGroup()
-	if !mixed {
-		t.Fatal("the layout was not found to be mixed")
+	if f, err = f.Reshape(project.Shape{MultiGroup: &yes}); err != nil {
+		t.Fatal(err)
 	}
-	if got, err = f.Render(scaffolder, nil, runs, nil); err != nil {
+	if got, err = f.Replay(project.ReplayOptions{Scaffolder: scaffolder}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := got.Files["api/cache/v1/memcached_types.go"]; !ok {
 		t.Error("the types were not laid out by group")
-	}
-	if _, mixed = got.Runs.ByGroup(); mixed {
-		t.Error("the layout is still mixed")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/webhookadapter"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -46,7 +47,7 @@ func TestCode_Declared(t *testing.T) {
 		{apiType{"api/v1", "Shop"}, "ValidateUpdate", "api/v1/shop.go"},
 		{apiType{"api/v1", "Shop"}, "Default", "api/v1/shop.go"}, // which is embedded
 	} {
-		if got := c.home(test.t, test.method).name; got != test.want {
+		if got := c.home(test.t, test.method).Name; got != test.want {
 			t.Errorf("%v: %s is in %s, want %s", test.t, test.method, got, test.want)
 		}
 	}
@@ -58,19 +59,19 @@ func TestCode_TypeOf(t *testing.T) {
 	shop, base, none := apiType{"api/v1", "Shop"}, apiType{"api/base", "Base"}, apiType{}
 	for expr, want := range map[string]apiType{
 		"&v1.Shop{}": shop, "v1.Shop{}": shop, "(&v1.Shop{})": shop, "new(v1.Shop)": shop, "(*v1.Shop)(nil)": shop,
-		"&alias.Base{}": base, "param": shop, "local": base, "declared": shop, "second": shop, "global": base,
-		"&v1.Nothing{}": none, "&other.Shop{}": none, "unknown": none, "make(v1.Shop)": none, "f()": none, "1": none,
+		"&alias.Base{}": base, "param": shop, "local": none, "declared": none, "second": none, "global": none,
+		"&v1.Nothing{}": none, "unknown": none, "make(v1.Shop)": none, "f()": none, "1": none,
 		"&local.Field{}": none, "result": none, "&Shop{}": none, "[]v1.Shop{}": none, "&a.b.Shop{}": none, "number": none,
 	} {
 		src := "package main\n\nimport (\n\talias \"example.com/shop/api/base\"\n\t\"example.com/shop/api/v1\"\n\tother \"example.com/other/api/v1\"\n)\n\n" +
 			"var global = alias.Base{}\n\nfunc f(param *v1.Shop) {\n\tlocal := &alias.Base{}\n\tvar declared v1.Shop\n\tnumber, second := 1, &v1.Shop{}\n\tresult, err := g()\n\tuse(" + expr + ")\n}\n"
-		s := parseSource("main.go", []byte(src))
-		if s == nil {
-			t.Fatalf("not Go:\n%s", src)
+		s, err := goedit.Parse("main.go", []byte(src))
+		if err != nil {
+			t.Fatal(err)
 		}
 		var got apiType
 		var ok bool
-		ast.Inspect(s.tree, func(n ast.Node) bool {
+		ast.Inspect(s.Tree, func(n ast.Node) bool {
 			if call, is := n.(*ast.CallExpr); is && len(call.Args) == 1 {
 				if id, is := call.Fun.(*ast.Ident); is && id.Name == "use" {
 					got, _, ok = c.typeOf(s, call.Args[0])
@@ -102,5 +103,38 @@ func TestUpgrade_WorkflowBefore(t *testing.T) {
 	plugin.Plugin.Templates = fstest.MapFS{"init": {Mode: fs.ModeDir}}
 	if err := plugin.WithWorkflow(&Plan{}); err == nil {
 		t.Error("a workflow was written of which there is no template")
+	}
+}
+
+// What would be no Go any more stays as it is, and its first line is named.
+func TestRewriter_Result(t *testing.T) {
+	const src = "package a\n\nvar x = 1\n\nvar y = f(1)\n"
+	tests := map[string]struct {
+		text, want string
+		notes      []string
+	}{
+		"Go":    {"f(2)", "package a\n\nvar x = 1\n\nvar y = f(2)\n", nil},
+		"no Go": {", 2)", src, []string{"a.go:5: what is here for an older controller-runtime could not be rewritten, and the file stays as it is: see its release notes"}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := goedit.Parse("a.go", []byte(src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &rewriter{}
+			ast.Inspect(s.Tree, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					s.Replace(call, c.text)
+				}
+				return true
+			})
+			if d := cmp.Diff(c.want, string(w.result(s))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(c.notes, w.said()); d != "" {
+				t.Errorf("notes (-want +got):\n%s", d)
+			}
+		})
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"path"
 	"strings"
 
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/webhookadapter"
 )
 
 // code is the Go code of a project, as far as it can be parsed.
 type code struct {
 	module   string
-	sources  []*source // sorted by name
+	sources  []*goedit.File // sorted by name
 	packages map[string]*goPackage
 }
 
@@ -21,86 +22,82 @@ type goPackage struct {
 	declared map[string]bool
 	structs  map[string]*ast.StructType
 	methods  map[string]map[string]method // by type
-	homes    map[string]*source           // the file that declares a type
+	homes    map[string]*goedit.File      // the file that declares a type
 }
 
 type method struct {
 	decl *ast.FuncDecl
-	in   *source
+	in   *goedit.File
 }
 
-// apiType is a type of the project.
+// apiType is a type of the project; the zero value is for those of others.
 type apiType struct{ dir, name string }
 
 // add takes in a file; false for one that cannot be parsed.
 func (c *code) add(name string, src []byte) bool {
-	s := parseSource(name, src)
-	if s == nil {
+	s, err := goedit.Parse(name, src)
+	if err != nil {
 		return false
 	}
 	c.sources = append(c.sources, s)
 	p := c.packages[path.Dir(name)]
 	if p == nil {
-		p = &goPackage{map[string]bool{}, map[string]*ast.StructType{}, map[string]map[string]method{}, map[string]*source{}}
+		p = &goPackage{map[string]bool{}, map[string]*ast.StructType{}, map[string]map[string]method{}, map[string]*goedit.File{}}
 		c.packages[path.Dir(name)] = p
 	}
-	for _, d := range s.tree.Decls {
+	s.Declared = p.declared
+	for _, d := range s.Tree.Decls {
 		p.declare(d, s)
 	}
 	return true
 }
 
-func (p *goPackage) declare(d ast.Decl, in *source) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil || len(d.Recv.List) != 1 {
-			p.declared[d.Name.Name] = true
-			return
+func (p *goPackage) declare(d ast.Decl, in *goedit.File) {
+	for _, name := range goedit.DeclaredNames(d) {
+		of, short, isMethod := strings.Cut(name, ".")
+		fn, isFunc := d.(*ast.FuncDecl)
+		switch {
+		case !isMethod:
+			p.declared[name] = true
+		case isFunc:
+			if p.methods[of] == nil {
+				p.methods[of] = map[string]method{}
+			}
+			p.methods[of][short] = method{fn, in}
 		}
-		of := receiver(d.Recv.List[0].Type)
-		if p.methods[of] == nil {
-			p.methods[of] = map[string]method{}
-		}
-		p.methods[of][d.Name.Name] = method{d, in}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch spec := spec.(type) {
-			case *ast.ValueSpec:
-				for _, id := range spec.Names {
-					p.declared[id.Name] = true
-				}
-			case *ast.TypeSpec:
-				p.declared[spec.Name.Name] = true
-				p.homes[spec.Name.Name] = in
-				if st, ok := spec.Type.(*ast.StructType); ok {
-					p.structs[spec.Name.Name] = st
-				}
+	}
+	g, ok := d.(*ast.GenDecl)
+	if !ok {
+		return
+	}
+	for _, spec := range g.Specs {
+		if spec, ok := spec.(*ast.TypeSpec); ok {
+			p.homes[spec.Name.Name] = in
+			if st, ok := spec.Type.(*ast.StructType); ok {
+				p.structs[spec.Name.Name] = st
 			}
 		}
 	}
 }
 
-// declared are the names that the package of a file has.
-func (c *code) declared(s *source) map[string]bool { return c.packages[path.Dir(s.name)].declared }
-
-// named is the type of the project that an expression in a file names, and what
-// the file has to put before the names of that package.
-func (c *code) named(s *source, e ast.Expr) (t apiType, qualifier string, ok bool) {
+// named is the type that an expression in a file names, and what the file has
+// to put before the names of its package; false where that cannot be told.
+func (c *code) named(s *goedit.File, e ast.Expr) (t apiType, qualifier string, ok bool) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return c.named(s, e.X)
 	case *ast.StarExpr:
 		return c.named(s, e.X)
 	case *ast.Ident:
-		t = apiType{path.Dir(s.name), e.Name}
+		t = apiType{path.Dir(s.Name), e.Name}
 	case *ast.SelectorExpr:
 		id, isName := e.X.(*ast.Ident)
-		if !isName {
+		if !isName || s.ImportPath(id.Name) == "" {
 			return t, "", false
 		}
-		dir, within := strings.CutPrefix(s.importPath(id.Name), c.module+"/")
+		dir, within := strings.CutPrefix(s.ImportPath(id.Name), c.module+"/")
 		if !within {
-			return t, "", false
+			return apiType{}, "", true
 		}
 		t, qualifier = apiType{dir, e.Sel.Name}, id.Name+"."
 	}
@@ -108,9 +105,9 @@ func (c *code) named(s *source, e ast.Expr) (t apiType, qualifier string, ok boo
 	return t, qualifier, p != nil && p.homes[t.name] != nil
 }
 
-// typeOf is named for the type that a value has or points to, as far as the
-// file itself says it.
-func (c *code) typeOf(s *source, e ast.Expr) (apiType, string, bool) {
+// typeOf is named for the type that a value has or points to, where it is
+// written down there or is that of a parameter or receiver.
+func (c *code) typeOf(s *goedit.File, e ast.Expr) (apiType, string, bool) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return c.typeOf(s, e.X)
@@ -126,32 +123,11 @@ func (c *code) typeOf(s *source, e ast.Expr) (apiType, string, bool) {
 			return c.named(s, e.Fun)
 		}
 	case *ast.Ident:
-		if e.Obj != nil {
-			return c.declaredAs(s, e)
+		if e.Obj == nil {
+			break
 		}
-	}
-	return apiType{}, "", false
-}
-
-// declaredAs is typeOf for a parameter, a receiver or a variable.
-func (c *code) declaredAs(s *source, id *ast.Ident) (apiType, string, bool) {
-	switch d := id.Obj.Decl.(type) {
-	case *ast.Field:
-		return c.named(s, d.Type)
-	case *ast.ValueSpec:
-		if d.Type != nil {
-			return c.named(s, d.Type)
-		}
-		for i, name := range d.Names {
-			if name.Name == id.Name && i < len(d.Values) {
-				return c.typeOf(s, d.Values[i])
-			}
-		}
-	case *ast.AssignStmt:
-		for i, left := range d.Lhs {
-			if name, ok := left.(*ast.Ident); ok && name.Name == id.Name && len(d.Lhs) == len(d.Rhs) && name.Obj == id.Obj {
-				return c.typeOf(s, d.Rhs[i])
-			}
+		if field, ok := e.Obj.Decl.(*ast.Field); ok {
+			return c.named(s, field.Type)
 		}
 	}
 	return apiType{}, "", false
@@ -165,11 +141,11 @@ func (c *code) ownMethods(t apiType) webhookadapter.Methods {
 
 func (c *code) methodsOf(t apiType, seen map[apiType]bool) webhookadapter.Methods {
 	out := webhookadapter.Methods{}
-	if seen[t] {
+	p := c.packages[t.dir]
+	if p == nil || seen[t] {
 		return out // a type may embed a pointer to one that embeds it
 	}
 	seen[t] = true
-	p := c.packages[t.dir]
 	if st := p.structs[t.name]; st != nil {
 		for _, f := range st.Fields.List {
 			inner, _, ok := c.named(p.homes[t.name], f.Type)
@@ -182,7 +158,7 @@ func (c *code) methodsOf(t apiType, seen map[apiType]bool) webhookadapter.Method
 		params, results := m.decl.Type.Params.NumFields(), m.decl.Type.Results.NumFields()
 		delete(out, name)
 		switch {
-		case strings.HasSuffix(m.in.name, "_test.go"):
+		case strings.HasSuffix(m.in.Name, "_test.go"):
 		case name == webhookadapter.Default && params == 0 && results == 0,
 			(name == webhookadapter.ValidateCreate || name == webhookadapter.ValidateDelete) && params == 0 && results > 0,
 			name == webhookadapter.ValidateUpdate && params == 1 && results > 0:
@@ -193,7 +169,7 @@ func (c *code) methodsOf(t apiType, seen map[apiType]bool) webhookadapter.Method
 }
 
 // home is the file in which the method is, else that of the type itself.
-func (c *code) home(t apiType, methods ...string) *source {
+func (c *code) home(t apiType, methods ...string) *goedit.File {
 	p := c.packages[t.dir]
 	for _, name := range methods {
 		if m, ok := p.methods[t.name][name]; ok {

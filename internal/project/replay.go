@@ -2,7 +2,6 @@ package project
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,32 +22,17 @@ type Scaffolder interface {
 	plugin.Init
 	plugin.CreateAPI
 	plugin.CreateWebhook
-	// Variants lists the runs of create api that may have made a resource,
-	// each by its flags; read returns the text of a project's file, nothing
-	// where there is none.
-	Variants(c config.Config, res resource.Resource, read func(name string) []byte) [][]map[string]string
+	// Recorded returns the flags of the runs that made a resource, as far as
+	// PROJECT records them: of create api for its types, and of create webhook.
+	// certs is the source of certificates of webhooks without a record.
+	Recorded(c config.Config, res resource.Resource, certs string) (api map[string]string, webhooks []map[string]string, err error)
 }
 
-// Runs are the runs of create api that made each entry of PROJECT.
-type Runs map[string][]Run
-
-// Run is one run of create api.
-type Run struct {
-	Flags map[string]string
-	// Single says that the project had the layout without groups at that time,
-	// although it has the one with groups now.
-	Single bool
-	// Webhook says that it is one of create webhook.
-	Webhook bool
-}
-
-// Pristine is a project as it would be had its user not touched it.
-type Pristine struct {
+// Replayed is a project as it would be had its user not touched it.
+type Replayed struct {
 	Files map[string][]byte
 	// Steps are the files that each entry of PROJECT added, in its order.
 	Steps []Step
-	// Runs are those that come closest to what the project has.
-	Runs Runs
 }
 
 // Step is what one entry of PROJECT added to the scaffold.
@@ -61,16 +45,22 @@ type Step struct {
 // headerFile is what the license header is called in errors about it.
 const headerFile = "hack/boilerplate.go.txt"
 
-// Render writes, in memory, the scaffold of the project that f describes, from
-// nothing: the plugin's init, then its create api for every entry. scaffolder
-// returns the plugin with the given reader of the license header, which is
-// empty for none. Flags that PROJECT does not record are those of runs; of the
-// entries that it lacks, the ones that come closest to the files that read
-// returns.
-func (f *File) Render(scaffolder func(read func(string) ([]byte, error)) Scaffolder, header []byte, runs Runs, read func(name string) []byte) (*Pristine, error) {
-	p := scaffolder(func(string) ([]byte, error) { return header, nil })
+// ReplayOptions are what a replay takes besides PROJECT.
+type ReplayOptions struct {
+	// Scaffolder returns the plugin, which is to read the license header in
+	// this way.
+	Scaffolder func(read func(string) ([]byte, error)) Scaffolder
+	Header     []byte // license header, empty for none
+	Certs      string // source of the certificates of webhooks of which none is recorded; empty for the plugin's default
+}
+
+// Replay writes, in memory, the scaffold of the project that f describes, from
+// nothing: the plugin's init, then create api for every entry, then create
+// webhook, each with the flags that PROJECT records.
+func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
+	p := o.Scaffolder(func(string) ([]byte, error) { return o.Header, nil })
 	license := map[string]string{"license": "none"}
-	if len(bytes.TrimSpace(header)) > 0 {
+	if len(bytes.TrimSpace(o.Header)) > 0 {
 		license = map[string]string{"license-file": headerFile}
 	}
 	at, err := f.start(p, license)
@@ -81,21 +71,53 @@ func (f *File) Render(scaffolder func(read func(string) ([]byte, error)) Scaffol
 	if err != nil {
 		return nil, err
 	}
-	out := &Pristine{Runs: Runs{}}
+	out := &Replayed{}
+	var webhooks []runs // they can need any of the kinds
 	for _, e := range entries {
-		next, flags, err := e.closest(p, at, runs, read)
+		api, hooks, err := e.runs(p, f.config, o.Certs)
+		if err == nil {
+			at, err = out.step(p, at, runs{e, e.id, api})
+		}
 		if err != nil {
 			return nil, fmt.Errorf("render %s again: %w", describe(e.Group, e.Version, e.Kind), err)
 		}
-		out.Runs[e.id] = flags
-		out.Steps = append(out.Steps, newStep(e.id, e.Group, at, next))
-		at = next
+		if len(hooks) > 0 {
+			webhooks = append(webhooks, runs{e, e.id + " webhooks", hooks})
+		}
 	}
-	if at, err = f.webhooks(p, at, out, runs, read); err != nil {
-		return nil, err
+	for _, r := range webhooks {
+		if at, err = out.step(p, at, r); err != nil {
+			return nil, fmt.Errorf("render the webhooks of %s again: %w", describe(r.Group, r.Version, r.Kind), err)
+		}
 	}
 	out.Files = at.files
 	return out, nil
+}
+
+// runs are commands for an entry, which add files together.
+type runs struct {
+	entry
+	id   string
+	list []run
+}
+
+// run is one run of create api, or of create webhook.
+type run struct {
+	flags   map[string]string
+	webhook bool
+}
+
+// step makes runs one after the other, and notes the files that they added.
+func (out *Replayed) step(p Scaffolder, at stage, r runs) (stage, error) {
+	next := at
+	for _, one := range r.list {
+		var err error
+		if next, err = r.create(p, next, one); err != nil {
+			return at, err
+		}
+	}
+	out.Steps = append(out.Steps, newStep(r.id, r.Group, at, next))
+	return next, nil
 }
 
 func newStep(id, group string, at, next stage) Step {
@@ -211,116 +233,46 @@ func (f *File) entries() ([]entry, error) {
 	return out, nil
 }
 
-// closest renders the entry under the flags of runs or, where these do not
-// know it, under each variant, and returns the one most like the project.
-func (e entry) closest(p Scaffolder, at stage, runs Runs, read func(string) []byte) (stage, []Run, error) {
-	variants := [][]Run{runs[e.id]}
-	if _, known := runs[e.id]; !known {
-		var err error
-		if variants, err = e.variants(p, at, read); err != nil {
-			return at, nil, err
-		}
-	}
-	return e.best(p, at, variants, read)
-}
-
-// best renders the entry under each variant.
-func (e entry) best(p Scaffolder, at stage, variants [][]Run, read func(string) []byte) (stage, []Run, error) {
-	if len(variants) == 1 {
-		only, err := e.render(p, at, variants[0])
-		return only, variants[0], err
-	}
-	var best stage
-	var flags []Run
-	var errs []error
-	score, found := 0, false
-	for _, v := range variants {
-		next, err := e.render(p, at, v)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if s := likeness(at, next, read); !found || s > score {
-			best, flags, score, found = next, v, s, true
-		}
-	}
-	if !found {
-		return at, nil, errors.Join(errs...)
-	}
-	return best, flags, nil
-}
-
-// variants lists the runs that may have made the entry.
-func (e entry) variants(p Scaffolder, at stage, read func(string) []byte) ([][]Run, error) {
-	f, err := Parse(at.project)
+// runs lists the runs that made the entry.
+func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks []run, err error) {
+	res := e.Resource
+	res.Controller = e.controls()
+	flags, hooks, err := p.Recorded(c, res, certs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	layouts := []bool{false}
-	single := resource.APIPackagePath(f.config.GetRepository(), e.Group, e.Version, false)
-	if f.config.IsMultiGroup() && e.HasAPI() && e.Path == single && e.Group != "" {
-		layouts = []bool{true, false}
+	for _, h := range hooks {
+		webhooks = append(webhooks, run{e.withDetails(h), true})
 	}
-	var out [][]Run
-	for _, single := range layouts {
-		if single {
-			if err := f.config.ClearMultiGroup(); err != nil {
-				return nil, err
-			}
-		} else if len(layouts) > 1 {
-			if err := f.config.SetMultiGroup(); err != nil {
-				return nil, err
-			}
-		}
-		for _, flags := range e.flags(p, f.config, read) {
-			var runs []Run
-			for _, fl := range flags {
-				runs = append(runs, Run{Flags: fl, Single: single})
-			}
-			out = append(out, runs)
-		}
-	}
-	return out, nil
-}
-
-// flags lists the variants of the flags for every run that the entry took.
-func (e entry) flags(p Scaffolder, c config.Config, read func(string) []byte) [][]map[string]string {
-	out := [][]map[string]string{nil}
 	common := map[string]string{}
 	switch {
 	case e.HasAPI():
-		res := e.Resource
-		res.Controller = e.controls()
-		out = p.Variants(c, res, read)
-		common["namespaced"] = strconv.FormatBool(e.API.Namespaced)
+		flags["namespaced"] = strconv.FormatBool(e.API.Namespaced)
 		if e.Plural != "" && !e.IsRegularPlural() {
-			common["plural"] = e.Plural
+			flags["plural"] = e.Plural
 		}
+		api = append(api, run{flags: flags})
 	case e.fields["external"] == true:
 		common = e.externalFlags()
 	}
-	var further []map[string]string
-	if !e.HasAPI() && e.controls() {
-		further = append(further, map[string]string{"resource": "false"})
+	alone := func(more map[string]string) {
+		all := map[string]string{"resource": "false"}
+		maps.Copy(all, more)
+		if !e.HasAPI() {
+			maps.Copy(all, common)
+		}
+		api = append(api, run{flags: all})
+	}
+	if e.controls() && (!e.HasAPI() || flags["controller"] == "false") {
+		alone(nil)
 	}
 	list, _ := e.fields["controllers"].([]any)
 	for _, name := range controllerNames(list) {
 		if name != strings.ToLower(e.Kind) {
-			further = append(further, map[string]string{"resource": "false", "controller-name": name})
+			alone(map[string]string{"controller-name": name})
 		}
 	}
-	for i := range out {
-		out[i] = append(slices.Clone(out[i]), further...)
-		for j, flags := range out[i] {
-			if e.HasAPI() && flags["resource"] == "false" {
-				continue // the API is there already
-			}
-			all := maps.Clone(common)
-			maps.Copy(all, flags)
-			out[i][j] = all
-		}
-	}
-	return out
+	return api, webhooks, nil
 }
 
 // controls says whether the entry has the controller that bears its kind's
@@ -352,19 +304,8 @@ func (e entry) externalFlags() map[string]string {
 	return flags
 }
 
-// render makes the runs for the entry, one after the other.
-func (e entry) render(p Scaffolder, at stage, runs []Run) (stage, error) {
-	for _, r := range runs {
-		var err error
-		if at, err = e.create(p, at, r); err != nil {
-			return at, err
-		}
-	}
-	return at, nil
-}
-
 // create makes one run.
-func (e entry) create(p Scaffolder, at stage, r Run) (stage, error) {
+func (e entry) create(p Scaffolder, at stage, r run) (stage, error) {
 	f, err := Parse(at.project)
 	if err != nil {
 		return at, err
@@ -380,13 +321,13 @@ func (e entry) create(p Scaffolder, at stage, r Run) (stage, error) {
 		Plural: resource.RegularPlural(e.Kind), API: &resource.API{}, Webhooks: &resource.Webhooks{},
 	}
 	var sub plugin.Subcommand = p.GetCreateAPISubcommand()
-	if r.Webhook {
+	if r.webhook {
 		sub = p.GetCreateWebhookSubcommand()
 	}
-	if err := setFlags(sub, r.Flags); err != nil {
+	if err := setFlags(sub, r.flags); err != nil {
 		return at, err
 	}
-	if err := r.run(sub, f, res, view); err != nil {
+	if err := e.run(sub, f, res, view, !r.webhook && e.isSingle(f)); err != nil {
 		return at, err
 	}
 	if _, err := f.Bytes(); err != nil {
@@ -401,9 +342,15 @@ func (e entry) create(p Scaffolder, at stage, r Run) (stage, error) {
 	return newStage(f, view)
 }
 
-// run calls the hooks, in the layout of that time.
-func (r Run) run(sub plugin.Subcommand, f *File, res *resource.Resource, view overlay) error {
-	if !r.Single || !f.config.IsMultiGroup() {
+// isSingle says whether the entry has the layout without groups, which a project
+// may have had before it got the one with groups.
+func (e entry) isSingle(f *File) bool {
+	return f.config.IsMultiGroup() && e.Group != "" && e.HasAPI() && e.Path == resource.APIPackagePath(f.config.GetRepository(), e.Group, e.Version, false)
+}
+
+// run calls the hooks, in the layout without groups if that is asked for.
+func (e entry) run(sub plugin.Subcommand, f *File, res *resource.Resource, view overlay, single bool) error {
+	if !single {
 		return runHooks(sub, f, res, view)
 	}
 	if err := f.config.ClearMultiGroup(); err != nil {
@@ -413,41 +360,4 @@ func (r Run) run(sub plugin.Subcommand, f *File, res *resource.Resource, view ov
 		return err
 	}
 	return f.config.SetMultiGroup()
-}
-
-// ByGroup returns the runs as they are to be repeated to lay everything out by
-// group, and whether any of them was not.
-func (r Runs) ByGroup() (Runs, bool) {
-	out, mixed := Runs{}, false
-	for id, runs := range r {
-		for _, run := range runs {
-			mixed = mixed || run.Single
-			out[id] = append(out[id], Run{Flags: run.Flags, Webhook: run.Webhook})
-		}
-	}
-	return out, mixed
-}
-
-// likeness counts the lines of what is new in next that the project has too,
-// less those that it has not.
-func likeness(at, next stage, read func(string) []byte) int {
-	score := 0
-	for name, data := range next.files {
-		if _, old := at.files[name]; old {
-			continue
-		}
-		have := map[string]int{}
-		for line := range bytes.Lines(read(name)) {
-			have[string(line)]++
-		}
-		for line := range bytes.Lines(data) {
-			if have[string(line)] > 0 {
-				have[string(line)]--
-				score++
-			} else {
-				score--
-			}
-		}
-	}
-	return score
 }

@@ -1,0 +1,132 @@
+package scaffold
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// DeleteAPI removes a kind that has no webhooks.
+func (s *Scaffold) DeleteAPI(target project.Resource) error {
+	has, err := s.file.Webhooks(target)
+	if err != nil {
+		return err
+	}
+	if len(has) > 0 {
+		return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", target.Group, target.Version, target.Kind),
+			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
+	}
+	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, s.lastCRD(target))
+}
+
+// DeleteWebhooks removes those webhooks of a kind that wanted picks, out of
+// defaulting, validation and conversion.
+func (s *Scaffold) DeleteWebhooks(target project.Resource, wanted func(name string) bool) error {
+	drop, err := s.file.Webhooks(target)
+	if err != nil {
+		return err
+	}
+	drop = slices.DeleteFunc(drop, func(name string) bool { return !wanted(name) })
+	if len(drop) == 0 {
+		return nil
+	}
+	return s.take(project.Shape{Webhooks: func(r project.Resource) []string {
+		if r != target {
+			return nil
+		}
+		return drop
+	}}, "")
+}
+
+// take carries the change from the project to one with less in it. drop is a
+// generated file that goes too, if any.
+func (s *Scaffold) take(shape project.Shape, drop string) error {
+	before, err := s.replay(s.file)
+	if err != nil {
+		return err
+	}
+	file, err := s.file.Reshape(shape)
+	if err != nil {
+		return err
+	}
+	after, err := s.replay(file)
+	if err != nil {
+		return err
+	}
+	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: s.force}
+	if drop != "" {
+		change.Drop = append(change.Drop, drop)
+	}
+	asked, err := s.asked()
+	if err != nil {
+		return err
+	}
+	if err := s.carry(change); err != nil {
+		return err
+	}
+	if err := s.resetGenerated(asked, after.Files); err != nil {
+		return err
+	}
+	return s.record(file)
+}
+
+// lastCRD is the file of the CRD that goes with the last version of a kind.
+func (s *Scaffold) lastCRD(target project.Resource) string {
+	if !target.API {
+		return ""
+	}
+	for _, r := range s.project.Resources {
+		if r != target && r.API && r.QualifiedGroup() == target.QualifiedGroup() && r.Kind == target.Kind {
+			return ""
+		}
+	}
+	return fmt.Sprintf("config/crd/bases/%s_%s.yaml", target.QualifiedGroup(), target.Plural)
+}
+
+// generatedFrom are the files that the generators leave alone when no marker
+// asks for them.
+func generatedFrom() map[string]string {
+	return map[string]string{"config/rbac/role.yaml": "+kubebuilder:rbac:", "config/webhook/manifests.yaml": "+kubebuilder:webhook:"}
+}
+
+// asked says which of these files a marker of the project asks for.
+func (s *Scaffold) asked() (map[string]bool, error) {
+	out := map[string]bool{}
+	return out, s.tree.EachGo(func(_ string, src []byte) error {
+		for file, marker := range generatedFrom() {
+			out[file] = out[file] || bytes.Contains(src, []byte(marker))
+		}
+		return nil
+	})
+}
+
+// resetGenerated sees to the files that markers asked for before and no longer
+// do: they become what the scaffold has in their place, or go.
+func (s *Scaffold) resetGenerated(before map[string]bool, scaffolded map[string][]byte) error {
+	now, err := s.asked()
+	if err != nil {
+		return err
+	}
+	for file := range generatedFrom() {
+		_, there, err := s.tree.Read(file)
+		placeholder, has := scaffolded[file]
+		switch {
+		case err != nil:
+			return err
+		case !before[file] || now[file] || !there:
+			continue
+		case has:
+			err = s.tree.Write(file, placeholder)
+		default:
+			err = s.tree.Remove(file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

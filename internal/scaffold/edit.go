@@ -1,0 +1,236 @@
+package scaffold
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+)
+
+// License is a license header, by the flags of init. Nil fields are as they
+// were.
+type License struct{ Name, File, Owner *string }
+
+// SetLicense replaces the license header in every file that has it.
+func (s *Scaffold) SetLicense(l License) error {
+	if l == (License{}) {
+		return nil
+	}
+	header, err := s.newHeader(l)
+	if err != nil {
+		return err
+	}
+	old := string(s.header)
+	if strings.TrimSpace(old) == strings.TrimSpace(string(header)) {
+		return nil
+	}
+	s.header = header
+	if len(header) == 0 {
+		err = s.tree.Remove(headerPath)
+	} else {
+		err = s.tree.Write(headerPath, header)
+	}
+	if err != nil {
+		return err
+	}
+	return s.tree.EachGo(func(name string, src []byte) error {
+		return s.tree.Write(name, relayout.ReplaceHeader(src, old, string(header)))
+	})
+}
+
+// newHeader renders a license header. What is not given is as in the old one.
+func (s *Scaffold) newHeader(l License) ([]byte, error) {
+	plugin := s.plugin
+	if l.File != nil {
+		return s.file.Header(plugin, map[string]string{"license-file": *l.File})
+	}
+	was := relayout.ReadCopyright(string(s.header))
+	if year, err := strconv.Atoi(was.Year); err == nil {
+		plugin.Year = year
+	}
+	apache := func(owner string) ([]byte, error) {
+		return s.file.Header(plugin, map[string]string{"license": "apache2", "owner": owner})
+	}
+	owner := was.Owner
+	if l.Owner != nil {
+		owner = *l.Owner
+	}
+	switch {
+	case l.Name != nil && *l.Name != "apache2":
+		return s.file.Header(plugin, map[string]string{"license": *l.Name})
+	case l.Name == nil:
+		now, err := apache(was.Owner)
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(string(now)) != strings.TrimSpace(string(s.header)) {
+			return nil, clierr.Failedf("add --license apache2, or write the header yourself and give it with --license-file",
+				"the header in %s is not that of the license apache2, and has no place for an owner", headerPath)
+		}
+	}
+	return apache(owner)
+}
+
+// Layout is what can change of a whole project. Nil fields stay as they are.
+type Layout struct {
+	MultiGroup, Namespaced *bool
+	Domain                 *string
+}
+
+// SetLayout switches between the layouts, the scopes and the domains.
+func (s *Scaffold) SetLayout(l Layout) error {
+	shape := project.Shape{}
+	if l.MultiGroup != nil && *l.MultiGroup != s.project.MultiGroup {
+		shape.MultiGroup = l.MultiGroup
+	}
+	if l.Namespaced != nil && *l.Namespaced != s.project.Namespaced {
+		shape.Namespaced = l.Namespaced
+	}
+	if l.Domain != nil && *l.Domain != s.project.Domain {
+		shape.Domain = l.Domain
+	}
+	if err := errors.Join(s.checkGroups(shape), s.checkScopes(shape), s.checkDomain(shape)); err != nil {
+		return err
+	}
+	if l.MultiGroup == nil && shape.Namespaced == nil && shape.Domain == nil {
+		return nil
+	}
+	shape.MultiGroup = l.MultiGroup // what was scaffolded before the project got its layout moves too
+	return s.reshape(shape)
+}
+
+// reshape carries a change of the layout or scope over to the project.
+func (s *Scaffold) reshape(shape project.Shape) error {
+	file, err := s.file.Reshape(shape)
+	if err != nil {
+		return err
+	}
+	before, err := s.replay(s.file)
+	if err != nil {
+		return err
+	}
+	after, err := s.replay(file)
+	if err != nil {
+		return err
+	}
+	change := relayout.Change{
+		Module: s.project.Repo, Before: before.Files, After: after.Files,
+		Moves: project.Moves(before, after), Adjust: s.markers(shape), Force: s.force,
+	}
+	if err := s.carry(change); err != nil {
+		return err
+	}
+	if shape.Namespaced != nil {
+		if err := s.installModes(*shape.Namespaced); err != nil {
+			return err
+		}
+		if *shape.Namespaced {
+			if err := s.noteClusterRules(after.Files); err != nil {
+				return err
+			}
+		}
+	}
+	return s.record(file)
+}
+
+// checkGroups refuses to give up the layout by group that a project needs.
+func (s *Scaffold) checkGroups(shape project.Shape) error {
+	if shape.MultiGroup == nil || *shape.MultiGroup {
+		return nil
+	}
+	groups := map[string]bool{}
+	for _, r := range s.project.Resources {
+		groups[r.QualifiedGroup()] = true
+	}
+	if len(groups) < 2 {
+		return nil
+	}
+	return clierr.Failedf("delete the APIs of all groups but one first, with 'mysdk delete api'",
+		"the project has %d groups (%s), and a single-group layout has room for one",
+		len(groups), strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+}
+
+// checkDomain refuses a domain that cannot be, and one that would leave APIs
+// with another.
+func (s *Scaffold) checkDomain(shape project.Shape) error {
+	if shape.Domain == nil {
+		return nil
+	}
+	if err := project.CheckDomain(*shape.Domain); err != nil {
+		return err
+	}
+	if len(s.project.Resources) == 0 {
+		return nil
+	}
+	return clierr.Failedf("delete the APIs first, with 'mysdk delete api', or start a project of its own for the new domain",
+		"the project's APIs have the domain %s in their names", s.project.Domain)
+}
+
+// checkScopes refuses to restrict a manager to namespaces that has to see
+// objects outside of them.
+func (s *Scaffold) checkScopes(shape project.Shape) error {
+	if shape.Namespaced == nil || !*shape.Namespaced {
+		return nil
+	}
+	for _, r := range s.project.Resources {
+		if r.API && !r.Namespaced {
+			return clierr.Failedf("delete the kind first, or leave the manager as it is",
+				"kind %s is cluster-scoped, and a manager that is restricted to namespaces cannot see it", r.Kind)
+		}
+	}
+	return nil
+}
+
+// markers is what a change of the scope does to the RBAC markers.
+func (s *Scaffold) markers(shape project.Shape) func(string, []byte) []byte {
+	if shape.Namespaced == nil {
+		return nil
+	}
+	namespace := s.project.Name + "-system"
+	return func(name string, src []byte) []byte {
+		if !*shape.Namespaced {
+			return relayout.WidenMarkers(src, namespace)
+		}
+		src, _ = relayout.RestrictMarkers(name, src, namespace)
+		return src
+	}
+}
+
+// noteClusterRules reports the user's rules that no Role can hold. The
+// scaffold's own have a ClusterRole.
+func (s *Scaffold) noteClusterRules(scaffolded map[string][]byte) error {
+	return s.tree.EachGo(func(name string, src []byte) error {
+		_, known := relayout.RestrictMarkers(name, scaffolded[name], "")
+		_, notes := relayout.RestrictMarkers(name, src, "")
+		s.Notes = append(s.Notes, slices.DeleteFunc(notes, func(n string) bool { return slices.Contains(known, n) })...)
+		return nil
+	})
+}
+
+// installModes rewrites them in the bases of the project's bundle, if it has
+// any.
+func (s *Scaffold) installModes(namespaced bool) error {
+	names, err := s.tree.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if path.Dir(name) != "config/manifests/bases" || !strings.HasSuffix(name, ".clusterserviceversion.yaml") {
+			continue
+		}
+		data, _, err := s.tree.Read(name)
+		if err != nil {
+			return err
+		}
+		if err := s.tree.Write(name, relayout.InstallModes(data, namespaced)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// Package scaffold changes the scaffold of a project that its user has worked
+// in: its license header, layout, scope and domain, and the kinds and webhooks
+// in it. It knows PROJECT and the plugin that wrote the scaffold, and has the
+// difference carried over; it writes nothing and knows no commands.
+package scaffold
+
+import (
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
+)
+
+// Scaffold is a project whose scaffold is to change. The zero value is none:
+// see Open.
+type Scaffold struct {
+	// Problems are the places that a change left alone because the user's hand
+	// shows there. Notes are for him to know.
+	Problems []relayout.Problem
+	Notes    []string
+
+	plugin  v4.Plugin
+	force   bool
+	file    *project.File
+	project *project.Project
+	tree    *relayout.Tree
+	header  []byte // license header
+}
+
+const headerPath = "hack/boilerplate.go.txt"
+
+// Open reads the project in dir, absolute. force says that files which go may
+// be as the user has made them.
+func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold, error) {
+	file, err := project.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := file.Project()
+	if err != nil {
+		return nil, err
+	}
+	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(files, dir)}
+	s.header, _, err = s.tree.Read(headerPath)
+	return s, err
+}
+
+// Set is the whole change so far, PROJECT included.
+func (s *Scaffold) Set() fileset.Set { return s.tree.Set() }
+
+// scaffolder is the plugin with another way to read the license header.
+func (s *Scaffold) scaffolder(read func(string) ([]byte, error)) project.Scaffolder {
+	p := s.plugin
+	p.ReadFile = read
+	return p
+}
+
+// replay writes the scaffold of a project again, in memory.
+func (s *Scaffold) replay(f *project.File) (*project.Replayed, error) {
+	o := project.ReplayOptions{Scaffolder: s.scaffolder, Header: s.header}
+	var err error
+	o.Certs, err = v4.CertsIn(func(name string) ([]byte, error) {
+		data, _, err := s.tree.Read(name)
+		return data, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.Replay(o)
+}
+
+func (s *Scaffold) carry(change relayout.Change) error {
+	problems, err := change.Carry(s.tree)
+	s.Problems = append(s.Problems, problems...)
+	return err
+}
+
+// record puts PROJECT into the tree.
+func (s *Scaffold) record(f *project.File) error {
+	data, err := f.Bytes()
+	if err != nil {
+		return err
+	}
+	return s.tree.Write(project.FileName, data)
+}
