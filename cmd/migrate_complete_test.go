@@ -131,4 +131,13 @@ func TestMigrateBroken(t *testing.T) {
 	if said := w.Err.String(); !strings.Contains(said, "not everything was generated: ") || !strings.Contains(said, "does not compile: internal/controller/gone.go:10:9: undefined: missing") || strings.Contains(said, "does not compile: api/") {
 		t.Errorf("it said:\n%s", said)
 	}
+	// Files that come later are corrected, too, whatever is wrong with others.
+	const later = "internal/controller/later.go"
+	if err := os.WriteFile(filepath.Join(w.Dir, later), fmt.Appendf(nil, strings.Replace(strings.Replace(claim, "memcached", "controller", 1), "resize", "resizeLater", 1), "Resource"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--file", later}); code != 0 {
+		t.Errorf("--file: exit code %d\n%s", code, w.Err)
+	}
+	expectGoMod(t, w, later, "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
 }

@@ -285,7 +285,7 @@ func (in *inspection) plugins() {
 		case strings.HasSuffix(name, ".sdk.operatorframework.io"):
 			p.Detail = "'bundle generate' and 'scorecard' do its work; its entry in PROJECT stays as it is"
 		case strings.HasPrefix(key, "deploy-image."):
-			p.Detail = "like 'create api --image'; its entry in PROJECT stays as it is"
+			p.Detail = "'create api --image' does its work, and records it there"
 		case strings.HasSuffix(name, "go.kubebuilder.io"):
 			p.Detail = "a layout that mysdk does not add to"
 		case slices.Contains(in.report.Layout, key) && !known(name):

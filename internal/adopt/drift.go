@@ -3,7 +3,8 @@ package adopt
 import (
 	"bytes"
 	"fmt"
-	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
@@ -94,18 +95,16 @@ func (in *inspection) difference(file string, set fileset.Set) (line int, why st
 	case !there:
 		return 1, "it is not there yet", nil
 	}
-	line = firstDifference(old, f.Data)
-	was, now := annotation(old), annotation(f.Data)
-	switch {
-	case bytes.Equal(plain(old), plain(f.Data)):
-		return line, fmt.Sprintf("only the version of controller-gen (%s, now %s)", was, now), nil
-	case was != now:
-		return line, fmt.Sprintf("another version of controller-gen (%s, now %s), and content", was, now), nil
-	case bytes.Equal(comments(old), comments(f.Data)):
-		return line, "only comments", nil
+	line, why = firstDifference(old, f.Data), "content"
+	was, now := generatorLine.FindSubmatch(old), generatorLine.FindSubmatch(f.Data)
+	if was != nil && now != nil && bytes.Equal(generatorLine.ReplaceAll(old, nil), generatorLine.ReplaceAll(f.Data, nil)) {
+		why = fmt.Sprintf("only the version of controller-gen (%s, now %s)", was[1], now[1])
 	}
-	return line, "content", nil
+	return line, why, nil
 }
+
+// generatorLine is the line of a manifest that names controller-gen's version.
+var generatorLine = lazy.Delayed(`(?m)^ *controller-gen\.kubebuilder\.io/version: *(.*)$`)
 
 // firstDifference counts lines from 1.
 func firstDifference(a, b []byte) int {
@@ -116,44 +115,4 @@ func firstDifference(a, b []byte) int {
 		}
 	}
 	return min(len(as), len(bs)) + 1
-}
-
-// annotation is the version of controller-gen that a manifest names.
-func annotation(data []byte) string {
-	_, rest, found := bytes.Cut(data, []byte(generatorAnnotation+":"))
-	if !found {
-		return ""
-	}
-	value, _, _ := bytes.Cut(rest, []byte("\n"))
-	return strings.TrimSpace(string(value))
-}
-
-// plain is a manifest without the line that names controller-gen's version.
-func plain(data []byte) []byte {
-	return without(data, func(line string) bool { return strings.HasPrefix(line, generatorAnnotation+":") })
-}
-
-// comments is a file without the lines that are comments, or empty.
-func comments(data []byte) []byte {
-	inside := false
-	return without(data, func(line string) bool {
-		if strings.HasPrefix(line, "/*") {
-			inside = true
-		}
-		drop := inside || line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "//go:")
-		if strings.HasSuffix(line, "*/") {
-			inside = false
-		}
-		return drop
-	})
-}
-
-func without(data []byte, drop func(line string) bool) []byte {
-	var out []byte
-	for line := range bytes.Lines(data) {
-		if !drop(strings.TrimSpace(string(line))) {
-			out = append(out, line...)
-		}
-	}
-	return out
 }

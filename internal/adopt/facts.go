@@ -3,14 +3,12 @@ package adopt
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // facts are what the Go code of a project tells without being compiled. Places
@@ -29,10 +27,8 @@ type facts struct {
 // source is one file while it is looked at.
 type source struct {
 	*facts
-	name    string
-	pkg     string // import path
-	set     *token.FileSet
-	imports map[string]string // name -> path
+	*goedit.File
+	pkg string // import path
 }
 
 // scan reads all Go files. Those that do not parse are left out: the
@@ -40,48 +36,35 @@ type source struct {
 func scan(tree *relayout.Tree, module string) (*facts, error) {
 	f := &facts{types: map[string]string{}, controllers: map[string][]string{}, webhooks: map[string][]string{}, tests: map[string]bool{}}
 	return f, tree.EachGo(func(name string, data []byte) error {
-		s := source{facts: f, name: name, pkg: path.Join(module, path.Dir(name)), set: token.NewFileSet(), imports: map[string]string{}}
-		file, err := parser.ParseFile(s.set, name, data, parser.SkipObjectResolution)
+		file, err := goedit.Parse(name, data)
 		if err != nil {
 			return nil //nolint:nilerr // see above
 		}
-		for _, spec := range file.Imports {
-			p, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			alias := path.Base(p)
-			if spec.Name != nil {
-				alias = spec.Name.Name
-			}
-			s.imports[alias] = p
-		}
+		s := source{f, file, path.Join(module, path.Dir(name))}
 		if strings.HasSuffix(name, "_test.go") {
 			s.tests[name] = true
-			s.test(file)
+			s.test()
 			return nil
 		}
-		for _, d := range file.Decls {
+		for _, d := range file.Tree.Decls {
 			s.declaration(d)
 		}
 		return nil
 	})
 }
 
-func (s source) place(n ast.Node) string {
-	return fmt.Sprintf("%s:%d", s.name, s.set.Position(n.Pos()).Line)
-}
+func (s source) place(n ast.Node) string { return fmt.Sprintf("%s:%d", s.Name, s.Line(n.Pos())) }
 
 // test looks for suites that start a control plane.
-func (s source) test(file *ast.File) {
-	ast.Inspect(file, func(n ast.Node) bool {
+func (s source) test() {
+	ast.Inspect(s.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if sel, ok := n.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Environment" && s.imports[ident(sel.X)] == "sigs.k8s.io/controller-runtime/pkg/envtest" {
+			if s.Is(n.Type, "sigs.k8s.io/controller-runtime/pkg/envtest", "Environment") {
 				s.envtest = append(s.envtest, s.place(n))
 			}
 		case *ast.KeyValueExpr:
-			if ident(n.Key) == "UseExistingCluster" {
+			if goedit.TypeName(n.Key) == "UseExistingCluster" {
 				s.existing = s.place(n)
 			}
 		}
@@ -100,11 +83,7 @@ func (s source) declaration(d ast.Decl) {
 		}
 	case *ast.FuncDecl:
 		if d.Recv != nil && len(d.Recv.List) == 1 {
-			t := d.Recv.List[0].Type
-			if star, ok := t.(*ast.StarExpr); ok {
-				t = star.X
-			}
-			receiver = s.pkg + "." + ident(t)
+			receiver = s.pkg + "." + goedit.TypeName(d.Recv.List[0].Type)
 		}
 	}
 	ast.Inspect(d, func(n ast.Node) bool {
@@ -173,16 +152,9 @@ func (s source) kind(e ast.Expr, receiver string) string {
 		return receiver
 	}
 	if sel, ok := lit.Type.(*ast.SelectorExpr); ok {
-		return s.imports[ident(sel.X)] + "." + sel.Sel.Name
+		return s.ImportPath(goedit.TypeName(sel.X)) + "." + sel.Sel.Name
 	}
-	return s.pkg + "." + ident(lit.Type)
-}
-
-func ident(e ast.Expr) string {
-	if id, ok := e.(*ast.Ident); ok {
-		return id.Name
-	}
-	return ""
+	return s.pkg + "." + goedit.TypeName(lit.Type)
 }
 
 // testsOf are the test files that go with those at the places.

@@ -23,7 +23,7 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 	if err != nil {
 		return nil, false, err
 	}
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.CompositeLit); ok && f.isAny(lit.Type, "Builder", crScheme, "sigs.k8s.io/controller-runtime/pkg/runtime/scheme") {
 			standard = true
 		}
@@ -45,7 +45,7 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 
 // cutNames takes out the declarations of the names and counts what is left.
 func (f *goFile) cutNames(names []string) (left int) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok == token.IMPORT {
 			if !ok {
@@ -65,8 +65,7 @@ func (f *goFile) cutNames(names []string) (left int) {
 			kept++
 		}
 		if kept == 0 {
-			f.edits = slices.DeleteFunc(f.edits, func(e edit) bool { return e.start >= f.offset(g.Pos()) && e.end <= f.offset(g.End()) })
-			f.removeLines(g)
+			f.RemoveLines(g)
 		}
 		left += kept
 	}
@@ -75,17 +74,17 @@ func (f *goFile) cutNames(names []string) (left int) {
 
 // removeSpec takes out one of several values with the comment above it.
 func (f *goFile) removeSpec(v *ast.ValueSpec) {
-	f.removeLines(v)
+	f.RemoveLines(v)
 	if v.Doc != nil {
-		f.removeLines(v.Doc)
+		f.RemoveLines(v.Doc)
 	}
 }
 
 // packageComment takes the comment off the package clause: the scaffold's file
 // has one, and its markers.
 func (f *goFile) packageComment() {
-	if f.tree.Doc != nil {
-		f.removeLines(f.tree.Doc)
+	if f.Tree.Doc != nil {
+		f.RemoveLines(f.Tree.Doc)
 	}
 }
 
@@ -93,7 +92,7 @@ func (f *goFile) packageComment() {
 // registration, and what their CRD said.
 func typesPass(kinds []kind, version string, standard bool) pass {
 	return func(f *goFile) {
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			switch d := d.(type) {
 			case *ast.GenDecl:
 				if d.Tok == token.TYPE && len(d.Specs) == 1 {
@@ -135,10 +134,10 @@ func (f *goFile) rootType(d *ast.GenDecl, kinds []kind, version string) {
 		return
 	}
 	if d.Doc != nil {
-		f.insert(d.Doc.Pos(), text+"\n")
+		f.Insert(d.Doc.Pos(), text+"\n")
 		return
 	}
-	f.insert(d.Pos(), text)
+	f.Insert(d.Pos(), text)
 }
 
 // rootMarker makes a type one of its own objects, and oldRootMarker did so for
@@ -152,13 +151,13 @@ const (
 // says whether it was there.
 func (f *goFile) replaceMarker(d ast.Decl, old, text string) bool {
 	from := f.before(d)
-	for _, group := range f.tree.Comments {
+	for _, group := range f.Tree.Comments {
 		if group.Pos() < from || group.End() > d.Pos() {
 			continue
 		}
 		for _, c := range group.List {
 			if strings.TrimSpace(strings.TrimPrefix(c.Text, "//")) == old {
-				f.replace(c, text)
+				f.Replace(c, text)
 				return true
 			}
 		}
@@ -174,8 +173,8 @@ func (f *goFile) markersAbove(d ast.Decl) string {
 
 // before is the end of what stands before a declaration.
 func (f *goFile) before(d ast.Decl) token.Pos {
-	from := f.tree.Name.End()
-	for _, other := range f.tree.Decls {
+	from := f.Tree.Name.End()
+	for _, other := range f.Tree.Decls {
 		if other.End() <= d.Pos() {
 			from = other.End()
 		}
@@ -188,7 +187,7 @@ func (f *goFile) before(d ast.Decl) token.Pos {
 func (f *goFile) register(d *ast.FuncDecl) {
 	ast.Inspect(d.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		if !ok || squeeze(f.text(call.Fun)) != "SchemeBuilder.Register" || len(call.Args) == 0 {
+		if !ok || squeeze(f.Text(call.Fun)) != "SchemeBuilder.Register" || len(call.Args) == 0 {
 			return true
 		}
 		args := make([]string, len(call.Args))
@@ -196,10 +195,10 @@ func (f *goFile) register(d *ast.FuncDecl) {
 			if literalOf(a) == nil {
 				return true // the new form already
 			}
-			args[i] = f.text(a)
+			args[i] = f.Text(a)
 		}
-		f.replace(call, fmt.Sprintf("SchemeBuilder.Register(func(scheme *%s.Scheme) error {\n\tscheme.AddKnownTypes(SchemeGroupVersion, %s)\n\treturn nil\n})",
-			f.need(apiRuntime, ""), strings.Join(args, ", ")))
+		f.Replace(call, fmt.Sprintf("SchemeBuilder.Register(func(scheme *%s.Scheme) error {\n\tscheme.AddKnownTypes(SchemeGroupVersion, %s)\n\treturn nil\n})",
+			f.Need(apiRuntime, ""), strings.Join(args, ", ")))
 		return true
 	})
 }
@@ -267,14 +266,14 @@ func (m *migration) moveRegister(a *apiVersion) (standard bool, err error) {
 // scaffold's file that says so has no place.
 func generateMarker(group string) pass {
 	return func(f *goFile) {
-		text := string(f.src[:f.offset(f.tree.Package)])
+		text := string(f.Src[:f.Offset(f.Tree.Package)])
 		for _, marker := range []string{"+kubebuilder:object:generate=true", "+groupName=" + group} {
 			if !strings.Contains(text, marker) {
-				f.insert(f.tree.Package, "// "+marker+"\n")
+				f.Insert(f.Tree.Package, "// "+marker+"\n")
 			}
 		}
-		if f.tree.Scope.Lookup("GroupVersion") == nil && f.tree.Scope.Lookup("SchemeGroupVersion") != nil {
-			f.insert(f.tree.End(), "\n\n// GroupVersion is another name of SchemeGroupVersion.\nvar GroupVersion = SchemeGroupVersion\n")
+		if f.Tree.Scope.Lookup("GroupVersion") == nil && f.Tree.Scope.Lookup("SchemeGroupVersion") != nil {
+			f.Insert(f.Tree.End(), "\n\n// GroupVersion is another name of SchemeGroupVersion.\nvar GroupVersion = SchemeGroupVersion\n")
 		}
 	}
 }
@@ -282,16 +281,16 @@ func generateMarker(group string) pass {
 // isOnlyDoc says whether a Go file declares nothing.
 func isOnlyDoc(name string, src []byte) bool {
 	f, err := parseGo(name, src)
-	return err == nil && len(f.tree.Decls) == 0
+	return err == nil && len(f.Tree.Decls) == 0
 }
 
 // oldMarkers takes out markers that controller-tools gave up: what they said is
 // in the CRD of old, and from there in today's.
 func oldMarkers(f *goFile) {
-	for _, group := range f.tree.Comments {
+	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
 			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ "), "+kubebuilder:singular") {
-				f.removeLines(c)
+				f.RemoveLines(c)
 			}
 		}
 	}
@@ -301,7 +300,7 @@ func oldMarkers(f *goFile) {
 // embedded structs are inline, as they always were, and that interfaces are no
 // part of the API.
 func forGenerators(f *goFile) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.TYPE || g.Lparen.IsValid() {
 			continue
@@ -311,13 +310,13 @@ func forGenerators(f *goFile) {
 		case *ast.StructType:
 			for _, field := range t.Fields.List {
 				if len(field.Names) == 0 && field.Tag == nil {
-					f.insert(field.End(), " `json:\",inline\"`")
+					f.Insert(field.End(), " `json:\",inline\"`")
 				}
 			}
 		case *ast.InterfaceType:
 			const marker = "+kubebuilder:object:generate=false"
 			if !strings.Contains(f.markersAbove(g), marker) {
-				f.insert(g.Pos(), "// "+marker+"\n")
+				f.Insert(g.Pos(), "// "+marker+"\n")
 			}
 		}
 	}
@@ -325,7 +324,7 @@ func forGenerators(f *goFile) {
 
 // apiSliceTags marks float fields, which the generator of CRDs refuses.
 func apiSliceTags(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		field, ok := n.(*ast.Field)
 		if !ok || field.Tag == nil {
 			return true
@@ -373,7 +372,7 @@ func (m *migration) importers(importPath, but string) []string {
 		if path.Ext(name) != ".go" || strings.HasPrefix(name, but) || strings.HasPrefix(name, "vendor/") || m.dropped[name] != "" {
 			continue
 		}
-		if g, err := parseGo(name, f.data); err == nil && g.importName(importPath) != "" && !usesSDKTest(g) {
+		if g, err := parseGo(name, f.data); err == nil && g.ImportName(importPath) != "" && !usesSDKTest(g) {
 			out = append(out, name)
 		}
 	}

@@ -28,9 +28,9 @@ type builder struct {
 // comments are the comments between two positions, each line with its end.
 func (f *goFile) comments(from, to token.Pos) string {
 	out := ""
-	for _, group := range f.tree.Comments {
+	for _, group := range f.Tree.Comments {
 		if group.Pos() > from && group.End() <= to {
-			out += f.text(group) + "\n"
+			out += f.Text(group) + "\n"
 		}
 	}
 	return out
@@ -93,7 +93,7 @@ func (b *builder) read(list []ast.Stmt) (n int, ok bool) {
 		b.kept, b.declared = append(b.kept, "var err error"), true
 	}
 	b.declared = b.declared || declares(s, "err")
-	b.keep(b.file.text(s))
+	b.keep(b.file.Text(s))
 	return 1, true
 }
 
@@ -141,7 +141,7 @@ func (b *builder) block(s ast.Stmt, body *ast.BlockStmt) bool {
 	if calls == 0 || len(inner.kept) > 0 {
 		return false
 	}
-	text := b.comment + string(b.file.src[b.file.offset(s.Pos()):b.file.offset(body.Lbrace)]) + "{\n" + lines
+	text := b.comment + string(b.file.Src[b.file.Offset(s.Pos()):b.file.Offset(body.Lbrace)]) + "{\n" + lines
 	b.comment = ""
 	b.loops = append(b.loops, text+"}")
 	return true
@@ -159,7 +159,7 @@ func (b *builder) last(e ast.Expr) bool {
 // isCheck says whether a statement returns if there is an error, and does
 // nothing else.
 func (b *builder) isCheck(s *ast.IfStmt) bool {
-	if squeeze(b.file.text(s.Cond)) != "err!=nil" || s.Else != nil || len(s.Body.List) != 1 {
+	if squeeze(b.file.Text(s.Cond)) != "err!=nil" || s.Else != nil || len(s.Body.List) != 1 {
 		return false
 	}
 	_, ok := s.Body.List[0].(*ast.ReturnStmt)
@@ -181,25 +181,25 @@ func (b *builder) creates(s *ast.AssignStmt, call *ast.CallExpr) bool {
 		if !ok {
 			return false
 		}
-		if b.file.text(kv.Key) == "Reconciler" {
-			if b.file.text(kv.Value) != b.reconciler {
+		if b.file.Text(kv.Key) == "Reconciler" {
+			if b.file.Text(kv.Value) != b.reconciler {
 				return false
 			}
 			continue
 		}
-		options = append(options, b.file.text(kv))
+		options = append(options, b.file.Text(kv))
 	}
 	if len(options) > 0 {
-		b.options = b.file.importName(crController) + ".Options{" + strings.Join(options, ", ") + "}"
+		b.options = b.file.ImportName(crController) + ".Options{" + strings.Join(options, ", ") + "}"
 	}
-	b.variable, b.name = b.file.text(s.Lhs[0]), b.file.text(call.Args[0])
+	b.variable, b.name = b.file.Text(s.Lhs[0]), b.file.Text(call.Args[0])
 	return true
 }
 
 // watches reads c.Watch(…) into calls of the builder.
 func (b *builder) watches(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "Watch" || b.variable == "" || b.file.text(sel.X) != b.variable {
+	if !ok || sel.Sel.Name != "Watch" || b.variable == "" || b.file.Text(sel.X) != b.variable {
 		return false
 	}
 	w, ok := b.file.readWatch(call)
@@ -207,7 +207,7 @@ func (b *builder) watches(call *ast.CallExpr) bool {
 		return false
 	}
 	if w.channel != "" {
-		b.call("WatchesRawSource(%s.Channel(%s, %s))", b.file.importName(crSource), w.channel, b.file.handlerText(w.handler, b.mgr))
+		b.call("WatchesRawSource(%s.Channel(%s, %s))", b.file.ImportName(crSource), w.channel, b.file.handlerText(w.handler, b.mgr))
 		return len(w.predicates) == 0
 	}
 	options := ""

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // The digests, as lineDigest makes them, of every line that a scaffold of go/v2
@@ -23,11 +25,11 @@ var makefileLines string
 var dockerfileLines string
 
 var (
-	helpText     = regexp.MustCompile(`^([a-z][a-z-]*:[^#]*?)\s*##.*$`)
-	lineVersion  = regexp.MustCompile(`v?[0-9]+(\.[0-9]+)+(-(alpha|beta|rc)\.[0-9]+)?`)
-	builderName  = regexp.MustCompile(`(buildx (?:create --name|use|rm) )\S+-builder`)
-	assignment   = regexp.MustCompile(`^([A-Z_]+)[ \t]*[:?]?=(.*)$`)
-	variableName = regexp.MustCompile(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
+	helpText     = lazy.Delayed(`^([a-z][a-z-]*:[^#]*?)\s*##.*$`)
+	lineVersion  = lazy.Delayed(`v?[0-9]+(\.[0-9]+)+(-(alpha|beta|rc)\.[0-9]+)?`)
+	builderName  = lazy.Delayed(`(buildx (?:create --name|use|rm) )\S+-builder`)
+	assignment   = lazy.Delayed(`^([A-Z_]+)[ \t]*[:?]?=(.*)$`)
+	variableName = lazy.Delayed(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
 )
 
 // ownBuildLines lists the lines of a Makefile or Dockerfile that no scaffold wrote.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // renamedMembers are members of packages that have another name today, by
@@ -25,12 +26,12 @@ func renamedMembers() map[string]map[string]string {
 // written today.
 func clientAPI(f *goFile) {
 	renamed := renamedMembers()
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			for pkg, names := range renamed {
-				if to := names[n.Sel.Name]; to != "" && f.is(n, pkg, n.Sel.Name) {
-					f.replace(n.Sel, to)
+				if to := names[n.Sel.Name]; to != "" && f.Is(n, pkg, n.Sel.Name) {
+					f.Replace(n.Sel, to)
 				}
 			}
 		case *ast.CallExpr:
@@ -55,13 +56,13 @@ func (f *goFile) onAdd(d *ast.FuncDecl) {
 		return
 	}
 	p := d.Type.Params.List[0]
-	if text := squeeze(f.text(p.Type)); text != "interface{}" && text != "any" {
+	if text := squeeze(f.Text(p.Type)); text != "interface{}" && text != "any" {
 		return
 	}
 	if len(p.Names) == 0 {
-		f.insert(p.Pos(), "_ ")
+		f.Insert(p.Pos(), "_ ")
 	}
-	f.insert(p.End(), ", _ bool")
+	f.Insert(p.End(), ", _ bool")
 }
 
 // isOptions says whether an expression is options for a list: written so, or
@@ -70,7 +71,7 @@ func (f *goFile) isOptions(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.UnaryExpr:
 		lit, ok := e.X.(*ast.CompositeLit)
-		return ok && f.is(lit.Type, crClient, "ListOptions")
+		return ok && f.Is(lit.Type, crClient, "ListOptions")
 	case *ast.CallExpr:
 		if sel, ok := e.Fun.(*ast.SelectorExpr); ok && f.isOptions(sel.X) {
 			return true
@@ -108,33 +109,33 @@ func (f *goFile) listCall(call *ast.CallExpr) {
 	}
 	opts, list := call.Args[1], call.Args[2]
 	if id, ok := opts.(*ast.Ident); ok && id.Name == "nil" {
-		f.edits = append(f.edits, edit{f.offset(opts.Pos()), f.offset(list.Pos()), ""})
+		f.ReplaceRange(opts.Pos(), list.Pos(), "")
 		return
 	}
 	if f.isOptions(opts) && !f.isOptions(list) {
-		f.replace(opts, f.text(list))
-		f.replace(list, f.text(opts))
+		f.Replace(opts, f.Text(list))
+		f.Replace(list, f.Text(opts))
 	}
 }
 
 // listOptions rewrites the functions that made and changed list options.
 func (f *goFile) listOptions(call *ast.CallExpr) {
 	if c := f.calls(call, crClient, "UseListOptions"); c != nil && len(c.Args) == 1 {
-		f.replace(c, f.text(c.Args[0]))
+		f.Replace(c, f.Text(c.Args[0]))
 		return
 	}
 	if c := f.calls(call, crClient, "MatchingField"); c != nil && len(c.Args) == 2 {
-		f.replace(c, fmt.Sprintf("%s.MatchingFields{%s: %s}", f.importName(crClient), f.text(c.Args[0]), f.text(c.Args[1])))
+		f.Replace(c, fmt.Sprintf("%s.MatchingFields{%s: %s}", f.ImportName(crClient), f.Text(c.Args[0]), f.Text(c.Args[1])))
 		return
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) != 1 || !f.isOptions(sel.X) {
 		return
 	}
-	arg := f.text(call.Args[0])
+	arg := f.Text(call.Args[0])
 	if from := f.calls(sel.X, crClient, "InNamespace"); from != nil && sel.Sel.Name == "MatchingLabels" && len(from.Args) == 1 {
-		f.replace(call, fmt.Sprintf("&%s.ListOptions{Namespace: %s, LabelSelector: %s.SelectorFromSet(%s)}",
-			f.importName(crClient), f.text(from.Args[0]), f.need(apiLabels, ""), arg))
+		f.Replace(call, fmt.Sprintf("&%s.ListOptions{Namespace: %s, LabelSelector: %s.SelectorFromSet(%s)}",
+			f.ImportName(crClient), f.Text(from.Args[0]), f.Need(apiLabels, ""), arg))
 		return
 	}
 	if _, isVariable := sel.X.(*ast.Ident); !isVariable {
@@ -142,9 +143,9 @@ func (f *goFile) listOptions(call *ast.CallExpr) {
 	}
 	switch sel.Sel.Name {
 	case "InNamespace":
-		f.replace(call, f.text(sel.X)+".Namespace = "+arg)
+		f.Replace(call, f.Text(sel.X)+".Namespace = "+arg)
 	case "MatchingLabels":
-		f.replace(call, fmt.Sprintf("%s.LabelSelector = %s.SelectorFromSet(%s)", f.text(sel.X), f.need(apiLabels, ""), arg))
+		f.Replace(call, fmt.Sprintf("%s.LabelSelector = %s.SelectorFromSet(%s)", f.Text(sel.X), f.Need(apiLabels, ""), arg))
 	case "SetLabelSelector", "SetFieldSelector":
 		f.todo(call, "ListOptions.%s is gone: parse the selector with labels.Parse and set LabelSelector", sel.Sel.Name)
 	}
@@ -160,9 +161,9 @@ func (f *goFile) mutateCall(call *ast.CallExpr) {
 		return
 	}
 	names := fn.Type.Params.List[0].Names
-	f.replace(fn.Type.Params, "()")
+	f.Replace(fn.Type.Params, "()")
 	if len(names) == 1 && names[0].Name != "_" && mentions(fn.Body, names[0].Name) {
-		f.insert(fn.Body.Lbrace+1, fmt.Sprintf("\n%s := %s.Object(%s)\n", names[0].Name, f.need(apiRuntime, ""), f.text(call.Args[2])))
+		f.Insert(fn.Body.Lbrace+1, fmt.Sprintf("\n%s := %s.Object(%s)\n", names[0].Name, f.Need(apiRuntime, ""), f.Text(call.Args[2])))
 	}
 }
 
@@ -184,10 +185,10 @@ func mentions(n ast.Node, name string) bool {
 
 func (f *goFile) recorderCall(call *ast.CallExpr) {
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "OnAdd" && len(call.Args) == 1 {
-		f.insert(call.Args[0].End(), ", false")
+		f.Insert(call.Args[0].End(), ", false")
 	}
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "GetRecorder" && len(call.Args) == 1 {
-		f.replace(sel.Sel, "GetEventRecorderFor")
+		f.Replace(sel.Sel, "GetEventRecorderFor")
 	}
 }
 
@@ -202,10 +203,10 @@ func (f *goFile) objectKey(a *ast.AssignStmt) {
 		return
 	}
 	if id, ok := a.Lhs[1].(*ast.Ident); ok && id.Name == "_" {
-		f.edits = append(f.edits, edit{f.offset(a.Lhs[0].End()), f.offset(a.Lhs[1].End()), ""})
+		f.ReplaceRange(a.Lhs[0].End(), a.Lhs[1].End(), "")
 		return
 	}
-	f.insert(call.End(), ", error(nil)")
+	f.Insert(call.End(), ", error(nil)")
 }
 
 // injector marks methods that the manager called in the past.
@@ -218,14 +219,15 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 	}
 }
 
-var clientGroup = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*V[0-9]+((alpha|beta)[0-9]+)?$`)
+var clientGroup = lazy.Delayed(`^[A-Z][A-Za-z0-9]*V[0-9]+((alpha|beta)[0-9]+)?$`)
 
 // typedClient adds the context, and the options that became mandatory, to
 // calls of client-go's typed clients: clientset.CoreV1().Pods(ns).Get(name, …).
 func typedClient(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
+			f.budgets(n)
 			return true
 		}
 		verb, ok := call.Fun.(*ast.SelectorExpr)
@@ -235,6 +237,18 @@ func typedClient(f *goFile) {
 		f.typedVerb(call, verb.Sel.Name)
 		return true
 	})
+}
+
+// budgets takes the typed client of budgets from the version that their types are
+// taken from: PodSecurityPolicies have been in the old one, too.
+func (f *goFile) budgets(n ast.Node) {
+	sel, ok := n.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "PodDisruptionBudgets" && sel.Sel.Name != "Evictions" {
+		return
+	}
+	if group, ok := sel.X.(*ast.CallExpr); ok && callee(group) == "PolicyV1beta1" {
+		f.rename(group.Fun, "PolicyV1")
+	}
 }
 
 // isTypedResource says whether an expression ends in a typed client of one
@@ -262,8 +276,8 @@ func (f *goFile) isTypedResource(e ast.Expr) bool {
 
 // isContext says whether an argument is a context, as far as its text tells.
 func (f *goFile) isContext(e ast.Expr) bool {
-	text := f.text(e)
-	pkg := f.importName("context")
+	text := f.Text(e)
+	pkg := f.ImportName("context")
 	return strings.HasSuffix(strings.ToLower(text), "ctx") || pkg != "" && strings.HasPrefix(text, pkg+".") ||
 		strings.HasPrefix(text, "context.") || strings.HasSuffix(text, ".Context()")
 }
@@ -285,7 +299,7 @@ func isOldVerb(call *ast.CallExpr, verb string) bool {
 func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
 	options := map[string]string{"Create": "CreateOptions", "Update": "UpdateOptions", "UpdateStatus": "UpdateOptions",
 		"UpdateScale": "UpdateOptions", "Finalize": "UpdateOptions", "Bind": "CreateOptions", "Patch": "PatchOptions"}
-	f.insert(call.Args[0].Pos(), f.todoContext()+", ")
+	f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
 	last := call.Args[len(call.Args)-1]
 	if verb == "Patch" && len(call.Args) > 3 {
 		last = call.Args[2] // subresources come behind the options
@@ -294,18 +308,18 @@ func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
 		f.deleteOptions(call)
 		return
 	}
-	if want := options[verb]; want != "" && !strings.Contains(f.text(last), want) {
-		f.insert(last.End(), fmt.Sprintf(", %s.%s{}", f.need(metaV1, "metav1"), want))
+	if want := options[verb]; want != "" && !strings.Contains(f.Text(last), want) {
+		f.Insert(last.End(), fmt.Sprintf(", %s.%s{}", f.Need(metaV1, "metav1"), want))
 	}
 }
 
 // requests gives what sends a request of client-go, such as
 // clientset.CoreV1().RESTClient().Get().Do(), a context.
 func requests(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if ok && len(call.Args) == 0 && slices.Contains([]string{"Do", "DoRaw", "Stream", "Watch"}, callee(call)) && isRequestChain(call.Fun) {
-			f.insert(call.Rparen, f.todoContext())
+			f.Insert(call.Rparen, f.todoContext())
 		}
 		return true
 	})
@@ -326,21 +340,21 @@ func isRequestChain(e ast.Expr) bool {
 }
 
 // todoContext is a context for code that has none.
-func (f *goFile) todoContext() string { return f.need("context", "") + ".TODO()" }
+func (f *goFile) todoContext() string { return f.Need("context", "") + ".TODO()" }
 
 // deleteOptions makes values of what were pointers to delete options.
 func (f *goFile) deleteOptions(call *ast.CallExpr) {
 	for _, arg := range call.Args {
 		switch a := arg.(type) {
 		case *ast.UnaryExpr:
-			if a.Op == token.AND && strings.Contains(f.text(a.X), "DeleteOptions{") {
-				f.edits = append(f.edits, edit{f.offset(a.Pos()), f.offset(a.X.Pos()), ""})
+			if a.Op == token.AND && strings.Contains(f.Text(a.X), "DeleteOptions{") {
+				f.ReplaceRange(a.Pos(), a.X.Pos(), "")
 			}
 		case *ast.Ident:
 			if a.Name == "nil" {
-				f.replace(a, f.need(metaV1, "metav1")+".DeleteOptions{}")
-			} else if v, ok := assigned(a).(*ast.UnaryExpr); ok && strings.Contains(f.text(v), "DeleteOptions{") {
-				f.insert(a.Pos(), "*")
+				f.Replace(a, f.Need(metaV1, "metav1")+".DeleteOptions{}")
+			} else if v, ok := assigned(a).(*ast.UnaryExpr); ok && strings.Contains(f.Text(v), "DeleteOptions{") {
+				f.Insert(a.Pos(), "*")
 			}
 		}
 	}

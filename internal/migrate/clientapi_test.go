@@ -93,6 +93,14 @@ func TestTypedClient(t *testing.T) {
 			meta, "func f() { kc.CoreV1().Nodes().List(metav1.ListOptions{}) }",
 			both, "func f() { kc.CoreV1().Nodes().List(context.TODO(), metav1.ListOptions{}) }",
 		},
+		"budgets": {
+			"", "func f() { kc.PolicyV1beta1().PodDisruptionBudgets(ns).Delete(name, nil) }",
+			both, "func f() { kc.PolicyV1().PodDisruptionBudgets(ns).Delete(context.TODO(), name, metav1.DeleteOptions{}) }",
+		},
+		"security policies": {
+			"", "func f() { kc.PolicyV1beta1().PodSecurityPolicies().Delete(name, nil) }",
+			both, "func f() { kc.PolicyV1beta1().PodSecurityPolicies().Delete(context.TODO(), name, metav1.DeleteOptions{}) }",
+		},
 		"logs have no context": {meta, "func f() { kc.CoreV1().Pods(ns).GetLogs(name, o); metav1.Now() }", "", ""},
 		"context of a request": {meta, "func f() { kc.CoreV1().Pods(ns).Get(r.Context(), name, metav1.GetOptions{}) }", "", ""},
 		"context of any name": {

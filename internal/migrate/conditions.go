@@ -11,7 +11,7 @@ import (
 func conditions(f *goFile) {
 	f.statusTypes(sdkStatus)
 	f.statusTypes(libStatus)
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
@@ -23,34 +23,34 @@ func conditions(f *goFile) {
 
 // statusTypes replaces the types of the package.
 func (f *goFile) statusTypes(importPath string) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			switch {
 			case f.calls(n, importPath, "NewConditions") != nil:
 				args := make([]string, len(n.Args))
 				for i, a := range n.Args {
-					args[i] = f.text(a)
+					args[i] = f.Text(a)
 				}
-				f.replace(n, fmt.Sprintf("[]%s.Condition{%s}", f.need(metaV1, "metav1"), strings.Join(args, ", ")))
+				f.Replace(n, fmt.Sprintf("[]%s.Condition{%s}", f.Need(metaV1, "metav1"), strings.Join(args, ", ")))
 				return false
 			}
 		case *ast.CompositeLit:
-			if f.is(n.Type, importPath, "Condition") {
+			if f.Is(n.Type, importPath, "Condition") {
 				f.conditionStatus(n)
 			}
 		case *ast.Field:
-			if f.is(n.Type, importPath, "Conditions") && len(n.Names) > 0 {
+			if f.Is(n.Type, importPath, "Conditions") && len(n.Names) > 0 {
 				f.conditionsField(n)
 			}
 		case *ast.SelectorExpr:
 			switch {
-			case f.is(n, importPath, "Conditions"):
-				f.replace(n, "[]"+f.need(metaV1, "metav1")+".Condition")
-			case f.is(n, importPath, "Condition"):
-				f.replace(n, f.need(metaV1, "metav1")+".Condition")
-			case f.is(n, importPath, "ConditionType"), f.is(n, importPath, "ConditionReason"):
-				f.replace(n, "string")
+			case f.Is(n, importPath, "Conditions"):
+				f.Replace(n, "[]"+f.Need(metaV1, "metav1")+".Condition")
+			case f.Is(n, importPath, "Condition"):
+				f.Replace(n, f.Need(metaV1, "metav1")+".Condition")
+			case f.Is(n, importPath, "ConditionType"), f.Is(n, importPath, "ConditionReason"):
+				f.Replace(n, "string")
 			}
 		}
 		return true
@@ -59,18 +59,18 @@ func (f *goFile) statusTypes(importPath string) {
 
 // conditionsField adds the markers by which clients merge the list.
 func (f *goFile) conditionsField(field *ast.Field) {
-	if field.Doc != nil && strings.Contains(field.Doc.Text()+f.text(field.Doc), "listType") {
+	if field.Doc != nil && strings.Contains(field.Doc.Text()+f.Text(field.Doc), "listType") {
 		return
 	}
-	f.insert(field.Pos(), "// +listType=map\n// +listMapKey=type\n")
+	f.Insert(field.Pos(), "// +listType=map\n// +listMapKey=type\n")
 }
 
 // conditionStatus replaces the values of the field Status, which was the core
 // API's type.
 func (f *goFile) conditionStatus(lit *ast.CompositeLit) {
 	value, ok := valueOf(lit, "Status").(*ast.SelectorExpr)
-	if ok && strings.HasPrefix(value.Sel.Name, "Condition") && f.is(value, coreV1, value.Sel.Name) {
-		f.replace(value, f.need(metaV1, "metav1")+"."+value.Sel.Name)
+	if ok && strings.HasPrefix(value.Sel.Name, "Condition") && f.Is(value, coreV1, value.Sel.Name) {
+		f.Replace(value, f.Need(metaV1, "metav1")+"."+value.Sel.Name)
 	}
 }
 
@@ -82,10 +82,10 @@ func (f *goFile) conditionCall(call *ast.CallExpr) {
 	if !ok || len(call.Args) != 1 {
 		return
 	}
-	if !strings.HasSuffix(f.text(sel.X), "onditions") {
+	if !strings.HasSuffix(f.Text(sel.X), "onditions") {
 		return
 	}
-	list, arg := f.text(sel.X), f.text(call.Args[0])
+	list, arg := f.Text(sel.X), f.Text(call.Args[0])
 	function, format := "", ""
 	switch sel.Sel.Name {
 	case "SetCondition":
@@ -99,9 +99,9 @@ func (f *goFile) conditionCall(call *ast.CallExpr) {
 	case "IsFalseFor":
 		function, format = "IsStatusConditionFalse", "%s.%s(%s, %s)"
 	case "IsUnknownFor":
-		function, format = "IsStatusConditionPresentAndEqual", "%s.%s(%s, %s, "+f.need(metaV1, "metav1")+".ConditionUnknown)"
+		function, format = "IsStatusConditionPresentAndEqual", "%s.%s(%s, %s, "+f.Need(metaV1, "metav1")+".ConditionUnknown)"
 	default:
 		return
 	}
-	f.replace(call, fmt.Sprintf(format, f.need(apiMeta, ""), function, list, arg))
+	f.Replace(call, fmt.Sprintf(format, f.Need(apiMeta, ""), function, list, arg))
 }

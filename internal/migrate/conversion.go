@@ -19,7 +19,7 @@ func (m *migration) methodsOf(dir, kind string) []string {
 		if err != nil || path.Ext(name) != ".go" {
 			continue
 		}
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiverType(fn) == kind {
 				out = append(out, fn.Name.Name)
 			}
@@ -35,9 +35,9 @@ func (m *migration) webhookText(name, kind string) string {
 	if err != nil || path.Ext(name) != ".go" {
 		return ""
 	}
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiverType(fn) == kind && fn.Name.Name == setupWebhook {
-			return f.text(fn)
+			return f.Text(fn)
 		}
 	}
 	return ""
@@ -92,7 +92,7 @@ func (m *migration) storedPass(name string) pass {
 			continue
 		}
 		return func(f *goFile) {
-			for _, d := range f.tree.Decls {
+			for _, d := range f.Tree.Decls {
 				if g, ok := d.(*ast.GenDecl); ok && f.declaresType(g, a.kinds[0].name) {
 					f.addMarker(g, storageMarker)
 				}
@@ -106,13 +106,13 @@ func (m *migration) storedPass(name string) pass {
 // else in front of the declaration.
 func (f *goFile) addMarker(d *ast.GenDecl, marker string) {
 	from := f.before(d)
-	for _, group := range f.tree.Comments {
+	for _, group := range f.Tree.Comments {
 		if group.Pos() < from || group.End() > d.Pos() {
 			continue
 		}
 		for _, c := range group.List {
 			if strings.Contains(c.Text, rootMarker) {
-				f.insert(c.End(), "\n// "+marker)
+				f.Insert(c.End(), "\n// "+marker)
 				return
 			}
 		}
@@ -121,7 +121,7 @@ func (f *goFile) addMarker(d *ast.GenDecl, marker string) {
 	if d.Doc != nil {
 		at = d.Doc.Pos()
 	}
-	f.insert(at, "// "+marker+"\n")
+	f.Insert(at, "// "+marker+"\n")
 }
 
 func (f *goFile) declaresType(g *ast.GenDecl, name string) bool {
@@ -143,7 +143,7 @@ func (m *migration) isStored(of *apiVersion) bool {
 			if err != nil || path.Ext(name) != ".go" {
 				continue
 			}
-			for _, d := range f.tree.Decls {
+			for _, d := range f.Tree.Decls {
 				g, ok := d.(*ast.GenDecl)
 				if !ok || len(g.Specs) != 1 {
 					continue

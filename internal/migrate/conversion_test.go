@@ -133,7 +133,7 @@ func TestCertManager(t *testing.T) {
 	}
 	delete(files, "config/default/kustomization.yaml")
 	got = content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{ReportName: {"config/certmanager/certificate.yaml:8 sets spec.duration to 1h"}, "internal/certs/certs.go": {"package certs"}})
+	expect(t, got, map[string][]string{ReportName: {"`config.old/certmanager/certificate.yaml:8`: sets spec.duration to 1h, for which the new scaffold has no place"}, "internal/certs/certs.go": {"package certs"}})
 }
 
 // TestWebhookBuilders holds the form of builders and of validators of any

@@ -9,17 +9,17 @@ import (
 // coreTypes carries over literals of types of k8s.io/api that got others in
 // their fields.
 func coreTypes(f *goFile) {
-	if f.importName(coreV1) == "" {
+	if f.ImportName(coreV1) == "" {
 		return
 	}
 	f.looseHandlers()
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if sel.Sel.Name == "Handler" && f.isProbe(sel.X) {
-				f.replace(sel.Sel, "ProbeHandler")
+				f.Replace(sel.Sel, "ProbeHandler")
 			}
 			if of, ok := sel.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Handler" && isAction(sel.Sel.Name) {
-				f.replace(of.Sel, "ProbeHandler") // hooks are handlers themselves
+				f.Replace(of.Sel, "ProbeHandler") // hooks are handlers themselves
 			}
 		}
 		lit, ok := n.(*ast.CompositeLit)
@@ -27,12 +27,12 @@ func coreTypes(f *goFile) {
 			return true
 		}
 		switch {
-		case f.is(lit.Type, coreV1, "Probe"):
+		case f.Is(lit.Type, coreV1, "Probe"):
 			f.field(lit, "Handler", "ProbeHandler", "Handler", "ProbeHandler")
-		case f.is(lit.Type, coreV1, "Lifecycle"):
+		case f.Is(lit.Type, coreV1, "Lifecycle"):
 			f.field(lit, "PostStart", "PostStart", "Handler", "LifecycleHandler")
 			f.field(lit, "PreStop", "PreStop", "Handler", "LifecycleHandler")
-		case f.is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
+		case f.Is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
 			f.field(lit, "Resources", "Resources", "ResourceRequirements", "VolumeResourceRequirements")
 			f.volumeResources(valueOf(lit, "Resources"))
 		}
@@ -52,7 +52,7 @@ func (f *goFile) isProbe(e ast.Expr) bool {
 	case *ast.SelectorExpr:
 		return slices.Contains([]string{"LivenessProbe", "ReadinessProbe", "StartupProbe"}, e.Sel.Name)
 	case *ast.Ident:
-		return f.is(f.declaredType(e), coreV1, "Probe")
+		return f.Is(f.declaredType(e), coreV1, "Probe")
 	}
 	return false
 }
@@ -85,8 +85,8 @@ func (f *goFile) declaredType(id *ast.Ident) ast.Expr {
 func (f *goFile) volumeResources(e ast.Expr) {
 	switch e.(type) {
 	case *ast.Ident, *ast.SelectorExpr:
-		text := f.text(e)
-		f.replace(e, fmt.Sprintf("%s.VolumeResourceRequirements{Limits: %s.Limits, Requests: %s.Requests}", f.importName(coreV1), text, text))
+		text := f.Text(e)
+		f.Replace(e, fmt.Sprintf("%s.VolumeResourceRequirements{Limits: %s.Limits, Requests: %s.Requests}", f.ImportName(coreV1), text, text))
 	}
 }
 
@@ -96,19 +96,19 @@ func (f *goFile) cutElement(lit *ast.CompositeLit, i int) {
 	if i+1 < len(lit.Elts) {
 		end = lit.Elts[i+1].Pos()
 	}
-	f.edits = append(f.edits, edit{f.offset(lit.Elts[i].Pos()), f.offset(end), ""})
+	f.ReplaceRange(lit.Elts[i].Pos(), end, "")
 }
 
 // clusterName takes ObjectMeta.ClusterName out of literals: no API server ever
 // looked at it.
 func clusterName(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		lit, ok := n.(*ast.CompositeLit)
-		if !ok || !f.is(lit.Type, metaV1, "ObjectMeta") {
+		if !ok || !f.Is(lit.Type, metaV1, "ObjectMeta") {
 			return true
 		}
 		for i, e := range lit.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok && f.text(kv.Key) == "ClusterName" {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && f.Text(kv.Key) == "ClusterName" {
 				f.cutElement(lit, i)
 			}
 		}
@@ -121,17 +121,17 @@ func clusterName(f *goFile) {
 func (f *goFile) looseHandlers() {
 	members := f.members(coreV1)
 	probes, hooks := slices.Contains(members, "Probe"), slices.Contains(members, "Lifecycle")
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			return !f.is(n.Type, coreV1, "Probe") && !f.is(n.Type, coreV1, "Lifecycle") // those know
+			return !f.Is(n.Type, coreV1, "Probe") && !f.Is(n.Type, coreV1, "Lifecycle") // those know
 		case *ast.SelectorExpr:
 			switch {
-			case !f.is(n, coreV1, "Handler"):
+			case !f.Is(n, coreV1, "Handler"):
 			case probes && !hooks:
-				f.replace(n.Sel, "ProbeHandler")
+				f.Replace(n.Sel, "ProbeHandler")
 			case hooks && !probes:
-				f.replace(n.Sel, "LifecycleHandler")
+				f.Replace(n.Sel, "LifecycleHandler")
 			default:
 				f.todo(n, "Handler is ProbeHandler in probes today, and LifecycleHandler in hooks")
 			}
@@ -144,19 +144,19 @@ func (f *goFile) looseHandlers() {
 func (f *goFile) field(lit *ast.CompositeLit, key, newKey, was, is string) {
 	for _, e := range lit.Elts {
 		kv, ok := e.(*ast.KeyValueExpr)
-		if !ok || f.text(kv.Key) != key {
+		if !ok || f.Text(kv.Key) != key {
 			continue
 		}
 		if key != newKey {
-			f.replace(kv.Key, newKey)
+			f.Replace(kv.Key, newKey)
 		}
 		value := kv.Value
 		if u, ok := value.(*ast.UnaryExpr); ok {
 			value = u.X
 		}
-		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.is(inner.Type, coreV1, was) {
+		if inner, ok := value.(*ast.CompositeLit); ok && inner.Type != nil && f.Is(inner.Type, coreV1, was) {
 			if sel, ok := inner.Type.(*ast.SelectorExpr); ok {
-				f.replace(sel.Sel, is)
+				f.Replace(sel.Sel, is)
 			}
 		}
 	}

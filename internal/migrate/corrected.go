@@ -4,23 +4,33 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"regexp"
 	"slices"
+	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // correction is what an error of the compiler, with the types that it names,
 // shows to be the change that its place needs.
 type correction struct {
-	error *regexp.Regexp
+	error lazy.Regexp
 	make  func(f *goFile, at ast.Expr, m []string)
 }
 
 var corrections = []correction{
-	{regexp.MustCompile(`^cannot use .*"k8s\.io/api/core/v1"\.(?:Volume)?ResourceRequirements\) as "k8s\.io/api/core/v1"\.((?:Volume)?ResourceRequirements) value`), retypeResources},
-	{regexp.MustCompile(`^cannot use .*(?:untyped (?:string|int) constant).* as \*(?:"([^"]+)"\.)?(\w+) value`), pointTo},
-	{regexp.MustCompile(`"k8s\.io/api/core/v1"\.Probe has no field or method Handler\b`), func(f *goFile, at ast.Expr, _ []string) { f.rename(at, "ProbeHandler") }},
-	{regexp.MustCompile(`^invalid operation: cannot receive from non-channel .* interface type context\.Context\)`), func(f *goFile, at ast.Expr, _ []string) { f.insert(at.End(), ".Done()") }},
-	{regexp.MustCompile(`"k8s\.io/[\w/.-]+"\.\w+ has no field or method ClusterName\b`), readNothing},
+	{lazy.Delayed(`^cannot use .*"k8s\.io/api/core/v1"\.(?:Volume)?ResourceRequirements\) as "k8s\.io/api/core/v1"\.((?:Volume)?ResourceRequirements) value`), retypeResources},
+	{lazy.Delayed(`^cannot use .*(?:untyped (?:string|int) constant).* as \*(?:"([^"]+)"\.)?(\w+) value`), pointTo},
+	{lazy.Delayed(`"k8s\.io/api/core/v1"\.Probe has no field or method Handler\b`), func(f *goFile, at ast.Expr, _ []string) { f.rename(at, "ProbeHandler") }},
+	{lazy.Delayed(`^invalid operation: cannot receive from non-channel .* interface type context\.Context\)`), func(f *goFile, at ast.Expr, _ []string) { f.Insert(at.End(), ".Done()") }},
+	{lazy.Delayed(`"k8s\.io/[\w/.-]+"\.\w+ has no field or method ClusterName\b`), readNothing},
+	{lazy.Delayed(`^not enough arguments in call to .* have \((.*)\) want \("?context"?\.Context(?:, (.*))?\)$`), giveContext},
+	{lazy.Delayed(`^too many arguments in call to .* have \("?context"?\.Context, (.*)\) want \((.*)\)$`), takeContext},
+	{lazy.Delayed(`^cannot use .* \((?:variable|value) of type \*("[^"]+"\.\w+|\w+\.\w+)\) as ("[^"]+"\.\w+|\w+\.\w+) value in argument`), passValue},
+	{lazy.Delayed(`^cannot use .* \((?:variable|value) of interface type (?:runtime|"k8s\.io/apimachinery/pkg/runtime")\.Object\) as (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.(Object|ObjectList) value in argument`), assertObject},
+	{lazy.Delayed(`^cannot use &.* \(value of type \*handler\.EventHandler\) as handler\.TypedEventHandler\[`), func(f *goFile, at ast.Expr, _ []string) { f.dropAddress(at) }},
+	{lazy.Delayed(`EnqueueRequestForOwner \(value of type func.* is not a type$`), callOwnerHandler},
 }
 
 // Corrected is the text of a file with the places changed whose errors leave no
@@ -43,21 +53,22 @@ func Corrected(name string, src []byte, problems []Problem) ([]byte, error) {
 	})
 }
 
-// expressionAt is the outermost expression that begins at a place, or the
-// selector whose selected name does; nil without one.
+// expressionAt is the outermost expression that begins at a place, the selector
+// whose selected name does, or the call that ends there; nil without one.
 func (f *goFile) expressionAt(line, column int) ast.Expr {
-	file := f.fset.File(f.tree.FileStart)
+	file := f.Fset.File(f.Tree.FileStart)
 	if line > file.LineCount() {
 		return nil
 	}
 	at := file.LineStart(line) + token.Pos(column-1)
 	var found ast.Expr
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		e, ok := n.(ast.Expr)
 		sel, selects := n.(*ast.SelectorExpr)
+		call, calls := n.(*ast.CallExpr)
 		switch _, pair := n.(*ast.KeyValueExpr); {
 		case n == nil || found != nil || !ok || pair:
-		case e.Pos() == at, selects && sel.Sel.Pos() == at:
+		case e.Pos() == at, selects && sel.Sel.Pos() == at, calls && call.Rparen == at:
 			found = e
 		}
 		return found == nil
@@ -68,7 +79,7 @@ func (f *goFile) expressionAt(line, column int) ast.Expr {
 // rename gives what a selector selects another name.
 func (f *goFile) rename(at ast.Expr, name string) {
 	if sel, ok := at.(*ast.SelectorExpr); ok {
-		f.replace(sel.Sel, name)
+		f.Replace(sel.Sel, name)
 	}
 }
 
@@ -81,8 +92,8 @@ func retypeResources(f *goFile, at ast.Expr, m []string) {
 			f.rename(e.Type, m[1])
 		}
 	case *ast.Ident, *ast.SelectorExpr:
-		if pkg := f.importName(coreV1); isName(pkg) {
-			f.replace(e, fmt.Sprintf("%s.%s{Limits: %[3]s.Limits, Requests: %[3]s.Requests}", pkg, m[1], f.text(e)))
+		if pkg := f.ImportName(coreV1); goedit.IsName(pkg) {
+			f.Replace(e, fmt.Sprintf("%s.%s{Limits: %[3]s.Limits, Requests: %[3]s.Requests}", pkg, m[1], f.Text(e)))
 		}
 	}
 }
@@ -91,24 +102,143 @@ func retypeResources(f *goFile, at ast.Expr, m []string) {
 func pointTo(f *goFile, at ast.Expr, m []string) {
 	name := m[2]
 	if m[1] != "" {
-		pkg := f.importName(m[1])
-		if !isName(pkg) {
+		pkg := f.ImportName(m[1])
+		if !goedit.IsName(pkg) {
 			return
 		}
 		name = pkg + "." + name
 	}
-	f.replace(at, fmt.Sprintf("new(%s(%s))", name, f.text(at)))
+	f.Replace(at, fmt.Sprintf("new(%s(%s))", name, f.Text(at)))
 }
 
 // readNothing puts what ClusterName always was in the place of reading it.
 func readNothing(f *goFile, at ast.Expr, _ []string) {
 	written := false
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		a, ok := n.(*ast.AssignStmt)
 		written = written || ok && slices.Contains(a.Lhs, at)
 		return true
 	})
 	if !written {
-		f.replace(at, `""`)
+		f.Replace(at, `""`)
+	}
+}
+
+// giveContext puts a context before the arguments of a call that lacks one, and
+// behind them the options that methods of typed clients take besides.
+func giveContext(f *goFile, at ast.Expr, m []string) {
+	call, ok := at.(*ast.CallExpr)
+	if !ok || strings.Contains(m[0], "func(") || strings.Contains(m[1], "context.Context") {
+		return
+	}
+	have, want := typesOf(m[1]), typesOf(m[2])
+	if len(want) > len(have) && strings.HasPrefix(want[len(want)-1], "...") {
+		want = want[:len(want)-1]
+	}
+	options := ""
+	if len(want) == len(have)+1 {
+		if name, ok := strings.CutPrefix(want[len(have)], `"`+metaV1+`".`); ok && strings.HasSuffix(name, "Options") {
+			options = name
+		}
+	}
+	if len(want) != len(have) && options == "" {
+		return
+	}
+	ctx := f.contextAt(call)
+	if len(have) > 0 {
+		ctx += ", "
+	}
+	f.Insert(call.Lparen+1, ctx)
+	if options != "" {
+		f.Insert(call.Rparen, fmt.Sprintf(", %s.%s{}", f.Need(metaV1, "metav1"), options))
+	}
+}
+
+// typesOf splits the list of types in the compiler's message.
+func typesOf(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ", ")
+}
+
+// contextAt is the context that the functions around a node were given, else
+// one for code that has none.
+func (f *goFile) contextAt(n ast.Node) string {
+	name := ""
+	ast.Inspect(f.Tree, func(at ast.Node) bool {
+		var t *ast.FuncType
+		switch fn := at.(type) {
+		case nil:
+			return false
+		case *ast.FuncDecl:
+			t = fn.Type
+		case *ast.FuncLit:
+			t = fn.Type
+		}
+		if t != nil && at.Pos() <= n.Pos() && n.End() <= at.End() {
+			for _, p := range t.Params.List {
+				if f.Is(p.Type, "context", "Context") && len(p.Names) == 1 && goedit.IsName(p.Names[0].Name) {
+					name = p.Names[0].Name
+				}
+			}
+		}
+		return true
+	})
+	if name == "" {
+		return f.todoContext()
+	}
+	return name
+}
+
+// takeContext takes out the context that a call got like those of client-go,
+// where the method is one of the project's own that takes none.
+func takeContext(f *goFile, at ast.Expr, m []string) {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if ok && len(call.Args) > 1 && slices.Contains(call.Args, at) && f.isFreshContext(call.Args[0]) && m[1] == m[2] {
+			f.ReplaceRange(call.Args[0].Pos(), call.Args[1].Pos(), "")
+		}
+		return true
+	})
+}
+
+// passValue passes what options point to where they were passed by pointer.
+func passValue(f *goFile, at ast.Expr, m []string) {
+	if m[1] != m[2] || !strings.HasSuffix(m[1], "Options") || f.dropAddress(at) {
+		return
+	}
+	switch at.(type) {
+	case *ast.Ident, *ast.SelectorExpr:
+		f.Insert(at.Pos(), "*")
+	}
+}
+
+// assertObject takes a runtime.Object for what the client takes. All objects that
+// it ever took are, and the parameter's own type may be that of an interface.
+func assertObject(f *goFile, at ast.Expr, m []string) {
+	f.Insert(at.End(), fmt.Sprintf(".(%s.%s)", f.Need(crClient, ""), m[1]))
+}
+
+// dropAddress makes &x x, and says whether it was that.
+func (f *goFile) dropAddress(at ast.Expr) bool {
+	address, ok := at.(*ast.UnaryExpr)
+	if ok && address.Op == token.AND {
+		f.ReplaceRange(at.Pos(), address.X.Pos(), "")
+	}
+	return ok
+}
+
+// callOwnerHandler makes a handler that was a literal by the function of today,
+// where the manager is at hand.
+func callOwnerHandler(f *goFile, at ast.Expr, _ []string) {
+	for _, d := range f.Tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Pos() > at.Pos() || at.End() > fn.End() {
+			continue
+		}
+		if lit, ok := at.(*ast.CompositeLit); ok && f.managerParam(fn) != "" {
+			f.Replace(lit, f.handlerText(lit, f.managerParam(fn)))
+		}
 	}
 }

@@ -16,27 +16,44 @@ func TestCorrected(t *testing.T) {
 		container = `cannot use x (variable of struct type "k8s.io/api/core/v1".VolumeResourceRequirements) as "k8s.io/api/core/v1".ResourceRequirements value in argument to f`
 		constant  = `cannot use "1m" (untyped string constant) as *"example.com/monitoring/v1".Duration value in struct literal`
 		probe     = `p.Handler undefined (type *"k8s.io/api/core/v1".Probe has no field or method Handler)`
+		options   = `cannot use o (variable of type *"k8s.io/apimachinery/pkg/apis/meta/v1".DeleteOptions) as "k8s.io/apimachinery/pkg/apis/meta/v1".DeleteOptions value in argument to c.Delete`
+		few       = `not enough arguments in call to c.Delete have (string) want (context.Context, string, "k8s.io/apimachinery/pkg/apis/meta/v1".DeleteOptions)`
+		many      = `too many arguments in call to c.Get have (context.Context, string) want (string)`
+		owner     = `handler.EnqueueRequestForOwner (value of type func(scheme *"k8s.io/apimachinery/pkg/runtime".Scheme) handler.EventHandler) is not a type`
 		named     = `p.ClusterName undefined (type *"k8s.io/api/core/v1".Pod has no field or method ClusterName)`
 	)
 	for name, test := range map[string]struct{ error, code, want string }{
-		"a literal":          {volume, "c.Spec.Resources = @v1.ResourceRequirements{Requests: l}", "c.Spec.Resources = v1.VolumeResourceRequirements{Requests: l}"},
-		"a variable":         {volume, "c.Spec.Resources = @a.b", "c.Spec.Resources = v1.VolumeResourceRequirements{Limits: a.b.Limits, Requests: a.b.Requests}"},
-		"a claim's":          {container, "f(@c.Spec.Resources)", "f(v1.ResourceRequirements{Limits: c.Spec.Resources.Limits, Requests: c.Spec.Resources.Requests})"},
-		"a function's":       {volume, "c.Spec.Resources = @resources()", ""},
-		"with devices":       {volume, "c.Spec.Resources = @v1.ResourceRequirements{Claims: l}", ""},
-		"a constant":         {constant, "r := m.Rule{For: @\"1m\"}", "r := m.Rule{For: new(m.Duration(\"1m\"))}"},
-		"a type not at hand": {strings.Replace(constant, "monitoring", "other", 1), "r := m.Rule{For: @\"1m\"}", ""},
-		"a probe":            {probe, "p.@Handler.Exec = nil", "p.ProbeHandler.Exec = nil"},
-		"a channel":          {`invalid operation: cannot receive from non-channel stop() (value of interface type context.Context)`, "<-@stop()", "<-stop().Done()"},
-		"a name":             {named, "return p.@ClusterName", "return \"\""},
-		"a name that is set": {named, "p.@ClusterName = c", ""},
-		"one of the user's":  {strings.Replace(named, "k8s.io", "example.com", 1), "return p.@ClusterName", ""},
-		"another error":      {"undefined: x", "f(@x)", ""},
+		"a literal":              {volume, "c.Spec.Resources = @v1.ResourceRequirements{Requests: l}", "c.Spec.Resources = v1.VolumeResourceRequirements{Requests: l}"},
+		"a variable":             {volume, "c.Spec.Resources = @a.b", "c.Spec.Resources = v1.VolumeResourceRequirements{Limits: a.b.Limits, Requests: a.b.Requests}"},
+		"a claim's":              {container, "f(@c.Spec.Resources)", "f(v1.ResourceRequirements{Limits: c.Spec.Resources.Limits, Requests: c.Spec.Resources.Requests})"},
+		"a function's":           {volume, "c.Spec.Resources = @resources()", ""},
+		"with devices":           {volume, "c.Spec.Resources = @v1.ResourceRequirements{Claims: l}", ""},
+		"a constant":             {constant, "r := m.Rule{For: @\"1m\"}", "r := m.Rule{For: new(m.Duration(\"1m\"))}"},
+		"a type not at hand":     {strings.Replace(constant, "monitoring", "other", 1), "r := m.Rule{For: @\"1m\"}", ""},
+		"a probe":                {probe, "p.@Handler.Exec = nil", "p.ProbeHandler.Exec = nil"},
+		"a channel":              {`invalid operation: cannot receive from non-channel stop() (value of interface type context.Context)`, "<-@stop()", "<-stop().Done()"},
+		"a name":                 {named, "return p.@ClusterName", "return \"\""},
+		"a name that is set":     {named, "p.@ClusterName = c", ""},
+		"one of the user's":      {strings.Replace(named, "k8s.io", "example.com", 1), "return p.@ClusterName", ""},
+		"an address of options":  {options, "c.Delete(@&o)", "c.Delete(o)"},
+		"a pointer to options":   {options, "c.Delete(@o)", "c.Delete(*o)"},
+		"a pointer of the user":  {strings.ReplaceAll(options, "Options", "Thing"), "c.Delete(@o)", ""},
+		"a request":              {"not enough arguments in call to c.Get().Do have () want (context.Context)", "c.Get().Do(@)", "c.Get().Do(ctx)"},
+		"in a function's":        {"not enough arguments in call to f have () want (context.Context)", "h(func(c context.Context) { f(@) })", "h(func(c context.Context) { f(c) })"},
+		"with options":           {few, "c.Delete(\"a\"@)", "c.Delete(ctx, \"a\", metav1.DeleteOptions{})"},
+		"with a list":            {`not enough arguments in call to c.List have (T) want (context.Context, T, ...client.ListOption)`, "c.List(l@)", "c.List(ctx, l)"},
+		"without something else": {`not enough arguments in call to f have (T) want (context.Context, T, int)`, "f(t@)", ""},
+		"a context too many":     {many, "c.Get(context.TODO(), @n)", "c.Get(n)"},
+		"a context of the user":  {many, "c.Get(x, @n)", ""},
+		"a handler":              {owner, "e := @handler.EnqueueRequestForOwner{IsController: true, OwnerType: o}", "e := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), o, handler.OnlyControllerOwner())"},
+		"its address":            {"cannot use &e (value of type *handler.EventHandler) as handler.TypedEventHandler[client.Object, reconcile.Request] value in argument to b.Watches", "b.Watches(o, @&e)", "b.Watches(o, e)"},
+		"an object":              {`cannot use o (variable of interface type "k8s.io/apimachinery/pkg/runtime".Object) as client.Object value in argument to c.Get: "k8s.io/apimachinery/pkg/runtime".Object does not implement client.Object (missing method GetAnnotations)`, "c.Get(@o)", "c.Get(o.(client.Object))"},
+		"another error":          {"undefined: x", "f(@x)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const file = "package a\n\nimport (\n\tm \"example.com/monitoring/v1\"\n\tv1 \"k8s.io/api/core/v1\"\n)\n\nvar _, _ = v1.Pod{}, m.Rule{}\n\nfunc g() any {\n\t%s\n}\n"
+			const file = "package a\n\nimport (\n\t\"context\"\n\n\tm \"example.com/monitoring/v1\"\n\tv1 \"k8s.io/api/core/v1\"\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n\t\"sigs.k8s.io/controller-runtime/pkg/handler\"\n\t\"sigs.k8s.io/controller-runtime/pkg/manager\"\n)\n\nvar _, _, _, _, _ = v1.Pod{}, m.Rule{}, metav1.Now, client.IgnoreNotFound, handler.Funcs{}\n\nfunc g(ctx context.Context, mgr manager.Manager) any {\n\t%s\n}\n"
 			code := strings.Replace(test.code, "@", "", 1)
-			got, err := Corrected("a.go", fmt.Appendf(nil, file, code), []Problem{{"a.go", 11, strings.Index(test.code, "@") + 2, test.error}})
+			got, err := Corrected("a.go", fmt.Appendf(nil, file, code), []Problem{{"a.go", 17, strings.Index(test.code, "@") + 2, test.error}})
 			if err != nil {
 				t.Fatal(err)
 			}

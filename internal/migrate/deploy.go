@@ -63,18 +63,14 @@ type subject struct {
 type podSpec struct {
 	ServiceAccountName string      `yaml:"serviceAccountName"`
 	Containers         []container `yaml:"containers"`
-	Volumes            []yaml.Node `yaml:"volumes"`
 }
 
 type container struct {
-	Name      string      `yaml:"name"`
-	Image     string      `yaml:"image"`
-	Args      []string    `yaml:"args"`
-	Command   []string    `yaml:"command"`
-	Env       []yaml.Node `yaml:"env"`
-	EnvFrom   []yaml.Node `yaml:"envFrom"`
-	Resources yaml.Node   `yaml:"resources"`
-	Mounts    []yaml.Node `yaml:"volumeMounts"`
+	Name    string      `yaml:"name"`
+	Image   string      `yaml:"image"`
+	Args    []string    `yaml:"args"`
+	Command []string    `yaml:"command"`
+	Env     []yaml.Node `yaml:"env"`
 }
 
 // inDeploy says whether a file is one of deploy's manifests: no bundle, and no
@@ -270,6 +266,13 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 		}
 		return nil
 	}
+	if slices.ContainsFunc(rest, isCRD) && slices.ContainsFunc(rest, isOther) {
+		// What stands beside a CRD in a file is not deployed with it.
+		if err := m.furtherObjects(name, slices.DeleteFunc(slices.Clone(rest), isCRD), false); err != nil {
+			return err
+		}
+		rest, whole = slices.DeleteFunc(slices.Clone(rest), isOther), false
+	}
 	dir := "config/extra"
 	crds, rights, foreign := false, false, slices.ContainsFunc(rest, m.isForeign)
 	switch rest[0].Kind {
@@ -318,6 +321,10 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 	m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml to deploy it with the operator")
 	return m.listIn("config/extra/kustomization.yaml", base)
 }
+
+func isCRD(o *object) bool { return o.Kind == "CustomResourceDefinition" }
+
+func isOther(o *object) bool { return !isCRD(o) }
 
 // isMoved says whether a file's content is in the result already.
 func (m *migration) isMoved(name string) bool {

@@ -125,6 +125,21 @@ func TestDeploy(t *testing.T) {
 			},
 			map[string][]string{"config/crd/kustomization.yaml": {"- bases/a.yaml\n", "!bases/b.yaml"}, ReportName: {"deploy/b.yaml has the CRD boxes.example.org again"}},
 		},
+		"a CRD without a type, beside others": {
+			func(f map[string]string) {
+				f["deploy/a.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: boxes.example.org\nspec:\n  group: example.org\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+			},
+			map[string][]string{
+				"config/crd/bases/a.yaml": {"name: boxes.example.org", "!ConfigMap"}, "config/crd/kustomization.yaml": {"- bases/a.yaml\n"},
+				"config/extra/a.yaml": {"kind: ConfigMap", "!boxes"}, ReportName: {"`config/extra/a.yaml`: deploy had it beside the operator"},
+			},
+		},
+		"a name that is too long": {
+			func(f map[string]string) {
+				f["deploy/operator.yaml"] = strings.ReplaceAll(f["deploy/operator.yaml"], "memcached-operator", "percona-xtradb-cluster-operator")
+			},
+			map[string][]string{"PROJECT": {"projectName: percona-xtradb-cluster\n"}},
+		},
 		"vendored code": {
 			func(f map[string]string) { f["vendor/x/y.go"] = "no Go at all" },
 			map[string][]string{ReportName: {"| vendor/x/y.go |"}},

@@ -12,7 +12,7 @@ import (
 // subresource, which the client must be told.
 func fakeClients(kinds map[string][]string) pass {
 	return func(f *goFile) {
-		ast.Inspect(f.tree, func(n ast.Node) bool {
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
@@ -21,20 +21,20 @@ func fakeClients(kinds map[string][]string) pass {
 			switch {
 			case f.calls(call, crFake, "NewFakeClient") != nil:
 			case f.calls(call, crFake, "NewFakeClientWithScheme") != nil && len(call.Args) > 0:
-				scheme, objects = ".WithScheme("+f.text(call.Args[0])+")", call.Args[1:]
+				scheme, objects = ".WithScheme("+f.Text(call.Args[0])+")", call.Args[1:]
 			default:
 				return true
 			}
 			list := make([]string, len(objects))
 			for i, o := range objects {
-				list[i] = f.text(o)
+				list[i] = f.Text(o)
 			}
 			with := strings.Join(list, ", ")
 			if call.Ellipsis.IsValid() {
 				with += "..."
 			}
-			f.replace(call, fmt.Sprintf("%s.NewClientBuilder()%s%s.WithRuntimeObjects(%s).Build()",
-				f.importName(crFake), scheme, f.statusOf(kinds), with))
+			f.Replace(call, fmt.Sprintf("%s.NewClientBuilder()%s%s.WithRuntimeObjects(%s).Build()",
+				f.ImportName(crFake), scheme, f.statusOf(kinds), with))
 			return true
 		})
 	}
@@ -45,7 +45,7 @@ func (f *goFile) statusOf(kinds map[string][]string) string {
 	var list []string
 	for importPath, names := range kinds {
 		for _, member := range f.members(importPath) {
-			text := fmt.Sprintf("&%s.%s{}", f.importName(importPath), member)
+			text := fmt.Sprintf("&%s.%s{}", f.ImportName(importPath), member)
 			if slices.Contains(names, member) && !slices.Contains(list, text) {
 				list = append(list, text)
 			}
@@ -60,31 +60,23 @@ func (f *goFile) statusOf(kinds map[string][]string) string {
 
 // loggers carries over how loggers are made.
 func loggers(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
 		}
 		if c := f.calls(call, crLog, "ZapLogger"); c != nil && len(c.Args) == 1 {
-			f.replace(c, fmt.Sprintf("%s.New(%s.UseDevMode(%s))", f.need(crZap, ""), f.need(crZap, ""), f.text(c.Args[0])))
+			f.Replace(c, fmt.Sprintf("%s.New(%s.UseDevMode(%s))", f.Need(crZap, ""), f.Need(crZap, ""), f.Text(c.Args[0])))
 		}
 		if c := f.calls(call, sdkZap, "Logger"); c != nil {
 			// The same name, from the package that has it today.
-			local := f.importName(sdkZap)
-			if len(f.members(sdkZap)) == 1 {
-				f.dropImport(sdkZap)
-				f.needs = append(f.needs, importSpec{crZap, aliasUnless(local, "zap")})
-				f.replace(c, local+".New()")
+			local := f.ImportName(sdkZap)
+			if others := slices.DeleteFunc(f.members(sdkZap), func(m string) bool { return m == "Logger" }); len(others) == 0 {
+				f.DropImport(sdkZap)
+				f.AddImport(crZap, local)
+				f.Replace(c, local+".New()")
 			}
 		}
 		return true
 	})
-}
-
-// aliasUnless is the name for an import, empty where it is the package's own.
-func aliasUnless(local, own string) string {
-	if local == own {
-		return ""
-	}
-	return local
 }

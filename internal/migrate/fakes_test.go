@@ -30,6 +30,10 @@ func TestLoggers(t *testing.T) {
 			`"github.com/operator-framework/operator-sdk/pkg/log/zap"`, "func f() { g(zap.Logger()) }",
 			zaps, "func f() { g(zap.New()) }",
 		},
+		"of operator-sdk, twice": {
+			`"github.com/operator-framework/operator-sdk/pkg/log/zap"`, "func f() { g(zap.Logger(), zap.Logger()) }",
+			zaps, "func f() { g(zap.New(), zap.New()) }",
+		},
 		"of operator-sdk under another name": {
 			`sdkzap "github.com/operator-framework/operator-sdk/pkg/log/zap"`, "func f() { g(sdkzap.Logger()) }",
 			"sdkzap " + zaps, "func f() { g(sdkzap.New()) }",

@@ -24,8 +24,8 @@ func g() {}
 		t.Fatal(err)
 	}
 	var got []string
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && f.text(call.Fun) == "use" {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && f.Text(call.Fun) == "use" {
 			for _, arg := range call.Args {
 				got = append(got, f.mapperText(arg))
 			}
@@ -74,14 +74,14 @@ func TestMoreOfCommand(t *testing.T) {
 	expect(t, got, map[string][]string{"cmd/more.go": {"// more is more."}})
 }
 
-// TestConfigFileElection holds that leader election is off where the options
-// in a file said so.
+// TestConfigFileElection holds that what the options in a file said of leader
+// election is listed.
 func TestConfigFileElection(t *testing.T) {
 	rendered := renderedScaffold(t)
 	files := pristineV3()
 	files["main.go"] = "package main\n\n// ctrl.ConfigFile()\n"
 	files["config/manager/controller_manager_config.yaml"] = "kind: ControllerManagerConfig\nmetadata: {name: x}\nleaderElection:\n  leaderElect: false\n  resourceName: mine\n"
-	expect(t, configPlan(t, rendered, files), map[string][]string{managerPath: {"!--leader-elect\n", "- --leader-election-id=mine\n"}})
+	expect(t, configPlan(t, rendered, files), map[string][]string{ReportName: {"controller_manager_config.yaml:4`: sets leaderElection.leaderElect to false", "controller_manager_config.yaml:5`: sets leaderElection.resourceName to mine"}})
 }
 
 // TestStoredMarkerPlace holds where the marker of the stored version stands.

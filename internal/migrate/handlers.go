@@ -12,7 +12,7 @@ import (
 // eventHandlers gives functions that map objects, filter events or handle
 // them today's parameters, and their bodies today's fields.
 func eventHandlers(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			f.eventFunc(n.Type, n.Body)
@@ -23,11 +23,11 @@ func eventHandlers(f *goFile) {
 		case *ast.CallExpr:
 			f.eventCall(n)
 			if c := f.calls(n, crHandler, "ToRequestsFunc"); c != nil && len(c.Args) == 1 {
-				f.replace(c, f.text(c.Args[0]))
+				f.Replace(c, f.Text(c.Args[0]))
 			}
 		case *ast.SelectorExpr:
-			if f.is(n, crHandler, "ToRequestsFunc") {
-				f.replace(n.Sel, "MapFunc")
+			if f.Is(n, crHandler, "ToRequestsFunc") {
+				f.Replace(n.Sel, "MapFunc")
 			}
 		}
 		return true
@@ -43,7 +43,7 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 	if len(p.Names) > 1 {
 		return
 	}
-	if f.is(p.Type, crHandler, "MapObject") && len(t.Params.List) == 1 {
+	if f.Is(p.Type, crHandler, "MapObject") && len(t.Params.List) == 1 {
 		name := ""
 		if len(p.Names) == 1 {
 			name = p.Names[0].Name
@@ -52,12 +52,12 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 		return
 	}
 	for event, fields := range eventFields() {
-		if f.is(p.Type, crEvent, event) {
+		if f.Is(p.Type, crEvent, event) {
 			f.renameFields(body, p, fields)
 			f.contextParam(t)
 		}
 	}
-	if f.importName(crEvent)+f.importName(crHandler) != "" {
+	if f.ImportName(crEvent)+f.ImportName(crHandler) != "" {
 		f.queueParams(t)
 	}
 }
@@ -75,8 +75,8 @@ func (f *goFile) eventCall(call *ast.CallExpr) {
 		typ = f.declaredType(arg)
 	}
 	for event := range eventFields() {
-		if f.is(typ, crEvent, event) {
-			f.insert(call.Args[0].Pos(), f.todoContext()+", ")
+		if f.Is(typ, crEvent, event) {
+			f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
 		}
 	}
 }
@@ -84,16 +84,16 @@ func (f *goFile) eventCall(call *ast.CallExpr) {
 // eventLiteral takes the metadata out of an event that has its object, too.
 func (f *goFile) eventLiteral(lit *ast.CompositeLit) {
 	for event, fields := range eventFields() {
-		if !f.is(lit.Type, crEvent, event) {
+		if !f.Is(lit.Type, crEvent, event) {
 			continue
 		}
 		for i, e := range lit.Elts {
 			kv, ok := e.(*ast.KeyValueExpr)
-			if !ok || fields[f.text(kv.Key)] == "" {
+			if !ok || fields[f.Text(kv.Key)] == "" {
 				continue
 			}
-			if valueOf(lit, fields[f.text(kv.Key)]) == nil {
-				f.replace(kv.Key, fields[f.text(kv.Key)])
+			if valueOf(lit, fields[f.Text(kv.Key)]) == nil {
+				f.Replace(kv.Key, fields[f.Text(kv.Key)])
 				continue
 			}
 			f.cutElement(lit, i)
@@ -122,7 +122,7 @@ func (f *goFile) renameFields(body ast.Node, param *ast.Field, fields map[string
 	ast.Inspect(body, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if isParam(sel.X, param) && fields[sel.Sel.Name] != "" {
-				f.replace(sel.Sel, fields[sel.Sel.Name])
+				f.Replace(sel.Sel, fields[sel.Sel.Name])
 			}
 		}
 		return true
@@ -132,21 +132,21 @@ func (f *goFile) renameFields(body ast.Node, param *ast.Field, fields map[string
 // contextParam adds the context to functions that put requests of an event into
 // a queue.
 func (f *goFile) contextParam(t *ast.FuncType) {
-	if len(t.Params.List) != 2 || !f.is(t.Params.List[1].Type, workqueueAt, "RateLimitingInterface") {
+	if len(t.Params.List) != 2 || !f.Is(t.Params.List[1].Type, workqueueAt, "RateLimitingInterface") {
 		return
 	}
 	name := ""
 	if len(t.Params.List[0].Names) > 0 {
 		name = "_ "
 	}
-	f.insert(t.Params.List[0].Pos(), name+f.need("context", "")+".Context, ")
+	f.Insert(t.Params.List[0].Pos(), name+f.Need("context", "")+".Context, ")
 }
 
 // queueParams gives parameters that are queues of requests their type.
 func (f *goFile) queueParams(t *ast.FuncType) {
 	for _, p := range t.Params.List {
-		if f.is(p.Type, workqueueAt, "RateLimitingInterface") {
-			f.replace(p.Type, fmt.Sprintf("%s.TypedRateLimitingInterface[%s.Request]", f.importName(workqueueAt), f.need(crReconcile, "")))
+		if f.Is(p.Type, workqueueAt, "RateLimitingInterface") {
+			f.Replace(p.Type, fmt.Sprintf("%s.TypedRateLimitingInterface[%s.Request]", f.ImportName(workqueueAt), f.Need(crReconcile, "")))
 		}
 	}
 }
@@ -162,14 +162,14 @@ func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
 		name = "_"
 	}
 	param := t.Params.List[0]
-	f.replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.need("context", ""), name, f.need(crClient, "")))
+	f.Replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.Need("context", ""), name, f.Need(crClient, "")))
 	ast.Inspect(body, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
 		if isParam(sel.X, param) && (sel.Sel.Name == "Meta" || sel.Sel.Name == "Object") {
-			f.replace(sel, name)
+			f.Replace(sel, name)
 		}
 		return true
 	})
@@ -196,7 +196,7 @@ func (f *goFile) usesFreshContext(body ast.Node) bool {
 func (f *goFile) freshContexts(body ast.Node, ctx string) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok && f.isFreshContext(e) {
-			f.replace(e, ctx)
+			f.Replace(e, ctx)
 			return false
 		}
 		return true
@@ -243,14 +243,14 @@ func (f *goFile) readWatch(call *ast.CallExpr) (w watch, ok bool) {
 		return w, false
 	}
 	switch {
-	case f.is(lit.Type, crSource, "Kind"):
+	case f.Is(lit.Type, crSource, "Kind"):
 		w.object = f.value(lit, "Type")
-	case f.is(lit.Type, crSource, "Channel"):
+	case f.Is(lit.Type, crSource, "Channel"):
 		w.channel = f.value(lit, "Source")
 	}
 	w.handler = call.Args[1]
 	for _, p := range call.Args[2:] {
-		w.predicates = append(w.predicates, f.text(p))
+		w.predicates = append(w.predicates, f.Text(p))
 	}
 	if n := len(w.predicates); call.Ellipsis.IsValid() && n > 0 {
 		w.predicates[n-1] += "..."
@@ -276,7 +276,7 @@ func literalOf(e ast.Expr) *ast.CompositeLit {
 // value is the text of a literal's field, empty where it has none.
 func (f *goFile) value(lit *ast.CompositeLit, key string) string {
 	if e := valueOf(lit, key); e != nil {
-		return f.text(e)
+		return f.Text(e)
 	}
 	return ""
 }
@@ -299,20 +299,20 @@ func valueOf(lit *ast.CompositeLit, key string) ast.Expr {
 func (f *goFile) handlerText(e ast.Expr, mgr string) string {
 	lit := literalOf(e)
 	if lit == nil {
-		return f.text(e)
+		return f.Text(e)
 	}
-	pkg := f.importName(crHandler)
+	pkg := f.ImportName(crHandler)
 	switch {
-	case f.is(lit.Type, crHandler, "EnqueueRequestForOwner"):
+	case f.Is(lit.Type, crHandler, "EnqueueRequestForOwner"):
 		option := ""
 		if f.value(lit, "IsController") == "true" {
 			option = ", " + pkg + ".OnlyControllerOwner()"
 		}
 		return fmt.Sprintf("%s.EnqueueRequestForOwner(%s.GetScheme(), %s.GetRESTMapper(), %s%s)", pkg, mgr, mgr, f.value(lit, "OwnerType"), option)
-	case f.is(lit.Type, crHandler, "EnqueueRequestsFromMapFunc"):
+	case f.Is(lit.Type, crHandler, "EnqueueRequestsFromMapFunc"):
 		return fmt.Sprintf("%s.EnqueueRequestsFromMapFunc(%s)", pkg, f.mapperText(valueOf(lit, "ToRequests")))
 	}
-	return f.text(e)
+	return f.Text(e)
 }
 
 // mapperText is the function of what maps objects to requests: a function as
@@ -322,7 +322,7 @@ func (f *goFile) mapperText(e ast.Expr) string {
 	case nil:
 		return "nil"
 	case *ast.FuncLit, *ast.CallExpr:
-		return f.text(e)
+		return f.Text(e)
 	case *ast.Ident:
 		if v.Obj == nil || v.Obj.Kind == ast.Fun {
 			return v.Name
@@ -332,18 +332,18 @@ func (f *goFile) mapperText(e ast.Expr) string {
 		}
 		return v.Name + ".Map"
 	case *ast.UnaryExpr:
-		return "(" + f.text(v) + ").Map"
+		return "(" + f.Text(v) + ").Map"
 	case *ast.CompositeLit:
-		return "(" + f.text(v) + ").Map"
+		return "(" + f.Text(v) + ").Map"
 	}
-	return f.text(e)
+	return f.Text(e)
 }
 
 // isOwnerOf says whether a handler makes requests for the owner, and returns
 // the owner's text and whether only controllers count.
 func (f *goFile) isOwnerOf(e ast.Expr) (owner string, controller, ok bool) {
 	lit := literalOf(e)
-	if lit == nil || !f.is(lit.Type, crHandler, "EnqueueRequestForOwner") {
+	if lit == nil || !f.Is(lit.Type, crHandler, "EnqueueRequestForOwner") {
 		return "", false, false
 	}
 	return f.value(lit, "OwnerType"), f.value(lit, "IsController") == "true", true
@@ -352,13 +352,13 @@ func (f *goFile) isOwnerOf(e ast.Expr) (owner string, controller, ok bool) {
 // isForObject says whether a handler makes requests for the object itself.
 func (f *goFile) isForObject(e ast.Expr) bool {
 	lit := literalOf(e)
-	return lit != nil && f.is(lit.Type, crHandler, "EnqueueRequestForObject")
+	return lit != nil && f.Is(lit.Type, crHandler, "EnqueueRequestForObject")
 }
 
 // oldWatches rewrites the watches that stay calls of Watch, because what is
 // around them is not a list of watches only.
 func oldWatches(f *goFile) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Body == nil {
 			continue
@@ -386,7 +386,7 @@ func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
 		lit = literalOf(call.Args[0])
 	}
 	switch {
-	case !ok && lit != nil && (f.is(lit.Type, crSource, "Kind") || f.is(lit.Type, crSource, "Channel") || f.is(lit.Type, crSource, "Informer")):
+	case !ok && lit != nil && (f.Is(lit.Type, crSource, "Kind") || f.Is(lit.Type, crSource, "Channel") || f.Is(lit.Type, crSource, "Informer")):
 		f.todo(call, "sources have their handler in them today: Watch(source.Kind(mgr.GetCache(), object, handler, predicates...))")
 		return
 	case !ok:
@@ -396,18 +396,18 @@ func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
 		return
 	}
 	args := []string{}
-	pkg := f.importName(crSource)
+	pkg := f.ImportName(crSource)
 	if w.channel != "" {
 		args = append(args, w.channel, f.handlerText(w.handler, mgr))
 		f.replaceArgs(call, pkg+".Channel("+strings.Join(args, ", ")+")")
 		return
 	}
-	args = append(args, mgr+".GetCache()", f.need(crClient, "")+".Object("+w.object+")", f.handlerText(w.handler, mgr))
+	args = append(args, mgr+".GetCache()", f.Need(crClient, "")+".Object("+w.object+")", f.handlerText(w.handler, mgr))
 	f.replaceArgs(call, pkg+".Kind("+strings.Join(append(args, w.predicates...), ", ")+")")
 }
 
 func (f *goFile) replaceArgs(call *ast.CallExpr, text string) {
-	f.edits = append(f.edits, edit{f.offset(call.Lparen) + 1, f.offset(call.Rparen), text})
+	f.ReplaceRange(call.Lparen+1, call.Rparen, text)
 }
 
 // managerParam is the name of a function's parameter that is the manager.
@@ -421,19 +421,19 @@ func (f *goFile) managerParam(fn *ast.FuncDecl) string {
 }
 
 func (f *goFile) isManager(e ast.Expr) bool {
-	return f.is(e, crManager, "Manager") || f.is(e, crRoot, "Manager")
+	return f.Is(e, crManager, "Manager") || f.Is(e, crRoot, "Manager")
 }
 
 // callPass adds a context to calls of Reconcile in the package's own code,
 // mostly tests.
 func callPass(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) != 1 {
 			return true
 		}
 		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Reconcile" && f.mayBeRequest(call.Args[0]) {
-			f.insert(call.Args[0].Pos(), f.todoContext()+", ")
+			f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
 		}
 		return true
 	})
@@ -459,5 +459,5 @@ func (f *goFile) mayBeRequest(e ast.Expr) bool {
 			}
 		}
 	}
-	return regexp.MustCompile(`(?is)req(uest)?s?(for)?(\[[^]]*\])?(\(.*\))?$`).MatchString(f.text(e))
+	return regexp.MustCompile(`(?is)req(uest)?s?(for)?(\[[^]]*\])?(\(.*\))?$`).MatchString(f.Text(e))
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/clierr"
 )
 
@@ -97,7 +99,7 @@ func (m *migration) rewrite(name string, names []string) error {
 
 // reconciles says whether a file has a controller.
 func (f *goFile) reconciles() bool {
-	return slices.ContainsFunc(f.tree.Decls, func(d ast.Decl) bool {
+	return slices.ContainsFunc(f.Tree.Decls, func(d ast.Decl) bool {
 		fn, ok := d.(*ast.FuncDecl)
 		return ok && f.isReconcile(fn)
 	})
@@ -107,16 +109,16 @@ func (f *goFile) reconciles() bool {
 // the one that a directory without others is named after.
 func (m *migration) packageOf(dir string, names []string) pass {
 	return func(f *goFile) {
-		own := strings.TrimSuffix(f.tree.Name.Name, "_test")
+		own := strings.TrimSuffix(f.Tree.Name.Name, "_test")
 		want := path.Base(dir)
 		for _, other := range inDir(m.files, dir) {
 			if of, err := parseGo(other, m.files[other].data); path.Ext(other) == ".go" && err == nil && !slices.Contains(names, other) {
-				want = strings.TrimSuffix(of.tree.Name.Name, "_test")
+				want = strings.TrimSuffix(of.Tree.Name.Name, "_test")
 				break
 			}
 		}
 		if own != want && own != "main" && token.IsIdentifier(want) {
-			f.replace(f.tree.Name, want+strings.TrimPrefix(f.tree.Name.Name, own))
+			f.Replace(f.Tree.Name, want+strings.TrimPrefix(f.Tree.Name.Name, own))
 		}
 	}
 }
@@ -129,14 +131,14 @@ func (m *migration) takesFunctions(dir string) bool {
 }
 
 // apisOf are import paths of types in any layout: the module, and what follows.
-var apisOf = regexp.MustCompile(`^(.+?)/(?:pkg/apis|apis|api)/(.+)$`)
+var apisOf = lazy.Delayed(`^(.+?)/(?:pkg/apis|apis|api)/(.+)$`)
 
 // ownImports finds the project's packages in imports of the project that a file
 // was copied from: those of its types, and others of the same module.
 func (m *migration) ownImports(f *goFile) {
 	modules := map[string]bool{}
 	to := map[string]string{}
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		at, err := strconv.Unquote(spec.Path.Value)
 		if err != nil || m.isOwn(at) {
 			continue
@@ -147,7 +149,7 @@ func (m *migration) ownImports(f *goFile) {
 			}
 		}
 	}
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		at, err := strconv.Unquote(spec.Path.Value)
 		for module := range modules {
 			if dir, below := strings.CutPrefix(at, module+"/"); below && err == nil && to[at] == "" && !m.isOwn(at) && len(m.codeIn(dir)) > 0 {
@@ -174,7 +176,7 @@ func (m *migration) apiOf(end string, members []string) string {
 		declared := map[string]bool{}
 		for _, name := range m.codeIn(dir) {
 			if f, err := parseGo(name, m.files[name].data); err == nil {
-				for member := range f.tree.Scope.Objects {
+				for member := range f.Tree.Scope.Objects {
 					declared[member] = true
 				}
 			}

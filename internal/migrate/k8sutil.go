@@ -22,7 +22,7 @@ func (m *migration) header() string {
 // compat points uses of operator-sdk's k8sutil at a small package in the
 // project, which has the functions that are about the pod's environment.
 func (m *migration) compat(f *goFile) {
-	if f.importName(sdkK8sutil) == "" {
+	if f.ImportName(sdkK8sutil) == "" {
 		return
 	}
 	known := " ForceRunModeEnv LocalRunMode ClusterRunMode OperatorNameEnvVar WatchNamespaceEnvVar PodNameEnvVar ErrNoNamespace ErrRunLocal" +
@@ -32,7 +32,7 @@ func (m *migration) compat(f *goFile) {
 			return // the rest is marked
 		}
 	}
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		if strings.Trim(spec.Path.Value, `"`) == sdkK8sutil {
 			f.repath(spec, sdkK8sutil, m.module+"/internal/k8sutil")
 			m.put("internal/k8sutil/k8sutil.go", []byte(m.header()+k8sutilCode))

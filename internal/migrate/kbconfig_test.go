@@ -110,7 +110,7 @@ func TestIsObsolete(t *testing.T) {
 	for name, want := range map[string]bool{
 		"config/rbac/auth_proxy_service.yaml":           false,
 		"config/default/manager_config_patch.yaml":      false,
-		"config/manager/controller_manager_config.yaml": false,
+		"config/manager/controller_manager_config.yaml": true,
 		"config/default/webhookcainjection_patch.yaml":  true,
 		"config/certmanager/certificate.yaml":           true,
 		"config/crd/patches/cainjection_in_a.yaml":      true,
@@ -122,7 +122,7 @@ func TestIsObsolete(t *testing.T) {
 		"config/default/mine_patch.yaml":                false,
 		"other/config/rbac/auth_proxy_service.yaml":     false,
 	} {
-		if got := isObsolete(name); got != want {
+		if got := isObsolete.MatchString(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -212,6 +212,32 @@ func TestResource(t *testing.T) {
 			m.resource(test.in, "x.io")
 			if d := cmp.Diff(test.want, test.in); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestElectedBefore: that leader election comes on is said.
+func TestElectedBefore(t *testing.T) {
+	const note = "Leader election was off."
+	tests := map[string]struct {
+		name, text string
+		says       bool
+	}{
+		"off":             {managerPath, "args: [--metrics-addr=x]\n", true},
+		"on":              {managerPath, "args:\n- --leader-elect\n", false},
+		"by its old name": {"config/default/manager_auth_proxy_patch.yaml", "args: [--enable-leader-election]\n", false},
+		"turned off":      {managerPath, "args: [\"--leader-elect=false\"]\n", false}, // the argument is carried
+		"by options":      {"config/manager/controller_manager_config.yaml", "leaderElection:\n  leaderElect: true\n", false},
+		"off by options":  {"config/manager/controller_manager_config.yaml", "leaderElection:\n  leaderElect: false\n", true},
+		"somewhere else":  {"config/rbac/leader_election_role.yaml", "# --leader-elect\n", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := &migration{files: map[string]file{test.name: {data: []byte(test.text)}}, out: map[string]output{managerPath: {file: file{data: []byte("args: [--leader-elect]\n")}}}}
+			m.electedBefore()
+			if says := len(m.general) > 0 && strings.HasPrefix(m.general[0].Text, note); says != test.says {
+				t.Errorf("%v", m.general)
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func (m *migration) readProject() ([]byte, error) {
 	}
 	if p["componentConfig"] != nil {
 		delete(p, "componentConfig")
-		m.general = append(m.general, Note{Text: "The manager read its options from a file (componentConfig), which controller-runtime has given up: they are flags of cmd/main.go now."})
+		m.general = append(m.general, Note{Text: "The manager read its options from a file (componentConfig), which controller-runtime no longer does: set them as flags of cmd/main.go."})
 	}
 	p["version"], p["repo"] = "3", m.module
 	p["layout"] = []string{string(LayoutCurrent)}
@@ -331,7 +331,7 @@ func (m *migration) hasSpecs(dir string) bool {
 // kubebuilderWatches rewrites the watches of builders: the source became the
 // object in it.
 func kubebuilderWatches(f *goFile) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Body == nil {
 			continue
@@ -355,7 +355,7 @@ func kubebuilderWatches(f *goFile) {
 // suites carries test suites over from Ginkgo 1, whose setup took a channel
 // and a timeout.
 func suites(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
@@ -363,7 +363,7 @@ func suites(f *goFile) {
 		switch callee(call) {
 		case "RunSpecsWithDefaultAndCustomReporters":
 			if len(call.Args) == 3 {
-				f.replace(call, "RunSpecs("+f.text(call.Args[0])+", "+f.text(call.Args[1])+")")
+				f.Replace(call, "RunSpecs("+f.Text(call.Args[0])+", "+f.Text(call.Args[1])+")")
 			}
 		case "BeforeSuite", "AfterSuite", "BeforeEach", "AfterEach":
 			f.asyncSetup(call)
@@ -377,16 +377,16 @@ func (f *goFile) asyncSetup(call *ast.CallExpr) {
 		return
 	}
 	fn, ok := call.Args[0].(*ast.FuncLit)
-	if !ok || len(fn.Type.Params.List) != 1 || f.text(fn.Type.Params.List[0].Type) != "Done" {
+	if !ok || len(fn.Type.Params.List) != 1 || f.Text(fn.Type.Params.List[0].Type) != "Done" {
 		return
 	}
-	f.replace(fn.Type.Params, "()")
+	f.Replace(fn.Type.Params, "()")
 	for _, s := range fn.Body.List {
-		if squeeze(f.text(s)) == "close(done)" {
-			f.removeLines(s)
+		if squeeze(f.Text(s)) == "close(done)" {
+			f.RemoveLines(s)
 		}
 	}
 	if len(call.Args) == 2 {
-		f.edits = append(f.edits, edit{f.offset(fn.End()), f.offset(call.Rparen), ""})
+		f.ReplaceRange(fn.End(), call.Rparen, "")
 	}
 }

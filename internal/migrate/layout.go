@@ -6,11 +6,11 @@ import (
 	"go/token"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/modfile"
 
@@ -86,7 +86,8 @@ func whereElse(files map[string]file) string {
 		case hasFile(files, dir+"/go.mod"):
 			return "run it in " + dir
 		default:
-			return fmt.Sprintf("the project in %[1]s has no go.mod of its own: run 'go mod init MODULE/%[1]s' there, with the module's path of today, then 'mysdk migrate'", dir)
+			// go mod init would take the newest of everything.
+			return fmt.Sprintf("the project in %[1]s has no go.mod of its own: copy go.mod and go.sum there, run 'go mod edit -module MODULE/%[1]s', with the module's path of today, then 'mysdk migrate'", dir)
 		}
 	}
 	return "run it in the root of a project: with cmd/manager and pkg/apis, or with PROJECT"
@@ -182,7 +183,7 @@ func modulePath(files map[string]file) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, spec := range main.tree.Imports {
+	for _, spec := range main.Tree.Imports {
 		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
 			if module, ok := strings.CutSuffix(p, "/pkg/apis"); ok {
 				return module, nil
@@ -234,7 +235,7 @@ func readAPIs(files map[string]file) ([]*apiVersion, error) {
 	return out, nil
 }
 
-var groupMarker = regexp.MustCompile(`(?m)^//\s*\+groupName=(\S+)`)
+var groupMarker = lazy.Delayed(`(?m)^//\s*\+groupName=(\S+)`)
 
 // read finds the group and the kinds.
 func (a *apiVersion) read(files map[string]file, groupDir string) error {
@@ -260,7 +261,7 @@ func (a *apiVersion) read(files map[string]file, groupDir string) error {
 		if g := f.registeredGroup(constants); g != "" {
 			a.group = g
 		}
-		if m := groupMarker.FindSubmatch(f.src); m != nil && a.group == "" {
+		if m := groupMarker.FindSubmatch(f.Src); m != nil && a.group == "" {
 			a.group = string(m[1])
 		}
 		a.kinds = append(a.kinds, f.kinds()...)
@@ -270,7 +271,7 @@ func (a *apiVersion) read(files map[string]file, groupDir string) error {
 
 // constants collects the string constants of a file.
 func (f *goFile) constants(into map[string]string) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {
 			continue
@@ -303,9 +304,9 @@ func stringLiteral(e ast.Expr) (string, bool) {
 // registeredGroup is the group in a literal of schema.GroupVersion.
 func (f *goFile) registeredGroup(constants map[string]string) string {
 	group := ""
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		lit, ok := n.(*ast.CompositeLit)
-		if !ok || !f.is(lit.Type, "k8s.io/apimachinery/pkg/runtime/schema", "GroupVersion") {
+		if !ok || !f.Is(lit.Type, "k8s.io/apimachinery/pkg/runtime/schema", "GroupVersion") {
 			return true
 		}
 		switch v := valueOf(lit, "Group").(type) {
@@ -324,7 +325,7 @@ func (f *goFile) registeredGroup(constants map[string]string) string {
 // kinds are the types with metadata of their own.
 func (f *goFile) kinds() []kind {
 	var out []kind
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.TYPE {
 			continue
@@ -336,7 +337,7 @@ func (f *goFile) kinds() []kind {
 			}
 			doc := ""
 			if g.Doc != nil {
-				doc = f.text(g.Doc)
+				doc = f.Text(g.Doc)
 			}
 			out = append(out, kind{name: t.Name.Name, clustered: strings.Contains(doc, "+genclient:nonNamespaced") || strings.Contains(doc, "scope=Cluster")})
 		}
@@ -347,6 +348,6 @@ func (f *goFile) kinds() []kind {
 func (f *goFile) embeds(t *ast.TypeSpec, name string) bool {
 	st, ok := t.Type.(*ast.StructType)
 	return ok && slices.ContainsFunc(st.Fields.List, func(field *ast.Field) bool {
-		return len(field.Names) == 0 && f.is(field.Type, metaV1, name)
+		return len(field.Names) == 0 && f.Is(field.Type, metaV1, name)
 	})
 }

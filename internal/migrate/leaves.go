@@ -181,6 +181,9 @@ func put(doc *yaml.Node, l leaf) bool {
 	for i, s := range l.steps {
 		last := i == len(l.steps)-1
 		to := next(n, s)
+		if to != nil && !last && to.Tag == "!!null" { // a key without a value
+			to.Kind, to.Tag, to.Value = kindBefore(l.steps[i+1])
+		}
 		switch {
 		case to != nil && last && to.Kind != l.node.Kind && len(to.Content) > 0:
 			return false
@@ -198,16 +201,22 @@ func put(doc *yaml.Node, l leaf) bool {
 			addKey(n, l.key, s.key, plain(l.node))
 			return true
 		default:
-			kind, tag := yaml.MappingNode, "!!map"
-			if l.steps[i+1].item != "" {
-				kind, tag = yaml.SequenceNode, "!!seq"
-			}
-			to = &yaml.Node{Kind: kind, Tag: tag}
+			to = &yaml.Node{}
+			to.Kind, to.Tag, to.Value = kindBefore(l.steps[i+1])
 			addKey(n, nil, s.key, to)
 			n = to
 		}
 	}
 	return false
+}
+
+// kindBefore is the kind of a node that a step goes on from, with its tag, and
+// no value.
+func kindBefore(s step) (kind yaml.Kind, tag, value string) {
+	if s.item != "" {
+		return yaml.SequenceNode, "!!seq", ""
+	}
+	return yaml.MappingNode, "!!map", ""
 }
 
 // addKey adds a value to a mapping, with the comments of its old key.
@@ -254,23 +263,11 @@ func lay(over, by *yaml.Node) {
 	}
 }
 
-// cut takes the end of a way out of a document, and says whether it was there.
-func cut(doc *yaml.Node, steps []step) bool {
-	at := find(doc, steps[:len(steps)-1])
-	if at == nil {
-		return false
+// short is the beginning of a long value.
+func short(text string) string {
+	const most = 60
+	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
+		text = text[:most] + "…"
 	}
-	gone := next(at, steps[len(steps)-1])
-	for i, n := range at.Content {
-		if gone == nil || n != gone {
-			continue
-		}
-		from := i
-		if at.Kind == yaml.MappingNode {
-			from--
-		}
-		at.Content = slices.Delete(at.Content, from, i+1)
-		return true
-	}
-	return false
+	return text
 }

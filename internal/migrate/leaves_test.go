@@ -100,21 +100,6 @@ func TestPut(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	const doc = "a:\n  b: 1\n  c: 2\nlist:\n- name: x\n- y\n"
-	for way, want := range map[string]string{
-		"a/b": strings.Replace(doc, "  b: 1\n", "", 1), "a": "list:\n- name: x\n- y\n", "list/[name=x]": strings.Replace(doc, "- name: x\n", "", 1),
-		"list/[y]": strings.Replace(doc, "- y\n", "", 1), "a/z": doc, "z/z": doc, "list/[z]": doc,
-	} {
-		n := node(t, doc)
-		cut(n, stepsOf(way))
-		got, err := encodeYAML(n)
-		if d := cmp.Diff(want, string(got)); d != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", way, err, d)
-		}
-	}
-}
-
 // TestToday holds the forms of kustomize, and the flags, that are others today.
 func TestToday(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
@@ -142,56 +127,6 @@ func TestToday(t *testing.T) {
 	var hinted *clierr.Error
 	if err == nil || !strings.Contains(err.Error(), "a.yaml: an anchor contains itself") || !errors.As(err, &hinted) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestKustomizationText holds how lines of a kustomization change.
-func TestKustomizationText(t *testing.T) {
-	const text = "# What it is.\nnamePrefix: a-\n\nresources:\n- x\n# why y\n#- y\n\npatches:\n# +marker\n"
-	set := func(key, value string) func(*kustomizationText, *testing.T) {
-		return func(k *kustomizationText, t *testing.T) {
-			l := leaves(node(t, key+": "+value+"\n"), func(string) bool { return false })
-			k.set(l[0])
-		}
-	}
-	add := func(key, value string, want bool) func(*kustomizationText, *testing.T) {
-		return func(k *kustomizationText, t *testing.T) {
-			if got := k.add(key, child(node(t, "x: "+value), "x")); got != want {
-				t.Errorf("add says %v", got)
-			}
-		}
-	}
-	remove := func(way string, want bool) func(*kustomizationText, *testing.T) {
-		return func(k *kustomizationText, t *testing.T) {
-			if got := k.remove(stepsOf(way)); got != want {
-				t.Errorf("remove says %v", got)
-			}
-		}
-	}
-	for name, test := range map[string]struct {
-		do   func(*kustomizationText, *testing.T)
-		want string
-	}{
-		"a value":          {set("namePrefix", "b-"), strings.Replace(text, "a-", "b-", 1)},
-		"a new key":        {set("nameSuffix", "-b"), strings.Replace(text, "resources:", "nameSuffix: -b\n\nresources:", 1)},
-		"an entry":         {add("resources", "z", true), strings.Replace(text, "- x\n", "- x\n- z\n", 1)},
-		"there already":    {add("resources", "x", false), text},
-		"in a comment":     {add("resources", "y", true), strings.Replace(text, "#- y", "- y", 1)},
-		"in an empty list": {add("patches", "{path: a.yaml}", true), strings.Replace(text, "patches:\n", "patches:\n- {path: a.yaml}\n", 1)},
-		"in a new list":    {add("images", "{name: a}", true), strings.Replace(text, "resources:", "images:\n- {name: a}\n\nresources:", 1)},
-		"a key out":        {remove("namePrefix", true), strings.Replace(text, "namePrefix", "#namePrefix", 1)},
-		"an entry out":     {remove("resources/[x]", true), strings.Replace(text, "- x", "#- x", 1)},
-		"what is not":      {remove("resources/[z]", false), text},
-		"no such key":      {remove("nothing", false), text},
-		"a list":           {remove("resources", false), text},
-	} {
-		t.Run(name, func(t *testing.T) {
-			k := &kustomizationText{text}
-			test.do(k, t)
-			if d := cmp.Diff(test.want, k.text); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-		})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // usesSDKTest says whether a test stands on operator-sdk's test framework.
 func usesSDKTest(f *goFile) bool {
-	return slices.ContainsFunc(f.tree.Imports, func(s *ast.ImportSpec) bool {
+	return slices.ContainsFunc(f.Tree.Imports, func(s *ast.ImportSpec) bool {
 		return strings.HasPrefix(strings.Trim(s.Path.Value, `"`), operatorSDK+"pkg/test")
 	})
 }
@@ -50,7 +50,7 @@ func (m *migration) legacyTests() map[string]bool {
 // importsOnly says whether a file imports a package of the project that has no
 // other files than those.
 func (m *migration) importsOnly(f *goFile, files map[string]bool) bool {
-	return slices.ContainsFunc(f.tree.Imports, func(s *ast.ImportSpec) bool {
+	return slices.ContainsFunc(f.Tree.Imports, func(s *ast.ImportSpec) bool {
 		p, err := strconv.Unquote(s.Path.Value)
 		dir, own := strings.CutPrefix(p, m.module+"/")
 		return err == nil && own && len(m.codeIn(dir)) > 0 && !slices.ContainsFunc(m.codeIn(dir), func(name string) bool { return !files[name] })
@@ -67,12 +67,12 @@ func (m *migration) codeIn(dir string) []string {
 // namesOnly says whether a file uses a name that those files of its package
 // declare.
 func (m *migration) namesOnly(f *goFile, files map[string]bool) bool {
-	for _, name := range inDir(m.files, path.Dir(f.name)) {
+	for _, name := range inDir(m.files, path.Dir(f.Name)) {
 		if !files[name] {
 			continue
 		}
 		of, err := parseGo(name, m.files[name].data)
-		if err == nil && of.tree.Name.Name == f.tree.Name.Name && slices.ContainsFunc(f.tree.Unresolved, func(id *ast.Ident) bool { return of.tree.Scope.Lookup(id.Name) != nil }) {
+		if err == nil && of.Tree.Name.Name == f.Tree.Name.Name && slices.ContainsFunc(f.Tree.Unresolved, func(id *ast.Ident) bool { return of.Tree.Scope.Lookup(id.Name) != nil }) {
 			return true
 		}
 	}

@@ -24,10 +24,10 @@ func (m *migration) mainFile(usual string) (string, error) {
 			continue
 		}
 		f, err := parseGo(name, m.files[name].data)
-		if err != nil || f.tree.Name.Name != "main" || f.function("main") == nil {
+		if err != nil || f.Tree.Name.Name != "main" || f.function("main") == nil {
 			continue // what does not parse is told when the code is read
 		}
-		if p := (&oldProgram{file: f}); slices.ContainsFunc(f.tree.Decls, func(d ast.Decl) bool {
+		if p := (&oldProgram{file: f}); slices.ContainsFunc(f.Tree.Decls, func(d ast.Decl) bool {
 			fn, ok := d.(*ast.FuncDecl)
 			return ok && fn.Body != nil && p.runs(fn)
 		}) {
@@ -46,8 +46,8 @@ func (m *migration) mainFile(usual string) (string, error) {
 // moveCommand moves a package that lies where the new main program goes.
 func (m *migration) moveCommand() {
 	for _, name := range inDir(m.files, path.Dir(newMain)) {
-		if f, err := parseGo(name, m.files[name].data); path.Ext(name) == ".go" && err == nil && f.tree.Name.Name != "main" {
-			pkg := strings.TrimSuffix(f.tree.Name.Name, "_test")
+		if f, err := parseGo(name, m.files[name].data); path.Ext(name) == ".go" && err == nil && f.Tree.Name.Name != "main" {
+			pkg := strings.TrimSuffix(f.Tree.Name.Name, "_test")
 			m.moves[path.Dir(newMain)] = target{"internal/cmd", pkg, pkg}
 		}
 	}
@@ -67,8 +67,8 @@ func (m *migration) freeCommand() error {
 // mainFiles carries the files beside the old main program over to cmd, and
 // keeps that program itself where somebody has to look at it.
 func (m *migration) mainFiles(p *oldProgram) error {
-	for _, other := range inDir(m.files, path.Dir(p.file.name)) {
-		if other == p.file.name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
+	for _, other := range inDir(m.files, path.Dir(p.file.Name)) {
+		if other == p.file.Name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
 			continue
 		}
 		if err := m.goFile(other, m.inCommand(path.Base(other)), oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(other)))); err != nil {
@@ -77,10 +77,10 @@ func (m *migration) mainFiles(p *oldProgram) error {
 	}
 	m.rules = p.rules
 	if len(p.left) == 0 {
-		m.drop(p.file.name, "%s is in its place", newMain)
+		m.drop(p.file.Name, "%s is in its place", newMain)
 		return nil
 	}
-	if err := m.keep(p.file.name, keptMain, p.file.src); err != nil {
+	if err := m.keep(p.file.Name, keptMain, p.file.Src); err != nil {
 		return err
 	}
 	o := m.out[keptMain]
@@ -107,10 +107,10 @@ func (m *migration) isOfProgram(name string) bool {
 	if err != nil {
 		return false // it is told when the rest of the code is read
 	}
-	if pkg := f.tree.Name.Name; pkg != "main" && pkg != "main_test" || f.function("main") != nil {
+	if pkg := f.Tree.Name.Name; pkg != "main" && pkg != "main_test" || f.function("main") != nil {
 		return false
 	}
-	for line := range strings.Lines(string(f.src[:f.offset(f.tree.Package)])) {
+	for line := range strings.Lines(string(f.Src[:f.Offset(f.Tree.Package)])) {
 		if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && !expr.Eval(isBuilt) {
 			return false
 		}

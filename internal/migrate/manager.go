@@ -10,47 +10,93 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const managerPath = "config/manager/manager.yaml"
+const (
+	managerPath = "config/manager/manager.yaml"
+	accountPath = "config/rbac/service_account.yaml"
+)
 
 // manager carries what the operator's Deployment says over to config/manager.
 func (m *migration) manager(o *object) error {
-	docs, err := documents(m.out[managerPath].data)
+	doc := o.node.Content[0]
+	containers := child(find(doc, stepsOf("spec/template/spec")), "containers")
+	box := containers.Content[ownIndex(o)]
+	setNode(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
+	setNode(box, "args", arguments(ownContainer(o)))
+	return m.carryObject(o, managerPath, func(l leaf) bool {
+		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
+		return skipDeployment(way) || m.skipContainer(way, l.node)
+	})
+}
+
+// serviceAccount carries over what the operator's account says beside its name.
+func (m *migration) serviceAccount(o *object) error {
+	return m.carryObject(o, accountPath, func(l leaf) bool { return skipDeployment(l.way()) })
+}
+
+// carryObject puts what an object of deploy sets, and its peer in the scaffold
+// does not, into the scaffold's file. Where both set something the scaffold's
+// stays, but for what makes an operator run, and the old file is kept beside.
+func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) error {
+	docs, err := documents(m.out[to].data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", managerPath, err)
+		return fmt.Errorf("%s: %w", to, err)
 	}
-	c := ownContainer(o)
-	for _, d := range docs {
-		box := managerContainer(d.Content[0])
-		if box == nil {
-			continue
-		}
-		m.environment(box, c)
-		m.arguments(box, c)
-		if c.Resources.Kind == yaml.MappingNode && len(c.Resources.Content) > 0 {
-			setNode(box, "resources", plain(&c.Resources))
-		}
-		appendNodes(box, "volumeMounts", c.Mounts)
-		if len(c.EnvFrom) > 0 {
-			setNode(box, "envFrom", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"})
-			appendNodes(box, "envFrom", c.EnvFrom)
-		}
-		spec := child(child(child(d.Content[0], "spec"), "template"), "spec")
-		appendNodes(spec, "volumes", o.Spec.Template.Spec.Volumes)
-		if r := o.Spec.Replicas; r != nil && *r > 1 {
-			setNode(child(d.Content[0], "spec"), "replicas", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(*r)})
-		}
-		m.pod(o, d.Content[0], box)
+	place := documentOf(docs, o.node.Content[0])
+	if place == nil {
+		return nil
 	}
-	text, err := joinDocuments(docs)
-	if err != nil {
+	var mine, left []change
+	for _, l := range leaves(o.node.Content[0], func(way string) bool {
+		at := find(place, stepsOf(way))
+		return at != nil && len(at.Content) > 0 && !strings.HasSuffix(way, "Probe") && !strings.HasSuffix(way, "[name=manager]/resources") && !strings.Contains(way, "/env/") ||
+			strings.HasSuffix(way, "[name=manager]/ports")
+	}) {
+		theirs := find(place, l.steps)
+		switch c := (change{l, o.file, theirs}); {
+		case l.node.Tag == "!!null", isNoise(l.way()) && theirs != nil, skip(l), theirs != nil && value(theirs) == value(l.node):
+		case theirs == nil, len(theirs.Content) == 0 && theirs.Kind != yaml.ScalarNode, runs(l.way()):
+			mine = append(mine, c)
+		default:
+			left = append(left, c)
+		}
+	}
+	_, rest := m.settle(place, mine)
+	if err := m.writeDocuments(to, docs); err != nil {
 		return err
 	}
-	m.put(managerPath, text)
-	if len(o.Spec.Template.Spec.Containers) > 1 {
-		m.note(managerPath, "%s had %d containers: add the others if they are needed", o.file, len(o.Spec.Template.Spec.Containers))
+	return m.beside(o.file, append(left, rest...))
+}
+
+// runs says whether a value is one that an operator may not run without.
+func runs(way string) bool {
+	box, isBox := strings.CutPrefix(way, "spec/template/spec/containers/[name=manager]/")
+	return way == "spec/replicas" || isBox && hasAnyPrefix(box, "env", "args", "resources", "image")
+}
+
+// skipDeployment names what has another place, or another value by design.
+func skipDeployment(way string) bool {
+	return strings.HasPrefix(way, "spec/selector/") || slices.Contains([]string{
+		"apiVersion", "kind", "status", "metadata/name", "metadata/namespace", "metadata/creationTimestamp", "metadata/labels/name", "spec/selector",
+		"spec/template/metadata/name", "spec/template/metadata/creationTimestamp", "spec/template/metadata/labels/name",
+		"spec/template/spec/serviceAccountName", "spec/template/spec/serviceAccount",
+	}, way)
+}
+
+// skipContainer names what the scaffolds of v0.x wrote: the manager has ports
+// and probes of its own for that.
+func (m *migration) skipContainer(way string, n *yaml.Node) bool {
+	way, is := strings.CutPrefix(way, "container/")
+	switch {
+	case !is:
+		return false
+	case way == "name", way == "command", strings.HasPrefix(way, "command/"), way == "imagePullPolicy" && n.Value == "Always":
+		return true
+	case way == "readinessProbe":
+		return strings.Contains(value(n), "/tmp/operator-sdk-ready")
+	case strings.HasPrefix(way, "env/") && scalar(n, "name") == "WATCH_NAMESPACE": // all namespaces is what none means
+		return !m.namespaced && scalar(n, "value") == "" && child(n, "valueFrom") == nil
 	}
-	m.image(c.Image)
-	return nil
+	return strings.HasPrefix(way, "ports/") && strings.HasSuffix(scalar(n, "name"), "metrics") && slices.Contains([]string{"60000", "8383", "8686"}, scalar(n, "containerPort"))
 }
 
 // ownContainer is the container of the operator: the one that is told which
@@ -80,46 +126,45 @@ func managerContainer(doc *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// environment takes over the variables that the scaffold has not.
-func (m *migration) environment(box *yaml.Node, c container) {
-	if len(c.Env) == 0 {
-		return
+// renameContainer calls the first container of a Deployment manager, as the
+// scaffold's patches do, if none is, and says so.
+func renameContainer(doc *yaml.Node) []string {
+	list := child(find(doc, stepsOf("spec/template/spec")), "containers")
+	if scalar(doc, "kind") != "Deployment" || list == nil || len(list.Content) == 0 || managerContainer(doc) != nil {
+		return nil
 	}
-	list := sequence(box, "env")
-	for i := range c.Env {
-		e := &c.Env[i]
-		name := scalar(e, "name")
-		j := slices.IndexFunc(list.Content, func(n *yaml.Node) bool { return scalar(n, "name") == name })
-		switch {
-		case name == "WATCH_NAMESPACE" && !m.namespaced && scalar(e, "value") == "":
-			// All namespaces is what none means.
-			if child(e, "valueFrom") != nil {
-				list.Content = append(list.Content, plain(e))
-			}
-		case j >= 0:
-			list.Content[j] = plain(e)
-		default:
-			list.Content = append(list.Content, plain(e))
-		}
-	}
+	was := scalar(list.Content[0], "name")
+	setNode(list.Content[0], "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager", Line: list.Content[0].Line})
+	return []string{"the container " + was + ", which is called manager now"}
 }
 
-// arguments takes over arguments that the new main program has, and marks the
-// others.
-func (m *migration) arguments(box *yaml.Node, c container) {
+// arguments are those of a container, each in one entry with its value.
+func arguments(c container) *yaml.Node {
 	args := c.Args
 	if len(c.Command) > 1 {
 		args = append(slices.Clone(c.Command[1:]), args...)
 	}
-	list := sequence(box, "args")
+	out := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if i+1 < len(args) && strings.HasPrefix(a, "-") && !strings.Contains(a, "=") && !strings.HasPrefix(args[i+1], "-") {
 			i++
 			a += "=" + args[i]
 		}
-		list.Content = append(list.Content, m.argumentNode(a))
+		out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: a})
 	}
+	return out
+}
+
+// argument puts an argument into a list, in the place of the same flag's. One
+// for which the new main program has no flag is marked.
+func (m *migration) argument(list *yaml.Node, arg string) {
+	n := m.argumentNode(arg)
+	if old := next(list, step{item: itemOf(n)}); old != nil {
+		old.Value = n.Value
+		return
+	}
+	list.Content, list.Style = append(list.Content, n), 0
 }
 
 // argumentNode is an argument for the new main program, marked where that has
@@ -147,27 +192,19 @@ func (m *migration) argumentNode(arg string) *yaml.Node {
 
 const managerKustomization = "config/manager/kustomization.yaml"
 
-// image sets the operator's image, unless it was a placeholder.
+// image sets the operator's image, the first that is found, unless it is a
+// placeholder.
 func (m *migration) image(image string) {
-	text := string(m.out[managerKustomization].data)
-	if with := m.withImage(text, image); with != text {
-		m.put(managerKustomization, []byte(with))
-	}
-}
-
-// withImage is the kustomization of the manager with an image of the user's:
-// the first that is found.
-func (m *migration) withImage(text, image string) string {
 	if m.imaged || image == "" || strings.Contains(image, "REPLACE") || strings.ContainsAny(image, "{}$@") || strings.HasPrefix(image, "controller:") {
-		return text
+		return
 	}
 	m.imaged = true
 	name, tag := image, "latest"
 	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
 		name, tag = image[:i], image[i+1:]
 	}
-	text = m.instead(text, "newName: controller", "newName: "+name)
-	return m.instead(text, "newTag: latest", fmt.Sprintf("newTag: %q", tag))
+	text := m.instead(string(m.out[managerKustomization].data), "newName: controller", "newName: "+name)
+	m.put(managerKustomization, []byte(m.instead(text, "newTag: latest", fmt.Sprintf("newTag: %q", tag))))
 }
 
 // instead replaces a text of the scaffold. One that is not there fails the
@@ -207,16 +244,6 @@ func setNode(n *yaml.Node, key string, value *yaml.Node) {
 		}
 	}
 	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
-}
-
-func appendNodes(n *yaml.Node, key string, items []yaml.Node) {
-	if len(items) == 0 || n == nil {
-		return
-	}
-	list := sequence(n, key)
-	for i := range items {
-		list.Content = append(list.Content, plain(&items[i]))
-	}
 }
 
 // sequence is the list of a key, which is made where there is none.

@@ -49,13 +49,16 @@ func TestManager(t *testing.T) {
 			m := &migration{out: map[string]output{}}
 			m.put(managerPath, []byte(test.scaffold))
 			m.put(newMain, []byte(`flag.Duration("delay", 0, "")`))
-			o := &object{}
-			var c container
+			text := "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {containers: [BOX]}}}\n"
+			var c yaml.Node
 			if err := yaml.Unmarshal([]byte(test.container), &c); err != nil {
 				t.Fatal(err)
 			}
-			o.Spec.Template.Spec.Containers = []container{c}
-			if err := m.manager(o); err != nil {
+			list, err := readObjects("deploy/operator.yaml", []byte(strings.Replace(text, "BOX", value(c.Content[0]), 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := m.manager(list[0]); err != nil {
 				t.Fatal(err)
 			}
 			var want, got any

@@ -24,7 +24,7 @@ func TestMarksAboveStrings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const head = "package p\n\nfunc x() {\n"
 			got, err := transform("a.go", []byte(head+test.body+"}\n"), func(f *goFile) {
-				ast.Inspect(f.tree, func(n ast.Node) bool {
+				ast.Inspect(f.Tree, func(n ast.Node) bool {
 					if call, ok := n.(*ast.CallExpr); ok && callee(call) == "g" {
 						f.todo(call, "g")
 					}
@@ -48,9 +48,9 @@ func TestImportsWithoutName(t *testing.T) {
 		for _, also := range []string{"", "import \"fmt\"\n"} {
 			src := "package p\n\n" + also + "import " + local + " \"" + metaV1 + "\"\n\nvar x = old\n"
 			got, err := transform("a.go", []byte(src), func(f *goFile) {
-				ast.Inspect(f.tree, func(n ast.Node) bool {
+				ast.Inspect(f.Tree, func(n ast.Node) bool {
 					if id, ok := n.(*ast.Ident); ok && id.Name == "old" {
-						f.replace(id, f.need(metaV1, "metav1")+".Now()")
+						f.Replace(id, f.Need(metaV1, "metav1")+".Now()")
 					}
 					return true
 				})
@@ -66,7 +66,7 @@ func TestImportsWithoutName(t *testing.T) {
 		}
 	}
 	f, err := parseGo("a.go", []byte("package p\n\nimport (\n\t_ \"a.b/c\"\n\td \"a.b/c\"\n)\n"))
-	if err != nil || f.importName("a.b/c") != "d" {
-		t.Errorf("got %q, %v", f.importName("a.b/c"), err)
+	if err != nil || f.ImportName("a.b/c") != "d" {
+		t.Errorf("got %q, %v", f.ImportName("a.b/c"), err)
 	}
 }

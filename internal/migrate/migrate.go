@@ -105,6 +105,20 @@ func (p *Plan) Open() int {
 	return n
 }
 
+// Remark lists the marks of a file by its text as it is now.
+func (p *Plan) Remark(name string, data []byte) {
+	for i, e := range p.Files {
+		if e.Path != name {
+			continue
+		}
+		e.Notes = slices.DeleteFunc(slices.Clone(e.Notes), func(n Note) bool { return n.Line > 0 })
+		if e.Notes = append(e.Notes, marks(data)...); len(e.Notes) > 0 {
+			e.Status = Needs
+		}
+		p.Files[i] = e
+	}
+}
+
 // Make makes the plan. Projects that there is nothing to migrate in have one
 // without files; those that migrate has no answer to are an error with a hint.
 func Make(o Options) (*Plan, error) {
@@ -355,6 +369,9 @@ func (m *migration) left() []string {
 		out = append(out, fmt.Sprintf("%s: copy what you need of it to %s, then delete it", keptMain, newMain))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if strings.HasPrefix(name, oldConfig+"/") {
+			out = append(out, fmt.Sprintf("%s: copy what you need of it to config, then delete it", name))
+		}
 		if name == ReportName || strings.HasPrefix(name, "vendor/") || path.Ext(name) == ".md" {
 			continue
 		}

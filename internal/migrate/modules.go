@@ -64,6 +64,7 @@ func (m *migration) successors() []*modfile.Require {
 		"github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring": "v0.86.2",
 		"github.com/cert-manager/cert-manager":                                   "v1.18.2",
 		"github.com/operator-framework/api":                                      "v0.45.0",
+		"github.com/openshift/client-go":                                         "v0.0.0-20260108185524-48f4ccfc4e13",
 		operatorLib:                                                              libVersion,
 	}
 	var out []*modfile.Require

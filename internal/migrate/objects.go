@@ -28,7 +28,7 @@ func (m *migration) objectFuncs(dir string) map[string]objectFunc {
 	for changed := true; changed; {
 		changed = false
 		for _, f := range files {
-			for _, d := range f.tree.Decls {
+			for _, d := range f.Tree.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && f.findObjects(fn, found) {
 					changed = true
 				}
@@ -84,7 +84,7 @@ func (f *goFile) findResults(fn *ast.FuncDecl, found map[string]objectFunc) bool
 				set(callee(call), resultIndex)
 			}
 		case *ast.ReturnStmt:
-			if found[fn.Name.Name][resultIndex] == "" || fn.Type.Results.NumFields() == 0 || !f.is(fn.Type.Results.List[0].Type, apiRuntime, "Object") {
+			if found[fn.Name.Name][resultIndex] == "" || fn.Type.Results.NumFields() == 0 || !f.Is(fn.Type.Results.List[0].Type, apiRuntime, "Object") {
 				break
 			}
 			f.eachRuntimeObject(fn.Type, func(index int, name string) {
@@ -117,7 +117,7 @@ func (f *goFile) eachRuntimeObject(t *ast.FuncType, visit func(index int, name s
 	index := 0
 	for _, p := range t.Params.List {
 		for _, name := range p.Names {
-			if f.is(p.Type, apiRuntime, "Object") {
+			if f.Is(p.Type, apiRuntime, "Object") {
 				visit(index, name.Name)
 			}
 			index++
@@ -147,7 +147,7 @@ func (f *goFile) eachObjectUse(body ast.Node, found map[string]objectFunc, visit
 		switch n := n.(type) {
 		case *ast.CompositeLit:
 			for _, field := range []struct{ at, typ, name string }{{crSource, "Kind", "Type"}, {crHandler, "EnqueueRequestForOwner", "OwnerType"}} {
-				if e := valueOf(n, field.name); e != nil && f.is(n.Type, field.at, field.typ) {
+				if e := valueOf(n, field.name); e != nil && f.Is(n.Type, field.at, field.typ) {
 					visit(e, "Object")
 				}
 			}
@@ -186,13 +186,13 @@ func objectParams(found map[string]objectFunc) pass {
 	return func(f *goFile) {
 		f.objectLists(found)
 		f.objectFields(found)
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || found[fn.Name.Name] == nil {
 				continue
 			}
-			if r := fn.Type.Results; r.NumFields() > 0 && found[fn.Name.Name][resultIndex] != "" && f.is(r.List[0].Type, apiRuntime, "Object") {
-				f.replace(r.List[0].Type, f.need(crClient, "")+".Object")
+			if r := fn.Type.Results; r.NumFields() > 0 && found[fn.Name.Name][resultIndex] != "" && f.Is(r.List[0].Type, apiRuntime, "Object") {
+				f.Replace(r.List[0].Type, f.Need(crClient, "")+".Object")
 			}
 			f.objectParams(fn.Type, found[fn.Name.Name])
 		}
@@ -203,17 +203,17 @@ func objectParams(found map[string]objectFunc) pass {
 // parameters of the methods of interfaces, their types.
 func (f *goFile) objectFields(found map[string]objectFunc) {
 	uses := map[string]string{}
-	f.eachObjectUse(f.tree, found, func(e ast.Expr, to string) {
+	f.eachObjectUse(f.Tree, found, func(e ast.Expr, to string) {
 		if sel, ok := e.(*ast.SelectorExpr); ok {
 			uses[sel.Sel.Name] = to
 		}
 	})
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.StructType:
 			for _, field := range n.Fields.List {
-				if len(field.Names) == 1 && uses[field.Names[0].Name] != "" && f.is(field.Type, apiRuntime, "Object") {
-					f.replace(field.Type, f.need(crClient, "")+"."+uses[field.Names[0].Name])
+				if len(field.Names) == 1 && uses[field.Names[0].Name] != "" && f.Is(field.Type, apiRuntime, "Object") {
+					f.Replace(field.Type, f.Need(crClient, "")+"."+uses[field.Names[0].Name])
 				}
 			}
 		case *ast.InterfaceType:
@@ -236,8 +236,8 @@ func (f *goFile) objectParams(t *ast.FuncType, of objectFunc) {
 			to = cmp.Or(to, of[index])
 			index++
 		}
-		if to != "" && f.is(p.Type, apiRuntime, "Object") {
-			f.replace(p.Type, f.need(crClient, "")+"."+to)
+		if to != "" && f.Is(p.Type, apiRuntime, "Object") {
+			f.Replace(p.Type, f.Need(crClient, "")+"."+to)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (f *goFile) objectParams(t *ast.FuncType, of objectFunc) {
 // objectLists gives lists of objects that a loop passes to the client, or
 // watches, their type.
 func (f *goFile) objectLists(found map[string]objectFunc) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		loop, ok := n.(*ast.RangeStmt)
 		if !ok {
 			return true
@@ -263,7 +263,7 @@ func (f *goFile) objectLists(found map[string]objectFunc) {
 			return true
 		}
 		array, ok := lit.Type.(*ast.ArrayType)
-		if !ok || !f.is(array.Elt, apiRuntime, "Object") {
+		if !ok || !f.Is(array.Elt, apiRuntime, "Object") {
 			return true
 		}
 		use := f.clientUse(loop.Body, value.Name, found)
@@ -271,7 +271,7 @@ func (f *goFile) objectLists(found map[string]objectFunc) {
 			use = "Object"
 		}
 		if use != "" {
-			f.replace(array.Elt, f.need(crClient, "")+"."+use)
+			f.Replace(array.Elt, f.Need(crClient, "")+"."+use)
 		}
 		return true
 	})
@@ -283,7 +283,7 @@ func (f *goFile) watched(body ast.Node, name string) bool {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if id, ok := valueOf(n, "Type").(*ast.Ident); ok && f.is(n.Type, crSource, "Kind") && id.Name == name {
+			if id, ok := valueOf(n, "Type").(*ast.Ident); ok && f.Is(n.Type, crSource, "Kind") && id.Name == name {
 				found = true
 			}
 		case *ast.CallExpr:

@@ -9,11 +9,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // keptMain is where the old main program stays for its owner to copy from. No
 // compiler reads it.
 const keptMain = newMain + ".old"
+
+// importSpec is a package and the name that it is imported by; empty for the
+// package's own.
+type importSpec struct{ path, name string }
 
 // oldProgram is what an old main program gives to the new one, and what it
 // leaves to its owner.
@@ -42,19 +48,19 @@ func (m *migration) readMain(name string) (*oldProgram, error) {
 		return nil, err
 	}
 	p := &oldProgram{m: m, file: f, target: target, imports: map[string]string{}, taken: map[ast.Node]bool{}}
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		at, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			continue
 		}
-		switch local := localName(spec, at); {
-		case isName(local):
+		switch local := goedit.LocalName(spec); {
+		case goedit.IsName(local):
 			p.imports[local] = at
 		case !strings.HasPrefix(at, "k8s.io/client-go/plugin/pkg/client/auth") && !strings.HasPrefix(at, operatorSDK):
 			p.leave(spec, spec) // the new main program has the logins of kubeconfigs itself
 		}
 	}
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		p.declaration(d)
 	}
 	slices.SortStableFunc(p.left, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
@@ -118,7 +124,7 @@ func (p *oldProgram) statements(list []ast.Stmt) {
 		first = nil
 	}
 	for _, s := range list {
-		if check, ok := s.(*ast.IfStmt); ok && check.Init == nil && squeeze(p.file.text(check.Cond)) == "err!=nil" || isBareReturn(s) {
+		if check, ok := s.(*ast.IfStmt); ok && check.Init == nil && squeeze(p.file.Text(check.Cond)) == "err!=nil" || isBareReturn(s) {
 			if first != nil && ok {
 				last = s
 			}
@@ -148,11 +154,11 @@ func isBareReturn(s ast.Stmt) bool {
 // leave notes that the lines from one node to another are not in the new main
 // program.
 func (p *oldProgram) leave(from, to ast.Node) {
-	text, _, _ := strings.Cut(p.file.text(from), "\n")
-	if last := p.file.line(to.End()); last != p.file.line(from.Pos()) {
+	text, _, _ := strings.Cut(p.file.Text(from), "\n")
+	if last := p.file.Line(to.End()); last != p.file.Line(from.Pos()) {
 		text += fmt.Sprintf(" … (to line %d)", last)
 	}
-	p.left = append(p.left, Note{p.file.line(from.Pos()), fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
+	p.left = append(p.left, Note{p.file.Line(from.Pos()), fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
 }
 
 // setupCall is the call of SetupWithManager that a statement makes, with
@@ -220,17 +226,17 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	if e == nil || !p.portableReconciler(e) {
 		return false
 	}
-	made, name := p.file.text(e), ""
+	made, name := p.file.Text(e), ""
 	if lit := literalOf(e); lit != nil {
-		_, name, _ = strings.Cut(p.file.text(lit.Type), ".")
+		_, name, _ = strings.Cut(p.file.Text(lit.Type), ".")
 		made = p.literal(lit)
 	}
 	args := "mgr"
-	if len(call.Args) > 1 || p.file.text(call.Args[0]) != "mgr" {
+	if len(call.Args) > 1 || p.file.Text(call.Args[0]) != "mgr" {
 		if slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return !p.portable(e) }) {
 			p.setup += p.marked(call, "hands more to SetupWithManager")
 		} else {
-			args = string(p.file.src[p.file.offset(call.Args[0].Pos()):p.file.offset(call.Args[len(call.Args)-1].End())])
+			args = string(p.file.Src[p.file.Offset(call.Args[0].Pos()):p.file.Offset(call.Args[len(call.Args)-1].End())])
 		}
 	}
 	for _, arg := range append(slices.Clone(call.Args), e) {
@@ -246,16 +252,16 @@ func (p *oldProgram) literal(lit *ast.CompositeLit) string {
 	var b strings.Builder
 	for _, e := range lit.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok && p.portable(kv.Value) {
-			fmt.Fprintf(&b, "\t\t%s,\n", p.file.text(e))
+			fmt.Fprintf(&b, "\t\t%s,\n", p.file.Text(e))
 			continue
 		}
-		fmt.Fprintf(&b, "\t\t%s\n", todoLine("%s:%d has %s: set it here", keptMain, p.file.line(e.Pos()), strings.Join(strings.Fields(p.file.text(e)), " ")))
+		fmt.Fprintf(&b, "\t\t%s\n", todoLine("%s:%d has %s: set it here", keptMain, p.file.Line(e.Pos()), strings.Join(strings.Fields(p.file.Text(e)), " ")))
 	}
 	fields := b.String()
 	if fields != "" {
 		fields = "\n" + fields + "\t"
 	}
-	return fmt.Sprintf("(&%s{%s})", p.file.text(lit.Type), fields)
+	return fmt.Sprintf("(&%s{%s})", p.file.Text(lit.Type), fields)
 }
 
 // marked are lines that say that a part of old code is not carried over.
@@ -266,8 +272,8 @@ func (p *oldProgram) marked(n ast.Node, format string, args ...any) string {
 // markedLines has old code as a comment below a mark.
 func markedLines(name string, f *goFile, n ast.Node, why string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\t%s\n", todoLine("%s:%d %s", name, f.line(n.Pos()), why))
-	for line := range strings.Lines(f.text(n)) {
+	fmt.Fprintf(&b, "\t%s\n", todoLine("%s:%d %s", name, f.Line(n.Pos()), why))
+	for line := range strings.Lines(f.Text(n)) {
 		fmt.Fprintf(&b, "\t//\t%s\n", strings.TrimRight(line, "\n"))
 	}
 	return b.String()
@@ -309,7 +315,7 @@ func isPredeclared(name string) bool {
 // that it has in the old one.
 func (p *oldProgram) canImport(local string) bool {
 	at, known := p.imports[local]
-	return known && !strings.HasPrefix(at, operatorSDK) && (!p.target.taken(local) || p.target.importName(p.today(at)) == local)
+	return known && !strings.HasPrefix(at, operatorSDK) && (p.target.ImportPath(local) == "" || p.target.ImportName(p.today(at)) == local)
 }
 
 // today is the path of a package that has moved to another module.
@@ -336,7 +342,7 @@ func (p *oldProgram) use(e ast.Expr) {
 
 func (p *oldProgram) need(local string) {
 	s := importSpec{p.today(p.imports[local]), local}
-	if local == localName(&ast.ImportSpec{}, s.path) {
+	if local == goedit.PackageName(s.path) {
 		s.name = ""
 	}
 	if !slices.Contains(p.used, s) {
@@ -353,7 +359,7 @@ func (p *oldProgram) scheme(s ast.Stmt) bool {
 	var call *ast.CallExpr
 	ast.Inspect(s, func(n ast.Node) bool {
 		c, ok := n.(*ast.CallExpr)
-		if ok && len(c.Args) == 1 && slices.Contains([]string{"scheme", "mgr.GetScheme()"}, squeeze(p.file.text(c.Args[0]))) {
+		if ok && len(c.Args) == 1 && slices.Contains([]string{"scheme", "mgr.GetScheme()"}, squeeze(p.file.Text(c.Args[0]))) {
 			call = c
 		}
 		return call == nil
@@ -363,7 +369,7 @@ func (p *oldProgram) scheme(s ast.Stmt) bool {
 
 // addScheme takes over a function that adds types to the scheme.
 func (p *oldProgram) addScheme(fn ast.Expr) bool {
-	local, _, ok := strings.Cut(p.file.text(fn), ".")
+	local, _, ok := strings.Cut(p.file.Text(fn), ".")
 	at := p.imports[local]
 	switch {
 	case !ok || at == "":
@@ -373,7 +379,7 @@ func (p *oldProgram) addScheme(fn ast.Expr) bool {
 	case !p.canImport(local):
 		return false
 	}
-	if line := p.file.text(fn) + "(scheme)"; !slices.Contains(p.schemes, line) {
+	if line := p.file.Text(fn) + "(scheme)"; !slices.Contains(p.schemes, line) {
 		p.schemes = append(p.schemes, line)
 	}
 	p.need(local)
@@ -395,7 +401,7 @@ func (p *oldProgram) leads(s ast.Stmt) bool {
 		return !found
 	})
 	if found {
-		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.name, p.file.line(s.Pos()))})
+		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.Name, p.file.Line(s.Pos()))})
 	}
 	return found
 }
@@ -405,7 +411,7 @@ const rulePrefix = "+kubebuilder:rbac:"
 
 // readRules finds the markers of rules.
 func (p *oldProgram) readRules() {
-	for _, group := range p.file.tree.Comments {
+	for _, group := range p.file.Tree.Comments {
 		for _, c := range group.List {
 			if strings.HasPrefix(strings.TrimLeft(c.Text, "/ \t"), rulePrefix) && !slices.Contains(p.rules, c.Text) {
 				p.rules = append(p.rules, c.Text)

@@ -13,7 +13,7 @@ import (
 func (p *oldProgram) options(s ast.Stmt) bool {
 	var lit *ast.CompositeLit
 	ast.Inspect(s, func(n ast.Node) bool {
-		if l, ok := n.(*ast.CompositeLit); ok && lit == nil && (p.file.is(l.Type, crManager, "Options") || p.file.is(l.Type, crRoot, "Options")) {
+		if l, ok := n.(*ast.CompositeLit); ok && lit == nil && (p.file.Is(l.Type, crManager, "Options") || p.file.Is(l.Type, crRoot, "Options")) {
 			lit = l
 		}
 		return lit == nil
@@ -26,7 +26,7 @@ func (p *oldProgram) options(s ast.Stmt) bool {
 		switch value, isText := "", false; {
 		case !ok:
 			p.leave(e, e)
-		case p.file.text(kv.Key) == "LeaderElectionID":
+		case p.file.Text(kv.Key) == "LeaderElectionID":
 			if value, isText = stringLiteral(kv.Value); isText {
 				p.election = strconv.Quote(value)
 			} else {
@@ -45,14 +45,14 @@ func (p *oldProgram) isScaffoldOption(kv *ast.KeyValueExpr) bool {
 	known := []string{"Scheme", "Namespace", "MetricsBindAddress", "HealthProbeBindAddress", "Host", "Port", "LeaderElection",
 		"LeaderElectionReleaseOnCancel", "Metrics", "WebhookServer", "NewCache", "BindAddress", "TLSOpts", "SecureServing", "FilterProvider"}
 	usual := regexp.MustCompile(`^("(|0|:8080|:8443|:8081|0\.0\.0\.0|%s:%d)"|9443|8383|8686)$`)
-	if p.file.text(kv.Key) == "MapperProvider" {
-		return strings.HasSuffix(p.file.text(kv.Value), ".NewDynamicRESTMapper")
+	if p.file.Text(kv.Key) == "MapperProvider" {
+		return strings.HasSuffix(p.file.Text(kv.Value), ".NewDynamicRESTMapper")
 	}
 	ok := true
 	ast.Inspect(kv, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.KeyValueExpr:
-			ok = ok && slices.Contains(known, p.file.text(n.Key))
+			ok = ok && slices.Contains(known, p.file.Text(n.Key))
 		case *ast.BasicLit:
 			ok = ok && usual.MatchString(n.Value)
 		case *ast.FuncLit:
@@ -74,7 +74,7 @@ type flagCall struct {
 // flagCall reads a call that defines a flag, nil for any other.
 func (f *goFile) flagCall(n ast.Node) *flagCall {
 	call, ok := n.(*ast.CallExpr)
-	if !ok || len(call.Args) < 3 || !hasAnyPrefix(f.text(call.Fun), "flag.", "pflag.", "fs.") {
+	if !ok || len(call.Args) < 3 || !hasAnyPrefix(f.Text(call.Fun), "flag.", "pflag.", "fs.") {
 		return nil
 	}
 	args := call.Args
@@ -107,14 +107,14 @@ func (p *oldProgram) isScaffolds(s ast.Stmt) bool {
 		}
 		return scaffolded
 	})
-	text := squeeze(p.file.text(s))
+	text := squeeze(p.file.Text(s))
 	return scaffolded && (called || hasAnyPrefix(text, "options.Namespace=", "options.NewCache=", "opts:=zap.Options{", "namespace=", "servicePorts:=[]", "services:=[]*"))
 }
 
 // logsOwn says whether a call logs something of another package of the
 // project's.
 func (p *oldProgram) logsOwn(call *ast.CallExpr) bool {
-	return hasAnyPrefix(squeeze(p.file.text(call.Fun)), "log.", "setupLog.") && slices.ContainsFunc(call.Args, func(e ast.Expr) bool {
+	return hasAnyPrefix(squeeze(p.file.Text(call.Fun)), "log.", "setupLog.") && slices.ContainsFunc(call.Args, func(e ast.Expr) bool {
 		for local, at := range p.imports {
 			if strings.HasPrefix(at, p.m.module+"/") && mentions(e, local) {
 				return true
@@ -126,7 +126,7 @@ func (p *oldProgram) logsOwn(call *ast.CallExpr) bool {
 
 // isScaffoldCall knows the functions that scaffolds of main called.
 func (p *oldProgram) isScaffoldCall(call *ast.CallExpr) bool {
-	text := squeeze(p.file.text(call.Fun))
+	text := squeeze(p.file.Text(call.Fun))
 	known := []string{
 		"printVersion", "addMetrics", "serveCRMetrics", "getWatchNamespace", "flag.Parse", "pflag.Parse", "pflag.CommandLine.AddFlagSet", "pflag.CommandLine.AddGoFlagSet",
 		"zap.FlagSet", "zap.Logger", "zap.New", "zap.UseDevMode", "zap.UseFlagOptions", "opts.BindFlags", "logf.SetLogger", "logf.ZapLogger",
@@ -149,7 +149,7 @@ func (p *oldProgram) isScaffoldCall(call *ast.CallExpr) bool {
 	case strings.HasPrefix(text, "ctrl.ConfigFile()."):
 		return strings.HasSuffix(text, ".AtPath")
 	case text == "mgr.AddHealthzCheck" || text == "mgr.AddReadyzCheck":
-		return len(call.Args) == 2 && squeeze(p.file.text(call.Args[1])) == "healthz.Ping"
+		return len(call.Args) == 2 && squeeze(p.file.Text(call.Args[1])) == "healthz.Ping"
 	}
 	if id, ok := call.Fun.(*ast.Ident); ok && id.Obj != nil {
 		fn, ok := id.Obj.Decl.(*ast.FuncDecl)

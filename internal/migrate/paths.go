@@ -2,10 +2,13 @@ package migrate
 
 import (
 	"go/ast"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Import paths that several passes look for.
@@ -45,27 +48,29 @@ const (
 // members.
 func renamedPackages() map[string]string {
 	return map[string]string{
-		"sigs.k8s.io/controller-runtime/pkg/runtime/log":                crLog,
-		"sigs.k8s.io/controller-runtime/pkg/runtime/signals":            "sigs.k8s.io/controller-runtime/pkg/manager/signals",
-		"sigs.k8s.io/controller-runtime/pkg/runtime/scheme":             crScheme,
-		operatorSDK + "pkg/predicate":                                   crPredicate,
-		operatorSDK + "pkg/leader":                                      operatorLib + "/leader",
-		"k8s.io/api/apps/v1beta1":                                       "k8s.io/api/apps/v1",
-		"k8s.io/api/apps/v1beta2":                                       "k8s.io/api/apps/v1",
-		"k8s.io/api/autoscaling/v2beta2":                                "k8s.io/api/autoscaling/v2",
-		"k8s.io/api/batch/v1beta1":                                      "k8s.io/api/batch/v1",
-		"k8s.io/api/batch/v2alpha1":                                     "k8s.io/api/batch/v1",
-		"k8s.io/api/coordination/v1beta1":                               "k8s.io/api/coordination/v1",
-		"k8s.io/api/rbac/v1alpha1":                                      "k8s.io/api/rbac/v1",
-		"k8s.io/api/rbac/v1beta1":                                       "k8s.io/api/rbac/v1",
-		"k8s.io/api/scheduling/v1beta1":                                 "k8s.io/api/scheduling/v1",
-		"k8s.io/api/storage/v1beta1":                                    "k8s.io/api/storage/v1",
-		"github.com/coreos/prometheus-operator/pkg/apis/monitoring":     "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
-		"github.com/coreos/prometheus-operator/pkg/apis/monitoring/v1":  "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
-		"github.com/jetstack/cert-manager/pkg/apis/certmanager/v1":      "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
-		"github.com/jetstack/cert-manager/pkg/apis/meta/v1":             "github.com/cert-manager/cert-manager/pkg/apis/meta/v1",
-		"github.com/onsi/ginkgo":                                        "github.com/onsi/ginkgo/v2",
-		"github.com/operator-framework/operator-sdk/pkg/apis/operators": "github.com/operator-framework/api/pkg/operators",
+		"sigs.k8s.io/controller-runtime/pkg/runtime/log":                                           crLog,
+		"sigs.k8s.io/controller-runtime/pkg/runtime/signals":                                       "sigs.k8s.io/controller-runtime/pkg/manager/signals",
+		"sigs.k8s.io/controller-runtime/pkg/runtime/scheme":                                        crScheme,
+		operatorSDK + "pkg/predicate":                                                              crPredicate,
+		operatorSDK + "pkg/leader":                                                                 operatorLib + "/leader",
+		"k8s.io/api/apps/v1beta1":                                                                  "k8s.io/api/apps/v1",
+		"k8s.io/api/apps/v1beta2":                                                                  "k8s.io/api/apps/v1",
+		"k8s.io/api/autoscaling/v2beta2":                                                           "k8s.io/api/autoscaling/v2",
+		"k8s.io/api/batch/v1beta1":                                                                 "k8s.io/api/batch/v1",
+		"k8s.io/api/batch/v2alpha1":                                                                "k8s.io/api/batch/v1",
+		"k8s.io/api/coordination/v1beta1":                                                          "k8s.io/api/coordination/v1",
+		"k8s.io/api/rbac/v1alpha1":                                                                 "k8s.io/api/rbac/v1",
+		"k8s.io/api/rbac/v1beta1":                                                                  "k8s.io/api/rbac/v1",
+		"k8s.io/api/scheduling/v1beta1":                                                            "k8s.io/api/scheduling/v1",
+		"k8s.io/api/storage/v1beta1":                                                               "k8s.io/api/storage/v1",
+		"github.com/coreos/prometheus-operator/pkg/apis/monitoring":                                "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
+		"github.com/coreos/prometheus-operator/pkg/apis/monitoring/v1":                             "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
+		"github.com/googleapis/gnostic/OpenAPIv2":                                                  "github.com/google/gnostic-models/openapiv2",
+		"github.com/googleapis/gnostic/openapiv2":                                                  "github.com/google/gnostic-models/openapiv2",
+		"github.com/jetstack/cert-manager/pkg/apis/certmanager/v1":                                 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
+		"github.com/jetstack/cert-manager/pkg/apis/meta/v1":                                        "github.com/cert-manager/cert-manager/pkg/apis/meta/v1",
+		"github.com/onsi/ginkgo":                                                                   "github.com/onsi/ginkgo/v2",
+		"github.com/operator-framework/operator-sdk/pkg/apis/operators":                            "github.com/operator-framework/api/pkg/operators",
 		"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1alpha1": "github.com/operator-framework/api/pkg/operators/v1alpha1",
 		"github.com/operator-framework/operator-lifecycle-manager/pkg/api/apis/operators/v1":       "github.com/operator-framework/api/pkg/operators/v1",
 	}
@@ -110,13 +115,13 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 }
 
 // v1Only is the end of packages of cert-manager whose types are in v1 alone today.
-var v1Only = regexp.MustCompile(`^(pkg/apis/(?:certmanager|acme)/)v1(?:alpha|beta)[0-9]+$`)
+var v1Only = lazy.Delayed(`^(pkg/apis/(?:certmanager|acme)/)v1(?:alpha|beta)[0-9]+$`)
 
 // renameImports gives packages that moved their new paths. The names by which
 // the file calls them stay.
 func renameImports(f *goFile) {
 	renamed := renamedPackages()
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		old, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			continue
@@ -142,13 +147,13 @@ func renameImports(f *goFile) {
 }
 
 func (f *goFile) repath(spec *ast.ImportSpec, old, to string) {
-	f.replace(spec.Path, strconv.Quote(to))
+	f.Replace(spec.Path, strconv.Quote(to))
 	if spec.Name != nil {
 		return
 	}
-	was := localName(spec, old)
-	if is := localName(&ast.ImportSpec{}, to); is != was {
-		f.insert(spec.Path.Pos(), was+" ")
+	was := goedit.LocalName(spec)
+	if is := goedit.PackageName(to); is != was {
+		f.Insert(spec.Path.Pos(), was+" ")
 	}
 }
 
@@ -170,11 +175,9 @@ func (f *goFile) onlyPlace(importPath string) string {
 // members lists what the file uses of a package.
 func (f *goFile) members(importPath string) []string {
 	var out []string
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && f.importsAs(importPath, id.Name) {
-				out = append(out, sel.Sel.Name)
-			}
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && f.Member(sel, importPath) != "" {
+			out = append(out, sel.Sel.Name)
 		}
 		return true
 	})
@@ -184,14 +187,14 @@ func (f *goFile) members(importPath string) []string {
 // markGone marks every use of a package that has no successor and drops its
 // import, so that the compiler points at the same lines.
 func markGone(f *goFile) {
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		p, err := strconv.Unquote(spec.Path.Value)
 		if err != nil || !strings.HasPrefix(p, operatorSDK) && p != libStatus && !strings.HasPrefix(p, "k8s.io/kubernetes/") {
 			continue
 		}
-		f.dropImport(p)
-		local := localName(spec, p)
-		ast.Inspect(f.tree, func(n ast.Node) bool {
+		f.DropImport(p)
+		local := goedit.LocalName(spec)
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
 			if !ok {
 				return true

@@ -16,6 +16,7 @@ func TestRenameImports(t *testing.T) {
 		"in a string":           {"", "var s = \"k8s.io/api/apps/v1beta2\" // k8s.io/api/apps/v1beta2", "", ""},
 		"of today":              {`"k8s.io/api/policy/v1"`, "var d v1.Eviction", "", ""},
 		"two places":            {todo(gone, `"k8s.io/api/extensions/v1beta1"`), "var d v1beta1.Deployment\nvar n v1beta1.NetworkPolicy", "", ""},
+		"of another module":     {`openapi_v2 "github.com/googleapis/gnostic/openapiv2"`, "var d openapi_v2.Document", `openapi_v2 "github.com/google/gnostic-models/openapiv2"`, ""},
 		"another's variable":    {`policy "k8s.io/api/policy/v1beta1"`, "func f(policy own) { policy.PodSecurityPolicy() }\n\nvar d policy.Eviction", `policy "k8s.io/api/policy/v1"`, ""},
 	}, renameImports)
 }

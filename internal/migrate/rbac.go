@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"go/ast"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // rule is one of a role.
@@ -100,7 +101,7 @@ func (m *migration) bindings() map[string]binding {
 // binds says whether an object gives a role to somebody.
 func (o *object) binds() bool { return o.Kind == "RoleBinding" || o.Kind == "ClusterRoleBinding" }
 
-var exampleDir = regexp.MustCompile(`(?i)/(examples?|samples?|demos?|e2e|test[^/]*)/`)
+var exampleDir = lazy.Delayed(`(?i)/(examples?|samples?|demos?|e2e|test[^/]*)/`)
 
 // isExample says whether an object is in a directory of tests or examples: what
 // it allows is not what the operator is deployed with.
@@ -241,14 +242,14 @@ func (m *migration) ownName(r rule) {
 // markReconcile puts markers above Reconcile, those that the file has not.
 func markReconcile(lines []string) pass {
 	return func(f *goFile) {
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			fn := asReconcile(f, d)
 			if fn == nil {
 				continue
 			}
 			text := ""
 			for _, line := range lines {
-				if !strings.Contains(string(f.src), line) {
+				if !strings.Contains(string(f.Src), line) {
 					text += line + "\n"
 				}
 			}
@@ -256,9 +257,9 @@ func markReconcile(lines []string) pass {
 				return
 			}
 			if fn.Doc != nil {
-				f.insert(fn.Doc.Pos(), text+"\n")
+				f.Insert(fn.Doc.Pos(), text+"\n")
 			} else {
-				f.insert(fn.Pos(), text+"\n")
+				f.Insert(fn.Pos(), text+"\n")
 			}
 			return
 		}

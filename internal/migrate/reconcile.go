@@ -44,7 +44,7 @@ func readController(dir string, files map[string][]byte) (*controller, error) {
 		}
 	}
 	for _, f := range sortedFiles(parsed) {
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) && c.typ == "" {
 				c.typ = receiverType(fn)
 				if names := fn.Recv.List[0].Names; len(names) == 1 && names[0].Name != "_" {
@@ -88,7 +88,7 @@ func (f *goFile) isReconcile(fn *ast.FuncDecl) bool {
 }
 
 func (f *goFile) isRequest(e ast.Expr) bool {
-	return f.is(e, crReconcile, "Request") || f.is(e, crRoot, "Request")
+	return f.Is(e, crReconcile, "Request") || f.Is(e, crRoot, "Request")
 }
 
 func receiverType(fn *ast.FuncDecl) string {
@@ -114,7 +114,7 @@ func (c *controller) rename(files map[string]*goFile) {
 		return
 	}
 	for _, f := range files {
-		if f.tree.Scope.Lookup(kind+"Reconciler") != nil {
+		if f.Tree.Scope.Lookup(kind+"Reconciler") != nil {
 			return
 		}
 	}
@@ -129,18 +129,18 @@ func (c *controller) readFields(f *goFile) {
 	}
 	for _, field := range st.Fields.List {
 		for _, name := range field.Names {
-			if f.is(field.Type, crClient, "Client") && name.Name == "client" {
+			if f.Is(field.Type, crClient, "Client") && name.Name == "client" {
 				c.fields["client"] = "Client"
 			}
 			star, ok := field.Type.(*ast.StarExpr)
-			if ok && f.is(star.X, apiRuntime, "Scheme") && name.Name == "scheme" {
+			if ok && f.Is(star.X, apiRuntime, "Scheme") && name.Name == "scheme" {
 				c.fields["scheme"] = "Scheme"
 			}
-			if f.is(field.Type, crClient, "Client") && name.Name == "Client" || ok && f.is(star.X, apiRuntime, "Scheme") && name.Name == "Scheme" {
+			if f.Is(field.Type, crClient, "Client") && name.Name == "Client" || ok && f.Is(star.X, apiRuntime, "Scheme") && name.Name == "Scheme" {
 				c.fields[name.Name] = name.Name
 			}
 		}
-		if len(field.Names) == 0 && f.is(field.Type, crClient, "Client") {
+		if len(field.Names) == 0 && f.Is(field.Type, crClient, "Client") {
 			c.fields["Client"] = "Client"
 		}
 	}
@@ -148,7 +148,7 @@ func (c *controller) readFields(f *goFile) {
 
 // structOf is the struct type of the name, nil where the file has none.
 func (f *goFile) structOf(name string) *ast.StructType {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.TYPE {
 			continue
@@ -164,7 +164,7 @@ func (f *goFile) structOf(name string) *ast.StructType {
 }
 
 func (f *goFile) function(name string) *ast.FuncDecl {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == name {
 			return fn
 		}
@@ -202,26 +202,26 @@ func (c *controller) setupPass(f *goFile) {
 	if c.setup == "" || add == nil || newReconciler == nil || exported == nil || add.Type.Params.NumFields() != 2 {
 		return
 	}
-	f.removeLines(exported)
-	f.removeLines(newReconciler)
+	f.RemoveLines(exported)
+	f.RemoveLines(newReconciler)
 	start := add.Pos()
 	if add.Doc != nil {
 		start = add.Doc.Pos()
 	}
 	setup := c.setup
-	if ctrl := f.need(crRoot, "ctrl"); ctrl != "ctrl" {
+	if ctrl := f.Need(crRoot, "ctrl"); ctrl != "ctrl" {
 		setup = strings.ReplaceAll(setup, "ctrl.", ctrl+".")
 	}
 	if strings.Contains(setup, "builder.") {
-		f.need(crBuilder, "")
+		f.Need(crBuilder, "")
 	}
-	f.edits = append(f.edits, edit{f.offset(start), f.offset(add.End()), setup})
+	f.ReplaceRange(start, add.End(), setup)
 }
 
 // reconcilerPass gives the type its new name and fields, and Reconcile its
 // context.
 func (c *controller) reconcilerPass(f *goFile) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) && fn.Body != nil && fn.Type.Params.NumFields() == 1 {
 			f.reconcileContext(fn)
 		}
@@ -240,14 +240,14 @@ func (f *goFile) reconcileContext(fn *ast.FuncDecl) {
 		name = "reconcileCtx"
 	}
 	if own != nil {
-		f.removeLines(own)
+		f.RemoveLines(own)
 	}
 	if name == "reconcileCtx" && !f.usesFreshContext(fn.Body) {
 		name = "_"
 	}
-	f.insert(fn.Type.Params.Opening+1, name+" "+f.need("context", "")+".Context, ")
+	f.Insert(fn.Type.Params.Opening+1, name+" "+f.Need("context", "")+".Context, ")
 	if len(fn.Type.Params.List[0].Names) == 0 {
-		f.insert(fn.Type.Params.List[0].Pos(), "_ ")
+		f.Insert(fn.Type.Params.List[0].Pos(), "_ ")
 	}
 	if name != "_" {
 		f.freshContexts(fn.Body, name)
@@ -258,7 +258,7 @@ func (f *goFile) reconcileContext(fn *ast.FuncDecl) {
 func (f *goFile) ownContext(body *ast.BlockStmt) *ast.AssignStmt {
 	for _, s := range body.List {
 		a, ok := s.(*ast.AssignStmt)
-		if ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 && len(a.Rhs) == 1 && f.text(a.Lhs[0]) == "ctx" && f.isFreshContext(a.Rhs[0]) {
+		if ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 && len(a.Rhs) == 1 && f.Text(a.Lhs[0]) == "ctx" && f.isFreshContext(a.Rhs[0]) {
 			return a
 		}
 	}
@@ -280,9 +280,9 @@ func (c *controller) structPass(f *goFile) {
 		switch to := c.fields[field.Names[0].Name]; {
 		case to == "" || to == field.Names[0].Name:
 		case to == "Client" && !embeds:
-			f.edits = append(f.edits, edit{f.offset(field.Pos()), f.offset(field.Type.Pos()), ""})
+			f.ReplaceRange(field.Pos(), field.Type.Pos(), "")
 		default:
-			f.replace(field.Names[0], to)
+			f.Replace(field.Names[0], to)
 		}
 	}
 }
@@ -291,28 +291,28 @@ func (c *controller) structPass(f *goFile) {
 // in comments.
 func (c *controller) usePass(f *goFile) {
 	if word := regexp.MustCompile(`\b` + c.typ + `\b`); c.typ != c.newType {
-		for _, group := range f.tree.Comments {
+		for _, group := range f.Tree.Comments {
 			for _, line := range group.List {
 				if word.MatchString(line.Text) {
-					f.replace(line, word.ReplaceAllString(line.Text, c.newType))
+					f.Replace(line, word.ReplaceAllString(line.Text, c.newType))
 				}
 			}
 		}
 	}
 	others := map[*ast.Ident]bool{} // methods, and members of other packages
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Recv != nil {
 				others[n.Name] = true
 			}
 		case *ast.SelectorExpr:
-			if id, ok := n.X.(*ast.Ident); ok && id.Obj == nil && f.taken(id.Name) {
+			if id, ok := n.X.(*ast.Ident); ok && id.Obj == nil && f.ImportPath(id.Name) != "" {
 				others[n.Sel] = true
 			}
 			if id, ok := n.X.(*ast.Ident); ok && c.isReconciler(f, id) {
 				if to := c.fields[n.Sel.Name]; to != "" && to != n.Sel.Name {
-					f.replace(n.Sel, to)
+					f.Replace(n.Sel, to)
 				}
 			}
 		case *ast.CompositeLit:
@@ -321,7 +321,7 @@ func (c *controller) usePass(f *goFile) {
 			}
 		case *ast.Ident:
 			if n.Name == c.typ && c.typ != c.newType && !others[n] && (n.Obj == nil || n.Obj.Kind == ast.Typ) {
-				f.replace(n, c.newType)
+				f.Replace(n, c.newType)
 			}
 		}
 		return true
@@ -331,8 +331,8 @@ func (c *controller) usePass(f *goFile) {
 func (c *controller) literal(f *goFile, lit *ast.CompositeLit) {
 	for _, e := range lit.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
-			if to := c.fields[f.text(kv.Key)]; to != "" && to != f.text(kv.Key) {
-				f.replace(kv.Key, to)
+			if to := c.fields[f.Text(kv.Key)]; to != "" && to != f.Text(kv.Key) {
+				f.Replace(kv.Key, to)
 			}
 		}
 	}
@@ -346,12 +346,12 @@ func (c *controller) isReconciler(f *goFile, id *ast.Ident) bool {
 	names := []string{c.typ, "*" + c.typ, c.newType, "*" + c.newType}
 	switch d := id.Obj.Decl.(type) {
 	case *ast.Field:
-		return slices.Contains(names, f.text(d.Type))
+		return slices.Contains(names, f.Text(d.Type))
 	case *ast.ValueSpec:
-		return d.Type != nil && slices.Contains(names, f.text(d.Type))
+		return d.Type != nil && slices.Contains(names, f.Text(d.Type))
 	case *ast.AssignStmt:
 		if lit := literalOf(assigned(id)); lit != nil && lit.Type != nil {
-			return slices.Contains(names, f.text(lit.Type))
+			return slices.Contains(names, f.Text(lit.Type))
 		}
 	}
 	return false

@@ -21,26 +21,9 @@ func (m *migration) renderCerts(projectText []byte, certs string) (map[string][]
 	if err != nil {
 		return nil, err
 	}
-	header := m.files["hack/boilerplate.go.txt"].data
-	none := func(string) []byte { return nil }
-	p, err := f.Render(m.Scaffolder, header, nil, none)
-	if err != nil || certs == "" {
-		return filesOf(p), err
+	p, err := f.Replay(project.ReplayOptions{Scaffolder: m.Scaffolder, Header: m.files["hack/boilerplate.go.txt"].data, Certs: certs})
+	if err != nil {
+		return nil, err
 	}
-	for _, runs := range p.Runs {
-		for i := range runs {
-			if runs[i].Webhook {
-				runs[i].Flags["certs"] = certs
-			}
-		}
-	}
-	p, err = f.Render(m.Scaffolder, header, p.Runs, none)
-	return filesOf(p), err
-}
-
-func filesOf(p *project.Pristine) map[string][]byte {
-	if p == nil {
-		return nil
-	}
-	return p.Files
+	return p.Files, nil
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // buildFiles decides about what built the image, and the version package.
@@ -131,7 +133,7 @@ func unionLines(a, b []byte) []byte {
 	return []byte(out)
 }
 
-var versionLine = regexp.MustCompile(`(?m)Version\s*=\s*"v?([0-9]+\.[0-9]+\.[0-9]+[^"]*)"`)
+var versionLine = lazy.Delayed(`(?m)Version\s*=\s*"v?([0-9]+\.[0-9]+\.[0-9]+[^"]*)"`)
 
 // versionOf is the version in version/version.go.
 func (m *migration) versionOf() string {

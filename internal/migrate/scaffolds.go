@@ -2,7 +2,6 @@ package migrate
 
 import (
 	_ "embed" // the table
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,61 +63,49 @@ func isNoise(way string) bool {
 	return way == "apiVersion" || way == "kind" || way == "creationTimestamp" || strings.HasPrefix(way, "metadata/labels/app.kubernetes.io~1")
 }
 
-// isRemovable says whether a manifest is one without the value too: without a
-// name or a selector it would not be.
-func isRemovable(way string) bool {
-	if slices.Contains([]string{"namePrefix", "namespace", "spec/replicas", "spec/template/spec/terminationGracePeriodSeconds"}, way) {
-		return true
-	}
-	return hasAnyPrefix(way, "resources/", "subjects/", "rules/") || strings.Contains(way, "]/resources/")
-}
-
 // change is a value of the user's, and where it stood.
 type change struct {
 	leaf
-	file string
+	file   string
+	theirs *yaml.Node // what the new scaffold has at its place, nil for nothing
 }
 
-// at is the place of the change for people.
-func (c change) at() string { return fmt.Sprintf("%s:%d", c.file, c.node.Line) }
-
-// changes lists what the user has set in a document that the scaffold did not,
-// and missing what all scaffolds had there and the user has not.
-func (s *scaffold) changes(file string, doc *yaml.Node, project string) (mine []change, missing [][]step) {
-	have := map[string]bool{}
+// changes lists what the user has set in a document that the scaffold did not.
+// Without a scaffold that is known it is all of it.
+func (s *scaffold) changes(file string, doc *yaml.Node, project string) []change {
+	if s == nil {
+		s = &scaffold{under: map[string]bool{"resources": true, "patches": true}}
+	}
 	anonymous := func(text string) string { return anonymize(text, project) }
 	deeper := func(way string) bool {
 		return s.under[way] || s.under[anonymous(way)] || way == "metadata" || way == "metadata/labels"
 	}
+	var mine []change
 	for _, l := range leaves(doc, deeper) {
-		for i := range l.steps {
-			have[wayTo(l.steps[:i+1])] = true
-			have[anonymous(wayTo(l.steps[:i+1]))] = true
-		}
 		way, text := l.way(), value(l.node)
 		// The project may be called as something is in every scaffold.
 		written := slices.Concat(s.values[way], s.values[anonymous(way)])
-		if isNoise(way) || slices.Contains(written, text) || slices.Contains(written, anonymous(text)) {
-			continue
+		if !isNoise(way) && !slices.Contains(written, text) && !slices.Contains(written, anonymous(text)) {
+			mine = append(mine, change{l, file, nil})
 		}
-		mine = append(mine, change{l, file})
+	}
+	return mine
+}
+
+// removed lists what every version of the scaffold had in a document, and the
+// user has taken out.
+func (s *scaffold) removed(doc *yaml.Node) []string {
+	var out []string
+	if s == nil {
+		return nil
 	}
 	for _, way := range s.always {
-		if have[way] || !isRemovable(way) {
-			continue
-		}
-		steps := stepsOf(way) // with the project's name: only ways of names have it
-		for i := range steps {
-			if !have[wayTo(steps[:i+1])] {
-				steps = steps[:i+1]
-				break
-			}
-		}
-		if !slices.ContainsFunc(missing, func(m []step) bool { return wayTo(m) == wayTo(steps) }) {
-			missing = append(missing, steps)
+		optional := slices.Contains([]string{"namePrefix", "namespace"}, way) || hasAnyPrefix(way, "resources/", "subjects/", "rules/") || strings.Contains(way, "]/resources/limits/")
+		if steps := stepsOf(way); optional && find(doc, steps) == nil {
+			out = append(out, leaf{steps: steps}.String())
 		}
 	}
-	return mine, missing
+	return out
 }
 
 // anonymize puts {name} in the place of the project's name, where that is a

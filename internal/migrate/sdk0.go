@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -110,7 +110,7 @@ func (m *migration) place() error {
 			if err != nil {
 				return err
 			}
-			old := f.tree.Name.Name
+			old := f.Tree.Name.Name
 			if t.name == t.oldName {
 				t.name = old
 			}
@@ -271,16 +271,20 @@ func (m *migration) domain() string {
 	return domain
 }
 
-var notName = regexp.MustCompile(`[^a-z0-9-]+`)
+var notName = lazy.Delayed(`[^a-z0-9-]+`)
 
-// projectName is the name of the operator's Deployment, or the module's.
+// projectName is the name of the operator's Deployment, or the module's, if
+// the names made of it are not too long.
 func (m *migration) projectName() string {
 	name := path.Base(m.module)
 	if d := m.readDeployment(); d != nil && d.Metadata.Name != "" {
 		name = d.Metadata.Name
 	}
 	name = strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	if name == "" || len(name) > 40 {
+	if project.CheckName(name) != nil {
+		name = strings.TrimSuffix(name, "-operator")
+	}
+	if project.CheckName(name) != nil {
 		name = "operator"
 	}
 	return name
@@ -459,7 +463,7 @@ func (m *migration) other(name string) error {
 	if err != nil {
 		return err
 	}
-	if name == "tools.go" && len(f.tree.Imports) == 0 {
+	if name == "tools.go" && len(f.Tree.Imports) == 0 {
 		m.drop(name, "it names no tool")
 		return nil
 	}

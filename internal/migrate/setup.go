@@ -2,11 +2,13 @@ package migrate
 
 import (
 	"fmt"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"go/ast"
 	"go/token"
-	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // readSetup turns Add, newReconciler and add into SetupWithManager, if they
@@ -40,7 +42,7 @@ func (c *controller) readSetup(files []*goFile) {
 		c.readAdd(af, add)
 	}
 	if exported != nil && exported.Type.Params.NumFields() > 1 {
-		c.given = strings.Join(strings.Fields(xf.text(exported.Type.Params)), " ")
+		c.given = strings.Join(strings.Fields(xf.Text(exported.Type.Params)), " ")
 	}
 	if c.kind == "" && add != nil {
 		c.kind = primaryKind(af, add)
@@ -48,7 +50,7 @@ func (c *controller) readSetup(files []*goFile) {
 }
 
 // errDeclared finds a statement that declares err for those behind it.
-var errDeclared = regexp.MustCompile(`(?m)^(\w+, )*err(, \w+)* :=|^var err `)
+var errDeclared = lazy.Delayed(`(?m)^(\w+, )*err(, \w+)* :=|^var err `)
 
 // squeeze takes out white space.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
@@ -61,17 +63,17 @@ func (c *controller) readNew(f *goFile, fn *ast.FuncDecl) bool {
 		return false
 	}
 	ret, ok := list[len(list)-1].(*ast.ReturnStmt)
-	if !ok || len(ret.Results) == 0 || len(ret.Results) > 2 || len(ret.Results) == 2 && f.text(ret.Results[1]) != "nil" {
+	if !ok || len(ret.Results) == 0 || len(ret.Results) > 2 || len(ret.Results) == 2 && f.Text(ret.Results[1]) != "nil" {
 		return false
 	}
 	list = list[:len(list)-1]
 	lit := literalOf(ret.Results[0])
 	if id, isName := ret.Results[0].(*ast.Ident); isName && len(list) > 0 { // r := &ReconcileX{…}; return r
-		if a, ok := list[len(list)-1].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 && f.text(a.Lhs[0]) == id.Name {
+		if a, ok := list[len(list)-1].(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 && f.Text(a.Lhs[0]) == id.Name {
 			lit, list = literalOf(a.Rhs[0]), list[:len(list)-1]
 		}
 	}
-	if lit == nil || f.text(lit.Type) != c.typ || mgr != "mgr" && len(list) > 0 {
+	if lit == nil || f.Text(lit.Type) != c.typ || mgr != "mgr" && len(list) > 0 {
 		return false
 	}
 	at := fn.Body.Lbrace
@@ -88,7 +90,7 @@ func (c *controller) readNew(f *goFile, fn *ast.FuncDecl) bool {
 		if !ok {
 			return false
 		}
-		key, value := f.text(kv.Key), f.text(kv.Value)
+		key, value := f.Text(kv.Key), f.Text(kv.Value)
 		if to := c.fields[key]; to == "Client" && value == mgr+".GetClient()" || to == "Scheme" && value == mgr+".GetScheme()" {
 			continue
 		}
@@ -107,22 +109,22 @@ func (c *controller) readNew(f *goFile, fn *ast.FuncDecl) bool {
 // that returns an error only. ok is false for a statement that returns
 // something else.
 func (f *goFile) withoutNil(s ast.Stmt, results int) (text string, ok bool) {
-	part := &goFile{src: f.src[:f.offset(s.End())], fset: f.fset, edits: []edit{{0, f.offset(s.Pos()), ""}}}
+	var edits []goedit.Edit
 	ok = true
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.ReturnStmt:
-			if results != 2 || len(n.Results) != 2 || f.text(n.Results[0]) != "nil" || f.text(n.Results[1]) == "nil" {
+			if results != 2 || len(n.Results) != 2 || f.Text(n.Results[0]) != "nil" || f.Text(n.Results[1]) == "nil" {
 				ok = false
 				return false
 			}
-			part.edits = append(part.edits, edit{f.offset(n.Results[0].Pos()), f.offset(n.Results[1].Pos()), ""})
+			edits = append(edits, goedit.Edit{From: n.Results[0].Pos(), To: n.Results[1].Pos()})
 		}
 		return true
 	})
-	return string(part.spliced()), ok
+	return f.With(s, edits...), ok
 }
 
 // readExported reads Add: the statements besides those that make the
@@ -137,18 +139,18 @@ func (c *controller) readExported(f *goFile, fn *ast.FuncDecl) bool {
 		last := i == len(list)-1
 		check, isCheck := s.(*ast.IfStmt)
 		a, isAssign := s.(*ast.AssignStmt)
-		switch text := squeeze(f.text(s)); {
+		switch text := squeeze(f.Text(s)); {
 		case last:
 			return text == "returnadd(mgr,"+made+")"
-		case isAssign && len(a.Rhs) == 1 && squeeze(f.text(a.Rhs[0])) == "newReconciler(mgr)":
-			made, after = f.text(a.Lhs[0]), true
-		case after && i > 0 && isCheck && check.Init == nil && squeeze(f.text(list[i-1])) == made+",err:=newReconciler(mgr)" && squeeze(f.text(check)) == "iferr!=nil{returnerr}":
+		case isAssign && len(a.Rhs) == 1 && squeeze(f.Text(a.Rhs[0])) == "newReconciler(mgr)":
+			made, after = f.Text(a.Lhs[0]), true
+		case after && i > 0 && isCheck && check.Init == nil && squeeze(f.Text(list[i-1])) == made+",err:=newReconciler(mgr)" && squeeze(f.Text(check)) == "iferr!=nil{returnerr}":
 		case mentions(s, made) || declares(s, c.recv):
 			return false
 		case after:
-			c.after = append(c.after, f.comments(at, s.Pos())+f.text(s))
+			c.after = append(c.after, f.comments(at, s.Pos())+f.Text(s))
 		default:
-			c.before = append(c.before, f.comments(at, s.Pos())+f.text(s))
+			c.before = append(c.before, f.comments(at, s.Pos())+f.Text(s))
 		}
 		at = s.End()
 	}
@@ -210,7 +212,7 @@ func (c *controller) readAdd(f *goFile, fn *ast.FuncDecl) {
 		}
 		n, ok := b.read(list[i:])
 		if !ok {
-			c.why = fmt.Sprintf("line %d of add is no plain watch", f.line(list[i].Pos()))
+			c.why = fmt.Sprintf("line %d of add is no plain watch", f.Line(list[i].Pos()))
 			return
 		}
 		i += n - 1

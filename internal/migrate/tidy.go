@@ -2,10 +2,10 @@ package migrate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 )
@@ -13,10 +13,10 @@ import (
 // unread is how the go command says that it could not read what a module
 // requires: first the requirement of the project that leads there, then the
 // module, its version, and why.
-var unread = regexp.MustCompile(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\S+): (.+)`)
+var unread = lazy.Delayed(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\S+): (.+)`)
 
 // unreachable is why not, where the module may well be there.
-var unreachable = regexp.MustCompile(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)
+var unreachable = lazy.Delayed(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)
 
 // Unresolved lists the packages that 'go mod tidy -e' went on without. Where it
 // could not read what a module requires, all others follow from that, and only
@@ -50,7 +50,7 @@ func Unresolved(output string) []string {
 
 // beforeModules are versions of modules of Kubernetes from before they had
 // modules, which count as newer than those of today.
-var beforeModules = regexp.MustCompile(`\b(k8s\.io/[a-z-]+)@v[0-9.]+\+incompatible`)
+var beforeModules = lazy.Delayed(`\b(k8s\.io/[a-z-]+)@v[0-9.]+\+incompatible`)
 
 // Pinned is a go.mod that leaves out what dependencies ask for and no build of
 // today can have, by the output of 'go mod tidy': versions of modules of

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // watchHelpers finds functions that watch with a controller that they are given,
@@ -23,7 +25,7 @@ func (m *migration) watchHelpers() map[string]map[string]int {
 		if err != nil {
 			continue // it is told when the file is carried over
 		}
-		for _, d := range f.tree.Decls {
+		for _, d := range f.Tree.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok {
 				continue
@@ -50,7 +52,7 @@ func (f *goFile) watchHelper(fn *ast.FuncDecl) (params int, ok bool) {
 		if _, variadic := p.Type.(*ast.Ellipsis); variadic {
 			return 0, false
 		}
-		if len(p.Names) == 1 && f.is(p.Type, crController, "Controller") {
+		if len(p.Names) == 1 && f.Is(p.Type, crController, "Controller") {
 			variable = p.Names[0].Name
 		}
 	}
@@ -69,8 +71,8 @@ func (f *goFile) watchHelper(fn *ast.FuncDecl) (params int, ok bool) {
 // called.
 func (m *migration) helperPass(f *goFile) {
 	helpers := m.watchHelpers()
-	own := helpers[path.Join(m.module, path.Dir(m.along(f.name)))]
-	for _, d := range f.tree.Decls {
+	own := helpers[path.Join(m.module, path.Dir(m.along(f.Name)))]
+	for _, d := range f.Tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Body == nil {
 			continue
@@ -78,7 +80,7 @@ func (m *migration) helperPass(f *goFile) {
 		mgr := f.managerParam(fn)
 		if _, ok := own[fn.Name.Name]; ok && fn.Recv == nil && mgr == "" {
 			mgr = "mgr"
-			f.insert(fn.Type.Params.List[len(fn.Type.Params.List)-1].End(), ", mgr "+f.need(crManager, "")+".Manager")
+			f.Insert(fn.Type.Params.List[len(fn.Type.Params.List)-1].End(), ", mgr "+f.Need(crManager, "")+".Manager")
 		}
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
@@ -90,7 +92,7 @@ func (m *migration) helperPass(f *goFile) {
 			case mgr == "":
 				f.todo(call, "%s takes the manager as its last argument now, which is not at hand here", callee(call))
 			default:
-				f.insert(call.Args[n-1].End(), ", "+mgr)
+				f.Insert(call.Args[n-1].End(), ", "+mgr)
 			}
 			return true
 		})
@@ -108,8 +110,8 @@ func (f *goFile) helperOf(call *ast.CallExpr, own map[string]int, all map[string
 		if !isName || id.Obj != nil {
 			return 0, false
 		}
-		for _, spec := range f.tree.Imports {
-			if p, err := strconv.Unquote(spec.Path.Value); err == nil && localName(spec, p) == id.Name {
+		for _, spec := range f.Tree.Imports {
+			if p, err := strconv.Unquote(spec.Path.Value); err == nil && goedit.LocalName(spec) == id.Name {
 				params, ok = all[p][fun.Sel.Name]
 			}
 		}

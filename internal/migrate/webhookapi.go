@@ -9,7 +9,7 @@ import (
 // is an argument of the first call, and handlers that take any object have
 // methods of their own.
 func webhookBuilders(f *goFile) {
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
@@ -25,15 +25,15 @@ func webhookBuilders(f *goFile) {
 		switch sel.Sel.Name {
 		case "For":
 			if len(call.Args) == 1 {
-				f.insert(root.Rparen, ", "+f.text(call.Args[0]))
-				f.edits = append(f.edits, edit{f.offset(sel.X.End()), f.offset(call.End()), ""})
+				f.Insert(root.Rparen, ", "+f.Text(call.Args[0]))
+				f.ReplaceRange(sel.X.End(), call.End(), "")
 			}
 		case "WithDefaulter", "WithValidator":
-			f.replace(sel.Sel, strings.Replace(sel.Sel.Name, "With", "WithCustom", 1))
+			f.Replace(sel.Sel, strings.Replace(sel.Sel.Name, "With", "WithCustom", 1))
 		}
 		return true
 	})
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Body != nil {
 			f.customValidator(fn)
 		}
@@ -44,7 +44,7 @@ func webhookBuilders(f *goFile) {
 // form of before, nil for other chains.
 func (f *goFile) webhookRoot(call *ast.CallExpr) *ast.CallExpr {
 	for call != nil {
-		if f.is(call.Fun, crRoot, "NewWebhookManagedBy") || f.is(call.Fun, crBuilder, "WebhookManagedBy") {
+		if f.Is(call.Fun, crRoot, "NewWebhookManagedBy") || f.Is(call.Fun, crBuilder, "WebhookManagedBy") {
 			if len(call.Args) == 1 {
 				return call
 			}
@@ -63,17 +63,17 @@ func (f *goFile) webhookRoot(call *ast.CallExpr) *ast.CallExpr {
 func (f *goFile) customValidator(fn *ast.FuncDecl) {
 	results := fn.Type.Results
 	if !hasAnyPrefix(fn.Name.Name, "ValidateCreate", "ValidateUpdate", "ValidateDelete") || results.NumFields() != 1 || fn.Type.Params.NumFields() < 2 ||
-		!f.is(fn.Type.Params.List[0].Type, "context", "Context") || f.text(results.List[0].Type) != "error" || len(results.List[0].Names) > 0 {
+		!f.Is(fn.Type.Params.List[0].Type, "context", "Context") || f.Text(results.List[0].Type) != "error" || len(results.List[0].Names) > 0 {
 		return
 	}
-	f.replace(results, "("+f.need(crAdmission, "")+".Warnings, error)")
+	f.Replace(results, "("+f.Need(crAdmission, "")+".Warnings, error)")
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.ReturnStmt:
 			if len(n.Results) == 1 {
-				f.insert(n.Results[0].Pos(), "nil, ")
+				f.Insert(n.Results[0].Pos(), "nil, ")
 			}
 		}
 		return true

@@ -76,7 +76,7 @@ func (m *migration) codeOf(dir string) []*goFile {
 
 // read finds the methods of the kind in a file.
 func (w *webhookFile) read(f *goFile) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Recv == nil || receiverType(fn) != w.kind {
 			continue
@@ -84,10 +84,10 @@ func (w *webhookFile) read(f *goFile) {
 		name := fn.Name.Name
 		w.methods[name] = fn.Type.Results.NumFields()
 		if name == "Default" || name == setupWebhook || strings.HasPrefix(name, "Validate") {
-			w.files[f.name] = true
+			w.files[f.Name] = true
 		}
 		if name == setupWebhook {
-			w.setUp, w.custom = f.name, isCustom(f.text(fn))
+			w.setUp, w.custom = f.Name, isCustom(f.Text(fn))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (w *webhookFile) read(f *goFile) {
 // readMarkers finds the markers in a file that are of the kind's webhooks.
 func (w *webhookFile) readMarkers(f *goFile, all []*webhookFile) {
 	mates := slices.DeleteFunc(slices.Clone(all), func(o *webhookFile) bool { return o.old != w.old })
-	for _, group := range f.tree.Comments {
+	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
 			if strings.Contains(c.Text, webhookMarker) && markedBy(f, c, mates) == w {
 				w.markers = append(w.markers, c.Text)
@@ -108,15 +108,15 @@ func (w *webhookFile) readMarkers(f *goFile, all []*webhookFile) {
 // one that stands below it, or the only one there is.
 func markedBy(f *goFile, c *ast.Comment, all []*webhookFile) *webhookFile {
 	below := func(w *webhookFile) bool {
-		i := slices.IndexFunc(f.tree.Decls, func(d ast.Decl) bool { return d.Pos() > c.Pos() })
-		return i >= 0 && w.isOf(f, f.tree.Decls[i])
+		i := slices.IndexFunc(f.Tree.Decls, func(d ast.Decl) bool { return d.Pos() > c.Pos() })
+		return i >= 0 && w.isOf(f, f.Tree.Decls[i])
 	}
 	for _, is := range []func(*webhookFile) bool{
 		func(w *webhookFile) bool {
 			return regexp.MustCompile(`path="?[^,"]*-` + strings.ToLower(w.kind) + `("|,|$)`).MatchString(c.Text)
 		},
 		below,
-		func(w *webhookFile) bool { return w.files[f.name] },
+		func(w *webhookFile) bool { return w.files[f.Name] },
 		func(*webhookFile) bool { return true },
 	} {
 		found := slices.DeleteFunc(slices.Clone(all), func(w *webhookFile) bool { return !is(w) })
@@ -134,7 +134,7 @@ func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
 	case *ast.FuncDecl:
 		return d.Recv != nil && receiverType(d) == w.kind
 	case *ast.GenDecl:
-		return strings.Contains(squeeze(f.text(d)), "&"+w.kind+"{}")
+		return strings.Contains(squeeze(f.Text(d)), "&"+w.kind+"{}")
 	}
 	return false
 }
@@ -142,12 +142,12 @@ func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
 // callers marks who calls set-ups that are gone, tests for instance.
 func callers(hooks []*webhookFile) pass {
 	return func(f *goFile) {
-		ast.Inspect(f.tree, func(n ast.Node) bool {
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || callee(call) != setupWebhook {
 				return true
 			}
-			text := squeeze(f.text(call.Fun))
+			text := squeeze(f.Text(call.Fun))
 			for _, w := range hooks {
 				if w.setUp != "" && !w.custom && regexp.MustCompile(`\b`+w.kind+`\{\}`).MatchString(text) {
 					f.todo(call, "%s does not set its webhooks up any more: %s does", w.kind, w.target())
@@ -173,14 +173,14 @@ func (m *migration) isSpec(name string) bool {
 		return true
 	}
 	found := false
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if ok && fn.Recv == nil && fn.Body != nil && len(fn.Body.List) > 0 && hasAnyPrefix(fn.Name.Name, "Test", "Benchmark", "Fuzz", "Example") &&
-			fn.Name.Name != "TestMain" && !strings.Contains(f.text(fn), "RunSpecs") {
+			fn.Name.Name != "TestMain" && !strings.Contains(f.Text(fn), "RunSpecs") {
 			found = true
 		}
 	}
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"Describe", "Context", "When", "It", "Specify", "DescribeTable", "Entry"}, callee(call)) {
 			found = true
 		}
@@ -196,7 +196,7 @@ func (m *migration) withoutSuite(dir string) pass {
 	declared := map[string]bool{}
 	if name := path.Join(dir, base); hasFile(m.files, name) && m.isUselessSuite(name) {
 		if f, err := parseGo(name, m.files[name].data); err == nil {
-			for id := range f.tree.Scope.Objects {
+			for id := range f.Tree.Scope.Objects {
 				declared[id] = true
 			}
 		}
@@ -204,7 +204,7 @@ func (m *migration) withoutSuite(dir string) pass {
 	return func(f *goFile) {
 		used := map[string]bool{}
 		var first *ast.Ident
-		for _, id := range f.tree.Unresolved {
+		for _, id := range f.Tree.Unresolved {
 			if !declared[id.Name] {
 				continue
 			}

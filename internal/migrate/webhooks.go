@@ -35,22 +35,22 @@ func (m *migration) ownWebhook(call string) bool {
 func (p *oldProgram) ownWebhooks(s ast.Stmt) bool {
 	f := p.file
 	block, ok := s.(*ast.IfStmt)
-	if !ok || block.Init != nil || block.Else != nil || squeeze(f.text(block.Cond)) == "err!=nil" {
+	if !ok || block.Init != nil || block.Else != nil || squeeze(f.Text(block.Cond)) == "err!=nil" {
 		return false
 	}
 	var rest []ast.Stmt
 	for i, inner := range block.Body.List {
 		check, isCheck := inner.(*ast.IfStmt)
-		own := p.isScaffolds(inner) && strings.Contains(f.text(inner), setupWebhook)
-		if after := i > 0 && isCheck && check.Init == nil && squeeze(f.text(check.Cond)) == "err!=nil"; !own && !after {
+		own := p.isScaffolds(inner) && strings.Contains(f.Text(inner), setupWebhook)
+		if after := i > 0 && isCheck && check.Init == nil && squeeze(f.Text(check.Cond)) == "err!=nil"; !own && !after {
 			rest = append(rest, inner)
 		}
 	}
 	if len(rest) > 0 || len(block.Body.List) == 0 {
 		return false
 	}
-	if cond := squeeze(f.text(block.Cond)); cond != `os.Getenv("ENABLE_WEBHOOKS")!="false"` {
-		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set webhooks up if %s. They are set up now unless the environment says ENABLE_WEBHOOKS=false.", f.name, f.line(block.Pos()), f.text(block.Cond))})
+	if cond := squeeze(f.Text(block.Cond)); cond != `os.Getenv("ENABLE_WEBHOOKS")!="false"` {
+		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set webhooks up if %s. They are set up now unless the environment says ENABLE_WEBHOOKS=false.", f.Name, f.Line(block.Pos()), f.Text(block.Cond))})
 	}
 	return true
 }
@@ -61,23 +61,23 @@ func (w *webhookFile) pass(f *goFile) {
 	if w.custom {
 		return
 	}
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			if d.Name.Name == setupWebhook && d.Recv != nil && receiverType(d) == w.kind {
-				f.removeLines(d)
+				f.RemoveLines(d)
 			}
 		case *ast.GenDecl:
-			text := squeeze(f.text(d))
+			text := squeeze(f.Text(d))
 			if d.Tok == token.VAR && strings.HasPrefix(text, "var_webhook.") && strings.Contains(text, w.kind+"{}") {
-				f.removeLines(d)
+				f.RemoveLines(d)
 			}
 		}
 	}
-	for _, group := range f.tree.Comments {
+	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
 			if slices.Contains(w.markers, c.Text) {
-				f.removeLines(c)
+				f.RemoveLines(c)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 const (
@@ -49,21 +49,23 @@ func (m *migration) wireMain() error {
 // writeMain puts what the old main program gives into the new one, at its
 // markers.
 func (m *migration) writeMain(p *oldProgram) error {
-	text, err := p.elect(m.rendered[newMain])
+	f := p.target
 	schemes := ""
 	for _, s := range p.schemes {
 		schemes += "\tutilruntime.Must(" + s + ")\n"
 	}
+	if err := p.elect(); err != nil {
+		return err
+	}
 	for _, part := range []struct{ marker, lines string }{{"scheme", schemes}, {"builder", p.setup}} {
-		if err == nil {
-			text, err = insertBefore(text, "\t// +kubebuilder:scaffold:"+part.marker, part.lines)
+		if marker := "// +kubebuilder:scaffold:" + part.marker; f.InsertAbove(marker, part.lines) != nil {
+			return noAnchor(marker)
 		}
 	}
 	for _, spec := range p.used {
-		if err == nil {
-			text, err = addImport(newMain, text, spec)
-		}
+		f.AddImport(spec.path, spec.name)
 	}
+	text, err := f.Apply()
 	if err != nil {
 		return err
 	}
@@ -84,31 +86,22 @@ func (m *migration) writeMain(p *oldProgram) error {
 
 // elect makes the lease of the old main program the default of the new one's
 // flag: two leaders must not work at once while one follows the other.
-func (p *oldProgram) elect(text []byte) ([]byte, error) {
+func (p *oldProgram) elect() error {
 	if p.election == "" {
-		return text, nil
+		return nil
 	}
 	const name = "leader-election-id"
 	f := p.target
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		if c := f.flagCall(n); c != nil && c.name == name {
-			f.replace(c.value, p.election)
+			f.Replace(c.value, p.election)
 		}
 		return true
 	})
-	if len(f.edits) == 0 {
-		return nil, noAnchor("the flag " + name)
+	if !f.Edited() {
+		return noAnchor("the flag " + name)
 	}
-	return f.apply()
-}
-
-// insertBefore puts lines above a line of the new main program.
-func insertBefore(text []byte, line, lines string) ([]byte, error) {
-	at := bytes.Index(text, []byte(line))
-	if at < 0 {
-		return nil, noAnchor(strings.TrimSpace(line))
-	}
-	return slices.Concat(text[:at], []byte(lines), text[at:]), nil
+	return nil
 }
 
 // noAnchor is the error of a scaffold that lacks a place which migrate fills.
@@ -208,14 +201,14 @@ func (m *migration) readSchemes(p *oldProgram) error {
 			return err
 		}
 		list := &oldProgram{m: m, file: f, target: p.target, imports: map[string]string{}}
-		for _, spec := range f.tree.Imports {
+		for _, spec := range f.Tree.Imports {
 			if at, err := strconv.Unquote(spec.Path.Value); err == nil {
-				list.imports[localName(spec, at)] = at
+				list.imports[goedit.LocalName(spec)] = at
 			}
 		}
-		ast.Inspect(f.tree, func(n ast.Node) bool {
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || f.text(call.Fun) != "append" || len(call.Args) < 2 || f.text(call.Args[0]) != "AddToSchemes" {
+			if !ok || f.Text(call.Fun) != "append" || len(call.Args) < 2 || f.Text(call.Args[0]) != "AddToSchemes" {
 				return true
 			}
 			for _, arg := range call.Args[1:] {

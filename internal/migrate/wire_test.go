@@ -65,23 +65,6 @@ func TestControllerName(t *testing.T) {
 	}
 }
 
-func TestInsertBefore(t *testing.T) {
-	tests := map[string]struct{ text, line, want string }{
-		"there":     {"a\nb\n", "b\n", "a\nx\nb\n"},
-		"not there": {"a\nb\n", "c\n", ""},
-		"twice":     {"b\nb\n", "b\n", "x\nb\nb\n"},
-		"empty":     {"", "a", ""},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := insertBefore([]byte(test.text), test.line, "x\n")
-			if d := cmp.Diff(test.want, string(got)); d != "" || (err != nil) != (test.want == "") {
-				t.Errorf("%v (-want +got):\n%s", err, d)
-			}
-		})
-	}
-}
-
 // TestSchemes holds what of the functions in pkg/apis goes to the main program.
 func TestSchemes(t *testing.T) {
 	tests := map[string]struct {

@@ -6,6 +6,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // addedFunc is a function that pkg/controller adds to the manager.
@@ -47,16 +49,16 @@ func (m *migration) addedFuncs(p *oldProgram) ([]addedFunc, error) {
 
 // addedLines mark a part of pkg/controller in the new main program.
 func addedLines(f *goFile, n ast.Node) string {
-	return markedLines(f.name, f, n, "did this with the manager, besides adding the controllers")
+	return markedLines(f.Name, f, n, "did this with the manager, besides adding the controllers")
 }
 
 // managerFuncs are the entries of the list in a file.
 func (f *goFile) managerFuncs() []ast.Expr {
 	var out []ast.Expr
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if f.text(n.Fun) == "append" && len(n.Args) > 1 && f.text(n.Args[0]) == managerFuncs {
+			if f.Text(n.Fun) == "append" && len(n.Args) > 1 && f.Text(n.Args[0]) == managerFuncs {
 				out = append(out, n.Args[1:]...)
 			}
 		case *ast.ValueSpec:
@@ -81,14 +83,14 @@ func (m *migration) addedFunc(f *goFile, e ast.Expr) (addedFunc, bool) {
 	if !ok || id.Obj != nil {
 		return addedFunc{}, false
 	}
-	for _, spec := range f.tree.Imports {
+	for _, spec := range f.Tree.Imports {
 		at, err := strconv.Unquote(spec.Path.Value)
-		if err == nil && localName(spec, at) == id.Name {
+		if err == nil && goedit.LocalName(spec) == id.Name {
 			pkg := id.Name
 			if dir, below := strings.CutPrefix(at, m.module+"/pkg/controller/"); below && !strings.Contains(dir, "/") {
 				pkg = m.controllerName(&controller{dir: dir})
 			}
-			return addedFunc{importPath: at, pkg: pkg, name: sel.Sel.Name, text: f.text(e)}, true
+			return addedFunc{importPath: at, pkg: pkg, name: sel.Sel.Name, text: f.Text(e)}, true
 		}
 	}
 	return addedFunc{}, false
@@ -111,7 +113,7 @@ func (m *migration) addedByHand(f *goFile, p *oldProgram) {
 		return
 	}
 	for _, s := range fn.Body.List {
-		if r, ok := s.(*ast.RangeStmt); ok && f.text(r.X) == managerFuncs || isBareReturn(s) || m.addsControllers(f, s) {
+		if r, ok := s.(*ast.RangeStmt); ok && f.Text(r.X) == managerFuncs || isBareReturn(s) || m.addsControllers(f, s) {
 			continue
 		}
 		p.setup += addedLines(f, s)
@@ -141,7 +143,7 @@ func (m *migration) isOnlyList(name string) bool {
 		return false // it is told when the file is carried over
 	}
 	lists := 0
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		switch d := d.(type) {
 		case *ast.GenDecl:
 			if d.Tok != token.IMPORT {
@@ -172,23 +174,23 @@ func (f *goFile) isList(fn *ast.FuncDecl) bool {
 
 func (f *goFile) addsToList(s ast.Stmt) bool {
 	a, ok := s.(*ast.AssignStmt)
-	return ok && len(a.Lhs) == 1 && f.text(a.Lhs[0]) == managerFuncs
+	return ok && len(a.Lhs) == 1 && f.Text(a.Lhs[0]) == managerFuncs
 }
 
 // withoutList takes out what puts functions into the list, which is gone.
 func withoutList(f *goFile) {
-	for _, d := range f.tree.Decls {
+	for _, d := range f.Tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Body == nil {
 			continue
 		}
 		if f.isList(fn) {
-			f.removeLines(fn)
+			f.RemoveLines(fn)
 			continue
 		}
 		for _, s := range fn.Body.List {
 			if f.addsToList(s) {
-				f.removeLines(s)
+				f.RemoveLines(s)
 			}
 		}
 	}

@@ -3,44 +3,44 @@
 // lies in a project. It changes nothing; package migrate does.
 package oldapi
 
-import "regexp"
+import lazy "go.podman.io/storage/pkg/regexp"
 
 // A cause explains a kind of compiler error by what changed in a library.
 type cause struct {
-	error *regexp.Regexp
+	error lazy.Regexp
 	text  string
 	sure  bool // new code has no such errors
 }
 
 // causes are tried in their order: the first that fits is the answer.
 var causes = []cause{
-	{regexp.MustCompile(`github\.com/operator-framework/operator-sdk/(pkg|version)`), "the library of operator-sdk v0.x is gone: controller-runtime, apimachinery and operator-lib have its parts", true},
-	{regexp.MustCompile(`sigs\.k8s\.io/controller-runtime/pkg/runtime/(log|scheme|signals)`), "the package lies elsewhere in controller-runtime since 0.2", true},
+	{lazy.Delayed(`github\.com/operator-framework/operator-sdk/(pkg|version)`), "the library of operator-sdk v0.x is gone: controller-runtime, apimachinery and operator-lib have its parts", true},
+	{lazy.Delayed(`sigs\.k8s\.io/controller-runtime/pkg/runtime/(log|scheme|signals)`), "the package lies elsewhere in controller-runtime since 0.2", true},
 	// Kubernetes has a pkg/apis of its own, which is missing where any module is.
-	{regexp.MustCompile(`no required module provides package k8s\.io/`), "", false},
-	{regexp.MustCompile(`no (required module provides|module in go\.mod has the) package \S+/pkg/apis/`), "operator-sdk v0.x had types in pkg/apis: they are in api today, and those of another project need its module in go.mod", true},
-	{regexp.MustCompile(`method Reconcile\)? have Reconcile\([^,)]*Request\)|\bReconcile have \([^,)]*Request\)`), "Reconcile takes a context first since controller-runtime 0.7", true},
-	{regexp.MustCompile(`as func\(\*.*\.?Scheme\) error value in (argument to|variadic argument to) SchemeBuilder\.Register`), "SchemeBuilder is apimachinery's: it takes functions that add types to a scheme", true},
-	{regexp.MustCompile(`source\.(Kind|Channel|Informer)\b.*is not a type`), "sources are functions since controller-runtime 0.15 and have the handler in them: source.Kind(mgr.GetCache(), object, handler, predicates...)", true},
-	{regexp.MustCompile(`in call to \w+\.Watch have`), "Watch takes only a source since controller-runtime 0.15: source.Kind(mgr.GetCache(), object, handler, predicates...)", true},
-	{regexp.MustCompile(`handler\.EnqueueRequest\w+.* is not a type|undefined: handler\.(ToRequestsFunc|MapObject|Mapper)`), "handlers are functions since controller-runtime 0.15, and those that map objects take (context.Context, client.Object)", true},
-	{regexp.MustCompile(`(unknown field|has no field or method) Meta(Old|New)?\b.*event\.|type event\.\w+ has no field or method Meta`), "events have no Meta since controller-runtime 0.7: Object is a client.Object and has its methods", true},
-	{regexp.MustCompile(`TypedRateLimitingInterface`), "queues have the type of their requests since controller-runtime 0.20, and handlers take a context", false},
-	{regexp.MustCompile(`not enough arguments in call to .*have \(.*want \(("context"|context)\.Context`), "the method takes a context first today", false},
-	{regexp.MustCompile(`not enough arguments in call to .*\.(Do|DoRaw|Stream|Watch) have \(\)`), "requests of client-go take a context since 0.18", true},
-	{regexp.MustCompile(`runtime"?\.Object does not implement .*(client|controllerutil|metav1|v1)"?\.Object|runtime"?\.Object does not implement .*ObjectList`), "the client takes client.Object and client.ObjectList since controller-runtime 0.7, which runtime.Object does not have the methods of", false},
-	{regexp.MustCompile(`client"?\.(StatusWriter|SubResourceWriter|SubResourceClient)\b`), "Status() of a client is a SubResourceWriter with more methods since controller-runtime 0.15", false},
-	{regexp.MustCompile(`does not implement .*(client"?\.Client|client"?\.WithWatch|manager"?\.Manager|cluster"?\.Cluster|cache"?\.Cache)\b`), "the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder", false},
-	{regexp.MustCompile(`does not implement manager\.Runnable`), "Start of what is added to the manager takes a context instead of a channel since controller-runtime 0.7", false},
-	{regexp.MustCompile(`undefined: fake\.NewFakeClient`), "fake clients are made by fake.NewClientBuilder since controller-runtime 0.6", true},
-	{regexp.MustCompile(`NewDecoder returns 1 value`), "admission.NewDecoder returns no error since controller-runtime 0.15", false},
-	{regexp.MustCompile(`non-channel .*SetupSignalHandler|SetupSignalHandler\(\).*as <-chan struct`), "signals.SetupSignalHandler returns a context since controller-runtime 0.7", false},
-	{regexp.MustCompile(`webhook"?\.Server has no field or method`), "webhook.Server is an interface since controller-runtime 0.15: its settings are webhook.Options, given to webhook.NewServer", false},
-	{regexp.MustCompile(`unknown field \w+ in struct literal of type (manager|"sigs\.k8s\.io/controller-runtime"|ctrl|controllerruntime|"?[\w./-]*manager"?)\.Options`), "options of the manager were grouped in controller-runtime 0.16: Metrics, WebhookServer and Cache have them", true},
-	{regexp.MustCompile(`ClusterName\b.*(ObjectMeta|has no field or method ClusterName)`), "ObjectMeta has had no ClusterName since Kubernetes 1.24; no API server ever set it", false},
-	{regexp.MustCompile(`core/v1"?\.Probe has no field or method Handler|v1\.Handler\b|unknown field Handler in struct literal of type .*Probe`), "Handler is ProbeHandler in probes since Kubernetes 1.23, and LifecycleHandler in hooks", true},
-	{regexp.MustCompile(`VolumeResourceRequirements`), "resources of volume claims have the type VolumeResourceRequirements since Kubernetes 1.29", false},
-	{regexp.MustCompile(`ToleratesTaint`), "ToleratesTaint takes a logger first since Kubernetes 1.35", false},
+	{lazy.Delayed(`no required module provides package k8s\.io/`), "", false},
+	{lazy.Delayed(`no (required module provides|module in go\.mod has the) package \S+/pkg/apis/`), "operator-sdk v0.x had types in pkg/apis: they are in api today, and those of another project need its module in go.mod", true},
+	{lazy.Delayed(`method Reconcile\)? have Reconcile\([^,)]*Request\)|\bReconcile have \([^,)]*Request\)`), "Reconcile takes a context first since controller-runtime 0.7", true},
+	{lazy.Delayed(`as func\(\*.*\.?Scheme\) error value in (argument to|variadic argument to) SchemeBuilder\.Register`), "SchemeBuilder is apimachinery's: it takes functions that add types to a scheme", true},
+	{lazy.Delayed(`source\.(Kind|Channel|Informer)\b.*is not a type`), "sources are functions since controller-runtime 0.15 and have the handler in them: source.Kind(mgr.GetCache(), object, handler, predicates...)", true},
+	{lazy.Delayed(`in call to \w+\.Watch have`), "Watch takes only a source since controller-runtime 0.15: source.Kind(mgr.GetCache(), object, handler, predicates...)", true},
+	{lazy.Delayed(`handler\.EnqueueRequest\w+.* is not a type|undefined: handler\.(ToRequestsFunc|MapObject|Mapper)`), "handlers are functions since controller-runtime 0.15, and those that map objects take (context.Context, client.Object)", true},
+	{lazy.Delayed(`(unknown field|has no field or method) Meta(Old|New)?\b.*event\.|type event\.\w+ has no field or method Meta`), "events have no Meta since controller-runtime 0.7: Object is a client.Object and has its methods", true},
+	{lazy.Delayed(`TypedRateLimitingInterface`), "queues have the type of their requests since controller-runtime 0.20, and handlers take a context", false},
+	{lazy.Delayed(`not enough arguments in call to .*have \(.*want \(("context"|context)\.Context`), "the method takes a context first today", false},
+	{lazy.Delayed(`not enough arguments in call to .*\.(Do|DoRaw|Stream|Watch) have \(\)`), "requests of client-go take a context since 0.18", true},
+	{lazy.Delayed(`runtime"?\.Object does not implement .*(client|controllerutil|metav1|v1)"?\.Object|runtime"?\.Object does not implement .*ObjectList`), "the client takes client.Object and client.ObjectList since controller-runtime 0.7, which runtime.Object does not have the methods of", false},
+	{lazy.Delayed(`client"?\.(StatusWriter|SubResourceWriter|SubResourceClient)\b`), "Status() of a client is a SubResourceWriter with more methods since controller-runtime 0.15", false},
+	{lazy.Delayed(`does not implement .*(client"?\.Client|client"?\.WithWatch|manager"?\.Manager|cluster"?\.Cluster|cache"?\.Cache)\b`), "the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder", false},
+	{lazy.Delayed(`does not implement manager\.Runnable`), "Start of what is added to the manager takes a context instead of a channel since controller-runtime 0.7", false},
+	{lazy.Delayed(`undefined: fake\.NewFakeClient`), "fake clients are made by fake.NewClientBuilder since controller-runtime 0.6", true},
+	{lazy.Delayed(`NewDecoder returns 1 value`), "admission.NewDecoder returns no error since controller-runtime 0.15", false},
+	{lazy.Delayed(`non-channel .*SetupSignalHandler|SetupSignalHandler\(\).*as <-chan struct`), "signals.SetupSignalHandler returns a context since controller-runtime 0.7", false},
+	{lazy.Delayed(`webhook"?\.Server has no field or method`), "webhook.Server is an interface since controller-runtime 0.15: its settings are webhook.Options, given to webhook.NewServer", false},
+	{lazy.Delayed(`unknown field \w+ in struct literal of type (manager|"sigs\.k8s\.io/controller-runtime"|ctrl|controllerruntime|"?[\w./-]*manager"?)\.Options`), "options of the manager were grouped in controller-runtime 0.16: Metrics, WebhookServer and Cache have them", true},
+	{lazy.Delayed(`ClusterName\b.*(ObjectMeta|has no field or method ClusterName)`), "ObjectMeta has had no ClusterName since Kubernetes 1.24; no API server ever set it", false},
+	{lazy.Delayed(`core/v1"?\.Probe has no field or method Handler|v1\.Handler\b|unknown field Handler in struct literal of type .*Probe`), "Handler is ProbeHandler in probes since Kubernetes 1.23, and LifecycleHandler in hooks", true},
+	{lazy.Delayed(`VolumeResourceRequirements`), "resources of volume claims have the type VolumeResourceRequirements since Kubernetes 1.29", false},
+	{lazy.Delayed(`ToleratesTaint`), "ToleratesTaint takes a logger first since Kubernetes 1.35", false},
 }
 
 // Cause is why code that was right once does not compile any more, by the

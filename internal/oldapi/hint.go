@@ -3,16 +3,17 @@ package oldapi
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // Guide is the page that says what became of what in old code.
 const Guide = "docs/guides/migrate.md"
 
 // place is how errors of the compiler and of the generators name a file.
-var place = regexp.MustCompile(`^\s*(?:generate: )?(\S+\.go):\d+(?::\d+)?: (.*)$`)
+var place = lazy.Delayed(`^\s*(?:generate: )?(\S+\.go):\d+(?::\d+)?: (.*)$`)
 
 // Hint is what to do about code of a project that the errors show to be for
 // operator-sdk v0.x or an old controller-runtime; empty for other errors.

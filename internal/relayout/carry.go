@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // Change is a change of a scaffold, by all files that it has: as they would
@@ -52,7 +54,6 @@ type carrier struct {
 	Change
 	tree     *Tree
 	moves    moves
-	shared   map[string][]byte // files of packages that are split up, as they were
 	problems []Problem
 }
 
@@ -70,8 +71,8 @@ func (c Change) Carry(t *Tree) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &carrier{Change: c, tree: t, moves: m, shared: map[string][]byte{}}
-	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.suites, w.dropped, w.emptied} {
+	w := &carrier{Change: c, tree: t, moves: m}
+	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.dropped, w.emptied} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -93,9 +94,7 @@ func (c *carrier) scaffolded() error {
 		case isGenerated(name):
 			err = c.placeholder(name, mine)
 		default:
-			if c.moves.unclear[path.Dir(name)] {
-				c.shared[name] = mine
-			}
+			c.shared(name, mine)
 			err = c.file(name, mine)
 		}
 		if err != nil {
@@ -103,6 +102,20 @@ func (c *carrier) scaffolded() error {
 		}
 	}
 	return nil
+}
+
+// shared tells of a file of the user's hand that each part of a package which
+// is split up would need.
+func (c *carrier) shared(name string, mine []byte) {
+	if !c.moves.unclear[path.Dir(name)] || bytes.Equal(mine, c.Before[name]) {
+		return
+	}
+	for other := range c.After {
+		if path.Base(other) == path.Base(name) && path.Dir(other) != path.Dir(c.moves.target(name)) && c.moves.leads(path.Dir(name), path.Dir(other)) {
+			c.problem(name, "%s is split up, and your changes here may belong in %s, too: undo them, and make them again in each part", path.Dir(name), other)
+			return
+		}
+	}
 }
 
 // isModuleFile names files that the go command keeps: what it has added there
@@ -148,7 +161,7 @@ func (c *carrier) file(name string, mine []byte) error {
 			return err
 		}
 	}
-	merged, conflicts := Merge(before, mine, after)
+	merged, conflicts := merge3.Lines(before, mine, after)
 	if path.Ext(name) == ".md" {
 		conflicts = nil // what the user tells his readers is his
 	}
@@ -260,7 +273,7 @@ func (c *carrier) unclearImports(name string, src []byte) error {
 	if len(c.moves.unclear) == 0 {
 		return nil
 	}
-	found, err := imports(name, src)
+	found, _, err := imports(name, src)
 	for _, p := range slices.Sorted(maps.Keys(found)) {
 		if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && c.moves.unclear[dir] {
 			c.problems = append(c.problems, Problem{name, found[p], 0, "it imports " + p + ", which is split up"})
@@ -279,10 +292,7 @@ func (c *carrier) added() error {
 		if old[name] || isModuleFile(name) {
 			continue
 		}
-		data, err := c.copied(name)
-		if err != nil {
-			return err
-		}
+		data := c.After[name]
 		have, there, err := c.tree.Read(name)
 		switch {
 		case err != nil:
@@ -296,76 +306,6 @@ func (c *carrier) added() error {
 		}
 	}
 	return nil
-}
-
-// copied is the text of a new file. Where a package is split up, each part
-// gets its copy of what the user made of the files that they shared.
-func (c *carrier) copied(name string) ([]byte, error) {
-	after := c.After[name]
-	for _, from := range slices.Sorted(maps.Keys(c.shared)) {
-		if path.Base(from) != path.Base(name) || path.Ext(name) != ".go" || !c.moves.leads(path.Dir(from), path.Dir(name)) {
-			continue
-		}
-		r, err := c.moves.rewrite(from, name, after)
-		if err != nil {
-			return nil, err
-		}
-		before, err := c.source(r, from, c.Before[from])
-		if err != nil {
-			return nil, err
-		}
-		mine, err := c.source(r, from, c.shared[from])
-		if err != nil {
-			return nil, err
-		}
-		// Lines of the user's come first: he has been told of the original.
-		merged, _ := Merge(before, mine, after)
-		return merged, nil
-	}
-	return after, nil
-}
-
-// suites gives each part of a package that is split up its copy of a Ginkgo
-// suite: the tests of a package run only where there is one.
-func (c *carrier) suites() error {
-	names, err := c.tree.Names()
-	if err != nil {
-		return err
-	}
-	for _, from := range slices.Sorted(maps.Keys(c.shared)) {
-		if !strings.HasSuffix(from, "suite_test.go") || !bytes.Contains(c.shared[from], []byte("RunSpecs(")) {
-			continue
-		}
-		for _, name := range names {
-			to := path.Join(path.Dir(name), path.Base(from))
-			if !strings.HasSuffix(name, "_test.go") || !c.moves.leads(path.Dir(from), path.Dir(name)) {
-				continue
-			}
-			if _, there, err := c.tree.Read(to); err != nil || there {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			if err := c.copyOf(from, to); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// copyOf writes a file of the user's at another place, too.
-func (c *carrier) copyOf(from, to string) error {
-	r, err := c.moves.rewrite(from, to, nil)
-	if err != nil {
-		return err
-	}
-	data, err := c.source(r, from, c.shared[from])
-	if err != nil {
-		return err
-	}
-	return c.tree.Create(to, data)
 }
 
 // dropped removes generated files that are listed to go.
@@ -405,7 +345,7 @@ func (c *carrier) emptied() error {
 		return nil
 	}
 	return c.tree.EachGo(func(name string, src []byte) error {
-		found, err := imports(name, src)
+		found, _, err := imports(name, src)
 		for p, line := range found {
 			if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && gone[dir] {
 				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which goes"})

@@ -109,17 +109,6 @@ func TestCarry(t *testing.T) {
 		two.Moves[from] = to
 	}
 	two.Moves["internal/controller/kind_x.go"] = "internal/controller/shop/kind_x.go"
-	ginkgo := two
-	ginkgo.Before = flat.with(tree{"internal/controller/the_suite_test.go": "package controller\n"}).bytes()
-	after := tree{}
-	for name, data := range two.After {
-		after[name] = string(data)
-	}
-	ginkgo.After = after.with(tree{"internal/controller/cache/the_suite_test.go": "package cache\n"}).bytes()
-	ginkgo.Moves = map[string]string{"internal/controller/the_suite_test.go": "internal/controller/cache/the_suite_test.go"}
-	for from, to := range two.Moves {
-		ginkgo.Moves[from] = to
-	}
 	tests := map[string]struct {
 		change   Change
 		mine     tree // beyond flat
@@ -148,14 +137,9 @@ func TestCarry(t *testing.T) {
 		"a file in the way":                {change: group, mine: tree{"internal/controller/cache/kind_x.go": "package cache\n"}, problems: []string{"internal/controller/kind_x.go: internal/controller/cache/kind_x.go, where it is to go, exists already"}},
 		"text of the user's":               {group, tree{"AGENTS.md": "mine\n"}, tree{"AGENTS.md": "mine\n"}, nil},
 		"beside a file that moves":         {split, tree{"internal/controller/kind_helper.go": "package controller\n"}, tree{"internal/controller/cache/kind_helper.go": "package cache\n"}, nil},
-		"what both parts need": {
-			two, tree{"internal/controller/suite.go": "package controller\n\nimport _ \"example.com/op/api/v1\"\n", "internal/controller/kind_x.go": "package controller\n"},
-			tree{"internal/controller/cache/suite.go": "package cache\n\nimport _ \"example.com/op/api/cache/v1\"\n", "internal/controller/shop/suite.go": "package shop\n\nimport _ \"example.com/op/api/cache/v1\"\n", "internal/controller/shop/kind_x.go": "package shop\n"}, nil,
-		},
-		"a suite that starts the tests": {
-			ginkgo, tree{"internal/controller/the_suite_test.go": "package controller\n\nvar _ = RunSpecs(\"../..\")\n", "internal/controller/kind_y_test.go": "package controller\n"},
-			tree{"internal/controller/cache/the_suite_test.go": "package cache\n\nvar _ = RunSpecs(\"../../..\")\n", "internal/controller/shop/the_suite_test.go": "package shop\n\nvar _ = RunSpecs(\"../../..\")\n", "internal/controller/shop/kind_y_test.go": "package shop\n"}, nil,
-		},
+		"what both parts need": {change: two, mine: tree{"internal/controller/suite.go": "package controller\n\nimport _ \"example.com/op/api/v1\"\n"}, problems: []string{
+			"internal/controller/suite.go: internal/controller is split up, and your changes here may belong in internal/controller/shop/suite.go, too: undo them, and make them again in each part",
+		}},
 		"files of a package that is split": {change: split, mine: tree{"internal/controller/a.go": "package controller\n", "x/x.go": "package x\n\nimport \"example.com/op/internal/controller\"\n"}, problems: []string{
 			"internal/controller/a.go: internal/controller is split up, and where this file belongs cannot be told: move it by hand first",
 			"x/x.go:3: it imports example.com/op/internal/controller, which is split up",

@@ -3,19 +3,15 @@ package relayout
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
 	"go/ast"
 	"go/format"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Package is what becomes of a Go package that moves.
@@ -46,23 +42,27 @@ func (r Rewrite) Go(name string, src []byte) ([]byte, error) {
 	if r.Own == nil && !r.mentions(src) {
 		return src, nil
 	}
-	files := token.NewFileSet()
-	tree, err := parser.ParseFile(files, name, src, parser.ParseComments)
+	f, err := goedit.Parse(name, src)
 	if err != nil {
-		return nil, syntaxError(name, err)
+		return nil, err
 	}
-	e := &editor{files: files, tree: tree, test: strings.HasSuffix(name, "_test.go")}
+	test := strings.HasSuffix(name, "_test.go")
 	if r.Own != nil {
-		e.packageClause(*r.Own)
-		e.climb(r.Climb)
+		packageClause(f, *r.Own, test)
 	}
-	for _, spec := range tree.Imports {
-		e.importSpec(spec, r)
+	if r.Own != nil && test {
+		climb(f, r.Climb)
 	}
-	if len(e.edits) == 0 {
+	for _, spec := range f.Tree.Imports {
+		importSpec(f, spec, r)
+	}
+	if !f.Edited() {
 		return src, nil
 	}
-	out := e.apply(src)
+	out, err := f.Apply()
+	if err != nil {
+		return nil, err
+	}
 	if formatted, err := format.Source(src); err == nil && bytes.Equal(formatted, src) {
 		return format.Source(out)
 	}
@@ -79,109 +79,69 @@ func (r Rewrite) mentions(src []byte) bool {
 	return false
 }
 
-func syntaxError(name string, err error) error {
-	var list scanner.ErrorList
-	if errors.As(err, &list) && len(list) > 0 {
-		return clierr.Failedf("repair it and run the command again", "%s: %s", list[0].Pos, list[0].Msg)
-	}
-	return fmt.Errorf("parse %s: %w", name, err)
-}
-
-// edit replaces the bytes from start to end by text.
-type edit struct {
-	start, end int
-	text       string
-}
-
-type editor struct {
-	files *token.FileSet
-	tree  *ast.File
-	test  bool
-	edits []edit
-}
-
-func (e *editor) replace(from, to token.Pos, text string) {
-	e.edits = append(e.edits, edit{e.files.Position(from).Offset, e.files.Position(to).Offset, text})
-}
-
-func (e *editor) apply(src []byte) []byte {
-	slices.SortFunc(e.edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
-	var out []byte
-	at := 0
-	for _, c := range e.edits {
-		out = append(append(out, src[at:c.start]...), c.text...)
-		at = c.end
-	}
-	return append(out, src[at:]...)
-}
-
 // packageClause renames the package, and its external test package.
-func (e *editor) packageClause(p Package) {
-	id := e.tree.Name
-	suffix := ""
-	if e.test {
-		suffix = "_test"
-	}
+func packageClause(f *goedit.File, p Package, test bool) {
+	id := f.Tree.Name
 	switch {
 	case p.Name == p.OldName:
 	case id.Name == p.OldName:
-		e.replace(id.Pos(), id.End(), p.Name)
-	case suffix != "" && id.Name == p.OldName+suffix:
-		e.replace(id.Pos(), id.End(), p.Name+suffix)
+		f.Replace(id, p.Name)
+	case test && id.Name == p.OldName+"_test":
+		f.Replace(id, p.Name+"_test")
 	}
 }
 
 // importSpec rewrites one import, and the name by which the file calls it.
-func (e *editor) importSpec(spec *ast.ImportSpec, r Rewrite) {
-	old, err := strconv.Unquote(spec.Path.Value)
-	p, moves := r.Packages[old]
-	if err != nil || !moves {
+func importSpec(f *goedit.File, spec *ast.ImportSpec, r Rewrite) {
+	p, moves := r.Packages[goedit.PathOf(spec)]
+	if !moves {
 		return
 	}
-	e.replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(p.Path))
 	name := p.OldName
 	if spec.Name != nil {
 		name = spec.Name.Name
 	}
-	if name == "_" || name == "." {
-		return
+	want := name
+	if goedit.IsName(name) {
+		want = cmp.Or(r.Aliases[p.Path], name)
 	}
-	want := cmp.Or(r.Aliases[p.Path], name)
-	switch {
-	case spec.Name != nil && spec.Name.Name != want:
-		e.replace(spec.Name.Pos(), spec.Name.End(), want)
-	case spec.Name == nil && (want != p.Name || want != path.Base(p.Path)):
-		e.replace(spec.Path.Pos(), spec.Path.Pos(), " "+want+" ") // import"x" is Go
+	text := strconv.Quote(p.Path)
+	if spec.Name != nil || want != p.Name || want != path.Base(p.Path) {
+		text = want + " " + text
 	}
+	if before := f.Offset(spec.Pos()) - 1; f.Src[before] == 't' {
+		text = " " + text // import"x" is Go
+	}
+	f.Replace(spec, text)
 	if want == name {
 		return
 	}
 	// What is unresolved in its file and bears the name of an import is that
 	// import: types add nothing here.
-	for _, id := range e.tree.Unresolved {
+	for _, id := range f.Tree.Unresolved {
 		if id.Name == name {
-			e.replace(id.Pos(), id.End(), want)
+			f.Replace(id, want)
 		}
 	}
 }
 
 // climb adds or takes ".." at the start of paths in test files: in literals
 // such as "../../config", and in the first arguments of filepath.Join.
-func (e *editor) climb(by int) {
-	if by == 0 || !e.test {
+func climb(f *goedit.File, by int) {
+	if by == 0 {
 		return
 	}
-	ast.Inspect(e.tree, func(n ast.Node) bool {
+	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
 			return false
 		case *ast.BasicLit:
 			if s, ok := literal(n); ok && strings.HasPrefix(s, "../") {
-				e.replace(n.Pos(), n.End(), strconv.Quote(climbPath(s, by)))
+				f.Replace(n, strconv.Quote(climbPath(s, by)))
 			}
 		case *ast.CallExpr:
 			if isJoin(n) {
-				e.climbJoin(n.Args, by)
+				climbJoin(f, n.Args, by)
 			}
 		}
 		return true
@@ -200,7 +160,7 @@ func climbPath(s string, by int) string {
 	return s
 }
 
-func (e *editor) climbJoin(args []ast.Expr, by int) {
+func climbJoin(f *goedit.File, args []ast.Expr, by int) {
 	n := 0
 	for n < len(args) {
 		lit, ok := args[n].(*ast.BasicLit)
@@ -212,9 +172,9 @@ func (e *editor) climbJoin(args []ast.Expr, by int) {
 	switch {
 	case n == 0:
 	case by > 0:
-		e.replace(args[0].Pos(), args[0].Pos(), strings.Repeat(`"..", `, by))
+		f.Insert(args[0].Pos(), strings.Repeat(`"..", `, by))
 	case n > -by:
-		e.replace(args[0].Pos(), args[-by].Pos(), "")
+		f.ReplaceRange(args[0].Pos(), args[-by].Pos(), "")
 	}
 }
 
@@ -236,35 +196,23 @@ func isJoin(call *ast.CallExpr) bool {
 	return ok && (pkg.Name == "filepath" || pkg.Name == "path")
 }
 
-// imports lists what a Go file imports, with the line of each.
-func imports(name string, src []byte) (map[string]int, error) {
+// imports lists what a Go file imports, with the line and the name of each:
+// the name is empty where the import has none.
+func imports(name string, src []byte) (lines map[string]int, names map[string]string, err error) {
 	files := token.NewFileSet()
 	tree, err := parser.ParseFile(files, name, src, parser.ImportsOnly)
 	if err != nil {
-		return nil, syntaxError(name, err)
+		return nil, nil, goedit.SyntaxError(name, err)
 	}
-	out := map[string]int{}
+	lines, names = map[string]int{}, map[string]string{}
 	for _, spec := range tree.Imports {
-		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
-			out[p] = files.Position(spec.Pos()).Line
+		p := goedit.PathOf(spec)
+		lines[p] = files.Position(spec.Pos()).Line
+		if spec.Name != nil {
+			names[p] = spec.Name.Name
 		}
 	}
-	return out, nil
-}
-
-// aliases lists the names that a Go file gives its imports, by import path.
-func aliases(name string, src []byte) (map[string]string, error) {
-	tree, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
-	if err != nil {
-		return nil, syntaxError(name, err)
-	}
-	out := map[string]string{}
-	for _, spec := range tree.Imports {
-		if p, err := strconv.Unquote(spec.Path.Value); err == nil && spec.Name != nil {
-			out[p] = spec.Name.Name
-		}
-	}
-	return out, nil
+	return lines, names, nil
 }
 
 // packageName is the name in the package clause of a Go file, without the
@@ -272,7 +220,7 @@ func aliases(name string, src []byte) (map[string]string, error) {
 func packageName(name string, src []byte) (string, error) {
 	tree, err := parser.ParseFile(token.NewFileSet(), name, src, parser.PackageClauseOnly)
 	if err != nil {
-		return "", syntaxError(name, err)
+		return "", goedit.SyntaxError(name, err)
 	}
 	if strings.HasSuffix(name, "_test.go") {
 		return strings.TrimSuffix(tree.Name.Name, "_test"), nil

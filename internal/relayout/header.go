@@ -5,17 +5,18 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // generated matches the line by which Go code says that it is generated, see
 // https://go.dev/s/generatedcode.
-var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+var generated = lazy.Delayed(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 // licensed matches words by which a comment is somebody's license header.
-var licensed = regexp.MustCompile(`(?i)copyright|licen[sc]ed?|SPDX`)
+var licensed = lazy.Delayed(`(?i)copyright|licen[sc]ed?|SPDX`)
 
 // ReplaceHeader returns a Go file with the license header old replaced by
 // new; each may be empty for none. A file that starts with another header, or
@@ -41,7 +42,7 @@ func ReplaceHeader(src []byte, old, new string) []byte {
 
 // buildLines matches the build constraints at the start of a file, and the
 // empty line after them.
-var buildLines = regexp.MustCompile(`\A(//(go:build| \+build) [^\n]*\r?\n)+(\r?\n)+`)
+var buildLines = lazy.Delayed(`\A(//(go:build| \+build) [^\n]*\r?\n)+(\r?\n)+`)
 
 // hasLicense says whether a comment before the package clause speaks of one.
 // A file that does not parse is left to the compiler, and not touched.
@@ -70,7 +71,7 @@ func text(group *ast.CommentGroup) string {
 // Copyright is what the first copyright line of a license header names.
 type Copyright struct{ Year, Owner string }
 
-var copyrightLine = regexp.MustCompile(`(?m)^[ \t*/]*Copyright(?: ([0-9]{4}))?(?: ([^\n]*?))?\.?[ \t]*$`)
+var copyrightLine = lazy.Delayed(`(?m)^[ \t*/]*Copyright(?: ([0-9]{4}))?(?: ([^\n]*?))?\.?[ \t]*$`)
 
 // ReadCopyright finds the year and the owner in a license header; both are
 // empty where it has none.

@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 var (
-	rbacMarker   = regexp.MustCompile(`^\s*//\s*\+kubebuilder:rbac:`)
-	rbacResource = regexp.MustCompile(`(^|[:,])resources="?([^,"]*)"?`)
+	rbacMarker   = lazy.Delayed(`^\s*//\s*\+kubebuilder:rbac:`)
+	rbacResource = lazy.Delayed(`(^|[:,])resources="?([^,"]*)"?`)
 )
 
 // clusterScoped lists resources of Kubernetes itself that no Role can grant.

@@ -122,7 +122,7 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 		return r, nil
 	}
 	var err error
-	r.Aliases, err = aliases(to, after)
+	_, r.Aliases, err = imports(to, after)
 	return r, err
 }
 

@@ -68,7 +68,7 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 		for _, e := range errs {
 			byFile[e.File] = append(byFile[e.File], migrate.Problem(e))
 		}
-		changed, err := corrected(f, byFile, set)
+		changed, err := corrected(f, p, byFile, set)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 
 // corrected changes files by the compiler's errors in them, in the copy and in
 // what is written.
-func corrected(f *cli.Factory, byFile map[string][]migrate.Problem, set *fileset.Set) (changed bool, err error) {
+func corrected(f *cli.Factory, p *migrate.Plan, byFile map[string][]migrate.Problem, set *fileset.Set) (changed bool, err error) {
 	for name, problems := range byFile {
 		file, ok := set.Get(name)
 		if !ok || file.Removed || !filepath.IsLocal(name) {
@@ -99,6 +99,7 @@ func corrected(f *cli.Factory, byFile map[string][]migrate.Problem, set *fileset
 		if err := os.WriteFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)), data, 0o600); err != nil {
 			return false, err
 		}
+		p.Remark(name, data)
 		changed = true
 	}
 	return changed, nil

@@ -1,12 +1,15 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/migrate"
 	"github.com/example/mysdk/internal/oldapi"
@@ -43,29 +46,64 @@ func migrateFiles(ctx context.Context, f *cli.Factory, o *migrateOptions) error 
 	return compiledFiles(ctx, f, names)
 }
 
-// compiledFiles tells the errors of the compiler in files that were rewritten.
+// compiledFiles tells the errors of the compiler in files that were rewritten,
+// once those that have one remedy are corrected.
 func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 	f.Progress("Compiling the project")
-	found, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
-	if err != nil {
-		return fmt.Errorf("compile what was rewritten: %w", err)
-	}
-	n := 0
-	for _, e := range found {
-		if !slices.Contains(names, e.File) {
-			continue
+	var found []migrate.Problem
+	for changed := true; changed; {
+		all, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
+		if err != nil {
+			return fmt.Errorf("compile what was rewritten: %w", err)
 		}
-		n++
+		found = nil
+		for _, e := range all {
+			if slices.Contains(names, e.File) {
+				found = append(found, migrate.Problem(e))
+			}
+		}
+		if changed, err = correctFiles(ctx, f, found); err != nil {
+			return err
+		}
+	}
+	for _, e := range found {
 		f.Say("does not compile: %s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
 		if cause := oldapi.Cause(e.Text); cause != "" {
 			f.Say("  %s", cause)
 		}
 	}
-	if n > 0 {
+	if n := len(found); n > 0 {
 		return clierr.OutOfDatef("correct these lines, see "+oldapi.Guide+"; where a module is missing, run 'go mod tidy'",
 			"the files were rewritten but do not compile: %s", cli.Count(n, "error"))
 	}
 	return nil
+}
+
+// correctFiles corrects the errors that have one remedy, and says whether there
+// were any.
+func correctFiles(ctx context.Context, f *cli.Factory, problems []migrate.Problem) (changed bool, err error) {
+	byFile := map[string][]migrate.Problem{}
+	for _, p := range problems {
+		byFile[p.File] = append(byFile[p.File], p)
+	}
+	var set fileset.Set
+	for name, list := range byFile {
+		src, err := f.Host.Files.ReadFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)))
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", name, err)
+		}
+		data, err := migrate.Corrected(name, src, list)
+		if err != nil || bytes.Equal(data, src) {
+			continue // what does not parse is the user's to read
+		}
+		if err := set.Put(name, fileset.File{Data: data}); err != nil {
+			return false, err
+		}
+	}
+	if set.Len() == 0 {
+		return false, nil
+	}
+	return true, f.Write(ctx, set, false)
 }
 
 // WarnOfStrays names code of the project that lies where nothing builds it any

@@ -1,0 +1,393 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// oldConfig is where files of config stay that set something for which today's
+// scaffold has no place. Nothing reads them.
+const oldConfig = "config.old"
+
+// kubebuilderConfig makes config today's scaffold with the user's own files,
+// and with what was set in files of the old scaffold.
+func (m *migration) kubebuilderConfig() error {
+	known := readScaffolds(scaffoldValues)
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		if !strings.HasPrefix(name, "config/") || m.isMoved(name) {
+			continue
+		}
+		if err := m.configFile(name, known); err != nil {
+			return err
+		}
+	}
+	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: see 'git diff' for the whole."})
+	m.electedBefore()
+	return m.bareSamples()
+}
+
+// electedBefore says that leader election is on now where it was not.
+func (m *migration) electedBefore() {
+	for name, f := range m.files {
+		if hasAnyPrefix(name, "config/manager/", "config/default/") && elects.Match(f.data) {
+			return
+		}
+	}
+	if strings.Contains(string(m.out[managerPath].data), "--leader-elect") {
+		m.general = append(m.general, Note{Text: "Leader election was off. It is on now: remove --leader-elect from the arguments in " + managerPath + " to turn it off."})
+	}
+}
+
+// elects is leader election in the manager's arguments, or in its options.
+var elects = lazy.Delayed(`(?m)--(enable-)?leader-elect(ion)?\b|^\s*leaderElect:\s*true\b`)
+
+// configFile decides about one file of config.
+func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) error {
+	rendered, scaffolded := m.rendered[name]
+	switch {
+	case path.Base(name) == "kustomization.yaml" && scaffolded:
+		return m.carryOver(name, known)
+	case strings.HasPrefix(name, "config/scorecard/") && scaffolded && scorecardText(m.files[name].data) == scorecardText(rendered):
+		return nil
+	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/"), strings.HasPrefix(name, "config/scorecard/") && scaffolded:
+		return m.keep(name, name, m.files[name].data)
+	case !isYAML(name), isGeneratedConfig(name):
+		return nil
+	case roleForUsers.MatchString(name):
+		return m.userRole(name)
+	case !m.inUse(name):
+		m.drop(name, "nothing used it")
+		if name == "config/default/manager_auth_proxy_patch.yaml" {
+			m.general = append(m.general, Note{Text: "The metrics had no proxy in front of them. They are served on port 8443 by HTTPS now, and to those who may read them only: see config/default/manager_metrics_patch.yaml."})
+		}
+		return nil
+	case m.successor(name, "") != "", isObsolete.MatchString(name), m.isPristine(name, known):
+		return m.carryOver(name, known)
+	}
+	data := m.files[name].data
+	if m.defaultAccount() {
+		data = accountLines(data)
+	}
+	return m.keep(name, name, markGoneConfig(data))
+}
+
+// isGeneratedConfig names what the generators write.
+func isGeneratedConfig(name string) bool {
+	return name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" || path.Dir(name) == "config/crd/bases"
+}
+
+// isObsolete are files of the old scaffold without a successor.
+var isObsolete = lazy.Delayed(`^config/(default/webhookcainjection_patch\.yaml|crd/patches/(cainjection|webhook)_in_.*|crd/bases/_\.yaml|` +
+	`crd/kustomizeconfig\.yaml|webhook/kustomizeconfig\.yaml|certmanager/(certificate|kustomization|kustomizeconfig)\.yaml|rbac/prometheus_role(_binding)?\.yaml|` +
+	`manager/controller_manager_config\.yaml)$`)
+
+// successors are the files that have today what others of the old scaffold had.
+var successors = map[string]string{
+	"config/default/manager_auth_proxy_patch.yaml":         managerPath,
+	"config/default/manager_config_patch.yaml":             managerPath,
+	"config/default/manager_image_patch.yaml":              managerPath,
+	"config/default/manager_prometheus_metrics_patch.yaml": managerPath,
+	"config/default/manager_webhook_patch.yaml":            managerPath,
+	"config/rbac/auth_proxy_service.yaml":                  "config/default/metrics_service.yaml",
+	"config/rbac/auth_proxy_role.yaml":                     "config/rbac/metrics_auth_role.yaml",
+	"config/rbac/auth_proxy_role_binding.yaml":             "config/rbac/metrics_auth_role_binding.yaml",
+	"config/rbac/auth_proxy_client_clusterrole.yaml":       "config/rbac/metrics_reader_role.yaml",
+}
+
+// successor is the file that has today what an old one of the scaffold's had
+// in documents of the kind, empty for none.
+func (m *migration) successor(name, kind string) string {
+	switch to := successors[name]; {
+	case to != "":
+		return to
+	case name == "config/certmanager/certificate.yaml" && m.rendered["config/certmanager/issuer.yaml"] != nil:
+		return map[string]string{"": "config/certmanager/issuer.yaml", "Issuer": "config/certmanager/issuer.yaml", "Certificate": "config/certmanager/certificate-webhook.yaml"}[kind]
+	case m.rendered[name] != nil && !isObsolete.MatchString(name):
+		return name
+	}
+	return ""
+}
+
+// inUse says whether a file of the scaffold's had an effect: patches of
+// config/default have none unless they are listed, and the manager's options in
+// a file have none unless it reads them.
+func (m *migration) inUse(name string) bool {
+	const list = "config/default/kustomization.yaml"
+	if name == "config/manager/controller_manager_config.yaml" {
+		return strings.Contains(string(m.files["main.go"].data), "ConfigFile()")
+	}
+	if path.Dir(name) != path.Dir(list) || successors[name] == "" || !hasFile(m.files, list) {
+		return true
+	}
+	docs, err := readConfig(list, m.files[list].data)
+	return err != nil || len(docs) > 0 && find(docs[0], []step{{key: "patches"}, {item: "path=" + path.Base(name)}}) != nil
+}
+
+// isPristine says whether all of a file is as a scaffold wrote it.
+func (m *migration) isPristine(name string, known map[scaffoldKey]*scaffold) bool {
+	docs, err := readConfig(name, m.files[name].data)
+	return err == nil && len(docs) > 0 && !slices.ContainsFunc(docs, func(doc *yaml.Node) bool {
+		s := known[keyOf(name, doc)]
+		return s == nil || len(s.changes(name, doc, m.oldName())) > 0
+	})
+}
+
+// keyOf names a document in the table of the scaffolds' values.
+func keyOf(name string, doc *yaml.Node) scaffoldKey {
+	if path.Base(name) == "kustomization.yaml" {
+		return scaffoldKey{name, ""}
+	}
+	return scaffoldKey{name, scalar(doc, "kind")}
+}
+
+// carryOver takes what the user has set in a file of the scaffold's over to
+// its successor. A file with something that has no place there stays in
+// config.old as it was.
+func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) error {
+	docs, err := readConfig(name, m.files[name].data)
+	if err != nil {
+		return err
+	}
+	var taken []string
+	var left []change
+	for _, doc := range docs {
+		kind := keyOf(name, doc).kind
+		for _, key := range kustomizationLists {
+			if list := child(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
+				return clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key)
+			}
+		}
+		to, s := m.successor(name, kind), known[keyOf(name, doc)]
+		if name == managerPath {
+			taken = append(taken, renameContainer(doc)...)
+		}
+		mine := s.changes(name, doc, m.oldName())
+		if kind == "" {
+			mine = m.entries(name, mine)
+		}
+		into, err := documents(m.out[to].data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", to, err)
+		}
+		switch {
+		case s == nil && to == name && kind != "":
+			into, taken = append(into, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{doc}}), append(taken, kind)
+		case s == nil && isObsolete.MatchString(name):
+			continue // of the project's kinds, or kustomize's own
+		default:
+			if gone := s.removed(doc); len(gone) > 0 && to != "" {
+				m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(gone, ", "), to)})
+			}
+			did, rest := m.settle(documentOf(into, doc), mine)
+			taken, left = append(taken, did...), append(left, rest...)
+		}
+		if to == "" {
+			continue
+		}
+		if err := m.writeDocuments(to, into); err != nil {
+			return err
+		}
+	}
+	m.tookOver(name, taken)
+	switch to := m.successor(name, ""); {
+	case to == "":
+		m.drop(name, "the new layout has no such file")
+	case to != name:
+		m.drop(name, "%s has its content", to)
+	}
+	return m.beside(name, left)
+}
+
+// beside keeps a whole file of the user's where nothing reads it, and notes by
+// line what it sets that the scaffold's files do not.
+func (m *migration) beside(name string, left []change) error {
+	if len(left) == 0 {
+		return nil
+	}
+	to := name
+	if rest, ok := strings.CutPrefix(name, "config/"); ok {
+		to = path.Join(oldConfig, rest)
+	}
+	delete(m.dropped, name)
+	if err := m.keep(name, to, m.files[name].data); err != nil {
+		return err
+	}
+	o := m.out[to]
+	for _, c := range left {
+		text := fmt.Sprintf("sets %s to %s, for which the new scaffold has no place: see whether you need it", c.leaf, short(value(c.node)))
+		if c.theirs != nil {
+			text = fmt.Sprintf("sets %s to %s, where the new scaffold has %s: see whether you need yours", c.leaf, short(value(c.node)), short(value(c.theirs)))
+		}
+		o.notes = append(o.notes, Note{c.node.Line, text})
+	}
+	m.out[to] = o
+	return nil
+}
+
+// tookOver tells what was the user's in a file.
+func (m *migration) tookOver(name string, taken []string) {
+	if len(taken) > 0 {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("Of %s, these were yours and are kept: %s.", name, strings.Join(taken, ", "))})
+	}
+}
+
+// documentOf finds the object of the same kind, and of the same name where
+// there are several. Nil is none.
+func documentOf(docs []*yaml.Node, like *yaml.Node) *yaml.Node {
+	var found *yaml.Node
+	for _, d := range docs {
+		if scalar(d.Content[0], "kind") != scalar(like, "kind") && scalar(like, "kind") != "" {
+			continue
+		}
+		if found == nil || scalar(child(d.Content[0], "metadata"), "name") == scalar(child(like, "metadata"), "name") {
+			found = d.Content[0]
+		}
+	}
+	return found
+}
+
+// settle puts changes into a document of the scaffold's, and returns those that
+// have no place there.
+func (m *migration) settle(doc *yaml.Node, mine []change) (taken []string, left []change) {
+	for _, c := range mine {
+		way := c.way()
+		c.theirs = find(doc, c.steps)
+		switch {
+		case c.theirs != nil && value(c.theirs) == value(c.node):
+			continue
+		case doc == nil, strings.HasPrefix(way, "spec/selector/"), strings.HasSuffix(way, "/control-plane"): // other files name the label too
+			left = append(left, c)
+			continue
+		case strings.HasSuffix(way, "/containers/[name=manager]/image"):
+			m.image(value(c.node))
+		case strings.Contains(way, "/containers/[name=manager]/args"):
+			list := sequence(managerContainer(doc), "args")
+			for _, e := range entriesOf(c.node) {
+				m.argument(list, e.Value)
+			}
+		case c.theirs != nil && len(c.steps) > 1 && c.steps[len(c.steps)-2].key == "env":
+			*c.theirs = *plain(c.node) // a value and where it comes from cannot be both
+		case !put(doc, c.leaf):
+			left = append(left, c)
+			continue
+		}
+		taken = append(taken, c.String())
+	}
+	return taken, left
+}
+
+// entriesOf are the entries of a list, and of anything else itself.
+func entriesOf(n *yaml.Node) []*yaml.Node {
+	if n.Kind == yaml.SequenceNode {
+		return n.Content
+	}
+	return []*yaml.Node{n}
+}
+
+// kustomizationLists are the keys of a kustomization whose entries name files
+// or images.
+var kustomizationLists = []string{"resources", "patches", "components", "images", "configurations"}
+
+// entries are what the user has set in a kustomization, list by list one entry
+// each, without what names files that are gone and without the operator's image,
+// which is set.
+func (m *migration) entries(name string, mine []change) []change {
+	var out []change
+	for _, c := range mine {
+		list := c.steps[0].key
+		if !slices.Contains(kustomizationLists, list) || len(c.steps) > 2 {
+			out = append(out, c)
+			continue
+		}
+		for _, e := range entriesOf(c.node) {
+			if e.Tag != "!!null" && m.isEntry(path.Dir(name), list, e) {
+				out = append(out, change{leaf{[]step{{key: list}, {item: itemOf(e)}}, nil, e}, name, nil})
+			}
+		}
+	}
+	return out
+}
+
+// isEntry says whether an entry of a list in a kustomization is still one.
+func (m *migration) isEntry(dir, list string, e *yaml.Node) bool {
+	file := e.Value
+	if e.Kind == yaml.MappingNode {
+		file = scalar(e, "path")
+	}
+	at := path.Join(dir, file)
+	remote := file == "" || strings.Contains(file, "://") || strings.HasPrefix(file, "github.com/")
+	switch {
+	case list == "configurations":
+		return false // today's are there where they are needed
+	case list == "images" && scalar(e, "name") == "controller" && scalar(e, "digest") == "":
+		name := scalar(e, "newName")
+		if tag := scalar(e, "newTag"); name != "" && name != "controller" && tag != "" {
+			name += ":" + tag
+		}
+		m.image(name)
+		return false
+	case list != "images" && !remote:
+		to := m.successor(at, "")
+		return !isObsolete.MatchString(at) && (to == "" || to == at) && (hasFile(m.files, at) || hasDir(m.files, at) || m.rendered[path.Join(at, "kustomization.yaml")] != nil)
+	}
+	return dir != "config/manifests" || !strings.Contains(scalar(e, "patch"), "/volumes/0") // the old scaffold's, for OLM's certificates
+}
+
+// writeDocuments writes the objects of a file, if they are others than before.
+func (m *migration) writeDocuments(name string, docs []*yaml.Node) error {
+	before, err := documents(m.out[name].data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	was, err := joinDocuments(before)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	text, err := joinDocuments(docs)
+	if err != nil || string(text) == string(was) {
+		return err
+	}
+	if _, err := documents(text); err != nil {
+		return clierr.Failedf("write it in another form and run the command again", "%s cannot be carried over: %w", name, err)
+	}
+	m.put(name, text)
+	return nil
+}
+
+// joinDocuments is the text of objects in one file.
+func joinDocuments(docs []*yaml.Node) ([]byte, error) {
+	var text []byte
+	for i, d := range docs {
+		if i > 0 {
+			text = append(text, "---\n"...)
+		}
+		data, err := encodeYAML(d)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, data...)
+	}
+	return text, nil
+}
+
+var prefixLine = lazy.Delayed(`(?m)^namePrefix: *"?([a-z0-9][-a-z0-9]*)"?\s*$`)
+
+// oldName is what the scaffold put in front of the objects' names: PROJECT did
+// not always record it.
+func (m *migration) oldName() string {
+	if m.recorded != "" {
+		return m.recorded
+	}
+	if p := prefixLine.FindSubmatch(m.files["config/default/kustomization.yaml"].data); p != nil {
+		return strings.TrimSuffix(string(p[1]), "-")
+	}
+	return ""
+}

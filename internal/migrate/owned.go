@@ -1,0 +1,119 @@
+package migrate
+
+import (
+	"slices"
+	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
+	"go.yaml.in/yaml/v3"
+)
+
+// roleForUsers are the roles that the scaffolds wrote for a kind's users.
+var roleForUsers = lazy.Delayed(`^config/rbac/.*_(editor|viewer)_role\.yaml$`)
+
+// userRole decides about a role for a kind's users: today's takes its place
+// unless the rules are others.
+func (m *migration) userRole(name string) error {
+	list, err := readObjects(name, m.files[name].data)
+	if err != nil || len(list) != 1 {
+		return m.keep(name, name, m.files[name].data)
+	}
+	if o := list[0]; o.Kind == "ClusterRole" && isScaffoldRole(o.Rules, strings.Contains(name, "_editor_")) {
+		if m.rendered[name] == nil {
+			m.drop(name, "the new scaffold's roles are called otherwise")
+		}
+		return nil
+	}
+	return m.keep(name, name, m.files[name].data)
+}
+
+// isScaffoldRole says whether rules are those that the scaffolds wrote.
+func isScaffoldRole(rules []rule, editor bool) bool {
+	verbs := []string{"get", "list", "watch"}
+	if editor {
+		verbs = append(verbs, "create", "update", "patch", "delete")
+	}
+	if len(rules) != 2 || len(rules[0].Resources) != 1 || len(rules[0].Verbs) != len(verbs) {
+		return false
+	}
+	kind := rules[0].Resources[0]
+	return !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(rules[0].Verbs, v) }) &&
+		slices.Equal(rules[1].Resources, []string{kind + "/status"}) && slices.Equal(rules[1].Verbs, []string{"get"})
+}
+
+// markGoneConfig marks the lines that name what is gone, or has another place.
+func markGoneConfig(data []byte) []byte {
+	gone := []struct{ text, why string }{
+		{"kube-rbac-proxy", "the proxy in front of the metrics is gone: take this out"},
+		{"/containers/1/", "the manager is the only container now, and has the index 0"},
+		{"manager_auth_proxy_patch.yaml", "there is no such file any more"},
+		{"auth_proxy_service.yaml", "the file is config/default/metrics_service.yaml now"},
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimLeft(line, " ")
+		for _, g := range gone {
+			if strings.Contains(line, g.text) && !strings.HasPrefix(text, "#") {
+				out.WriteString(line[:len(line)-len(text)] + "# " + todoMark + g.why + "\n")
+			}
+		}
+		out.WriteString(line)
+	}
+	return []byte(out.String())
+}
+
+// defaultAccount says whether the manager ran as its namespace's default
+// account, as it did in go/v2. Today it has one of its own.
+func (m *migration) defaultAccount() bool {
+	docs, err := documents(m.files[managerPath].data)
+	if err != nil {
+		return false // the file is read again, and the error told
+	}
+	for _, d := range docs {
+		spec := find(d.Content[0], stepsOf("spec/template/spec"))
+		if managerContainer(d.Content[0]) != nil && spec != nil {
+			return scalar(spec, "serviceAccountName") == ""
+		}
+	}
+	return false
+}
+
+// accountLines names the manager's account in subjects that name the default
+// one. Other lines keep their bytes.
+func accountLines(data []byte) []byte {
+	docs, err := documents(data)
+	if err != nil {
+		return data
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	for _, d := range docs {
+		list := child(d.Content[0], "subjects")
+		if list == nil {
+			continue
+		}
+		for _, s := range list.Content {
+			if name := child(s, "name"); name != nil && name.Value == "default" && scalar(s, "kind") == "ServiceAccount" {
+				line := lines[name.Line-1]
+				at := name.Column - 1
+				lines[name.Line-1] = line[:at] + strings.Replace(line[at:], "default", "controller-manager", 1)
+			}
+		}
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+var scorecardImage = lazy.Delayed(`(quay\.io/operator-framework/scorecard-test):[^\s"]+`)
+
+// scorecardText is what a file of the scorecard says, but for the version of
+// operator-sdk that it asks for.
+func scorecardText(data []byte) string {
+	var v any
+	if err := yaml.Unmarshal(scorecardImage.ReplaceAll(data, []byte("$1")), &v); err != nil {
+		return string(data)
+	}
+	n := &yaml.Node{}
+	if err := n.Encode(v); err != nil {
+		return string(data)
+	}
+	return value(n)
+}
