@@ -50,7 +50,7 @@ func (b *csvBuilder) fill(value any, origin string, path ...string) {
 // build makes the CSV from the base and the rest of the input. Whatever is not
 // set here is what the base has, known to this package or not. The order
 // matters where noted: certificates go by the webhooks, and images are pinned
-// at the end, when the Deployments are what they are to be.
+// at the end, when the Deployments are final.
 func (b *csvBuilder) build(g *grants) error {
 	if err := b.identify(); err != nil {
 		return err
@@ -185,7 +185,7 @@ func watchTargets(d *unstructured.Unstructured) {
 
 // own lists the CRDs' versions as owned, described as the base does and in its
 // order: markers may have set that. An API that the base owns and that has no
-// CRD is left out, as OLM would wait for it in vain.
+// CRD is left out, as OLM would never stop waiting for it.
 func (b *csvBuilder) own() {
 	type key struct{ name, version, kind string }
 	defined := map[key]bool{}

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/dockerfile"
 )
 
 // copiedAnnotations is the comment above the labels that repeat the annotations
@@ -15,7 +17,7 @@ const copiedAnnotations = "Copied from annotations.yaml."
 // Dockerfile writes bundle.Dockerfile for a bundle in dir, which is relative to
 // the Dockerfile. mysdk needs none to build the image; others do. Instructions
 // that old has and that were not made by this function or operator-sdk are kept.
-// One with stages of its author's, see OwnStages, cannot be written anew.
+// One with stages of its author's, see OwnStages, cannot be rewritten.
 func (m Metadata) Dockerfile(dir string, old []byte) []byte {
 	var b bytes.Buffer
 	b.WriteString("FROM scratch\n")
@@ -64,90 +66,24 @@ func labelValue(v string) string {
 }
 
 // OwnStages reports whether a Dockerfile has stages of its author's. Which of
-// them an instruction belongs to cannot be kept when it is written anew.
-func OwnStages(dockerfile []byte) bool {
+// them an instruction belongs to cannot be kept when it is rewritten.
+func OwnStages(data []byte) bool {
 	stages := 0
-	for _, in := range instructionsOf(dockerfile) {
-		words := splitWords(in.joined)
-		if !strings.EqualFold(words[0], "FROM") {
+	for _, in := range dockerfile.Parse(data) {
+		if in.Name != "FROM" {
 			continue
 		}
-		if stages++; stages > 1 || len(words) != 2 || words[1] != "scratch" {
+		if stages++; stages > 1 || in.Args != "scratch" {
 			return true
 		}
 	}
 	return false
 }
 
-// instruction is one of a Dockerfile.
-type instruction struct {
-	text   string // as it is written, with its continuation lines
-	joined string // in one line, without comments
-	copied bool   // it stands below copiedAnnotations
-}
-
-// instructionsOf takes a Dockerfile apart. An instruction goes on in the next
-// line after a backslash; comments and empty lines may stand between.
-func instructionsOf(dockerfile []byte) []instruction {
-	var all []instruction
-	open, copied := false, false
-	for line := range strings.Lines(string(dockerfile)) {
-		line = strings.TrimRight(line, " \t\r\n")
-		word := strings.TrimSpace(line)
-		comment := strings.HasPrefix(word, "#")
-		switch {
-		case open:
-			all[len(all)-1].text += "\n" + line
-		case comment || word == "":
-			copied = word == "# "+copiedAnnotations
-			continue
-		default:
-			all = append(all, instruction{text: line, copied: copied})
-		}
-		if comment || word == "" {
-			continue
-		}
-		word, open = strings.CutSuffix(word, `\`)
-		last := &all[len(all)-1]
-		last.joined = strings.TrimSpace(last.joined + " " + word)
-	}
-	return slices.DeleteFunc(all, func(in instruction) bool { return in.joined == "" })
-}
-
-// splitWords splits at spaces, but for those in quotes or after a backslash,
-// which stay as they are.
-func splitWords(text string) []string {
-	var words []string
-	word, quote, escaped := "", rune(0), false
-	for _, r := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped = true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote = r
-		case quote == 0 && (r == ' ' || r == '\t'):
-			if word != "" {
-				words = append(words, word)
-			}
-			word = ""
-			continue
-		}
-		word += string(r)
-	}
-	if word != "" {
-		words = append(words, word)
-	}
-	return words
-}
-
 // ownLines are the instructions in a Dockerfile that its author has added.
 func (m Metadata) ownLines(old []byte) []string {
 	var keep []string
-	for _, in := range instructionsOf(old) {
+	for _, in := range dockerfile.Parse(old) {
 		if text := m.own(in); text != "" && !slices.Contains(keep, text) {
 			keep = append(keep, text)
 		}
@@ -157,42 +93,41 @@ func (m Metadata) ownLines(old []byte) []string {
 
 // own is what of an instruction no generator of bundles has written, "" for
 // nothing.
-func (m Metadata) own(in instruction) string {
-	words := splitWords(in.joined)
-	last := strings.Trim(words[len(words)-1], "/")
-	switch strings.ToUpper(words[0]) {
+func (m Metadata) own(in dockerfile.Instruction) string {
+	words := dockerfile.Words(in.Args)
+	switch in.Name {
 	case "FROM":
 		return "" // see OwnStages
 	case "COPY":
-		if slices.Contains([]string{ManifestsDir, MetadataDir, ScorecardDir}, last) {
+		if len(words) > 0 && slices.Contains([]string{ManifestsDir, MetadataDir, ScorecardDir}, strings.Trim(words[len(words)-1], "/")) {
 			return ""
 		}
 	case "LABEL":
-		if in.copied {
+		if in.Above == "# "+copiedAnnotations {
 			return ""
 		}
 		return m.ownLabels(in, words)
 	}
-	return in.text
+	return in.Text
 }
 
 // ownLabels are the pairs of a LABEL that are its author's. Where all are, the
 // instruction stays as it is written.
-func (m Metadata) ownLabels(in instruction, words []string) string {
-	if len(words) > 1 && !strings.Contains(words[1], "=") { // the old form, LABEL KEY VALUE
-		if m.ourLabel(words[1]) {
+func (m Metadata) ownLabels(in dockerfile.Instruction, words []string) string {
+	if len(words) > 0 && !strings.Contains(words[0], "=") { // the old form, LABEL KEY VALUE
+		if m.ourLabel(words[0]) {
 			return ""
 		}
-		return in.text
+		return in.Text
 	}
-	keep := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool {
+	keep := slices.DeleteFunc(slices.Clone(words), func(w string) bool {
 		key, _, _ := strings.Cut(w, "=")
 		return m.ourLabel(strings.Trim(key, `"'`))
 	})
-	switch {
-	case len(keep) == len(words)-1:
-		return in.text
-	case len(keep) == 0:
+	switch len(keep) {
+	case len(words):
+		return in.Text
+	case 0:
 		return ""
 	}
 	return "LABEL " + strings.Join(keep, " ")

@@ -24,7 +24,7 @@ type Metadata struct {
 	Layout         []string
 	Scorecard      bool              // the bundle has a scorecard configuration
 	Extra          map[string]string // annotations of the user's
-	kept           map[string]string // all annotations, where they are not to be written anew
+	kept           map[string]string // all annotations, where they are not rewritten
 }
 
 // pair is an annotation.
@@ -87,7 +87,7 @@ func (m Metadata) Annotations() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// KeptMetadata is what an annotations.yaml says that is not to be written anew:
+// KeptMetadata is what an annotations.yaml says that is not rewritten:
 // a Dockerfile beside it has to say the same.
 func KeptMetadata(file string, data []byte) (Metadata, error) {
 	extra, err := ExtraAnnotations(file, data)

@@ -43,7 +43,7 @@ func BaseFile(dir, pkg string) string {
 func recordFile(dir, pkg string) string { return path.Join(dir, "bases", pkg+".generated.yaml") }
 
 // Render returns the base CSV, its record, and the kustomization that names
-// it, as they are to be. What would not change is not in the set.
+// it, in their final form. What would not change is not in the set.
 func (s Scaffold) Render(descriptions []Description) (set fileset.Set, m *Merged, err error) {
 	if err := CheckPackage(s.Package); err != nil {
 		return set, nil, err

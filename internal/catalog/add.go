@@ -36,7 +36,7 @@ type AddOptions struct {
 // Add puts bundles into the channels that their annotations name. A package is
 // made with its first bundle. One that is there already is left alone if it is
 // the same, and an error else: what users may have installed does not change.
-// Check tells whether what comes out is sound.
+// Check reports whether what comes out is sound.
 func (c *Catalog) Add(list []Addition, o AddOptions) error {
 	touched := map[string]bool{} // packages
 	for _, a := range list {

@@ -1,12 +1,13 @@
 // Package catalog makes the catalogs that OLM finds bundles in, in the
 // file-based form of operator-registry: packages, their channels with what
 // replaces what, and the bundles. It reads and writes the form, adds bundles to
-// it, judges the graphs of the channels and makes the cache that a registry
-// server reads. It does not know images, clusters or the command line.
+// it and judges the graphs of the channels. It does not know images, clusters or
+// the command line.
 //
 // The types here are those of operator-registry's alpha/declcfg, written out
 // again: that package costs every command of mysdk its start-up time. Tests
-// hold the two against each other.
+// hold the two against each other. Package opm below is what of operator-registry
+// runs in mysdk-cluster.
 package catalog
 
 import (
@@ -14,6 +15,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+
+	"github.com/operator-framework/operator-registry/alpha/property"
 )
 
 // Schemas of the objects of a catalog.
@@ -22,16 +25,6 @@ const (
 	SchemaChannel      = "olm.channel"
 	SchemaBundle       = "olm.bundle"
 	SchemaDeprecations = "olm.deprecations"
-)
-
-// Types of a bundle's properties.
-const (
-	TypePackage         = "olm.package"
-	TypePackageRequired = "olm.package.required"
-	TypeGVK             = "olm.gvk"
-	TypeGVKRequired     = "olm.gvk.required"
-	TypeBundleObject    = "olm.bundle.object"
-	TypeCSVMetadata     = "olm.csv.metadata"
 )
 
 // Catalog is a file-based catalog: what its files hold together.
@@ -88,10 +81,7 @@ type Bundle struct {
 }
 
 // Property is what the resolver and the registry server know of a bundle.
-type Property struct {
-	Type  string          `json:"type"`
-	Value json.RawMessage `json:"value"`
-}
+type Property = property.Property
 
 // RelatedImage is an image that a bundle needs.
 type RelatedImage struct {
@@ -128,38 +118,6 @@ type Other struct {
 
 // MarshalJSON gives the object back as it was.
 func (o Other) MarshalJSON() ([]byte, error) { return o.Data, nil }
-
-// packageValue is the value of an olm.package property.
-type packageValue struct {
-	Name    string `json:"packageName"`
-	Version string `json:"version"`
-	Release string `json:"release,omitempty"`
-}
-
-// requiredValue is the value of an olm.package.required property.
-type requiredValue struct {
-	Name  string `json:"packageName"`
-	Range string `json:"versionRange"`
-}
-
-// gvkValue is the value of an olm.gvk and of an olm.gvk.required property.
-type gvkValue struct {
-	Group   string `json:"group"`
-	Kind    string `json:"kind"`
-	Version string `json:"version"`
-}
-
-// objectValue is the value of an olm.bundle.object property.
-type objectValue struct {
-	Data []byte `json:"data"`
-}
-
-// newProperty encodes a property as operator-registry does: compact, and
-// without the escapes for HTML.
-func newProperty(kind string, value any) (Property, error) {
-	data, err := encode(value, "")
-	return Property{Type: kind, Value: bytes.TrimSpace(data)}, err
-}
 
 func encode(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer

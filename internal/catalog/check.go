@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+	"github.com/operator-framework/operator-registry/alpha/property"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -127,7 +128,7 @@ func (k *checker) bundles() {
 		}) {
 			k.add("", "the bundle %s stands in no channel of the package %s", b.Name, b.Package)
 		}
-		if b.Image == "" && !slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == TypeBundleObject }) {
+		if b.Image == "" && !slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == property.TypeBundleObject }) {
 			k.add("", "the bundle %s has neither an image nor its objects", b.Name)
 		}
 		v, err := packageOf(b)
@@ -158,17 +159,17 @@ func (k *checker) bundles() {
 }
 
 // packageOf is a bundle's one olm.package property.
-func packageOf(b Bundle) (packageValue, error) {
-	list := filter(b.Properties, func(p Property) bool { return p.Type == TypePackage })
+func packageOf(b Bundle) (property.Package, error) {
+	list := filter(b.Properties, func(p Property) bool { return p.Type == property.TypePackage })
 	if len(list) != 1 {
-		return packageValue{}, fmt.Errorf("it has %d properties olm.package, and needs one", len(list))
+		return property.Package{}, fmt.Errorf("it has %d properties olm.package, and needs one", len(list))
 	}
-	var v packageValue
+	var v property.Package
 	if err := json.Unmarshal(list[0].Value, &v); err != nil {
 		return v, fmt.Errorf("its property olm.package: %w", err)
 	}
-	if v.Name != b.Package {
-		return v, fmt.Errorf("it is of the package %q, and its property olm.package says %q", b.Package, v.Name)
+	if v.PackageName != b.Package {
+		return v, fmt.Errorf("it is of the package %q, and its property olm.package says %q", b.Package, v.PackageName)
 	}
 	if _, err := semver.Parse(v.Version); err != nil {
 		return v, fmt.Errorf("its version %q is no semantic version: %w", v.Version, err)

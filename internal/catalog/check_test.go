@@ -1,11 +1,11 @@
 package catalog
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	"github.com/operator-framework/operator-registry/alpha/property"
 )
 
 // entries makes a channel from lines "NAME [replaces] [skip,skip]".
@@ -32,8 +32,7 @@ func catalogOf(ch Channel) *Catalog {
 }
 
 func bundleOf(name, version string) Bundle {
-	value, _ := json.Marshal(packageValue{Name: "p", Version: version})
-	return Bundle{Schema: SchemaBundle, Name: name, Package: "p", Image: "example.com/p:" + version, Properties: []Property{{Type: TypePackage, Value: value}}}
+	return Bundle{Schema: SchemaBundle, Name: name, Package: "p", Image: "example.com/p:" + version, Properties: []Property{property.MustBuildPackage("p", version)}}
 }
 
 // TestCheckGraph judges graphs, and operator-registry must judge alike.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/operator-framework/operator-registry/alpha/property"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -20,27 +20,8 @@ import (
 // propertiesKey is the annotation of a CSV with properties in JSON.
 const propertiesKey = "olm.properties"
 
-// csvMetadata is the value of an olm.csv.metadata property: what of a CSV the
-// registry server tells clients, without the objects.
-type csvMetadata struct {
-	Annotations               map[string]string                  `json:"annotations,omitempty"`
-	APIServiceDefinitions     v1alpha1.APIServiceDefinitions     `json:"apiServiceDefinitions"`
-	CustomResourceDefinitions v1alpha1.CustomResourceDefinitions `json:"crdDescriptions"`
-	Description               string                             `json:"description,omitempty"`
-	DisplayName               string                             `json:"displayName,omitempty"`
-	InstallModes              []v1alpha1.InstallMode             `json:"installModes,omitempty"`
-	Keywords                  []string                           `json:"keywords,omitempty"`
-	Labels                    map[string]string                  `json:"labels,omitempty"`
-	Links                     []v1alpha1.AppLink                 `json:"links,omitempty"`
-	Maintainers               []v1alpha1.Maintainer              `json:"maintainers,omitempty"`
-	Maturity                  string                             `json:"maturity,omitempty"`
-	MinKubeVersion            string                             `json:"minKubeVersion,omitempty"`
-	NativeAPIs                []metav1.GroupVersionKind          `json:"nativeAPIs,omitempty"`
-	Provider                  v1alpha1.AppLink                   `json:"provider"`
-}
-
 // Render is the olm.bundle of a bundle with the properties that OLM resolves
-// by. With an image it tells what clients may know of the CSV, and OLM unpacks
+// by. With an image it reports what clients may know of the CSV, and OLM unpacks
 // the image; without one it carries every object, and needs no image.
 func Render(b *bundle.Bundle, image string) (Bundle, error) {
 	if b.CSV == nil {
@@ -57,18 +38,9 @@ func Render(b *bundle.Bundle, image string) (Bundle, error) {
 }
 
 // propertyList gathers properties, each once.
-type propertyList struct {
-	all []Property
-	err error
-}
+type propertyList struct{ all []Property }
 
-func (l *propertyList) add(kind string, value any) {
-	p, err := newProperty(kind, value)
-	l.err = errors.Join(l.err, err)
-	l.addRaw(p)
-}
-
-func (l *propertyList) addRaw(p Property) {
+func (l *propertyList) add(p Property) {
 	if !slices.ContainsFunc(l.all, func(o Property) bool { return o.Type == p.Type && string(o.Value) == string(p.Value) }) {
 		l.all = append(l.all, p)
 	}
@@ -79,45 +51,50 @@ func (l *propertyList) addRaw(p Property) {
 // metadata/ and the CSV's annotation add.
 func properties(b *bundle.Bundle, inline bool) ([]Property, error) {
 	list := &propertyList{}
-	list.add(TypePackage, packageValue{Name: b.Package, Version: b.Version(), Release: release(b)})
+	list.add(property.MustBuildPackageRelease(b.Package, b.Version(), release(b)))
 	provided, err := providedAPIs(b)
 	if err != nil {
 		return nil, err
 	}
 	for _, gvk := range provided {
-		list.add(TypeGVK, gvk)
+		list.add(property.MustBuild(&gvk))
 	}
 	required, err := requiredAPIs(b.CSV)
 	if err != nil {
 		return nil, err
 	}
 	for _, gvk := range required {
-		list.add(TypeGVKRequired, gvk)
+		list.add(property.MustBuild(&gvk))
 	}
 	if err := list.fromMetadata(b); err != nil {
 		return nil, err
 	}
 	if inline {
-		list.objects(b)
+		if err := list.objects(b); err != nil {
+			return nil, err
+		}
 	} else {
-		list.add(TypeCSVMetadata, metadataOf(b.CSV))
+		list.add(property.MustBuildCSVMetadata(*b.CSV))
 	}
 	slices.SortFunc(list.all, func(a, b Property) int {
 		return strings.Compare(a.Type+"\x00"+string(a.Value), b.Type+"\x00"+string(b.Value))
 	})
-	return list.all, list.err
+	return list.all, nil
 }
 
 // objects adds every object that OLM reads: the first of each file.
-func (l *propertyList) objects(b *bundle.Bundle) {
+func (l *propertyList) objects(b *bundle.Bundle) error {
 	for _, o := range b.Objects {
 		if o.Doc > 0 {
 			continue
 		}
 		data, err := json.Marshal(o.Object)
-		l.err = errors.Join(l.err, err)
-		l.add(TypeBundleObject, objectValue{Data: data})
+		if err != nil {
+			return err
+		}
+		l.add(property.MustBuildBundleObject(data))
 	}
+	return nil
 }
 
 // release is spec.release of the CSV, which newer versions of OLM know.
@@ -136,55 +113,55 @@ func release(b *bundle.Bundle) string {
 // providedAPIs are the CRDs in the bundle and the API services that the CSV
 // owns. A CRD that the CSV owns and that is not there is an error: OLM would
 // refuse the bundle.
-func providedAPIs(b *bundle.Bundle) ([]gvkValue, error) {
-	var all []gvkValue
+func providedAPIs(b *bundle.Bundle) ([]property.GVK, error) {
+	var all []property.GVK
 	for _, crd := range b.CRDs() {
 		all = append(all, crdAPIs(crd.Unstructured)...)
 	}
 	for _, own := range b.CSV.Spec.CustomResourceDefinitions.Owned {
 		_, group, ok := strings.Cut(own.Name, ".")
-		if want := (gvkValue{Group: group, Version: own.Version, Kind: own.Kind}); !ok || !slices.Contains(all, want) {
+		if want := (property.GVK{Group: group, Version: own.Version, Kind: own.Kind}); !ok || !slices.Contains(all, want) {
 			return nil, fmt.Errorf("%s: the CSV owns the CRD %s with kind %s in version %s, and no CRD of the bundle has that", b.CSVFile, own.Name, own.Kind, own.Version)
 		}
 	}
 	for _, own := range b.CSV.Spec.APIServiceDefinitions.Owned {
-		all = append(all, gvkValue{Group: own.Group, Version: own.Version, Kind: own.Kind})
+		all = append(all, property.GVK{Group: own.Group, Version: own.Version, Kind: own.Kind})
 	}
 	return all, nil
 }
 
 // crdAPIs are the versions of a CRD.
-func crdAPIs(crd *unstructured.Unstructured) []gvkValue {
+func crdAPIs(crd *unstructured.Unstructured) []property.GVK {
 	text := func(o map[string]any, fields ...string) string {
 		s, _, _ := unstructured.NestedString(o, fields...) // not a string is not there
 		return s
 	}
 	group, kind := text(crd.Object, "spec", "group"), text(crd.Object, "spec", "names", "kind")
-	var all []gvkValue
+	var all []property.GVK
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // likewise
 	for _, v := range versions {
 		if m, ok := v.(map[string]any); ok {
-			all = append(all, gvkValue{Group: group, Version: text(m, "name"), Kind: kind})
+			all = append(all, property.GVK{Group: group, Version: text(m, "name"), Kind: kind})
 		}
 	}
 	if v := text(crd.Object, "spec", "version"); v != "" { // apiextensions v1beta1
-		all = append(all, gvkValue{Group: group, Version: v, Kind: kind})
+		all = append(all, property.GVK{Group: group, Version: v, Kind: kind})
 	}
 	return all
 }
 
 // requiredAPIs are those that the CSV needs of other operators.
-func requiredAPIs(csv *v1alpha1.ClusterServiceVersion) ([]gvkValue, error) {
-	var all []gvkValue
+func requiredAPIs(csv *v1alpha1.ClusterServiceVersion) ([]property.GVKRequired, error) {
+	var all []property.GVKRequired
 	for _, need := range csv.Spec.CustomResourceDefinitions.Required {
 		_, group, ok := strings.Cut(need.Name, ".")
 		if !ok {
 			return nil, fmt.Errorf("the CSV requires the CRD %q, which is no PLURAL.GROUP", need.Name)
 		}
-		all = append(all, gvkValue{Group: group, Version: need.Version, Kind: need.Kind})
+		all = append(all, property.GVKRequired{Group: group, Version: need.Version, Kind: need.Kind})
 	}
 	for _, need := range csv.Spec.APIServiceDefinitions.Required {
-		all = append(all, gvkValue{Group: need.Group, Version: need.Version, Kind: need.Kind})
+		all = append(all, property.GVKRequired{Group: need.Group, Version: need.Version, Kind: need.Kind})
 	}
 	return all, nil
 }
@@ -219,14 +196,14 @@ func (l *propertyList) fromMetadata(b *bundle.Bundle) error {
 			}
 		}
 	}
-	return l.err
+	return nil
 }
 
 // addOwn adds properties but those that are derived anyway.
 func (l *propertyList) addOwn(list []Property) {
 	for _, p := range list {
-		if p.Type != TypePackage {
-			l.addRaw(p)
+		if p.Type != property.TypePackage {
+			l.add(p)
 		}
 	}
 }
@@ -234,33 +211,22 @@ func (l *propertyList) addOwn(list []Property) {
 // addDependency turns a dependency into the property that demands it.
 func (l *propertyList) addDependency(d Property) error {
 	switch d.Type {
-	case TypePackage:
-		var v packageValue
+	case property.TypePackage:
+		var v property.Package
 		if err := json.Unmarshal(d.Value, &v); err != nil {
 			return fmt.Errorf("a dependency on a package: %w", err)
 		}
-		l.add(TypePackageRequired, requiredValue{Name: v.Name, Range: v.Version})
-	case TypeGVK:
-		var v gvkValue
+		l.add(property.MustBuildPackageRequired(v.PackageName, v.Version))
+	case property.TypeGVK:
+		var v property.GVKRequired
 		if err := json.Unmarshal(d.Value, &v); err != nil {
 			return fmt.Errorf("a dependency on an API: %w", err)
 		}
-		l.add(TypeGVKRequired, v)
+		l.add(property.MustBuild(&v))
 	default:
-		l.addRaw(d)
+		l.add(d)
 	}
 	return nil
-}
-
-func metadataOf(csv *v1alpha1.ClusterServiceVersion) csvMetadata {
-	s := &csv.Spec
-	return csvMetadata{
-		Annotations: csv.Annotations, Labels: csv.Labels,
-		APIServiceDefinitions: s.APIServiceDefinitions, CustomResourceDefinitions: s.CustomResourceDefinitions,
-		Description: s.Description, DisplayName: s.DisplayName, InstallModes: s.InstallModes, Keywords: s.Keywords,
-		Links: s.Links, Maintainers: s.Maintainers, Maturity: s.Maturity, MinKubeVersion: s.MinKubeVersion,
-		NativeAPIs: s.NativeAPIs, Provider: s.Provider,
-	}
 }
 
 // relatedImages are those that the CSV names, those that its Deployments run,

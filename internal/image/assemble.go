@@ -76,7 +76,7 @@ func (b *builder) configure(on v1.Image, p v1.Platform, labels map[string]string
 	c := *from.Config.DeepCopy()
 	c.User, c.WorkingDir, c.Entrypoint, c.Cmd = User, "/", []string{entrypoint}, nil
 	all := c.Labels
-	// What the base says of itself is not true of this image.
+	// What the base has about itself is not true of this image.
 	maps.DeleteFunc(all, func(k, _ string) bool { return strings.HasPrefix(k, "org.opencontainers.image.") })
 	if all == nil {
 		all = map[string]string{}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/dockerfile"
 )
 
 // Recipe is what a Dockerfile says that puts files on nothing: FROM scratch,
@@ -26,27 +27,27 @@ type Copy struct {
 }
 
 // ParseRecipe reads a Dockerfile. where is its name for errors, which have the
-// line and say what stands in the way.
+// line and say what the reason is.
 func ParseRecipe(data []byte, where string) (*Recipe, error) {
 	r := &Recipe{Labels: map[string]string{}}
 	from := false
-	for _, in := range instructions(string(data)) {
+	for _, in := range dockerfile.Parse(data) {
 		var err error
-		switch word, rest, _ := strings.Cut(in.text, " "); strings.ToUpper(word) {
+		switch in.Name {
 		case "FROM":
 			from = true
-			if got := strings.Fields(rest); len(got) == 0 || got[0] != Scratch {
-				err = fmt.Errorf("FROM %s: only an image FROM scratch can be made", strings.TrimSpace(rest))
+			if base, _, _ := strings.Cut(in.Args, " "); base != Scratch {
+				err = fmt.Errorf("FROM %s: only an image FROM scratch can be made", in.Args)
 			}
 		case "LABEL":
-			err = r.label(rest)
+			err = r.label(in.Args)
 		case "COPY", "ADD":
-			err = r.copy(rest, in.line)
+			err = r.copy(in.Args, in.Line)
 		default:
-			err = fmt.Errorf("%s needs a container to run in", strings.ToUpper(word))
+			err = fmt.Errorf("%s needs a container to run in", in.Name)
 		}
 		if err != nil {
-			return nil, clierr.WithHint(fmt.Errorf("%s:%d: %w", where, in.line, err), "keep to FROM scratch, LABEL and COPY, or build this file with a container tool")
+			return nil, clierr.WithHint(fmt.Errorf("%s:%d: %w", where, in.Line, err), "keep to FROM scratch, LABEL and COPY, or build this file with a container tool")
 		}
 	}
 	if !from {
@@ -59,15 +60,14 @@ func ParseRecipe(data []byte, where string) (*Recipe, error) {
 // program: the path of an ENTRYPOINT of one word, as scaffolds have it, else
 // every path of ENTRYPOINT and CMD and the name of every file that is copied.
 // None says that nothing is known.
-func Commands(dockerfile []byte) []string {
+func Commands(data []byte) []string {
 	var paths, names []string
-	for _, in := range instructions(string(dockerfile)) {
-		word, rest, _ := strings.Cut(in.text, " ")
-		all, err := words(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(rest))
+	for _, in := range dockerfile.Parse(data) {
+		all, err := dockerfile.Values(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(in.Args))
 		if err != nil {
 			return nil
 		}
-		switch strings.ToUpper(word) {
+		switch in.Name {
 		case "FROM":
 			paths, names = nil, nil // of the last stage only
 		case "ENTRYPOINT", "CMD":
@@ -88,37 +88,9 @@ func Commands(dockerfile []byte) []string {
 	return append(paths, names...)
 }
 
-// instruction is one of a Dockerfile, with its continuation lines joined.
-type instruction struct {
-	text string
-	line int // of its beginning
-}
-
-func instructions(text string) []instruction {
-	var all []instruction
-	open := false // the last one goes on
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue // between the lines of an instruction too
-		}
-		line, more := strings.CutSuffix(line, `\`)
-		line = strings.ReplaceAll(strings.TrimSpace(line), "\t", " ")
-		if open {
-			all[len(all)-1].text += " " + line
-		} else {
-			all = append(all, instruction{line, n})
-		}
-		open = more
-	}
-	return all
-}
-
 // label takes KEY=VALUE pairs, or the old form KEY VALUE.
-func (r *Recipe) label(rest string) error {
-	list, err := words(rest)
+func (r *Recipe) label(args string) error {
+	list, err := dockerfile.Values(args)
 	if err != nil {
 		return fmt.Errorf("LABEL: %w", err)
 	}
@@ -139,8 +111,8 @@ func (r *Recipe) label(rest string) error {
 	return nil
 }
 
-func (r *Recipe) copy(rest string, line int) error {
-	list, err := words(rest)
+func (r *Recipe) copy(args string, line int) error {
+	list, err := dockerfile.Values(args)
 	switch {
 	case err != nil:
 		return fmt.Errorf("COPY: %w", err)
@@ -169,43 +141,6 @@ func (r *Recipe) copy(rest string, line int) error {
 	}
 	r.Copies = append(r.Copies, c)
 	return nil
-}
-
-// words splits a line at spaces outside of quotes, and takes the quotes off.
-func words(line string) ([]string, error) {
-	var list []string
-	var word strings.Builder
-	var quote byte
-	begun := false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && quote != '\'' && i+1 < len(line):
-			i++
-			word.WriteByte(line[i])
-		case quote == 0 && (c == '"' || c == '\''):
-			quote = c
-		case quote == 0 && c == ' ':
-			if begun {
-				list = append(list, word.String())
-			}
-			word.Reset()
-			begun = false
-			continue
-		default:
-			word.WriteByte(c)
-		}
-		begun = true
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("a quote %c is not closed", quote)
-	}
-	if begun {
-		list = append(list, word.String())
-	}
-	return list, nil
 }
 
 // Gather reads the files that the recipe copies out of context. A source that

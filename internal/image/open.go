@@ -37,7 +37,7 @@ type OpenOptions struct {
 	Roots func(labels map[string]string) []string
 }
 
-// Contents are the files of an image, with what it says of itself.
+// Contents are the files of an image, with its configuration.
 type Contents struct {
 	Name   string // as asked for, or the archive's path
 	Digest string // of the image's manifest, or of the index it stands in; empty for an archive of plain files

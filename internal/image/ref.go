@@ -132,7 +132,7 @@ func parseRef(s string, opts ...name.Option) (name.Reference, error) {
 	return nil, clierr.Usagef(hint, "%q is not an image's name: %s", s, why)
 }
 
-// parseTag reads the name of an image that is to be made or looked for in the
+// parseTag reads the name of an image to make or look for in the
 // store: with a tag, latest if there is none. Empty is DefaultName.
 func parseTag(s string, opts ...name.Option) (name.Tag, error) {
 	if s == "" {
@@ -152,7 +152,7 @@ func parseTag(s string, opts ...name.Option) (name.Tag, error) {
 	return tag, nil
 }
 
-// pushTarget reads the name that an image is to be pushed to. It must name a
+// pushTarget reads the name that an image is pushed to. It must name a
 // registry that the user can mean. example is what to type where it does not,
 // with %[1]s for the name's last part and %[2]s for the whole.
 func pushTarget(s string, useHTTP bool, example string) (name.Tag, error) {

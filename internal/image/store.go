@@ -127,7 +127,7 @@ func (p part) describe() (BuiltPlatform, error) {
 	return out, err
 }
 
-// totalSize is what is to be pushed of an image, in bytes.
+// totalSize is what a push uploads of an image, in bytes.
 func totalSize(img v1.Image) (int64, error) {
 	n, err := img.Size()
 	if err != nil {

@@ -57,7 +57,7 @@ func (r *run) multiArch(ctx context.Context) {
 	}
 }
 
-// compare tells of platforms that are promised and missing, and, of the
+// compare reports platforms that are promised and missing, and, of the
 // operator's image, of such that are there and not promised.
 func (r *run) compare(u use, have, wanted []Platform, archs, systems []string) {
 	level := Warning

@@ -76,7 +76,7 @@ type (
 
 // SARIF is the report in the Static Analysis Results Interchange Format 2.1.0,
 // which code hosts show beside the lines. root is the bundle's directory as it
-// is to be called there, and version that of mysdk.
+// is called there, and version that of mysdk.
 func (r *Report) SARIF(root, version string) ([]byte, error) {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "mysdk", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	for _, f := range r.Findings {

@@ -1,9 +1,9 @@
 // Package validate judges bundles: whether they have the registry+v1 format,
 // whether OLM can install them, and whether a catalog would take them. It runs
 // the rules of operator-framework/api through an Engine, adds those that
-// operator-sdk has apart from them and some of its own, and says of each
-// finding where it is, by file, line and column, and what to do. It does not
-// know where a bundle comes from, nor images beyond what a function tells of
+// operator-sdk has apart from them and some of its own, and names for each
+// finding the place, by file, line and column, and what to do. It does not
+// know where a bundle comes from, nor images beyond what a function reports
 // them, and it prints nothing.
 package validate
 

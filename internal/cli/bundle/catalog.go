@@ -256,7 +256,7 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 func replacedFiles(f *cli.Factory, c *catalog.Catalog, o *catalogOptions, files map[string][]byte) ([]string, error) {
 	root := f.Host.Path(o.outputDir)
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return nil, nil //nolint:nilerr // there is nothing, or writing tells what is wrong
+		return nil, nil //nolint:nilerr // there is nothing, or writing reports what is wrong
 	}
 	beside, err := c.Beside(os.DirFS(root), files)
 	if err != nil || len(beside) == 0 {
@@ -299,8 +299,8 @@ func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	if err != nil {
 		return err
 	}
-	cache, err := c.CacheFiles(files)
-	if err != nil {
+	var cache map[string][]byte
+	if err := f.AskCluster(ctx, "catalog-cache", files, &cache); err != nil {
 		return err
 	}
 	all := image.Files{}

@@ -192,7 +192,7 @@ func reportFindings(f *cli.Factory, r *validate.Report, root, format string) err
 	case "sarif":
 		data, err = r.SARIF(root, cli.ThisBuild().Version)
 	default:
-		return f.Print([]byte(findingsText(f, r, root)))
+		return f.Print([]byte(findingsText(r, root)))
 	}
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func reportFindings(f *cli.Factory, r *validate.Report, root, format string) err
 }
 
 // findingsText is one line for each finding, and its hint below.
-func findingsText(f *cli.Factory, r *validate.Report, root string) string {
+func findingsText(r *validate.Report, root string) string {
 	var b strings.Builder
 	for _, finding := range r.Findings {
 		if at := finding.Place(); at != "" {

@@ -159,7 +159,7 @@ func (r *runner) add(validator string, found []apierrors.ManifestResult) {
 }
 
 // inOrder puts lists in order, such as ["b" "a"], and of such lists, as in
-// Role: (["b"]),Job: (["a"]),. Rules collect some in maps, and a report is to be
+// Role: (["b"]),Job: (["a"]),. Rules collect some in maps, and a report must be
 // the same each time.
 func inOrder(detail string) string {
 	names := regexp.MustCompile(`\["[^"]*"(?: "[^"]*")+\]`)
