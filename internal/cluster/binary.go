@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -26,8 +26,6 @@ const (
 	BinaryEnv = "MYSDK_CLUSTER_BIN"
 	// SourceEnv names a checkout of mysdk to build mysdk-cluster from.
 	SourceEnv = "MYSDK_SOURCE"
-	// devel is the version of a build that the go command knows none for.
-	devel = "(devel)"
 )
 
 // finder looks for the binary that fits this mysdk.
@@ -46,17 +44,8 @@ type finder struct {
 // minutes the first time; progress is called with lines that say so.
 func Binary(ctx context.Context, h host.Host, progress func(string)) (string, error) {
 	_, file, _, _ := runtime.Caller(0)
-	f := &finder{host: h, progress: progress, version: ownVersion(), source: sourceOf(file), silence: buildSilence}
+	f := &finder{host: h, progress: progress, version: state.OwnVersion(), source: sourceOf(file), silence: buildSilence}
 	return f.find(ctx)
-}
-
-// ownVersion is the version of mysdk that the go command recorded.
-func ownVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return devel
-	}
-	return info.Main.Version
 }
 
 // sourceOf is the root of the module that file, of this package, lies in.
@@ -69,7 +58,7 @@ func installed(h host.Host) string {
 	if path := h.Getenv(BinaryEnv); path != "" {
 		return h.Path(path)
 	}
-	f := &finder{host: h, version: ownVersion()}
+	f := &finder{host: h, version: state.OwnVersion()}
 	list := f.candidates()
 	if cache, err := h.CacheDir(); err == nil {
 		list = append(list, filepath.Join(cache, "bin", cacheKey(f.version), exeName()))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -54,7 +55,7 @@ func TestFindPrefersTheBinaryBesideMysdk(t *testing.T) {
 	copyFile(t, binary, pathBin)
 	h := testHost(t, &fakeExec{paths: map[string]string{exeName(): pathBin}}, nil)
 	beside := filepath.Join(filepath.Dir(h.Executable), exeName())
-	f := &finder{host: h, version: devel, progress: func(string) {}}
+	f := &finder{host: h, version: state.Devel, progress: func(string) {}}
 
 	if got, err := f.find(t.Context()); err != nil || got != pathBin {
 		t.Errorf("find() without one beside mysdk = %s, %v, want %s", got, err, pathBin)
@@ -77,7 +78,7 @@ func TestFindFollowsTheLinkToMysdk(t *testing.T) {
 	if err := os.Symlink(real, h.Executable); err != nil {
 		t.Skip("no links here:", err)
 	}
-	f := &finder{host: h, version: devel, progress: func(string) {}}
+	f := &finder{host: h, version: state.Devel, progress: func(string) {}}
 	got, err := f.find(t.Context())
 	if err != nil || filepath.Base(filepath.Dir(got)) != "opt" {
 		t.Errorf("find() = %s, %v, want the one beside the link's target", got, err)
@@ -229,7 +230,7 @@ func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 		t.Errorf("the cache holds %v, %v", entries, err)
 	}
 	// The fake binary says (devel), so it stands for one of another version:
-	// that is not used but made anew.
+	// that is not used but recreated.
 	if _, err := f.build(t.Context()); err != nil || len(x.ran) != 2 {
 		t.Errorf("build() = %v after %d runs, want a second run", err, len(x.ran))
 	}

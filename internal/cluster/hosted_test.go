@@ -204,7 +204,7 @@ func (c *hosted) events(pod object) []string {
 	return reasons
 }
 
-// processes are those of a namespace that the cluster tells of.
+// processes are those of a namespace that the cluster reports.
 func (c *hosted) processes() []Process {
 	c.tb.Helper()
 	info, err := Status(c.tb.Context(), c.host, c.cluster.Name)

@@ -48,7 +48,7 @@ func Programs(ctx context.Context, h host.Host, name string) ([]Program, error) 
 // of p.Image in the pods of p.Workload, or in all pods that nothing else is said
 // of, in place of what it was told before. The cluster remembers it
 // until it is emptied. When SetProgram returns, a pod that is created is served
-// so; containers that exist start anew where path, ID or arguments have changed.
+// so; containers that exist restart where path, ID or arguments have changed.
 // A path that names no program is an error.
 func SetProgram(ctx context.Context, h host.Host, name string, p Program) error {
 	err := ask(ctx, h, name, func(c state.Control) error { return c.SetProgram(ctx, p) })

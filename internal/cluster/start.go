@@ -48,7 +48,7 @@ func (o *Options) complete() {
 }
 
 // Start brings the cluster up and returns when it is ready. One that runs
-// already is left as it is, unless it is to be fresh, and AlreadyRunning says
+// already is left as it is, unless a fresh one is asked for, and AlreadyRunning says
 // so. A cluster that does not become ready is an error with exit code 4 that
 // shows the end of its log.
 func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
@@ -158,7 +158,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 		if mine != nil && now.PID != mine.process.Pid() {
 			info.AlreadyRunning = true // another process was faster
 		}
-		if own := ownVersion(); info.AlreadyRunning && info.Build != own {
+		if own := state.OwnVersion(); info.AlreadyRunning && info.Build != own {
 			o.Progress(fmt.Sprintf("the running cluster is of mysdk %s, not %s: '%s' lets the next start renew it",
 				info.Build, own, Command("stop", o.Name)))
 		}
@@ -216,7 +216,7 @@ func (s *server) end() <-chan error {
 }
 
 // follow listens to the server that the state file names until it is ready or
-// has failed. found is false while there is none that answers.
+// has failed. found is false while none answers.
 func follow(ctx context.Context, l state.Layout, progress func(string)) (now state.Status, found bool, err error) {
 	was, err := l.Read()
 	if err != nil || !was.Alive() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -79,12 +80,14 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	o := apioptions.NewServerRunOptions()
 	hostpods.AdmitProcesses(o, s.processes.Programs)
 	olm.AdmitUnpacking(o)
+	s.recorder.Admit(o)
 	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {
 		return nil, err
 	}
 	o.SecureServing.Listener, o.SecureServing.BindPort = s.listener, s.now.Port
 	config, err := configureAPI(ctx, o, s.now.Kubernetes)
 	if err == nil {
+		s.record(config)
 		loopbackOnly(config.KubeAPIs.ControlPlane.ProxyTransport, map[string]dialFunc{
 			metricsAddress: func(ctx context.Context, network, address string) (net.Conn, error) {
 				return s.kubelet.Dial(ctx, network, address)
@@ -92,6 +95,24 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 		})
 	}
 	return config, err
+}
+
+// record puts the recorder into the way of all requests: the aggregator's chain
+// of handlers is that of all three servers.
+func (s *server) record(config *apiapp.Config) {
+	for _, c := range genericConfigs(config) {
+		c.Authorization.Authorizer = s.recorder.Authorizer(c.Authorization.Authorizer)
+	}
+	c := &config.Aggregator.GenericConfig.Config
+	build := c.BuildHandlerChainFunc
+	c.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler { return s.recorder.Filter(build(h, c)) }
+}
+
+// genericConfigs are those of the three servers that are one API server.
+func genericConfigs(config *apiapp.Config) []*genericserver.Config {
+	return []*genericserver.Config{
+		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
+	}
 }
 
 // configureAPI turns options into a configuration that reports version.
@@ -110,9 +131,7 @@ func configureAPI(ctx context.Context, o *apioptions.ServerRunOptions, version s
 	if err != nil {
 		return nil, fmt.Errorf("make the configuration: %w", err)
 	}
-	for _, c := range []*genericserver.Config{
-		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
-	} {
+	for _, c := range genericConfigs(config) {
 		c.EffectiveVersion = reported{c.EffectiveVersion, version}
 	}
 	return config, nil

@@ -88,6 +88,8 @@ func (s *server) serveControl() error {
 		s.parts.Stop()
 	})
 	s.processes.Programs.Handle(mux)
+	s.recorder.Handle(mux)
+	s.handleCredentials(mux)
 	srv := &http.Server{Handler: mux, ErrorLog: s.log, ReadHeaderTimeout: time.Minute}
 	s.parts.Run("the control socket", func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() {

@@ -101,7 +101,7 @@ func TestControlHandlerRefusesOtherRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &recorder{header: http.Header{}}
+		w := &heard{header: http.Header{}}
 		controlHandler(s.tracker, s.parts.Stop).ServeHTTP(w, request)
 		if w.code < http.StatusBadRequest {
 			t.Errorf("%s %s answers %d", r.method, r.path, w.code)
@@ -112,18 +112,18 @@ func TestControlHandlerRefusesOtherRequests(t *testing.T) {
 	}
 }
 
-type recorder struct {
+type heard struct {
 	header http.Header
 	code   int
 }
 
-func (r *recorder) Header() http.Header { return r.header }
+func (r *heard) Header() http.Header { return r.header }
 
-func (r *recorder) WriteHeader(code int) { r.code = code }
+func (r *heard) WriteHeader(code int) { r.code = code }
 
-func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
+func (r *heard) Write(p []byte) (int, error) { return len(p), nil }
 
-func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
+func (r *heard) SetWriteDeadline(time.Time) error { return nil }
 
 func TestSupervisor(t *testing.T) {
 	reason := errors.New("out of luck")

@@ -1,3 +1,13 @@
+// Package controlplane runs a Kubernetes control plane in one process: etcd,
+// kube-apiserver, the controllers, the scheduler and KWOK in place of kubelets.
+// It listens on loopback and on unix sockets in private directories only.
+//
+// It knows what these components need and in which order; it does not know how
+// a user names, finds or starts a cluster, which is internal/cluster, and
+// shares with it nothing but the contract in internal/cluster/state.
+//
+// The components keep state in package variables of their own, so a process
+// can call Run once.
 package controlplane
 
 import (
@@ -21,6 +31,7 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane/hostpods"
 	"github.com/example/mysdk/internal/controlplane/olm"
+	"github.com/example/mysdk/internal/controlplane/recorder"
 	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
@@ -54,6 +65,7 @@ type server struct {
 	local    *localServices
 
 	processes *hostpods.Pods
+	recorder  *recorder.Recorder
 }
 
 // Run starts the control plane in o.Dir and runs it until ctx ends or the
@@ -62,7 +74,7 @@ type server struct {
 // fails or ends by itself. After Run the process is to exit: the components
 // are not stopped one by one, as all they acknowledged is in etcd's log.
 func Run(ctx context.Context, o Options) error {
-	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds), local: &localServices{}}
+	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds), local: &localServices{}, recorder: recorder.New()}
 	if err := quiet(o.Log, o.Verbosity); err != nil {
 		return err
 	}

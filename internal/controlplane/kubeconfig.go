@@ -14,13 +14,8 @@ import (
 // writeKubeconfig writes the administrator's kubeconfig, with everything in
 // one file.
 func writeKubeconfig(file string, s state.State, k pki) error {
-	name := state.ContextName(s.Name)
-	c := clientcmdapi.NewConfig()
-	c.Clusters[name] = &clientcmdapi.Cluster{Server: s.Server, CertificateAuthorityData: k.ca.cert}
-	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
-	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
-	c.CurrentContext = name
-	data, err := clientcmd.Write(*c)
+	admin := clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
+	data, err := clientcmd.Write(*kubeconfigOf(s, k, &admin))
 	if err == nil {
 		err = state.WriteFile(file, data)
 	}
@@ -28,6 +23,17 @@ func writeKubeconfig(file string, s state.State, k pki) error {
 		return fmt.Errorf("write the cluster's kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// kubeconfigOf is the cluster's kubeconfig for one user.
+func kubeconfigOf(s state.State, k pki, user *clientcmdapi.AuthInfo) *clientcmdapi.Config {
+	name := state.ContextName(s.Name)
+	c := clientcmdapi.NewConfig()
+	c.Clusters[name] = &clientcmdapi.Cluster{Server: s.Server, CertificateAuthorityData: k.ca.cert}
+	c.AuthInfos[name] = user
+	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	c.CurrentContext = name
+	return c
 }
 
 // connect makes a client with the administrator's rights and no rate limit:

@@ -22,7 +22,7 @@ import (
 const (
 	caYears   = 10
 	leafYears = 1
-	// renewBefore is how long before its end a certificate is made anew: the
+	// renewBefore is how long before its end a certificate is recreated: the
 	// time for which a server may run without a restart.
 	renewBefore = 90 * 24 * time.Hour
 	// adminGroup is bound to everything in every cluster.

@@ -66,11 +66,11 @@ func TestPKIIsKept(t *testing.T) {
 		"proxy CA": {first.proxyCA, second.proxyCA}, "proxy": {first.proxy, second.proxy},
 	} {
 		if string(pairs[0].cert) != string(pairs[1].cert) || string(pairs[0].key) != string(pairs[1].key) {
-			t.Errorf("%s was made anew", name)
+			t.Errorf("%s was recreated", name)
 		}
 	}
 	if read(t, second.saKey) != saKey {
-		t.Error("the service account key was made anew")
+		t.Error("the service account key was recreated")
 	}
 	for _, f := range []string{first.ca.keyFile, first.admin.keyFile, first.saKey} {
 		info, err := os.Stat(f)
@@ -92,7 +92,7 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// What is made anew, and what is not, when time passes or files are damaged.
+// What is recreated, and what is not, when time passes or files are damaged.
 func TestPKIIsRenewed(t *testing.T) {
 	damage := func(name string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {

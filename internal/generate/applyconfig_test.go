@@ -72,27 +72,26 @@ func (p *project) stock(header string) map[string]string {
 // TestApplyConfigurations compares with what controller-tools writes to the
 // disk by itself; here nothing is written.
 func TestApplyConfigurations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the types three times")
+	}
 	kind := applied()[kindPath]
 	for name, tt := range map[string]struct {
 		files map[string]string
 		want  string // a file that is there
-		short bool   // part of the everyday lane
 	}{
-		"a kind":        {nil, applyPath + "api/v1/cache.go", true},
-		"cluster scope": {map[string]string{kindPath: strings.Replace(kind, "Namespaced", "Cluster", 1)}, applyPath + "api/v1/cachespec.go", false},
-		"a header":      {map[string]string{DefaultHeader: "// Copyright 2026 Acme\n"}, applyPath + "utils.go", false},
+		"a kind":        {nil, applyPath + "api/v1/cache.go"},
+		"cluster scope": {map[string]string{kindPath: strings.Replace(kind, "Namespaced", "Cluster", 1)}, applyPath + "api/v1/cachespec.go"},
+		"a header":      {map[string]string{DefaultHeader: "// Copyright 2026 Acme\n"}, applyPath + "utils.go"},
 		"elsewhere": {
 			map[string]string{"api/v1/group.go": strings.Replace(applied()["api/v1/group.go"], "generate=true\npackage", "generate=true\n// +kubebuilder:ac:output:package=../../pkg/client\npackage", 1)},
-			"pkg/client/api/v1/cache.go", false,
+			"pkg/client/api/v1/cache.go",
 		},
 		"one type": {
-			map[string]string{kindPath: strings.Replace(kind, "+kubebuilder:resource:scope=Namespaced", "+kubebuilder:ac:generate=true", 1)}, applyPath + "api/v1/cache.go", false,
+			map[string]string{kindPath: strings.Replace(kind, "+kubebuilder:resource:scope=Namespaced", "+kubebuilder:ac:generate=true", 1)}, applyPath + "api/v1/cache.go",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && !tt.short {
-				t.Skip("loads the types three times; the everyday lane does so for one case")
-			}
 			files := applied()
 			maps.Copy(files, tt.files)
 			p := newProject(t, files).here(t)
@@ -175,6 +174,9 @@ func TestApplyConfigurationsUnasked(t *testing.T) {
 }
 
 func TestApplyConfigurationsErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the types for most cases")
+	}
 	for name, tt := range map[string]struct {
 		files  map[string]string
 		change func(*Options)

@@ -6,10 +6,10 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"golang.org/x/mod/modfile"
 	"sigs.k8s.io/controller-tools/pkg/applyconfiguration"
 	"sigs.k8s.io/controller-tools/pkg/crd"
@@ -359,7 +359,7 @@ func IsGenerator(arg string) bool {
 
 // removed are arguments that earlier releases of controller-gen had and that
 // changed nothing in what is still generated.
-var removed = regexp.MustCompile(`\b(?:trivialVersions|preserveUnknownFields)(?:=\w+)?,?`)
+var removed = lazy.Delayed(`\b(?:trivialVersions|preserveUnknownFields)(?:=\w+)?,?`)
 
 // Adapt leaves out what ControllerToolsVersion does not know any more, and
 // returns that, too.

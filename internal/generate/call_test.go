@@ -58,26 +58,23 @@ type Template struct {
 // TestCalls compares with what controller-tools' own runtime writes for the
 // same arguments.
 func TestCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads the types twice for each case")
+	}
 	const types = "crd:allowDangerousTypes=true,ignoreUnexportedFields=true"
-	for name, tt := range map[string]struct {
-		dir, args string
-		short     bool
-	}{
-		"schema options":    {"", types + ",maxDescLen=30,generateEmbeddedObjectMeta=true paths=./...", true},
-		"no descriptions":   {"", types + ",maxDescLen=0 paths=./api/... output:crd:dir=deploy/crds", false},
-		"everything in one": {"", types + ",headerFile=hack/crd.yaml.txt,year=2020 object:headerFile=hack/go.txt,year=2021 rbac:roleName=boss,fileName=roles.yaml webhook paths=./... output:dir=out", false},
-		"code elsewhere":    {"", "object rbac:roleName=boss paths=./... output:artifacts:config=deploy,code=gen", false},
-		"for one generator": {"", "object rbac:roleName=boss paths={./api/v1,./internal/...} output:rbac:artifacts:config=deploy", false},
-		"nothing for one":   {"", "object rbac:roleName=boss paths=./... output:rbac:none", false},
-		"in a directory":    {"api", types + " object paths=./... output:crd:dir=../crds", false},
-		"by import path":    {"", types + " object paths=example.com/apis/api/...", false},
-		"without paths":     {"api/v1", "object", false},
-		"repeated paths":    {"", "object rbac:roleName=x paths=./internal/... paths=./api/v1", false},
+	for name, tt := range map[string]struct{ dir, args string }{
+		"schema options":    {"", types + ",maxDescLen=30,generateEmbeddedObjectMeta=true paths=./..."},
+		"no descriptions":   {"", types + ",maxDescLen=0 paths=./api/... output:crd:dir=deploy/crds"},
+		"everything in one": {"", types + ",headerFile=hack/crd.yaml.txt,year=2020 object:headerFile=hack/go.txt,year=2021 rbac:roleName=boss,fileName=roles.yaml webhook paths=./... output:dir=out"},
+		"code elsewhere":    {"", "object rbac:roleName=boss paths=./... output:artifacts:config=deploy,code=gen"},
+		"for one generator": {"", "object rbac:roleName=boss paths={./api/v1,./internal/...} output:rbac:artifacts:config=deploy"},
+		"nothing for one":   {"", "object rbac:roleName=boss paths=./... output:rbac:none"},
+		"in a directory":    {"api", types + " object paths=./... output:crd:dir=../crds"},
+		"by import path":    {"", types + " object paths=example.com/apis/api/..."},
+		"without paths":     {"api/v1", "object"},
+		"repeated paths":    {"", "object rbac:roleName=x paths=./internal/... paths=./api/v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && !tt.short {
-				t.Skip("loads the types twice; the everyday lane does so for one case")
-			}
 			p := newProject(t, callFiles())
 			p.opts.Year = "2026"
 			got := texts(p.render(func(o *Options) { o.Calls = []Call{{Dir: tt.dir, Args: strings.Fields(tt.args)}}; everything(o) }))

@@ -9,10 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // versionName is how packages of APIs are called.
-var versionName = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+var versionName = lazy.Delayed(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
 // groupless finds kinds in packages that name no group: controller-gen makes
 // CRDs of them that no API server takes. A file of that kind which a project of
@@ -44,7 +46,7 @@ func (in inspection) groupless(files map[string][]byte) (wrong, tolerated []prob
 	return wrong, tolerated, hint
 }
 
-var kindName = regexp.MustCompile(`(?m)^    kind: (\w+)$`)
+var kindName = lazy.Delayed(`(?m)^    kind: (\w+)$`)
 
 // groupFile says what to write into the package of a version. The types that a
 // tutorial or another scaffold left there register themselves in one of two ways.

@@ -5,11 +5,11 @@ import (
 	"go/ast"
 	"go/token"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/yaml"
 )
 
@@ -62,7 +62,7 @@ func (l *locator) problem(r Refusal, data []byte) (p problem, marked bool, err e
 	return newProblem(l.tree, l.src.fset.Position(o.holders[len(o.holders)-1].pos()), said), false, nil
 }
 
-var fieldStep = regexp.MustCompile(`\[([^\]]*)\]|[^.\[\]]+`)
+var fieldStep = lazy.Delayed(`\[([^\]]*)\]|[^.\[\]]+`)
 
 // fieldSteps takes a path such as spec.versions[0].schema apart.
 func fieldSteps(field string) []string {

@@ -6,10 +6,10 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
@@ -117,7 +117,7 @@ func didYouMean(msg, suggestion, sign string) string {
 }
 
 // unknownArgument is how controller-tools' parser names one.
-var unknownArgument = regexp.MustCompile(`^unknown argument "([^"]*)"`)
+var unknownArgument = lazy.Delayed(`^unknown argument "([^"]*)"`)
 
 // newer are the arguments of markers that controller-tools has after
 // ControllerToolsVersion.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"regexp"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
@@ -58,7 +58,7 @@ func (f *outputFile) Close() error {
 
 // attribution is the line in which controller-tools names the version of the
 // program that it is part of, which here is mysdk's.
-var attribution = regexp.MustCompile(`(?m)^    controller-gen\.kubebuilder\.io/version: .*$`)
+var attribution = lazy.Delayed(`(?m)^    controller-gen\.kubebuilder\.io/version: .*$`)
 
 // attribute puts controller-tools' version where a CRD says what made it.
 func attribute(crd []byte) []byte {

@@ -92,7 +92,7 @@ func (s step) run(g *genall.GenerationContext, env goEnv) (err error) {
 	return nil
 }
 
-// recoverAs is to be deferred. It turns a panic, as seen with a Go newer than
+// recoverAs must be deferred. It turns a panic, as seen with a Go newer than
 // the generators know, into an error that says where and with which versions.
 func recoverAs(err *error, what string, env goEnv) {
 	if p := recover(); p != nil {

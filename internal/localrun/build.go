@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
@@ -100,10 +103,17 @@ func (b *build) compile(ctx context.Context) error {
 	if flags := b.r.linkerFlags(); flags != "" {
 		args = append(args, "-ldflags="+flags)
 	}
+	overlay, err := b.overlay()
+	if err != nil {
+		return fmt.Errorf("build the operator: %w", err)
+	}
 	err = host.Run(ctx, h.Exec, host.Cmd{
-		Name: p.goTool, Args: append(args, p.mainPkg), Dir: b.r.Dir, Env: env,
+		Name: p.goTool, Args: slices.Concat(args, overlay, []string{p.mainPkg}), Dir: b.r.Dir, Env: env,
 		Stdout: &b.out, Stderr: &b.out, Group: true, Grace: time.Second, DieWithParent: true,
 	})
+	if err == nil {
+		b.r.setTraced(len(overlay) > 0)
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -164,7 +174,7 @@ func buildEnv(h host.Host) []string {
 
 // noSuchField matches the compiler's error for a main.go that was wired for
 // another reconciler than the one that was pasted over it.
-var noSuchField = regexp.MustCompile(`(?m)^(\S*main\.go:\d+):\d+: unknown field (\w+) in struct literal of type \S*Reconciler\b`)
+var noSuchField = lazy.Delayed(`(?m)^(\S*main\.go:\d+):\d+: unknown field (\w+) in struct literal of type \S*Reconciler\b`)
 
 // buildError sums the go command's output up; the output itself was printed.
 // again ends the hint.

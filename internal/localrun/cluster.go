@@ -3,7 +3,6 @@ package localrun
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +30,8 @@ func (r *run) startCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.kubeconfig = c.Kubeconfig
+	r.kubeconfig, r.operatorConfig = c.Kubeconfig, c.Kubeconfig
+	r.control, r.socket = c.Control, c.Socket
 	r.cleanup = append(r.cleanup, func(ctx context.Context) error { return r.stopCluster(ctx, c) })
 	if err = r.connect(ctx, c.Kubeconfig, ""); err != nil {
 		return err
@@ -54,6 +54,7 @@ func (r *run) useNamed(ctx context.Context) error {
 	if r.kubeconfig, err = r.kubeconfigFor(); err != nil {
 		return err
 	}
+	r.operatorConfig = r.kubeconfig
 	r.announceCluster(fmt.Sprintf("cluster reached (%s)", r.since(from)))
 	return nil
 }
@@ -87,20 +88,19 @@ func (r *run) kubeconfigFor() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Join(r.plan.cache, "kubeconfig-"+strings.ToLower(rand.Text()[:8]))
-	if err := makeDirs(r.Host, r.plan.cache); err != nil {
+	name, err := r.privateFile("kubeconfig-", data)
+	if err != nil {
 		return "", fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}
-	if err := r.Host.Files.WriteFile(name, data, 0o600); err != nil {
-		return "", fmt.Errorf("write the operator's kubeconfig: %w", err)
-	}
-	r.cleanup = append(r.cleanup, func(context.Context) error { return r.Host.Files.Remove(name) })
 	return name, nil
 }
 
-// stopCluster stops the embedded cluster, unless it is to be kept.
+// stopCluster stops the embedded cluster, unless it is kept.
 func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 	if r.Keep || c.AlreadyRunning {
+		if err := r.removeRole(ctx); err != nil {
+			return err
+		}
 		r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
 		return nil
 	}

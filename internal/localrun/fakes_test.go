@@ -233,8 +233,9 @@ func (c clientFake) EnsureNamespace(_ context.Context, name string) (bool, error
 	c.w.event("ensure namespace %s", name)
 	return name != "default", nil
 }
-func (c clientFake) ContextName() string                { return c.w.context }
-func (c clientFake) ID(context.Context) (string, error) { return "cluster-id", nil }
+func (c clientFake) Allowed(context.Context, kube.Access) (bool, error) { return true, nil }
+func (c clientFake) ContextName() string                                { return c.w.context }
+func (c clientFake) ID(context.Context) (string, error)                 { return "cluster-id", nil }
 func (c clientFake) Read(_ context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/localrun/trace"
 )
 
 // launch is how the operator is started.
@@ -54,18 +56,26 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 // environment is the operator's: the user's own, what it needs to know about
 // this run, and what was given with --env, each over the one before.
 func (r *run) environment(extra []string) (set, all []string) {
-	podNamespace := "default"
-	if len(r.plan.namespaces) > 0 {
-		podNamespace = r.plan.namespaces[0]
-	}
 	set = slices.Concat([]string{
 		"WATCH_NAMESPACE=" + strings.Join(r.plan.namespaces, ","),
 		"OPERATOR_NAME=" + r.plan.name,
-		"POD_NAMESPACE=" + podNamespace,
-		"KUBECONFIG=" + r.kubeconfig,
+		"POD_NAMESPACE=" + r.podNamespace(),
+		"KUBECONFIG=" + r.operatorConfig,
 	}, extra)
 	set = override(set, r.plan.userEnv)
-	return set, override(r.Host.Environ(), set)
+	all = override(r.Host.Environ(), set)
+	if r.reports {
+		all = append(all, trace.ProjectEnv+"="+r.Dir, trace.ReportEnv+"="+r.socket)
+	}
+	return set, all
+}
+
+// podNamespace is the namespace that the operator takes for its own.
+func (r *run) podNamespace() string {
+	if len(r.plan.namespaces) > 0 {
+		return r.plan.namespaces[0]
+	}
+	return "default"
 }
 
 // override returns base with the variables of over, one value for each.

@@ -54,7 +54,9 @@ type Options struct {
 	Watch           bool     // rebuild and restart on changes; needs Deps.Regenerate
 	Debug           int      // port of a debugger to run the operator under; 0: none
 	Deployments     []string // names of the Deployments that run the operator where it is deployed
-	Color           bool     // colour the prefix of the operator's lines
+	Color           bool     // color the prefix of the operator's lines
+	Trace           bool     // build the operator so that it reports which line made a request, and what Reconcile is called for
+	Rights          string   // RightsRole or RightsAdmin on the embedded cluster; empty: RightsRole
 }
 
 // Cluster is a started embedded cluster.
@@ -63,6 +65,8 @@ type Cluster struct {
 	AlreadyRunning bool                        // it ran before, and is left running
 	StopCommand    string                      // what ends it when it is left running; empty: mysdk cluster stop
 	Stop           func(context.Context) error // called once the operator has ended
+	Control        ControlPlane                // nil: the operator is the cluster's administrator, and nothing is recorded
+	Socket         string                      // of Control, for the operator's reports
 }
 
 // Client is what a run needs of *kube.Client.
@@ -75,6 +79,7 @@ type Client interface {
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
 	EnsureNamespace(ctx context.Context, name string) (bool, error)
 	HasNamespace(ctx context.Context, name string) (bool, error)
+	Allowed(ctx context.Context, a kube.Access) (bool, error)
 	List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error)
 	ID(ctx context.Context) (string, error)
 	Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -164,11 +169,20 @@ type run struct {
 	client     Client
 	clusterID  string
 	embedded   bool   // the cluster is an embedded one, however it was named
-	kubeconfig string // path of the operator's
-	watcher    *watcher
-	announced  string                        // what was printed of the operator's start
-	stale      bool                          // the operator was not built from the newest code
-	cleanup    []func(context.Context) error // in the order of starting
+	kubeconfig string // path, for people
+
+	control        ControlPlane                 // nil where there is none
+	socket         string                       // of control
+	operatorConfig string                       // path of the operator's kubeconfig
+	user           string                       // of the operator, once it has a kubeconfig of its own
+	reports        bool                         // the operator of that kubeconfig reports
+	roles          map[string]string            // digest of what was applied of the operator's roles, by kind and name
+	created        []*unstructured.Unstructured // of these, what was not there before
+
+	watcher   *watcher
+	announced string                        // what was printed of the operator's start
+	stale     bool                          // the operator was not built from the newest code
+	cleanup   []func(context.Context) error // in the order of starting
 
 	exits      chan *operator // operators that ended
 	failures   chan error     // of settling
@@ -179,6 +193,7 @@ type run struct {
 	mu        sync.Mutex
 	operator  *operator
 	build     *build // the latest
+	traced    bool   // the operator that was built last reports
 	hooks     *hooks // nil without webhooks
 	manifest  Manifests
 	dying     []string          // CRDs that the cluster is deleting
@@ -198,7 +213,7 @@ func newRun(o Options, d Deps) *run {
 	}
 	return &run{
 		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
-		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{},
+		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, roles: map[string]string{},
 	}
 }
 
@@ -208,7 +223,7 @@ func newRun(o Options, d Deps) *run {
 func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	failed := func(err error) { cancel(err) }
 	if r.Watch {
-		failed = func(error) {} // the next change may mend it
+		failed = func(error) {} // the next change may fix it
 	}
 	r.build.start(ctx, failed)
 	r.announceStart()
@@ -331,7 +346,7 @@ func (r *run) wanted() Manifests {
 	return r.manifest
 }
 
-// convert turns conversions on; settled tells of them.
+// convert turns conversions on; settled reports them.
 func (r *run) convert(ctx context.Context) error {
 	h := r.webhooks()
 	if h == nil {

@@ -38,6 +38,9 @@ func (r *run) startOperator(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := r.identify(ctx); err != nil {
+		return err
+	}
 	l, err := r.launch(ctx)
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func TestRealRun(t *testing.T) {
 	}
 }
 
-// TestRealRebuild: the program can be built anew while it runs.
+// TestRealRebuild: the program can be rebuilt while it runs.
 func TestRealRebuild(t *testing.T) {
 	w := realWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -67,7 +67,7 @@ type reload struct {
 }
 
 // run does what the change asks for. The build begins at once, beside the
-// generators, and begins anew in the rare case that they write Go code.
+// generators, and starts again in the rare case that they write Go code.
 func (c *reload) run(ctx context.Context) error {
 	r := c.r
 	r.screen.say("%s", c.what)
@@ -128,6 +128,9 @@ func (c *reload) apply(ctx context.Context) error {
 	}
 	crds, err := c.r.applyCRDs(ctx, from)
 	if err != nil {
+		return err
+	}
+	if err := c.r.applyRole(ctx); err != nil {
 		return err
 	}
 	if err := c.r.rereadManifests(ctx); err != nil {

@@ -148,7 +148,7 @@ func TestReloadTypes(t *testing.T) {
 	events := w.listed()
 	last := len(events) - 1 - slices.Index(reversed(events), "build")
 	if last < slices.Index(events, "generated") {
-		t.Errorf("the build did not begin anew: %q", events)
+		t.Errorf("the build did not start again: %q", events)
 	}
 	r.end()
 	if n := strings.Count(r.err.String(), "changed:"); n > 0 {

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/kube"
 )
@@ -24,7 +25,7 @@ const (
 // routine matches what controller-runtime, and main.go as it is scaffolded, log
 // at each start and stop, in the formats of zap, slog and klog. Errors and
 // warnings never match.
-var routine = regexp.MustCompile(`(?:\tINFO\t(?:\S+\t)?|"level":"info",.*"msg":"|level=INFO .*msg="?|^I\d{4} .*\] "?)` +
+var routine = lazy.Delayed(`(?:\tINFO\t(?:\S+\t)?|"level":"info",.*"msg":"|level=INFO .*msg="?|^I\d{4} .*\] "?)` +
 	`(?:Starting (?:EventSource|Controller|workers|metrics server|webhook server|certificate poll\+watcher|the manager|manager)|Serving (?:metrics|webhook) server` +
 	`|starting (?:server|manager)|shutting down server|Watching|Registering (?:a mutating |a validating )?webhook|Conversion webhook enabled|Updated current TLS certificate` +
 	`|Shutting down (?:metrics|webhook) server|Stopping and waiting for |Shutdown signal received, waiting for all workers to finish|All workers finished|Wait completed, proceeding to shutdown the manager)`)

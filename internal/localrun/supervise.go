@@ -158,7 +158,7 @@ func (r *run) settle(ctx context.Context) {
 }
 
 // fail ends the run with an error, or only tells it where the next change may
-// mend it.
+// fix it.
 func (r *run) fail(err error) {
 	if r.watcher != nil {
 		r.tell(err)
@@ -216,7 +216,7 @@ func (h *hooks) await(ctx context.Context, address string) error {
 	}
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
-	// A refused connection is nothing to tell of for a while; a certificate that
+	// A refused connection is nothing to report for a while; a certificate that
 	// is not ours will stay so.
 	for told := false; ; {
 		conn, err := dialer.DialContext(ctx, "tcp", address)

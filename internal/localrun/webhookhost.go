@@ -98,7 +98,7 @@ func guessHost(ctx context.Context, h host.Host, kubeContext string) string {
 }
 
 // kindGateway is this machine's address on the network of kind's nodes, as the
-// container engine tells it; "" if there is none that would.
+// container engine reports it; "" if none does.
 func kindGateway(ctx context.Context, h host.Host) string {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()

@@ -25,6 +25,7 @@ const (
 type Manifests struct {
 	CRDs     []*unstructured.Unstructured
 	Webhooks []*unstructured.Unstructured // Mutating- and ValidatingWebhookConfigurations
+	Role     Role                         // of the operator
 }
 
 // hasWebhooks reports whether the API server has anything to ask the operator.

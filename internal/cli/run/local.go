@@ -26,7 +26,6 @@ import (
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
-	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/localrun"
 )
 
@@ -101,6 +100,8 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
 	fs.StringVar(&o.WebhookHost, "webhook-host", "", "name or address by which the named cluster reaches this machine (default: known for kind, minikube, k3d and Docker Desktop)")
 	fs.StringVar(&o.WebhookListen, "webhook-listen", "", "IP address and port to listen on for webhooks (default: a free port of loopback, or of all addresses for a named cluster)")
 	fs.BoolVar(&o.restore, "restore", false, "only restore what an interrupted run left in the cluster")
+	o.Rights = localrun.RightsRole
+	fs.Var(cli.Choice(&o.Rights, localrun.RightsRole, localrun.RightsAdmin), "rights", "what the operator may do on the embedded cluster: what its roles grant (role), or everything (admin)")
 	fs.BoolVar(&o.Watch, "watch", false, "generate, apply, build and restart when a file of the project changes")
 	fs.IntVar(&o.Debug, "debug", 0, "run the operator under Delve, listening on this port of loopback (2345 without a value)")
 	fs.Lookup("debug").NoOptDefVal = strconv.Itoa(localrun.DebugPort)
@@ -120,6 +121,9 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	if err != nil {
 		return err
 	}
+	if f.Given["rights"] && !o.Embedded() {
+		return clierr.Usagef("leave out --rights, or --kubeconfig and --context", "--rights is for the embedded cluster, but another one is named")
+	}
 	if o.Embedded() {
 		if err := f.KnownCluster(ctx, o.Target.Name); err != nil {
 			return err // before anything is written
@@ -136,6 +140,7 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	run.Dir, run.Name = f.Host.Dir, p.Name
 	run.Kubeconfig, run.Context, run.Allow = o.Target.Kubeconfig, o.Target.Context, f.Allowed
 	run.Color = f.Colored()
+	run.Trace = o.Embedded()
 	deps := localrun.Deps{
 		Host: f.Host,
 		StartCluster: func(ctx context.Context, fresh bool) (*localrun.Cluster, error) {
@@ -164,14 +169,7 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 // likeDeployed takes over what the project's deployment says: its name, and the
 // namespaces that it watches, unless others were named.
 func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
-	if _, err := f.Host.Files.Lstat(f.Host.Path(cli.DeployDir + "/kustomization.yaml")); err != nil {
-		return // nothing to deploy
-	}
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, cli.DeployDir)
-	var objs []*unstructured.Unstructured
-	if err == nil {
-		objs, err = kube.ParseManifests(data, cli.DeployDir)
-	}
+	objs, err := deployedObjects(ctx, f)
 	if err != nil {
 		f.Warn("%s: cannot determine which namespaces the operator watches when deployed: %v", cli.DeployDir, err)
 		return
@@ -259,14 +257,17 @@ func runManifests(ctx context.Context, f *cli.Factory) (localrun.Manifests, erro
 	if err != nil {
 		return localrun.Manifests{}, err
 	}
-	hooks, err := projectWebhooks(ctx, f)
-	return localrun.Manifests{CRDs: crds, Webhooks: hooks}, err
+	deployed, deployErr := deployedObjects(ctx, f)
+	hooks, err := projectWebhooks(f, deployed, deployErr)
+	return localrun.Manifests{CRDs: crds, Webhooks: hooks, Role: roleOf(deployed)}, err
 }
 
 // projectWebhooks are the webhook configurations of the project with the names
 // that they have when deployed, so that a run takes the place of a deployment
 // in the same cluster instead of calling webhooks twice.
-func projectWebhooks(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstructured, error) {
+//
+// A deployment that cannot be built is of interest only where there are webhooks.
+func projectWebhooks(f *cli.Factory, deployed []*unstructured.Unstructured, deployErr error) ([]*unstructured.Unstructured, error) {
 	const generated = "config/webhook/manifests.yaml"
 	data, err := f.Host.Files.ReadFile(f.Host.Path(generated))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -275,18 +276,11 @@ func projectWebhooks(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Host.Files.Lstat(f.Host.Path("config/default/kustomization.yaml")); err == nil {
-		built, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, "config/default")
-		if err != nil {
-			return nil, err
-		}
-		objs, err := kube.ParseManifests(built, "config/default")
-		if err != nil {
-			return nil, err
-		}
-		if hooks := webhooksAmong(objs); len(hooks) > 0 {
-			return hooks, nil
-		}
+	if deployErr != nil {
+		return nil, deployErr
+	}
+	if hooks := webhooksAmong(slices.Clone(deployed)); len(hooks) > 0 {
+		return hooks, nil
 	}
 	// The deployment leaves webhooks out. The generated names are the same in
 	// every project, so they get the prefix that a deployment would give them.
@@ -321,8 +315,12 @@ func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh b
 	if err != nil {
 		return nil, err
 	}
+	control, err := cluster.Control(ctx, f.Host, o.Target.Name)
+	if err != nil {
+		return nil, err
+	}
 	return &localrun.Cluster{
-		Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: cluster.Command("stop", info.Name),
+		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: cluster.Command("stop", info.Name),
 		Stop: func(ctx context.Context) error {
 			_, err := cluster.Stop(ctx, f.Host, o.Target.Name)
 			return err

@@ -69,7 +69,8 @@ func TestProjectWebhooks(t *testing.T) {
 			c := &cobra.Command{}
 			c.SetContext(t.Context())
 			f := &cli.Factory{Host: w.Host, Running: c}
-			hooks, err := projectWebhooks(t.Context(), f)
+			deployed, deployErr := deployedObjects(t.Context(), f)
+			hooks, err := projectWebhooks(f, deployed, deployErr)
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("error: %v", err)
 			}

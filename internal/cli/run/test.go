@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -33,11 +33,11 @@ type testOptions struct {
 
 // NewTest is 'mysdk test'.
 func NewTest(f *cli.Factory) *cobra.Command {
-	return testCommand(f, func(ctx context.Context, o *testOptions) error { return runTest(ctx, f, o) })
+	return testCommand(func(ctx context.Context, o *testOptions) error { return runTest(ctx, f, o) })
 }
 
 // testCommand is the command that hands its options to run.
-func testCommand(f *cli.Factory, run func(context.Context, *testOptions) error) *cobra.Command {
+func testCommand(run func(context.Context, *testOptions) error) *cobra.Command {
 	o := &testOptions{}
 	c := &cobra.Command{
 		Use: "test [packages] [go test flags]", Short: "Run the project's tests against a real API server", GroupID: "run",
@@ -187,7 +187,7 @@ func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []stri
 
 // patternTest matches the test that comes with the pattern deployment, and the
 // constant of the controller that it cannot do without.
-var patternTest = regexp.MustCompile(`(?m)^func \(f \*(\w+)Test\) runPods\(`)
+var patternTest = lazy.Delayed(`(?m)^func \(f \*(\w+)Test\) runPods\(`)
 
 // testsOfAnother is what to do where a controller was replaced by pasted code,
 // and its test is still that of the scaffold, which does not compile then.

@@ -45,7 +45,7 @@ func TestTestArgs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &cli.Factory{}
 			var o *testOptions
-			test := testCommand(f, func(_ context.Context, read *testOptions) error { o = read; return nil })
+			test := testCommand(func(_ context.Context, read *testOptions) error { o = read; return nil })
 			f.BindGlobals(test.PersistentFlags())
 			test.SetArgs(append([]string{}, c.args...)) // nil would be those of this program
 			if err := test.ExecuteContext(t.Context()); err != nil {

@@ -26,7 +26,7 @@ type Stage struct {
 	After time.Duration `json:"after"` // from the start of the process, in nanoseconds
 }
 
-// Status is what a server says of itself over the control socket.
+// Status is what a server reports over the control socket.
 type Status struct {
 	State
 	Ready  bool    `json:"ready"`

@@ -34,7 +34,7 @@ type Program struct {
 	Args     []string `json:"args,omitempty"` // of the image's entrypoint, after its first word
 	Cmd      []string `json:"cmd,omitempty"`  // the image's arguments where a container has none of its own
 	Env      []string `json:"env,omitempty"`  // KEY=VALUE, the image's, below that of the container
-	ID       string   `json:"id,omitempty"`   // the image's digest where there is one; containers start anew when it changes
+	ID       string   `json:"id,omitempty"`   // the image's digest where there is one; containers restart when it changes
 
 	// Problem is why there is no program. Containers of the image then wait
 	// with reason ErrImagePull and this text, instead of being simulated.

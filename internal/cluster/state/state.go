@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -34,7 +36,7 @@ type State struct {
 }
 
 // Read returns the state of l. A file that is absent, or that a crash left
-// unreadable, is the zero State: what it says can be found out anew.
+// unreadable, is the zero State: what it says can be found out again.
 func (l Layout) Read() (State, error) {
 	var s State
 	data, err := os.ReadFile(l.StateFile())
@@ -159,4 +161,17 @@ func (l Layout) RemoveRuntimeDir(s State) error {
 		return fmt.Errorf("remove old sockets: %w", err)
 	}
 	return nil
+}
+
+// Devel is the version of a build that has none.
+const Devel = "(devel)"
+
+// OwnVersion is the version of mysdk that the go command recorded in this
+// program, "(devel)" where it knows none.
+func OwnVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return Devel
+	}
+	return cmp.Or(info.Main.Version, Devel)
 }

@@ -283,7 +283,7 @@ func (c *container) describe() state.Process {
 	return p
 }
 
-// begin takes over what the pod's status says of the container: this process
+// begin takes over what the pod's status has about the container: this process
 // may not be the first that serves the pod.
 func (c *container) begin(old *corev1.ContainerStatus) {
 	c.now = corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, Started: new(bool)}

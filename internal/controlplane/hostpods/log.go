@@ -139,7 +139,7 @@ func (l *containerLog) ends() string {
 	return string(l.head) + string(l.tail)
 }
 
-// state tells whether more may come, and when.
+// state reports whether more may come, and when.
 func (l *containerLog) state() (closed bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

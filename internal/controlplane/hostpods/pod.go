@@ -203,7 +203,7 @@ func (s *sidecars) stop() {
 	}
 }
 
-// fill writes the pod's volumes as they are to be now.
+// fill brings the pod's volumes up to date.
 func (p *hostedPod) fill(ctx context.Context) error {
 	p.volumes.see(p.latest())
 	return p.volumes.fill(ctx)
@@ -218,7 +218,7 @@ func (p *hostedPod) refresh(ctx context.Context) {
 	}
 }
 
-// leave ends the pod on this machine, and in the cluster where it is to be
+// leave ends the pod on this machine, and in the cluster where it is being
 // deleted.
 func (p *hostedPod) leave(ctx context.Context) {
 	if err := os.RemoveAll(p.dir); err != nil {

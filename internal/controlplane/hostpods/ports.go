@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// loopback is where everything that a program serves is to be found.
+// loopback is where everything that a program serves is found.
 const loopback = "127.0.0.1"
 
 // ports say where on this machine what a container thinks it listens at really
@@ -62,7 +62,7 @@ func (p *ports) move(port int) int {
 	return to
 }
 
-// at is where a port of the container is to be found: itself where nothing
+// at is where a port of the container is found: itself where nothing
 // could be moved.
 func (p *ports) at(port int) int {
 	if to, ok := p.host[port]; ok {

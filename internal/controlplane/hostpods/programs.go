@@ -126,7 +126,7 @@ func (p *programs) remove(image, workload string) error {
 	return p.change(func() { delete(p.byKey, programKey(workload, keys[0])) })
 }
 
-// change keeps what f changes, in memory and in the file, and tells of it.
+// change keeps what f changes, in memory and in the file, and reports it.
 func (p *programs) change(f func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,7 +71,7 @@ func (c *container) readLog(ctx context.Context, previous bool, o logOptions, w 
 	run, live := c.run, c.log
 	c.mu.Unlock()
 	if live != nil && live.path != logName(c.pod.logs, c.spec.Name, run) {
-		// It is about to start again: what is to be seen is the last run.
+		// It is about to start again: its last run counts.
 		run--
 	}
 	if previous {
@@ -133,7 +133,7 @@ func (f flushing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// says tells what a pod is of which exec, attach or port-forward was asked.
+// says reports what a pod is of which exec, attach or port-forward was asked.
 func (m *Pods) says(namespace, pod string) string {
 	p := m.hosted(namespace, pod)
 	if p == nil {
@@ -175,7 +175,7 @@ func (m *Pods) Backend(service *corev1.Service, port int32) string {
 	return found
 }
 
-// listensAt is where the target of a Service's port is to be found in a pod.
+// listensAt is where the target of a Service's port is found in a pod.
 func (p *hostedPod) listensAt(service *corev1.Service, port int32) string {
 	for _, sp := range service.Spec.Ports {
 		if sp.Port != port {

@@ -53,7 +53,7 @@ func (v *volumes) see(pod *corev1.Pod) {
 	v.pod = pod
 }
 
-// fill writes all volumes as they are to be now.
+// fill brings all volumes up to date.
 func (v *volumes) fill(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -192,7 +192,7 @@ func (v *volumes) downward(files payload, items []corev1.DownwardAPIVolumeFile, 
 }
 
 // token asks for a token of the pod's service account, bound to the pod. It is
-// asked for anew when four fifths of its time are over.
+// requested again when four fifths of its time are over.
 func (v *volumes) token(ctx context.Context, volume string, from *corev1.ServiceAccountTokenProjection) ([]byte, error) {
 	key := volume + "/" + from.Path
 	if t, ok := v.tokens[key]; ok && time.Now().Before(t.until) {

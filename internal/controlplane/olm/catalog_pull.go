@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -42,8 +42,8 @@ type pull struct {
 	again   time.Time // not before
 }
 
-// begin reports whether an image is to be pulled now, which is then noted. One
-// that is served already is looked at anew when every has passed, and never for
+// begin reports whether an image must be pulled now, which is then noted. One
+// that is served already is looked at again when every has passed, and never for
 // zero. later is after how long to ask again, zero for not by the clock.
 func (p *pulls) begin(name types.NamespacedName, image string, served bool, every time.Duration, now time.Time) (begun bool, later time.Duration) {
 	p.mu.Lock()
@@ -200,7 +200,7 @@ func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alph
 }
 
 // serveImage serves the file-based catalog in an image, which is unpacked in
-// dir, or is to be.
+// dir, or will be.
 func (l *catalogLoader) serveImage(ctx context.Context, img v1.Image, dir, digest string) (*catalogServer, error) {
 	files := filepath.Join(dir, "content")
 	if _, err := os.Stat(files); err != nil {

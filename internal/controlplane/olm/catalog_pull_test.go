@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -192,7 +192,7 @@ func TestPolledCatalogFollowsItsTag(t *testing.T) {
 			}
 			load()
 			if l.digest(name) != first {
-				t.Error("the same image is served anew")
+				t.Error("the same image is served again")
 			}
 			g.push(t, ref, catalogImage(t, "two"))
 			load()

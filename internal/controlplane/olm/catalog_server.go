@@ -33,7 +33,7 @@ type catalogServer struct {
 }
 
 // newCatalogServer serves a file-based catalog. Its index is built in dir,
-// which is to be empty or the index of the same catalog.
+// which must be empty or the index of the same catalog.
 func newCatalogServer(ctx context.Context, fbc fs.FS, dir, digest string) (*catalogServer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

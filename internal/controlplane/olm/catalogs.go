@@ -56,7 +56,7 @@ func (c *catalogs) announce(name types.NamespacedName) {
 
 // put serves content, or nothing where it is nil, and closes the connections
 // to what was served before. OLM connects again at once, as nothing failed,
-// and reads the catalog anew.
+// and rereads the catalog.
 func (c *catalogs) put(name types.NamespacedName, content *catalogServer) {
 	c.mu.Lock()
 	old := c.replace(name, content)
@@ -64,7 +64,7 @@ func (c *catalogs) put(name types.NamespacedName, content *catalogServer) {
 	old.stop(c.log)
 }
 
-// replace is put with the lock held. What it returns is to be stopped.
+// replace is put with the lock held. The caller stops what it returns.
 func (c *catalogs) replace(name types.NamespacedName, content *catalogServer) (old *catalogServer) {
 	old = c.served[name]
 	delete(c.coming, name)

@@ -30,7 +30,7 @@ func hiddenField[T any](holder any, name string) (*T, error) {
 // mute takes away the channel that an operator's workers send their results
 // to, which nobody reads here. OLM closes it at the operator's end without
 // waiting for its workers, and a worker that sends to it then ends the process.
-// A send to no channel is never ready, so they skip it. It is to be called
+// A send to no channel is never ready, so they skip it. Call it
 // before the operator runs.
 func mute(queues queueinformer.Operator) error {
 	results, err := hiddenField[chan error](queues, "syncCh")
@@ -43,7 +43,7 @@ func mute(queues queueinformer.Operator) error {
 
 // endable makes the goroutine of a store's connections end when the function
 // that it returns is called. OLM starts it with a context that has no end, and
-// it holds all that its operator ever knew. It is to be called before the
+// it holds all that its operator ever knew. Call it before the
 // operator runs.
 func endable(store *grpc.SourceStore) (end func(), err error) {
 	handle, err := hiddenField[func(grpc.SourceState)](store, "syncFn")
@@ -83,7 +83,7 @@ func recorderEnd(op any) (end func(), err error) {
 }
 
 // disconnect closes the connections of OLM's catalog operator, which leaves
-// them open at its end and would dial anew each time one breaks.
+// them open at its end and would dial again each time one breaks.
 func disconnect(store *grpc.SourceStore) error {
 	sources, err := hiddenField[map[registry.CatalogKey]grpc.SourceConn](store, "sources")
 	if err != nil {

@@ -108,7 +108,7 @@ func managedObjects() (map[client.Object]cache.ByObject, error) {
 
 // conform labels objects that older versions of OLM, or users, made without
 // the label by which OLM knows its own. OLM does so itself where it finds any,
-// and then ends its process, to be started anew: that process is ours.
+// and then ends its process, to be restarted: that process is ours.
 func (o *olmOperators) conform(ctx context.Context) error {
 	objects, err := metadata.NewForConfig(o.Config)
 	if err != nil {

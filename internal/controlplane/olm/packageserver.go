@@ -39,7 +39,7 @@ const (
 
 // packageServer is OLM's aggregated API, which lists the packages of all
 // catalogs. It runs while OLM keeps a certificate for it, which is while its
-// ClusterServiceVersion is there, and with each new one anew.
+// ClusterServiceVersion is there, and with each new one again.
 type packageServer struct {
 	*olm
 	namespace string

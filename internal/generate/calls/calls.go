@@ -6,10 +6,11 @@ package calls
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
@@ -178,9 +179,9 @@ func (f *finder) script(name, dir string, args []string) error {
 }
 
 // program is the name that controller-gen's binary is called by.
-var program = regexp.MustCompile(`^controller-gen([-@_]?v?[0-9][^/]*)?(\.exe)?$`)
+var program = lazy.Delayed(`^controller-gen([-@_]?v?[0-9][^/]*)?(\.exe)?$`)
 
-// steps tell what a recipe or script does with generated files afterwards, which
+// steps report what a recipe or script does with generated files afterwards, which
 // mysdk does not do.
 type steps struct {
 	called bool
@@ -205,7 +206,7 @@ func (f *finder) follow() func() {
 }
 
 // harmless are commands that change no generated file.
-var harmless = regexp.MustCompile(`^(\[|:|cd|cp|date|echo|exit|export|false|g?make|git|gofmt|goimports|grep|jq|local|ls|mkdir|popd|printf|pushd|return|set|shift|test|true|unset)$`)
+var harmless = lazy.Delayed(`^(\[|:|cd|cp|date|echo|exit|export|false|g?make|git|gofmt|goimports|grep|jq|local|ls|mkdir|popd|printf|pushd|return|set|shift|test|true|unset)$`)
 
 // command takes in the words of a command that runs in dir.
 func (f *finder) command(words []string, dir, at string) error {

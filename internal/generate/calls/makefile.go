@@ -3,10 +3,11 @@ package calls
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // makefile is a Makefile with what it includes, as far as it can be read
@@ -40,7 +41,7 @@ func (m *makefile) noValue(text string) string {
 	return unknownOpen + strconv.Itoa(len(m.unknown)-1) + unknownClose
 }
 
-var unknownValue = regexp.MustCompile(unknownOpen + `(\d+)` + unknownClose)
+var unknownValue = lazy.Delayed(unknownOpen + `(\d+)` + unknownClose)
 
 // show puts the texts of unknown values back.
 func (m *makefile) show(s string) string {
@@ -54,7 +55,7 @@ func (m *makefile) show(s string) string {
 }
 
 // tool are variables that stand for controller-gen, however it is found.
-var tool = regexp.MustCompile(`(?i)^controller[_-]?gen(_bin|_cmd|_tool)?$`)
+var tool = lazy.Delayed(`(?i)^controller[_-]?gen(_bin|_cmd|_tool)?$`)
 
 // readMakefile reads the project's, if it has one.
 func (f *finder) readMakefile() error {
@@ -72,10 +73,10 @@ func (f *finder) readMakefile() error {
 }
 
 var (
-	assignment = regexp.MustCompile(`^(?:export\s+|override\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:=|::=|\+=|!=|=)\s*(.*)$`)
-	defines    = regexp.MustCompile(`^define\s+(\S+)`)
-	includes   = regexp.MustCompile(`^-?s?include\s+(.*)$`)
-	condition  = regexp.MustCompile(`^(?:else\s+)?(ifn?eq|ifn?def)\s*(.*)$`)
+	assignment = lazy.Delayed(`^(?:export\s+|override\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:=|::=|\+=|!=|=)\s*(.*)$`)
+	defines    = lazy.Delayed(`^define\s+(\S+)`)
+	includes   = lazy.Delayed(`^-?s?include\s+(.*)$`)
+	condition  = lazy.Delayed(`^(?:else\s+)?(ifn?eq|ifn?def)\s*(.*)$`)
 )
 
 // readMake takes in the lines of a file.

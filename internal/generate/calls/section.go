@@ -3,9 +3,9 @@ package calls
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
 	sh "mvdan.cc/sh/v3/shell"
 	"mvdan.cc/sh/v3/syntax"
@@ -88,7 +88,7 @@ func configured(files host.Files, dir string) ([]generate.Call, error) {
 }
 
 // plainWord means itself to a shell.
-var plainWord = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
+var plainWord = lazy.Delayed(`^[\w./:=,@%+-]+$`)
 
 // Configure returns the configuration with the calls in it. What else it says
 // stays.
@@ -151,10 +151,11 @@ func set(n *yaml.Node, name string, value *yaml.Node) {
 }
 
 // made are the marks of a scaffold by mysdk: its version, which PROJECT has from
-// releases, and the variable of the Makefile that names mysdk.
-var made = map[string]*regexp.Regexp{
-	"PROJECT":  regexp.MustCompile(`(?m)^\s+scaffold\.mysdk\.dev/`),
-	"Makefile": regexp.MustCompile(`(?m)^MYSDK\s*[?:]?=`),
+// releases, and the variable of the Makefile that names mysdk. That PROJECT has
+// resources of mysdk's is none: create works in projects of other tools, too.
+var made = map[string]lazy.Regexp{
+	"PROJECT":  lazy.Delayed(`(?m)^  scaffold\.mysdk\.dev/v1:\n(?:    .*\n)*?    version:`),
+	"Makefile": lazy.Delayed(`(?m)^MYSDK\s*[?:]?=`),
 }
 
 // Into fills in what is the project's own: its calls, unless options have some,

@@ -1,0 +1,148 @@
+package recorded
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/recording"
+)
+
+type rightsOptions struct {
+	name, output string
+	check        bool
+}
+
+// NewRights is 'mysdk rights'.
+func NewRights(f *cli.Factory) *cobra.Command {
+	o := &rightsOptions{}
+	c := &cobra.Command{
+		Use: "rights", Short: "Compare the rights that the operator used with those that its markers grant", GroupID: "run",
+		Long: `Compare the rights that the operator used with those that its markers grant.
+
+'mysdk run local' records what the operator asks of the API server. This lists
+the +kubebuilder:rbac markers that are missing, because a request was refused,
+and the verbs that no request has used, with the marker to write instead.
+
+While the operator runs, it is about the run so far; otherwise about the last one.
+What a short run did not use may still be needed: exercise the operator first.`,
+		Example: `  # after trying out the operator
+  mysdk rights
+
+  # in CI: exit code 3 when a marker is missing or unused
+  mysdk rights --check`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runRights(c.Context(), f, o) },
+	}
+	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "embedded cluster that the operator runs on")
+	c.Flags().VarP(cli.Choice(&o.output, "json"), "output", "o", "output format: json")
+	c.Flags().BoolVar(&o.check, "check", false, "exit with code 3 when a marker is missing or grants what was not used")
+	return c
+}
+
+func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
+	if _, _, err := f.LoadProject(); err != nil {
+		return err
+	}
+	rec, err := load(ctx, f, o.name)
+	if err != nil {
+		return err
+	}
+	rules, err := projectRules(ctx, f)
+	if err != nil {
+		return err
+	}
+	rights := recording.CompareRights(rec.Uses, rules)
+	err = f.Report(o.output, rights, func(w io.Writer) { writeRights(w, rights) })
+	if err != nil || !o.check || len(rights.Missing)+len(rights.Unused) == 0 {
+		return err
+	}
+	return clierr.OutOfDatef("change the markers as listed, or run the operator for longer", "%s missing; %s with more than was used", cli.Count(len(rights.Missing), "right"), cli.Count(len(rights.Unused), "marker"))
+}
+
+// projectRules are the rules of the project's markers, and those of its roles
+// that are written by hand.
+func projectRules(ctx context.Context, f *cli.Factory) ([]recording.Rule, error) {
+	opts, err := f.GenerateOptions()
+	if err != nil {
+		return nil, err
+	}
+	marked, err := generate.RoleMarkers(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	rules := recording.EveryonesRules()
+	for _, m := range marked {
+		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line})
+	}
+	_, objs, err := f.OperatorManifests(ctx, "")
+	if err != nil {
+		f.Warn("config/default: roles that no marker generates are not counted: %v", err)
+		return rules, nil
+	}
+	for _, u := range objs {
+		rules = append(rules, handWritten(u)...)
+	}
+	return rules, nil
+}
+
+// handWritten are the rules of a role. The one that is generated has them too,
+// which makes no difference: no place is named for them.
+func handWritten(u *unstructured.Unstructured) []recording.Rule {
+	if k := u.GetKind(); k != "ClusterRole" && k != "Role" || strings.HasSuffix(u.GetName(), generate.DefaultRoleName) {
+		return nil
+	}
+	var role rbacv1.ClusterRole
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role); err != nil {
+		return nil
+	}
+	var rules []recording.Rule
+	for _, r := range role.Rules {
+		rules = append(rules, recording.Rule{PolicyRule: r})
+	}
+	return rules
+}
+
+func writeRights(w io.Writer, r recording.Rights) {
+	if len(r.Missing) > 0 {
+		fmt.Fprintln(w, "Missing: requests were refused")
+		for _, u := range r.Missing {
+			fmt.Fprintf(w, "  %s%s\n", u.Right, at(u.Frames))
+		}
+		fmt.Fprintln(w, "Add:")
+		for _, m := range recording.MarkersFor(recording.RightsOf(r.Missing), nil) {
+			fmt.Fprintf(w, "  // %s\n", m)
+		}
+	}
+	if len(r.Unused) > 0 {
+		fmt.Fprintln(w, "Unused: granted, and no request needed it")
+	}
+	for _, u := range r.Unused {
+		fmt.Fprintf(w, "  %s:%d: %s\n", u.File, u.Line, unusedText(u))
+		if u.Marker != "" {
+			fmt.Fprintf(w, "    write: // %s\n", u.Marker)
+		}
+	}
+	fmt.Fprintf(w, "Used: %s\n", cli.Count(len(r.Used), "right"))
+}
+
+func unusedText(u recording.Unused) string {
+	if u.All {
+		return "nothing of this marker was used: remove it"
+	}
+	var list []string
+	for _, r := range u.Rights {
+		list = append(list, r.String())
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,170 @@
+package recorded
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	maxValue   = 60 // of a value in a line, in characters
+	namesShown = 3  // of objects, in a hint
+)
+
+type whyOptions struct {
+	name, namespace, output string
+	limit                   int
+}
+
+// NewWhy is 'mysdk why'.
+func NewWhy(f *cli.Factory) *cobra.Command {
+	o := &whyOptions{}
+	c := &cobra.Command{
+		Use: "why KIND/NAME", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
+		Long: `Show why an object was reconciled, and what each reconcile did.
+
+'mysdk run local' records each call of Reconcile: the changes that led to it,
+what it wrote and in which line of the code, its result and how long it took.
+
+While the operator runs, it is about the run so far; otherwise about the last one.`,
+		Example: `  mysdk why memcached/memcached-sample
+  mysdk why memcached/memcached-sample -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || strings.Count(args[0], "/") != 1 {
+				return clierr.Usagef("such as: mysdk why memcached/memcached-sample", "name one object, as KIND/NAME")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runWhy(c.Context(), f, o, args[0]) },
+	}
+	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "embedded cluster that the operator runs on")
+	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for a kind without")
+	c.Flags().VarP(cli.Choice(&o.output, "json"), "output", "o", "output format: json")
+	c.Flags().IntVar(&o.limit, "limit", 10, "reconciles to show, the newest ones; 0 for all")
+	return c
+}
+
+func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, object string) error {
+	rec, err := load(ctx, f, o.name)
+	if err != nil {
+		return err
+	}
+	kind, name, _ := strings.Cut(object, "/")
+	calls := rec.Why(kindOf(rec, kind), o.namespace, name)
+	if len(calls) == 0 {
+		return clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", object, o.namespace)
+	}
+	all := len(calls)
+	if o.limit > 0 && all > o.limit {
+		calls = calls[all-o.limit:]
+	}
+	lost(f, rec)
+	return f.Report(o.output, calls, func(w io.Writer) {
+		if len(calls) < all {
+			fmt.Fprintf(w, "%s before these (--limit 0 shows all)\n", cli.Count(all-len(calls), "reconcile"))
+		}
+		for _, c := range calls {
+			writeCall(w, c)
+		}
+	})
+}
+
+// kindOf turns a resource's name, as kubectl takes it, into the kind.
+func kindOf(rec recording.Recording, word string) string {
+	for _, q := range rec.Requests {
+		if q.Kind != "" && strings.EqualFold(q.Resource, word) {
+			return q.Kind
+		}
+	}
+	return word
+}
+
+// known is a hint that names what was reconciled.
+func known(rec recording.Recording) string {
+	seen := map[string]bool{}
+	var list []string
+	for _, c := range rec.Reconciles {
+		one := fmt.Sprintf("mysdk why %s/%s", strings.ToLower(c.Kind), c.Name)
+		if c.Namespace != "default" {
+			one += " -n '" + c.Namespace + "'"
+		}
+		if !seen[one] && len(list) < namesShown {
+			seen[one], list = true, append(list, one)
+		}
+	}
+	if len(list) == 0 {
+		return "create an object of the operator's kind: no call of Reconcile was recorded"
+	}
+	return "objects that were: " + strings.Join(list, "; ")
+}
+
+func writeCall(w io.Writer, c recording.Call) {
+	took := "running"
+	if !c.End.IsZero() {
+		took = c.End.Sub(c.Begin).Round(time.Millisecond).String()
+	}
+	fmt.Fprintf(w, "%s  %s  %s\n", c.Begin.Local().Format("15:04:05.000"), c.Controller, took)
+	for _, cause := range c.Causes {
+		fmt.Fprintf(w, "  why:    %s\n", cause.Text())
+		if cause.Request != nil {
+			writeChanges(w, cause.Request.Changes)
+		}
+	}
+	for _, q := range c.Writes {
+		fmt.Fprintf(w, "  wrote:  %s\n", writeText(q))
+		writeChanges(w, q.Changes)
+	}
+	switch {
+	case c.Error != "":
+		fmt.Fprintf(w, "  error:  %s\n", c.Error)
+	case c.After > 0:
+		fmt.Fprintf(w, "  next:   after %s\n", c.After)
+	case c.Requeue:
+		fmt.Fprintln(w, "  next:   at once")
+	}
+}
+
+func writeText(w recording.Request) string {
+	text := w.Target() + " " + w.Effect() + at(w.Frames)
+	if w.Code >= http.StatusBadRequest {
+		return fmt.Sprintf("%s with %d: %s", text, w.Code, w.Message)
+	}
+	return text
+}
+
+// writeChanges lists fields; those of the cause of a write come first.
+func writeChanges(w io.Writer, changes []recording.Change) {
+	const shown = 8
+	for i, c := range changes {
+		if i == shown {
+			fmt.Fprintf(w, "            and %d more\n", len(changes)-shown)
+			return
+		}
+		fmt.Fprintf(w, "            %s: %s → %s\n", c.Path, value(c.Old), value(c.New))
+	}
+}
+
+func value(v any) string {
+	if v == nil {
+		return "none"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if text := []rune(string(data)); len(text) > maxValue {
+		return string(text[:maxValue]) + "…"
+	}
+	return string(data)
+}

@@ -1,0 +1,86 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+// Paths of the control socket for what `mysdk run local` needs.
+const (
+	// RecordingPath answers POST with the user in "operator" by recording until
+	// the client hangs up, and GET with a recording.Recording: of requests those
+	// behind "after", waiting for "wait" where there are none.
+	RecordingPath = "/recording"
+	// RefusedPath answers GET with the []recording.Use that were refused, in the
+	// order in which that began, waiting for "wait" where there are no more than
+	// "known".
+	RefusedPath = "/recording/refused"
+	// ReconcilesPath takes a stream of recording.Reconcile by POST.
+	ReconcilesPath = "/reconciles"
+	// CredentialsPath answers POST of a User with a kubeconfig.
+	CredentialsPath = "/credentials"
+)
+
+// User is who a kubeconfig is for.
+type User struct {
+	Name   string   `json:"name"`
+	Groups []string `json:"groups,omitempty"`
+	// AuthProvider is the name of a plug-in that the client program registers;
+	// a program without it cannot use the kubeconfig.
+	AuthProvider string `json:"authProvider,omitempty"`
+}
+
+// Kubeconfig asks the server for a kubeconfig of a user of the caller's choice.
+func (c Control) Kubeconfig(ctx context.Context, u User) ([]byte, error) {
+	data, err := json.Marshal(u)
+	if err != nil {
+		return nil, fmt.Errorf("encode the user: %w", err)
+	}
+	var out []byte
+	err = c.send(ctx, http.MethodPost, CredentialsPath, bytes.NewReader(data), func(body io.Reader) error {
+		out, err = io.ReadAll(body)
+		return err
+	})
+	return out, err
+}
+
+// Record has the server record the requests of operator until ctx ends. began
+// is called once it does.
+func (c Control) Record(ctx context.Context, operator string, began func()) error {
+	path := RecordingPath + "?" + url.Values{"operator": {operator}}.Encode()
+	return c.do(ctx, http.MethodPost, path, func(body io.Reader) error {
+		if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
+			return err
+		}
+		began()
+		_, err := io.Copy(io.Discard, body)
+		return err
+	})
+}
+
+// Recording asks the server for what it has recorded: of requests those with a
+// Seq above after. With wait it answers when there are some, or that time is over.
+func (c Control) Recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error) {
+	var r recording.Recording
+	path := RecordingPath + "?" + url.Values{"after": {strconv.FormatUint(after, 10)}, "wait": {wait.String()}}.Encode()
+	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&r) })
+	return r, err
+}
+
+// Refused asks the server which rights the operator was refused, in the order in
+// which that began. It answers when there are more than known, or wait is over.
+func (c Control) Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error) {
+	var uses []recording.Use
+	path := RefusedPath + "?" + url.Values{"known": {strconv.Itoa(known)}, "wait": {wait.String()}}.Encode()
+	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&uses) })
+	return uses, err
+}

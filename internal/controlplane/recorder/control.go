@@ -1,0 +1,92 @@
+package recorder
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// Handle answers on the control socket.
+func (r *Recorder) Handle(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+state.RecordingPath, r.serveBegin)
+	mux.HandleFunc("GET "+state.RecordingPath, r.serveSnapshot)
+	mux.HandleFunc("GET "+state.RefusedPath, r.serveRefused)
+	mux.HandleFunc("POST "+state.ReconcilesPath, r.serveCalls)
+}
+
+// serveBegin records for as long as the client stays.
+func (r *Recorder) serveBegin(w http.ResponseWriter, req *http.Request) {
+	operator := req.FormValue("operator")
+	if operator == "" {
+		http.Error(w, "name the operator's user", http.StatusUnprocessableEntity)
+		return
+	}
+	defer r.Begin(operator, time.Now())()
+	if _, err := io.WriteString(w, "recording\n"); err != nil {
+		return
+	}
+	if http.NewResponseController(w).Flush() == nil {
+		<-req.Context().Done()
+	}
+}
+
+// serveSnapshot answers at once, or with wait as soon as there is something new,
+// or the time is over.
+func (r *Recorder) serveSnapshot(w http.ResponseWriter, req *http.Request) {
+	after, err := strconv.ParseUint(req.FormValue("after"), 10, 64)
+	if err != nil && req.FormValue("after") != "" {
+		http.Error(w, "after: "+err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	now, changed := r.Snapshot(after)
+	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && now.Active && len(now.Requests) == 0 {
+		select {
+		case <-changed:
+			now, _ = r.Snapshot(after)
+		case <-time.After(wait):
+		case <-req.Context().Done():
+		}
+	}
+	_ = json.NewEncoder(w).Encode(now) // ignore write errors: the client is gone
+}
+
+// serveRefused answers as serveSnapshot does.
+func (r *Recorder) serveRefused(w http.ResponseWriter, req *http.Request) {
+	known, err := strconv.Atoi(req.FormValue("known"))
+	if err != nil {
+		http.Error(w, "known: "+err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	list, more := r.Refused()
+	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && len(list) <= known {
+		select {
+		case <-more:
+			list, _ = r.Refused()
+		case <-time.After(wait):
+		case <-req.Context().Done():
+		}
+	}
+	_ = json.NewEncoder(w).Encode(list) // ignore write errors: the client is gone
+}
+
+// serveCalls takes what an operator reports, line by line, until it ends.
+func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) {
+	for d := json.NewDecoder(req.Body); ; {
+		var c recording.Reconcile
+		err := d.Decode(&c)
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		}
+		if err != nil {
+			return
+		}
+		r.Call(c)
+	}
+}

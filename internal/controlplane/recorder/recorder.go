@@ -1,0 +1,217 @@
+// Package recorder notes what an operator asks of the API server, from inside:
+// who, what, which fields a write changed, and where in the operator's code. It
+// knows the API server's handler chain, authorizer and admission; what follows
+// from the notes is internal/recording's.
+//
+// While nobody records, it costs one atomic load for each request.
+package recorder
+
+import (
+	"crypto/rand"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	// maxRequests and maxBytes bound what is kept of requests.
+	maxRequests, maxBytes = 50_000, 64 << 20
+	// maxReconciles bounds the calls that are kept.
+	maxReconciles = 20_000
+	// fixedBytes is about what a request takes without its changes.
+	fixedBytes = 600
+)
+
+// Recorder keeps the newest requests of an operator, and the writes of all
+// others. It is safe for concurrent use.
+type Recorder struct {
+	on   atomic.Bool
+	salt []byte // of hashes in place of Secrets' values
+
+	mu         sync.Mutex
+	session    int // of Begin
+	operator   string
+	since      time.Time
+	requests   []kept
+	bytes      int
+	next, lost uint64
+	reconciles []recording.Reconcile
+	running    map[string]int // index of those that have not ended, by ID
+	uses       map[recording.Right]*recording.Use
+	refused    []recording.Right // in the order of the first refusal
+	changed    chan struct{}     // closed at the next change
+	refusal    chan struct{}     // closed when refused grows
+}
+
+// kept is a request and about how many bytes it takes.
+type kept struct {
+	recording.Request
+	bytes int
+}
+
+// New returns a recorder that is off.
+func New() *Recorder {
+	r := &Recorder{salt: []byte(rand.Text())}
+	r.clear()
+	return r
+}
+
+func (r *Recorder) clear() {
+	r.requests, r.bytes, r.next, r.lost = nil, 0, 1, 0
+	r.reconciles, r.running, r.uses, r.refused = nil, map[string]int{}, map[recording.Right]*recording.Use{}, nil
+	r.changed, r.refusal = make(chan struct{}), make(chan struct{})
+}
+
+// Begin drops what there is and records the requests of operator until the
+// function that it returns is called, or until the next Begin.
+func (r *Recorder) Begin(operator string, now time.Time) (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clear()
+	r.session++
+	r.operator, r.since = operator, now
+	r.on.Store(true)
+	mine := r.session
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.session == mine {
+			r.on.Store(false)
+			r.wake()
+		}
+	}
+}
+
+// wake tells those who wait. The lock is held.
+func (r *Recorder) wake() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// add keeps one request.
+func (r *Recorder) add(q recording.Request, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.Seq = r.next
+	r.next++
+	r.requests = append(r.requests, kept{q, bytes + fixedBytes})
+	if r.bytes += bytes + fixedBytes; len(r.requests) > maxRequests || r.bytes > maxBytes {
+		r.drop()
+	}
+	r.wake()
+}
+
+// drop makes room: a tenth at once, as the rest is moved each time.
+func (r *Recorder) drop() {
+	const keep = 0.9
+	n := 0
+	for n < len(r.requests)-1 && (float64(len(r.requests)-n) > keep*maxRequests || float64(r.bytes) > keep*maxBytes) {
+		r.bytes -= r.requests[n].bytes
+		n++
+	}
+	r.lost += uint64(n)
+	r.requests = slices.Delete(r.requests, 0, n)
+}
+
+// use counts a right that the operator asked for.
+func (r *Recorder) use(right recording.Right, namespace, name string, allowed bool, frames []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.uses[right]
+	if u == nil {
+		u = &recording.Use{Right: right, Frames: frames}
+		r.uses[right] = u
+	}
+	switch {
+	case allowed:
+		u.Allowed++
+	case u.Denied > 0:
+		u.Denied++
+	default:
+		u.Denied, u.Frames = 1, frames
+		r.refused = append(r.refused, right)
+		close(r.refusal)
+		r.refusal = make(chan struct{})
+	}
+	u.Names = keep(u.Names, name)
+	u.Namespaces = keep(u.Namespaces, namespace)
+}
+
+// keep adds a name that is new to a list that has room.
+func keep(list []string, name string) []string {
+	if len(list) < recording.NamesKept && !slices.Contains(list, name) {
+		return append(list, name)
+	}
+	return list
+}
+
+// Call is what the operator reports of its own about a call of Reconcile: its
+// begin, and once more with its end.
+func (r *Recorder) Call(c recording.Reconcile) {
+	if !r.on.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.wake()
+	if i, runs := r.running[c.ID]; runs && !c.End.IsZero() {
+		r.reconciles[i] = c
+		delete(r.running, c.ID)
+		return
+	}
+	r.reconciles = append(r.reconciles, c)
+	if c.End.IsZero() {
+		r.running[c.ID] = len(r.reconciles) - 1
+	}
+	if drop := len(r.reconciles) - maxReconciles; drop > 0 {
+		r.reconciles = slices.Delete(r.reconciles, 0, drop)
+		for id, i := range r.running {
+			if r.running[id] = i - drop; i < drop {
+				delete(r.running, id)
+			}
+		}
+	}
+}
+
+// Snapshot returns what there is, of requests those with at least Seq after+1,
+// and a channel that is closed when there is more.
+func (r *Recorder) Snapshot(after uint64) (recording.Recording, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := recording.Recording{
+		Operator: r.operator, Since: r.since, Active: r.on.Load(), Next: r.next, Lost: r.lost,
+		Reconciles: slices.Clone(r.reconciles),
+	}
+	for _, q := range r.requests {
+		if q.Seq > after {
+			out.Requests = append(out.Requests, q.Request)
+		}
+	}
+	for right := range r.uses {
+		out.Uses = append(out.Uses, r.copyOf(right))
+	}
+	recording.SortUses(out.Uses)
+	return out, r.changed
+}
+
+// Refused returns what the operator was refused, in the order in which that
+// began, and a channel that is closed when there is more.
+func (r *Recorder) Refused() ([]recording.Use, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]recording.Use, 0, len(r.refused))
+	for _, right := range r.refused {
+		list = append(list, r.copyOf(right))
+	}
+	return list, r.refusal
+}
+
+// copyOf is the use of a right. The lock is held.
+func (r *Recorder) copyOf(right recording.Right) recording.Use {
+	one := *r.uses[right]
+	one.Names, one.Namespaces = slices.Clone(one.Names), slices.Clone(one.Namespaces)
+	return one
+}

@@ -1,0 +1,118 @@
+package recorder
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+// TestBounds: the oldest requests go, the newest stay, and numbers go on.
+func TestBounds(t *testing.T) {
+	r := New()
+	defer r.Begin("op", time.Now())()
+	const more = 1000
+	for i := range maxRequests + more {
+		r.add(recording.Request{Name: fmt.Sprint(i)}, 0)
+	}
+	now, _ := r.Snapshot(0)
+	if n := len(now.Requests); n > maxRequests || n < maxRequests*8/10 {
+		t.Errorf("%d requests are kept", n)
+	}
+	last := now.Requests[len(now.Requests)-1]
+	if last.Seq != maxRequests+more || last.Name != fmt.Sprint(maxRequests+more-1) || now.Next != last.Seq+1 {
+		t.Errorf("the last is %d %s, the next %d", last.Seq, last.Name, now.Next)
+	}
+	if now.Lost+uint64(len(now.Requests)) != last.Seq {
+		t.Errorf("%d lost and %d kept of %d", now.Lost, len(now.Requests), last.Seq)
+	}
+	const large = maxBytes / 4
+	for range 5 {
+		r.add(recording.Request{}, large)
+	}
+	if now, _ = r.Snapshot(0); len(now.Requests) > 4 {
+		t.Errorf("%d requests of %d bytes are kept", len(now.Requests), large)
+	}
+	if since, _ := r.Snapshot(last.Seq + 4); len(since.Requests) != 1 {
+		t.Errorf("%d requests behind the last but one", len(since.Requests))
+	}
+}
+
+// TestSessions: a recording begins with nothing of the one before, which cannot
+// end it.
+func TestSessions(t *testing.T) {
+	r := New()
+	endFirst := r.Begin("a", time.Now())
+	r.add(recording.Request{}, 0)
+	r.use(recording.Right{Verb: "get"}, "", "", false, nil)
+	end := r.Begin("b", time.Now())
+	endFirst()
+	now, _ := r.Snapshot(0)
+	if refused, _ := r.Refused(); len(now.Requests)+len(now.Uses)+len(refused) != 0 || now.Operator != "b" || !now.Active {
+		t.Errorf("after the second begin: %+v", now)
+	}
+	_, changed := r.Snapshot(0)
+	end()
+	<-changed
+	if now, _ = r.Snapshot(0); now.Active {
+		t.Error("it goes on")
+	}
+}
+
+// TestUses counts, and keeps the order of refusals.
+func TestUses(t *testing.T) {
+	r := New()
+	list, get := recording.Right{Verb: "list", Resource: "pods"}, recording.Right{Verb: "get", Resource: "pods"}
+	_, more := r.Refused()
+	r.use(list, "", "", false, []string{"a.go:1"})
+	<-more
+	r.use(get, "default", "a", true, nil)
+	r.use(get, "default", "a", true, nil)
+	r.use(get, "kube-system", "b", false, nil)
+	r.use(list, "", "", true, nil)
+	refused, _ := r.Refused()
+	want := []recording.Use{
+		{Right: list, Names: []string{""}, Namespaces: []string{""}, Allowed: 1, Denied: 1, Frames: []string{"a.go:1"}},
+		{Right: get, Names: []string{"a", "b"}, Namespaces: []string{"default", "kube-system"}, Allowed: 2, Denied: 1},
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestCalls: an end takes the place of its begin, also when older ones were dropped.
+func TestCalls(t *testing.T) {
+	r := New()
+	defer r.Begin("op", time.Now())()
+	begin := func(id string) recording.Reconcile { return recording.Reconcile{ID: id, Begin: time.Unix(1, 0)} }
+	ended := func(id string) recording.Reconcile {
+		c := begin(id)
+		c.End = time.Unix(2, 0)
+		return c
+	}
+	r.Call(begin("first"))
+	for i := range maxReconciles {
+		r.Call(begin(fmt.Sprint(i)))
+	}
+	r.Call(ended("first")) // it is not kept any more, and so kept as it is now
+	r.Call(ended("5"))
+	now, _ := r.Snapshot(0)
+	if len(now.Reconciles) != maxReconciles {
+		t.Fatalf("%d calls", len(now.Reconciles))
+	}
+	open := 0
+	for _, c := range now.Reconciles {
+		if (c.ID == "5" || c.ID == "first") && c.End.IsZero() {
+			t.Errorf("call %s has no end", c.ID)
+		}
+		if c.End.IsZero() {
+			open++
+		}
+	}
+	if open != maxReconciles-2 {
+		t.Errorf("%d calls are open", open)
+	}
+}

@@ -1,0 +1,303 @@
+package localrun
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/localrun/trace"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// What the operator may do on the embedded cluster.
+const (
+	RightsRole  = "role"  // what its roles grant, as when deployed
+	RightsAdmin = "admin" // everything
+)
+
+// rightsWait bounds the wait for the API server to see roles.
+const rightsWait = 2 * time.Second
+
+// refusedWait is how long one question for refused requests waits.
+const refusedWait = 20 * time.Second
+
+// Role is who the operator is when deployed, and what it may do.
+type Role struct {
+	Namespace, Account string                       // of its service account
+	Objects            []*unstructured.Unstructured // roles and bindings of that account
+}
+
+// ControlPlane is what a run needs of the embedded cluster besides its API.
+type ControlPlane interface {
+	Kubeconfig(ctx context.Context, u state.User) ([]byte, error)
+	Record(ctx context.Context, operator string, began func()) error
+	Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error)
+	Recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error)
+}
+
+// identify gives the operator a user of its own on the embedded cluster, that
+// of its service account: its requests can be told from all others, and a right
+// that its roles lack is met now, not after deploy.
+func (r *run) identify(ctx context.Context) error {
+	if r.control == nil {
+		return nil
+	}
+	reports := r.tracing()
+	if r.user != "" && reports == r.reports {
+		return nil
+	}
+	role := r.wanted().Role
+	u := state.User{Name: "system:serviceaccount:" + cmp.Or(role.Namespace, "default") + ":" + cmp.Or(role.Account, r.plan.name)}
+	limited := r.Rights != RightsAdmin
+	if limited && len(role.Objects) == 0 {
+		r.screen.say("warning: config/default has no role for the operator; it runs with all rights")
+		limited = false
+	}
+	u.Groups = []string{"system:masters"}
+	if limited {
+		u.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + cmp.Or(role.Namespace, "default")}
+		if err := r.applyRole(ctx); err != nil {
+			return err
+		}
+	}
+	if reports {
+		u.AuthProvider = trace.Provider
+	}
+	data, err := r.control.Kubeconfig(ctx, u)
+	if err != nil {
+		return fmt.Errorf("make the operator's kubeconfig: %w", err)
+	}
+	if r.operatorConfig, err = r.privateFile("kubeconfig-operator-", data); err != nil {
+		return fmt.Errorf("write the operator's kubeconfig: %w", err)
+	}
+	r.reports = reports
+	if r.user != "" {
+		return nil // it is recorded already
+	}
+	r.user = u.Name
+	return r.record(ctx, u.Name, limited)
+}
+
+// privateFile writes a file that only the user can read, for as long as the run
+// lasts.
+func (r *run) privateFile(prefix string, data []byte) (string, error) {
+	name := filepath.Join(r.plan.cache, prefix+strings.ToLower(rand.Text()[:8]))
+	if err := makeDirs(r.Host, r.plan.cache); err != nil {
+		return "", err
+	}
+	if err := r.Host.Files.WriteFile(name, data, 0o600); err != nil {
+		return "", err
+	}
+	r.cleanup = append(r.cleanup, func(context.Context) error { return r.Host.Files.Remove(name) })
+	return name, nil
+}
+
+// applyRole brings the operator's roles and bindings to the cluster, where they
+// have changed. Those of the namespace that it is deployed to hold where it runs
+// and in the namespaces that it watches.
+func (r *run) applyRole(ctx context.Context) error {
+	if r.control == nil || r.Rights == RightsAdmin {
+		return nil
+	}
+	var changed []*unstructured.Unstructured
+	for _, u := range r.placedRole() {
+		sum, err := digest(u)
+		if err != nil {
+			return err
+		}
+		if key := refKey(u); r.roles[key] != sum {
+			r.roles[key] = sum
+			changed = append(changed, u)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	for _, u := range changed {
+		if u.GetNamespace() != "" {
+			if _, err := r.client.EnsureNamespace(ctx, u.GetNamespace()); err != nil {
+				return err
+			}
+		}
+	}
+	results, err := r.client.Apply(ctx, changed, kube.ApplyOptions{Force: true})
+	for i, result := range results {
+		if result.Action == kube.Created {
+			r.created = append(r.created, changed[i])
+		}
+	}
+	if err == nil {
+		err = r.awaitRights(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("apply the operator's roles: %w", err)
+	}
+	r.screen.say("the operator runs as %s, with the rights of its roles (--rights admin for all)", r.wanted().Role.Account)
+	return nil
+}
+
+// awaitRights waits until the API server has seen the roles: an operator that is
+// refused at first tries again only after a second.
+func (r *run) awaitRights(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, rightsWait)
+	defer cancel()
+	role := r.wanted().Role
+	for _, a := range samplesOf(r.placedRole()) {
+		a.AccountNamespace, a.Account = role.Namespace, role.Account
+		for {
+			allowed, err := r.client.Allowed(ctx, a)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			if allowed || ctx.Err() != nil {
+				break // an operator that is refused says so
+			}
+			time.Sleep(answerEvery)
+		}
+	}
+	return nil
+}
+
+// samplesOf is one right of each role.
+func samplesOf(objs []*unstructured.Unstructured) []kube.Access {
+	var list []kube.Access
+	for _, u := range objs {
+		var role rbacv1.ClusterRole
+		if k := u.GetKind(); k != "Role" && k != "ClusterRole" || runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role) != nil {
+			continue
+		}
+		for _, rule := range role.Rules {
+			if len(rule.Verbs)*len(rule.APIGroups)*len(rule.Resources) > 0 && len(rule.ResourceNames) == 0 {
+				resource, sub, _ := strings.Cut(rule.Resources[0], "/")
+				list = append(list, kube.Access{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Namespace: u.GetNamespace()})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// removeRole takes away the roles and bindings that this run has brought.
+func (r *run) removeRole(ctx context.Context) error {
+	if len(r.created) == 0 {
+		return nil
+	}
+	if _, err := r.client.Delete(ctx, r.created, kube.DeleteOptions{}); err != nil {
+		return fmt.Errorf("remove the operator's roles: %w", err)
+	}
+	return nil
+}
+
+// placedRole are the roles and bindings in the namespaces of this run.
+func (r *run) placedRole() []*unstructured.Unstructured {
+	role := r.wanted().Role
+	var list []*unstructured.Unstructured
+	for _, u := range role.Objects {
+		if u.GetNamespace() != role.Namespace || u.GetNamespace() == "" {
+			list = append(list, u)
+			continue
+		}
+		for _, ns := range slices.Compact(slices.Sorted(slices.Values(append([]string{r.podNamespace()}, r.plan.namespaces...)))) {
+			there := u.DeepCopy()
+			there.SetNamespace(ns)
+			list = append(list, there)
+		}
+	}
+	return list
+}
+
+func refKey(u *unstructured.Unstructured) string {
+	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+}
+
+// record has the cluster record the operator's requests until the run ends, and
+// names the rights that it lacks as it meets them.
+func (r *run) record(ctx context.Context, user string, limited bool) error {
+	// It outlives ctx: what the operator does while it stops counts too.
+	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- r.control.Record(alive, user, func() { close(began) }) }()
+	select {
+	case <-began:
+	case err := <-ended:
+		stop()
+		return fmt.Errorf("record the operator's requests: %w", err)
+	}
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		if limited {
+			r.tellRefused(alive)
+		}
+	}()
+	r.cleanup = append(r.cleanup, func(ctx context.Context) error {
+		err := r.keepRecording(ctx)
+		stop()
+		<-watching
+		<-ended // with ctx's error
+		return err
+	})
+	return nil
+}
+
+// tellRefused says which marker grants what the operator was refused.
+func (r *run) tellRefused(ctx context.Context) {
+	for known := 0; ctx.Err() == nil; {
+		uses, err := r.control.Refused(ctx, known, refusedWait)
+		if err != nil {
+			return // the cluster is going
+		}
+		if len(uses) <= known {
+			continue
+		}
+		for _, u := range uses[known:] {
+			where := "the controller"
+			if len(u.Frames) > 0 {
+				file, _, _ := strings.Cut(u.Frames[0], ":")
+				where = file
+			}
+			r.screen.say("the operator may not %s; add to %s:\n  // %s", u.Right, where,
+				strings.Join(recording.MarkersFor([]recording.Right{u.Right}, nil), "\n  // "))
+		}
+		known = len(uses)
+	}
+}
+
+// recordingName is the file of the last run's recording.
+const recordingName = "recording.json"
+
+// keepRecording leaves the recording for later commands.
+func (r *run) keepRecording(ctx context.Context) error {
+	rec, err := r.control.Recording(ctx, 0, 0)
+	if err != nil {
+		return nil //nolint:nilerr // the cluster has gone, and what there was with it
+	}
+	data, err := json.Marshal(rec)
+	if err == nil {
+		err = r.Host.Files.WriteFile(filepath.Join(r.plan.cache, recordingName), data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the recording of the operator's requests: %w", err)
+	}
+	return nil
+}
+
+// RecordingFile is where the recording of the last run of the project in dir is.
+func RecordingFile(h host.Host, dir string) (string, error) {
+	var p plan
+	err := p.place(h, dir)
+	return filepath.Join(p.cache, recordingName), err
+}

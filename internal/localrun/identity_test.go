@@ -1,0 +1,163 @@
+package localrun
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// controlFake is an embedded cluster's control socket.
+type controlFake struct {
+	w       *world
+	mu      sync.Mutex
+	users   []state.User
+	refused []recording.Use
+}
+
+func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.users = append(c.users, u)
+	return []byte("kubeconfig of " + u.Name), nil
+}
+
+func (c *controlFake) Record(ctx context.Context, operator string, began func()) error {
+	c.w.event("record %s", operator)
+	began()
+	<-ctx.Done()
+	c.w.event("record ended")
+	return ctx.Err()
+}
+
+func (c *controlFake) Refused(ctx context.Context, known int, _ time.Duration) ([]recording.Use, error) {
+	if known < len(c.refused) {
+		return c.refused, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (c *controlFake) Recording(context.Context, uint64, time.Duration) (recording.Recording, error) {
+	return recording.Recording{Operator: "op"}, nil
+}
+
+// shopRole is the role of an operator in shop-system.
+func shopRole(t *testing.T) Role {
+	t.Helper()
+	return Role{Namespace: "shop-system", Account: "shop", Objects: objects(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shop}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: shop-leases, namespace: shop-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: elsewhere, namespace: other}
+`)}
+}
+
+// TestIdentity: who the operator is, what is brought for it, and what stays.
+func TestIdentity(t *testing.T) {
+	const user = "system:serviceaccount:shop-system:shop"
+	limited := []string{"system:serviceaccounts", "system:serviceaccounts:shop-system"}
+	tests := map[string]struct {
+		options Options
+		role    bool
+		already bool
+		groups  []string
+		applied []string
+		removed bool
+		says    string
+		user    string
+		notSaid string
+	}{
+		"with its role": {
+			role: true, groups: limited, user: user,
+			applied: []string{"ensure namespace default", "ensure namespace other", "apply ClusterRole", "apply Role in", "apply RoleBinding"},
+			says:    "the operator runs as shop, with the rights of its roles",
+		},
+		"in a cluster that stays": {role: true, already: true, groups: limited, user: user, removed: true},
+		"in namespaces":           {options: Options{WatchNamespaces: []string{"a", "b"}}, role: true, groups: limited, user: user, applied: []string{"ensure namespace a", "ensure namespace b"}},
+		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, notSaid: "with the rights of its roles"},
+		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator; it runs with all rights"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.already = tc.already
+			control := &controlFake{w: w, refused: []recording.Use{{Right: recording.Right{Verb: "list", Resource: "secrets"}, Denied: 1, Frames: []string{"internal/controller/shop.go:7"}}}}
+			deps := w.deps()
+			start, render := deps.StartCluster, deps.Render
+			deps.StartCluster = func(ctx context.Context, fresh bool) (*Cluster, error) {
+				c, err := start(ctx, fresh)
+				c.Control = control
+				return c, err
+			}
+			deps.Render = func(ctx context.Context) (Manifests, error) {
+				m, err := render(ctx)
+				if tc.role {
+					m.Role = shopRole(t)
+				}
+				return m, err
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			config := ""
+			w.operator = func(ctx context.Context, p *process) {
+				for _, e := range p.cmd.Env {
+					if file, ok := strings.CutPrefix(e, "KUBECONFIG="); ok {
+						data, err := os.ReadFile(file)
+						if err != nil {
+							t.Error(err)
+						}
+						config = string(data)
+					}
+				}
+				if !slices.Contains(tc.groups, "system:masters") {
+					w.shows(ctx, "the operator may not list secrets")
+				}
+				cancel()
+				p.obey(ctx)
+			}
+			tc.options.Dir, tc.options.Name = w.Dir, "shop"
+			if err := Run(ctx, tc.options, deps); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]state.User{{Name: tc.user, Groups: tc.groups}}, control.users); diff != "" || config != "kubeconfig of "+tc.user {
+				t.Errorf("user of %q (-want +got):\n%s", config, diff)
+			}
+			for _, e := range append(tc.applied, "record "+tc.user, "record ended") {
+				if !w.happened(e) {
+					t.Errorf("%q did not happen: %q", e, w.events)
+				}
+			}
+			if w.happened("delete ClusterRole") != tc.removed {
+				t.Errorf("roles removed: %v; want %v", !tc.removed, tc.removed)
+			}
+			if text := w.err.String(); !strings.Contains(text, tc.says) || tc.notSaid != "" && strings.Contains(text, tc.notSaid) {
+				t.Errorf("printed:\n%s", text)
+			}
+			file, err := RecordingFile(w.Host, w.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"operator":"op"`) {
+				t.Errorf("recording: %s %v", data, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+// Package trace makes the overlay with which `mysdk run local` builds an
+// operator, so that it reports where its requests come from and what Reconcile
+// is called for. The project's files stay as they are, and so do their line
+// numbers in the program. It knows Go source; what the reports are for is
+// internal/recording's.
+package trace
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/recording"
+	"github.com/example/mysdk/internal/rewrite/goedit"
+)
+
+const (
+	// Provider is the name of the plug-in for client-go that the operator's
+	// kubeconfig names.
+	Provider = "mysdk"
+	// ProjectEnv and ReportEnv are the operator's variables for the directory of
+	// the project, and for the control socket.
+	ProjectEnv, ReportEnv = "MYSDK_PROJECT", "MYSDK_REPORT"
+
+	packageName = "mysdkreporter"
+)
+
+//go:embed reporter.go.txt
+var reporter string
+
+// Files is what an overlay is made from.
+type Files interface {
+	ReadFile(name string) ([]byte, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+}
+
+// Overlay returns the files to build with, by absolute path: the reporter, one
+// file that links it into the main package, and those with a method Reconcile.
+// dir is the root of the project's module. A file that does not parse is left
+// out: the compiler has more to say about it.
+func Overlay(files Files, dir, mainPkg string) (map[string][]byte, error) {
+	data, err := files.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return nil, fmt.Errorf("read the project's module: %w", err)
+	}
+	module := modfile.ModulePath(data)
+	if module == "" {
+		return nil, fmt.Errorf("read the project's module: go.mod names none")
+	}
+	var text bytes.Buffer
+	if err := template.Must(template.New("").Parse(reporter)).Execute(&text, map[string]string{
+		"Provider": Provider, "FramesHeader": recording.FramesHeader, "ReconcileHeader": recording.ReconcileHeader,
+		"FrameSeparator": recording.FrameSeparator, "Path": state.ReconcilesPath, "Module": module,
+	}); err != nil {
+		return nil, fmt.Errorf("make the reporter: %w", err)
+	}
+	pkg := module + "/internal/" + packageName
+	out := map[string][]byte{
+		filepath.Join(dir, "internal", packageName, "reporter.go"):               text.Bytes(),
+		filepath.Join(dir, filepath.FromSlash(mainPkg), "zz_"+packageName+".go"): []byte("package main\n\nimport _ " + strconv.Quote(pkg) + "\n"),
+	}
+	o := overlay{files: files, pkg: pkg, out: out}
+	return out, o.walk(dir)
+}
+
+type overlay struct {
+	files Files
+	pkg   string
+	out   map[string][]byte
+}
+
+// walk looks through the packages of one module.
+func (o *overlay) walk(dir string) error {
+	entries, err := o.files.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("look for reconcilers: %w", err)
+	}
+	parsed := map[string]*goedit.File{}
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			if err := o.enter(name, e.Name()); err != nil {
+				return err
+			}
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			src, err := o.files.ReadFile(name)
+			if err != nil {
+				return fmt.Errorf("look for reconcilers: %w", err)
+			}
+			if !bytes.Contains(src, []byte("Reconcile(")) && !bytes.Contains(src, []byte(".For(")) {
+				continue
+			}
+			if f, err := goedit.Parse(name, src); err == nil {
+				parsed[name] = f
+			}
+		}
+	}
+	kinds := map[string]string{}
+	for _, f := range parsed {
+		findKinds(f, kinds)
+	}
+	for name, f := range parsed {
+		if err := o.instrument(name, f, kinds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter walks a directory that the go command would find packages in.
+func (o *overlay) enter(dir, base string) error {
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "vendor" || base == "testdata" {
+		return nil
+	}
+	if _, err := o.files.ReadFile(filepath.Join(dir, "go.mod")); err == nil {
+		return nil
+	}
+	return o.walk(dir)
+}
+
+// receiver is the type of a method's receiver, empty for functions.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	return goedit.TypeName(d.Recv.List[0].Type)
+}
+
+// findKinds notes what a reconciler is set up for: the For of its builder.
+func findKinds(f *goedit.File, kinds map[string]string) {
+	for _, d := range f.Tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || receiver(fn) == "" || fn.Body == nil {
+			continue
+		}
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "For" {
+				return true
+			}
+			if u, ok := call.Args[0].(*ast.UnaryExpr); ok {
+				if lit, ok := u.X.(*ast.CompositeLit); ok {
+					kinds[receiver(fn)] = goedit.TypeName(lit.Type)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// instrument has each Reconcile of a file report. All that is added is on lines
+// that are there, so that their numbers stay.
+func (o *overlay) instrument(name string, f *goedit.File, kinds map[string]string) error {
+	for _, d := range f.Tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && reconciles(fn) {
+			o.begin(f, fn, kinds)
+		}
+	}
+	if !f.Edited() {
+		return nil
+	}
+	f.Insert(f.Tree.Name.End(), "; import "+packageName+" "+strconv.Quote(o.pkg))
+	out, err := f.Apply()
+	if err != nil {
+		return fmt.Errorf("%s: report its calls of Reconcile: %w", name, err)
+	}
+	o.out[name] = out
+	return nil
+}
+
+// reconciles reports whether a method has the form of Reconcile: a context and
+// one more parameter, a result and an error.
+func reconciles(fn *ast.FuncDecl) bool {
+	if fn.Name.Name != "Reconcile" || receiver(fn) == "" || fn.Body == nil || fn.Type.Results == nil {
+		return false
+	}
+	params := fn.Type.Params
+	if params.NumFields() != 2 || fn.Type.Results.NumFields() != 2 || len(params.List) != 2 || len(fn.Type.Results.List) != 2 {
+		return false
+	}
+	return goedit.TypeName(params.List[0].Type) == "Context" && goedit.TypeName(fn.Type.Results.List[1].Type) == "error"
+}
+
+// begin adds the call to the first line of the body, and names to what has none.
+func (o *overlay) begin(f *goedit.File, fn *ast.FuncDecl, kinds map[string]string) {
+	ctx := named(f, fn.Type.Params.List[0], "mysdkCtx")
+	request := named(f, fn.Type.Params.List[1], "mysdkRequest")
+	results := fn.Type.Results
+	if !results.Opening.IsValid() {
+		return
+	}
+	result := named(f, results.List[0], "mysdkResult")
+	err := named(f, results.List[1], "mysdkErr")
+	controller, kind := receiver(fn), kinds[receiver(fn)]
+	if kind == "" {
+		if t := goedit.TypeName(fn.Type.Params.List[1].Type); t != "Request" {
+			kind = t
+		}
+	}
+	f.Insert(fn.Body.Lbrace+1, fmt.Sprintf(" defer %s.Begin(&%s, %q, %q, %s)(&%s, &%s);", packageName, ctx, controller, kind, request, result, err))
+}
+
+// named is the name of a parameter or result, which gets one where it has none.
+func named(f *goedit.File, field *ast.Field, name string) string {
+	if len(field.Names) == 0 {
+		f.Insert(field.Type.Pos(), name+" ")
+		return name
+	}
+	if field.Names[0].Name == "_" {
+		f.Replace(field.Names[0], name)
+		return name
+	}
+	return field.Names[0].Name
+}

@@ -1,0 +1,174 @@
+package trace
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type disk struct{}
+
+func (disk) ReadFile(name string) ([]byte, error)       { return os.ReadFile(name) }
+func (disk) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// project writes files and returns the overlay for them, by relative path.
+func project(t *testing.T, files map[string]string) (dir string, overlay map[string]string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := Overlay(disk{}, dir, "./cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay = map[string]string{}
+	for name, data := range out {
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay[filepath.ToSlash(rel)] = string(data)
+	}
+	return dir, overlay
+}
+
+// module is of a project from before generics.
+const module = "module example.com/shop\n\ngo 1.13\n"
+
+// TestOverlay: which methods report, and that nothing moves to another line.
+func TestOverlay(t *testing.T) {
+	tests := map[string]struct{ src, want string }{
+		"as scaffolded": {
+			"package c\n\nimport \"context\"\n\nfunc (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n\nfunc (r *ShopReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).For(&v1.Shop{}, x).Complete(r)\n}\n",
+			"func (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"ShopReconciler\", \"Shop\", req)(&mysdkResult, &mysdkErr);",
+		},
+		"named, and ignored": {
+			"package c\n\nfunc (r R) Reconcile(_ context.Context, _ ctrl.Request) (res ctrl.Result, err error) { return }\n",
+			"func (r R) Reconcile(mysdkCtx context.Context, mysdkRequest ctrl.Request) (res ctrl.Result, err error) { defer mysdkreporter.Begin(&mysdkCtx, \"R\", \"\", mysdkRequest)(&res, &err); return }",
+		},
+		"of objects": {
+			"package c\n\nfunc (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
+			"func (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"R\", \"Shop\", o)(&mysdkResult, &mysdkErr);",
+		},
+		"a function":         {"package c\n\nfunc Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
+		"before 0.7":         {"package c\n\nfunc (r *R) Reconcile(req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
+		"another method":     {"package c\n\nfunc (r *R) Reconcile(ctx context.Context, a, b string) (string, error) { return x, nil }\n", ""},
+		"does not parse":     {"package c\n\nfunc (r *R) Reconcile(\n", ""},
+		"a generated client": {"package c\n\n// Reconcile( and .For( in a comment\nvar x = 1\n", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, overlay := project(t, map[string]string{"go.mod": module, "internal/c/c.go": tc.src})
+			got, changed := overlay["internal/c/c.go"]
+			if changed != (tc.want != "") {
+				t.Fatalf("changed: %v\n%s", changed, got)
+			}
+			if !changed {
+				return
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("no line\n%s\nin\n%s", tc.want, got)
+			}
+			if strings.Count(got, "\n") != strings.Count(tc.src, "\n") {
+				t.Errorf("lines moved:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestOverlayFiles: what is laid over a project, and where it does not look.
+func TestOverlayFiles(t *testing.T) {
+	const reconciler = "package c\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n"
+	_, overlay := project(t, map[string]string{
+		"go.mod": module, "internal/c/c.go": reconciler, "internal/c/c_test.go": reconciler, "vendor/x/c.go": reconciler,
+		"testdata/c.go": reconciler, ".hidden/c.go": reconciler, "_old/c.go": reconciler, "nested/go.mod": module, "nested/c.go": reconciler,
+	})
+	var names []string
+	for name := range overlay {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"cmd/zz_mysdkreporter.go", "internal/c/c.go", "internal/mysdkreporter/reporter.go"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := Overlay(disk{}, t.TempDir(), "."); err == nil {
+		t.Error("a project without go.mod: no error")
+	}
+}
+
+// TestReporter compiles what is laid over a project. client-go stands in for
+// itself: the reporter needs three names of it.
+func TestReporter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a program")
+	}
+	const rest = `package rest
+
+import "net/http"
+
+type AuthProvider interface {
+	WrapTransport(http.RoundTripper) http.RoundTripper
+	Login() error
+}
+type AuthProviderConfigPersister interface{ Persist(map[string]string) error }
+
+func RegisterAuthProviderPlugin(string, func(string, map[string]string, AuthProviderConfigPersister) (AuthProvider, error)) error {
+	return nil
+}
+`
+	const program = `package main
+
+import (
+	"context"
+	"fmt"
+)
+
+type Request struct{ Namespace, Name string }
+type Result struct{ RequeueAfter int64 }
+type R struct{}
+
+func (R) Reconcile(ctx context.Context, req Request) (Result, error) {
+	defer fmt.Println("reconciled", req.Name)
+	return Result{5}, nil
+}
+
+func main() {
+	if r, err := (R{}).Reconcile(context.Background(), Request{"default", "s"}); err != nil || r.RequeueAfter != 5 {
+		panic("the result was changed")
+	}
+}
+`
+	dir, overlay := project(t, map[string]string{
+		"go.mod":                 module + "\nrequire k8s.io/client-go v0.0.0\n\nreplace k8s.io/client-go => ./client-go\n",
+		"client-go/go.mod":       "module k8s.io/client-go\n\ngo 1.13\n",
+		"client-go/rest/rest.go": rest, "cmd/main.go": program,
+	})
+	for name, text := range overlay {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), "go", "run", "./cmd")
+	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := c.CombinedOutput()
+	if err != nil || string(out) != "reconciled s\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,53 @@
+package localrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/example/mysdk/internal/localrun/trace"
+)
+
+// overlay writes the files that make the operator report, and returns the flag
+// of the go command for them; none where nothing is recorded.
+func (b *build) overlay() ([]string, error) {
+	r := b.r
+	if !r.Trace {
+		return nil, nil
+	}
+	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(r.plan.cache, "overlay")
+	if err := makeDirs(r.Host, dir); err != nil {
+		return nil, err
+	}
+	replace := map[string]string{}
+	for name, data := range files {
+		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		if err := r.Host.Files.WriteFile(file, data, 0o600); err != nil {
+			return nil, err
+		}
+		replace[name] = file
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	return []string{"-overlay=" + name}, r.Host.Files.WriteFile(name, list, 0o600)
+}
+
+// tracing reports whether the operator that was built last reports.
+func (r *run) tracing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.traced
+}
+
+func (r *run) setTraced(traced bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.traced = traced
+}

@@ -1,0 +1,155 @@
+// Package recording is what the embedded control plane notes of an operator at
+// work, and what follows from it: why a reconcile ran and which rights the
+// operator uses. It knows neither how requests are observed, which is
+// internal/controlplane/recorder, nor how a recording is fetched or shown.
+package recording
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Recording is what was noted of one operator since it was last asked for.
+type Recording struct {
+	// Operator is the user whose requests are noted, reads too. Of all other
+	// users there are the writes that changed something.
+	Operator   string      `json:"operator"`
+	Since      time.Time   `json:"since"`          // start of the recording
+	Active     bool        `json:"active"`         // more is to come
+	Next       uint64      `json:"next"`           // Seq of the next request
+	Lost       uint64      `json:"lost,omitempty"` // requests that were dropped to bound the memory, from the oldest on
+	Requests   []Request   `json:"requests,omitempty"`
+	Reconciles []Reconcile `json:"reconciles,omitempty"`
+	Uses       []Use       `json:"uses,omitempty"` // of all requests, dropped ones too
+}
+
+// Headers that operators of `mysdk run local` send with each request.
+const (
+	FramesHeader    = "Mysdk-Frames"    // Request.Frames, separated by FrameSeparator
+	ReconcileHeader = "Mysdk-Reconcile" // Request.Reconcile
+	FrameSeparator  = "<"
+)
+
+// Request is one request to the API server that was answered. A watch is noted
+// when it begins.
+type Request struct {
+	Seq         uint64        `json:"seq"` // counts up from 1
+	Time        time.Time     `json:"time"`
+	Took        time.Duration `json:"took"` // nanoseconds
+	User        string        `json:"user"`
+	Agent       string        `json:"agent,omitempty"` // the client's name, up to the first space
+	Verb        string        `json:"verb"`            // Kubernetes' own: get, list, watch, create, update, patch, delete, deletecollection
+	Group       string        `json:"group,omitempty"`
+	Version     string        `json:"version,omitempty"`
+	Resource    string        `json:"resource,omitempty"` // empty for other paths
+	Subresource string        `json:"subresource,omitempty"`
+	Namespace   string        `json:"namespace,omitempty"`
+	Name        string        `json:"name,omitempty"`
+	Path        string        `json:"path,omitempty"` // only without a resource
+	Code        int           `json:"code"`
+	Message     string        `json:"message,omitempty"` // of a refusal
+
+	// Frames are where the request was made in the project's code, the caller
+	// first: file:line relative to the project. Empty for other programs.
+	Frames    []string `json:"frames,omitempty"`
+	Reconcile string   `json:"reconcile,omitempty"` // ID of the Reconcile that it belongs to
+
+	// Of writes that reached the store.
+	Kind     string   `json:"kind,omitempty"`
+	Owners   []Owner  `json:"owners,omitempty"`
+	Changes  []Change `json:"changes,omitempty"`
+	DryRun   bool     `json:"dryRun,omitempty"`
+	Revision string   `json:"revision,omitempty"` // resourceVersion before the write
+}
+
+// Owner is an owner reference of an object.
+type Owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// Change is a field that a write changed. Values are as in JSON; nil is none.
+type Change struct {
+	Path string `json:"path"` // such as spec.template.spec.containers[manager].image
+	Old  any    `json:"old,omitempty"`
+	New  any    `json:"new,omitempty"`
+}
+
+// Reconcile is one call of a Reconcile method.
+type Reconcile struct {
+	ID         string        `json:"id"`
+	Controller string        `json:"controller"`     // the method's receiver
+	Kind       string        `json:"kind,omitempty"` // that it is for; empty where the code does not say
+	Namespace  string        `json:"namespace,omitempty"`
+	Name       string        `json:"name"`
+	Begin      time.Time     `json:"begin"`
+	End        time.Time     `json:"end,omitzero"` // zero while it runs
+	Requeue    bool          `json:"requeue,omitempty"`
+	After      time.Duration `json:"after,omitempty"` // of RequeueAfter, nanoseconds
+	Error      string        `json:"error,omitempty"`
+	Process    string        `json:"process"` // start of the operator that made the call; another one after a restart
+}
+
+// Use counts what the operator asked for with one right.
+type Use struct {
+	Right
+	Names      []string `json:"names,omitempty"`      // of objects, the first NamesKept
+	Namespaces []string `json:"namespaces,omitempty"` // "" for all of them at once
+	Allowed    int      `json:"allowed,omitempty"`
+	Denied     int      `json:"denied,omitempty"`
+	Frames     []string `json:"frames,omitempty"` // of the first request
+}
+
+// NamesKept bounds the names of a Use.
+const NamesKept = 20
+
+// Right is what a rule of a role grants.
+type Right struct {
+	Verb     string `json:"verb"`
+	Group    string `json:"group,omitempty"`
+	Resource string `json:"resource,omitempty"` // with its subresource: pods/log
+	Path     string `json:"path,omitempty"`     // in place of a resource
+}
+
+// String is the right in words.
+func (r Right) String() string {
+	switch {
+	case r.Path != "":
+		return r.Verb + " " + r.Path
+	case r.Group != "":
+		return r.Verb + " " + r.Resource + "." + r.Group
+	}
+	return r.Verb + " " + r.Resource
+}
+
+// Writes reports whether the request changes objects.
+func (r Request) Writes() bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return r.Resource != ""
+	}
+	return false
+}
+
+// Right is what the request needs.
+func (r Request) Right() Right {
+	if r.Resource == "" {
+		return Right{Verb: r.Verb, Path: r.Path}
+	}
+	return Right{Verb: r.Verb, Group: r.Group, Resource: withSub(r.Resource, r.Subresource)}
+}
+
+func withSub(resource, sub string) string {
+	if sub == "" {
+		return resource
+	}
+	return resource + "/" + sub
+}
+
+// SortUses orders uses by group, resource, path and verb.
+func SortUses(list []Use) {
+	slices.SortFunc(list, func(a, b Use) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Verb, b.Verb))
+	})
+}

@@ -1,0 +1,225 @@
+package recording
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Rule is a rule of the operator's roles.
+type Rule struct {
+	rbacv1.PolicyRule
+	// File and Line are the marker's that the rule is generated from; empty for
+	// rules from elsewhere, which are granted and never called unused.
+	File string
+	Line int
+}
+
+// Rights compares what an operator used with what its roles grant.
+type Rights struct {
+	Used    []Use    `json:"used"`
+	Unused  []Unused `json:"unused,omitempty"`
+	Missing []Use    `json:"missing,omitempty"` // granted by no rule: refused, or allowed to an administrator
+}
+
+// Unused is what a marker grants and the operator did not use.
+type Unused struct {
+	File   string  `json:"file"`
+	Line   int     `json:"line"`
+	Rights []Right `json:"rights"`
+	All    bool    `json:"all,omitempty"` // nothing of the marker was used
+	// Marker is what would grant only what was used; empty with All, and where
+	// that cannot be said in one marker.
+	Marker string `json:"marker,omitempty"`
+}
+
+// CompareRights judges uses by the rules.
+func CompareRights(uses []Use, rules []Rule) Rights {
+	var out Rights
+	for _, u := range uses {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, u.Names) }) {
+			out.Missing = append(out.Missing, u)
+		} else if u.Allowed > 0 {
+			out.Used = append(out.Used, u)
+		}
+	}
+	for _, r := range rules {
+		if r.File == "" {
+			continue
+		}
+		if u := unusedOf(r, out.Used); len(u.Rights) > 0 {
+			out.Unused = append(out.Unused, u)
+		}
+	}
+	slices.SortFunc(out.Unused, func(a, b Unused) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return out
+}
+
+// grants reports whether a rule allows a right, for one of the names at least
+// where it is limited to some.
+func grants(r Rule, right Right, names []string) bool {
+	if !matches(r.Verbs, right.Verb) {
+		return false
+	}
+	if right.Path != "" {
+		return slices.ContainsFunc(r.NonResourceURLs, func(p string) bool {
+			prefix, any := strings.CutSuffix(p, "*")
+			return p == right.Path || any && strings.HasPrefix(right.Path, prefix)
+		})
+	}
+	limited := len(r.ResourceNames) > 0
+	if limited && !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(r.ResourceNames, n) }) {
+		return false
+	}
+	_, sub, _ := strings.Cut(right.Resource, "/")
+	return matches(r.APIGroups, right.Group) && (matches(r.Resources, right.Resource) || sub != "" && slices.Contains(r.Resources, "*/"+sub))
+}
+
+func matches(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, rbacv1.ResourceAll)
+}
+
+// unusedOf lists what a rule grants and nobody used, each verb of each resource.
+func unusedOf(r Rule, used []Use) Unused {
+	out := Unused{File: r.File, Line: r.Line, All: true}
+	var needed []Right
+	for _, right := range rightsOf(r) {
+		i := slices.IndexFunc(used, func(u Use) bool {
+			return covers(right, u.Right) && grants(r, u.Right, u.Names) || listsByWatching(right, u.Right)
+		})
+		if i < 0 && !forOwners(right) {
+			out.Rights = append(out.Rights, right)
+			continue
+		}
+		out.All = false
+		needed = append(needed, right)
+	}
+	if !out.All && len(out.Rights) > 0 {
+		out.Marker = markerFor(needed, r.ResourceNames)
+	}
+	return out
+}
+
+// forOwners reports whether a right is asked for where owner references are
+// checked, as on OpenShift, and on the embedded cluster never.
+func forOwners(r Right) bool {
+	return r.Verb == "update" && strings.HasSuffix(r.Resource, "/finalizers")
+}
+
+// listsByWatching reports whether a granted list goes with a watch that was
+// used: newer clients get both by one request, older ones need the list.
+func listsByWatching(granted, used Right) bool {
+	return granted.Verb == "list" && used.Verb == "watch" && covers(Right{Verb: "watch", Group: granted.Group, Resource: granted.Resource}, used)
+}
+
+// covers is a right that may have wildcards against one that has none.
+func covers(granted, used Right) bool {
+	return (granted.Verb == rbacv1.VerbAll || granted.Verb == used.Verb) &&
+		(granted.Group == rbacv1.APIGroupAll || granted.Group == used.Group) &&
+		(granted.Resource == rbacv1.ResourceAll || granted.Resource == used.Resource || strings.HasPrefix(granted.Resource, "*/") && strings.HasSuffix(used.Resource, granted.Resource[1:])) &&
+		(granted.Path == used.Path || strings.HasSuffix(granted.Path, "*") && used.Path != "")
+}
+
+// rightsOf takes a rule apart.
+func rightsOf(r Rule) []Right {
+	var list []Right
+	for _, verb := range r.Verbs {
+		for _, p := range r.NonResourceURLs {
+			list = append(list, Right{Verb: verb, Path: p})
+		}
+		for _, g := range r.APIGroups {
+			for _, res := range r.Resources {
+				list = append(list, Right{Verb: verb, Group: g, Resource: res})
+			}
+		}
+	}
+	return list
+}
+
+// verbOrder is the order in which kubebuilder writes verbs.
+var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+// markerFor is the marker that grants the rights, or empty where one is not
+// enough: all resources must need the same verbs.
+func markerFor(rights []Right, names []string) string {
+	list := MarkersFor(rights, names)
+	if len(list) != 1 {
+		return ""
+	}
+	return list[0]
+}
+
+// MarkersFor returns the markers that grant exactly the rights, one for the
+// resources of a group that need the same verbs.
+func MarkersFor(rights []Right, names []string) []string {
+	type target struct{ group, resource, path string }
+	verbs := map[target][]string{}
+	for _, r := range rights {
+		t := target{r.Group, r.Resource, r.Path}
+		if !slices.Contains(verbs[t], r.Verb) {
+			verbs[t] = append(verbs[t], r.Verb)
+		}
+	}
+	type rule struct{ group, verbs, path string }
+	resources := map[rule][]string{}
+	for t, list := range verbs {
+		slices.SortFunc(list, compareVerbs)
+		k := rule{t.group, strings.Join(list, ";"), t.path}
+		resources[k] = append(resources[k], t.resource)
+	}
+	var out []string
+	for k, list := range resources {
+		if k.path != "" {
+			out = append(out, "+kubebuilder:rbac:urls="+k.path+",verbs="+k.verbs)
+			continue
+		}
+		slices.Sort(list)
+		limit := ""
+		if len(names) > 0 {
+			limit = ",resourceNames=" + strings.Join(names, ";")
+		}
+		out = append(out, "+kubebuilder:rbac:groups="+cmp.Or(k.group, "core")+",resources="+strings.Join(list, ";")+limit+",verbs="+k.verbs)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// compareVerbs is kubebuilder's order, and behind it the alphabet's.
+func compareVerbs(a, b string) int {
+	at := func(v string) int {
+		if i := slices.Index(verbOrder, v); i >= 0 {
+			return i
+		}
+		return len(verbOrder)
+	}
+	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
+}
+
+// RightsOf are the rights of uses, each once.
+func RightsOf(uses []Use) []Right {
+	set := map[Right]bool{}
+	for _, u := range uses {
+		set[u.Right] = true
+	}
+	return slices.SortedFunc(maps.Keys(set), func(a, b Right) int { return cmp.Compare(a.String(), b.String()) })
+}
+
+// EveryonesRules are what Kubernetes grants to every user: its ClusterRoles
+// system:discovery, system:basic-user and system:public-info-viewer.
+func EveryonesRules() []Rule {
+	return []Rule{
+		{PolicyRule: rbacv1.PolicyRule{
+			Verbs:           []string{"get"},
+			NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"},
+		}},
+		{PolicyRule: rbacv1.PolicyRule{
+			Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io", "authentication.k8s.io"},
+			Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"},
+		}},
+	}
+}

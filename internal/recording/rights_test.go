@@ -1,0 +1,112 @@
+package recording
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+func rule(line int, groups, resources, verbs []string) Rule {
+	return Rule{PolicyRule: rbacv1.PolicyRule{APIGroups: groups, Resources: resources, Verbs: verbs}, File: "c.go", Line: line}
+}
+
+func use(verb, group, resource string, denied bool) Use {
+	u := Use{Right: Right{Verb: verb, Group: group, Resource: resource}, Allowed: 1}
+	if denied {
+		u.Allowed, u.Denied = 0, 1
+	}
+	return u
+}
+
+func TestCompareRights(t *testing.T) {
+	one := func(s string) []string { return []string{s} }
+	tests := map[string]struct {
+		uses    []Use
+		rules   []Rule
+		missing []string
+		unused  []string // line: rights → marker
+	}{
+		"as granted": {
+			[]Use{use("get", "apps", "deployments", false), use("watch", "apps", "deployments", false)},
+			[]Rule{rule(1, one("apps"), one("deployments"), []string{"get", "list", "watch"})}, nil, nil,
+		},
+		"refused": {
+			[]Use{use("list", "", "secrets", true)},
+			[]Rule{rule(1, one(""), one("configmaps"), one("*"))}, one("list secrets"), one("1: * configmaps → all"),
+		},
+		"refused once, granted since": {
+			[]Use{{Right: Right{Verb: "list", Resource: "secrets"}, Allowed: 2, Denied: 1}},
+			[]Rule{rule(1, one(""), one("secrets"), one("list"))}, nil, nil,
+		},
+		"allowed to an administrator only": {[]Use{use("delete", "", "pods", false)}, nil, one("delete pods"), nil},
+		"surplus verbs": {
+			[]Use{use("get", "apps", "deployments", false), use("patch", "apps", "deployments/status", false)},
+			[]Rule{rule(1, one("apps"), []string{"deployments"}, []string{"get", "delete"}), rule(2, one("apps"), one("deployments/status"), []string{"get", "patch"})},
+			nil, []string{"1: delete deployments.apps → +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get", "2: get deployments/status.apps → +kubebuilder:rbac:groups=apps,resources=deployments/status,verbs=patch"},
+		},
+		"resources that need different verbs": {
+			[]Use{use("get", "", "pods", false), use("list", "", "services", false)},
+			[]Rule{rule(1, one(""), []string{"pods", "services"}, []string{"get", "list"})},
+			nil, one("1: get services, list pods → "),
+		},
+		"wildcards": {
+			[]Use{use("get", "batch", "jobs", false), use("update", "batch", "jobs/status", false)},
+			[]Rule{rule(1, one("*"), one("*"), one("get")), rule(2, one("batch"), one("*/status"), one("update"))}, nil, nil,
+		},
+		"names": {
+			[]Use{{Right: Right{Verb: "get", Resource: "configmaps"}, Names: one("b"), Denied: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("configmaps"), ResourceNames: one("a")}}},
+			one("get configmaps"), nil,
+		},
+		"paths": {
+			[]Use{{Right: Right{Verb: "get", Path: "/metrics"}, Denied: 1}, {Right: Right{Verb: "get", Path: "/apis/apps/v1"}, Allowed: 1}},
+			EveryonesRules(), one("get /metrics"), nil,
+		},
+		"finalizers of owners": {nil, []Rule{rule(1, one("example.com"), one("shops/finalizers"), one("update"))}, nil, nil},
+		"written by hand":      {nil, []Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("pods")}}}, nil, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := CompareRights(tc.uses, tc.rules)
+			var missing, unused []string
+			for _, u := range got.Missing {
+				missing = append(missing, u.Right.String())
+			}
+			for _, u := range got.Unused {
+				text := string(rune('0'+u.Line)) + ": "
+				for i, r := range u.Rights {
+					if i > 0 {
+						text += ", "
+					}
+					text += r.String()
+				}
+				if text += " → " + u.Marker; u.All {
+					text += "all"
+				}
+				unused = append(unused, text)
+			}
+			if diff := cmp.Diff(tc.missing, missing); diff != "" {
+				t.Errorf("missing (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.unused, unused); diff != "" {
+				t.Errorf("unused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMarkersFor(t *testing.T) {
+	got := MarkersFor([]Right{
+		{Verb: "watch", Resource: "pods"}, {Verb: "list", Resource: "pods"}, {Verb: "list", Resource: "services"}, {Verb: "watch", Resource: "services"},
+		{Verb: "get", Group: "apps", Resource: "deployments/scale"}, {Verb: "get", Path: "/metrics"}, {Verb: "escalate", Group: "apps", Resource: "deployments/scale"},
+	}, nil)
+	want := []string{
+		"+kubebuilder:rbac:groups=apps,resources=deployments/scale,verbs=get;escalate",
+		"+kubebuilder:rbac:groups=core,resources=pods;services,verbs=list;watch",
+		"+kubebuilder:rbac:urls=/metrics,verbs=get",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

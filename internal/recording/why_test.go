@@ -1,0 +1,154 @@
+package recording
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const operator = "system:serviceaccount:shop-system:shop"
+
+// second is a time on the clock of a test.
+func second(s float64) time.Time {
+	return time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
+}
+
+// call is a Reconcile of the shop that took 100 ms.
+func call(id string, begin float64, change func(*Reconcile)) Reconcile {
+	c := Reconcile{ID: id, Controller: "ShopReconciler", Kind: "Shop", Namespace: "default", Name: "s", Begin: second(begin), End: second(begin + 0.1), Process: "1"}
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+// write is an update of an object of the shop's.
+func write(seq uint64, at float64, kind, name string, change func(*Request)) Request {
+	q := Request{
+		Seq: seq, Time: second(at), Took: time.Millisecond, User: "admin", Agent: "kubectl/v1.36", Verb: "update", Group: "example.com", Resource: "shops",
+		Kind: kind, Namespace: "default", Name: name, Code: 200, Revision: "7", Changes: []Change{{Path: "spec.size", Old: 1, New: 2}},
+	}
+	if kind != "Shop" {
+		q.Group, q.Resource = "apps", "deployments"
+	}
+	if change != nil {
+		change(&q)
+	}
+	return q
+}
+
+// watches are the operator's.
+func watches() []Request {
+	return []Request{
+		{Seq: 1, Time: second(0), User: operator, Verb: "watch", Group: "example.com", Resource: "shops", Code: 200},
+		{Seq: 2, Time: second(0), User: operator, Verb: "watch", Group: "apps", Resource: "deployments", Code: 200},
+	}
+}
+
+func owned(q *Request) { q.Owners = []Owner{{Kind: "Shop", Name: "s"}} }
+
+func TestWhy(t *testing.T) {
+	tests := map[string]struct {
+		calls    []Reconcile
+		requests []Request
+		want     [][]string // causes of each call
+	}{
+		"created, then scaled": {
+			[]Reconcile{call("a", 1.01, nil), call("b", 9.01, nil)},
+			[]Request{
+				write(3, 1, "Shop", "s", func(q *Request) { q.Verb, q.Revision, q.Changes = "create", "", nil }),
+				write(4, 9, "Scale", "s", func(q *Request) { q.Subresource, q.Group, q.Resource = "scale", "example.com", "shops" }),
+			},
+			[][]string{{"Shop s created by kubectl"}, {"Scale s (scale) changed by kubectl"}},
+		},
+		"there before the operator": {[]Reconcile{call("a", 0.5, nil)}, nil, [][]string{{"the operator started"}}},
+		"operator restarted": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, func(c *Reconcile) { c.Process = "2" })},
+			[]Request{write(3, 4.9, "Shop", "s", nil)},
+			[][]string{{"the operator started"}, {"the operator started"}},
+		},
+		"what it owns, by line": {
+			[]Reconcile{call("a", 1, nil), call("b", 1.2, nil)},
+			[]Request{write(3, 1.05, "Deployment", "s-web", func(q *Request) { owned(q); q.User, q.Frames = operator, []string{"internal/controller/shop.go:9"} })},
+			[][]string{{"the operator started"}, {"Deployment s-web changed by internal/controller/shop.go:9"}},
+		},
+		"other objects do not count": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
+			[]Request{
+				write(3, 4.9, "Shop", "other", nil),
+				write(4, 4.9, "Shop", "s", func(q *Request) { q.Namespace = "elsewhere" }),
+				write(5, 4.9, "Shop", "s", func(q *Request) { q.Code = 409 }),
+				write(6, 4.9, "Shop", "s", func(q *Request) { q.DryRun = true }),
+				write(7, 4.9, "Shop", "s", func(q *Request) { q.Changes = nil }),
+				write(8, 4.9, "ReplicaSet", "s-web", func(q *Request) { owned(q); q.Resource = "replicasets" }),
+			},
+			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+		},
+		"a watched kind that nobody owns": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
+			[]Request{write(3, 4.99, "Deployment", "shared", nil)},
+			[][]string{{"the operator started"}, {"Deployment shared changed by kubectl"}},
+		},
+		"an error is retried": {
+			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "no" }), call("b", 4, nil)}, nil,
+			[][]string{{"the operator started"}, {"retry after an error: no"}},
+		},
+		"requeued": {
+			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 31.2, nil), call("c", 40, func(c *Reconcile) { c.Requeue = true }), call("d", 40.2, nil)}, nil,
+			[][]string{{"the operator started"}, {"requeued after 30s"}, {"unknown: a resync, or an event from outside the cluster"}, {"requeued"}},
+		},
+		"an event before the timer": {
+			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 10.01, nil)},
+			[]Request{write(3, 10, "Shop", "s", nil)},
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+		},
+		"a write explains one call": {
+			[]Reconcile{call("a", 1, nil), call("b", 5.01, nil), call("c", 5.3, nil)},
+			[]Request{write(3, 5, "Shop", "s", nil), write(4, 5.2, "Deployment", "s-web", owned)},
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Deployment s-web changed by kubectl"}},
+		},
+		"a write long ago, that a predicate held back": {
+			[]Reconcile{call("a", 1, nil), call("b", 9, nil)},
+			[]Request{write(3, 1.05, "Shop", "s", func(q *Request) { q.Subresource = "status" })},
+			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+		},
+		"a controller that was busy with others": {
+			[]Reconcile{call("a", 1, nil), call("x", 2.5, func(c *Reconcile) { c.Name, c.End = "other", second(8.9) }), call("b", 9, nil)},
+			[]Request{write(3, 2.6, "Shop", "s", nil)},
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := Recording{Operator: operator, Since: second(0), Requests: append(watches(), tc.requests...), Reconciles: tc.calls}
+			var got [][]string
+			for _, c := range r.Why("shop", "default", "s") {
+				var texts []string
+				for _, cause := range c.Causes {
+					texts = append(texts, cause.Text())
+				}
+				got = append(got, texts)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhyCalls: a call has the requests that were made in it.
+func TestWhyCalls(t *testing.T) {
+	r := Recording{Operator: operator, Since: second(0), Reconciles: []Reconcile{call("a", 1, nil)}, Requests: append(watches(),
+		write(3, 1.01, "Deployment", "s-web", func(q *Request) { q.User, q.Reconcile = operator, "a" }),
+		Request{Seq: 4, Time: second(1.02), User: operator, Verb: "get", Resource: "secrets", Reconcile: "a"},
+		write(5, 1.01, "Deployment", "s-web", nil),
+	)}
+	calls := r.Why("Shop", "default", "s")
+	if len(calls) != 1 || len(calls[0].Writes) != 1 || calls[0].Writes[0].Seq != 3 || calls[0].Reads != 1 {
+		t.Errorf("calls: %+v", calls)
+	}
+	if other := r.Why("Cart", "default", "s"); other != nil {
+		t.Errorf("another kind: %+v", other)
+	}
+}
