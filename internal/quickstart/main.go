@@ -2,8 +2,8 @@
 // nothing else but Go in PATH: it makes a project in an empty directory, runs
 // its operator, and watches it create, scale, heal and delete. It knows the
 // command line only, none of mysdk's packages but host. `make quickstart`
-// runs it; it prints every step with its time and fails at the first that does
-// not happen.
+// runs it with the command that builds the binaries first; it prints every step
+// with its time and fails at the first that does not happen.
 package main
 
 import (
@@ -34,7 +34,13 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := quickstart(ctx, h, h.Path(*bin), *keep); err != nil {
+	if build := flag.Args(); len(build) > 0 {
+		err = compile(ctx, h, build)
+	}
+	if err == nil {
+		err = quickstart(ctx, h, h.Path(*bin), *keep)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		return 1
 	}
@@ -89,6 +95,7 @@ func steps() []step {
 		sees("4 names in status.nodes", nodesInStatus(4)),
 		{"mysdk kubectl delete deployment " + name + "   (and see another one in its place)", healed},
 		sees("4 Ready pods again", readyPods(4)),
+		typed("why", "memcached/"+name),
 		typed("kubectl", "delete", "memcached", name),
 		sees("everything gone", everythingGone),
 		{"Ctrl-C", func(_ context.Context, u *user) error { return u.stop() }},
