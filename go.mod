@@ -15,6 +15,7 @@ require (
 	github.com/spf13/pflag v1.0.10
 	github.com/spf13/viper v1.21.0
 	go.etcd.io/etcd/server/v3 v3.6.8
+	go.podman.io/storage v1.64.0
 	golang.org/x/mod v0.38.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -101,7 +102,6 @@ require (
 	go.opencensus.io v0.24.0 // indirect
 	go.podman.io/common v0.69.0 // indirect
 	go.podman.io/image/v5 v5.41.0 // indirect
-	go.podman.io/storage v1.64.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.5.0 // indirect
 	google.golang.org/genproto v0.0.0-20260319201613-d00831a3d3e7 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect

@@ -80,7 +80,7 @@ func BenchmarkInit(b *testing.B) { bench(b, benchBase(b), initCommand) }
 // BenchmarkCreateAPI is a new kind, with generation.
 func BenchmarkCreateAPI(b *testing.B) { bench(b, benchBase(b, initCommand), createCommand) }
 
-// BenchmarkGenerate renders everything anew: the project is another directory
+// BenchmarkGenerate renders everything again: the project is another directory
 // each time, for which no fingerprint is kept.
 func BenchmarkGenerate(b *testing.B) { bench(b, benchBase(b, initCommand, createCommand), "generate") }
 

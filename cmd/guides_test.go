@@ -23,13 +23,13 @@ const guidesDir = "../docs/guides"
 // guides are the pages that are typed and run block by block.
 var guides = []string{
 	"events", "metrics", "predicates", "rate-limiting", "finalizers",
-	"versions", "leader-election", "third-party-types", "run-local", "run-bundle",
+	"versions", "leader-election", "third-party-types", "run-local", "run-bundle", "why",
 }
 
 // runGuides are the pages whose operators run every day: together they have all
-// kinds of steps. Of the others the code is compiled; they run where
-// MYSDK_NIGHTLY is set.
-var runGuides = []string{"versions", "metrics", "run-local", "run-bundle"}
+// kinds of steps. Of the others the code is compiled, and scripts run the
+// commands that they show; the pages themselves run where MYSDK_NIGHTLY is set.
+var runGuides = []string{"versions", "run-local"}
 
 // TestGuidesParse checks what can be checked of the pages without running them.
 func TestGuidesParse(t *testing.T) {
@@ -130,7 +130,7 @@ func TestGuides(t *testing.T) {
 }
 
 // running is a command that starts something or talks to what is running.
-var running = regexp.MustCompile(`(?m)^(?:curl|mysdk (?:cluster|kubectl|olm|run|test)) .*\n?`)
+var running = regexp.MustCompile(`(?m)^(?:curl|mysdk (?:cleanup|cluster|kubectl|olm|rights|run|test|why))\b.*\n?`)
 
 // writingLines are the commands of a block that need nothing that runs.
 func writingLines(b block) string {
@@ -321,12 +321,15 @@ var errEnded = errors.New("the command has ended, and should run until Ctrl-C")
 var errNotYet = errors.New("it did not come to this")
 
 // await asks again until check passes, for as long as it may take on a busy
-// machine to build an operator.
+// machine to build an operator. It asks less and less often: each question is a
+// process that takes time from what is waited for.
 func await(check func() error) error {
-	const limit, pause = 10 * time.Minute, 300 * time.Millisecond
+	const limit, longest = 10 * time.Minute, 2 * time.Second
+	pause := 200 * time.Millisecond
 	for end := time.Now().Add(limit); ; time.Sleep(pause) {
 		if err := check(); err == nil || errors.Is(err, errEnded) || time.Now().After(end) {
 			return err
 		}
+		pause = min(pause+pause/4, longest)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ var quarantine = map[string][]string{
 	"github.com/gofrs/flock":         {"internal/filelock"},
 	"github.com/spf13/cobra":         {"internal/cli/", "cmd/mysdk-cluster", "internal/extras"}, // kubectl is made of it
 	"github.com/spf13/viper":         {"internal/cli"},
-	"github.com/operator-framework/": {"internal/bundle", "internal/bundle/validate", "internal/bundle/validate/engine", "internal/catalog", "internal/olm", "internal/olm/run", "internal/scorecard", "internal/controlplane/"},
+	"github.com/operator-framework/": {"internal/bundle", "internal/bundle/validate", "internal/bundle/validate/engine", "internal/catalog", "internal/catalog/opm", "internal/olm", "internal/olm/run", "internal/scorecard", "internal/controlplane/"},
 	// The control plane pulls catalogs and bundles, and knows nothing of internal/image.
 	"github.com/google/go-containerregistry/": {"internal/registry", "internal/image", "internal/controlplane/"},
 }
@@ -39,19 +40,19 @@ var quarantine = map[string][]string{
 // layers are our packages from the bottom up: one may import those of lower
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
-	{"internal/clierr", "internal/host", "internal/filelock", "internal/controlplane/supervise"},
-	{"internal/fileset", "internal/oldapi", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
-	{"internal/controlplane/hostpods", "internal/controlplane/olm"},
+	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/controlplane/supervise"},
+	{"internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/project", "internal/localrun", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
-	{"internal/adopt", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
-	{"internal/bundle/validate/engine", "internal/olm/run", "internal/scorecard", "internal/migrate"},
+	{"internal/adopt", "internal/scaffold", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
+	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate"},
 	{"internal/doctor"},
 	{"internal/cli"},
 	{"internal/cli/cluster", "internal/cli/deploy", "internal/cli/image", "internal/cli/migrate", "internal/cli/project"},
 	{"internal/cli/bundle"},
 	{"internal/cli/generate", "internal/cli/olm"},
-	{"internal/cli/run"},
+	{"internal/cli/run", "internal/cli/recorded"},
 	{"internal/cli/legacy"},
 	{"internal/cli/root"},
 	{"cmd/mysdk", "cmd/mysdk-cluster", "internal/quickstart", "internal/e2e", "internal/extras", "internal/figures"},
@@ -59,18 +60,23 @@ var layers = [][]string{
 
 // alone are packages that import nothing of ours but what is named.
 var alone = map[string][]string{
-	"internal/clierr":   {},
-	"internal/host":     {},
-	"internal/filelock": {},
-	"internal/fileset":  {"internal/filelock"},
-	"internal/registry": {},
+	"internal/clierr":         {},
+	"internal/host":           {},
+	"internal/filelock":       {},
+	"internal/gcpercent":      {},
+	"internal/fileset":        {"internal/filelock"},
+	"internal/recording":      {},
+	"internal/registry":       {},
+	"internal/rewrite/goedit": {"internal/clierr"},
 	"internal/controlplane": {
 		"internal/clierr", "internal/host", "internal/cluster/state", "internal/filelock",
-		"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/supervise",
+		"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/supervise",
 	},
 	"internal/controlplane/hostpods":  {"internal/host", "internal/cluster/state", "internal/controlplane/supervise"},
 	"internal/controlplane/olm":       {"internal/registry", "internal/cluster/state", "internal/controlplane/supervise"},
+	"internal/controlplane/recorder":  {"internal/cluster/state", "internal/recording"},
 	"internal/controlplane/supervise": {},
+	"internal/localrun/trace":         {"internal/cluster/state", "internal/recording", "internal/rewrite/goedit"},
 	"plugins/golang/v4":               {},
 }
 
@@ -93,6 +99,7 @@ var worldlyAllowed = map[string][]string{
 	"internal/controlplane":          {"time", "os"},            // a server of its own, with certificates that expire
 	"internal/controlplane/hostpods": {"time", "os", "os/exec"}, // runs processes of this machine
 	"internal/controlplane/olm":      {"time", "os"},
+	"internal/controlplane/recorder": {"time"},
 }
 
 func TestImportsPointDown(t *testing.T) {
@@ -202,6 +209,37 @@ func eachFile(t *testing.T, visit func(pkg string, f *ast.File, fset *token.File
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestRegexps holds the regular expressions of packages back until something
+// needs them: compiling them all would take an eighth of --help.
+func TestRegexps(t *testing.T) {
+	eachFile(t, func(_ string, f *ast.File, fset *token.FileSet) {
+		for _, d := range f.Decls {
+			vars, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(vars, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) != 1 {
+					return true
+				}
+				lit, isLit := call.Args[0].(*ast.BasicLit)
+				switch sel, ok := call.Fun.(*ast.SelectorExpr); {
+				case ok && sel.Sel.Name == "MustCompile":
+					t.Errorf("%s: use lazy.Delayed of go.podman.io/storage/pkg/regexp for a variable of the package", fset.Position(n.Pos()))
+				case ok && sel.Sel.Name == "Delayed" && isLit:
+					if pattern, err := strconv.Unquote(lit.Value); err != nil {
+						t.Error(err)
+					} else if _, err := regexp.Compile(pattern); err != nil {
+						t.Errorf("%s: %v", fset.Position(n.Pos()), err)
+					}
+				}
+				return true
+			})
+		}
+	})
 }
 
 func TestNoFileIsLong(t *testing.T) {

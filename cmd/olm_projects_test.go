@@ -12,7 +12,7 @@ import (
 
 // TestTwoProjectsOfOneImageName brings two projects to one cluster whose images
 // have the same name, as all scaffolds' have: each pod runs its own operator,
-// also after it has started anew.
+// also after it has restarted.
 func TestTwoProjectsOfOneImageName(t *testing.T) {
 	t.Parallel()
 	r := newOLMRun(t)

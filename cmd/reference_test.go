@@ -17,7 +17,7 @@ import (
 
 const referenceDir = "../docs/reference"
 
-// TestReference holds docs/reference to the commands; -update writes it anew.
+// TestReference holds docs/reference to the commands; -update rewrites it.
 func TestReference(t *testing.T) {
 	w := hosttest.New(t)
 	want := map[string]string{}

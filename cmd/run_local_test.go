@@ -225,7 +225,7 @@ func TestWatchTypes(t *testing.T) {
 		"type MemcachedSpec struct {\n\t// sizes of things\n\t// +optional\n\tSizes map[string]int32 `json:\"sizes,omitempty\"`\n", 1))
 	r.write("internal/controller/memcached_controller.go", strings.NewReplacer(
 		"BUILD", "sizes", "m.SetAnnotations(map[string]string{\"build\": build})",
-		"m.SetAnnotations(map[string]string{\"build\": build})\n\tm.DeepCopy().Spec.Sizes[\"a\"]++ // the copy is generated anew").Replace(stamping))
+		"m.SetAnnotations(map[string]string{\"build\": build})\n\tm.DeepCopy().Spec.Sizes[\"a\"]++ // the copy is generated again").Replace(stamping))
 	r.shows("CRDs applied")
 	for {
 		err := r.client.Edit(t.Context(), r.object, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {

@@ -17,9 +17,10 @@ import (
 	"github.com/example/mysdk/internal/kustomize"
 )
 
-// linkedScaffolds are the trees whose tests are linked and run: together they
-// have every test. The compiler sees the others, too. Where MYSDK_NIGHTLY is set,
-// the tests of all are run and their programs linked.
+// linkedScaffolds are the trees whose tests are linked and run, and whose code is
+// generated again: together they have every test. The compiler sees the others,
+// too, and TestGolden generates theirs. Where MYSDK_NIGHTLY is set, the tests of
+// all are run and their programs linked.
 var linkedScaffolds = []string{"controller-only", "webhook-conversion", "webhook-olm", "webhook-self"}
 
 // TestScaffoldsBuild does to every golden tree what its user will do next:
@@ -50,17 +51,16 @@ func TestScaffoldsBuild(t *testing.T) {
 			delete(w.Env, "GOFLAGS")
 			run(t, w, "go", "mod", "tidy", "-diff")
 			buildKustomizations(t, w)
-			if code := root.Main(t.Context(), w.Host, []string{"generate", "--check"}); code != 0 {
-				t.Errorf("generate --check: exit code %d\n%s%s", code, w.Out, w.Err)
-			}
 			switch {
 			case nightly():
 				run(t, w, "go", "build", "./...")
 			case !slices.Contains(linkedScaffolds, filepath.Base(dir)):
 				return
 			}
-			if code := root.Main(t.Context(), w.Host, []string{"test"}); code != 0 {
-				t.Errorf("mysdk test: exit code %d\n%s%s", code, w.Out, w.Err)
+			for _, args := range [][]string{{"generate", "--check"}, {"test"}} {
+				if code := root.Main(t.Context(), w.Host, args); code != 0 {
+					t.Errorf("mysdk %s: exit code %d\n%s%s", strings.Join(args, " "), code, w.Out, w.Err)
+				}
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package cmd_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/example/mysdk/internal/bundle/validate"
 	"github.com/example/mysdk/internal/bundle/validate/engine"
+	"github.com/example/mysdk/internal/catalog/opm"
 	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	_ "github.com/example/mysdk/internal/gcpercent" // as main does
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -34,7 +34,6 @@ func TestMain(m *testing.M) {
 		// that binary, this would compile all of Kubernetes a second time.
 		os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 	}
-	debug.SetGCPercent(400) // as main does
 	testscript.Main(m, map[string]func(){
 		"mysdk": func() { os.Exit(mysdk()) }, "mysdk-cluster": func() { os.Exit(validator()) },
 		"sample": func() { os.Exit(samplePlugin()) }, "sample.example.com": func() { os.Exit(samplePlugin()) },
@@ -52,16 +51,16 @@ func mysdk() int {
 }
 
 // validator is mysdk-cluster as far as the everyday lane needs it, which has no
-// time to link the real one: it judges bundles, and runs no cluster.
+// time to link the real one: it answers questions, and runs no cluster.
 func validator() int {
-	var req validate.Request
-	if len(os.Args) != 2 || os.Args[1] != "validate" || json.NewDecoder(os.Stdin).Decode(&req) != nil {
-		fmt.Fprintln(os.Stderr, "the everyday lane has no control plane")
-		return 1
-	}
-	results, err := engine.Run(context.Background(), req)
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(results)
+	var err error
+	switch strings.Join(os.Args[1:], " ") {
+	case "validate":
+		err = state.Answer(context.Background(), os.Stdin, os.Stdout, engine.Run)
+	case "catalog-cache":
+		err = state.Answer(context.Background(), os.Stdin, os.Stdout, opm.CacheFiles)
+	default:
+		err = errors.New("the everyday lane has no control plane")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -203,7 +202,7 @@ func listing(ts *testscript.TestScript, dir string) map[string]string {
 // caches.
 func setUp(env *testscript.Env) error {
 	w := env.WorkDir
-	for _, k := range []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN", "MYSDK_CLUSTER_BIN", "MYSDK_SOURCE"} {
+	for _, k := range []string{"GOGC", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN", "MYSDK_CLUSTER_BIN", "MYSDK_SOURCE"} {
 		if v := os.Getenv(k); v != "" {
 			env.Setenv(k, v)
 		}

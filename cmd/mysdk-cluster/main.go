@@ -11,11 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/example/mysdk/internal/bundle/validate/engine"
+	"github.com/example/mysdk/internal/catalog/opm"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane"
@@ -27,6 +28,7 @@ Usage:
   mysdk-cluster serve --dir DIR [flags]   run the control plane until SIGTERM or Ctrl-C
   mysdk-cluster kubectl ARGS              kubectl, compiled in
   mysdk-cluster validate                  judge a bundle, for 'mysdk bundle validate'
+  mysdk-cluster catalog-cache             make a catalog's cache, for 'mysdk bundle catalog'
   mysdk-cluster version                   print the versions
 
 'mysdk cluster start' starts it in the background. Flags of serve:
@@ -72,9 +74,11 @@ func run(argv []string, started time.Time) error {
 	case "kubectl":
 		return kubectl(args[1:])
 	case "validate":
-		return untilSignal(func(ctx context.Context) error { return validateBundle(ctx, os.Stdin, os.Stdout) })
+		return untilSignal(func(ctx context.Context) error { return state.Answer(ctx, os.Stdin, os.Stdout, engine.Run) })
+	case "catalog-cache":
+		return untilSignal(func(ctx context.Context) error { return state.Answer(ctx, os.Stdin, os.Stdout, opm.CacheFiles) })
 	case "version":
-		_, err := fmt.Printf("mysdk-cluster %s\nKubernetes %s\n", build(), controlplane.Version())
+		_, err := fmt.Printf("mysdk-cluster %s\nKubernetes %s\n", state.OwnVersion(), controlplane.Version())
 		return err
 	case "help", "-h", "--help":
 		flags, _ := serveFlags(os.Stdout)
@@ -132,7 +136,7 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 	if err := o.check(flags.Args()); err != nil {
 		return err
 	}
-	o.Log, o.Build, o.Started = os.Stderr, build(), started
+	o.Log, o.Build, o.Started = os.Stderr, state.OwnVersion(), started
 	if o.dieWithParent {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
@@ -174,13 +178,4 @@ func (o *serveOptions) check(rest []string) error {
 		return clierr.Usagef(hint, "serve: --port %d is not between 0 and 65535", o.Port)
 	}
 	return nil
-}
-
-// build is the version of mysdk that this binary was built from.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }

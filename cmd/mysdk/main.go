@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/example/mysdk/internal/cli/root"
+	_ "github.com/example/mysdk/internal/gcpercent" // before the libraries fill the heap
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -20,11 +20,6 @@ func run() int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		return 1
-	}
-	// Commands are short: half of a generator's time would go into collecting
-	// memory that the process gives back a moment later.
-	if h.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -19,6 +19,7 @@ const (
 	DeployDir = "config/default"
 	// ImageFile says which image stands for the name that the Deployment has.
 	ImageFile = "config/manager/kustomization.yaml"
+	// ImageName is the name that the Deployment has for the operator's image.
 	ImageName = "controller"
 	// InstallerFile is where build-installer writes.
 	InstallerFile = "dist/install.yaml"

@@ -16,7 +16,7 @@ import (
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
-// plugin is the plugin with another reader of the license header.
+// Scaffolder is the plugin with another reader of the license header.
 func (f *Factory) Scaffolder(read func(string) ([]byte, error)) project.Scaffolder {
 	p := f.GoPlugin()
 	p.ReadFile = read
@@ -149,7 +149,7 @@ func (f *Factory) Write(ctx context.Context, set fileset.Set, dryRun bool) error
 // again is the hint for a commit that was refused or broken off.
 const again = "no files were changed; fix the problem and run the command again"
 
-// Check tells what is in the way of a change before more work is put into it.
+// Check reports what is in the way of a change before more work is put into it.
 func (f *Factory) Check(set fileset.Set) error {
 	return clierr.WithHint(f.Tree().Check(set), again)
 }

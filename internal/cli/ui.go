@@ -139,8 +139,10 @@ func Choice(value *string, choices ...string) pflag.Value { return &ChoiceValue{
 
 func (c *ChoiceValue) String() string { return *c.value }
 
+// Type implements pflag.Value.
 func (c *ChoiceValue) Type() string { return "string" }
 
+// Set implements pflag.Value.
 func (c *ChoiceValue) Set(s string) error {
 	if !slices.Contains(c.Choices, s) {
 		return fmt.Errorf("must be one of %s", strings.Join(c.Choices, ", "))

@@ -15,19 +15,25 @@ import (
 // has in any case: in mysdk they would cost each command half as much time again
 // to start.
 func (f *Factory) Judge(ctx context.Context, req validate.Request) ([]validate.Result, error) {
-	question, err := json.Marshal(req)
-	if err != nil {
-		return nil, fmt.Errorf("validate the bundle: %w", err)
-	}
-	answer, err := cluster.Ask(ctx, f.Host, f.Progress, question, "validate")
-	if err != nil {
-		return nil, err
-	}
 	var results []validate.Result
-	if err := json.Unmarshal(answer, &results); err != nil {
-		return nil, fmt.Errorf("read the results of the validators: %w", err)
+	err := f.AskCluster(ctx, "validate", req, &results)
+	return results, err
+}
+
+// AskCluster has the mysdk-cluster command answer a question: both are JSON.
+func (f *Factory) AskCluster(ctx context.Context, command string, question, answer any) error {
+	asked, err := json.Marshal(question)
+	if err != nil {
+		return fmt.Errorf("ask mysdk-cluster %s: %w", command, err)
 	}
-	return results, nil
+	said, err := cluster.Ask(ctx, f.Host, f.Progress, asked, command)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(said, answer); err != nil {
+		return fmt.Errorf("read the answer of mysdk-cluster %s: %w", command, err)
+	}
+	return nil
 }
 
 // judgeCRDs is the generate.Judge of the commands. What generates does not wait

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
@@ -30,20 +31,15 @@ func (b build) String() string {
 // ThisBuild reads the versions that the linker recorded.
 func ThisBuild() build {
 	b := build{
-		Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: cmp.Or(version, state.OwnVersion()), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		// k8s.io/* v0.N.P belongs to Kubernetes v1.N.P.
 		Kubernetes: "v1" + strings.TrimPrefix(v4.CurrentVersions().Kubernetes, "v0"),
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if b.Version == "" {
-		b.Version = cmp.Or(info.Main.Version, "(devel)")
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			b.Commit = s.Value
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				b.Commit = s.Value
+			}
 		}
 	}
 	return b
@@ -53,7 +49,7 @@ func ThisBuild() build {
 // get mysdk: one of uncommitted sources is none.
 func installable(version string) string {
 	if strings.Contains(version, "+") {
-		return "(devel)"
+		return state.Devel
 	}
 	return version
 }

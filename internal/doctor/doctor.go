@@ -80,7 +80,7 @@ type Check struct {
 	Hint   string `json:"hint,omitempty"` // what to type; never empty for a problem
 }
 
-// Report is what all checks found, in the order in which one would mend it.
+// Report is what all checks found, in the order in which one would fix it.
 type Report struct {
 	Checks   []Check `json:"checks"`
 	Warnings int     `json:"warnings"` // how many of them

@@ -19,7 +19,7 @@ import (
 // installGo is the hint wherever another Go is needed.
 const installGo = "install Go from https://go.dev/dl and put its bin directory in PATH"
 
-// goEnv is what the go command says of itself. It is empty without one.
+// goEnv is what the go command reports about itself. It is empty without one.
 type goEnv struct {
 	GOVERSION, GOROOT, GOENV, GOOS, GOARCH            string
 	GOMOD, GOWORK, GOFLAGS, GOPROXY, GO111MODULE      string

@@ -13,7 +13,7 @@ import (
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
-// readModule reads go.mod for several checks; modules tells what is wrong.
+// readModule reads go.mod for several checks; modules reports what is wrong.
 func (e *exam) readModule() {
 	data, err := e.Host.Files.ReadFile(e.abs("go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -150,7 +150,7 @@ func laneFigures(ctx context.Context) (rows []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
-	u, err := measure(exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(cache, "bin")+"/", "./cmd/mysdk", "./cmd/mysdk-cluster"), "GOCACHE="+cache)
+	u, err := measure(exec.CommandContext(ctx, "make", "build", "BIN="+filepath.Join(cache, "bin")), "GOCACHE="+cache)
 	if err != nil {
 		return nil, fmt.Errorf("build from empty caches: %w", err)
 	}

@@ -17,7 +17,7 @@ type File struct {
 	Data    []byte
 	Mode    fs.FileMode // permission bits; 0 means 0644
 	New     bool        // the path must not exist yet: never write over a file of the user's
-	Removed bool        // the path is to be removed; Data and Mode do not count
+	Removed bool        // the path goes; Data and Mode do not count
 }
 
 // Set is a change to a tree: slash-separated paths relative to its root, and

@@ -318,7 +318,7 @@ func testUninstall(t *testing.T, c *Client) {
 	if diff := cmp.Diff([]string{"CustomResourceDefinition gones.gone.example.com deleted"}, actions(results)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	// Installed anew by the same client, it is waited for again.
+	// Reinstalled by the same client, it is waited for again.
 	if _, err := c.Apply(t.Context(), objs, ApplyOptions{}); err != nil {
 		t.Errorf("install after uninstall: %v", err)
 	}

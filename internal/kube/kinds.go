@@ -45,7 +45,7 @@ func (e *noKindError) Error() string {
 	return fmt.Sprintf("the cluster knows no kind %s in %s", e.Kind, e.GroupVersion())
 }
 
-// find returns the resource of gvk. A kind that was not there is asked for anew
+// find returns the resource of gvk. A kind that was not there is requested again
 // each time, since a CRD may have brought it.
 func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 	k.mu.Lock()

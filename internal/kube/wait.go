@@ -93,7 +93,7 @@ func (c *Client) notReady(ctx context.Context, u *unstructured.Unstructured) (st
 // NotReady says what an object, judged by its status alone, lacks to be ready:
 // "" is nothing.
 func NotReady(u *unstructured.Unstructured) string {
-	// Until then the status tells of an older spec.
+	// Until then the status reports an older spec.
 	if observed, ok, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration"); ok && observed < u.GetGeneration() {
 		return "its controller has not seen the last change"
 	}

@@ -62,7 +62,7 @@ func BuiltIn(namespace string) (Manifests, error) {
 	return Manifests{Version: Version, Namespace: namespace, CRDs: crds, Objects: objects}, err
 }
 
-// Source says where manifests come from, and what is to be changed in them.
+// Source says where manifests come from, and what to change in them.
 // The zero value is BuiltIn.
 type Source struct {
 	Host      host.Host

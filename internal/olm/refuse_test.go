@@ -163,7 +163,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestCount counts what an installation has changed, and tells of everything.
+// TestCount counts what an installation has changed, and reports everything.
 func TestCount(t *testing.T) {
 	var told []string
 	i := &installer{options: InstallOptions{Progress: func(r kube.Result) { told = append(told, string(r.Action)) }}}

@@ -102,7 +102,7 @@ func look(ctx context.Context, c *kube.Client, u *unstructured.Unstructured) (Ob
 	return judge(live), nil
 }
 
-// judge tells how an object is by its status.
+// judge reports how an object is by its status.
 func judge(u *unstructured.Unstructured) Object {
 	o := Object{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), State: "Present"}
 	switch u.GetKind() {

@@ -36,7 +36,7 @@ func Report(list v1alpha3.TestList, format string) ([]byte, error) {
 	return []byte(plain(list)), nil
 }
 
-// plain is a line for each result, and below it what is to be said of it. The
+// plain is a line for each result, and below it what there is to say about it. The
 // log is shown only of what did not pass.
 func plain(list v1alpha3.TestList) string {
 	var b strings.Builder

@@ -1,5 +1,5 @@
 // Package scorecard runs the tests that a bundle's scorecard configuration
-// names, and tells how they ended. The tests of the basic and the olm suite are
+// names, and reports how they ended. The tests of the basic and the olm suite are
 // part of it and need no image; any other runs as a pod. It knows
 // configurations, stages and results, and nothing of how a bundle is found or a
 // cluster is chosen.

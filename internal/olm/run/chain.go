@@ -151,7 +151,7 @@ func list(ctx context.Context, r Reader, apiVersion, kind, namespace string) (ob
 
 // csvName is the CSV that the chain leads to.
 func (c *chain) csvName() string {
-	// What is to be installed counts before what is: an upgrade that hangs has
+	// What will be installed counts before what is: an upgrade that hangs has
 	// a healthy old CSV.
 	for _, name := range []string{c.want, text(c.subscription, "status", "currentCSV"), text(c.subscription, "status", "installedCSV")} {
 		if name != "" {

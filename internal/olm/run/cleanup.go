@@ -89,7 +89,7 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	return cl.cleaned(), nil
 }
 
-// tellShared tells of plans that stay for the sake of others.
+// tellShared reports plans that stay for the sake of others.
 func (cl *cleaner) tellShared(ctx context.Context) error {
 	mine := cl.csvNames()
 	plans, err := unfinishedPlans(ctx, cl.reader, cl.Namespace, mine)

@@ -17,7 +17,7 @@ func cleaning(t *testing.T, manifests string) *cleaner {
 	return &cleaner{CleanupOptions: CleanupOptions{Namespace: "ns", Say: func(string, ...any) {}}, reader: worldOf(t, manifests), pkg: "shop"}
 }
 
-// TestCleanupFinds tells what belongs to the package, and where it is when it
+// TestCleanupFinds reports what belongs to the package, and where it is when it
 // is not here.
 func TestCleanupFinds(t *testing.T) {
 	labelled := strings.Replace(csvYAML, "metadata: {name: shop.v1, namespace: ns,", "metadata: {name: shop.v1, namespace: ns, labels: {operators.coreos.com/shop.ns: ''},", 1) + succeeded
@@ -134,7 +134,7 @@ func TestComponentLabel(t *testing.T) {
 	}
 }
 
-// TestRollbackObjects tells what a run has brought from what was there, and
+// TestRollbackObjects reports what a run has brought from what was there, and
 // what it does not need any more.
 func TestRollbackObjects(t *testing.T) {
 	const world = `apiVersion: v1

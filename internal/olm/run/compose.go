@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/operator-framework/operator-registry/alpha/property"
+
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/catalog"
 )
@@ -148,12 +150,12 @@ func keepFor(c *catalog.Catalog, b *bundle.Bundle) (*catalog.Catalog, error) {
 // provides reports whether the bundle x satisfies a requirement of another.
 func provides(x catalog.Bundle, requirement catalog.Property) bool {
 	switch requirement.Type {
-	case catalog.TypePackageRequired:
+	case property.TypePackageRequired:
 		var want struct{ PackageName string }
 		return json.Unmarshal(requirement.Value, &want) == nil && want.PackageName == x.Package
-	case catalog.TypeGVKRequired:
+	case property.TypeGVKRequired:
 		return slices.ContainsFunc(x.Properties, func(p catalog.Property) bool {
-			return p.Type == catalog.TypeGVK && sameGVK(p.Value, requirement.Value)
+			return p.Type == property.TypeGVK && sameGVK(p.Value, requirement.Value)
 		})
 	}
 	return false
@@ -174,6 +176,6 @@ func needsOthers(b *bundle.Bundle) (bool, error) {
 		return false, fmt.Errorf("read the bundle's dependencies: %w", err)
 	}
 	return slices.ContainsFunc(rendered.Properties, func(p catalog.Property) bool {
-		return p.Type == catalog.TypePackageRequired || p.Type == catalog.TypeGVKRequired || p.Type == "olm.constraint"
+		return p.Type == property.TypePackageRequired || p.Type == property.TypeGVKRequired || p.Type == "olm.constraint"
 	}), nil
 }

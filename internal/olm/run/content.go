@@ -114,12 +114,12 @@ func csvsOf(plan *unstructured.Unstructured) objects {
 
 // dropCatalog removes the CatalogSource where OLM is to begin with a new one.
 // Of one that is only changed OLM remembers the content of before until it
-// connects again, which nothing tells of: an upgrade waits for that, but a
-// Subscription that is made anew is resolved at once. And where the run turns
+// connects again, which nothing reports: an upgrade waits for that, but a
+// recreated Subscription is resolved at once. And where the run turns
 // one that is served at an address into one in an image, or back, the address
 // of before can stay in its status, and OLM takes its pods being there for all
 // being well. What OLM made for the old form goes with it.
-func (in *installer) dropCatalog(ctx context.Context, anew bool) error {
+func (in *installer) dropCatalog(ctx context.Context, fresh bool) error {
 	i := slices.IndexFunc(in.apply, isSource)
 	if i < 0 || in.before.source == nil {
 		return nil
@@ -127,7 +127,7 @@ func (in *installer) dropCatalog(ctx context.Context, anew bool) error {
 	now := in.apply[i]
 	sameForm := (text(now, "spec", "image") == "") == (text(in.before.source, "spec", "image") == "")
 	sameContent := now.GetAnnotations()[contentAnnotation] == in.before.source.GetAnnotations()[contentAnnotation]
-	if sameForm && (sameContent || !anew) {
+	if sameForm && (sameContent || !fresh) {
 		return nil
 	}
 	_, err := in.client.Delete(ctx, []*unstructured.Unstructured{in.before.source}, kube.DeleteOptions{Progress: in.Progress})

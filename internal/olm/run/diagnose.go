@@ -28,7 +28,7 @@ const (
 type Finding struct {
 	Object    kube.Ref      `json:"-"`
 	Problem   string        `json:"problem"`             // what is wrong with it, in a sentence without its name
-	Condition string        `json:"condition,omitempty"` // what the API says of it, in one line
+	Condition string        `json:"condition,omitempty"` // what the API reports about it, in one line
 	Event     string        `json:"event,omitempty"`     // its newest warning
 	Log       []string      `json:"log,omitempty"`       // the end of the container's log
 	Hint      string        `json:"hint,omitempty"`      // what to do about it
@@ -348,7 +348,7 @@ func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, n
 		}
 		why = strings.TrimPrefix(why, fmt.Sprintf("catalog %s/%s: ", namespace, name))
 		served, _ := c.serving(ctx, r, source) // nothing is wrong with what serves it
-		// What the embedded cluster says of an image itself is its last word,
+		// What the embedded cluster reports about an image itself is its last word,
 		// whatever the state of the pods that stand for it.
 		served = served && !strings.HasSuffix(c.eventOf(source), ": "+why)
 		f = c.finding(source, patience(served), fmt.Sprintf("its catalog cannot be read %s: %s", whereServed(source), why), removeCatalog(source))

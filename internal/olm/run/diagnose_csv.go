@@ -30,7 +30,7 @@ func (c *chain) explainCSV(u *unstructured.Unstructured, reason, message string)
 		return c.finding(u, after, fmt.Sprintf(format, args...), hint)
 	}
 	// The reasons are the constants CSVReason… of operator-framework/api,
-	// pkg/operators/v1alpha1. Those that are not here tell of progress.
+	// pkg/operators/v1alpha1. Those that are not here report progress.
 	switch reason {
 	case "UnsupportedOperatorGroup":
 		return c.unsupportedGroup(u)

@@ -164,7 +164,7 @@ func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unst
 	return f
 }
 
-// lastError is the last line of a log that tells of an error, shortened.
+// lastError is the last line of a log that reports an error, shortened.
 // Indented ones belong to a stack trace, or to the usage of flags.
 func lastError(log []string) string {
 	pattern := regexp.MustCompile(`(?i)error|panic|fatal|forbidden|flag provided but not defined|invalid value`)
@@ -332,7 +332,7 @@ func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstr
 			continue
 		}
 		asked[a] = true
-		// A log tells of the past: rights may have come since, as they do when
+		// A log reports the past: rights may have come since, as they do when
 		// OLM makes roles while the pod starts.
 		allowed, err := r.Allowed(ctx, a)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// groupRequest is what is to be decided about the OperatorGroup of a namespace.
+// groupRequest is what there is to decide about the OperatorGroup of a namespace.
 type groupRequest struct {
 	csv       *csv
 	pkg       string

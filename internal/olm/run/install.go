@@ -23,7 +23,7 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// Options say how a bundle is to be run.
+// Options say how to run a bundle.
 type Options struct {
 	Namespace      string        // to install into
 	Mode           Mode          // zero: what the namespace's OperatorGroup has, else what the CSV supports

@@ -24,7 +24,7 @@ const (
 )
 
 // remove takes away the Subscription and the CSVs that it stands for, so that
-// OLM begins anew. CRDs and their objects stay.
+// OLM starts again. CRDs and their objects stay.
 func (in *installer) remove(ctx context.Context) error {
 	what := in.standing()
 	if len(what) == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/operator-registry/alpha/property"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/catalog"
@@ -100,11 +101,11 @@ func TestRenderWithAnIndex(t *testing.T) {
 		},
 		Bundles: []catalog.Bundle{
 			{Schema: catalog.SchemaBundle, Package: "db", Name: "db.v1", Image: "r.example.com/db:v1", Properties: []catalog.Property{
-				{Type: catalog.TypePackage, Value: []byte(`{"packageName":"db","version":"1.0.0"}`)},
-				{Type: catalog.TypeGVK, Value: []byte(`{"group":"db.example.com","kind":"Table","version":"v1"}`)},
+				{Type: property.TypePackage, Value: []byte(`{"packageName":"db","version":"1.0.0"}`)},
+				{Type: property.TypeGVK, Value: []byte(`{"group":"db.example.com","kind":"Table","version":"v1"}`)},
 			}},
 			{Schema: catalog.SchemaBundle, Package: "other", Name: "other.v1", Image: "r.example.com/other:v1", Properties: []catalog.Property{
-				{Type: catalog.TypePackage, Value: []byte(`{"packageName":"other","version":"1.0.0"}`)},
+				{Type: property.TypePackage, Value: []byte(`{"packageName":"other","version":"1.0.0"}`)},
 			}},
 		},
 	}
@@ -142,7 +143,7 @@ func TestDigestTellsBundlesApart(t *testing.T) {
 	}
 }
 
-// TestWaiterTells tells of each stage once.
+// TestWaiterTells reports each stage once.
 func TestWaiterTells(t *testing.T) {
 	var said []string
 	w := &waiter{namespace: "ns", want: "shop.v1", say: func(_ string, args ...any) { said = append(said, args[0].(string)) }}

@@ -62,7 +62,7 @@ func (in *installer) restore(ctx context.Context) error {
 	}
 	csvs := []string{in.csv.name}
 	if in.action == Upgraded && was != "" {
-		csvs = append(csvs, was) // half replaced: OLM installs it anew
+		csvs = append(csvs, was) // half replaced: OLM reinstalls it
 	}
 	if err := removeOperator(ctx, in.client, sub, in.Namespace, csvs, opts); err != nil {
 		return err

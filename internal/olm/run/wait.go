@@ -102,7 +102,7 @@ func (s *standing) final(f *Finding, now time.Time, say func(format string, args
 // wait blocks until the operator is installed and stays so, a finding is
 // final, or the time is up.
 func (w *waiter) wait(ctx context.Context) error {
-	// Two rhythms: the Subscription and the CSV tell of success and cost two
+	// Two rhythms: the Subscription and the CSV report success and cost two
 	// requests; why there is none takes the whole chain, which is a dozen.
 	begin := w.now()
 	limited, cancel := context.WithTimeout(ctx, w.timeout)
