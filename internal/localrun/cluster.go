@@ -88,7 +88,7 @@ func (r *run) kubeconfigFor() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, err := r.privateFile("kubeconfig-", data)
+	name, err := r.privateFile(kubeconfigPrefix, data)
 	if err != nil {
 		return "", fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}

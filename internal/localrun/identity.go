@@ -3,7 +3,6 @@ package localrun
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -80,7 +79,7 @@ func (r *run) identify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the operator's kubeconfig: %w", err)
 	}
-	if r.operatorConfig, err = r.privateFile("kubeconfig-operator-", data); err != nil {
+	if r.operatorConfig, err = r.privateFile(kubeconfigPrefix+"operator-", data); err != nil {
 		return fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}
 	r.reports = reports
@@ -89,20 +88,6 @@ func (r *run) identify(ctx context.Context) error {
 	}
 	r.user = u.Name
 	return r.record(ctx, u.Name, limited)
-}
-
-// privateFile writes a file that only the user can read, for as long as the run
-// lasts.
-func (r *run) privateFile(prefix string, data []byte) (string, error) {
-	name := filepath.Join(r.plan.cache, prefix+strings.ToLower(rand.Text()[:8]))
-	if err := makeDirs(r.Host, r.plan.cache); err != nil {
-		return "", err
-	}
-	if err := r.Host.Files.WriteFile(name, data, 0o600); err != nil {
-		return "", err
-	}
-	r.cleanup = append(r.cleanup, func(context.Context) error { return r.Host.Files.Remove(name) })
-	return name, nil
 }
 
 // applyRole brings the operator's roles and bindings to the cluster, where they

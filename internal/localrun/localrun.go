@@ -225,6 +225,9 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if r.Watch {
 		failed = func(error) {} // the next change may fix it
 	}
+	if err := r.removeLeft(); err != nil {
+		return err
+	}
 	r.build.start(ctx, failed)
 	r.announceStart()
 	made := r.render(ctx)

@@ -1,0 +1,71 @@
+package localrun
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/example/mysdk/internal/filelock"
+)
+
+// kubeconfigPrefix begins the names of the kubeconfigs that runs make.
+const kubeconfigPrefix = "kubeconfig-"
+
+// privateFile writes a kubeconfig that only the user can read, for as long as
+// the run lasts. A lock beside it goes with the process: a file that nobody
+// holds is one to remove.
+func (r *run) privateFile(prefix string, data []byte) (string, error) {
+	name := filepath.Join(r.plan.cache, prefix+strings.ToLower(rand.Text()[:8]))
+	if err := makeDirs(r.Host, r.plan.cache); err != nil {
+		return "", err
+	}
+	lock, err := filelock.Try(name + lockEnd)
+	if err != nil {
+		return "", err
+	}
+	r.cleanup = append(r.cleanup, func(context.Context) error {
+		err := r.Host.Files.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // it was never written
+		}
+		return errors.Join(err, lock.Remove())
+	})
+	return name, r.Host.Files.WriteFile(name, data, 0o600)
+}
+
+// removeLeft removes the kubeconfigs of runs that were killed: they have
+// credentials.
+func (r *run) removeLeft() error {
+	entries, err := r.Host.Files.ReadDir(r.plan.cache)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove what killed runs have left: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), kubeconfigPrefix) {
+			continue
+		}
+		name := filepath.Join(r.plan.cache, strings.TrimSuffix(e.Name(), lockEnd))
+		lock, err := filelock.Try(name + lockEnd)
+		if errors.Is(err, filelock.ErrHeld) {
+			continue // of a run that goes on
+		}
+		if err == nil {
+			err = r.Host.Files.Remove(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil // there is the lock only
+			}
+			err = errors.Join(err, lock.Remove())
+		}
+		if err != nil {
+			return fmt.Errorf("remove what killed runs have left: %w", err)
+		}
+	}
+	return nil
+}
