@@ -48,18 +48,38 @@ type Call struct {
 // Why explains the calls for an object, the oldest first. Kind counts without
 // regard to case; calls of controllers whose kind is unknown are taken by name.
 func (r Recording) Why(kind, namespace, name string) []Call {
-	index := r.byReconcile()
-	histories := map[string]*history{} // by controller
+	return r.explain(kind, func(c Reconcile) bool {
+		return c.Name == name && c.Namespace == namespace && (c.Kind == "" || strings.EqualFold(c.Kind, kind))
+	})
+}
+
+// WhyAll explains all calls, in the order of Reconciles.
+func (r Recording) WhyAll() []Call {
+	return r.explain("", func(Reconcile) bool { return true })
+}
+
+// explain explains the calls that match. Kind is of those whose own is unknown.
+func (r Recording) explain(kind string, match func(Reconcile) bool) []Call {
+	index, watched, changes := r.byReconcile(), r.watched(), r.changes()
+	type key struct {
+		controller string
+		object     Object
+	}
+	histories, ends := map[key]*history{}, map[string][]time.Time{}
 	var calls []Call
 	for _, c := range r.Reconciles {
-		if c.Name != name || c.Namespace != namespace || c.Kind != "" && !strings.EqualFold(c.Kind, kind) {
+		if !match(c) {
 			continue
 		}
-		h := histories[c.Controller]
+		k := key{c.Controller, c.object()}
+		h := histories[k]
 		if h == nil {
-			h = &history{recording: r, kind: cmp.Or(c.Kind, kind), watched: r.watched(), ends: r.ends(c.Controller), told: map[uint64]bool{}}
-			h.resource = r.resourceOf(h.kind)
-			histories[c.Controller] = h
+			if _, ok := ends[c.Controller]; !ok {
+				ends[c.Controller] = r.ends(c.Controller)
+			}
+			h = &history{since: r.Since, changes: changes, kind: cmp.Or(c.Kind, kind), watched: watched, ends: ends[c.Controller], told: map[uint64]bool{}}
+			h.resource = resourceOf(changes, h.kind)
+			histories[k] = h
 		}
 		call := Call{Reconcile: c, Causes: h.causes(c)}
 		for _, q := range index[c.ID] {
@@ -74,9 +94,21 @@ func (r Recording) Why(kind, namespace, name string) []Call {
 	return calls
 }
 
-// resourceOf is the resource of a kind, as far as a write has shown it.
-func (r Recording) resourceOf(kind string) string {
+// changes are the writes that changed something, in the order of their time.
+func (r Recording) changes() []Request {
+	var list []Request
 	for _, q := range r.Requests {
+		if q.changed() {
+			list = append(list, q)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Request) int { return a.Time.Compare(b.Time) })
+	return list
+}
+
+// resourceOf is the resource of a kind, as far as a write has shown it.
+func resourceOf(changes []Request, kind string) string {
+	for _, q := range changes {
 		if strings.EqualFold(q.Kind, kind) {
 			return q.Resource
 		}
@@ -108,14 +140,15 @@ func (r Recording) watched() map[string]bool {
 
 // history is what is known of a controller's calls for an object so far.
 type history struct {
-	recording Recording
-	kind      string
-	resource  string // of the kind; empty where no write has shown it
-	watched   map[string]bool
-	ends      []time.Time // of all of the controller's calls, in order
-	before    Reconcile
-	again     bool            // there was a call before
-	told      map[uint64]bool // writes that explain an earlier call
+	since    time.Time
+	changes  []Request // of the recording, in the order of their time
+	kind     string
+	resource string // of the kind; empty where no write has shown it
+	watched  map[string]bool
+	ends     []time.Time // of all of the controller's calls, in order
+	before   Reconcile
+	again    bool            // there was a call before
+	told     map[uint64]bool // writes that explain an earlier call
 }
 
 // causes finds what led to c, and notes it.
@@ -198,22 +231,27 @@ func (h *history) timers(c Reconcile) []Cause {
 // written are the writes since shortly before the call before c: to its object
 // and what that owns, and to other objects of kinds that are watched.
 func (h *history) written(c Reconcile) (own, others []Cause) {
-	from := h.recording.Since
+	from := h.since
 	if h.again {
 		from = h.before.Begin.Add(-late)
 	}
-	for _, q := range h.recording.Requests {
-		if !q.changed() || !q.Time.After(from) || q.Time.After(c.Begin) || q.Namespace != "" && c.Namespace != "" && q.Namespace != c.Namespace {
+	first, _ := slices.BinarySearchFunc(h.changes, from, func(q Request, t time.Time) int { return q.Time.Compare(t) })
+	for i := range h.changes[first:] {
+		q := &h.changes[first+i]
+		if q.Time.After(c.Begin) {
+			break
+		}
+		if q.Namespace != "" && c.Namespace != "" && q.Namespace != c.Namespace {
 			continue
 		}
 		switch {
 		case h.reconciled(q) && q.Name == c.Name && q.Namespace == c.Namespace:
-			own = append(own, Cause{Reason: ObjectChanged, Request: &q})
+			own = append(own, Cause{Reason: ObjectChanged, Request: q})
 		case !h.watched[q.Resource+"."+q.Group]:
 		case slices.ContainsFunc(q.Owners, func(o Owner) bool { return strings.EqualFold(o.Kind, h.kind) && o.Name == c.Name }):
-			own = append(own, Cause{Reason: OwnedChanged, Request: &q})
+			own = append(own, Cause{Reason: OwnedChanged, Request: q})
 		case len(q.Owners) == 0 && !h.reconciled(q):
-			others = append(others, Cause{Reason: WatchedChanged, Request: &q})
+			others = append(others, Cause{Reason: WatchedChanged, Request: q})
 		}
 	}
 	return own, others
@@ -221,7 +259,7 @@ func (h *history) written(c Reconcile) (own, others []Cause) {
 
 // reconciled reports whether a write is to objects of the controller's kind,
 // by a subresource with a kind of its own, too.
-func (h *history) reconciled(q Request) bool {
+func (h *history) reconciled(q *Request) bool {
 	return strings.EqualFold(q.Kind, h.kind) || h.resource != "" && q.Resource == h.resource
 }
 

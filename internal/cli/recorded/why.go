@@ -36,6 +36,8 @@ func NewWhy(f *cli.Factory) *cobra.Command {
 
 'mysdk run local' records each call of Reconcile: the changes that led to it,
 what it wrote and in which line of the code, its result and how long it took.
+Below the calls stands what repeats itself: writes that change nothing, conflicts,
+a field that two writers set back, calls that cause each other.
 
 While the operator runs, it is about the run so far; otherwise about the last one.`,
 		Example: `  mysdk why memcached/memcached-sample
@@ -61,7 +63,8 @@ func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, object string) e
 		return err
 	}
 	kind, name, _ := strings.Cut(object, "/")
-	calls := rec.Why(kindOf(rec, kind), o.namespace, name)
+	kind = kindOf(rec, kind)
+	calls := rec.Why(kind, o.namespace, name)
 	if len(calls) == 0 {
 		return clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", object, o.namespace)
 	}
@@ -69,15 +72,28 @@ func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, object string) e
 	if o.limit > 0 && all > o.limit {
 		calls = calls[all-o.limit:]
 	}
+	loops := recording.LoopsOf(rec.Loops(), recording.Object{Kind: kind, Namespace: o.namespace, Name: name})
 	lost(f, rec)
-	return f.Report(o.output, calls, func(w io.Writer) {
+	return f.Report(o.output, explained{calls, loops}, func(w io.Writer) {
 		if len(calls) < all {
 			fmt.Fprintf(w, "%s before these (--limit 0 shows all)\n", cli.Count(all-len(calls), "reconcile"))
 		}
 		for _, c := range calls {
 			writeCall(w, c)
 		}
+		if len(loops) > 0 {
+			fmt.Fprintln(w, "Loops: what repeats itself for this object")
+		}
+		for _, l := range loops {
+			fmt.Fprintf(w, "  %s\n", l.Text())
+		}
 	})
+}
+
+// explained is what -o json prints.
+type explained struct {
+	Calls []recording.Call `json:"calls"`
+	Loops []recording.Loop `json:"loops,omitempty"`
 }
 
 // kindOf turns a resource's name, as kubectl takes it, into the kind.

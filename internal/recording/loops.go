@@ -1,0 +1,292 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Patterns of a Loop.
+const (
+	Unchanged = "unchanged" // the operator writes what is there already
+	Conflict  = "conflict"  // its writes are refused with 409, again and again
+	Fight     = "fight"     // two writers set a field back to what each had
+	OwnWrites = "own"       // each of its writes leads to the call that makes the next one
+	Storm     = "storm"     // calls without an event, one after the other, that change nothing
+)
+
+// From these numbers on it is a loop.
+const (
+	minUnchanged = 3
+	minConflicts = 3
+	minFight     = 3  // changes back
+	minOwnWrites = 10 // in a row
+	minStorm     = 12 // within stormTime
+	stormTime    = time.Minute
+)
+
+// Object names an object of the API.
+type Object struct {
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// Loop is what an operator does over and over, without an end in sight.
+type Loop struct {
+	Pattern    string    `json:"pattern"`
+	Object     Object    `json:"object"`               // that is written, or of a storm reconciled
+	Reconciled Object    `json:"reconciled,omitzero"`  // that the writes were made for; zero where that is not known
+	Controller string    `json:"controller,omitempty"` // that made them
+	Field      string    `json:"field,omitempty"`      // of Fight and OwnWrites
+	Count      int       `json:"count"`                // writes, changes back, or calls
+	First      time.Time `json:"first"`                // that was counted
+	Last       time.Time `json:"last"`
+	By         []string  `json:"by,omitempty"`      // who writes: lines of the operator, names of other clients
+	Message    string    `json:"message,omitempty"` // the last refusal, or what a storm's calls come from
+}
+
+// Text is the loop in words.
+func (l Loop) Text() string {
+	object, by := l.Object.Kind+" "+l.Object.Name, strings.Join(l.By, " and ")
+	switch l.Pattern {
+	case Unchanged:
+		return fmt.Sprintf("%s written %d times without a change by %s", object, l.Count, by)
+	case Conflict:
+		return fmt.Sprintf("%s refused %d times by a conflict: %s, from %s", object, l.Count, l.Message, by)
+	case Fight:
+		return fmt.Sprintf("%s %s set back %d times by %s", object, l.Field, l.Count, by)
+	case OwnWrites:
+		return fmt.Sprintf("%s %s changed %d times in a row by %s, which each time leads to the next reconcile", object, l.Field, l.Count, by)
+	}
+	return fmt.Sprintf("%s reconciled %d times in %s without a change: %s", object, l.Count, l.Last.Sub(l.First).Round(time.Second), l.Message)
+}
+
+// Loops finds what repeats itself, the most frequent first.
+func (r Recording) Loops() []Loop {
+	f := finder{operator: r.Operator, calls: map[string]Reconcile{}, kinds: map[string]string{}, repeated: map[loopKey]*Loop{}, fields: map[fieldKey]*field{}}
+	for _, c := range r.Reconciles {
+		f.calls[c.ID] = c
+	}
+	for _, q := range r.Requests {
+		if q.Kind != "" && q.Subresource == "" {
+			f.kinds[q.Resource+"."+q.Group] = q.Kind
+		}
+	}
+	for _, q := range r.Requests {
+		f.request(q)
+	}
+	var out []Loop
+	for key, l := range f.repeated {
+		if l.Count >= (map[string]int{Unchanged: minUnchanged, Conflict: minConflicts})[key.pattern] {
+			out = append(out, *l)
+		}
+	}
+	for _, fl := range f.fields {
+		if fl.loop.Count >= minFight {
+			slices.Sort(fl.loop.By)
+			out = append(out, fl.loop)
+		}
+	}
+	out = append(out, loopsOfCalls(r.WhyAll(), r.Operator)...)
+	slices.SortFunc(out, func(a, b Loop) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text(), b.Text()), cmp.Compare(a.Object.Namespace, b.Object.Namespace))
+	})
+	return out
+}
+
+// LoopsOf are those of one object: it is written or reconciled in them. Kind
+// counts without regard to case.
+func LoopsOf(loops []Loop, o Object) []Loop {
+	same := func(x Object) bool {
+		return strings.EqualFold(x.Kind, o.Kind) && x.Namespace == o.Namespace && x.Name == o.Name
+	}
+	var out []Loop
+	for _, l := range loops {
+		if same(l.Object) || same(l.Reconciled) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// finder goes through requests in their order.
+type finder struct {
+	operator string
+	calls    map[string]Reconcile // by ID
+	kinds    map[string]string    // by resource and group
+	repeated map[loopKey]*Loop
+	fields   map[fieldKey]*field
+}
+
+// loopKey tells loops of requests apart.
+type loopKey struct {
+	pattern            string
+	object, reconciled Object
+	line               string
+}
+
+// fieldKey is a field of an object.
+type fieldKey struct {
+	object Object
+	path   string
+}
+
+// field is the history of one.
+type field struct {
+	by   string // who wrote it last
+	last Change
+	loop Loop
+}
+
+func (f *finder) request(q Request) {
+	if !q.Writes() || q.DryRun || q.Name == "" {
+		return
+	}
+	switch {
+	case q.changed():
+		f.change(q)
+	case q.User != f.operator:
+	case q.Code == 409:
+		f.again(Conflict, q)
+	case q.Code < 300:
+		f.again(Unchanged, q)
+	}
+}
+
+// objectOf is the object of a request, with the kind of a subresource's object.
+func (f *finder) objectOf(q Request) Object {
+	return Object{Kind: cmp.Or(f.kinds[q.Resource+"."+q.Group], q.Kind, q.Resource), Namespace: q.Namespace, Name: q.Name}
+}
+
+// again counts a write of the operator.
+func (f *finder) again(pattern string, q Request) {
+	call := f.calls[q.Reconcile]
+	key := loopKey{pattern, f.objectOf(q), call.object(), q.by()}
+	l := f.repeated[key]
+	if l == nil {
+		l = &Loop{Pattern: pattern, Object: key.object, Reconciled: key.reconciled, Controller: call.Controller, First: q.Time, By: []string{key.line}}
+		f.repeated[key] = l
+	}
+	l.Count++
+	l.Last, l.Message = q.Time, q.Message
+}
+
+// change follows the fields that a write has set.
+func (f *finder) change(q Request) {
+	object, by := f.objectOf(q), q.by()
+	call := f.calls[q.Reconcile]
+	for _, c := range q.Changes {
+		key := fieldKey{object, c.Path}
+		h := f.fields[key]
+		if h == nil {
+			h = &field{loop: Loop{Pattern: Fight, Object: object, Field: c.Path, First: q.Time}}
+			f.fields[key] = h
+		}
+		// A fight is between two; that others change a field in turns is none.
+		if h.by != "" && h.by != by && reflect.DeepEqual(c.New, h.last.Old) {
+			h.loop.Count++
+			h.loop.Last = q.Time
+			for _, who := range []string{h.by, by} {
+				if !slices.Contains(h.loop.By, who) {
+					h.loop.By = append(h.loop.By, who)
+				}
+			}
+		}
+		if call.ID != "" {
+			h.loop.Reconciled, h.loop.Controller = call.object(), call.Controller
+		}
+		h.by, h.last = by, c
+	}
+}
+
+// object is what a call was for.
+func (c Reconcile) object() Object { return Object{c.Kind, c.Namespace, c.Name} }
+
+// loopsOfCalls finds calls that lead to the next one.
+func loopsOfCalls(calls []Call, operator string) []Loop {
+	type key struct {
+		controller string
+		object     Object
+	}
+	series := map[key][]Call{}
+	for _, c := range calls {
+		k := key{c.Controller, c.object()}
+		series[k] = append(series[k], c)
+	}
+	var out []Loop
+	for _, list := range series {
+		out = append(out, ownWrites(list, operator)...)
+		if l := storm(list); l.Count >= minStorm {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// storm is the largest number of calls within stormTime that nothing in the
+// cluster led to, and that changed nothing.
+func storm(calls []Call) Loop {
+	var best Loop
+	var idle []Call
+	for _, c := range calls {
+		if !c.idle() {
+			idle = nil
+			continue
+		}
+		idle = append(idle, c)
+		for c.Begin.Sub(idle[0].Begin) > stormTime {
+			idle = idle[1:]
+		}
+		if len(idle) > best.Count {
+			best = Loop{
+				Pattern: Storm, Object: c.object(), Reconciled: c.object(), Controller: c.Controller, Count: len(idle),
+				First: idle[0].Begin, Last: c.Begin, By: []string{c.Controller}, Message: c.Causes[len(c.Causes)-1].Text(),
+			}
+		}
+	}
+	return best
+}
+
+// idle reports whether no event led to a call, and nothing came of it.
+func (c Call) idle() bool {
+	return len(c.Causes) > 0 &&
+		!slices.ContainsFunc(c.Causes, func(x Cause) bool { return x.Request != nil || x.Reason == Started }) &&
+		!slices.ContainsFunc(c.Writes, Request.changed)
+}
+
+// ownWrites finds fields whose change by the operator leads to the call that
+// changes them again: one loop for each.
+func ownWrites(calls []Call, operator string) []Loop {
+	running, best := map[fieldKey]Loop{}, map[fieldKey]Loop{}
+	for i := range calls {
+		next := map[fieldKey]Loop{}
+		for _, cause := range calls[i].Causes {
+			q := cause.Request
+			if i == 0 || q == nil || q.User != operator || q.Reconcile != calls[i-1].ID {
+				continue
+			}
+			object := Object{q.Kind, q.Namespace, q.Name}
+			for _, change := range q.Changes {
+				k := fieldKey{object, change.Path}
+				l, ok := running[k]
+				if !ok {
+					l = Loop{Pattern: OwnWrites, Object: object, Reconciled: calls[i].object(), Controller: calls[i].Controller, Field: change.Path, First: q.Time}
+				}
+				l.Count++
+				l.Last, l.By = q.Time, []string{q.by()}
+				next[k] = l
+				if l.Count > best[k].Count {
+					best[k] = l
+				}
+			}
+		}
+		running = next
+	}
+	maps.DeleteFunc(best, func(_ fieldKey, l Loop) bool { return l.Count < minOwnWrites })
+	return slices.Collect(maps.Values(best))
+}
