@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
-	{"internal/project", "internal/localrun", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
+	{"internal/project", "internal/localrun", "internal/ui", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
 	{"internal/adopt", "internal/scaffold", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate"},
 	{"internal/doctor"},

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -149,6 +150,21 @@ func short(v any) any {
 		return out
 	}
 	return v
+}
+
+// ValueText is a value of a Change for people, cut to so many characters.
+func ValueText(v any, most int) string {
+	if v == nil {
+		return "none"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if text := []rune(string(data)); len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(data)
 }
 
 // lastApplied is where kubectl apply keeps the whole object once more.

@@ -287,7 +287,7 @@ func (c Cause) Text() string {
 }
 
 // Text says what a write did, and who made it.
-func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " + r.by() }
+func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " + r.By() }
 
 // Target is the object of a request.
 func (r Request) Target() string {
@@ -316,8 +316,8 @@ func (r Request) Effect() string {
 	return "changed"
 }
 
-// by is who made the request: the operator's line, or the client's name.
-func (r Request) by() string {
+// By is who made the request: the operator's line, or the client's name.
+func (r Request) By() string {
 	if len(r.Frames) > 0 {
 		return r.Frames[0]
 	}

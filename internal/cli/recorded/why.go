@@ -2,7 +2,6 @@ package recorded
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,20 +166,6 @@ func writeChanges(w io.Writer, changes []recording.Change) {
 			fmt.Fprintf(w, "            and %d more\n", len(changes)-shown)
 			return
 		}
-		fmt.Fprintf(w, "            %s: %s → %s\n", c.Path, value(c.Old), value(c.New))
+		fmt.Fprintf(w, "            %s: %s → %s\n", c.Path, recording.ValueText(c.Old, maxValue), recording.ValueText(c.New, maxValue))
 	}
-}
-
-func value(v any) string {
-	if v == nil {
-		return "none"
-	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	if text := []rune(string(data)); len(text) > maxValue {
-		return string(text[:maxValue]) + "…"
-	}
-	return string(data)
 }

@@ -1,0 +1,123 @@
+package ui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	// feedWait is how long one question for news waits.
+	feedWait = 20 * time.Second
+	// feedPause is the time between two questions while nothing is recorded.
+	feedPause = time.Second
+)
+
+// feed keeps the recording, so that pages need not fetch all of it each time.
+type feed struct {
+	fetch func(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error)
+
+	mu      sync.Mutex
+	now     recording.Recording
+	failed  error
+	changed chan struct{} // closed at the next change
+	readers int
+	stop    context.CancelFunc // of what follows the recording while there are readers
+}
+
+func newFeed(s Source) *feed { return &feed{fetch: s.Recording, changed: make(chan struct{})} }
+
+// read returns what there is and a channel that is closed when there is more.
+func (f *feed) read() (recording.Recording, error, <-chan struct{}) { //nolint:revive // the channel belongs to both
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now, f.failed, f.changed
+}
+
+// update fetches what is new.
+func (f *feed) update(ctx context.Context, wait time.Duration) {
+	before, _, _ := f.read()
+	var after uint64
+	if before.Next > 0 {
+		after = before.Next - 1
+	}
+	got, err := f.fetch(ctx, after, wait)
+	if err == nil && after > 0 && !got.Since.Equal(before.Since) {
+		got, err = f.fetch(ctx, 0, 0) // another run: its requests are counted from 1 again
+	}
+	if ctx.Err() == nil {
+		f.merge(got, err)
+	}
+}
+
+// merge takes in an answer. Answers may overlap, and come late.
+func (f *feed) merge(got recording.Recording, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		if got.Since.Equal(f.now.Since) {
+			if got.Next < f.now.Next {
+				return
+			}
+			if !got.Active && !f.now.Active && got.Next == f.now.Next && len(got.Reconciles) == len(f.now.Reconciles) && f.failed == nil {
+				return // asked again, the last run is the same
+			}
+			got.Requests = joined(f.now, got)
+		} else if got.Since.Before(f.now.Since) {
+			return
+		}
+		f.now = got
+	} else {
+		f.now.Active = false
+	}
+	f.failed = err
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// joined are the requests of both, without those that are lost.
+func joined(have, got recording.Recording) []recording.Request {
+	list := have.Requests
+	for len(list) > 0 && list[0].Seq <= got.Lost {
+		list = list[1:]
+	}
+	for _, q := range got.Requests {
+		if q.Seq >= have.Next {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// join follows the recording until the reader calls leave; the first one starts
+// that and the last one ends it.
+func (f *feed) join(ctx context.Context) (leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.readers++; f.readers == 1 {
+		ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+		go f.follow(ctx)
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.readers--; f.readers == 0 {
+			f.stop()
+		}
+	}
+}
+
+func (f *feed) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		f.update(ctx, feedWait)
+		if now, err, _ := f.read(); now.Active && err == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(feedPause):
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+// rowsShown bounds a table: more would be slow to render and to read.
+const rowsShown = 200
+
+func requestsPage() Page {
+	return Page{
+		Name: "requests", Title: "Requests", Question: "What did the operator ask of the API server, and what was the answer?",
+		Fragments: []string{"list"},
+		Render: func(_ context.Context, r *Request) (any, error) {
+			return listRequests(r.Recording, r.Query), nil
+		},
+	}
+}
+
+// requestFilter is what the address says.
+type requestFilter struct {
+	Kind string // resource.group, resource or kind
+	Verb string
+	Code string // such as 409 or 4xx
+	By   string // all: not only the operator
+	Name string // part of the object's
+}
+
+// requestList is the page's data.
+type requestList struct {
+	Filter              requestFilter
+	Kinds, Verbs, Codes []string // to choose from
+	Total, Matching     int
+	Rows                []recording.Request // the newest first
+	Older, Newest       string              // addresses of other parts of the list
+}
+
+// listRequests picks requests; ?before=SEQ pages through them.
+func listRequests(rec recording.Recording, query url.Values) requestList {
+	f := requestFilter{Kind: query.Get("kind"), Verb: query.Get("verb"), Code: query.Get("code"), By: query.Get("by"), Name: query.Get("name")}
+	before, _ := strconv.ParseUint(query.Get("before"), 10, 64) // 0: from the newest on
+	out := requestList{Filter: f}
+	kinds, verbs, codes := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, q := range slices.Backward(rec.Requests) {
+		if f.By != "all" && q.User != rec.Operator {
+			continue
+		}
+		out.Total++
+		kinds[resourceOf(q)], verbs[q.Verb], codes[strconv.Itoa(q.Code)], codes[codeClass(q.Code)] = true, true, true, true
+		if !f.matches(q) {
+			continue
+		}
+		out.Matching++
+		switch {
+		case before > 0 && q.Seq >= before:
+		case len(out.Rows) < rowsShown:
+			out.Rows = append(out.Rows, q)
+		case out.Older == "":
+			out.Older = withParameter(query, "before", strconv.FormatUint(out.Rows[rowsShown-1].Seq, 10))
+		}
+	}
+	if before > 0 {
+		out.Newest = withParameter(query, "before", "")
+	}
+	out.Kinds, out.Verbs, out.Codes = sorted(kinds), sorted(verbs), sorted(codes)
+	return out
+}
+
+func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+
+func (f requestFilter) matches(q recording.Request) bool {
+	kind := f.Kind == "" || f.Kind == resourceOf(q) || strings.EqualFold(f.Kind, q.Resource) || strings.EqualFold(f.Kind, q.Kind)
+	code := f.Code == "" || f.Code == strconv.Itoa(q.Code) || f.Code == codeClass(q.Code)
+	return kind && code && (f.Verb == "" || f.Verb == q.Verb) && strings.Contains(q.Name, f.Name)
+}
+
+func codeClass(code int) string { return strconv.Itoa(code/100) + "xx" }
+
+// codeText is an HTTP status in words, in lower case.
+func codeText(code int) string { return strings.ToLower(http.StatusText(code)) }
+
+// resourceOf is what a request is about, such as deployments.apps/scale.
+func resourceOf(q recording.Request) string {
+	if q.Resource == "" {
+		return q.Path
+	}
+	name := q.Resource
+	if q.Group != "" {
+		name += "." + q.Group
+	}
+	if q.Subresource != "" {
+		name += "/" + q.Subresource
+	}
+	return cmp.Or(name, q.Path)
+}
+
+// unchanged reports whether a write changed nothing.
+func unchanged(q recording.Request) bool { return q.Writes() && q.Effect() == "unchanged" }
+
+// withParameter is the page's address with another value of one parameter.
+func withParameter(query url.Values, key, value string) string {
+	q := maps.Clone(query)
+	if q.Del(key); value != "" {
+		q.Set(key, value)
+	}
+	return "?" + q.Encode()
+}

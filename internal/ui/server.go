@@ -1,0 +1,144 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Server serves the live view on loopback.
+type Server struct {
+	source    Source
+	feed      *feed
+	pages     []Page
+	templates map[string]*template.Template // by page
+	listener  net.Listener
+	guard     *guard
+}
+
+// Listen opens the live view on a port of loopback; 0 is a free one. Nobody is
+// served before Serve.
+func Listen(ctx context.Context, s Source, port int) (*Server, error) {
+	if s.Zone == nil {
+		s.Zone = time.Local
+	}
+	srv := &Server{source: s, feed: newFeed(s), pages: allPages(), templates: map[string]*template.Template{}}
+	for _, p := range srv.pages {
+		t, err := parse(p, s.Zone)
+		if err != nil {
+			return nil, err
+		}
+		srv.templates[p.Name] = t
+	}
+	files, err := fs.Sub(assets, "assets")
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServerFS(files)))
+	mux.Handle("GET /{$}", http.RedirectHandler("/"+srv.pages[0].Name, http.StatusSeeOther))
+	for _, p := range srv.pages {
+		mux.HandleFunc("GET /"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.servePage(w, r, p) })
+		mux.HandleFunc("GET /live/"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.serveEvents(w, r, p) })
+		mux.HandleFunc("POST /"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.serveAct(w, r, p) })
+	}
+	var l net.ListenConfig
+	if srv.listener, err = l.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+		return nil, fmt.Errorf("open the live view: %w", err)
+	}
+	addr := srv.listener.Addr()
+	_, at, _ := net.SplitHostPort(addr.String())
+	srv.guard = &guard{token: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at, hosts: hostsOf(addr), next: mux}
+	return srv, nil
+}
+
+// URL is the address to open. Who has it may see, and change, everything.
+func (s *Server) URL() string {
+	return "http://" + s.listener.Addr().String() + "/?" + url.Values{"token": {s.guard.token}}.Encode()
+}
+
+// Serve answers until ctx ends, which is no error.
+func (s *Server) Serve(ctx context.Context) error {
+	const slow = 10 * time.Second // for a request's headers
+	// Streams of events end with ctx, so that nothing has to be waited for.
+	h := &http.Server{Handler: s.guard, ReadHeaderTimeout: slow, BaseContext: func(net.Listener) context.Context { return ctx }}
+	ended := context.AfterFunc(ctx, func() { _ = h.Close() }) // an error: it is closed
+	defer ended()
+	if err := h.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the live view: %w", err)
+	}
+	return nil
+}
+
+// view renders the page's data.
+func (s *Server) view(ctx context.Context, p Page, query url.Values) View {
+	rec, failed, _ := s.feed.read()
+	v := View{Page: p, Pages: s.pages, Query: query, Source: s.source, Status: Status{
+		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost,
+	}}
+	if failed != nil {
+		v.Status.Problem = failed.Error()
+	}
+	if len(p.Fragments) > 0 {
+		v.Live = "/live/" + p.Name
+		if len(query) > 0 {
+			v.Live += "?" + query.Encode()
+		}
+	}
+	var err error
+	if v.Data, err = p.Render(ctx, &Request{Query: query, Recording: rec, Source: s.source}); err != nil {
+		v.Problem, v.Live = err.Error(), ""
+	}
+	return v
+}
+
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, p Page) {
+	s.feed.update(r.Context(), 0)
+	s.write(w, s.view(r.Context(), p, r.URL.Query()), http.StatusOK)
+}
+
+// serveAct does what a form says.
+func (s *Server) serveAct(w http.ResponseWriter, r *http.Request, p Page) {
+	if p.Act == nil || s.source.Connect == nil {
+		http.Error(w, "there is nothing to change here", http.StatusMethodNotAllowed)
+		return
+	}
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.feed.update(r.Context(), 0)
+	rec, _, _ := s.feed.read()
+	to, err := p.Act(r.Context(), &Request{Query: r.URL.Query(), Form: r.PostForm, Recording: rec, Source: s.source})
+	if err != nil {
+		v := s.view(r.Context(), p, r.URL.Query())
+		v.Problem, v.Live = err.Error(), ""
+		s.write(w, v, http.StatusUnprocessableEntity)
+		return
+	}
+	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") {
+		to = "/" + p.Name
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// write sends a whole page, or none.
+func (s *Server) write(w http.ResponseWriter, v View, code int) {
+	var b bytes.Buffer
+	if err := s.templates[v.Page.Name].Execute(&b, v); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(b.Bytes()) // an error: the browser has gone
+}

@@ -1,0 +1,321 @@
+package ui
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+var update = flag.Bool("update", false, "write the golden files of pages")
+
+const operator = "system:serviceaccount:shop-system:shop"
+
+// fixed is the recording that the golden files show.
+func fixed(t *testing.T) recording.Recording {
+	t.Helper()
+	data, err := os.ReadFile("testdata/recording.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec recording.Recording
+	if err := json.Unmarshal(data, &rec); err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// sourceOf is a source of a recording that stays as it is.
+func sourceOf(rec recording.Recording) Source {
+	return Source{
+		Project: "shop", Cluster: "default", Dir: "/work/shop", Zone: time.UTC,
+		Recording: func(context.Context, uint64, time.Duration) (recording.Recording, error) { return rec, nil },
+	}
+}
+
+// serve serves the live view until the test ends.
+func serve(t *testing.T, s Source) *Server {
+	t.Helper()
+	srv, err := Listen(t.Context(), s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return srv
+}
+
+// browser opens the address with the token, as a person does.
+func browser(t *testing.T, srv *Server) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &http.Client{Jar: jar}
+	if code, body := get(t, c, srv.URL()); code != http.StatusOK || !strings.Contains(body, "<h1>") {
+		t.Fatalf("%d: %s", code, body)
+	}
+	return c
+}
+
+func get(t *testing.T, c *http.Client, address string) (int, string) {
+	t.Helper()
+	resp, err := c.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// at is an address of the server without the token.
+func at(srv *Server, path string) string { return "http://" + srv.listener.Addr().String() + path }
+
+// TestPages compares each page of the fixed recording with its golden file.
+func TestPages(t *testing.T) {
+	srv := serve(t, sourceOf(fixed(t)))
+	c := browser(t, srv)
+	for name, path := range map[string]string{
+		"requests":          "/requests",
+		"requests-filtered": "/requests?kind=Deployment&verb=update&code=2xx&by=all",
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, body := get(t, c, at(srv, path))
+			if code != http.StatusOK {
+				t.Fatalf("%d: %s", code, body)
+			}
+			golden(t, name+".html", body)
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got); d != "" {
+		t.Errorf("%s (-want +got), -update writes it:\n%s", file, d)
+	}
+}
+
+// TestEveryPage holds the templates to what live.js and the policy need.
+func TestEveryPage(t *testing.T) {
+	srv := serve(t, sourceOf(fixed(t)))
+	c := browser(t, srv)
+	for _, p := range srv.pages {
+		_, body := get(t, c, at(srv, "/"+p.Name))
+		for _, id := range append([]string{statusFragment}, p.Fragments...) {
+			if strings.Count(body, `id="`+id+`"`) != 1 {
+				t.Errorf("%s: not one element with id %q", p.Name, id)
+			}
+		}
+		for _, refused := range []string{"<style", " style=", " onclick=", "javascript:", "<script>"} {
+			if strings.Contains(body, refused) {
+				t.Errorf("%s: the policy refuses %q", p.Name, refused)
+			}
+		}
+		for _, needed := range []string{`class="skip"`, `aria-current="page"`, `lang="en"`} {
+			if !strings.Contains(body, needed) {
+				t.Errorf("%s: no %s", p.Name, needed)
+			}
+		}
+		if strings.Count(body, "<th>") > 0 {
+			t.Errorf("%s: a th without scope", p.Name)
+		}
+	}
+}
+
+// TestEscapes: text of objects is text in the page.
+func TestEscapes(t *testing.T) {
+	const evil = `<script>alert("x")</script>`
+	rec := recording.Recording{Operator: operator, Since: time.Unix(1, 0), Next: 2, Requests: []recording.Request{{
+		Seq: 1, User: operator, Verb: "update", Resource: "shops", Kind: evil, Namespace: evil, Name: evil, Message: evil, Code: 409, Frames: []string{evil},
+		Changes: []recording.Change{{Path: evil, Old: evil, New: map[string]any{evil: evil}}},
+	}}}
+	s := sourceOf(rec)
+	s.Project = evil
+	srv := serve(t, s)
+	c := browser(t, srv)
+	for _, p := range srv.pages {
+		if _, body := get(t, c, at(srv, "/"+p.Name+"?name="+url.QueryEscape(evil))); strings.Contains(body, "<script>alert") {
+			t.Errorf("%s does not escape:\n%s", p.Name, body)
+		}
+	}
+}
+
+// TestSecurity tries what others may try, and what the reader does.
+func TestSecurity(t *testing.T) {
+	srv := serve(t, sourceOf(fixed(t)))
+	host, token := srv.listener.Addr().String(), srv.guard.token
+	port := strings.TrimPrefix(host, "127.0.0.1:")
+	tests := map[string]struct {
+		method, path string
+		set          map[string]string
+		cookie       bool
+		want         int
+	}{
+		"the address that is printed":   {path: "/?token=" + token, want: 303},
+		"a page":                        {path: "/requests", cookie: true, want: 200},
+		"by name":                       {path: "/requests", set: map[string]string{"Host": "localhost:" + port}, cookie: true, want: 200},
+		"its own script":                {path: "/assets/live.js", set: map[string]string{"Sec-Fetch-Site": "same-origin"}, cookie: true, want: 200},
+		"no token":                      {path: "/", want: 403},
+		"another token":                 {path: "/?token=guessed", want: 403},
+		"an empty token":                {path: "/?token=", want: 403},
+		"a page without the cookie":     {path: "/requests", want: 403},
+		"events without the cookie":     {path: "/live/requests", want: 403},
+		"assets without the cookie":     {path: "/assets/live.js", want: 403},
+		"token of the page, no cookie":  {path: "/requests?token=" + token, want: 403},
+		"DNS rebinding":                 {path: "/requests", set: map[string]string{"Host": "evil.example:" + port}, cookie: true, want: 403},
+		"DNS rebinding with the token":  {path: "/?token=" + token, set: map[string]string{"Host": "evil.example:" + port}, want: 403},
+		"another port's name":           {path: "/requests", set: map[string]string{"Host": "127.0.0.1:1"}, cookie: true, want: 403},
+		"no port":                       {path: "/requests", set: map[string]string{"Host": "127.0.0.1"}, cookie: true, want: 403},
+		"fetched by another site":       {path: "/requests", set: map[string]string{"Origin": "https://evil.example"}, cookie: true, want: 403},
+		"included by another site":      {path: "/assets/live.js", set: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, cookie: true, want: 403},
+		"included by another port":      {path: "/assets/live.js", set: map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"}, cookie: true, want: 403},
+		"a link from another site":      {path: "/?token=" + token, set: map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, want: 303},
+		"a form of another site":        {method: "POST", path: "/requests", set: map[string]string{"Origin": "https://evil.example"}, cookie: true, want: 403},
+		"a form of another port":        {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://127.0.0.1:1"}, cookie: true, want: 403},
+		"a form without origin":         {method: "POST", path: "/requests", cookie: true, want: 403},
+		"a form of an opaque origin":    {method: "POST", path: "/requests", set: map[string]string{"Origin": "null"}, cookie: true, want: 403},
+		"a form of another host's name": {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://localhost:" + port}, cookie: true, want: 403},
+		"a form without the cookie":     {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://" + host}, want: 403},
+		"a form of the page":            {method: "POST", path: "/requests", set: map[string]string{"Origin": "http://" + host}, cookie: true, want: 405}, // nothing to change there
+		"another method":                {method: "DELETE", path: "/requests", set: map[string]string{"Origin": "http://" + host}, cookie: true, want: 405},
+		"no such page":                  {path: "/none", cookie: true, want: 404},
+	}
+	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), tc.method, at(srv, tc.path), http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range tc.set {
+				r.Header.Set(k, v)
+			}
+			r.Host = r.Header.Get("Host")
+			if tc.cookie {
+				r.AddCookie(&http.Cookie{Name: srv.guard.cookie, Value: srv.guard.session})
+			}
+			resp, err := c.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != tc.want {
+				t.Errorf("%d, want %d", resp.StatusCode, tc.want)
+			}
+			for k, v := range map[string]string{"Content-Security-Policy": policy, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
+				if resp.Header.Get(k) != v {
+					t.Errorf("%s: %q", k, resp.Header.Get(k))
+				}
+			}
+			if resp.StatusCode != http.StatusSeeOther {
+				return
+			}
+			if got := resp.Header.Get("Set-Cookie"); !strings.HasSuffix(got, "; Path=/; HttpOnly; SameSite=Strict") || strings.Contains(got, token) || resp.Header.Get("Location") != "/" {
+				t.Errorf("cookie %q, location %q", got, resp.Header.Get("Location"))
+			}
+		})
+	}
+}
+
+// script plays answers of a recorder one after the other. The last one stays.
+type script struct{ next chan recording.Recording }
+
+func (s script) recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error) {
+	select {
+	case rec, ok := <-s.next:
+		if ok {
+			return rec, nil
+		}
+		return recording.Recording{}, errors.New("the cluster has gone")
+	case <-ctx.Done():
+		return recording.Recording{}, ctx.Err()
+	}
+}
+
+// TestEvents: what is new comes by itself, another run replaces the one before,
+// and the end of the cluster is said.
+func TestEvents(t *testing.T) {
+	answers := script{make(chan recording.Recording, 1)}
+	s := sourceOf(recording.Recording{})
+	s.Recording = answers.recording
+	srv := serve(t, s)
+	request := func(seq uint64, name string) recording.Request {
+		return recording.Request{Seq: seq, User: operator, Verb: "get", Resource: "shops", Name: name, Code: 200}
+	}
+	since := time.Unix(100, 0)
+	answers.next <- recording.Recording{Operator: operator, Since: since, Active: true, Next: 2, Requests: []recording.Request{request(1, "first")}}
+	c := browser(t, srv)
+	resp, err := c.Get(at(srv, "/live/requests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("Content-Type: %s", got)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	// until waits for an event for the element that has the text, and not the other.
+	until := func(id, text, not string) {
+		t.Helper()
+		for lines.Scan() {
+			var f fragment
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			if !ok {
+				continue
+			}
+			if err := json.Unmarshal([]byte(data), &f); err != nil {
+				t.Fatal(err)
+			}
+			if f.ID == id && strings.Contains(f.HTML, text) && (not == "" || !strings.Contains(f.HTML, not)) {
+				return
+			}
+		}
+		t.Fatalf("the stream ends without %q: %v", text, lines.Err())
+	}
+	until("list", "first", "")
+	answers.next <- recording.Recording{Operator: operator, Since: since, Active: true, Next: 3, Requests: []recording.Request{request(1, "first"), request(2, "second")}}
+	until("list", "second", "")
+	again := recording.Recording{Operator: operator, Since: since.Add(time.Hour), Active: true, Next: 2, Requests: []recording.Request{request(1, "another run")}}
+	answers.next <- again
+	answers.next <- again // it is asked for from the start
+	until("list", "another run", "first")
+	close(answers.next)
+	until("status", "the cluster has gone", "")
+}
