@@ -287,7 +287,7 @@ func (c Cause) Text() string {
 }
 
 // Text says what a write did, and who made it.
-func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " + r.By() }
+func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " + r.by() }
 
 // Target is the object of a request.
 func (r Request) Target() string {
@@ -317,7 +317,10 @@ func (r Request) Effect() string {
 }
 
 // By is who made the request: the operator's line, or the client's name.
-func (r Request) By() string {
+func (r Request) By() string { return r.by() }
+
+// by is who made the request: the operator's line, or the client's name.
+func (r Request) by() string {
 	if len(r.Frames) > 0 {
 		return r.Frames[0]
 	}
