@@ -41,11 +41,11 @@ var quarantine = map[string][]string{
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/controlplane/supervise"},
-	{"internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/registry", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
-	{"internal/project", "internal/localrun", "internal/ui", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
-	{"internal/adopt", "internal/scaffold", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
+	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
+	{"internal/adopt", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate"},
 	{"internal/doctor"},
 	{"internal/cli"},
@@ -62,6 +62,7 @@ var layers = [][]string{
 var alone = map[string][]string{
 	"internal/clierr":         {},
 	"internal/host":           {},
+	"internal/fields":         {},
 	"internal/filelock":       {},
 	"internal/gcpercent":      {},
 	"internal/fileset":        {"internal/filelock"},

@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Scale sets the number of replicas of an object whose kind has the subresource
+// scale.
+func (c *Client) Scale(ctx context.Context, u *unstructured.Unstructured, replicas int64) error {
+	endpoint, ref, err := c.resource(ctx, u, "")
+	if err == nil {
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+		_, err = endpoint.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager}, "scale")
+	}
+	if err != nil {
+		return c.explain("scale", ref, err)
+	}
+	return nil
+}
+
+// BeginDelete has the cluster delete an object with what it owns, and does not
+// wait for that. What is not there is no error.
+func (c *Client) BeginDelete(ctx context.Context, u *unstructured.Unstructured) error {
+	endpoint, ref, err := c.resource(ctx, u, "")
+	if err == nil {
+		background := metav1.DeletePropagationBackground
+		err = endpoint.Delete(ctx, ref.Name, metav1.DeleteOptions{PropagationPolicy: &background})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return c.explain("delete", ref, err)
+	}
+	return nil
+}
+
+// FieldErrors are what the API server says about single fields of an object that
+// it has refused, by their path: "spec.size". What is about the whole object
+// stands under "". Nil: err is no such refusal.
+func FieldErrors(err error) map[string]string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil
+	}
+	// Server-side apply refuses a wrong type before validation does, in one text.
+	if _, said, ok := strings.Cut(status.Status().Message, "): ."); ok {
+		path, what, _ := strings.Cut(said, ": ")
+		what, _, _ = strings.Cut(what, ", got &value")
+		return map[string]string{path: what}
+	}
+	if status.Status().Reason != metav1.StatusReasonInvalid {
+		return nil
+	}
+	found := map[string]string{}
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			if strings.Contains(cause.Message, "some validation rules were not checked") {
+				continue // the others say why
+			}
+			field := cause.Field
+			if strings.HasPrefix(field, "<") {
+				field = "" // <nil>: the object itself
+			}
+			if was := found[field]; was != "" && was != cause.Message {
+				found[field] = was + "; " + cause.Message
+			} else {
+				found[field] = cause.Message
+			}
+		}
+	}
+	if len(found) == 0 {
+		found[""] = status.Status().Message
+	}
+	return found
+}
