@@ -44,6 +44,7 @@ type Recorder struct {
 	refused    []recording.Right // in the order of the first refusal
 	changed    chan struct{}     // closed at the next change
 	refusal    chan struct{}     // closed when refused grows
+	trouble    *trouble          // nil: none
 }
 
 // kept is a request and about how many bytes it takes.
@@ -60,7 +61,7 @@ func New() *Recorder {
 }
 
 func (r *Recorder) clear() {
-	r.requests, r.bytes, r.next, r.lost = nil, 0, 1, 0
+	r.requests, r.bytes, r.next, r.lost, r.trouble = nil, 0, 1, 0, nil
 	r.reconciles, r.running, r.uses, r.refused = nil, map[string]int{}, map[recording.Right]*recording.Use{}, nil
 	r.changed, r.refusal = make(chan struct{}), make(chan struct{})
 }
@@ -80,6 +81,7 @@ func (r *Recorder) Begin(operator string, now time.Time) (end func()) {
 		defer r.mu.Unlock()
 		if r.session == mine {
 			r.on.Store(false)
+			r.trouble = nil
 			r.wake()
 		}
 	}
