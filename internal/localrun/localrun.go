@@ -97,6 +97,7 @@ type Deps struct {
 	Connect      func(ctx context.Context, o kube.Options) (Client, error) // nil: kube.Connect
 	Kill         <-chan struct{}                                           // closed by the second Ctrl-C; may be nil
 	Restart      <-chan struct{}                                           // asks to build and start the operator again; nil: nobody does
+	Crash        <-chan struct{}                                           // asks to kill the operator and to start it again as it is; nil: nobody does
 }
 
 // Run runs the operator of the project at o.Dir until it ends or ctx does, and

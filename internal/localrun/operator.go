@@ -118,14 +118,19 @@ func (r *run) stream(t *tail, stderr bool) *lines {
 }
 
 // replaceOperator stops the running operator, if there is one, and starts what
-// was built since. The two never reconcile at the same time.
-func (r *run) replaceOperator(ctx context.Context) error {
+// was built since. The two never reconcile at the same time. end stops it; nil
+// interrupts it.
+func (r *run) replaceOperator(ctx context.Context, end func(host.Process) error) error {
 	if h := r.webhooks(); h != nil {
 		h.proxy.pause()
 	}
 	if op := r.running(); op != nil {
 		op.replaced.Store(true)
-		op.stop()
+		if end != nil {
+			_ = end(op.process) // it may have ended by itself at this moment
+		} else {
+			op.stop()
+		}
 		late := time.NewTimer(reloadGrace)
 		defer late.Stop()
 		select {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // namesShown bounds how many changed files a line names.
@@ -25,6 +27,11 @@ func (r *run) reloads(ctx context.Context) {
 			return
 		case <-r.Restart:
 			c.what, r.stale = "restarting", true
+		case <-r.Crash:
+			if err := r.crash(ctx); err != nil && ctx.Err() == nil {
+				c.failed(err)
+			}
+			continue
 		case <-wake:
 			changed, err := r.watcher.take()
 			if err != nil {
@@ -41,6 +48,19 @@ func (r *run) reloads(ctx context.Context) {
 			c.failed(err)
 		}
 	}
+}
+
+// crash ends the operator as a crash would, and starts it again.
+func (r *run) crash(ctx context.Context) error {
+	r.screen.say("killing the operator")
+	if err := r.findDebugger(ctx); err != nil {
+		return err
+	}
+	if err := r.replaceOperator(ctx, host.Process.Kill); err != nil {
+		return err
+	}
+	r.settle(ctx)
+	return nil
 }
 
 // failed says what became of a round.
@@ -177,7 +197,7 @@ func (c *reload) restart(ctx context.Context, built bool) error {
 		if err := r.findDebugger(ctx); err != nil {
 			return err
 		}
-		if err := r.replaceOperator(ctx); err != nil {
+		if err := r.replaceOperator(ctx, nil); err != nil {
 			return err
 		}
 		r.stale = false

@@ -47,6 +47,33 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestCrash: an operator that is killed gets no time to stop, and runs again.
+func TestCrash(t *testing.T) {
+	w := newWorld(t)
+	w.operator = func(ctx context.Context, p *process) {
+		fmt.Fprint(p.cmd.Stderr, "reconciled\n")
+		p.obey(ctx)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked := make(chan struct{})
+	deps := w.deps()
+	deps.Crash = asked
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, Options{Dir: w.Dir}, deps) }()
+	w.shows(ctx, "reconciled")
+	asked <- struct{}{}
+	w.shows(ctx, "killing the operator")
+	for strings.Count(w.err.String(), "reconciled") < 2 && ctx.Err() == nil {
+		pause()
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+	w.ordered(t, "run operator", "operator killed", "operator interrupted")
+}
+
 // TestRestartFails: where nothing would start the operator again, the run ends.
 func TestRestartFails(t *testing.T) {
 	w := newWorld(t)
