@@ -33,7 +33,8 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 	out := http.NewResponseController(w)
 	sent := map[string]string{}
 	for {
-		_, _, changed := s.feed.read()
+		_, _, recorded := s.feed.read()
+		moved := s.mirror.Changed()
 		v := s.view(ctx, p, r.URL.Query())
 		for _, id := range append([]string{statusFragment}, p.Fragments...) {
 			if v.Problem != "" && id != statusFragment {
@@ -48,15 +49,15 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 				return
 			}
 		}
-		if out.Flush() != nil || !idle(w, r, changed) {
+		if out.Flush() != nil || !idle(w, r, recorded, moved) {
 			return
 		}
 	}
 }
 
 // idle waits for a change. It reports whether the browser is still there.
-func idle(w http.ResponseWriter, r *http.Request, changed <-chan struct{}) bool {
-	for {
+func idle(w http.ResponseWriter, r *http.Request, recorded, moved <-chan struct{}) bool {
+	for changed := false; !changed; {
 		select {
 		case <-r.Context().Done():
 			return false
@@ -64,14 +65,17 @@ func idle(w http.ResponseWriter, r *http.Request, changed <-chan struct{}) bool 
 			if _, err := w.Write([]byte(": still here\n\n")); err != nil || http.NewResponseController(w).Flush() != nil {
 				return false
 			}
-		case <-changed:
-			select {
-			case <-r.Context().Done():
-				return false
-			case <-time.After(liveEvery):
-				return true
-			}
+		case <-recorded:
+			changed = true
+		case <-moved:
+			changed = true
 		}
+	}
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-time.After(liveEvery):
+		return true
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/example/mysdk/internal/fields"
+	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -22,7 +24,11 @@ const valueShown = 300
 // at the start.
 func allPages() []Page {
 	return []Page{
+		objectsPage(),
 		requestsPage(),
+		tryPage(),
+		kindsPage(),
+		timePage(),
 	}
 }
 
@@ -50,6 +56,9 @@ func functions(zone *time.Location) template.FuncMap {
 		"codeText":  codeText,
 		"resource":  resourceOf,
 		"unchanged": unchanged,
+		"objectURL": objectURL,
+		"tryURL":    func(key objects.Key) string { return "/try?" + objectQuery(key).Encode() },
+		"asked":     func(f *fields.Field, form *tryForm) askedField { return askedField{f, form} },
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -12,13 +13,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/example/mysdk/internal/objects"
 )
 
 // Server serves the live view on loopback.
 type Server struct {
 	source    Source
 	feed      *feed
+	mirror    *objects.Mirror
 	pages     []Page
 	templates map[string]*template.Template // by page
 	listener  net.Listener
@@ -31,7 +36,10 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	if s.Zone == nil {
 		s.Zone = time.Local
 	}
-	srv := &Server{source: s, feed: newFeed(s), pages: allPages(), templates: map[string]*template.Template{}}
+	if s.Now == nil {
+		s.Now = func() time.Time { return time.Time{} }
+	}
+	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}}
 	for _, p := range srv.pages {
 		t, err := parse(p, s.Zone)
 		if err != nil {
@@ -49,6 +57,7 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	for _, p := range srv.pages {
 		mux.HandleFunc("GET /"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.servePage(w, r, p) })
 		mux.HandleFunc("GET /live/"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.serveEvents(w, r, p) })
+		mux.HandleFunc("POST /check/"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.serveCheck(w, r, p) })
 		mux.HandleFunc("POST /"+p.Name, func(w http.ResponseWriter, r *http.Request) { srv.serveAct(w, r, p) })
 	}
 	var l net.ListenConfig
@@ -70,6 +79,11 @@ func (s *Server) URL() string {
 func (s *Server) Serve(ctx context.Context) error {
 	const slow = 10 * time.Second // for a request's headers
 	// Streams of events end with ctx, so that nothing has to be waited for.
+	following, stop := context.WithCancel(ctx)
+	var mirrored sync.WaitGroup
+	mirrored.Go(func() { s.followCluster(following) })
+	defer mirrored.Wait()
+	defer stop()
 	h := &http.Server{Handler: s.guard, ReadHeaderTimeout: slow, BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := context.AfterFunc(ctx, func() { _ = h.Close() }) // an error: it is closed
 	defer ended()
@@ -95,7 +109,7 @@ func (s *Server) view(ctx context.Context, p Page, query url.Values) View {
 		}
 	}
 	var err error
-	if v.Data, err = p.Render(ctx, &Request{Query: query, Recording: rec, Source: s.source}); err != nil {
+	if v.Data, err = p.Render(ctx, &Request{Query: query, Recording: rec, Mirror: s.mirror, Source: s.source}); err != nil {
 		v.Problem, v.Live = err.Error(), ""
 	}
 	return v
@@ -108,17 +122,11 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, p Page) {
 
 // serveAct does what a form says.
 func (s *Server) serveAct(w http.ResponseWriter, r *http.Request, p Page) {
-	if p.Act == nil || s.source.Connect == nil {
-		http.Error(w, "there is nothing to change here", http.StatusMethodNotAllowed)
+	form := s.form(w, r, p.Act != nil)
+	if form == nil {
 		return
 	}
-	if err := r.ParseForm(); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	s.feed.update(r.Context(), 0)
-	rec, _, _ := s.feed.read()
-	to, err := p.Act(r.Context(), &Request{Query: r.URL.Query(), Form: r.PostForm, Recording: rec, Source: s.source})
+	to, err := p.Act(r.Context(), form)
 	if err != nil {
 		v := s.view(r.Context(), p, r.URL.Query())
 		v.Problem, v.Live = err.Error(), ""
@@ -129,6 +137,51 @@ func (s *Server) serveAct(w http.ResponseWriter, r *http.Request, p Page) {
 		to = "/" + p.Name
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// serveCheck says what is wrong with what a form has so far, as JSON.
+func (s *Server) serveCheck(w http.ResponseWriter, r *http.Request, p Page) {
+	form := s.form(w, r, p.Check != nil)
+	if form == nil {
+		return
+	}
+	said, err := p.Check(r.Context(), form)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(said) // an error: the browser has gone
+}
+
+// form reads a form. Nil: it is of no use to the page, which has been answered.
+func (s *Server) form(w http.ResponseWriter, r *http.Request, wanted bool) *Request {
+	if !wanted || s.source.Connect == nil {
+		http.Error(w, "there is nothing to change here", http.StatusMethodNotAllowed)
+		return nil
+	}
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return nil
+	}
+	s.feed.update(r.Context(), 0)
+	rec, _, _ := s.feed.read()
+	return &Request{Query: r.URL.Query(), Form: r.PostForm, Recording: rec, Mirror: s.mirror, Source: s.source}
+}
+
+// followCluster keeps the mirror up to date. A cluster that is not there may
+// come, or come back.
+func (s *Server) followCluster(ctx context.Context) {
+	const pause = 2 * time.Second
+	for s.source.Connect != nil && ctx.Err() == nil {
+		if c, err := s.source.Connect(ctx); err == nil {
+			_ = s.mirror.Follow(ctx, c) // an error: the cluster has gone
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
 }
 
 // write sends a whole page, or none.

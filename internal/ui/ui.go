@@ -29,7 +29,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -46,7 +48,16 @@ type Source struct {
 	// same one each time, so that pages may call it often. The error is for
 	// people: no cluster is running. Nil: there is none.
 	Connect func(ctx context.Context) (*kube.Client, error)
-	Zone    *time.Location // of the times that pages show; nil: this machine's
+	// Samples are what there is to try the operator with. Nil: nothing.
+	Samples func(ctx context.Context) ([]Sample, error)
+	// Crash kills the operator as a crash would and has it started again. Nil:
+	// it is not ours.
+	Crash func(ctx context.Context) error
+	// Fault has the API server be slow or refuse, for the operator only. Nil: it
+	// cannot.
+	Fault func(ctx context.Context, f state.Fault) error
+	Now   func() time.Time // when objects changed; nil: times are left out
+	Zone  *time.Location   // of the times that pages show; nil: this machine's
 }
 
 // Page is one page: the answer to one question.
@@ -62,6 +73,9 @@ type Page struct {
 	// Act answers POST: it does what the form says, and returns the path to show
 	// then; empty is the page itself. Nil: the page writes nothing.
 	Act func(ctx context.Context, r *Request) (location string, err error)
+	// Check answers POST to /check/NAME, where forms with data-check send what was
+	// typed so far, with what is wrong by field. Nil: there is nothing to check.
+	Check func(ctx context.Context, r *Request) (map[string]string, error)
 }
 
 // Request is a request for a page.
@@ -69,6 +83,7 @@ type Request struct {
 	Query     url.Values // of the address
 	Form      url.Values // of a POST; nil otherwise
 	Recording recording.Recording
+	Mirror    *objects.Mirror // of the cluster; empty where there is none
 	Source    Source
 }
 

@@ -93,5 +93,5 @@ document.addEventListener("click", async (event) => {
 
 // A filter takes effect at once.
 document.addEventListener("change", (event) => {
-  if (event.target.matches("form.filter select")) event.target.form.requestSubmit();
+  if (event.target.matches("form.filter[method=get] select, form.filter input[type=range]")) event.target.form.requestSubmit();
 });

@@ -1,0 +1,244 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/kube/kubetest"
+	"github.com/example/mysdk/internal/recording"
+)
+
+const shopSample = `
+apiVersion: example.com/v1
+kind: Shop
+metadata: {name: sample, namespace: default}
+spec: {size: 2, color: red}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: hidden, namespace: default}
+stringData: {password: hunter2}
+`
+
+func parseObjects(t *testing.T, data string) []*unstructured.Unstructured {
+	t.Helper()
+	objs, err := kube.ParseManifests([]byte(data), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objs
+}
+
+// reader is a person who reads pages of a cluster and sends their forms.
+type reader struct {
+	t   *testing.T
+	c   *http.Client
+	srv *Server
+}
+
+// shows waits until a page has all the texts.
+func (r reader) shows(path string, texts ...string) string {
+	r.t.Helper()
+	var body string
+	for end := time.Now().Add(1 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		_, body = get(r.t, r.c, at(r.srv, path))
+		missing := false
+		for _, text := range texts {
+			missing = missing || !strings.Contains(body, text)
+		}
+		if !missing {
+			return body
+		}
+	}
+	r.t.Fatalf("%s does not come to show %q:\n%s", path, texts, body)
+	return ""
+}
+
+// send submits a form, and returns where that leads or what is answered.
+func (r reader) send(path string, form url.Values) (int, string) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, at(r.srv, path), strings.NewReader(form.Encode()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", "http://"+r.srv.listener.Addr().String())
+	resp, err := r.c.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if resp.StatusCode == http.StatusSeeOther {
+		return resp.StatusCode, resp.Header.Get("Location")
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestCluster uses the pages about a cluster on a real one.
+func TestCluster(t *testing.T) {
+	config := kubetest.Start(t)
+	c, err := kube.Connect(t.Context(), kube.Options{Kubeconfig: config, Host: kubetest.World(t), Allow: []string{"mysdk-default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd, err := os.ReadFile("testdata/shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sourceOf(recording.Recording{})
+	s.Now = time.Now
+	s.Connect = func(context.Context) (*kube.Client, error) { return c, nil }
+	s.Samples = func(context.Context) ([]Sample, error) {
+		return []Sample{{Name: "shop.yaml", Objects: parseObjects(t, shopSample)}}, nil
+	}
+	var fault state.Fault
+	s.Fault = func(_ context.Context, f state.Fault) error { fault = f; return nil }
+	srv := serve(t, s)
+	r := reader{t, browser(t, srv), srv}
+	r.c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	r.shows("/objects", "no such objects")
+	crds := parseObjects(t, string(crd))
+	if _, err := c.Apply(t.Context(), crds, kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WaitEstablished(t.Context(), crds); err != nil {
+		t.Fatal(err)
+	}
+	r.shows("/kinds", "shops.example.com", "gold is for small shops", "How many people work there.", "at most 10 characters", "default 1")
+	r.shows("/try?kind=Shop.example.com", "shop.yaml", `name="spec.size"`, `value="sample"`, "<option>gold")
+
+	checkForm(r)
+	if code, to := r.send("/try", url.Values{"do": {"sample"}, "sample": {"shop.yaml"}}); code != http.StatusSeeOther || to != "/objects" {
+		t.Fatalf("apply the sample: %d %s", code, to)
+	}
+	r.shows("/objects", "Shop", "sample")
+	changeObjects(r)
+
+	body := r.shows("/objects?kind=Secret&namespace=default&name=hidden", "password: hidden:")
+	if strings.Contains(body, "hunter") || strings.Contains(body, "aHVudGVy") {
+		t.Error("the page shows a Secret")
+	}
+	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"20"}, "code": {"503"}, "seconds": {"9"}}); code != http.StatusSeeOther {
+		t.Errorf("fault: %d %s", code, to)
+	}
+	if want := (state.Fault{Delay: 20 * time.Millisecond, Code: 503, For: 9 * time.Second}); fault != want {
+		t.Errorf("fault %+v", fault)
+	}
+	if code, _ := r.send("/try", url.Values{"do": {"crash"}}); code != http.StatusUnprocessableEntity {
+		t.Errorf("crash of an operator that is not ours: %d", code)
+	}
+}
+
+// checkForm asks what is wrong with a form.
+func checkForm(r reader) {
+	r.t.Helper()
+	for name, tc := range map[string]struct {
+		form url.Values
+		want map[string]string // parts, by field
+	}{
+		"right":         {url.Values{"name": {"a"}, "spec.size": {"2"}}, map[string]string{}},
+		"not a number":  {url.Values{"name": {"a"}, "spec.size": {"two"}}, map[string]string{"spec.size": "whole number"}},
+		"too small":     {url.Values{"name": {"a"}, "spec.size": {"0"}}, map[string]string{"spec.size": "greater than or equal to 1"}},
+		"enum":          {url.Values{"name": {"a"}, "spec.color": {"blue"}}, map[string]string{"spec.color": `"red", "gold"`}},
+		"nested":        {url.Values{"name": {"a"}, "spec.owner.name": {"somebody with a long name"}}, map[string]string{"spec.owner.name": "10"}},
+		"CEL":           {url.Values{"name": {"a"}, "spec.size": {"3"}, "spec.color": {"gold"}}, map[string]string{"spec": "gold is for small shops"}},
+		"no name":       {url.Values{"spec.size": {"2"}}, map[string]string{"name": "required"}},
+		"not a name":    {url.Values{"name": {"A B"}}, map[string]string{"name": "lowercase"}},
+		"items":         {url.Values{"name": {"a"}, "spec.tags": {"- a\n- 1"}}, map[string]string{"spec.tags": "string"}},
+		"two at a time": {url.Values{"name": {"a"}, "spec.size": {"0"}, "spec.color": {"blue"}}, map[string]string{"spec.size": "1", "spec.color": "gold"}},
+	} {
+		tc.form.Set("kind", "Shop.example.com")
+		code, body := r.send("/check/try", tc.form)
+		var said map[string]string
+		if err := json.Unmarshal([]byte(body), &said); err != nil || code != http.StatusOK {
+			r.t.Errorf("%s: %d %s", name, code, body)
+			continue
+		}
+		for field, text := range said {
+			if want, ok := tc.want[field]; ok && strings.Contains(text, want) {
+				said[field] = want
+			}
+		}
+		if d := cmp.Diff(tc.want, said); d != "" {
+			r.t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// changeObjects makes, changes, scales and deletes objects, and looks back.
+func changeObjects(r reader) {
+	r.t.Helper()
+	form := url.Values{"do": {"apply"}, "kind": {"Shop.example.com"}, "name": {"mine"}, "spec.size": {"2"}}
+	mine := "/objects?kind=Shop.example.com&name=mine&namespace=default"
+	if code, to := r.send("/try", form); code != http.StatusSeeOther || to != mine {
+		r.t.Fatalf("apply: %d %s", code, to)
+	}
+	r.shows(mine, `<span class="mark good">ready</span>`, "created")
+	form.Set("spec.size", "0")
+	if code, body := r.send("/try", form); code != http.StatusUnprocessableEntity || !strings.Contains(body, "greater than or equal to 1") {
+		r.t.Errorf("apply what is refused: %d %s", code, body)
+	}
+	form.Set("spec.size", "5")
+	if code, body := r.send("/try", form); code != http.StatusSeeOther {
+		r.t.Errorf("apply a change: %d %s", code, body)
+	}
+	r.shows(mine, "spec.size", "<del>2</del>", "<ins>5</ins>")
+	r.shows("/try?kind=Shop.example.com&namespace=default&name=mine", `value="5"`, "readonly")
+
+	web := url.Values{"kind": {"Deployment.apps"}, "namespace": {"default"}, "name": {"web"}}
+	r.shows("/try?"+web.Encode(), `name="replicas"`)
+	web.Set("do", "scale")
+	web.Set("replicas", "2")
+	if code, body := r.send("/try", web); code != http.StatusSeeOther {
+		r.t.Fatalf("scale: %d %s", code, body)
+	}
+	at := "/objects?kind=Deployment.apps&name=web&namespace=default"
+	body := r.shows(at, "spec.replicas", "ReplicaSet", "<h3>Conditions</h3>", `<h2 class="object"><span class="kind">Deployment</span> default/web <span class="mark good">ready</span>`)
+	if n := strings.Count(body, `<span class="kind">Pod</span> <a`); n != 2 {
+		r.t.Errorf("%d pods below the Deployment:\n%s", n, body)
+	}
+	form.Set("do", "delete")
+	form.Set("namespace", "default")
+	if code, body := r.send("/try", form); code != http.StatusSeeOther {
+		r.t.Fatalf("delete: %d %s", code, body)
+	}
+	r.shows(mine, "There is no such object any more", "deleted")
+
+	now := r.shows("/time?namespace=default", "mine deleted", "the cluster as it is")
+	before, after, _ := strings.Cut(now, "Shop mine created")
+	if after == "" {
+		r.t.Fatalf("the time has no beginning of the object:\n%s", now)
+	}
+	link := before[strings.LastIndex(before, `href="`)+len(`href="`):]
+	link, _, _ = strings.Cut(link, `"`)
+	then := r.shows(strings.ReplaceAll(link, "&amp;", "&"), `name=mine&amp;namespace=default">mine</a>`, "The objects then")
+	if strings.Contains(then, "the cluster as it is") {
+		r.t.Error("a change of before is the newest")
+	}
+}

@@ -1,0 +1,100 @@
+package ui
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/example/mysdk/internal/objects"
+)
+
+// stepsShown bounds the changes that are listed beside the slider.
+const stepsShown = 40
+
+func timePage() Page {
+	return Page{
+		Name: "time", Title: "Time", Question: "What was the cluster like before?",
+		Fragments: []string{"list"},
+		Render:    func(_ context.Context, r *Request) (any, error) { return timeline(r) },
+	}
+}
+
+// timeData is the page's data: the cluster after one change.
+type timeData struct {
+	Ready       bool
+	Namespaces  []string
+	Namespace   string
+	First, Last uint64     // Seq of the changes that are kept
+	At          uint64     // Seq of the change after which it is shown
+	Newest      bool       // nothing has changed since
+	Change      *authored  // nil: before the first one
+	Around      []authored // changes near it, the newest first
+	Before      uint64     // Seq of the change before, to go to
+	After       uint64     // and of the one behind; 0: none
+	Trees       []*objects.Node
+}
+
+// timeline is the cluster after the change that ?at names, or as it is.
+func timeline(r *Request) (timeData, error) {
+	now, _ := r.Mirror.Now()
+	d := timeData{Ready: now.Ready, Namespaces: namespaces(now), Namespace: r.Query.Get("namespace")}
+	log := now.Log
+	if len(log) == 0 {
+		d.Newest = true
+		d.Trees = forest(now, d.Namespace)
+		return d, nil
+	}
+	d.First, d.Last = log[0].Seq-1, log[len(log)-1].Seq
+	at, err := strconv.ParseUint(r.Query.Get("at"), 10, 64)
+	if err != nil || at > d.Last {
+		at = d.Last // as it is
+	}
+	d.At = max(at, d.First)
+	d.Newest = d.At == d.Last
+	own := now.Custom()
+	shown := slices.DeleteFunc(log, func(c objects.Change) bool {
+		return d.Namespace != allNamespaces && d.Namespace != ownKinds && c.Namespace != d.Namespace ||
+			d.Namespace == ownKinds && c.Namespace == "" && !own[c.GroupKind]
+	})
+	d.steps(r, shown)
+	if !d.Newest {
+		if now.Objects, err = r.Mirror.At(d.At); err != nil {
+			return d, err
+		}
+	}
+	d.Trees = forest(now, d.Namespace)
+	return d, nil
+}
+
+// steps finds the change itself and those near it.
+func (d *timeData) steps(r *Request, shown []objects.Change) {
+	later := 0
+	for _, c := range shown {
+		switch {
+		case c.Seq < d.At:
+			d.Before = c.Seq
+		case c.Seq == d.At:
+			a := author(r.Recording, c)
+			d.Change = &a
+		default:
+			if later++; later == 1 {
+				d.After = c.Seq
+			}
+		}
+		if later <= stepsShown {
+			d.Around = append(d.Around, authored{Change: c})
+		}
+	}
+	slices.Reverse(d.Around)
+	if d.Before == 0 && d.At > d.First {
+		d.Before = d.First
+	}
+	// Half of them are from before, if there are as many.
+	later = min(later, stepsShown)
+	earlier := len(d.Around) - later
+	from := max(0, later-max(stepsShown/2, stepsShown-earlier))
+	d.Around = d.Around[from:min(len(d.Around), from+stepsShown)]
+	for i := range d.Around {
+		d.Around[i] = author(r.Recording, d.Around[i].Change)
+	}
+}

@@ -1,0 +1,302 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/fields"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/objects"
+)
+
+// Sample is a file with objects to try the operator with.
+type Sample struct {
+	Name    string // of the file
+	Objects []*unstructured.Unstructured
+}
+
+// SamplesIn reads the samples of the project in dir each time it is called. A
+// project without any has none.
+func SamplesIn(h host.Host, dir string) func(context.Context) ([]Sample, error) {
+	return func(context.Context) ([]Sample, error) {
+		folder := filepath.Join(dir, "config", "samples")
+		entries, err := h.Files.ReadDir(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var list []Sample
+		for _, e := range entries {
+			name := e.Name()
+			if e.IsDir() || strings.HasPrefix(name, "kustomization.") || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+				continue
+			}
+			data, err := h.Files.ReadFile(filepath.Join(folder, name))
+			if err != nil {
+				return list, err
+			}
+			objs, err := kube.ParseManifests(data, "config/samples/"+name)
+			if err != nil {
+				return list, err
+			}
+			list = append(list, Sample{Name: name, Objects: objs})
+		}
+		return list, nil
+	}
+}
+
+func tryPage() Page {
+	return Page{
+		Name: "try", Title: "Try", Question: "What does the operator do when I …?",
+		Fragments: []string{"own"}, Render: renderTry, Act: actTry, Check: checkTry,
+	}
+}
+
+// tryData is the page's data.
+type tryData struct {
+	Samples  []Sample
+	Problem  string // why there are no samples
+	Kinds    []schema.GroupKind
+	Own      []scalable
+	Form     *tryForm // nil: no kind is chosen
+	Operator bool     // it can be ended
+	Faults   bool     // the API server can be slow, or refuse
+}
+
+// askedField is a field within a form.
+type askedField struct {
+	Field *fields.Field
+	Form  *tryForm
+}
+
+// scalable is an object that can be scaled and deleted.
+type scalable struct {
+	*objects.Node
+	Scales   bool
+	Replicas string
+}
+
+// tryForm is a form for an object.
+type tryForm struct {
+	schema.GroupKind
+	Version         string
+	Name, Namespace string
+	Namespaced      bool
+	Exists          bool
+	Object          map[string]any // what it is filled with
+	Fields          []*fields.Field
+}
+
+func renderTry(ctx context.Context, r *Request) (any, error) {
+	now, _ := r.Mirror.Now()
+	d := tryData{Operator: r.Source.Crash != nil, Faults: r.Source.Fault != nil}
+	if r.Source.Samples != nil {
+		var err error
+		if d.Samples, err = r.Source.Samples(ctx); err != nil {
+			d.Problem = err.Error()
+		}
+	}
+	for _, crd := range now.CRDs() {
+		d.Kinds = append(d.Kinds, groupKindOf(crd))
+	}
+	list := ownObjects(now)
+	chosen := keyFrom(r.Query)
+	if n := objects.Find(objects.Tree(now.Objects), chosen); n != nil && !now.Custom()[n.GroupKind] {
+		list = append(list, n) // such as a Deployment
+	}
+	for _, n := range list {
+		d.Own = append(d.Own, scalable{n, now.Kinds[n.GroupKind].Scales, replicasOf(now, n.Object)})
+	}
+	if crd := crdOf(now, chosen.GroupKind); crd != nil {
+		d.Form = formOf(now, crd, chosen, d.Samples)
+	}
+	return d, nil
+}
+
+// formOf is a form filled with the object of that name, or else with the first
+// sample of the kind.
+func formOf(now objects.Snapshot, crd *unstructured.Unstructured, key objects.Key, samples []Sample) *tryForm {
+	gvk := kube.ServedKind(crd)
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+	f := &tryForm{GroupKind: key.GroupKind, Version: gvk.Version, Name: key.Name, Namespace: key.Namespace, Namespaced: scope == "Namespaced", Object: map[string]any{}}
+	f.Fields = slices.DeleteFunc(fields.Of(crd, gvk.Version), func(x *fields.Field) bool { return x.Name == "status" })
+	if u := now.Objects[key]; u != nil {
+		f.Exists, f.Object = true, u.Object
+		return f
+	}
+	for _, s := range samples {
+		for _, u := range s.Objects {
+			if u.GroupVersionKind().GroupKind() == key.GroupKind {
+				f.Name, f.Namespace, f.Object = cmp.Or(f.Name, u.GetName()), cmp.Or(f.Namespace, u.GetNamespace()), u.Object
+				return f
+			}
+		}
+	}
+	return f
+}
+
+// actTry does what one of the forms says.
+func actTry(ctx context.Context, r *Request) (string, error) {
+	c, err := r.Source.Connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch key := keyFrom(r.Form); r.Form.Get("do") {
+	case "sample":
+		return "/objects", applySample(ctx, c, r)
+	case "apply":
+		u, err := filled(r)
+		if err != nil {
+			return "", err
+		}
+		_, err = c.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true})
+		return objectURL(objects.KeyOf(u)), err
+	case "scale":
+		n, err := strconv.ParseInt(r.Form.Get("replicas"), 10, 64)
+		if err != nil || n < 0 {
+			return "", clierr.Usagef("type a number of replicas", "%q is no number of replicas", r.Form.Get("replicas"))
+		}
+		u, err := live(r, key)
+		if err != nil {
+			return "", err
+		}
+		return objectURL(key), c.Scale(ctx, u, n)
+	case "delete":
+		u, err := live(r, key)
+		if err != nil {
+			return "", err
+		}
+		return objectURL(key), c.BeginDelete(ctx, u)
+	case "crash":
+		if r.Source.Crash == nil {
+			return "", errors.New("the operator was not started by this command")
+		}
+		return "/try", r.Source.Crash(ctx)
+	case "fault":
+		return "/try", setFault(ctx, r)
+	}
+	return "", fmt.Errorf("nothing to do is called %q", r.Form.Get("do"))
+}
+
+func applySample(ctx context.Context, c *kube.Client, r *Request) error {
+	list, err := r.Source.Samples(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.Name == r.Form.Get("sample") {
+			_, err := c.Apply(ctx, s.Objects, kube.ApplyOptions{Force: true})
+			return err
+		}
+	}
+	return fmt.Errorf("there is no sample %s", r.Form.Get("sample"))
+}
+
+// live is the object of that name, as far as the mirror has it.
+func live(r *Request, key objects.Key) (*unstructured.Unstructured, error) {
+	now, _ := r.Mirror.Now()
+	if u := now.Objects[key]; u != nil {
+		return u, nil
+	}
+	return nil, fmt.Errorf("there is no %s", key)
+}
+
+// filled is the object that a form describes. The error may be a fields.Invalid.
+func filled(r *Request) (*unstructured.Unstructured, error) {
+	now, _ := r.Mirror.Now()
+	key := keyFrom(r.Form)
+	crd := crdOf(now, key.GroupKind)
+	if crd == nil {
+		return nil, fmt.Errorf("the cluster has no CRD of %s", key.GroupKind.String())
+	}
+	f := formOf(now, crd, key, nil)
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	u.SetGroupVersionKind(key.GroupKind.WithVersion(f.Version))
+	u.SetName(key.Name)
+	if f.Namespaced {
+		u.SetNamespace(cmp.Or(key.Namespace, "default"))
+	}
+	return u, fields.Fill(u.Object, f.Fields, r.Form.Get)
+}
+
+// checkTry says what is wrong with what a form has so far: by field, and under ""
+// with the whole. Types are checked here, all else by the API server, which is
+// asked to apply it and to keep nothing.
+func checkTry(ctx context.Context, r *Request) (map[string]string, error) {
+	c, err := r.Source.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u, err := filled(r)
+	var invalid fields.Invalid
+	if errors.As(err, &invalid) {
+		return invalid, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if u.GetName() == "" {
+		return map[string]string{"name": "required"}, nil
+	}
+	_, err = c.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true, DryRun: true})
+	found := kube.FieldErrors(err)
+	if found == nil && err != nil {
+		found = map[string]string{"": err.Error()}
+	}
+	now, _ := r.Mirror.Now()
+	form := formOf(now, crdOf(now, u.GroupVersionKind().GroupKind()), objects.Key{}, nil)
+	said := map[string]string{}
+	for path, text := range found {
+		at := fields.Nearest(form.Fields, path)
+		if path == "metadata.name" {
+			at, path = "name", ""
+		}
+		if path != "" && path != at {
+			text = path + ": " + text
+		}
+		if said[at] != "" {
+			text = said[at] + "; " + text
+		}
+		said[at] = text
+	}
+	return said, nil
+}
+
+// setFault reads how the API server is to treat the operator.
+func setFault(ctx context.Context, r *Request) error {
+	if r.Source.Fault == nil {
+		return errors.New("no operator runs whose requests could be told from others")
+	}
+	number := func(field string, most int) (int, error) {
+		n, err := strconv.Atoi(cmp.Or(r.Form.Get(field), "0"))
+		if err != nil || n < 0 || n > most {
+			return 0, fmt.Errorf("%s: %q is not a number up to %d", field, r.Form.Get(field), most)
+		}
+		return n, nil
+	}
+	const slowest, longest = 60_000, 600 // ms, s
+	delay, err1 := number("delay", slowest)
+	code, err2 := number("code", http.StatusNetworkAuthenticationRequired)
+	seconds, err3 := number("seconds", longest)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	return r.Source.Fault(ctx, state.Fault{Delay: time.Duration(delay) * time.Millisecond, Code: code, For: time.Duration(seconds) * time.Second})
+}
