@@ -174,11 +174,13 @@ func (l *lab) awaitImage(version string) {
 
 const shop = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
 
-// TestLifeOfOLM is the whole story on one cluster: install, operators by hand
-// and by subscription, upgrades, and everything away again.
+// TestLifeOfOLM is the whole story on one cluster: what is refused before there
+// is an OLM that works; install, operators by hand and by subscription, upgrades,
+// and everything away again; and a second life from what was left half-way.
 func TestLifeOfOLM(t *testing.T) {
 	l := newLab(t)
 	before := l.inventory()
+	t.Run("refused", func(t *testing.T) { testRefused(t, l) })
 	if s := l.status(); s.Installed || s.Healthy {
 		t.Fatalf("status of an empty cluster = %+v", s)
 	}
@@ -196,15 +198,11 @@ func TestLifeOfOLM(t *testing.T) {
 	t.Run("by subscription", func(t *testing.T) { testBySubscription(t, l) })
 	t.Run("restart", func(t *testing.T) { testRestart(t, l) })
 	t.Run("uninstall", func(t *testing.T) { testUninstall(t, l, before) })
-	t.Run("install again", func(t *testing.T) {
-		l.install()
-		if s := l.status(); !s.Healthy {
-			t.Errorf("status after a second life = %+v", s.Unhealthy())
-		}
-		if done, err := l.uninstall(false); err != nil || done.Version != Version {
-			t.Errorf("Uninstall() = %+v, %v", done, err)
-		}
-	})
+	t.Run("interrupted", func(t *testing.T) { testInstallGoesOn(t, l) })
+	t.Run("images", func(t *testing.T) { testCatalogAndBundleImages(t, l) })
+	if done, err := l.uninstall(false); err != nil || done.Version != Version {
+		t.Errorf("Uninstall() = %+v, %v", done, err)
+	}
 }
 
 // testByHand follows the old guides: a ClusterServiceVersion is applied, and
@@ -335,9 +333,8 @@ func kill(t testing.TB, pid int) {
 	}
 }
 
-// TestInstallGoesOn begins with what an interrupted installation leaves.
-func TestInstallGoesOn(t *testing.T) {
-	l := newLab(t)
+// testInstallGoesOn begins with what an interrupted installation leaves.
+func testInstallGoesOn(t *testing.T, l *lab) {
 	m, err := BuiltIn(DefaultNamespace)
 	if err != nil {
 		t.Fatal(err)
@@ -364,5 +361,8 @@ func TestInstallGoesOn(t *testing.T) {
 	older.Version = "0.40.0"
 	if _, err := Install(t.Context(), l.Client, older, InstallOptions{Now: time.Now}); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("Install() of an older version = %v", err)
+	}
+	if done := l.install(); done.Changed == 0 || !l.status().Healthy {
+		t.Errorf("Install() of what was damaged = %+v, then %+v", done, l.status().Unhealthy())
 	}
 }

@@ -121,11 +121,9 @@ spec: {sourceType: grpc, image: %q, grpcPodConfig: {securityContextConfig: restr
 `, name, namespace, image))
 }
 
-// TestCatalogAndBundleImages uses objects that were written for clusters with
+// testCatalogAndBundleImages uses objects that were written for clusters with
 // containers.
-func TestCatalogAndBundleImages(t *testing.T) {
-	l := newLab(t)
-	l.install()
+func testCatalogAndBundleImages(t *testing.T, l *lab) {
 	host := newRegistry(t)
 	pushBundle(t, host, "1.0.0", "")
 	push(t, host+"/catalog:v1", map[string]string{"configs/memcached/catalog.json": imageCatalog(t, host, "1.0.0")},
@@ -160,6 +158,10 @@ spec: {sourceType: grpc, address: "192.0.2.1:50051"}
 	})
 	pushBundle(t, host, "2.0.0", "1.0.0")
 	l.awaitCSV("2.0.0")
+	operator := append(manifests(t, memcachedSubscription), csvRef("2.0.0"))
+	if _, err := l.Delete(t.Context(), operator, kube.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // missingEvent reports that there is no event with text on a CatalogSource.

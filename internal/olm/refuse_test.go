@@ -42,11 +42,10 @@ func refused(t *testing.T, err error, text, hint string) {
 	}
 }
 
-// TestWhatIsRefused has a cluster with no OLM, with half of one, with that of
+// testRefused has a cluster with no OLM, with half of one, with that of
 // somebody else, and with a newer one. Of the CRDs there is only that of CSVs:
 // OLM does not start, and what the test says of it stays.
-func TestWhatIsRefused(t *testing.T) {
-	l := newLab(t)
+func testRefused(t *testing.T, l *lab) {
 	m := builtIn(t, DefaultNamespace)
 	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
 		t.Errorf("of an empty cluster (-want +got):\n%s", d)
@@ -160,6 +159,9 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
 		t.Errorf("after that (-want +got):\n%s", d)
+	}
+	if _, err := l.Delete(t.Context(), manifests(t, shop), kube.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

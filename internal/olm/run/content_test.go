@@ -129,17 +129,15 @@ func TestSharedPlans(t *testing.T) {
 // description is what the CSV of version 0.0.1 in the lab says of itself.
 func (l *lab) description() string {
 	l.t.Helper()
-	return text(l.read(olmV1alpha1, "ClusterServiceVersion", "shop.v0.0.1"), "spec", "description")
+	return text(l.read(olmV1alpha1, "ClusterServiceVersion", l.csv("0.0.1")), "spec", "description")
 }
 
-// TestContentOfTheSameVersion changes a bundle and keeps its version: what was
+// testContentOfTheSameVersion changes a bundle and keeps its version: what was
 // installed is always that of the last run that has succeeded.
-func TestContentOfTheSameVersion(t *testing.T) {
-	l := newLab(t)
-	l.installOLM()
+func (l *lab) testContentOfTheSameVersion(t *testing.T) {
 	install := func(description string, change func(*Options)) (Result, error) {
 		t.Helper()
-		return Install(t.Context(), l.client, labBundle(t, "0.0.1", "  description: "+description+"\n"), l.options(change))
+		return Install(t.Context(), l.client, l.bundle("0.0.1", "  description: "+description+"\n"), l.options(change))
 	}
 	for i := range 3 {
 		want := fmt.Sprint("content ", i)
@@ -149,7 +147,7 @@ func TestContentOfTheSameVersion(t *testing.T) {
 		}
 	}
 	_, err := install("broken\n  minKubeVersion: 99.0.0", func(o *Options) { o.Rollback = true })
-	csv := l.read(olmV1alpha1, "ClusterServiceVersion", "shop.v0.0.1")
+	csv := l.read(olmV1alpha1, "ClusterServiceVersion", l.csv("0.0.1"))
 	if err == nil || !l.says("Rolled back") || l.description() != "content 2" || text(csv, "status", "phase") != "Succeeded" {
 		t.Errorf("%v, said %q, the CSV is of %q, and %s", err, l.said, l.description(), text(csv, "status", "phase"))
 	}
@@ -161,10 +159,10 @@ func TestContentOfTheSameVersion(t *testing.T) {
 		say := o.Say
 		o.Say = func(format string, args ...any) {
 			say(format, args...)
-			if changed || !l.says("ClusterServiceVersion shop/shop.v0.0.1: ") {
+			if changed || !l.says("ClusterServiceVersion "+l.name+"/"+l.csv("0.0.1")+": ") {
 				return
 			}
-			csv := named(olmV1alpha1, "ClusterServiceVersion", "shop", "shop.v0.0.1")
+			csv := named(olmV1alpha1, "ClusterServiceVersion", l.name, l.csv("0.0.1"))
 			if err := l.client.Edit(t.Context(), csv, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 				if live == nil {
 					return nil, nil
@@ -179,7 +177,7 @@ func TestContentOfTheSameVersion(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || !changed || !l.says("Removing shop.v0.0.1 again: OLM installs what it remembers of the catalog") || l.description() != "content 3" {
+	if err != nil || !changed || !l.says("Removing "+l.csv("0.0.1")+" again: OLM installs what it remembers of the catalog") || l.description() != "content 3" {
 		t.Errorf("%+v, %v, said %q, the CSV is of %q", got, err, l.said, l.description())
 	}
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -18,17 +17,17 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// cleanup removes package shop from namespace shop.
+// cleanup removes the test's package from its namespace.
 func (l *lab) cleanup(change func(*CleanupOptions)) (Cleaned, error) {
 	l.said = nil
 	o := CleanupOptions{
-		Namespace: "shop", Timeout: 3 * time.Minute, Progress: func(kube.Result) {},
+		Namespace: l.name, Timeout: labTimeout, Progress: func(kube.Result) {},
 		Say: func(format string, args ...any) { l.said = append(l.said, fmt.Sprintf(format, args...)) },
 	}
 	if change != nil {
 		change(&o)
 	}
-	return Cleanup(l.t.Context(), l.client, "shop", o)
+	return Cleanup(l.t.Context(), l.client, l.name, o)
 }
 
 // says reports whether one of the lines that were said has the text.
@@ -39,19 +38,17 @@ func (l *lab) says(text string) bool {
 // crd is the CRD of the lab's bundles, nil without it.
 func (l *lab) crd() *unstructured.Unstructured {
 	l.t.Helper()
-	u, err := l.client.Read(l.t.Context(), crdObject("carts.shop.example.com"))
+	u, err := l.client.Read(l.t.Context(), crdObject(l.crdName()))
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return u
 }
 
-// TestWhatGoesAndWhatStays cleans up beside things of other people, and rolls
+// testWhatGoesAndWhatStays cleans up beside things of other people, and rolls
 // back where there was nothing before.
-func TestWhatGoesAndWhatStays(t *testing.T) {
-	l := newLab(t)
-	l.installOLM()
-	good, bad := labBundle(t, "0.0.1", ""), labBundle(t, "0.0.1", "  minKubeVersion: 99.0.0\n")
+func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
+	good, bad := l.bundle("0.0.1", ""), l.bundle("0.0.1", "  minKubeVersion: 99.0.0\n")
 	rollback := func(o *Options) { o.Rollback = true }
 
 	t.Run("a first installation that fails leaves nothing", func(t *testing.T) {
@@ -61,7 +58,7 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 		if !errors.As(err, &failure) || !l.says("Rolled back") {
 			t.Fatalf("%v, said %q", err, l.said)
 		}
-		ns, err := l.client.Read(t.Context(), named("v1", "Namespace", "", "shop"))
+		ns, err := l.client.Read(t.Context(), named("v1", "Namespace", "", l.name))
 		if err != nil || ns != nil || l.crd() != nil {
 			t.Errorf("namespace %v, CRD %v, %v", ns, l.crd(), err)
 		}
@@ -69,10 +66,10 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 	t.Run("without a rollback it stays to be looked at", func(t *testing.T) {
 		l.t = t
 		_, err := Install(t.Context(), l.client, bad, l.options(nil))
-		if err == nil || !strings.Contains(clierr.HintOf(err), "'mysdk cleanup shop -n shop' removes it") {
+		if err == nil || !strings.Contains(clierr.HintOf(err), fmt.Sprintf("'mysdk cleanup %[1]s -n %[1]s' removes it", l.name)) {
 			t.Errorf("%v, hint %q", err, clierr.HintOf(err))
 		}
-		if l.read(olmV1alpha1, "Subscription", "shop") == nil {
+		if l.read(olmV1alpha1, "Subscription", l.name) == nil {
 			t.Error("the Subscription is gone")
 		}
 		if _, err := l.cleanup(nil); err != nil {
@@ -84,11 +81,11 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 		if l.crd() == nil {
 			t.Fatal("the cleanup took the CRD")
 		}
-		l.apply("apiVersion: shop.example.com/v1\nkind: Cart\nmetadata: {name: mine, namespace: shop}\n")
+		l.applyCart()
 		if _, err := Install(t.Context(), l.client, bad, l.options(rollback)); err == nil {
 			t.Fatal("it was installed")
 		}
-		if l.read("shop.example.com/v1", "Cart", "mine") == nil {
+		if l.cart() == nil {
 			t.Error("the user's object is gone")
 		}
 	})
@@ -98,18 +95,18 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Another operator of the namespace, by hand, which waits for its CRD.
-		l.apply("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: other.v1.0.0, namespace: shop}\n" +
-			"spec: {displayName: Other, install: {strategy: deployment, spec: {deployments: []}}, installModes: [{type: AllNamespaces, supported: true}], customresourcedefinitions: {owned: [{name: carts.shop.example.com, kind: Cart, version: v1}]}}\n")
+		l.apply("apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: other.v1.0.0, namespace: " + l.name + "}\n" +
+			"spec: {displayName: Other, install: {strategy: deployment, spec: {deployments: []}}, installModes: [{type: AllNamespaces, supported: true}], customresourcedefinitions: {owned: [{name: " + l.crdName() + ", kind: Cart, version: v1}]}}\n")
 		if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 			t.Fatal(err)
 		}
-		if l.crd() == nil || !l.says("carts.shop.example.com stays: ClusterServiceVersion shop/other.v1.0.0 provides it too") {
+		if l.crd() == nil || !l.says(l.crdName()+" stays: ClusterServiceVersion "+l.name+"/other.v1.0.0 provides it too") {
 			t.Errorf("the CRD: %v, said %q", l.crd() != nil, l.said)
 		}
-		if l.read(olmV1, "OperatorGroup", groupName) == nil || !l.says("OperatorGroup shop/mysdk-operators stays: other.v1.0.0 needs it") {
+		if l.read(olmV1, "OperatorGroup", groupName) == nil || !l.says("OperatorGroup "+l.name+"/mysdk-operators stays: other.v1.0.0 needs it") {
 			t.Errorf("the OperatorGroup went, said %q", l.said)
 		}
-		if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "ClusterServiceVersion", "shop", "other.v1.0.0")}, kube.DeleteOptions{}); err != nil {
+		if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "ClusterServiceVersion", l.name, "other.v1.0.0")}, kube.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -120,7 +117,7 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "Subscription", "shop", "shop")}, kube.DeleteOptions{}); err != nil {
+			if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "Subscription", l.name, l.name)}, kube.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,10 +151,9 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 	})
 }
 
-// TestRegisterProject builds a project and has the pods of its Deployments run
+// testRegisterProject builds a project and has the pods of its Deployments run
 // it, and no others.
-func TestRegisterProject(t *testing.T) {
-	l := newLab(t)
+func (l *lab) testRegisterProject(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26\n", "cmd/main.go": "package main\n\nfunc main() {}\n"} {
 		path := filepath.Join(dir, filepath.FromSlash(file))

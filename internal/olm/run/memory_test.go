@@ -43,7 +43,7 @@ func (l *lab) grow(b *testing.B, round func()) {
 func BenchmarkMemoryOfBundles(b *testing.B) {
 	l := newLab(b)
 	l.installOLM()
-	shop := labBundle(b, "0.0.1", "")
+	shop := l.bundle("0.0.1", "")
 	l.grow(b, func() {
 		if _, err := Install(b.Context(), l.client, shop, l.options(nil)); err != nil {
 			b.Fatal(err)
