@@ -47,10 +47,17 @@ func newHosted(tb testing.TB) *hosted {
 	return &hosted{client: c, tb: tb, host: h, cluster: info}
 }
 
-// inNamespace is the same cluster with a namespace of the test's own.
+// on is the same cluster for a part of the test.
+func (c *hosted) on(t *testing.T) *hosted {
+	t.Helper()
+	return &hosted{client: newClient(t, c.cluster), tb: t, host: c.host, cluster: c.cluster}
+}
+
+// inNamespace is on with a namespace of its own.
 func (c *hosted) inNamespace(t *testing.T, name string) *hosted {
 	t.Helper()
-	own := &hosted{client: newClient(t, c.cluster), tb: t, host: c.host, cluster: c.cluster, namespace: name}
+	own := c.on(t)
+	own.namespace = name
 	own.post("/api/v1/namespaces", object{"metadata": object{"name": name}})
 	own.await("/api/v1/namespaces/"+name+"/serviceaccounts/default", func(object) bool { return true })
 	own.await(own.core("configmaps/kube-root-ca.crt"), func(object) bool { return true })
@@ -202,6 +209,16 @@ func (c *hosted) events(pod object) []string {
 		reasons = append(reasons, fmt.Sprint(one["reason"]))
 	}
 	return reasons
+}
+
+// awaitEvent waits for an event about a pod, which is written after its status.
+func (c *hosted) awaitEvent(pod object, reason string) {
+	c.tb.Helper()
+	for deadline := time.Now().Add(testTimeout); !slices.Contains(c.events(pod), reason); time.Sleep(pollInterval) {
+		if time.Now().After(deadline) {
+			c.tb.Fatalf("events %q, and not %s", c.events(pod), reason)
+		}
+	}
 }
 
 // processes are those of a namespace that the cluster reports.

@@ -20,7 +20,9 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-func TestStopAndStartKeepDataPortAndKeys(t *testing.T) {
+// TestStopAndStart: data, port and keys stay; a port that is taken is given up,
+// and damaged data fail the start with the reason.
+func TestStopAndStart(t *testing.T) {
 	h := realHost(t)
 	first, c := start(t, h, Options{Name: "one"})
 	if first.State != Running || !first.Ready || first.AlreadyRunning || first.PID == 0 || len(first.Stages) == 0 {
@@ -57,6 +59,42 @@ func TestStopAndStartKeepDataPortAndKeys(t *testing.T) {
 	// The client of the first start still has good credentials.
 	if got := c.get(configMaps + "/kept").at("data.k"); got != "v" {
 		t.Errorf("the data are %v", got)
+	}
+	testPortIsTaken(t, h, second)
+	testDamagedData(t, h, second)
+}
+
+func testPortIsTaken(t *testing.T, h host.Host, first *Info) {
+	t.Helper()
+	if _, err := Stop(t.Context(), h, "one"); err != nil {
+		t.Fatal(err)
+	}
+	blocker, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(first.Server, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = blocker.Close() })
+	second, c := start(t, h, Options{Name: "one"})
+	if second.Server == first.Server {
+		t.Errorf("started at %s, which is taken", second.Server)
+	}
+	c.get(configMaps)
+}
+
+func testDamagedData(t *testing.T, h host.Host, info *Info) {
+	t.Helper()
+	if _, err := Stop(t.Context(), h, "one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(info.StateDir, "etcd", "member", "snap", "db"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), h, Options{Name: "one"})
+	if err == nil || !strings.Contains(err.Error(), "etcd") {
+		t.Errorf("Start() = %v, want an error that names etcd", err)
+	}
+	if now, err := Status(t.Context(), h, "one"); err != nil || now.State == Running {
+		t.Errorf("Status() = %+v, %v", now, err)
 	}
 }
 
@@ -197,8 +235,11 @@ func TestTwoClustersSideBySide(t *testing.T) {
 }
 
 func TestFreshAndReset(t *testing.T) {
-	h := realHost(t)
-	first, c := start(t, h, Options{Name: "one"})
+	hosted := newHosted(t)
+	h, first, c := hosted.host, hosted.cluster, hosted.client
+	if list, err := Programs(t.Context(), h, "one"); err != nil || len(list) != 1 || list[0].Image != operatorImage {
+		t.Errorf("Programs() = %+v, %v", list, err)
+	}
 	c.post(configMaps, configMap("old"))
 	fresh, c := start(t, h, Options{Name: "one", Fresh: true})
 	if fresh.AlreadyRunning {
@@ -206,6 +247,9 @@ func TestFreshAndReset(t *testing.T) {
 	}
 	if _, code, err := c.try(http.MethodGet, configMaps+"/old", nil); code != http.StatusNotFound {
 		t.Errorf("old data: %d, %v", code, err)
+	}
+	if list, err := Programs(t.Context(), h, "one"); err != nil || len(list) != 0 {
+		t.Errorf("Programs() of an emptied cluster = %+v, %v", list, err)
 	}
 	if done, err := Reset(t.Context(), h, "one"); !done || err != nil {
 		t.Errorf("Reset() = %v, %v", done, err)
@@ -243,24 +287,6 @@ func TestStartsAtOnceShareOneServer(t *testing.T) {
 	if len(pids) != 1 || mine > 1 {
 		t.Errorf("servers %v, of which %d say that they are new", pids, mine)
 	}
-}
-
-func TestPortOfTheLastStartIsTaken(t *testing.T) {
-	h := realHost(t)
-	first, _ := start(t, h, Options{Name: "one"})
-	if _, err := Stop(t.Context(), h, "one"); err != nil {
-		t.Fatal(err)
-	}
-	blocker, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(first.Server, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = blocker.Close() })
-	second, c := start(t, h, Options{Name: "one"})
-	if second.Server == first.Server {
-		t.Errorf("started at %s, which is taken", second.Server)
-	}
-	c.get(configMaps)
 }
 
 func TestDirectoryWithALongPath(t *testing.T) {
@@ -329,12 +355,11 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	}
 }
 
-func TestListensOnLoopbackOnly(t *testing.T) {
+func listensOnLoopbackOnly(t *testing.T, c *hosted) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}
-	h := realHost(t)
-	info, _ := start(t, h, Options{Name: "one"})
+	info := c.cluster
 	own := map[string]bool{}
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", info.PID))
 	if err != nil {
@@ -368,9 +393,8 @@ func TestListensOnLoopbackOnly(t *testing.T) {
 	}
 }
 
-func TestReportsItsRealVersion(t *testing.T) {
-	h := realHost(t)
-	info, c := start(t, h, Options{Name: "one"})
+func reportsItsRealVersion(t *testing.T, c *hosted) {
+	h, info := c.host, c.cluster
 	version, ok := c.get("/version").at("gitVersion").(string)
 	if !ok || !regexp.MustCompile(`^v1\.\d+\.\d+$`).MatchString(version) || version != info.Version {
 		t.Errorf("the server says %q, its state %q", version, info.Version)
@@ -387,9 +411,8 @@ func TestReportsItsRealVersion(t *testing.T) {
 	}
 }
 
-func TestKubectlOfTheBinary(t *testing.T) {
-	h := realHost(t)
-	info, c := start(t, h, Options{Name: "one"})
+func kubectlOfTheBinary(t *testing.T, c *hosted) {
+	h, info := c.host, c.cluster
 	c.post(deployments, deployment("web", 1))
 	c.await(deployments+"/web", is("status.readyReplicas", 1.0))
 	tests := map[string]struct {
@@ -423,9 +446,8 @@ func TestKubectlOfTheBinary(t *testing.T) {
 	}
 }
 
-func TestLogAndStatusOfARunningCluster(t *testing.T) {
-	h := realHost(t)
-	info, _ := start(t, h, Options{Name: "one"})
+func logAndStatus(t *testing.T, c *hosted) {
+	h, info := c.host, c.cluster
 	var log bytes.Buffer
 	if err := Logs(t.Context(), h, "one", false, &log); err != nil || !strings.Contains(log.String(), "cluster up after") {
 		t.Errorf("Logs() = %v:\n%s", err, &log)
@@ -452,7 +474,7 @@ func TestServerByHandWithTheAPIServerOnly(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for { // or Start would start another one
+	for deadline := time.Now().Add(testTimeout); ; time.Sleep(pollInterval) { // or Start would start another one
 		now, err := Status(t.Context(), h, "only")
 		if err != nil {
 			t.Fatal(err)
@@ -460,7 +482,10 @@ func TestServerByHandWithTheAPIServerOnly(t *testing.T) {
 		if now.State == Running {
 			break
 		}
-		time.Sleep(pollInterval)
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill() // before its log is read
+			t.Fatalf("it is %s, and ends with %v:\n%s", now.State, cmd.Wait(), &log)
+		}
 	}
 	info, c := start(t, h, Options{Name: "only"})
 	if !info.AlreadyRunning || info.PID != cmd.Process.Pid {
@@ -477,24 +502,6 @@ func TestServerByHandWithTheAPIServerOnly(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, &log)
 	}
 	if now, err := Status(t.Context(), h, "only"); err != nil || now.State != Stopped {
-		t.Errorf("Status() = %+v, %v", now, err)
-	}
-}
-
-func TestDamagedDataFailTheStartWithTheReason(t *testing.T) {
-	h := realHost(t)
-	info, _ := start(t, h, Options{Name: "one"})
-	if _, err := Stop(t.Context(), h, "one"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(info.StateDir, "etcd", "member", "snap", "db"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Start(t.Context(), h, Options{Name: "one"})
-	if err == nil || !strings.Contains(err.Error(), "etcd") {
-		t.Errorf("Start() = %v, want an error that names etcd", err)
-	}
-	if now, err := Status(t.Context(), h, "one"); err != nil || now.State == Running {
 		t.Errorf("Status() = %+v, %v", now, err)
 	}
 }

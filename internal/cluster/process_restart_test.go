@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,17 +54,6 @@ func (c *hosted) processID() int {
 	return info.PID
 }
 
-func TestFreshClusterHasNoPrograms(t *testing.T) {
-	c := newHosted(t)
-	if list, err := Programs(t.Context(), c.host, "one"); err != nil || len(list) != 1 || list[0].Image != operatorImage {
-		t.Errorf("Programs() = %+v, %v", list, err)
-	}
-	start(t, c.host, Options{Name: "one", Fresh: true})
-	if list, err := Programs(t.Context(), c.host, "one"); err != nil || len(list) != 0 {
-		t.Errorf("Programs() of an emptied cluster = %+v, %v", list, err)
-	}
-}
-
 func TestProgramsOfAClusterThatDoesNotRun(t *testing.T) {
 	h := testHost(t, nil, nil)
 	_, err := Programs(t.Context(), h, "one")
@@ -82,11 +69,10 @@ func TestProgramsOfAClusterThatDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestWebhookOfAProcess has the API server call a webhook that names a Service
+// webhookOfAProcess has the API server call a webhook that names a Service
 // of a pod that a program serves. The program speaks plain HTTP, which shows
 // that it was reached.
-func TestWebhookOfAProcess(t *testing.T) {
-	c := newHosted(t).inNamespace(t, "hooked")
+func webhookOfAProcess(t *testing.T, c *hosted) {
 	c.post(c.apps("deployments"), operator("op", nil))
 	c.awaitPod("op", isReady)
 	c.post(c.core("services"), object{
@@ -106,20 +92,10 @@ func TestWebhookOfAProcess(t *testing.T) {
 		}},
 	})
 	defer c.del(path + "/hook")
-	for n := range 1000 {
-		o, code, err := c.try(http.MethodPost, c.core("secrets"), object{"metadata": object{"name": fmt.Sprint("refused-", n)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if code == http.StatusCreated {
-			continue // the API server has not seen the configuration yet
-		}
-		if message := fmt.Sprint(o["message"]); !strings.Contains(message, "server gave HTTP response to HTTPS client") {
-			t.Errorf("%d: %s", code, message)
-		}
-		return
+	message := c.awaitRefusal(c.core("secrets"), nil)
+	if !strings.Contains(message, "server gave HTTP response to HTTPS client") {
+		t.Error(message)
 	}
-	t.Error("the webhook was never called")
 }
 
 func TestStatusTellsOfProcesses(t *testing.T) {

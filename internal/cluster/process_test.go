@@ -8,16 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestProcesses runs pods by programs on one cluster.
-func TestProcesses(t *testing.T) {
-	c := newHosted(t)
-	for name, test := range map[string]func(*testing.T, *hosted){
+// processes are about pods that programs serve.
+func processes() map[string]func(*testing.T, *hosted) {
+	return map[string]func(*testing.T, *hosted){
 		"environment":         processGetsItsPodsEnvironment,
 		"permissions":         processHasItsPodsPermissions,
 		"volumes":             processSeesItsVolumes,
@@ -38,8 +36,7 @@ func TestProcesses(t *testing.T) {
 		"completes":           processOfAJobCompletes,
 		"command":             commandOfTheImageIsRun,
 		"sidecars":            sidecarsStartAndEndInOrder,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, c.inNamespace(t, name)) })
+		"hooked":              webhookOfAProcess,
 	}
 }
 
@@ -67,7 +64,7 @@ func processGetsItsPodsEnvironment(t *testing.T, c *hosted) {
 	pod := c.awaitPod("op", isReady)
 	log := c.logs(pod, "")
 	for _, want := range []string{
-		"WATCH_NAMESPACE=a,b", "POD_NAMESPACE=environment", fmt.Sprint("POD_NAME=", pod.at("metadata.name")), "POD_IP=127.0.0.1",
+		"WATCH_NAMESPACE=a,b", "POD_NAMESPACE=" + c.namespace, fmt.Sprint("POD_NAME=", pod.at("metadata.name")), "POD_IP=127.0.0.1",
 		"LEVEL=high", "COLOR=red", "WORD=sesame", "BOTH=red-sesame",
 	} {
 		if !strings.Contains(log, "env: "+want+"\n") {
@@ -93,9 +90,8 @@ func processGetsItsPodsEnvironment(t *testing.T, c *hosted) {
 	if status["imageID"] != "sha256:one" || status.at("state.running.startedAt") == nil || status["restartCount"] != 0.0 || pod.at("status.phase") != "Running" {
 		t.Errorf("status = %v", status)
 	}
-	if got := c.events(pod); !slices.Contains(got, "Pulled") || !slices.Contains(got, "Started") {
-		t.Errorf("events = %v", got)
-	}
+	c.awaitEvent(pod, "Pulled")
+	c.awaitEvent(pod, "Started")
 	if list := c.processes(); len(list) != 1 || list[0].State != "running" || !list[0].Ready || !processLives(list[0].PID) {
 		t.Errorf("the cluster tells of %+v", list)
 	}
@@ -175,9 +171,7 @@ func processIsProbed(t *testing.T, c *hosted) {
 	if pod.container(0)["ready"] != false || pod.container(0)["restartCount"] != 0.0 || pod.at("status.phase") != "Running" {
 		t.Errorf("status = %v", pod.at("status"))
 	}
-	if got := c.events(pod); !slices.Contains(got, "Unhealthy") {
-		t.Errorf("events = %v", got)
-	}
+	c.awaitEvent(pod, "Unhealthy")
 	c.ask(pod, "/unready?on=false")
 	c.awaitPod("op", isReady)
 }
@@ -225,9 +219,7 @@ func crashingProcessIsShown(t *testing.T, c *hosted) {
 			t.Errorf("log?%s:\n%s", query, log)
 		}
 	}
-	if got := c.events(pod); !slices.Contains(got, "BackOff") {
-		t.Errorf("events = %v", got)
-	}
+	c.awaitEvent(pod, "BackOff")
 	if d := c.get(c.apps("deployments/op")); d.at("status.availableReplicas") != nil {
 		t.Errorf("the Deployment says %v", d.at("status"))
 	}
@@ -254,9 +246,7 @@ func processesReplaceEachOther(t *testing.T, c *hosted) {
 	fixed.at("spec.template.metadata").(object)["annotations"] = object{"version": "2"}
 	c.do(http.MethodPut, c.apps("deployments/fixed"), fixed)
 	now = c.awaitPod("fixed", func(p object) bool { return p.at("metadata.uid") != old.at("metadata.uid") && isReady(p) })
-	if got := c.events(now); !slices.Contains(got, "Replacing") {
-		t.Errorf("events = %v", got)
-	}
+	c.awaitEvent(now, "Replacing")
 }
 
 func processLogIsFollowed(t *testing.T, c *hosted) {
@@ -339,9 +329,7 @@ func leaderElectionIsLeftOut(t *testing.T, c *hosted) {
 	if log := c.logs(pod, ""); strings.Contains(log, "--leader-elect") || pod.container(0)["restartCount"] != 0.0 {
 		t.Errorf("it was started so:\n%s", log)
 	}
-	if got := c.events(pod); !slices.Contains(got, "LeaderElectionOff") {
-		t.Errorf("events = %v", got)
-	}
+	c.awaitEvent(pod, "LeaderElectionOff")
 }
 
 func otherImagesAreSimulated(t *testing.T, c *hosted) {

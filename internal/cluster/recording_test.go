@@ -47,12 +47,11 @@ func record(tb testing.TB, control state.Control) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// TestRecording: who asked for what, what changed, and what is no longer noted
+// recordsRequests: who asked for what, what changed, and what is no longer noted
 // when nobody records.
-func TestRecording(t *testing.T) {
-	h := realHost(t)
-	info, admin := start(t, h, Options{Name: "recorded"})
-	control, err := Control(t.Context(), h, "recorded")
+func recordsRequests(t *testing.T, c *hosted) {
+	info, admin := c.cluster, newClient(t, c.cluster)
+	control, err := Control(t.Context(), c.host, info.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,29 +3,22 @@ package cluster
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
 
-// TestSimulation is about pods that no program serves, and other things that
-// are there in name only.
-func TestSimulation(t *testing.T) {
-	h := realHost(t)
-	info, c := start(t, h, Options{Name: "one"})
-	for name, test := range map[string]func(*testing.T, *hosted){
+// simulations are about pods that no program serves, and other things that are
+// there in name only.
+func simulations() map[string]func(*testing.T, *hosted) {
+	return map[string]func(*testing.T, *hosted){
 		"missing-config": podWaitsForItsConfig,
 		"missing-volume": podWaitsForItsVolume,
 		"states":         podLooksAsAsked,
 		"never":          podThatIsNotRestartedCompletes,
 		"addresses":      addressesAreGiven,
 		"metrics":        usageScalesDeployments,
-	} {
-		t.Run(name, func(t *testing.T) {
-			test(t, (&hosted{client: c, tb: t, host: h, cluster: info}).inNamespace(t, name))
-		})
 	}
 }
 
@@ -44,12 +37,6 @@ func waitsFor(reason, message string) func(object) bool {
 		return p.container(0).at("state.waiting.reason") == reason && p.at("status.phase") == "Pending" &&
 			strings.Contains(fmt.Sprint(p.container(0).at("state.waiting.message")), message)
 	}
-}
-
-// awaitEvent waits for an event about a pod, which is written after its status.
-func (c *hosted) awaitEvent(pod object, reason string) {
-	c.tb.Helper()
-	c.awaitPod("web", func(object) bool { return slices.Contains(c.events(pod), reason) })
 }
 
 func podWaitsForItsConfig(t *testing.T, c *hosted) {

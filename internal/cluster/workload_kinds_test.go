@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// TestWorkloadKinds brings every kind that makes pods to where it is to come:
-// with pods that programs of this machine serve, and with simulated ones.
-func TestWorkloadKinds(t *testing.T) {
-	c := newHosted(t)
+// workloadKinds has a test for every kind that makes pods, with pods that programs
+// of this machine serve, and with simulated ones: it makes one, and waits in what
+// it returns for it to come to where it is to come.
+func workloadKinds() map[string]func(*testing.T, *hosted) func(*testing.T) {
+	tests := map[string]func(*testing.T, *hosted) func(*testing.T){}
 	selector := object{"matchLabels": object{"app": "x"}}
 	for kind, tc := range map[string]struct {
 		path string
@@ -33,42 +34,55 @@ func TestWorkloadKinds(t *testing.T) {
 			return object{"schedule": "* * * * *", "jobTemplate": object{"spec": object{"template": template}}}
 		}, want: map[string]any{"active": nil}},
 	} {
-		for _, hosted := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/hosted=%t", kind, hosted), func(t *testing.T) {
-				t.Parallel()
-				c := c.inNamespace(t, fmt.Sprintf("%s-%t", kind, hosted))
-				template := podTemplate(object{"app": "x"})
-				if hosted {
-					template = operator("x", func(container object) {
-						if tc.ends {
-							container["args"] = []string{"--exit=0"}
-						}
-					}).at("spec.template").(object)
-				}
-				if tc.ends {
-					template["spec"].(object)["restartPolicy"] = "Never"
-				}
+		for _, served := range []bool{true, false} {
+			tests[fmt.Sprintf("%s-%t", kind, served)] = func(_ *testing.T, c *hosted) func(*testing.T) {
 				path := fmt.Sprintf(tc.path, c.namespace)
-				c.post(path, object{"metadata": object{"name": "x"}, "spec": tc.spec(template)})
-				c.await(path+"/x", func(o object) bool {
-					status, _ := o["status"].(map[string]any)
-					for field, want := range tc.want {
-						if status[field] != want {
-							return false
-						}
-					}
-					return kind != "cronjob" || status["lastSuccessfulTime"] != nil
-				})
-				pods := c.pods("x")
-				for _, pod := range pods {
-					if marked := pod.at("metadata.annotations") != nil; marked != hosted {
-						t.Errorf("annotations = %v", pod.at("metadata.annotations"))
-					}
+				c.post(path, object{"metadata": object{"name": "x"}, "spec": tc.spec(kindTemplate(served, tc.ends))})
+				return func(t *testing.T) {
+					c.client.tb, c.tb = t, t
+					checkKind(t, c, path, tc.want, served)
 				}
-				if served := len(c.processes()) > 0; served && !hosted || len(pods) == 0 {
-					t.Errorf("%d pods, served by programs: %v", len(pods), c.processes())
-				}
-			})
+			}
 		}
+	}
+	return tests
+}
+
+// kindTemplate is a template for pods that a program serves, or that are
+// simulated, and that end by themselves or not.
+func kindTemplate(hosted, ends bool) object {
+	template := podTemplate(object{"app": "x"})
+	if hosted {
+		template = operator("x", func(container object) {
+			if ends {
+				container["args"] = []string{"--exit=0"}
+			}
+		}).at("spec.template").(object)
+	}
+	if ends {
+		template["spec"].(object)["restartPolicy"] = "Never"
+	}
+	return template
+}
+
+func checkKind(t *testing.T, c *hosted, path string, want map[string]any, hosted bool) {
+	t.Helper()
+	c.await(path+"/x", func(o object) bool {
+		status, _ := o["status"].(map[string]any)
+		for field, value := range want {
+			if status[field] != value {
+				return false
+			}
+		}
+		return o["kind"] != "CronJob" || status["lastSuccessfulTime"] != nil
+	})
+	pods := c.pods("x")
+	for _, pod := range pods {
+		if marked := pod.at("metadata.annotations") != nil; marked != hosted {
+			t.Errorf("annotations = %v", pod.at("metadata.annotations"))
+		}
+	}
+	if served := len(c.processes()) > 0; served && !hosted || len(pods) == 0 {
+		t.Errorf("%d pods, served by programs: %v", len(pods), c.processes())
 	}
 }
