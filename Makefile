@@ -54,7 +54,7 @@ e2e: build ## Try mysdk on a node that runs containers (Linux, root, Debian's co
 
 .PHONY: short
 short: ## Run the everyday tests: no cluster, no network, under a minute
-	$(GC) go test -short ./...
+	$(GC) go test -vet=off -short ./...
 
 .PHONY: race
 race: ## Run the race detector, where there is the C compiler that it needs
@@ -64,7 +64,8 @@ race: ## Run the race detector, where there is the C compiler that it needs
 
 .PHONY: nightly
 nightly: build ## Run what takes too long for every change: every scaffold linked, every script and guide, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
-	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits|TestReference)$$' ./cmd ./internal/generate
+	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits|TestReference|TestGolden|.*_Random.*|TestForeign_Killed|.*EditsSurvive)$$' \
+		./cmd ./internal/generate ./internal/upgrade ./internal/migrate
 	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 	@rc=0; for lane in race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc

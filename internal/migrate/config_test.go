@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kustomize"
 )
 
@@ -320,10 +321,6 @@ func TestConfigBuilds(t *testing.T) {
 // TestConfigEditsSurvive puts values of the user's at random places of config
 // and looks for them in the result.
 func TestConfigEditsSurvive(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 5
-	}
 	places := []struct{ file, way string }{
 		{managerPath, "metadata/annotations/MARK"}, {managerPath, "spec/template/metadata/labels/MARK"}, {managerPath, "spec/template/spec/containers/[name=manager]/MARK"},
 		{managerPath, "spec/template/spec/MARK"}, {managerPath, "spec/template/spec/containers/[name=manager]/resources/limits/MARK"}, {proxyPatch, "spec/template/spec/MARK"},
@@ -331,7 +328,7 @@ func TestConfigEditsSurvive(t *testing.T) {
 		{"config/prometheus/monitor.yaml", "spec/MARK"}, {"config/prometheus/monitor.yaml", "spec/endpoints/[path=~1metrics]/MARK"}, {"config/rbac/auth_proxy_service.yaml", "spec/MARK"},
 		{defaultKustomization, "MARK"}, {rbacKustomization, "MARK"}, {"config/crd/kustomization.yaml", "MARK"}, {managerKustomization, "MARK"},
 	}
-	for seed := range rounds {
+	for seed := range hosttest.Rounds(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 2))
 			files, marks := pristineV3(), map[string]bool{}

@@ -16,6 +16,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -192,11 +193,7 @@ func TestRefused(t *testing.T) {
 // TestEditsSurvive puts edits of a user's at random places and looks for them
 // in the result.
 func TestEditsSurvive(t *testing.T) {
-	rounds := 30
-	if testing.Short() {
-		rounds = 6
-	}
-	for seed := range rounds {
+	for seed := range hosttest.Rounds(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 1))
 			files, marks := memcached(t), []string{}

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
@@ -39,12 +40,8 @@ func randomMakefile(r *rand.Rand) (text string, mine []string) {
 // Whatever is in a Makefile of another tool: our targets come, the user's stay,
 // with what they ask for, and a second time changes nothing.
 func TestForeign_RandomMakefiles(t *testing.T) {
-	runs := 40
-	if testing.Short() {
-		runs = 5
-	}
 	pristine, table := otherTool(t, foreignProject)
-	for seed := range runs {
+	for seed := range hosttest.Rounds(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := pristine.copied(t)

@@ -3,9 +3,11 @@ package upgrade
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -118,43 +120,69 @@ type shop struct {
 	opts Options
 }
 
-// newShop writes the project as the older of the baselines does.
-func newShop(t testing.TB) *shop {
-	t.Helper()
+// firstShop are the older baselines, and the project as the last of them writes
+// it. They are made once: everything else of a test is cheaper.
+type firstShop struct {
+	once            sync.Once
+	archives, files fstest.MapFS
+}
+
+var first firstShop
+
+func (f *firstShop) make(t testing.TB) {
 	all := older(t)
-	s := &shop{t: t, dir: t.TempDir()}
-	further := fstest.MapFS{}
+	f.archives, f.files = fstest.MapFS{}, fstest.MapFS{}
 	for _, b := range all {
 		data, err := b.Archive()
 		if err != nil {
 			t.Fatal(err)
 		}
-		further[b.Version+archiveExt] = &fstest.MapFile{Data: data}
+		f.archives[b.Version+archiveExt] = &fstest.MapFile{Data: data}
 	}
-	s.opts = Options{Files: host.OSFiles{}, Dir: s.dir, Plugin: v4.Plugin{CLIVersion: nowVersion, Year: 2026}, Further: further}
-	s.fill(all[1], fmt.Sprintf(projectText, midVersion))
+	for name, data := range replayed(t, shopPlugin(), all[1], fmt.Sprintf(projectText, midVersion)) {
+		f.files[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+	}
+}
+
+func shopPlugin() v4.Plugin { return v4.Plugin{CLIVersion: nowVersion, Year: 2026} }
+
+// newShop writes the project as the older of the baselines does.
+func newShop(t testing.TB) *shop {
+	t.Helper()
+	first.once.Do(func() { first.make(t) })
+	s := &shop{t: t, dir: t.TempDir()}
+	s.opts = Options{Files: host.OSFiles{}, Dir: s.dir, Plugin: shopPlugin(), Further: maps.Clone(first.archives)}
+	for name, f := range first.files {
+		s.write(name, string(f.Data))
+	}
 	return s
 }
 
 func (s *shop) fill(b Baseline, text string) {
 	s.t.Helper()
+	for name, data := range replayed(s.t, s.opts.Plugin, b, text) {
+		s.write(name, string(data))
+	}
+}
+
+// replayed are the files of a project as a baseline writes it.
+func replayed(t testing.TB, plugin v4.Plugin, b Baseline, text string) map[string][]byte {
+	t.Helper()
 	f, err := project.Parse([]byte(text))
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	plugin := s.opts.Plugin
 	plugin.Templates, plugin.Pins, plugin.CLIVersion = b.Templates, &b.Pins, b.Version
 	made, err := f.Replay(project.ReplayOptions{Header: []byte("// Copyright Shop\n"), Scaffolder: func(read func(string) ([]byte, error)) project.Scaffolder {
 		plugin.ReadFile = read
 		return plugin
 	}})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.write(project.FileName, text)
-	for name, data := range made.Files {
-		s.write(name, string(data))
-	}
+	files := maps.Clone(made.Files)
+	files[project.FileName] = []byte(text)
+	return files
 }
 
 func (s *shop) write(name, text string) {

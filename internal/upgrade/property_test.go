@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
@@ -112,11 +113,7 @@ func survived(t *testing.T, edits []userEdit, before, now map[string]string) {
 // Whatever a user writes into the project survives an upgrade, what he removed
 // stays away, everything can still be parsed, and a second run does nothing.
 func TestUpgrade_RandomEdits(t *testing.T) {
-	runs := 32
-	if testing.Short() {
-		runs = 4
-	}
-	for seed := range runs {
+	for seed := range hosttest.Rounds(32) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
@@ -144,11 +141,7 @@ func TestUpgrade_RandomEdits(t *testing.T) {
 
 // The same goes for projects of other tools, whose webhooks are rewritten, too.
 func TestForeign_RandomEdits(t *testing.T) {
-	runs := 24
-	if testing.Short() {
-		runs = 4
-	}
-	for seed := range runs {
+	for seed := range hosttest.Rounds(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s, table := otherTool(t, foreignProject)

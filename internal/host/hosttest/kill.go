@@ -23,6 +23,18 @@ func KillRounds(t testing.TB, few int) int {
 	return n
 }
 
+// Rounds is how often a test of random inputs repeats itself: all times where
+// MYSDK_NIGHTLY is set, else a quarter of them, and an eighth under -short.
+func Rounds(all int) int {
+	switch {
+	case os.Getenv("MYSDK_NIGHTLY") != "":
+		return all
+	case testing.Short():
+		return max(1, all/8)
+	}
+	return max(1, all/4)
+}
+
 // KillMoment spreads the kills of all rounds, counted from 0, evenly over whole.
 func KillMoment(round, rounds int, whole time.Duration) time.Duration {
 	return whole * time.Duration(2*round+1) / time.Duration(2*rounds)
