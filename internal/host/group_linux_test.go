@@ -80,5 +80,5 @@ func awaitEnd(t *testing.T, pid int) {
 		}
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL) // leave nothing behind
-	t.Errorf("process %d outlives its group", pid)
+	t.Errorf("process %d still runs", pid)
 }

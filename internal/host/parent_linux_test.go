@@ -8,9 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/example/mysdk/internal/host"
 )
@@ -45,14 +43,7 @@ func TestDieWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait() // it was killed: that is the point
-	for range 500 {
-		if !alive(child) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	_ = syscall.Kill(child, syscall.SIGKILL) // leave nothing behind
-	t.Error("the child outlives its parent")
+	awaitEnd(t, child)
 }
 
 func playParent(t *testing.T) {

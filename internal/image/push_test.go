@@ -106,7 +106,7 @@ func TestPushCredentials(t *testing.T) {
 	at := strings.TrimPrefix(s.URL, "http://")
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	t.Setenv("DOCKER_CONFIG", "")
+	t.Setenv("DOCKER_CONFIG", filepath.Join(home, ".docker")) // without, docker's library keeps the HOME that it sees first
 	t.Setenv("XDG_RUNTIME_DIR", home)
 	t.Setenv("REGISTRY_AUTH_FILE", "")
 	o := PushOptions{Image: DefaultName, To: at + "/op:v1"}

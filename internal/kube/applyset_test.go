@@ -150,7 +150,7 @@ func testForce(t *testing.T, c *Client) {
 		}
 	}
 	// The API server converts from the moment that it has seen the change.
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		counts, err := c.Count(t.Context(), []*unstructured.Unstructured{plain})
 		if err == nil && len(counts) == 1 && counts[0].String() == "unreadable Force objects" && counts[0].Stored == "v1" {
 			break

@@ -243,7 +243,7 @@ func TestOnCluster(t *testing.T) {
 
 func testPods(t *testing.T, client *kube.Client, s Subject) {
 	o := options(t, "suite=custom")
-	o.Wait = 20 * time.Second // the pod has to run by then
+	o.Wait = 10 * time.Minute // until the pod has run
 	o.Pods = &Pods{Client: client, Run: "scorecard-t", Namespace: "default", ServiceAccount: "default", Restricted: true}
 	if err := o.Pods.Start(t.Context(), s.Files); err != nil {
 		t.Fatal(err)
