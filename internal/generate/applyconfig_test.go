@@ -154,6 +154,7 @@ func main() {
 // TestApplyConfigurationsUnasked: projects that do not ask for them get none,
 // pay nothing, and share their records with runs that left them out.
 func TestApplyConfigurationsUnasked(t *testing.T) {
+	leaveToLong(t)
 	p := newProject(t, small()) // whatever the directory of the process
 	p.opts.CacheDir = t.TempDir()
 	first := p.render()

@@ -156,6 +156,7 @@ func TestModuleErrors(t *testing.T) {
 // TestNoFalseErrors has code that compiles once the deepcopy code is there,
 // and that the partial type check sees errors in.
 func TestNoFalseErrors(t *testing.T) {
+	leaveToLong(t)
 	p := newProject(t, small())
 	p.write("api/v1/more.go", `package v1
 

@@ -76,6 +76,15 @@ func caseProject(t testing.TB, name string) *project {
 	return newProject(t, files)
 }
 
+// leaveToLong skips a test that loads and type-checks an API, as TestGolden,
+// TestUnchanged and TestSourceErrors do in the everyday lane.
+func leaveToLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("type-checks an API")
+	}
+}
+
 func (p *project) write(name, text string) {
 	p.t.Helper()
 	path := filepath.Join(p.dir, filepath.FromSlash(name))

@@ -77,6 +77,7 @@ func TestOverlay(t *testing.T) {
 // TestOverlayOverDisk has the overlay replace one file, remove another and
 // bring an output.
 func TestOverlayOverDisk(t *testing.T) {
+	leaveToLong(t)
 	p := newProject(t, small())
 	p.write("api/v1/gone.go", strings.ReplaceAll(kindFile, "Cache", "Gone"))
 	p.accept(p.render())
@@ -103,6 +104,7 @@ func TestOverlayOverDisk(t *testing.T) {
 }
 
 func TestSelection(t *testing.T) {
+	leaveToLong(t)
 	p := newProject(t, small())
 	tests := map[string]struct {
 		change func(*Options)
@@ -120,9 +122,6 @@ func TestSelection(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && len(tt.want) > 1 {
-				t.Skip("type-checks an API once more")
-			}
 			res := p.render(tt.change)
 			if diff := cmp.Diff(tt.want, res.Set.Paths()); diff != "" {
 				t.Errorf("outputs:\n%s", diff)
@@ -214,6 +213,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestStale looks at outputs that nothing accounts for any more.
 func TestStale(t *testing.T) {
+	leaveToLong(t)
 	p := newProject(t, small())
 	p.accept(p.render())
 	p.write("config/webhook/manifests.yaml", "kind: MutatingWebhookConfiguration\n")

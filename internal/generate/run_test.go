@@ -163,6 +163,7 @@ func TestRunStopped(t *testing.T) {
 
 // TestPrefetchIsComplete checks that the loader has nothing left to parse.
 func TestPrefetchIsComplete(t *testing.T) {
+	leaveToLong(t)
 	p := caseProject(t, "types")
 	tr := newTree(p.dir, fileset.Set{})
 	o, err := p.opts.withDefaults(tr)
