@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -157,14 +159,17 @@ func ValueText(v any, most int) string {
 	if v == nil {
 		return "none"
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
+	var data bytes.Buffer
+	e := json.NewEncoder(&data)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	if text := []rune(string(data)); len(text) > most {
+	text := []rune(strings.TrimSuffix(data.String(), "\n"))
+	if len(text) > most {
 		return string(text[:most]) + "…"
 	}
-	return string(data)
+	return string(text)
 }
 
 // lastApplied is where kubectl apply keeps the whole object once more.

@@ -35,7 +35,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 	for {
 		_, _, recorded := s.feed.read()
 		moved := s.mirror.Changed()
-		v := s.view(ctx, p, r.URL.Query())
+		v := s.view(ctx, p, &Request{Query: r.URL.Query(), Live: true})
 		for _, id := range append([]string{statusFragment}, p.Fragments...) {
 			if v.Problem != "" && id != statusFragment {
 				continue
@@ -49,14 +49,15 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p Page) {
 				return
 			}
 		}
-		if out.Flush() != nil || !idle(w, r, recorded, moved) {
+		if out.Flush() != nil || !idle(w, r, max(p.Every, liveEvery), recorded, moved) {
 			return
 		}
 	}
 }
 
-// idle waits for a change. It reports whether the browser is still there.
-func idle(w http.ResponseWriter, r *http.Request, recorded, moved <-chan struct{}) bool {
+// idle waits for a change, and a pause behind it. It reports whether the browser
+// is still there.
+func idle(w http.ResponseWriter, r *http.Request, pause time.Duration, recorded, moved <-chan struct{}) bool {
 	for changed := false; !changed; {
 		select {
 		case <-r.Context().Done():
@@ -74,7 +75,7 @@ func idle(w http.ResponseWriter, r *http.Request, recorded, moved <-chan struct{
 	select {
 	case <-r.Context().Done():
 		return false
-	case <-time.After(liveEvery):
+	case <-time.After(pause):
 		return true
 	}
 }

@@ -25,7 +25,10 @@ const valueShown = 300
 func allPages() []Page {
 	return []Page{
 		objectsPage(),
+		reconcilesPage(),
+		loopsPage(),
 		requestsPage(),
+		rightsPage(),
 		tryPage(),
 		kindsPage(),
 		timePage(),

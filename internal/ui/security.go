@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 )
 
 // policy lets a page load what this server has, and nothing else. Inline scripts
@@ -22,8 +23,10 @@ const maxForm = 4 << 20
 // an effect, whatever name it gives this address; nor does another user.
 type guard struct {
 	token   string
-	session string // value of the cookie
-	cookie  string // its name; browsers do not tell ports apart
+	once    string      // another token, that is good for one use
+	used    atomic.Bool // it was used
+	session string      // value of the cookie
+	cookie  string      // its name; browsers do not tell ports apart
 	hosts   []string
 	next    http.Handler
 }
@@ -57,7 +60,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only GET, HEAD and POST", http.StatusMethodNotAllowed)
 		return
 	}
-	if r.Method == http.MethodGet && r.URL.Path == "/" && same(r.URL.Query().Get("token"), g.token) {
+	if r.Method == http.MethodGet && r.URL.Path == "/" && g.knows(r.URL.Query().Get("token")) {
 		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
@@ -89,6 +92,11 @@ func (g *guard) foreign(r *http.Request) string {
 		}
 	}
 	return ""
+}
+
+// knows reports whether a token is good, and takes note of its use.
+func (g *guard) knows(token string) bool {
+	return same(token, g.token) || same(token, g.once) && g.used.CompareAndSwap(false, true)
 }
 
 // same compares in constant time.

@@ -66,13 +66,19 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	}
 	addr := srv.listener.Addr()
 	_, at, _ := net.SplitHostPort(addr.String())
-	srv.guard = &guard{token: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at, hosts: hostsOf(addr), next: mux}
+	srv.guard = &guard{token: rand.Text(), once: rand.Text(), session: rand.Text(), cookie: "mysdk-" + at, hosts: hostsOf(addr), next: mux}
 	return srv, nil
 }
 
 // URL is the address to open. Who has it may see, and change, everything.
-func (s *Server) URL() string {
-	return "http://" + s.listener.Addr().String() + "/?" + url.Values{"token": {s.guard.token}}.Encode()
+func (s *Server) URL() string { return s.with(s.guard.token) }
+
+// URLOnce is an address that can be opened once: arguments of programs, such as
+// of what opens a browser, can be seen by other users.
+func (s *Server) URLOnce() string { return s.with(s.guard.once) }
+
+func (s *Server) with(token string) string {
+	return "http://" + s.listener.Addr().String() + "/?" + url.Values{"token": {token}}.Encode()
 }
 
 // Serve answers until ctx ends, which is no error.
@@ -94,9 +100,10 @@ func (s *Server) Serve(ctx context.Context) error {
 }
 
 // view renders the page's data.
-func (s *Server) view(ctx context.Context, p Page, query url.Values) View {
+func (s *Server) view(ctx context.Context, p Page, r *Request) View {
 	rec, failed, _ := s.feed.read()
-	v := View{Page: p, Pages: s.pages, Query: query, Source: s.source, Status: Status{
+	r.Recording, r.Mirror, r.Source = rec, s.mirror, s.source
+	v := View{Page: p, Pages: s.pages, Query: r.Query, Source: s.source, Status: Status{
 		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost,
 	}}
 	if failed != nil {
@@ -104,12 +111,12 @@ func (s *Server) view(ctx context.Context, p Page, query url.Values) View {
 	}
 	if len(p.Fragments) > 0 {
 		v.Live = "/live/" + p.Name
-		if len(query) > 0 {
-			v.Live += "?" + query.Encode()
+		if len(r.Query) > 0 {
+			v.Live += "?" + r.Query.Encode()
 		}
 	}
 	var err error
-	if v.Data, err = p.Render(ctx, &Request{Query: query, Recording: rec, Mirror: s.mirror, Source: s.source}); err != nil {
+	if v.Data, err = p.Render(ctx, r); err != nil {
 		v.Problem, v.Live = err.Error(), ""
 	}
 	return v
@@ -117,7 +124,7 @@ func (s *Server) view(ctx context.Context, p Page, query url.Values) View {
 
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, p Page) {
 	s.feed.update(r.Context(), 0)
-	s.write(w, s.view(r.Context(), p, r.URL.Query()), http.StatusOK)
+	s.write(w, s.view(r.Context(), p, &Request{Query: r.URL.Query()}), http.StatusOK)
 }
 
 // serveAct does what a form says.
@@ -128,7 +135,7 @@ func (s *Server) serveAct(w http.ResponseWriter, r *http.Request, p Page) {
 	}
 	to, err := p.Act(r.Context(), form)
 	if err != nil {
-		v := s.view(r.Context(), p, r.URL.Query())
+		v := s.view(r.Context(), p, &Request{Query: r.URL.Query()})
 		v.Problem, v.Live = err.Error(), ""
 		s.write(w, v, http.StatusUnprocessableEntity)
 		return

@@ -48,6 +48,9 @@ type Source struct {
 	// same one each time, so that pages may call it often. The error is for
 	// people: no cluster is running. Nil: there is none.
 	Connect func(ctx context.Context) (*kube.Client, error)
+	// Rules returns what the project's roles and markers grant. It may take a
+	// moment. Nil: that is not known.
+	Rules func(ctx context.Context) ([]recording.Rule, error)
 	// Samples are what there is to try the operator with. Nil: nothing.
 	Samples func(ctx context.Context) ([]Sample, error)
 	// Crash kills the operator as a crash would and has it started again. Nil:
@@ -67,6 +70,7 @@ type Page struct {
 	Question string // that the page answers, shown below the title
 	// Fragments are the templates that are kept up to date, by element id.
 	Fragments []string
+	Every     time.Duration // at least, between two renderings of an open page
 	// Render returns the template's Data. It is called for each request and, for
 	// open pages, after each change, so it must not take long.
 	Render func(ctx context.Context, r *Request) (any, error)
@@ -82,6 +86,7 @@ type Page struct {
 type Request struct {
 	Query     url.Values // of the address
 	Form      url.Values // of a POST; nil otherwise
+	Live      bool       // for an open page, after a change
 	Recording recording.Recording
 	Mirror    *objects.Mirror // of the cluster; empty where there is none
 	Source    Source

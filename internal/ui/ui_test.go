@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/example/mysdk/internal/recording"
 )
@@ -42,6 +43,12 @@ func fixed(t *testing.T) recording.Recording {
 // sourceOf is a source of a recording that stays as it is.
 func sourceOf(rec recording.Recording) Source {
 	return Source{
+		Rules: func(context.Context) ([]recording.Rule, error) {
+			rule := func(line int, group, resource string, verbs ...string) recording.Rule {
+				return recording.Rule{PolicyRule: rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}, File: "internal/controller/shop_controller.go", Line: line}
+			}
+			return []recording.Rule{rule(20, "apps", "deployments", "get", "update", "delete"), rule(21, "", "pods", "list")}, nil
+		},
 		Project: "shop", Cluster: "default", Dir: "/work/shop", Zone: time.UTC,
 		Recording: func(context.Context, uint64, time.Duration) (recording.Recording, error) { return rec, nil },
 	}
@@ -102,6 +109,10 @@ func TestPages(t *testing.T) {
 	srv := serve(t, sourceOf(fixed(t)))
 	c := browser(t, srv)
 	for name, path := range map[string]string{
+		"reconciles":        "/reconciles",
+		"reconciles-none":   "/reconciles?kind=Shop&namespace=default&name=other",
+		"loops":             "/loops",
+		"rights":            "/rights",
 		"requests":          "/requests",
 		"requests-filtered": "/requests?kind=Deployment&verb=update&code=2xx&by=all",
 	} {
@@ -110,7 +121,7 @@ func TestPages(t *testing.T) {
 			if code != http.StatusOK {
 				t.Fatalf("%d: %s", code, body)
 			}
-			golden(t, name+".html", body)
+			golden(t, name+".html", body[strings.Index(body, "<main"):]) // what is above is on all pages
 		})
 	}
 }
@@ -254,6 +265,20 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
+// TestURLOnce: what other users may have seen is of no use to them.
+func TestURLOnce(t *testing.T) {
+	srv := serve(t, sourceOf(fixed(t)))
+	for i, want := range []int{http.StatusOK, http.StatusForbidden} {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := get(t, &http.Client{Jar: jar}, srv.URLOnce()); code != want {
+			t.Errorf("use %d: %d, want %d", i+1, code, want)
+		}
+	}
+}
+
 // script plays answers of a recorder one after the other. The last one stays.
 type script struct{ next chan recording.Recording }
 
@@ -266,6 +291,27 @@ func (s script) recording(ctx context.Context, after uint64, wait time.Duration)
 		return recording.Recording{}, errors.New("the cluster has gone")
 	case <-ctx.Done():
 		return recording.Recording{}, ctx.Err()
+	}
+}
+
+// TestFeed: answers to questions that were asked at the same time count once, and
+// a run that has ended leaves what was recorded.
+func TestFeed(t *testing.T) {
+	request := func(seq uint64) recording.Request { return recording.Request{Seq: seq} }
+	since := time.Unix(1, 0)
+	f := newFeed(Source{})
+	for _, got := range []recording.Recording{
+		{Since: since, Active: true, Next: 3, Requests: []recording.Request{request(1), request(2)}},
+		{Since: since, Active: true, Next: 4, Requests: []recording.Request{request(2), request(3)}},
+		{Since: since, Active: true, Next: 4, Requests: []recording.Request{request(2), request(3)}},
+		{Since: since, Active: true, Next: 3, Requests: []recording.Request{request(2)}},
+		{},
+	} {
+		f.merge(got, nil)
+	}
+	now, err, _ := f.read()
+	if d := cmp.Diff([]recording.Request{request(1), request(2), request(3)}, now.Requests); d != "" || err != nil || now.Active || now.Next != 4 {
+		t.Errorf("requests (-want +got):\n%s\n%v, active: %v, next: %d", d, err, now.Active, now.Next)
 	}
 }
 

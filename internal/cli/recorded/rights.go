@@ -58,7 +58,7 @@ func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
 	if err != nil {
 		return err
 	}
-	rules, err := projectRules(ctx, f)
+	rules, err := projectRules(ctx, f, f.Warn)
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
 }
 
 // projectRules are the rules of the project's markers, and those of its roles
-// that are written by hand.
-func projectRules(ctx context.Context, f *cli.Factory) ([]recording.Rule, error) {
+// that are written by hand; warn is told where there are none to read.
+func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, args ...any)) ([]recording.Rule, error) {
 	opts, err := f.GenerateOptions()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func projectRules(ctx context.Context, f *cli.Factory) ([]recording.Rule, error)
 	}
 	_, objs, err := f.OperatorManifests(ctx, "")
 	if err != nil {
-		f.Warn("config/default: roles that no marker generates are not counted: %v", err)
+		warn("config/default: roles that no marker generates are not counted: %v", err)
 		return rules, nil
 	}
 	for _, u := range objs {

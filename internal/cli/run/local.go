@@ -21,6 +21,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	migratecmd "github.com/example/mysdk/internal/cli/migrate"
 	olmcmd "github.com/example/mysdk/internal/cli/olm"
+	recordedcmd "github.com/example/mysdk/internal/cli/recorded"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/generate"
@@ -43,9 +44,10 @@ func New(f *cli.Factory) *cobra.Command {
 type localOptions struct {
 	cli.Target
 	localrun.Options
-	flags   string // --operator-flags, one string as in operator-sdk
-	delve   bool   // --enable-delve, operator-sdk's name of --debug
-	restore bool
+	flags      string // --operator-flags, one string as in operator-sdk
+	delve      bool   // --enable-delve, operator-sdk's name of --debug
+	restore    bool
+	ui, noOpen bool
 }
 
 func newLocal(f *cli.Factory) *cobra.Command {
@@ -82,6 +84,9 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
   # under a debugger
   mysdk run local --debug
 
+  # with pages in the browser that show what it does
+  mysdk run local --ui
+
   # against a cluster of your own
   mysdk run local --context kind-dev`,
 		RunE: func(c *cobra.Command, _ []string) error { return runLocal(c.Context(), f, o) },
@@ -102,6 +107,8 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
 	fs.BoolVar(&o.restore, "restore", false, "only restore what an interrupted run left in the cluster")
 	o.Rights = localrun.RightsRole
 	fs.Var(cli.Choice(&o.Rights, localrun.RightsRole, localrun.RightsAdmin), "rights", "what the operator may do on the embedded cluster: what its roles grant (role), or everything (admin)")
+	fs.BoolVar(&o.ui, "ui", false, "serve the live view, and open it in a browser")
+	recordedcmd.NoOpenFlag(c, &o.noOpen)
 	fs.BoolVar(&o.Watch, "watch", false, "generate, apply, build and restart when a file of the project changes")
 	fs.IntVar(&o.Debug, "debug", 0, "run the operator under Delve, listening on this port of loopback (2345 without a value)")
 	fs.Lookup("debug").NoOptDefVal = strconv.Itoa(localrun.DebugPort)
@@ -123,6 +130,9 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	}
 	if f.Given["rights"] && !o.Embedded() {
 		return clierr.Usagef("leave out --rights, or --kubeconfig and --context", "--rights is for the embedded cluster, but another one is named")
+	}
+	if o.ui && !o.Embedded() {
+		return clierr.Usagef("leave out --ui, or --kubeconfig and --context", "--ui is for the embedded cluster, but another one is named")
 	}
 	if o.Embedded() {
 		if err := f.KnownCluster(ctx, o.Target.Name); err != nil {
@@ -162,6 +172,27 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	likeDeployed(ctx, f, &run)
 	if host.IsTerminal(f.Host.IO.In) {
 		deps.Restart = restarts(ctx, f.Host.IO.In)
+	}
+	if o.ui {
+		source, err := recordedcmd.View(f, o.Target.Name)
+		if err != nil {
+			return err
+		}
+		crash := make(chan struct{})
+		deps.Crash = crash
+		source.Crash = func(ctx context.Context) error {
+			select {
+			case crash <- struct{}{}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		stop, err := recordedcmd.ServeView(ctx, f, source, !o.noOpen)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	return localrun.Run(ctx, run, deps)
 }

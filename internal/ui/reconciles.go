@@ -1,0 +1,229 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	// callsShown and objectsShown bound the page.
+	callsShown, objectsShown = 50, 200
+	// settled is how long before the first call that is shown its causes may be.
+	settled = 2 * time.Second
+)
+
+func reconcilesPage() Page {
+	return Page{
+		Name: "reconciles", Title: "Reconciles", Question: "Why was an object reconciled, and what did each reconcile do?",
+		Fragments: []string{"objects", "calls"},
+		Render: func(_ context.Context, r *Request) (any, error) {
+			return listCalls(r.Recording, r.Query), nil
+		},
+	}
+}
+
+// reconciled is an object and the calls for it.
+type reconciled struct {
+	recording.Object
+	Calls, Errors int
+	Running       bool
+	Last          time.Time
+	Total         time.Duration
+	Selected      bool
+}
+
+// Address is the page of that object.
+func (o reconciled) Address() string { return addressOf(o.Object) }
+
+// Mean is how long a call took.
+func (o reconciled) Mean() time.Duration { return o.Total / time.Duration(max(o.Calls, 1)) }
+
+func addressOf(o recording.Object) string {
+	return "/reconciles?" + url.Values{"kind": {o.Kind}, "namespace": {o.Namespace}, "name": {o.Name}}.Encode()
+}
+
+// oneCall is a call with what it asked for besides its writes.
+type oneCall struct {
+	recording.Call
+	Read []recording.Request
+}
+
+// Took is how long the call ran.
+func (c oneCall) Took() time.Duration { return c.End.Sub(c.Begin) }
+
+// Next is what the call said about the next one.
+func (c oneCall) Next() string {
+	switch {
+	case c.End.IsZero():
+		return ""
+	case c.Error != "":
+		return "again, later each time, until it succeeds"
+	case c.After > 0:
+		return "after " + c.After.String()
+	case c.Requeue:
+		return "at once"
+	}
+	return "with the next change"
+}
+
+// callList is the page's data.
+type callList struct {
+	Objects  []reconciled // the one that was reconciled last comes first
+	Others   int          // objects that are not listed
+	Selected reconciled
+	Calls    []oneCall // the newest first
+	Before   int       // calls that are not shown
+	Chart    chart
+}
+
+func listCalls(rec recording.Recording, query url.Values) callList {
+	var out callList
+	out.Objects = reconciledObjects(rec)
+	want := recording.Object{Kind: query.Get("kind"), Namespace: query.Get("namespace"), Name: query.Get("name")}
+	i := slices.IndexFunc(out.Objects, func(o reconciled) bool { return o.Object == want })
+	if i < 0 && want.Name == "" && len(out.Objects) > 0 {
+		i = 0
+	}
+	if i >= 0 {
+		out.Objects[i].Selected = true
+		out.Selected = out.Objects[i]
+		out.Calls = newestCalls(rec, out.Selected.Object)
+		out.Before = out.Selected.Calls - len(out.Calls)
+		out.Chart = chartOf(out.Calls)
+	}
+	if out.Others = len(out.Objects) - objectsShown; out.Others > 0 {
+		out.Objects = out.Objects[:objectsShown]
+	}
+	return out
+}
+
+func reconciledObjects(rec recording.Recording) []reconciled {
+	at := map[recording.Object]int{}
+	var list []reconciled
+	for _, c := range rec.Reconciles {
+		key := recording.Object{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+		i, ok := at[key]
+		if !ok {
+			i = len(list)
+			at[key], list = i, append(list, reconciled{Object: key})
+		}
+		o := &list[i]
+		o.Calls++
+		o.Last = c.Begin
+		if c.Error != "" {
+			o.Errors++
+		}
+		if o.Running = c.End.IsZero(); !o.Running {
+			o.Total += c.End.Sub(c.Begin)
+		}
+	}
+	slices.SortFunc(list, func(a, b reconciled) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return list
+}
+
+// newestCalls explains the last calls for an object. What is older is left out
+// before that: to explain takes longer the more there is.
+func newestCalls(rec recording.Recording, o recording.Object) []oneCall {
+	var from time.Time
+	n := 0
+	for _, c := range slices.Backward(rec.Reconciles) {
+		if c.Kind != o.Kind || c.Namespace != o.Namespace || c.Name != o.Name {
+			continue
+		}
+		if n++; n > callsShown { // one more: its end is the cause of the next one
+			from = c.Begin
+			break
+		}
+	}
+	recent := rec
+	if !from.IsZero() {
+		recent.Reconciles = slices.DeleteFunc(slices.Clone(rec.Reconciles), func(c recording.Reconcile) bool { return c.Begin.Before(from) })
+		recent.Requests = slices.DeleteFunc(slices.Clone(rec.Requests), func(q recording.Request) bool {
+			return q.Verb != "watch" && q.Time.Before(from.Add(-settled))
+		})
+	}
+	reads := map[string][]recording.Request{}
+	for _, q := range recent.Requests {
+		if q.Reconcile != "" && !q.Writes() {
+			reads[q.Reconcile] = append(reads[q.Reconcile], q)
+		}
+	}
+	calls := recent.Why(o.Kind, o.Namespace, o.Name)
+	calls = slices.DeleteFunc(calls, func(c recording.Call) bool { return c.Kind != o.Kind })
+	calls = calls[max(0, len(calls)-callsShown):]
+	list := make([]oneCall, 0, len(calls))
+	for _, c := range slices.Backward(calls) {
+		list = append(list, oneCall{Call: c, Read: reads[c.ID]})
+	}
+	return list
+}
+
+// chart is a drawing of calls over time.
+type chart struct {
+	From, To time.Time
+	Bars     []bar
+}
+
+// Width is that of the drawing, in its own units.
+func (chart) Width() int { return chartWidth }
+
+// bar is a call in a chart.
+type bar struct {
+	ID, X, Width, Class, Title string
+}
+
+const chartWidth, minBar = 1000, 3
+
+// chartOf draws calls, given the newest first. One alone needs no drawing.
+func chartOf(calls []oneCall) chart {
+	if len(calls) < 2 {
+		return chart{}
+	}
+	c := chart{From: calls[len(calls)-1].Begin, To: calls[0].Begin}
+	if end := calls[0].End; end.After(c.To) {
+		c.To = end
+	}
+	span := float64(max(c.To.Sub(c.From), time.Millisecond))
+	for _, one := range slices.Backward(calls) {
+		x := float64(one.Begin.Sub(c.From)) / span * (chartWidth - minBar)
+		width := float64(max(one.Took(), 0)) / span * (chartWidth - minBar)
+		b := bar{ID: one.ID, X: decimal(x), Width: decimal(max(width, minBar)), Class: "read", Title: fmt.Sprintf("%s, %s", took(max(one.Took(), 0)), outcome(one))}
+		switch {
+		case one.Error != "":
+			b.Class = "error"
+		case len(one.Writes) > 0:
+			b.Class = "wrote"
+		}
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+
+// outcome is how a call ended.
+func outcome(c oneCall) string {
+	var list []string
+	if n := len(c.Writes); n > 0 {
+		list = append(list, fmt.Sprintf("writes: %d", n))
+	}
+	switch {
+	case c.End.IsZero():
+		list = append(list, "running")
+	case c.Error != "":
+		list = append(list, "error")
+	default:
+		list = append(list, "done")
+	}
+	return strings.Join(list, ", ")
+}
