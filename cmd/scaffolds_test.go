@@ -1,7 +1,9 @@
 package cmd_test
 
 import (
+	"go/format"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +19,16 @@ import (
 	"github.com/example/mysdk/internal/kustomize"
 )
 
-// linkedScaffolds are the trees whose tests are linked and run, and whose code is
-// generated again: together they have every test. The compiler sees the others,
-// too, and TestGolden generates theirs. Where MYSDK_NIGHTLY is set, the tests of
-// all are run and their programs linked.
-var linkedScaffolds = []string{"controller-only", "webhook-conversion", "webhook-olm", "webhook-self"}
+// linkedScaffolds are the trees that are built, vetted and generated again, and
+// the packages of each whose tests are linked and run: together they have every
+// test. The others are type-checked. Where MYSDK_NIGHTLY is set, all are built,
+// and all of their tests run.
+var linkedScaffolds = map[string]string{
+	"controller-only":    "./internal/controller/...",
+	"webhook-conversion": "./api/...",
+	"webhook-olm":        "./internal/...",
+	"webhook-self":       "./...",
+}
 
 // TestScaffoldsBuild does to every golden tree what its user will do next:
 // build, vet, format, tidy, build every kustomization and run the tests.
@@ -31,7 +38,16 @@ func TestScaffoldsBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles every scaffold and runs its tests against the control plane")
 	}
+	var others []string
 	for _, dir := range goldenCases(t) {
+		packages, linked := linkedScaffolds[filepath.Base(dir)]
+		switch {
+		case nightly():
+			packages = "./..."
+		case !linked:
+			others = append(others, dir)
+			continue
+		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			w := hosttest.New(t)
@@ -40,7 +56,7 @@ func TestScaffoldsBuild(t *testing.T) {
 			if err := os.CopyFS(w.Dir, os.DirFS(filepath.Join(dir, "want"))); err != nil {
 				t.Fatal(err)
 			}
-			w.Env["GOFLAGS"], w.Env["CGO_ENABLED"] = "-mod=readonly", "0"
+			w.Env["GOFLAGS"], w.Env["CGO_ENABLED"] = os.Getenv("GOFLAGS")+" -mod=readonly", "0"
 			if bin := os.Getenv("MYSDK_CLUSTER_BIN"); bin != "" {
 				w.Env["MYSDK_CLUSTER_BIN"] = bin
 			}
@@ -48,21 +64,97 @@ func TestScaffoldsBuild(t *testing.T) {
 			if out := run(t, w, "gofmt", "-l", "."); out != "" {
 				t.Errorf("not formatted: %s", out)
 			}
-			delete(w.Env, "GOFLAGS")
+			w.Env["GOFLAGS"] = os.Getenv("GOFLAGS")
 			run(t, w, "go", "mod", "tidy", "-diff")
 			buildKustomizations(t, w)
-			switch {
-			case nightly():
+			if nightly() {
 				run(t, w, "go", "build", "./...")
-			case !slices.Contains(linkedScaffolds, filepath.Base(dir)):
-				return
 			}
-			for _, args := range [][]string{{"generate", "--check"}, {"test"}} {
+			for _, args := range [][]string{{"generate", "--check"}, {"test", packages, "-count=1"}} {
 				if code := root.Main(t.Context(), w.Host, args); code != 0 {
 					t.Errorf("mysdk %s: exit code %d\n%s%s", strings.Join(args, " "), code, w.Out, w.Err)
 				}
 			}
 		})
+	}
+	checkScaffolds(t, others)
+}
+
+// checkScaffolds holds of trees what can be seen without a compiler: that their
+// types are right, that they are formatted, and that their kustomizations build.
+// Their modules are tidy as those of the linked trees are.
+func checkScaffolds(t *testing.T, dirs []string) {
+	t.Helper()
+	linked, imports := map[string]goTree{}, map[string]bool{}
+	for name := range linkedScaffolds {
+		linked[name] = readGoTree(t, filepath.Join("../testdata/golden", name))
+	}
+	trees := map[string]goTree{}
+	for _, dir := range dirs {
+		trees[dir] = readGoTree(t, dir)
+		for _, pkg := range trees[dir].imports {
+			imports[pkg] = true
+		}
+	}
+	if len(trees) == 0 {
+		return
+	}
+	from := hosttest.New(t)
+	from.Env["CGO_ENABLED"] = "0"
+	checker := hosttest.NewTypeChecker(t, trees[dirs[0]].dir, from.Environ(), slices.Sorted(maps.Keys(imports)))
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			tree := trees[dir]
+			if n := checker.Check(t, tree.module, tree.files); n < 4 {
+				t.Errorf("%d packages", n)
+			}
+			for name, text := range tree.files {
+				if !strings.HasSuffix(name, ".go") {
+					continue
+				}
+				if formatted, err := format.Source([]byte(text)); err != nil || string(formatted) != text {
+					t.Errorf("%s is not formatted: %v", name, err)
+				}
+			}
+			w := hosttest.New(t)
+			w.Dir = tree.dir
+			buildKustomizations(t, w)
+			isTidy(t, tree, linked)
+		})
+	}
+}
+
+// goTree is a golden tree as the go command sees it.
+type goTree struct {
+	dir, module, requires string
+	imports               []string
+	files                 map[string]string
+}
+
+func readGoTree(t *testing.T, golden string) goTree {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join(golden, "want"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := hosttest.Snapshot(t, dir)
+	first, requires, _ := strings.Cut(files["go.mod"], "\n")
+	module := strings.TrimPrefix(first, "module ")
+	return goTree{dir, module, requires + files["go.sum"], hosttest.GoImports(t, module, files), files}
+}
+
+// isTidy compares with linked trees, which are tidy: with the same go.mod and
+// go.sum, a tree is, too, if it imports no less than one of them and no more than
+// another.
+func isTidy(t *testing.T, tree goTree, linked map[string]goTree) {
+	t.Helper()
+	least, most := false, false
+	for _, l := range linked {
+		least = least || l.requires == tree.requires && len(missing(l.imports, tree.imports)) == 0
+		most = most || l.requires == tree.requires && len(missing(tree.imports, l.imports)) == 0
+	}
+	if !least || !most {
+		t.Errorf("no linked scaffold has the same go.mod and go.sum, and its imports: at least %v, at most %v", least, most)
 	}
 }
 
@@ -107,10 +199,9 @@ func buildKustomizations(t *testing.T, w *hosttest.World) {
 func TestLinkedScaffolds(t *testing.T) {
 	var linked, all []string
 	for _, dir := range goldenCases(t) {
-		tests := testNames(t, filepath.Join(dir, "want"))
-		all = append(all, tests...)
-		if slices.Contains(linkedScaffolds, filepath.Base(dir)) {
-			linked = append(linked, tests...)
+		all = append(all, testNames(t, filepath.Join(dir, "want"))...)
+		if packages, ok := linkedScaffolds[filepath.Base(dir)]; ok {
+			linked = append(linked, testNames(t, filepath.Join(dir, "want", strings.TrimSuffix(packages, "...")))...)
 		}
 	}
 	for _, name := range all {

@@ -1,23 +1,13 @@
 package v4
 
 import (
-	"bytes"
-	"go/ast"
-	"go/importer"
-	"go/parser"
-	"go/token"
-	"go/types"
-	"io"
-	"maps"
-	"os"
-	"os/exec"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // kinds are names that Go, Kubernetes, YAML, the libraries or the templates
@@ -34,7 +24,7 @@ var kinds = strings.Fields(`Pod Status Spec Object M Type Interface String Error
 // project, where they could get in each other's way. The everyday lane does so
 // with one such project.
 func TestKinds(t *testing.T) {
-	var c *checker
+	var c *hosttest.TypeChecker
 	for some := range slices.Chunk(kinds, 8) {
 		if testing.Short() && c != nil {
 			break
@@ -53,12 +43,12 @@ func TestKinds(t *testing.T) {
 				checkSample(t, files["config/samples/cache_"+version+"_"+strings.ToLower(kind)+".yaml"], version, kind)
 			}
 		}
+		const module = "example.com/shop"
 		if c == nil {
-			c = newChecker(t, files)
+			c = hosttest.NewTypeChecker(t, ".", nil, hosttest.GoImports(t, module, files))
 		}
-		c.files = files
-		for _, dir := range []string{"api/v1", "api/v1alpha1", "internal/controller", "internal/webhook/v1", "internal/certs", "cmd"} {
-			c.check(t, dir)
+		if n := c.Check(t, module, files); n < 6 {
+			t.Errorf("%d packages were checked", n)
 		}
 	}
 }
@@ -72,86 +62,4 @@ func checkSample(t *testing.T, text, version, kind string) {
 	if sample["kind"] != kind || sample["apiVersion"] != "cache.example.com/"+version {
 		t.Errorf("the sample of %s is of kind %v in %v", kind, sample["kind"], sample["apiVersion"])
 	}
-}
-
-// checker type-checks the packages of a project in memory. What they import of
-// others it reads as the compiler has left it in the go command's cache.
-type checker struct {
-	files   map[string]string
-	set     *token.FileSet
-	checked map[string]*types.Package
-	others  types.Importer
-}
-
-func newChecker(t *testing.T, files map[string]string) *checker {
-	t.Helper()
-	imports := map[string]bool{}
-	for name, text := range files {
-		if path.Ext(name) != ".go" {
-			continue
-		}
-		tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spec := range tree.Imports {
-			if pkg, err := strconv.Unquote(spec.Path.Value); err == nil && !strings.HasPrefix(pkg, "example.com/") {
-				imports[pkg] = true
-			}
-		}
-	}
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, slices.Sorted(maps.Keys(imports))...)...)
-	list.Stderr = os.Stderr
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	exports := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		pkg, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		exports[pkg] = file
-	}
-	set := token.NewFileSet()
-	return &checker{
-		files: files, set: set, checked: map[string]*types.Package{},
-		others: importer.ForCompiler(set, "gc", func(pkg string) (io.ReadCloser, error) {
-			data, err := os.ReadFile(exports[pkg])
-			return io.NopCloser(bytes.NewReader(data)), err
-		}),
-	}
-}
-
-// Import implements types.Importer.
-func (c *checker) Import(pkg string) (*types.Package, error) {
-	if checked, ok := c.checked[pkg]; ok {
-		return checked, nil
-	}
-	return c.others.Import(pkg)
-}
-
-// check checks the package of one directory together with its tests.
-func (c *checker) check(t *testing.T, dir string) {
-	t.Helper()
-	var trees []*ast.File
-	for _, name := range slices.Sorted(maps.Keys(c.files)) {
-		if path.Dir(name) != dir || path.Ext(name) != ".go" {
-			continue
-		}
-		tree, err := parser.ParseFile(c.set, name, c.files[name], parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trees = append(trees, tree)
-	}
-	failed := 0
-	config := types.Config{Importer: c, Error: func(err error) {
-		if failed++; failed <= 20 {
-			t.Error(err)
-		}
-	}}
-	pkg, err := config.Check("example.com/shop/"+dir, c.set, trees, nil)
-	if err != nil && failed == 0 || len(trees) == 0 {
-		t.Errorf("%s: %d files: %v", dir, len(trees), err)
-	}
-	c.checked["example.com/shop/"+dir] = pkg
 }
