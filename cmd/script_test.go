@@ -91,7 +91,7 @@ var loadingScripts = []string{
 
 // repeatingScripts type old guides whose steps others type, too. They run where
 // MYSDK_NIGHTLY is set.
-var repeatingScripts = []string{"guides/getting_started", "guides/quickstart_v0"}
+var repeatingScripts = []string{"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0"}
 
 // nightly reports whether tests do everything, whatever it takes.
 func nightly() bool { return os.Getenv("MYSDK_NIGHTLY") != "" }
