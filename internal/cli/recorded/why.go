@@ -14,6 +14,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/recording"
+	"github.com/example/mysdk/internal/recording/otlp"
 )
 
 const (
@@ -30,63 +31,86 @@ type whyOptions struct {
 func NewWhy(f *cli.Factory) *cobra.Command {
 	o := &whyOptions{}
 	c := &cobra.Command{
-		Use: "why KIND/NAME", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
+		Use: "why [KIND/NAME]", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
 		Long: `Show why an object was reconciled, and what each reconcile did.
 
 'mysdk run local' records each call of Reconcile: the changes that led to it,
 what it wrote and in which line of the code, its result and how long it took.
 Below the calls stands what repeats itself: writes that change nothing, conflicts,
-a field that two writers set back, calls that cause each other.
+a field that two writers set back, calls that cause each other. Without an object
+it is about all of them.
 
 While the operator runs, it is about the run so far; otherwise about the last one.`,
 		Example: `  mysdk why memcached/memcached-sample
-  mysdk why memcached/memcached-sample -o json`,
+  mysdk why memcached/memcached-sample -o json
+
+  # traces for Jaeger and others, by the OpenTelemetry collector's otlpjsonfile receiver
+  mysdk why -o otlp --limit 0 > traces.json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || strings.Count(args[0], "/") != 1 {
-				return clierr.Usagef("such as: mysdk why memcached/memcached-sample", "name one object, as KIND/NAME")
+			if len(args) > 1 || len(args) == 1 && strings.Count(args[0], "/") != 1 {
+				return clierr.Usagef("such as: mysdk why memcached/memcached-sample", "name one object, as KIND/NAME, or none for all")
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return runWhy(c.Context(), f, o, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return runWhy(c.Context(), f, o, args) },
 	}
 	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "embedded cluster that the operator runs on")
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for a kind without")
-	c.Flags().VarP(cli.Choice(&o.output, "json"), "output", "o", "output format: json")
+	c.Flags().VarP(cli.Choice(&o.output, "json", "otlp"), "output", "o", "output format: json, or otlp for OpenTelemetry traces")
 	c.Flags().IntVar(&o.limit, "limit", 10, "reconciles to show, the newest ones; 0 for all")
 	return c
 }
 
-func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, object string) error {
+func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, args []string) error {
 	rec, err := load(ctx, f, o.name)
 	if err != nil {
 		return err
 	}
-	kind, name, _ := strings.Cut(object, "/")
-	kind = kindOf(rec, kind)
-	calls := rec.Why(kind, o.namespace, name)
-	if len(calls) == 0 {
-		return clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", object, o.namespace)
+	found, err := explain(rec, o.namespace, args)
+	if err != nil {
+		return err
 	}
-	all := len(calls)
+	all := len(found.Calls)
 	if o.limit > 0 && all > o.limit {
-		calls = calls[all-o.limit:]
+		found.Calls = found.Calls[all-o.limit:]
 	}
-	loops := recording.LoopsOf(rec.Loops(), recording.Object{Kind: kind, Namespace: o.namespace, Name: name})
 	lost(f, rec)
-	return f.Report(o.output, explained{calls, loops}, func(w io.Writer) {
-		if len(calls) < all {
-			fmt.Fprintf(w, "%s before these (--limit 0 shows all)\n", cli.Count(all-len(calls), "reconcile"))
+	if o.output == "otlp" {
+		return otlp.Write(f.Host.IO.Out, rec, found.Calls)
+	}
+	return f.Report(o.output, found, func(w io.Writer) {
+		if len(found.Calls) < all {
+			fmt.Fprintf(w, "%s before these (--limit 0 shows all)\n", cli.Count(all-len(found.Calls), "reconcile"))
 		}
-		for _, c := range calls {
-			writeCall(w, c)
+		for _, c := range found.Calls {
+			writeCall(w, c, len(args) == 0)
 		}
-		if len(loops) > 0 {
-			fmt.Fprintln(w, "Loops: what repeats itself for this object")
+		if len(found.Loops) > 0 {
+			fmt.Fprintln(w, "Loops: what repeats itself")
 		}
-		for _, l := range loops {
+		for _, l := range found.Loops {
 			fmt.Fprintf(w, "  %s\n", l.Text())
 		}
 	})
+}
+
+// explain explains the calls for the object that is named, or all of them.
+func explain(rec recording.Recording, namespace string, args []string) (explained, error) {
+	loops := rec.Loops()
+	if len(args) == 0 {
+		calls := rec.WhyAll()
+		if len(calls) == 0 {
+			return explained{}, clierr.Failedf(known(rec), "nothing was reconciled")
+		}
+		return explained{calls, loops}, nil
+	}
+	word, name, _ := strings.Cut(args[0], "/")
+	kind := kindOf(rec, word)
+	calls := rec.Why(kind, namespace, name)
+	if len(calls) == 0 {
+		return explained{}, clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", args[0], namespace)
+	}
+	return explained{calls, recording.LoopsOf(loops, recording.Object{Kind: kind, Namespace: namespace, Name: name})}, nil
 }
 
 // explained is what -o json prints.
@@ -124,12 +148,16 @@ func known(rec recording.Recording) string {
 	return "objects that were: " + strings.Join(list, "; ")
 }
 
-func writeCall(w io.Writer, c recording.Call) {
+func writeCall(w io.Writer, c recording.Call, named bool) {
 	took := "running"
 	if !c.End.IsZero() {
 		took = c.End.Sub(c.Begin).Round(time.Millisecond).String()
 	}
-	fmt.Fprintf(w, "%s  %s  %s\n", c.Begin.Local().Format("15:04:05.000"), c.Controller, took)
+	who := c.Controller
+	if named {
+		who += "  " + strings.TrimPrefix(c.Namespace+"/"+c.Name, "/")
+	}
+	fmt.Fprintf(w, "%s  %s  %s\n", c.Begin.Local().Format("15:04:05.000"), who, took)
 	for _, cause := range c.Causes {
 		fmt.Fprintf(w, "  why:    %s\n", cause.Text())
 		if cause.Request != nil {
