@@ -45,6 +45,7 @@ type ControlPlane interface {
 	Record(ctx context.Context, operator string, began func()) error
 	Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error)
 	Recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error)
+	Webhook(ctx context.Context, call recording.Webhook) error
 }
 
 // identify gives the operator a user of its own on the embedded cluster, that

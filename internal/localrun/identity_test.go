@@ -22,6 +22,7 @@ type controlFake struct {
 	mu      sync.Mutex
 	users   []state.User
 	refused []recording.Use
+	calls   []recording.Webhook
 }
 
 func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error) {
@@ -49,6 +50,13 @@ func (c *controlFake) Refused(ctx context.Context, known int, _ time.Duration) (
 
 func (c *controlFake) Recording(context.Context, uint64, time.Duration) (recording.Recording, error) {
 	return recording.Recording{Operator: "op"}, nil
+}
+
+func (c *controlFake) Webhook(_ context.Context, call recording.Webhook) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, call)
+	return nil
 }
 
 // shopRole is the role of an operator in shop-system.

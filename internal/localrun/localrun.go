@@ -8,6 +8,7 @@ package localrun
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -177,6 +178,7 @@ type run struct {
 	operatorConfig string                       // path of the operator's kubeconfig
 	user           string                       // of the operator, once it has a kubeconfig of its own
 	reports        bool                         // the operator of that kubeconfig reports
+	salt           []byte                       // of hashes in place of Secrets' values that webhooks see
 	roles          map[string]string            // digest of what was applied of the operator's roles, by kind and name
 	created        []*unstructured.Unstructured // of these, what was not there before
 
@@ -214,7 +216,7 @@ func newRun(o Options, d Deps) *run {
 	}
 	return &run{
 		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
-		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, roles: map[string]string{},
+		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, roles: map[string]string{}, salt: []byte(rand.Text()),
 	}
 }
 

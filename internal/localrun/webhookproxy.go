@@ -25,6 +25,7 @@ type webhookProxy struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change of what follows
 	target  *url.URL      // the operator's server; nil: wait for it
+	note    noteWebhook   // nil: nobody wants to know of calls
 	refusal string        // why there is no use in waiting; "" if there is
 }
 
@@ -61,7 +62,7 @@ func newWebhookProxy(ctx context.Context, address, secret string, certs *certifi
 		ErrorLog: quietLog(),
 	}
 	f.server = &http.Server{
-		Handler: http.StripPrefix("/"+secret, f.waiting(proxy)), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
+		Handler: http.StripPrefix("/"+secret, f.noting(f.waiting(proxy))), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
 	go func() {

@@ -21,7 +21,55 @@ type Recording struct {
 	Lost       uint64      `json:"lost,omitempty"` // requests that were dropped to bound the memory, from the oldest on
 	Requests   []Request   `json:"requests,omitempty"`
 	Reconciles []Reconcile `json:"reconciles,omitempty"`
-	Uses       []Use       `json:"uses,omitempty"` // of all requests, dropped ones too
+	Uses       []Use       `json:"uses,omitempty"`     // of all requests, dropped ones too
+	Events     []Event     `json:"events,omitempty"`   // those since a request are told again with the next one: see Append
+	Webhooks   []Webhook   `json:"webhooks,omitempty"` // as Events
+	// EventsSince is from when on Events has all that the operator was sent; zero
+	// where none are noted.
+	EventsSince time.Time `json:"eventsSince,omitzero"`
+}
+
+// Append adds what was recorded since, the answer to a question for requests
+// behind some of r. Answers may overlap.
+func (r *Recording) Append(more Recording) {
+	requests, events, webhooks := r.Requests, r.Events, r.Webhooks
+	for len(requests) > 0 && requests[0].Seq <= more.Lost {
+		requests = requests[1:]
+	}
+	for _, q := range more.Requests {
+		if q.Seq >= r.Next {
+			requests = append(requests, q)
+		}
+	}
+	for _, e := range more.Events {
+		if len(events) == 0 || e.Time.After(events[len(events)-1].Time) {
+			events = append(events, e)
+		}
+	}
+	for _, w := range more.Webhooks {
+		if !slices.ContainsFunc(webhooks, func(o Webhook) bool { return o.UID == w.UID && o.Path == w.Path && o.Time.Equal(w.Time) }) {
+			webhooks = append(webhooks, w)
+		}
+	}
+	since := more.EventsSince
+	if !since.IsZero() && len(r.Events) > 0 {
+		since = r.EventsSince
+	}
+	*r = more
+	r.Requests, r.Events, r.Webhooks, r.EventsSince = requests, events, webhooks, since
+}
+
+// Event is a change of an object that a watch told the operator of.
+type Event struct {
+	Seq       uint64    `json:"seq"` // of the first request that was noted later
+	Time      time.Time `json:"time"`
+	Type      string    `json:"type"` // ADDED, MODIFIED, DELETED
+	Group     string    `json:"group,omitempty"`
+	Resource  string    `json:"resource"`
+	Kind      string    `json:"kind,omitempty"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name"`
+	Revision  string    `json:"revision"` // resourceVersion behind the change
 }
 
 // Headers that operators of `mysdk run local` send with each request.

@@ -46,12 +46,19 @@ func watches() []Request {
 	}
 }
 
+// sent is the event of a write.
+func sent(at float64, kind, name, revision string) Event {
+	q := write(0, 0, kind, name, nil)
+	return Event{Time: second(at), Type: "MODIFIED", Group: q.Group, Resource: q.Resource, Namespace: "default", Name: name, Revision: revision}
+}
+
 func owned(q *Request) { q.Owners = []Owner{{Kind: "Shop", Name: "s"}} }
 
 func TestWhy(t *testing.T) {
 	tests := map[string]struct {
 		calls    []Reconcile
 		requests []Request
+		events   []Event
 		want     [][]string // causes of each call
 	}{
 		"created, then scaled": {
@@ -60,18 +67,18 @@ func TestWhy(t *testing.T) {
 				write(3, 1, "Shop", "s", func(q *Request) { q.Verb, q.Revision, q.Changes = "create", "", nil }),
 				write(4, 9, "Scale", "s", func(q *Request) { q.Subresource, q.Group, q.Resource = "scale", "example.com", "shops" }),
 			},
-			[][]string{{"Shop s created by kubectl"}, {"Scale s (scale) changed by kubectl"}},
+			nil, [][]string{{"Shop s created by kubectl"}, {"Scale s (scale) changed by kubectl"}},
 		},
-		"there before the operator": {[]Reconcile{call("a", 0.5, nil)}, nil, [][]string{{"the operator started"}}},
+		"there before the operator": {[]Reconcile{call("a", 0.5, nil)}, nil, nil, [][]string{{"the operator started"}}},
 		"operator restarted": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, func(c *Reconcile) { c.Process = "2" })},
 			[]Request{write(3, 4.9, "Shop", "s", nil)},
-			[][]string{{"the operator started"}, {"the operator started"}},
+			nil, [][]string{{"the operator started"}, {"the operator started"}},
 		},
 		"what it owns, by line": {
 			[]Reconcile{call("a", 1, nil), call("b", 1.2, nil)},
 			[]Request{write(3, 1.05, "Deployment", "s-web", func(q *Request) { owned(q); q.User, q.Frames = operator, []string{"internal/controller/shop.go:9"} })},
-			[][]string{{"the operator started"}, {"Deployment s-web changed by internal/controller/shop.go:9"}},
+			nil, [][]string{{"the operator started"}, {"Deployment s-web changed by internal/controller/shop.go:9"}},
 		},
 		"other objects do not count": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
@@ -83,45 +90,80 @@ func TestWhy(t *testing.T) {
 				write(7, 4.9, "Shop", "s", func(q *Request) { q.Changes = nil }),
 				write(8, 4.9, "ReplicaSet", "s-web", func(q *Request) { owned(q); q.Resource = "replicasets" }),
 			},
-			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
 		},
 		"a watched kind that nobody owns": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
 			[]Request{write(3, 4.99, "Deployment", "shared", nil)},
-			[][]string{{"the operator started"}, {"Deployment shared changed by kubectl"}},
+			nil, [][]string{{"the operator started"}, {"Deployment shared changed by kubectl"}},
 		},
 		"an error is retried": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "no" }), call("b", 4, nil)}, nil,
-			[][]string{{"the operator started"}, {"retry after an error: no"}},
+			nil, [][]string{{"the operator started"}, {"retry after an error: no"}},
 		},
 		"requeued": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 31.2, nil), call("c", 40, func(c *Reconcile) { c.Requeue = true }), call("d", 40.2, nil)}, nil,
-			[][]string{{"the operator started"}, {"requeued after 30s"}, {"unknown: a resync, or an event from outside the cluster"}, {"requeued"}},
+			nil, [][]string{{"the operator started"}, {"requeued after 30s"}, {"unknown: a resync, or an event from outside the cluster"}, {"requeued"}},
 		},
 		"an event before the timer": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 10.01, nil)},
 			[]Request{write(3, 10, "Shop", "s", nil)},
-			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+			nil, [][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
 		},
 		"a write explains one call": {
 			[]Reconcile{call("a", 1, nil), call("b", 5.01, nil), call("c", 5.3, nil)},
 			[]Request{write(3, 5, "Shop", "s", nil), write(4, 5.2, "Deployment", "s-web", owned)},
-			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Deployment s-web changed by kubectl"}},
+			nil, [][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Deployment s-web changed by kubectl"}},
 		},
 		"a write long ago, that a predicate held back": {
 			[]Reconcile{call("a", 1, nil), call("b", 9, nil)},
 			[]Request{write(3, 1.05, "Shop", "s", func(q *Request) { q.Subresource = "status" })},
-			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
 		},
 		"a controller that was busy with others": {
 			[]Reconcile{call("a", 1, nil), call("x", 2.5, func(c *Reconcile) { c.Name, c.End = "other", second(8.9) }), call("b", 9, nil)},
 			[]Request{write(3, 2.6, "Shop", "s", nil)},
-			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+			nil, [][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+		},
+		"several changes before one call": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, func(c *Reconcile) { c.End = second(6) }), call("c", 6.001, nil)},
+			[]Request{write(3, 4.99, "Shop", "s", nil), write(4, 5.2, "Shop", "s", nil), write(5, 5.3, "Deployment", "s-web", owned), write(6, 5.4, "Deployment", "shared", nil)},
+			[]Event{sent(4.995, "Shop", "s", "8"), sent(5.21, "Shop", "s", "9"), sent(5.31, "Deployment", "s-web", "8"), sent(5.41, "Deployment", "shared", "8")},
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Shop s changed by kubectl", "Deployment s-web changed by kubectl", "Deployment shared changed by kubectl"}},
+		},
+		"known to the operator later": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, nil), call("c", 8.001, nil)},
+			[]Request{write(3, 4.99, "Shop", "s", nil), write(4, 4.995, "Deployment", "s-web", owned)},
+			[]Event{sent(4.995, "Shop", "s", "8"), sent(8, "Deployment", "s-web", "8")},
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"Deployment s-web changed by kubectl"}},
+		},
+		"not known to the operator": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
+			[]Request{write(3, 4.99, "Deployment", "s-web", owned)}, []Event{},
+			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+		},
+		"an object that calls seldom follow": {
+			[]Reconcile{call("a", 1, nil), call("b", 5.001, nil)},
+			[]Request{write(3, 2, "Deployment", "shared", nil), write(4, 3, "Deployment", "shared", nil), write(5, 5, "Deployment", "shared", nil)}, nil,
+			[][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+		},
+		"an event, and the timer after it": {
+			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 10.01, nil), call("c", 31.101, nil)},
+			[]Request{write(3, 10, "Shop", "s", nil)}, nil,
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"requeued after 30s"}},
+		},
+		"an error, and a change before it is retried": {
+			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "no" }), call("b", 1.102, nil), call("c", 1.3, nil)},
+			[]Request{write(3, 1.05, "Shop", "s", nil)}, []Event{sent(1.06, "Shop", "s", "8")},
+			[][]string{{"the operator started"}, {"Shop s changed by kubectl"}, {"retry after an error: no"}},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := Recording{Operator: operator, Since: second(0), Requests: append(watches(), tc.requests...), Reconciles: tc.calls}
+			r := Recording{Operator: operator, Since: second(0), Requests: append(watches(), tc.requests...), Reconciles: tc.calls, Events: tc.events}
+			if tc.events != nil {
+				r.EventsSince = r.Since
+			}
 			var got [][]string
 			for _, c := range r.Why("shop", "default", "s") {
 				var texts []string

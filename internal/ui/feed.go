@@ -77,7 +77,9 @@ func (f *feed) merge(got recording.Recording, err error) {
 			if !got.Active && !f.now.Active && got.Next == f.now.Next && len(got.Reconciles) == len(f.now.Reconciles) && f.failed == nil {
 				return // asked again, the last run is the same
 			}
-			got.Requests = joined(f.now, got)
+			whole := f.now
+			whole.Append(got)
+			got = whole
 		} else if got.Since.Before(f.now.Since) {
 			return
 		}
@@ -88,20 +90,6 @@ func (f *feed) merge(got recording.Recording, err error) {
 	f.failed = err
 	close(f.changed)
 	f.changed = make(chan struct{})
-}
-
-// joined are the requests of both, without those that are lost.
-func joined(have, got recording.Recording) []recording.Request {
-	list := have.Requests
-	for len(list) > 0 && list[0].Seq <= got.Lost {
-		list = list[1:]
-	}
-	for _, q := range got.Requests {
-		if q.Seq >= have.Next {
-			list = append(list, q)
-		}
-	}
-	return list
 }
 
 // join follows the recording until the reader calls leave; the first one starts

@@ -26,6 +26,8 @@ const (
 	RefusedPath = "/recording/refused"
 	// ReconcilesPath takes a stream of recording.Reconcile by POST.
 	ReconcilesPath = "/reconciles"
+	// WebhooksPath takes one recording.Webhook by POST.
+	WebhooksPath = "/recording/webhooks"
 	// CredentialsPath answers POST of a User with a kubeconfig.
 	CredentialsPath = "/credentials"
 	// FaultPath takes a Fault by POST.
@@ -102,4 +104,13 @@ func (c Control) Refused(ctx context.Context, known int, wait time.Duration) ([]
 	path := RefusedPath + "?" + url.Values{"known": {strconv.Itoa(known)}, "wait": {wait.String()}}.Encode()
 	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&uses) })
 	return uses, err
+}
+
+// Webhook tells the server of a call of the operator's webhooks.
+func (c Control) Webhook(ctx context.Context, call recording.Webhook) error {
+	data, err := json.Marshal(call)
+	if err != nil {
+		return fmt.Errorf("encode the call of a webhook: %w", err)
+	}
+	return c.send(ctx, http.MethodPost, WebhooksPath, bytes.NewReader(data), func(io.Reader) error { return nil })
 }

@@ -12,6 +12,12 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
+const (
+	// lately is how long a report may be new to somebody who asks, and brief
+	// how long the answer waits meanwhile.
+	lately, brief = 2 * time.Second, 100 * time.Millisecond
+)
+
 // Handle answers on the control socket.
 func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+state.RecordingPath, r.serveBegin)
@@ -19,6 +25,7 @@ func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+state.RefusedPath, r.serveRefused)
 	mux.HandleFunc("POST "+state.ReconcilesPath, r.serveCalls)
 	mux.HandleFunc("POST "+state.FaultPath, r.serveFault)
+	mux.HandleFunc("POST "+state.WebhooksPath, r.serveWebhook)
 }
 
 // serveBegin records for as long as the client stays.
@@ -47,6 +54,11 @@ func (r *Recorder) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 	}
 	now, changed := r.Snapshot(after)
 	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && now.Active && len(now.Requests) == 0 {
+		// Calls have no number to ask for those behind it: what was reported
+		// between two questions is not to wait for the next request.
+		if time.Since(r.reported()) < lately {
+			wait = min(wait, brief)
+		}
 		select {
 		case <-changed:
 			now, _ = r.Snapshot(after)
@@ -90,4 +102,18 @@ func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) {
 		}
 		r.Call(c)
 	}
+}
+
+// serveWebhook takes one call of a webhook.
+func (r *Recorder) serveWebhook(w http.ResponseWriter, req *http.Request) {
+	var call recording.Webhook
+	data, err := io.ReadAll(req.Body)
+	if err == nil {
+		err = json.Unmarshal(data, &call)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	r.Webhook(call, len(data))
 }

@@ -78,6 +78,7 @@ type answer struct {
 	code     int
 	refusal  []byte
 	noted    bool
+	watch    *frames // of the operator's watch
 }
 
 // Unwrap implements responsewriter.UserProvidedDecorator.
@@ -92,6 +93,11 @@ func (a *answer) WriteHeader(code int) {
 	// A watch lasts; that it was opened is what counts.
 	if code == http.StatusOK && a.note.verb() == "watch" {
 		a.done()
+		if a.note.operator {
+			if a.watch = newFrames(a.recorder, a.note.request, a.Header().Get("Content-Type")); a.watch == nil {
+				a.recorder.blind()
+			}
+		}
 	}
 }
 
@@ -102,6 +108,13 @@ func (a *answer) Write(p []byte) (int, error) {
 	}
 	if a.code >= http.StatusBadRequest && len(a.refusal) < maxRefusal {
 		a.refusal = append(a.refusal, p[:min(len(p), maxRefusal-len(a.refusal))]...)
+	}
+	switch {
+	case a.watch == nil:
+	case a.recorder.on.Load():
+		a.watch.write(p)
+	default:
+		a.watch = nil // frames are counted from the first one on
 	}
 	return a.ResponseWriter.Write(p)
 }

@@ -21,6 +21,8 @@ const (
 	maxRequests, maxBytes = 50_000, 64 << 20
 	// maxReconciles bounds the calls that are kept.
 	maxReconciles = 20_000
+	// maxWebhooks and maxWebhookBytes bound the calls of webhooks that are kept.
+	maxWebhooks, maxWebhookBytes = 2000, 8 << 20
 	// fixedBytes is about what a request takes without its changes.
 	fixedBytes = 600
 )
@@ -40,11 +42,18 @@ type Recorder struct {
 	next, lost uint64
 	reconciles []recording.Reconcile
 	running    map[string]int // index of those that have not ended, by ID
+	called     time.Time      // when they or webhooks were last reported
 	uses       map[recording.Right]*recording.Use
 	refused    []recording.Right // in the order of the first refusal
-	changed    chan struct{}     // closed at the next change
-	refusal    chan struct{}     // closed when refused grows
-	trouble    *trouble          // nil: none
+	webhooks   []recording.Webhook
+	sizes      []int // of webhooks, as JSON
+	events     []recording.Event
+	// eventsSince is from when on events has all, but for those in unread encodings.
+	eventsSince time.Time
+	unread      bool
+	changed     chan struct{} // closed at the next change
+	refusal     chan struct{} // closed when refused grows
+	trouble     *trouble      // nil: none
 }
 
 // kept is a request and about how many bytes it takes.
@@ -63,6 +72,7 @@ func New() *Recorder {
 func (r *Recorder) clear() {
 	r.requests, r.bytes, r.next, r.lost, r.trouble = nil, 0, 1, 0, nil
 	r.reconciles, r.running, r.uses, r.refused = nil, map[string]int{}, map[recording.Right]*recording.Use{}, nil
+	r.webhooks, r.sizes, r.events, r.unread = nil, nil, nil, false
 	r.changed, r.refusal = make(chan struct{}), make(chan struct{})
 }
 
@@ -73,7 +83,7 @@ func (r *Recorder) Begin(operator string, now time.Time) (end func()) {
 	defer r.mu.Unlock()
 	r.clear()
 	r.session++
-	r.operator, r.since = operator, now
+	r.operator, r.since, r.eventsSince = operator, now, now
 	r.on.Store(true)
 	mine := r.session
 	return func() {
@@ -159,6 +169,7 @@ func (r *Recorder) Call(c recording.Reconcile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.wake()
+	r.called = time.Now()
 	if i, runs := r.running[c.ID]; runs && !c.End.IsZero() {
 		r.reconciles[i] = c
 		delete(r.running, c.ID)
@@ -178,8 +189,26 @@ func (r *Recorder) Call(c recording.Reconcile) {
 	}
 }
 
-// Snapshot returns what there is, of requests those with at least Seq after+1,
-// and a channel that is closed when there is more.
+// Webhook keeps one call of the operator's webhooks, which has that many bytes.
+func (r *Recorder) Webhook(w recording.Webhook, bytes int) {
+	if !r.on.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.Seq, r.called = r.next, time.Now()
+	r.webhooks, r.sizes = append(r.webhooks, w), append(r.sizes, bytes)
+	sum, first := 0, len(r.sizes)
+	for first > 0 && len(r.sizes)-first < maxWebhooks && sum+r.sizes[first-1] <= maxWebhookBytes {
+		first--
+		sum += r.sizes[first]
+	}
+	r.webhooks, r.sizes = slices.Delete(r.webhooks, 0, first), slices.Delete(r.sizes, 0, first)
+	r.wake()
+}
+
+// Snapshot returns what there is, of requests and events those with at least Seq
+// after+1, and a channel that is closed when there is more.
 func (r *Recorder) Snapshot(after uint64) (recording.Recording, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,11 +221,34 @@ func (r *Recorder) Snapshot(after uint64) (recording.Recording, <-chan struct{})
 			out.Requests = append(out.Requests, q.Request)
 		}
 	}
+	since := r.eventsSince
+	for _, e := range r.events {
+		if e.Seq > after {
+			out.Events = append(out.Events, e)
+		} else {
+			since = e.Time // of a reader that has the others, or does not want them
+		}
+	}
+	for _, w := range r.webhooks {
+		if w.Seq > after {
+			out.Webhooks = append(out.Webhooks, w)
+		}
+	}
+	if !r.unread {
+		out.EventsSince = since
+	}
 	for right := range r.uses {
 		out.Uses = append(out.Uses, r.copyOf(right))
 	}
 	recording.SortUses(out.Uses)
 	return out, r.changed
+}
+
+// reported is when calls or webhooks were last reported.
+func (r *Recorder) reported() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.called
 }
 
 // Refused returns what the operator was refused, in the order in which that

@@ -1,0 +1,109 @@
+package localrun
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+// noteTimeout bounds the report of one call.
+const noteTimeout = 2 * time.Second
+
+// noteWebhook is told of a call once it is answered.
+type noteWebhook func(ctx context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int)
+
+// tell has calls from now on reported to note.
+func (f *webhookProxy) tell(note noteWebhook) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.note = note
+}
+
+// noting reports what next was asked and has answered. The API server has the
+// answer before that.
+func (f *webhookProxy) noting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		note := f.note
+		f.mu.Unlock()
+		if note == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		began := time.Now()
+		request, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, "read the review: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(request))
+		copied := &copied{ResponseWriter: w, code: http.StatusOK}
+		next.ServeHTTP(copied, r)
+		took := time.Since(began)
+		// Without it, the answer waits for this function's end.
+		_ = http.NewResponseController(w).Flush()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
+		defer cancel()
+		note(ctx, r.URL.Path, began, took, request, copied.body.Bytes(), copied.code)
+	})
+}
+
+// copied is an answer that is kept, too.
+type copied struct {
+	http.ResponseWriter
+	body bytes.Buffer
+	code int
+}
+
+// Unwrap is for http.ResponseController.
+func (c *copied) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (c *copied) WriteHeader(code int) {
+	c.code = code
+	c.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (c *copied) Write(p []byte) (int, error) {
+	c.body.Write(p)
+	return c.ResponseWriter.Write(p)
+}
+
+// noteWebhook reports a call to the control plane. What is no review, and a
+// cluster that has gone, is nothing to stop for.
+func (r *run) noteWebhook(ctx context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int) {
+	call, err := recording.ReadWebhook(path, request, answer, code, r.salt)
+	if err != nil {
+		return
+	}
+	call.Time, call.Took, call.Webhook = began, took, webhookName(r.wanted().Webhooks, path)
+	if call.Operation == "CONVERT" {
+		call.Webhook = "conversion of " + call.Kind
+	}
+	_ = r.control.Webhook(ctx, call)
+}
+
+// webhookName is the name of the webhook that calls a path, empty where none does.
+func webhookName(configs []*unstructured.Unstructured, path string) string {
+	for _, config := range configs {
+		list, _, _ := unstructured.NestedSlice(config.Object, "webhooks")
+		for _, item := range list {
+			hook, _ := item.(map[string]any)
+			at, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
+			name, _, _ := unstructured.NestedString(hook, "name")
+			if strings.TrimPrefix(at, "/") == strings.TrimPrefix(path, "/") {
+				return cmp.Or(name, config.GetName())
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,55 @@
+package localrun
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestNoting: what the API server asks, and is answered, is told to whom it
+// concerns, and stays as it is.
+func TestNoting(t *testing.T) {
+	f, certs := newTestProxy(t)
+	s := webhookServer(t, certs, "operator")
+	f.point(strings.TrimPrefix(s.URL, "https://"))
+	ask := caller(t, f, certs)
+	plain := func() string {
+		t.Helper()
+		code, text := ask(t.Context(), "/secret/validate")
+		if code != 200 {
+			t.Fatalf("%d %s", code, text)
+		}
+		return text
+	}
+	before := plain()
+	told := make(chan string, 1)
+	f.tell(func(_ context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int) {
+		if began.IsZero() || took <= 0 || code != 200 {
+			t.Errorf("began %v, took %v, code %d", began, took, code)
+		}
+		told <- path + " " + string(request) + " " + string(answer)
+	})
+	if after := plain(); after != before {
+		t.Errorf("answer %q, and %q when it is noted", before, after)
+	}
+	if got := <-told; got != "/validate review operator /validate review" {
+		t.Errorf("told: %q", got)
+	}
+}
+
+func TestWebhookName(t *testing.T) {
+	configs := objects(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: mutating}
+webhooks:
+- {name: a.example.com, clientConfig: {service: {path: /mutate-a}}}
+- {name: b.example.com, clientConfig: {service: {path: /mutate-b}}}
+`)
+	for path, want := range map[string]string{"/mutate-b": "b.example.com", "/mutate-a": "a.example.com", "/convert": ""} {
+		if got := webhookName(configs, path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package recording
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// late is how far behind a write its event may be, where it is not known
+	// when that was sent: a write from before a call may still cause the next one.
+	late = 250 * time.Millisecond
+	// soon is how quickly a call follows its cause where the operator is idle.
+	soon = time.Second
+	// atOnce is how quickly one does that the operator is sure to be called for.
+	atOnce = 100 * time.Millisecond
+	// timerSlack is how much later than asked a requeue may come.
+	timerSlack = 2 * time.Second
+	// retryBase is after what time a first error is retried; each further one
+	// takes twice as long, up to retryMax. They are client-go's.
+	retryBase, retryMax = 5 * time.Millisecond, 1000 * time.Second
+	// minFollowed is how many of an object's changes must have been followed by
+	// calls for it to be one that the operator maps to the reconciled one.
+	minFollowed = 0.8
+)
+
+// change is a write that changed something, and when the operator knew.
+type change struct {
+	*Request
+	at   time.Time
+	sent bool // at is when the event was sent; else when the write began
+}
+
+// evidence is what a recording has to explain calls with.
+type evidence struct {
+	since   time.Time
+	changes []change // in the order of at
+	watched map[string]bool
+	calls   map[string][]Reconcile // of a controller, for all objects, by their begin
+}
+
+// place is an object as requests and events name it.
+type place struct{ resource, group, namespace, name string }
+
+func (r Recording) evidence() evidence {
+	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}}
+	for _, q := range r.Requests {
+		if q.Verb == "watch" && q.User == r.Operator {
+			e.watched[q.Resource+"."+q.Group] = true
+		}
+	}
+	sent := map[place][]Event{}
+	for _, ev := range r.Events {
+		at := place{ev.Resource, ev.Group, ev.Namespace, ev.Name}
+		sent[at] = append(sent[at], ev)
+	}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		if !q.changed() {
+			continue
+		}
+		c := change{Request: q, at: q.Time}
+		if !r.EventsSince.IsZero() && q.Time.After(r.EventsSince) && q.Name != "" && e.watched[q.Resource+"."+q.Group] {
+			if c.at, c.sent = sentAt(sent[place{q.Resource, q.Group, q.Namespace, q.Name}], q); !c.sent {
+				continue // the operator's watches leave the object out
+			}
+		}
+		e.changes = append(e.changes, c)
+	}
+	slices.SortStableFunc(e.changes, func(a, b change) int { return a.at.Compare(b.at) })
+	for _, c := range r.Reconciles {
+		e.calls[c.Controller] = append(e.calls[c.Controller], c)
+	}
+	for _, list := range e.calls {
+		slices.SortStableFunc(list, func(a, b Reconcile) int { return a.Begin.Compare(b.Begin) })
+	}
+	return e
+}
+
+// sentAt is when the operator was sent a write's event: the first one of the
+// object with a later version.
+func sentAt(events []Event, q *Request) (time.Time, bool) {
+	before, _ := strconv.ParseUint(q.Revision, 10, 64) // 0 of an object that was created
+	i := slices.IndexFunc(events, func(e Event) bool {
+		after, err := strconv.ParseUint(e.Revision, 10, 64)
+		return err == nil && after > before && !e.Time.Before(q.Time)
+	})
+	if i < 0 {
+		return time.Time{}, false
+	}
+	return events[i].Time, true
+}
+
+// history is what is known of a controller's calls for an object so far.
+type history struct {
+	evidence
+	object   Object
+	resource string      // of its kind; empty where no write has shown it
+	busy     []Reconcile // all of the controller's calls
+	calls    []Reconcile
+	told     map[uint64]bool   // writes that explain an earlier call
+	follows  map[place]float64 // which part of an object's changes was followed by a call
+	failures int               // calls in a row that asked to be called again, by an error too
+	timers   []timer           // that may still call, the newest last
+}
+
+// timer is a call that an earlier one has asked for.
+type timer struct {
+	by    string // ID of the call
+	due   time.Time
+	exact bool // the controller said when; else the due time is a guess
+	cause Cause
+}
+
+func newHistory(e evidence, controller string, o Object) *history {
+	h := &history{evidence: e, object: o, busy: e.calls[controller], told: map[uint64]bool{}}
+	for _, c := range e.changes {
+		if strings.EqualFold(c.Kind, o.Kind) {
+			h.resource = c.Resource
+			break
+		}
+	}
+	return h
+}
+
+// candidate is a change that may have led to a call.
+type candidate struct {
+	Cause
+	change
+	fresh bool // it can have led to no call before
+}
+
+// causes finds what led to the call of that number. It is asked in order.
+func (h *history) causes(n int) []Cause {
+	c := h.calls[n]
+	list := h.find(n)
+	for _, cause := range list {
+		if cause.Request != nil {
+			h.told[cause.Request.Seq] = true
+		}
+	}
+	h.after(c)
+	return list
+}
+
+// after notes what a call has asked for.
+func (h *history) after(c Reconcile) {
+	switch {
+	case c.End.IsZero():
+	case c.Error != "" || c.Requeue && c.After == 0:
+		wait := min(retryBase<<min(h.failures, 20), retryMax)
+		h.failures++
+		cause := Cause{Reason: Requeued}
+		if c.Error != "" {
+			cause = Cause{Reason: Retried, Error: c.Error}
+		}
+		h.timers = append(h.timers, timer{c.ID, c.End.Add(wait), false, cause})
+	case c.After > 0:
+		h.failures = 0
+		h.timers = append(h.timers, timer{c.ID, c.End.Add(c.After), true, Cause{Reason: Requeued, After: c.After}})
+	default:
+		h.failures = 0
+	}
+}
+
+func (h *history) find(n int) []Cause {
+	c, before := h.calls[n], Reconcile{}
+	if n > 0 {
+		before = h.calls[n-1]
+		if before.Process != c.Process {
+			h.timers, h.failures = nil, 0
+			return []Cause{{Reason: Started}}
+		}
+	}
+	own, others := h.candidates(n)
+	var list []Cause
+	for _, x := range own {
+		if x.fresh {
+			list = append(list, x.Cause)
+		}
+	}
+	// One that the call before has set comes with other causes; an older one
+	// may have been dropped by the queue since, and is the second choice.
+	due, older := h.due(c, before)
+	list = append(list, due...)
+	if n > 0 {
+		for _, x := range others {
+			if x.fresh && h.maps(x.change) {
+				list = append(list, x.Cause)
+			}
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return list
+	case len(older) > 0:
+		h.timers = nil // a queue keeps one for an object
+		return older[len(older)-1:]
+	case n == 0:
+		return []Cause{{Reason: Started}} // it was there when the operator looked first
+	}
+	// Several events of one write may come apart, one for each cache, and one
+	// that was sent may not have been heard yet.
+	told := func(x candidate) bool { return x.sent && !h.near(n, x.at, atOnce) }
+	own = slices.DeleteFunc(own, told)
+	others = slices.DeleteFunc(others, func(x candidate) bool { return told(x) || !h.maps(x.change) })
+	for _, again := range [][]candidate{own, others} {
+		if len(again) > 0 {
+			return []Cause{again[len(again)-1].Cause}
+		}
+	}
+	return []Cause{{Reason: Unknown}}
+}
+
+// due are the causes that earlier calls have set: by the one before, and by
+// older ones. It forgets those whose time is over.
+func (h *history) due(c, before Reconcile) (due, older []Cause) {
+	var waiting []timer
+	for _, t := range h.timers {
+		switch {
+		case !t.exact && !c.Begin.Before(t.due), t.exact && !c.Begin.Before(t.due) && c.Begin.Sub(t.due) < timerSlack:
+			if t.by == before.ID {
+				due = append(due, t.cause)
+			} else {
+				older = append(older, t.cause)
+			}
+		case c.Begin.Before(t.due):
+			waiting = append(waiting, t)
+			if !t.exact {
+				older = append(older, t.cause) // by a limiter that is quicker than client-go's
+			}
+		}
+	}
+	h.timers = waiting
+	return due, older
+}
+
+// candidates are the changes since shortly before the call before: of the
+// call's object and what that owns, and of other objects of kinds that are
+// watched.
+func (h *history) candidates(n int) (own, others []candidate) {
+	c, from := h.calls[n], h.since
+	if n > 0 {
+		from = h.calls[n-1].Begin
+	}
+	first, _ := slices.BinarySearchFunc(h.changes, from.Add(-late), func(x change, t time.Time) int { return x.at.Compare(t) })
+	for _, x := range h.changes[first:] {
+		if x.at.After(c.Begin) {
+			break
+		}
+		reason := h.relation(x)
+		if reason == "" || !h.near(n, x.end(), soon) {
+			continue
+		}
+		one := candidate{Cause{Reason: reason, Request: x.Request}, x, x.at.After(from)}
+		if !x.sent {
+			one.fresh = !h.told[x.Seq]
+		}
+		if reason == WatchedChanged {
+			others = append(others, one)
+		} else {
+			own = append(own, one)
+		}
+	}
+	return own, others
+}
+
+// end is when a call may follow.
+func (x change) end() time.Time {
+	if x.sent {
+		return x.at
+	}
+	return x.at.Add(x.Took)
+}
+
+// relation is what a change is to the object, empty for nothing.
+func (h *history) relation(x change) string {
+	o := h.object
+	if x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace {
+		return ""
+	}
+	// A subresource may have a kind of its own.
+	reconciled := strings.EqualFold(x.Kind, o.Kind) || h.resource != "" && x.Resource == h.resource
+	switch {
+	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
+		return ObjectChanged
+	case !h.watched[x.Resource+"."+x.Group]:
+	case slices.ContainsFunc(x.Owners, func(owner Owner) bool { return strings.EqualFold(owner.Kind, o.Kind) && owner.Name == o.Name }):
+		return OwnedChanged
+	case len(x.Owners) == 0 && !reconciled:
+		return WatchedChanged
+	}
+	return ""
+}
+
+// near reports whether a call followed a time as soon as it could: when those
+// were over that the controller was busy with from then on.
+func (h *history) near(n int, t time.Time, within time.Duration) bool {
+	c := h.calls[n]
+	if n > 0 && h.calls[n-1].End.After(t) {
+		t = h.calls[n-1].End
+	}
+	i, _ := slices.BinarySearchFunc(h.busy, t, func(c Reconcile, t time.Time) int { return c.Begin.Compare(t) })
+	for _, other := range h.busy[max(0, i-1):] {
+		if c.Begin.Sub(t) < within {
+			return true
+		}
+		if other.Begin.Sub(t) > within {
+			return false
+		}
+		if other.ID != c.ID && other.End.After(t) {
+			t = other.End
+		}
+	}
+	return c.Begin.Sub(t) < within
+}
+
+// maps reports whether the operator is called for an object by another's
+// changes: as nearly each of them was followed by a call.
+func (h *history) maps(x change) bool {
+	if h.follows == nil {
+		h.follow()
+	}
+	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}] >= minFollowed
+}
+
+// follow looks through all changes of other objects.
+func (h *history) follow() {
+	all, followed := map[place]float64{}, map[place]float64{}
+	for _, x := range h.changes {
+		if h.relation(x) != WatchedChanged {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(h.calls, x.at, func(c Reconcile, t time.Time) int { return c.Begin.Compare(t) })
+		at := place{x.Resource, x.Group, x.Namespace, x.Name}
+		all[at]++
+		if n < len(h.calls) && h.near(n, x.end(), atOnce) {
+			followed[at]++
+		}
+	}
+	h.follows = map[place]float64{}
+	for at, n := range all {
+		h.follows[at] = followed[at] / n
+	}
+}
