@@ -62,7 +62,7 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 		return nil, clierr.WithHint(fmt.Errorf("listen for webhooks on %s: %w", listen, err), "choose another address or port with --webhook-listen")
 	}
 	if r.control != nil {
-		h.proxy.tell(r.noteWebhook)
+		h.proxy.tell(r.Host.Now, r.noteWebhook)
 	}
 	h.url = "https://" + net.JoinHostPort(where, strconv.Itoa(h.proxy.port()))
 	h.at = endpoint{base: h.url + "/" + secret, ca: h.certs.ca}

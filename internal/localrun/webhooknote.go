@@ -20,11 +20,11 @@ const noteTimeout = 2 * time.Second
 // noteWebhook is told of a call once it is answered.
 type noteWebhook func(ctx context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int)
 
-// tell has calls from now on reported to note.
-func (f *webhookProxy) tell(note noteWebhook) {
+// tell has calls from now on reported to note, with times of that clock.
+func (f *webhookProxy) tell(clock func() time.Time, note noteWebhook) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.note = note
+	f.clock, f.note = clock, note
 }
 
 // noting reports what next was asked and has answered. The API server has the
@@ -32,13 +32,13 @@ func (f *webhookProxy) tell(note noteWebhook) {
 func (f *webhookProxy) noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
-		note := f.note
+		note, clock := f.note, f.clock
 		f.mu.Unlock()
 		if note == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		began := time.Now()
+		began := clock()
 		request, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, "read the review: "+err.Error(), http.StatusBadRequest)
@@ -47,7 +47,7 @@ func (f *webhookProxy) noting(next http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(request))
 		copied := &copied{ResponseWriter: w, code: http.StatusOK}
 		next.ServeHTTP(copied, r)
-		took := time.Since(began)
+		took := clock().Sub(began)
 		// Without it, the answer waits for this function's end.
 		_ = http.NewResponseController(w).Flush()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)

@@ -24,7 +24,7 @@ func TestNoting(t *testing.T) {
 	}
 	before := plain()
 	told := make(chan string, 1)
-	f.tell(func(_ context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int) {
+	f.tell(time.Now, func(_ context.Context, path string, began time.Time, took time.Duration, request, answer []byte, code int) {
 		if began.IsZero() || took <= 0 || code != 200 {
 			t.Errorf("began %v, took %v, code %d", began, took, code)
 		}

@@ -26,7 +26,8 @@ type webhookProxy struct {
 	changed chan struct{} // closed at each change of what follows
 	target  *url.URL      // the operator's server; nil: wait for it
 	note    noteWebhook   // nil: nobody wants to know of calls
-	refusal string        // why there is no use in waiting; "" if there is
+	clock   func() time.Time
+	refusal string // why there is no use in waiting; "" if there is
 }
 
 // newWebhookProxy listens on address, and answers requests whose path begins with
