@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -83,23 +82,33 @@ type authored struct {
 	Request *recording.Request // nil: not recorded
 }
 
-// forest are the trees of a namespace.
+// forest are the trees of a namespace. In one, objects are roots whose owner has
+// no namespace.
 func forest(now objects.Snapshot, namespace string) []*objects.Node {
 	own := now.Custom()
-	all := objects.Tree(now.Objects)
-	trees := slices.DeleteFunc(all, func(n *objects.Node) bool {
-		switch namespace {
-		case ownKinds:
-			return !own[n.GroupKind] || n.Kind == "CustomResourceDefinition"
-		case allNamespaces:
-			return false
-		}
-		return n.Namespace != namespace
-	})
+	trees := objects.Tree(inNamespace(now.Objects, namespace))
+	if namespace == ownKinds {
+		trees = slices.DeleteFunc(trees, func(n *objects.Node) bool { return !own[n.GroupKind] })
+	}
 	slices.SortStableFunc(trees, func(a, b *objects.Node) int {
 		return cmp.Or(-compareBool(own[a.GroupKind], own[b.GroupKind]), -compareBool(len(a.Owned) > 0, len(b.Owned) > 0))
 	})
 	return trees
+}
+
+// inNamespace picks the objects of one namespace; of all for the other values of
+// the parameter.
+func inNamespace(objs map[objects.Key]*unstructured.Unstructured, namespace string) map[objects.Key]*unstructured.Unstructured {
+	if namespace == allNamespaces || namespace == ownKinds {
+		return objs
+	}
+	picked := map[objects.Key]*unstructured.Unstructured{}
+	for key, u := range objs {
+		if key.Namespace == namespace {
+			picked[key] = u
+		}
+	}
+	return picked
 }
 
 // compareBool orders false before true.
@@ -276,6 +285,3 @@ func ownObjects(now objects.Snapshot) []*objects.Node {
 	walk(objects.Tree(now.Objects))
 	return list
 }
-
-// keysOf are the keys of a map, in order.
-func keysOf[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
