@@ -155,19 +155,31 @@ type gate struct {
 	open   bool
 	held   bytes.Buffer
 	all    bytes.Buffer // everything, to judge the build by
+	names  *strings.Replacer
+}
+
+// rename has names replaced in what is written from now on.
+func (g *gate) rename(names *strings.Replacer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.names = names
 }
 
 // Write implements io.Writer; it never fails.
 func (g *gate) Write(data []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	n := len(data)
+	if g.names != nil {
+		data = []byte(g.names.Replace(string(data)))
+	}
 	g.all.Write(data)
 	if g.open {
 		g.screen.write(g.screen.err, data)
 	} else {
 		g.held.Write(data)
 	}
-	return len(data), nil
+	return n, nil
 }
 
 // release prints what was held back, and holds nothing back any more.

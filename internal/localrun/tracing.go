@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/example/mysdk/internal/localrun/trace"
 )
@@ -23,14 +24,18 @@ func (b *build) overlay() ([]string, error) {
 	if err := makeDirs(r.Host, dir); err != nil {
 		return nil, err
 	}
-	replace := map[string]string{}
+	replace, names := map[string]string{}, []string{}
 	for name, data := range files {
 		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
 		if err := r.Host.Files.WriteFile(file, data, 0o600); err != nil {
 			return nil, err
 		}
 		replace[name] = file
+		// The compiler names the file that it reads, by whichever path is shorter.
+		own := relativeTo(r.Dir, name) + ":"
+		names = append(names, file+":", own, relativeTo(r.Dir, file)+":", own)
 	}
+	b.out.rename(strings.NewReplacer(names...))
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return nil, err
@@ -50,4 +55,12 @@ func (r *run) setTraced(traced bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.traced = traced
+}
+
+// relativeTo is a path as seen from dir, where there is a way.
+func relativeTo(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil {
+		return rel
+	}
+	return name
 }
