@@ -42,10 +42,10 @@ var quarantine = map[string][]string{
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/controlplane/supervise"},
 	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
-	{"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
+	{"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
-	{"internal/adopt", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
+	{"internal/adopt", "internal/explore", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate"},
 	{"internal/doctor"},
 	{"internal/cli"},
@@ -72,8 +72,9 @@ var alone = map[string][]string{
 	"internal/rewrite/goedit": {"internal/clierr"},
 	"internal/controlplane": {
 		"internal/clierr", "internal/host", "internal/cluster/state", "internal/filelock",
-		"internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/supervise",
+		"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/supervise",
 	},
+	"internal/controlplane/faults":    {"internal/cluster/state"},
 	"internal/controlplane/hostpods":  {"internal/host", "internal/cluster/state", "internal/controlplane/supervise"},
 	"internal/controlplane/olm":       {"internal/registry", "internal/cluster/state", "internal/controlplane/supervise"},
 	"internal/controlplane/recorder":  {"internal/cluster/state", "internal/recording"},

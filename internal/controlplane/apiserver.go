@@ -97,15 +97,17 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	return config, err
 }
 
-// record puts the recorder into the way of all requests: the aggregator's chain
-// of handlers is that of all three servers.
+// record puts the recorder, and behind it what injects faults, into the way of
+// all requests: the aggregator's chain of handlers is that of all three servers.
 func (s *server) record(config *apiapp.Config) {
 	for _, c := range genericConfigs(config) {
 		c.Authorization.Authorizer = s.recorder.Authorizer(c.Authorization.Authorizer)
 	}
 	c := &config.Aggregator.GenericConfig.Config
 	build := c.BuildHandlerChainFunc
-	c.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler { return s.recorder.Filter(build(h, c)) }
+	c.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler {
+		return s.recorder.Filter(build(s.faults.Filter(h), c))
+	}
 }
 
 // genericConfigs are those of the three servers that are one API server.

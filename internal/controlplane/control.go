@@ -89,6 +89,7 @@ func (s *server) serveControl() error {
 	})
 	s.processes.Programs.Handle(mux)
 	s.recorder.Handle(mux)
+	s.faults.Handle(mux)
 	s.handleCredentials(mux)
 	srv := &http.Server{Handler: mux, ErrorLog: s.log, ReadHeaderTimeout: time.Minute}
 	s.parts.Run("the control socket", func(ctx context.Context) error {

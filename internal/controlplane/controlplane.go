@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/controlplane/faults"
 	"github.com/example/mysdk/internal/controlplane/hostpods"
 	"github.com/example/mysdk/internal/controlplane/olm"
 	"github.com/example/mysdk/internal/controlplane/recorder"
@@ -66,6 +67,7 @@ type server struct {
 
 	processes *hostpods.Pods
 	recorder  *recorder.Recorder
+	faults    *faults.Injector
 }
 
 // Run starts the control plane in o.Dir and runs it until ctx ends or the
@@ -74,7 +76,7 @@ type server struct {
 // fails or ends by itself. After Run the process is to exit: the components
 // are not stopped one by one, as all they acknowledged is in etcd's log.
 func Run(ctx context.Context, o Options) error {
-	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds), local: &localServices{}, recorder: recorder.New()}
+	s := &server{Options: o, layout: state.Layout{Dir: o.Dir}, log: log.New(o.Log, "", log.LstdFlags|log.Lmicroseconds), local: &localServices{}, recorder: recorder.New(), faults: &faults.Injector{Wrote: recorder.Wrote}}
 	if err := quiet(o.Log, o.Verbosity); err != nil {
 		return err
 	}

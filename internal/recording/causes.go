@@ -57,7 +57,7 @@ func (r Recording) evidence() evidence {
 	}
 	for i := range r.Requests {
 		q := &r.Requests[i]
-		if !q.changed() {
+		if !q.Changed() {
 			continue
 		}
 		c := change{Request: q, at: q.Time}

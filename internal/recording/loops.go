@@ -148,7 +148,7 @@ func (f *finder) request(q Request) {
 		return
 	}
 	switch {
-	case q.changed():
+	case q.Changed():
 		f.change(q)
 	case q.User != f.operator:
 	case q.Code == 409:
@@ -256,7 +256,7 @@ func storm(calls []Call) Loop {
 func (c Call) idle() bool {
 	return len(c.Causes) > 0 &&
 		!slices.ContainsFunc(c.Causes, func(x Cause) bool { return x.Request != nil || x.Reason == Started }) &&
-		!slices.ContainsFunc(c.Writes, Request.changed)
+		!slices.ContainsFunc(c.Writes, Request.Changed)
 }
 
 // ownWrites finds fields whose change by the operator leads to the call that

@@ -95,8 +95,8 @@ func (r Recording) byReconcile() map[string][]Request {
 	return out
 }
 
-// changed reports whether a request changed an object in the store.
-func (r Request) changed() bool {
+// Changed reports whether a request changed an object in the store.
+func (r Request) Changed() bool {
 	return r.Writes() && r.Code < 300 && !r.DryRun && (len(r.Changes) > 0 || r.Verb == "create" || r.Verb == "delete" || r.Revision == "")
 }
 

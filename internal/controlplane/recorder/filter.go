@@ -36,6 +36,18 @@ func (n *note) verb() string {
 	return n.request.Verb
 }
 
+// Wrote reports whether the request of ctx, which was served, has changed
+// something. It knows of requests that are recorded.
+func Wrote(ctx context.Context) bool {
+	n := noteFrom(ctx)
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.stored && n.effective
+}
+
 type noteKey struct{}
 
 func noteFrom(ctx context.Context) *note {

@@ -1,0 +1,340 @@
+// Package faults makes requests of one operator go wrong, from inside the API
+// server: answers that are held, lost or refused, lists of an older state, and
+// watches that miss events. It knows the handler chain; which faults are worth
+// trying, and what an operator does about them, is internal/explore's business.
+//
+// While nobody injects faults, it costs one atomic load for each request, and a
+// note of each watch.
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// Injector injects the faults of one session at a time. It is safe for
+// concurrent use.
+type Injector struct {
+	// Wrote reports whether a write that was served has changed something.
+	Wrote func(ctx context.Context) bool
+
+	session atomic.Pointer[session]
+
+	mu      sync.Mutex
+	watches map[*watch]bool // that are open
+}
+
+// watch is an open watch of anybody.
+type watch struct {
+	info *genericrequest.RequestInfo
+	user string
+	end  context.CancelFunc
+}
+
+// session is one set of faults, for as long as its client stays.
+type session struct {
+	state.Faults
+	hits chan int
+	over chan struct{} // closed at its end
+
+	mu   sync.Mutex
+	seen []int // requests that matched, by fault
+}
+
+// Handle answers on the control socket.
+func (i *Injector) Handle(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+state.FaultsPath, i.serve)
+}
+
+func (i *Injector) serve(w http.ResponseWriter, req *http.Request) {
+	s := &session{hits: make(chan int), over: make(chan struct{})}
+	if err := json.NewDecoder(req.Body).Decode(&s.Faults); err != nil {
+		http.Error(w, "read the faults: "+err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	if s.Operator == "" {
+		http.Error(w, "name the operator's user", http.StatusUnprocessableEntity)
+		return
+	}
+	s.seen = make([]int, len(s.List))
+	i.session.Store(s)
+	i.cut(s)
+	defer func() {
+		i.session.CompareAndSwap(s, nil)
+		close(s.over)
+	}()
+	for index := -1; ; {
+		if json.NewEncoder(w).Encode(state.Hit{Fault: index}) != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case index = <-s.hits:
+		case <-req.Context().Done():
+			return
+		}
+	}
+}
+
+// Filter stands behind authentication and authorization: it needs to know whose
+// request it is.
+func (i *Injector) Filter(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		s := i.session.Load()
+		info, ok := genericrequest.RequestInfoFrom(req.Context())
+		user, known := genericrequest.UserFrom(req.Context())
+		if !ok || !known || !info.IsResourceRequest {
+			next.ServeHTTP(w, req)
+			return
+		}
+		if info.Verb == "watch" {
+			ctx, end := context.WithCancel(req.Context())
+			defer i.open(&watch{info, user.GetName(), end})()
+			req = req.WithContext(ctx)
+		}
+		if s == nil || user.GetName() != s.Operator {
+			next.ServeHTTP(w, req)
+			return
+		}
+		(&fault{session: s, wrote: i.Wrote, info: info}).serve(w, req, next)
+	})
+}
+
+// open notes a watch until the function that it returns is called.
+func (i *Injector) open(one *watch) (done func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.watches == nil {
+		i.watches = map[*watch]bool{}
+	}
+	i.watches[one] = true
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		delete(i.watches, one)
+		one.end()
+	}
+}
+
+// cut ends the operator's watches that are to miss events: their clients come
+// back, and get none.
+func (i *Injector) cut(s *session) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for one := range i.watches {
+		f := &fault{session: s, info: one.info}
+		if one.user == s.Operator && slices.ContainsFunc(s.List, func(x state.Injection) bool { return x.Do == state.FaultGap && f.matches(x) }) {
+			one.end()
+		}
+	}
+}
+
+// fault is one request of the operator's.
+type fault struct {
+	*session
+	wrote func(ctx context.Context) bool
+	info  *genericrequest.RequestInfo
+}
+
+func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handler) {
+	index := slices.IndexFunc(f.List, f.matches)
+	if index < 0 {
+		next.ServeHTTP(w, req)
+		return
+	}
+	one := f.List[index]
+	switch one.Do {
+	case state.FaultHold, state.FaultLose:
+		f.afterwards(w, req, next, index)
+	case state.FaultStale:
+		f.stale(w, req, next, index)
+	case state.FaultGap:
+		f.gap(w, req, next, index)
+	case state.FaultRefuse:
+		if !f.due(index) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		f.tell(index)
+		f.refuse(w, req, one.Code)
+	case state.FaultDelay:
+		if f.due(index) {
+			f.tell(index)
+			wait(req.Context(), f.over, one.Delay)
+		}
+		next.ServeHTTP(w, req)
+	default:
+		next.ServeHTTP(w, req)
+	}
+}
+
+// matches reports whether the request is one that a fault befalls.
+func (f *fault) matches(one state.Injection) bool {
+	verb := f.info.Verb
+	switch one.Do {
+	case state.FaultStale, state.FaultGap:
+		if verb != "list" && verb != "watch" {
+			return false
+		}
+	}
+	for _, p := range [][2]string{
+		{one.Verb, verb}, {one.Group, f.info.APIGroup}, {one.Resource, f.info.Resource}, {one.Subresource, f.info.Subresource},
+		{one.Namespace, f.info.Namespace}, {one.Name, f.info.Name},
+	} {
+		if p[0] != "" && p[0] != p[1] {
+			return false
+		}
+	}
+	// Heartbeats and events are nobody's work.
+	return f.info.Resource != "leases" && f.info.Resource != "events"
+}
+
+// due counts a request that matches, and reports whether the fault is for it.
+func (f *fault) due(index int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen[index]++
+	nth := f.List[index].Nth
+	return nth == 0 || nth == f.seen[index]
+}
+
+// tell passes a hit on.
+func (f *fault) tell(index int) {
+	select {
+	case f.hits <- index:
+	case <-f.over:
+	}
+}
+
+// wait lets d pass, or less where nobody waits any more.
+func wait(ctx context.Context, over <-chan struct{}, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+// refuse answers with an error of the API's.
+func (f *fault) refuse(w http.ResponseWriter, req *http.Request, code int) {
+	resource := schema.GroupResource{Group: f.info.APIGroup, Resource: f.info.Resource}
+	err := apierrors.NewGenericServerResponse(code, f.info.Verb, resource, f.info.Name, "injected by mysdk explore", 0, true)
+	switch code {
+	case http.StatusConflict:
+		err = apierrors.NewConflict(resource, f.info.Name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+	case http.StatusTooManyRequests:
+		err = apierrors.NewTooManyRequests("injected by mysdk explore", 1)
+	case http.StatusGone:
+		err = apierrors.NewResourceExpired("too old resource version")
+	}
+	responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Group: f.info.APIGroup, Version: f.info.APIVersion}, w, req)
+}
+
+// afterwards serves a write, and then loses its answer if the fault is for it.
+func (f *fault) afterwards(w http.ResponseWriter, req *http.Request, next http.Handler, index int) {
+	kept := &buffer{header: w.Header().Clone()}
+	next.ServeHTTP(kept, req)
+	if kept.code >= http.StatusBadRequest || !f.wrote(req.Context()) || !f.due(index) {
+		kept.send(w)
+		return
+	}
+	f.tell(index)
+	if f.List[index].Do == state.FaultLose {
+		f.refuse(w, req, http.StatusGatewayTimeout)
+		return
+	}
+	select {
+	case <-req.Context().Done():
+		// The operator was killed: nobody reads on.
+	case <-f.over:
+		kept.send(w)
+	}
+}
+
+// buffer keeps an answer until it is known what becomes of it.
+type buffer struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (b *buffer) Header() http.Header { return b.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (b *buffer) WriteHeader(code int) {
+	if b.code == 0 {
+		b.code = code
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.WriteHeader(http.StatusOK)
+	return b.body.Write(p)
+}
+
+// send passes the answer on.
+func (b *buffer) send(w http.ResponseWriter) {
+	for key, values := range b.header {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(max(b.code, http.StatusOK))
+	_, _ = w.Write(b.body.Bytes()) // ignore write errors: the client is gone
+}
+
+// stale answers lists with an older state. Watches that go on from it get no
+// events: the operator lives in the past until the fault goes.
+func (f *fault) stale(w http.ResponseWriter, req *http.Request, next http.Handler, index int) {
+	f.tell(index)
+	query := req.URL.Query()
+	if f.info.Verb == "list" {
+		query.Set("resourceVersion", f.List[index].Revision)
+		query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
+		query.Del("continue")
+		req.URL.RawQuery = query.Encode()
+		next.ServeHTTP(w, req)
+		return
+	}
+	if query.Get("sendInitialEvents") == "true" {
+		// Clients list then, which can be answered as of a revision.
+		f.refuse(w, req, http.StatusUnprocessableEntity)
+		return
+	}
+	select {
+	case <-req.Context().Done():
+		return
+	case <-f.over:
+		next.ServeHTTP(w, req)
+	}
+}
+
+// gap serves a watch without events. When the fault goes, the watch ends, and
+// the client is told to list again.
+func (f *fault) gap(w http.ResponseWriter, req *http.Request, next http.Handler, index int) {
+	if f.info.Verb == "list" {
+		next.ServeHTTP(w, req)
+		return
+	}
+	f.tell(index)
+	select {
+	case <-req.Context().Done():
+	case <-f.over:
+		f.refuse(w, req, http.StatusGone)
+	}
+}
