@@ -282,8 +282,11 @@ func (r *run) keepRecording(ctx context.Context) error {
 }
 
 // RecordingFile is where the recording of the last run of the project in dir is.
-func RecordingFile(h host.Host, dir string) (string, error) {
+func RecordingFile(h host.Host, dir string) (string, error) { return CacheFile(h, dir, recordingName) }
+
+// CacheFile is where a file of that name is in the cache of the project in dir.
+func CacheFile(h host.Host, dir, name string) (string, error) {
 	var p plan
 	err := p.place(h, dir)
-	return filepath.Join(p.cache, recordingName), err
+	return filepath.Join(p.cache, name), err
 }

@@ -130,7 +130,7 @@ and tests on this machine, and the same commands work on any cluster.`,
 		projectcmd.NewInit(f), projectcmd.NewCreate(f), projectcmd.NewEdit(f), projectcmd.NewDelete(f), generatecmd.New(f), generatecmd.NewControllerGen(f), bundlecmd.New(f), bundlecmd.NewPkgmanToBundle(f), projectcmd.NewAdopt(f), projectcmd.NewUpgrade(f), migratecmd.New(f),
 		runcmd.New(f), deploycmd.NewInstall(f), deploycmd.NewUninstall(f),
 		deploycmd.NewDeploy(f), deploycmd.NewUndeploy(f), olmcmd.NewCleanup(f), deploycmd.NewBuildInstaller(f),
-		runcmd.NewTest(f), recordedcmd.NewWhy(f), recordedcmd.NewRights(f), recordedcmd.NewUI(f), bundlecmd.NewScorecard(f), clustercmd.New(f), olmcmd.New(f), clustercmd.NewKubectl(f), imagecmd.New(f), projectcmd.NewDoctor(f), newConfig(f), newVersion(f), helpEnvironment(), helpExitCodes(),
+		runcmd.NewTest(f), recordedcmd.NewWhy(f), recordedcmd.NewRights(f), recordedcmd.NewUI(f), runcmd.NewExplore(f), bundlecmd.NewScorecard(f), clustercmd.New(f), olmcmd.New(f), clustercmd.NewKubectl(f), imagecmd.New(f), projectcmd.NewDoctor(f), newConfig(f), newVersion(f), helpEnvironment(), helpExitCodes(),
 	)
 	legacy.Join(f, root)
 	addCompletion(root)

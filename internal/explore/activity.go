@@ -1,0 +1,127 @@
+package explore
+
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	// pendingSoon is how soon a requeue must come to be waited for: operators that
+	// look again every minute are at rest.
+	pendingSoon = 2 * time.Second
+	// retrySoon is for how long a call that has failed is waited for to be tried
+	// again. The waits of controller-runtime double, so that an operator that
+	// fails for good comes to rest after some tries.
+	retrySoon = time.Second
+)
+
+// activity is what goes on in a trial, and whether it still does. Silence alone
+// is no rest: an operator may sleep inside Reconcile.
+type activity struct {
+	namespace string
+	operator  string          // user
+	since     time.Time       // start of the process that runs
+	last      time.Time       // something happened
+	after     uint64          // Seq of the last request that is known
+	watched   map[string]bool // resources that the operator watches, since they were last forgotten
+	calls     []recording.Reconcile
+	writes    []recording.Request
+	idle      []recording.Request
+	uses      []recording.Use
+}
+
+// touch begins to wait for rest anew.
+func (a *activity) touch(now time.Time) { a.last = now }
+
+// forget begins to wait for a watch of a resource anew.
+func (a *activity) forget(resource string) { delete(a.watched, resource) }
+
+// restarted notes that another process is about to run.
+func (a *activity) restarted(now time.Time) {
+	a.since, a.last, a.watched = now, now, nil
+}
+
+// take takes what was recorded since the last time.
+func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKind]bool) {
+	a.calls, a.uses = rec.Reconciles, rec.Uses
+	for _, q := range rec.Requests {
+		a.after = q.Seq
+		if q.Kind != "" && q.Subresource == "" && q.Code < http.StatusBadRequest {
+			kinds[schema.GroupVersionKind{Group: q.Group, Version: q.Version, Kind: q.Kind}] = true
+		}
+		mine := q.User == a.operator
+		if q.Resource == "leases" || q.Resource == "events" || !mine && q.Namespace != a.namespace {
+			continue
+		}
+		if end := q.Time.Add(q.Took); q.Verb != "watch" && end.After(a.last) {
+			a.last = end
+		}
+		if mine && q.Verb == "watch" && q.Code < http.StatusBadRequest && q.Time.Add(q.Took).After(a.since) {
+			if a.watched == nil {
+				a.watched = map[string]bool{}
+			}
+			a.watched[q.Resource] = true
+		}
+		if mine && q.Writes() && q.Namespace == a.namespace && q.Code < http.StatusBadRequest && !q.DryRun {
+			if q.Changed() {
+				a.writes = append(a.writes, q)
+			} else {
+				a.idle = append(a.idle, q)
+			}
+		}
+	}
+}
+
+// rested reports whether nothing goes on, has gone on for a while, and is about
+// to.
+func (a *activity) rested(now time.Time, quiet time.Duration) bool {
+	if now.Sub(a.last) < quiet {
+		return false
+	}
+	for _, c := range a.lastCalls() {
+		switch {
+		case c.End.IsZero():
+			return false
+		case c.Error != "" && now.Sub(c.End) < retrySoon:
+			return false
+		case c.Requeue && now.Sub(c.End) < retrySoon:
+			return false
+		case c.After > 0 && c.After <= pendingSoon && now.Sub(c.End) < c.After+quiet:
+			return false
+		}
+	}
+	return true
+}
+
+// comesBack reports whether the last call for some object asked to be called
+// again, or is going to be.
+func (a *activity) comesBack() bool {
+	for _, c := range a.lastCalls() {
+		if c.After > 0 || c.Requeue || c.Error != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// lastCalls are the last calls of the process that runs, by object.
+func (a *activity) lastCalls() map[string]recording.Reconcile {
+	last := map[string]recording.Reconcile{}
+	for _, c := range a.calls {
+		if c.Namespace == a.namespace && c.Begin.After(a.since) {
+			last[c.Controller+" "+c.Name] = c
+		}
+	}
+	return last
+}
+
+// takeWrites returns the operator's writes since it was last called.
+func (a *activity) takeWrites() (writes, idle []recording.Request) {
+	writes, idle = a.writes, a.idle
+	a.writes, a.idle = nil, nil
+	return writes, idle
+}

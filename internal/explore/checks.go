@@ -1,0 +1,211 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+// The checks, by the names that --checks takes.
+const (
+	Exits       = "exits"       // the operator ends by itself
+	History     = "history"     // A changed to B is not what a new B is
+	Recovery    = "recovery"    // A changed to B and back is not what A was
+	Ignored     = "ignored"     // a property that was changed, and nothing happened
+	Crash       = "crash"       // killed after a write, it does not end where it should
+	Stale       = "stale"       // the same after a restart on old data, or missed events
+	Unrest      = "unrest"      // writes without an end
+	Leftovers   = "leftovers"   // something stays behind after delete, or the object does
+	Forbidden   = "forbidden"   // a right is missing
+	Observed    = "observed"    // observedGeneration does not follow
+	Unreachable = "unreachable" // an error of the API does not heal
+)
+
+// Checks are all of them with what they find, in the order of the reference.
+func Checks() [][2]string {
+	return [][2]string{
+		{Exits, "the operator panics, exits or restarts by itself"},
+		{History, "an object that was changed is not what a new one with the same spec is"},
+		{Recovery, "an object that was changed and changed back is not what it was"},
+		{Ignored, "a property is changed and nothing in the cluster follows"},
+		{Crash, "killed after a write, the operator does not end where it does otherwise"},
+		{Stale, "restarted on old data, or after missed events, it does not end where it does otherwise"},
+		{Unrest, "it never comes to rest"},
+		{Leftovers, "something stays behind after delete, or the object never goes"},
+		{Forbidden, "its roles lack a right that it uses"},
+		{Observed, "status.observedGeneration does not follow the object"},
+		{Unreachable, "a conflict, an error or a lost answer of the API does not heal"},
+	}
+}
+
+// Finding is a fault of the operator's.
+type Finding struct {
+	ID          string       `json:"id"` // for --replay
+	Check       string       `json:"check"`
+	Kind        string       `json:"kind"`
+	Title       string       `json:"title"`
+	Plan        Plan         `json:"plan"`
+	Against     *Plan        `json:"against,omitempty"` // whose end is what is expected
+	Differences []Difference `json:"differences,omitempty"`
+	Frames      []string     `json:"frames,omitempty"` // file:line of the code, the innermost first
+	Confirmed   int          `json:"confirmed"`        // how often it was seen
+	Tries       int          `json:"tries"`            // of so many
+}
+
+// key is what makes two findings the same: the place, or what is wrong where
+// there is none.
+func (f Finding) key() string {
+	at := f.Title
+	if len(f.Differences) > 0 {
+		at = f.Differences[0].Object + " " + f.Differences[0].Path
+	}
+	if len(f.Frames) > 0 {
+		at += " " + f.Frames[0]
+	}
+	return strings.Join([]string{f.Check, f.Kind, at}, "\x00")
+}
+
+// always judges what must hold in every trial.
+func always(p Plan, o Outcome) []Finding {
+	var list []Finding
+	add := func(check, title string, frames []string) {
+		list = append(list, Finding{Check: check, Title: title, Plan: p, Frames: frames})
+	}
+	for _, how := range o.Exits {
+		add(Exits, "the operator ends with "+how, nil)
+	}
+	for _, u := range o.Uses {
+		if u.Denied > 0 {
+			add(Forbidden, "the operator may not "+u.Right.String()+"; add "+strings.Join(recording.MarkersFor([]recording.Right{u.Right}, nil), " and "), u.Frames)
+		}
+	}
+	for i, rest := range o.Steps {
+		if p.Fault != nil && p.Fault.Step == i {
+			continue // while something goes wrong it may try again and again
+		}
+		list = append(list, unrest(p, rest)...)
+		if got, want, ok := observed(rest); ok && got != want && rest.Rested {
+			add(Observed, fmt.Sprintf("status.observedGeneration is %d at rest, while metadata.generation is %d", got, want), nil)
+		}
+	}
+	return append(list, leftovers(p, o)...)
+}
+
+// unrest finds work without an end. Writes that change nothing are no fault as
+// long as they stop: operators that apply all they own each time do that.
+func unrest(p Plan, rest Rest) []Finding {
+	if rest.Rested {
+		return nil
+	}
+	f := Finding{Check: Unrest, Plan: p, Title: "the operator does not come to rest"}
+	if all := slices.Concat(rest.Writes, rest.Idle); len(all) > 0 {
+		last := all[len(all)-1]
+		f.Title += ": " + last.Verb + " " + last.Target() + ", again and again"
+		f.Frames = last.Frames
+	}
+	return []Finding{f}
+}
+
+// observed is the object's observedGeneration, and its generation.
+func observed(rest Rest) (got, want int64, ok bool) {
+	if rest.Object == nil || rest.Object.GetDeletionTimestamp() != nil {
+		return 0, 0, false
+	}
+	got, ok, err := unstructured.NestedInt64(rest.Object.Object, "status", "observedGeneration")
+	return got, rest.Object.GetGeneration(), ok && err == nil
+}
+
+// leftovers finds what a deleted object leaves behind.
+func leftovers(p Plan, o Outcome) []Finding {
+	last := len(p.Steps) - 1
+	if p.Steps[last].Do != Delete || len(o.Steps) <= last {
+		return nil
+	}
+	rest := o.Steps[last]
+	if rest.Object != nil {
+		return []Finding{{Check: Leftovers, Plan: p, Title: fmt.Sprintf("the object does not go: finalizers %v stay", rest.Object.GetFinalizers())}}
+	}
+	var list []Finding
+	for _, object := range slices.Sorted(maps.Keys(rest.State)) {
+		for _, step := range o.Steps {
+			i := slices.IndexFunc(step.Writes, func(q recording.Request) bool { return q.Verb == "create" && q.Kind+"/"+q.Name == object })
+			if i >= 0 {
+				list = append(list, Finding{Check: Leftovers, Plan: p, Frames: step.Writes[i].Frames,
+					Title: object + " stays behind after delete"})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// compared judges how a trial ends against how it should.
+func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
+	diffs := m.without(differences(want.last().State, got.last().State))
+	if len(diffs) > 0 {
+		return []Finding{{Check: check, Plan: p, Differences: diffs, Frames: framesOf(diffs[0], got), Title: titleOf(diffs)}}
+	}
+	if check != Crash && check != Stale {
+		return nil
+	}
+	// Twice the same end, but not by the same way.
+	more := counts(got)
+	for _, key := range slices.Sorted(maps.Keys(more)) {
+		if n := counts(want)[key]; more[key] > n && n > 0 {
+			return []Finding{{Check: check, Plan: p, Title: fmt.Sprintf("%s %d times in place of %d", key, more[key], n)}}
+		}
+	}
+	return nil
+}
+
+// counts are the operator's creates and deletes, by object.
+func counts(o Outcome) map[string]int {
+	n := map[string]int{}
+	for _, step := range o.Steps {
+		for _, q := range step.Writes {
+			if q.Code < http.StatusBadRequest && (q.Verb == "create" || q.Verb == "delete") {
+				n[q.Verb+" "+q.Target()]++
+			}
+		}
+	}
+	return n
+}
+
+// titleOf says the first difference, and how many there are.
+func titleOf(diffs []Difference) string {
+	title := diffs[0].String()
+	if n := len(diffs) - 1; n > 0 {
+		title += fmt.Sprintf(" (and %d more)", n)
+	}
+	return title
+}
+
+// framesOf is where the operator wrote an object last.
+func framesOf(d Difference, o Outcome) []string {
+	for _, step := range slices.Backward(o.Steps) {
+		for _, q := range slices.Backward(step.Writes) {
+			if q.Kind+"/"+q.Name == d.Object && len(q.Frames) > 0 {
+				return q.Frames
+			}
+		}
+	}
+	return nil
+}
+
+// sortFindings puts them in the order of the checks.
+func sortFindings(list []Finding) {
+	order := map[string]int{}
+	for i, c := range Checks() {
+		order[c[0]] = i
+	}
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order[a.Check], order[b.Check]), strings.Compare(a.key(), b.key()))
+	})
+}

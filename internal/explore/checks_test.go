@@ -1,0 +1,167 @@
+package explore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// TestRested: silence is no rest while a call runs, or is about to.
+func TestRested(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	call := func(c recording.Reconcile) []recording.Reconcile {
+		c.Namespace, c.Name, c.Begin = "ns", "s", at(10)
+		return []recording.Reconcile{c}
+	}
+	for name, tc := range map[string]struct {
+		calls []recording.Reconcile
+		now   int
+		want  bool
+	}{
+		"silence":                   {nil, 700, true},
+		"too early":                 {nil, 300, false},
+		"a call runs":               {call(recording.Reconcile{}), 5000, false},
+		"of the process before":     {[]recording.Reconcile{{Namespace: "ns", Name: "s", Begin: at(-10)}}, 700, true},
+		"of another namespace":      {[]recording.Reconcile{{Namespace: "other", Name: "s", Begin: at(10)}}, 700, true},
+		"it has ended":              {call(recording.Reconcile{End: at(20)}), 700, true},
+		"it failed":                 {call(recording.Reconcile{End: at(20), Error: "x"}), 700, false},
+		"it failed long ago":        {call(recording.Reconcile{End: at(20), Error: "x"}), 1100, true},
+		"it comes back soon":        {call(recording.Reconcile{End: at(20), After: time.Second}), 1100, false},
+		"it comes back in a minute": {call(recording.Reconcile{End: at(20), After: time.Minute}), 700, true},
+	} {
+		a := activity{namespace: "ns", since: start, last: start, calls: tc.calls}
+		if got := a.rested(at(tc.now), 600*time.Millisecond); got != tc.want {
+			t.Errorf("%s: rested = %v", name, got)
+		}
+	}
+}
+
+// TestActivity: what of a recording counts.
+func TestActivity(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	kinds := map[schema.GroupVersionKind]bool{}
+	a := activity{namespace: "ns", operator: "op", since: start, last: start}
+	write := recording.Request{Time: start.Add(time.Second), User: "op", Verb: "update", Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespace: "ns", Code: 200, Revision: "1"}
+	changed, refused, lease, others, watch := write, write, write, write, write
+	changed.Changes = []recording.Change{{Path: "spec"}}
+	refused.Code = 409
+	lease.Resource, lease.Time = "leases", start.Add(time.Hour)
+	others.User, others.Namespace, others.Time = "kubectl", "elsewhere", start.Add(time.Hour)
+	watch.Verb, watch.Kind, watch.Resource, watch.Time = "watch", "", "shops", start.Add(2*time.Second)
+	a.take(recording.Recording{Requests: []recording.Request{write, changed, refused, lease, others, watch}}, kinds)
+	writes, idle := a.takeWrites()
+	if len(writes) != 1 || len(idle) != 1 || len(kinds) != 1 || !kinds[schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}] {
+		t.Errorf("%d writes, %d that change nothing, kinds %v", len(writes), len(idle), kinds)
+	}
+	if !a.last.Equal(write.Time) || !a.watched["shops"] {
+		t.Errorf("last at %v, watched %v", a.last.Sub(start), a.watched)
+	}
+	if a.forget("shops"); a.watched["shops"] {
+		t.Error("a watch is not forgotten")
+	}
+}
+
+// TestFindings: what an outcome says by itself, and beside another one.
+func TestFindings(t *testing.T) {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	life := sample.life()
+	behind := object(t, shop)
+	behind.SetGeneration(3)
+	if err := setStatus(behind, "observedGeneration", int64(2)); err != nil {
+		t.Fatal(err)
+	}
+	held := object(t, shop)
+	held.SetFinalizers([]string{"example.com/f"})
+	create := recording.Request{Verb: "create", Kind: "ConfigMap", Name: "c", Code: 201, Frames: []string{"shop.go:7"}}
+	for name, tc := range map[string]struct {
+		plan Plan
+		out  Outcome
+		want []string
+	}{
+		"well":                 {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true}}}, nil},
+		"it ends":              {life, Outcome{Exits: []string{"exit code 2"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: the operator ends with exit code 2"}},
+		"a right is missing":   {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
+		"it does not rest":     {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
+		"it is behind":         {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
+		"the object stays":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
+		"what it made stays":   {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
+		"what others made":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, nil},
+		"unrest while faulted": {Plan{Steps: life.Steps[:1], Fault: &Fault{}}, Outcome{Steps: []Rest{{}}}, nil},
+	} {
+		var got []string
+		for _, f := range always(tc.plan, tc.out) {
+			got = append(got, f.Check+": "+f.Title)
+		}
+		if d := cmp.Diff(tc.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+
+	made := func(n int) Outcome {
+		rest := Rest{State: State{"ConfigMap/c": {"data.k": "v"}}}
+		for range n {
+			rest.Writes = append(rest.Writes, create)
+		}
+		return Outcome{Steps: []Rest{rest}}
+	}
+	if f := compared(Crash, life, made(1), made(2), mask{}); len(f) != 1 || f[0].Title != "create ConfigMap c 2 times in place of 1" {
+		t.Errorf("made twice: %+v", f)
+	}
+	other := made(1)
+	other.Steps[0].State = State{"ConfigMap/c": {"data.k": "w"}}
+	if f := compared(Crash, life, made(1), other, mask{}); len(f) != 1 || f[0].Title != `ConfigMap/c data.k: "w", want "v"` || len(f[0].Frames) != 1 {
+		t.Errorf("another value: %+v", f)
+	}
+	if f := compared(Crash, life, made(1), other, mask{"ConfigMap/c\x00data.k": true}); len(f) != 0 {
+		t.Errorf("a value that differs anyway: %+v", f)
+	}
+}
+
+// TestFaultPlans: a crash after each write, and the rest once for each kind.
+func TestFaultPlans(t *testing.T) {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	patch := recording.Request{Verb: "patch", Resource: "shops", Subresource: "status", Kind: "Shop", Name: "s"}
+	create := recording.Request{Verb: "create", Resource: "pods", Kind: "Pod", Name: "made-up-xyz"}
+	o := Outcome{Steps: []Rest{{State: State{"Shop/s": {}}, Writes: []recording.Request{patch, create, patch}}}}
+	var got []string
+	for _, i := range faultsOf(sample.life(), o, 0) {
+		got = append(got, i.plan.Check+" "+i.plan.Fault.String())
+	}
+	if d := cmp.Diff([]string{
+		"crash where the operator is killed after patch shops/status/s", "crash where the operator is killed after create pods",
+		"crash where the operator is killed after patch shops/status/s (the 2. time)",
+		"unreachable where the answer to patch shops/status/s is lost", "unreachable where patch shops/status/s is refused with 409",
+		"unreachable where the answer to create pods is lost", "unreachable where create pods is refused with 500",
+	}, got); d != "" {
+		t.Errorf("plans (-want +got):\n%s", d)
+	}
+	var blind []string
+	for _, i := range sample.staleOf(mutationsOf(schemaOf(sample.CRD, "v1"), sample.Object.Object, 1)) {
+		if i.plan.Fault.Do == state.FaultGap && i.plan.Steps[1].Via == nil {
+			t.Errorf("nothing is missed in %s", i.plan)
+		}
+		blind = append(blind, i.plan.Fault.Do)
+	}
+	if len(blind) == 0 || blind[0] != state.FaultStale {
+		t.Errorf("blind plans: %v", blind)
+	}
+}
+
+// TestPlanID: the same plan has the same name.
+func TestPlanID(t *testing.T) {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	if a, b := sample.life().ID(), sample.life().ID(); a != b || len(a) != 8 {
+		t.Errorf("IDs %s and %s", a, b)
+	}
+	other := sample.life()
+	other.Steps = other.Steps[:1]
+	if other.ID() == sample.life().ID() {
+		t.Error("another plan has the same ID")
+	}
+}

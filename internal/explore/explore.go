@@ -1,0 +1,358 @@
+// Package explore looks for faults of an operator: it changes the samples of a
+// project in every way that their schema allows, kills the operator after each
+// write, loses and refuses answers, lets it live in the past, and compares where
+// that ends with where it ends undisturbed. It knows what is worth trying and
+// what counts as a fault; how an operator is started is internal/localrun's
+// business, and how requests are made to fail internal/controlplane/faults'.
+//
+// The idea is Acto's (SOSP 2023) and Sieve's (OSDI 2022).
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	// quiet is without a request before the cluster counts as at rest.
+	quiet = 600 * time.Millisecond
+	// restless is after which one that does not come to rest is judged as it is.
+	restless = 12 * time.Second
+	// confirmations is how often a finding is to be seen.
+	confirmations = 3
+)
+
+// Options say what to explore, and for how long.
+type Options struct {
+	Samples  []Sample
+	Time     time.Duration     // never exceeded
+	Seed     uint64            // of the order; the same seed has the same order
+	Checks   []string          // names of checks; none: all
+	Replay   *Finding          // nil: everything; else only the plan of a finding, once
+	Progress func(line string) // may be nil
+}
+
+// Report is what was found.
+type Report struct {
+	Seed     uint64        `json:"seed"`
+	Took     time.Duration `json:"took"` // nanoseconds
+	Trials   int           `json:"trials"`
+	Faults   int           `json:"faults"`  // of the trials, those in which something went wrong
+	Changes  int           `json:"changes"` // changes of an object
+	Left     int           `json:"left"`    // ideas that there was no time for
+	Findings []Finding     `json:"findings"`
+	Notes    []string      `json:"notes,omitempty"` // what could not be tried, and why
+	Ended    string        `json:"ended"`           // why it ended: time, done or interrupted
+}
+
+// explorer is one exploration.
+type explorer struct {
+	*Rig
+	Options
+	limits limits
+	report Report
+	kinds  map[schema.GroupVersionKind]bool
+	known  map[string]bool    // keys of findings
+	ends   map[string]Outcome // of references, by the ID of the plan
+	mask   mask               // what differs between two runs of a reference
+	queues [][]idea           // taken from in turn
+}
+
+// errOver says that there is no time for another trial.
+var errOver = errors.New("the time is over")
+
+// Run explores until the time is over, ctx ends or there is nothing left to
+// try. What was found so far is returned in any case.
+func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
+	e := newExplorer(r, o)
+	began := r.Now()
+	limited, cancel := context.WithDeadline(ctx, began.Add(o.Time))
+	defer cancel()
+	err := e.run(limited)
+	e.report.Took = r.Now().Sub(began)
+	for _, q := range e.queues {
+		e.report.Left += len(q)
+	}
+	sortFindings(e.report.Findings)
+	switch {
+	case ctx.Err() != nil:
+		e.report.Ended, err = "interrupted", nil
+	case limited.Err() != nil || errors.Is(err, errOver):
+		e.report.Ended, err = "time", nil
+	default:
+		e.report.Ended = "done"
+	}
+	return e.report, err
+}
+
+func newExplorer(r *Rig, o Options) *explorer {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	return &explorer{
+		Rig: r, Options: o, limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}},
+		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]bool{}, ends: map[string]Outcome{}, mask: mask{},
+	}
+}
+
+// run tries the references first, and then what there is to try, in turn.
+func (e *explorer) run(ctx context.Context) error {
+	if e.Replay != nil {
+		return e.replay(ctx, *e.Replay)
+	}
+	for _, s := range e.Samples {
+		if err := e.begin(ctx, s); err != nil {
+			return err
+		}
+	}
+	for {
+		tried := false
+		for i := range e.queues {
+			if len(e.queues[i]) == 0 {
+				continue
+			}
+			next := e.queues[i][0]
+			e.queues[i] = e.queues[i][1:]
+			tried = true
+			if err := e.consider(ctx, next); err != nil {
+				return err
+			}
+		}
+		if !tried {
+			return nil
+		}
+	}
+}
+
+// replay tries the plan of a finding once more.
+func (e *explorer) replay(ctx context.Context, f Finding) error {
+	o, err := e.trial(ctx, f.Plan)
+	if err != nil {
+		return err
+	}
+	again, err := e.findings(ctx, f.Plan, f.Against, o)
+	if err != nil {
+		return err
+	}
+	for _, g := range again {
+		if f.same(g) {
+			g.ID, g.Against, g.Confirmed, g.Tries = f.ID, f.Against, 1, 1
+			e.keep(g)
+		}
+	}
+	return nil
+}
+
+// begin tries a sample undisturbed, and collects what to try with it.
+func (e *explorer) begin(ctx context.Context, s Sample) error {
+	life := s.life()
+	o, err := e.reference(ctx, life)
+	if err != nil {
+		return err
+	}
+	if why := o.Steps[0].Refused; why != "" {
+		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s is refused: %s", s.File, why))
+		return nil
+	}
+	if err := e.judge(ctx, life, nil, o); err != nil {
+		return err
+	}
+	changes := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
+	var rounds []idea
+	for _, m := range changes {
+		if plan, fresh, ok := s.round(m); ok && e.wants(History, Recovery, Ignored) {
+			plan.Check = History
+			rounds = append(rounds, idea{plan, &fresh})
+		}
+	}
+	var faults, stale []idea
+	if e.wants(Crash, Unreachable) {
+		faults = append(faultsOf(life, o, 0), faultsOf(life, o, 1)...)
+		faults = slices.DeleteFunc(faults, func(i idea) bool { return !e.wants(i.plan.Check) })
+	}
+	if e.wants(Stale) {
+		stale = s.staleOf(changes)
+	}
+	e.queues = append(e.queues, faults, rounds, stale)
+	return nil
+}
+
+// wants reports whether one of the checks is asked for.
+func (e *explorer) wants(names ...string) bool {
+	return len(e.Checks) == 0 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.Checks, n) })
+}
+
+// reference is the outcome of a plan undisturbed. Two runs tell what differs
+// from run to run.
+func (e *explorer) reference(ctx context.Context, p Plan) (Outcome, error) {
+	id := p.ID()
+	if o, ok := e.ends[id]; ok {
+		return o, nil
+	}
+	first, err := e.trial(ctx, p)
+	if err != nil {
+		return first, err
+	}
+	second, err := e.trial(ctx, p)
+	if err != nil {
+		return first, err
+	}
+	for i := range min(len(first.Steps), len(second.Steps)) {
+		e.mask.add(first.Steps[i].State, second.Steps[i].State)
+	}
+	e.ends[id] = second
+	return second, nil
+}
+
+// trial tries a plan in the next namespace.
+func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) {
+	if deadline, ok := ctx.Deadline(); ok && e.report.Trials > 0 && deadline.Sub(e.Now()) < e.limits.quiet*time.Duration(len(p.Steps)+1) {
+		return Outcome{}, errOver
+	}
+	e.report.Trials++
+	e.report.Changes += len(p.Steps)
+	if p.Fault != nil {
+		e.report.Faults++
+	}
+	e.Progress(fmt.Sprintf("trial %d: %s", e.report.Trials, p))
+	return e.try(ctx, p, fmt.Sprintf("explore-%04d", e.report.Trials), e.limits, e.kinds)
+}
+
+// consider tries an idea and what it is compared with, and judges.
+func (e *explorer) consider(ctx context.Context, i idea) error {
+	o, err := e.trial(ctx, i.plan)
+	if err != nil {
+		return err
+	}
+	if !o.Faulted {
+		return nil // it did not come to that this time
+	}
+	if i.plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
+		return nil // not a state that the API allows
+	}
+	return e.judge(ctx, i.plan, i.against, o)
+}
+
+// judge finds what is wrong with an outcome, and confirms it.
+func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) error {
+	found, err := e.findings(ctx, p, against, o)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if e.known[f.key()] || !e.wants(f.Check) {
+			continue
+		}
+		e.known[f.key()] = true
+		f.Against = against
+		if err := e.confirm(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findings are what is wrong with one outcome.
+func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcome) ([]Finding, error) {
+	list := always(p, o)
+	if against != nil {
+		want, err := e.reference(ctx, *against)
+		if err != nil {
+			return list, err
+		}
+		if p.Check == History {
+			list = append(list, e.rounds(p, want, o)...)
+		} else {
+			list = append(list, compared(p.Check, p, want, o, e.mask)...)
+		}
+	}
+	for i := range list {
+		list[i].Kind, _ = p.Steps[0].Object["kind"].(string)
+	}
+	return list, nil
+}
+
+// rounds judges a change of a property and back.
+func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
+	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
+	list := compared(History, p, fresh, upTo(2), e.mask)
+	list = append(list, compared(Recovery, p, upTo(1), upTo(3), e.mask)...)
+	if changed := o.Steps[1]; elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
+		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
+	}
+	return list
+}
+
+// elsewhere reports whether writes are to other objects than the plan's own.
+func elsewhere(writes []recording.Request, p Plan) bool {
+	kind, _ := p.Steps[0].Object["kind"].(string)
+	return slices.ContainsFunc(writes, func(q recording.Request) bool { return q.Kind != kind })
+}
+
+// moved reports whether the second step has changed other objects.
+func moved(o Outcome, p Plan) bool {
+	kind, _ := p.Steps[0].Object["kind"].(string)
+	return slices.ContainsFunc(differences(o.Steps[0].State, o.Steps[1].State), func(d Difference) bool { return !strings.HasPrefix(d.Object, kind+"/") })
+}
+
+// confirm tries a finding again, and keeps of its differences those that come
+// each time.
+func (e *explorer) confirm(ctx context.Context, f Finding) error {
+	f.Confirmed, f.Tries, f.ID = 1, 1, f.Plan.ID()
+	for f.Tries < confirmations {
+		o, err := e.trial(ctx, f.Plan)
+		if err != nil {
+			e.keep(f)
+			return err
+		}
+		again, err := e.findings(ctx, f.Plan, f.Against, o)
+		if err != nil {
+			e.keep(f)
+			return err
+		}
+		f.Tries++
+		i := slices.IndexFunc(again, f.same)
+		if i < 0 {
+			break
+		}
+		f.Confirmed++
+		f.Differences = common(f.Differences, again[i].Differences)
+		if len(f.Differences) > 0 {
+			f.Title = titleOf(f.Differences)
+		}
+	}
+	if f.Confirmed == f.Tries {
+		e.keep(f)
+	}
+	return nil
+}
+
+// same reports whether another trial shows the same finding.
+func (f Finding) same(g Finding) bool {
+	if f.Check != g.Check {
+		return false
+	}
+	if len(f.Differences) == 0 {
+		return len(g.Differences) == 0 && slices.Equal(f.Frames, g.Frames)
+	}
+	return len(common(f.Differences, g.Differences)) > 0
+}
+
+func common(a, b []Difference) []Difference {
+	return slices.DeleteFunc(slices.Clone(a), func(d Difference) bool {
+		return !slices.ContainsFunc(b, func(x Difference) bool { return x.Object == d.Object && x.Path == d.Path })
+	})
+}
+
+func (e *explorer) keep(f Finding) {
+	e.Progress(fmt.Sprintf("found: %s: %s", f.Check, f.Title))
+	e.report.Findings = append(e.report.Findings, f)
+}

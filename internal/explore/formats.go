@@ -1,0 +1,97 @@
+package explore
+
+import (
+	"encoding/xml"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteJUnit writes a report in the format of JUnit, which CI systems show: a
+// test case for each check, which fails with its findings.
+func WriteJUnit(w io.Writer, r Report) error {
+	type failure struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+	type testCase struct {
+		Name     string    `xml:"name,attr"`
+		Class    string    `xml:"classname,attr"`
+		Failures []failure `xml:"failure"`
+	}
+	suite := struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Seconds  float64    `xml:"time,attr"`
+		Cases    []testCase `xml:"testcase"`
+	}{Name: "mysdk explore", Seconds: r.Took.Seconds()}
+	for _, check := range Checks() {
+		c := testCase{Name: check[0], Class: "explore"}
+		for _, f := range r.Findings {
+			if f.Check == check[0] {
+				c.Failures = append(c.Failures, failure{f.Kind + ": " + f.Title, f.detail()})
+			}
+		}
+		suite.Tests++
+		suite.Failures += min(len(c.Failures), 1)
+		suite.Cases = append(suite.Cases, c)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// detail is all of a finding but its title, for people.
+func (f Finding) detail() string {
+	var b strings.Builder
+	writeFinding(&b, f)
+	return b.String()
+}
+
+// SARIF is a report in the Static Analysis Results Interchange Format 2.1.0
+// (OASIS), for encoding as JSON. A finding is at the line that wrote last.
+func SARIF(r Report) any {
+	type object = map[string]any
+	var rules, results []any
+	for _, check := range Checks() {
+		rules = append(rules, object{"id": check[0], "shortDescription": object{"text": check[1]}})
+	}
+	for _, f := range r.Findings {
+		result := object{
+			"ruleId": f.Check, "level": "error", "message": object{"text": f.Kind + ": " + f.Title + "\n" + f.detail()},
+			"partialFingerprints": object{"plan/v1": f.ID},
+		}
+		if file, line, ok := position(f.Frames); ok {
+			result["locations"] = []any{object{"physicalLocation": object{
+				"artifactLocation": object{"uri": file}, "region": object{"startLine": line},
+			}}}
+		}
+		results = append(results, result)
+	}
+	if results == nil {
+		results = []any{}
+	}
+	return object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []any{object{"tool": object{"driver": object{"name": "mysdk explore", "rules": rules}}, "results": results}},
+	}
+}
+
+// position splits the innermost frame.
+func position(frames []string) (file string, line int, ok bool) {
+	if len(frames) == 0 {
+		return "", 0, false
+	}
+	file, rest, _ := strings.Cut(frames[0], ":")
+	line, err := strconv.Atoi(rest)
+	return file, line, err == nil && line > 0
+}

@@ -1,0 +1,73 @@
+package explore
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// found is a report with one finding.
+func found(t *testing.T) Report {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	plan := Plan{Check: Crash, Steps: sample.life().Steps, Fault: &Fault{Step: 1, Injection: state.Injection{Do: state.FaultHold, Verb: "delete", Resource: "pods"}, Restart: true}}
+	f := Finding{
+		ID: "3f2a9c11", Check: Crash, Kind: "Shop", Title: "Pod/p is missing", Plan: plan, Confirmed: 3, Tries: 3,
+		Differences: []Difference{{Object: "Pod/p", Want: there}}, Frames: []string{"internal/controller/shop.go:7", "internal/controller/shop.go:3"},
+	}
+	return Report{Seed: 1, Took: time.Minute, Trials: 20, Changes: 40, Faults: 5, Left: 3, Findings: []Finding{f}, Notes: []string{"a note"}}
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	WriteText(&b, found(t))
+	if d := cmp.Diff(`Shop crash: Pod/p is missing
+  1. apply Shop/s
+  2. delete Shop/s, where the operator is killed after delete pods
+     Pod/p is missing
+     last written at internal/controller/shop.go:7, called from internal/controller/shop.go:3
+     seen 3 of 3 times; again: mysdk explore --replay 3f2a9c11
+
+Note: a note
+20 trials in 1m0s: 40 changes, 5 with a fault; findings: 1; seed 1; no time for 3 more
+`, b.String()); d != "" {
+		t.Errorf("text (-want +got):\n%s", d)
+	}
+}
+
+func TestJUnit(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteJUnit(&b, found(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`<testsuite name="mysdk explore" tests="11" failures="1" time="60">`, `<testcase name="exits" classname="explore"></testcase>`,
+		`<failure message="Shop: Pod/p is missing">`, "killed after delete pods",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	data, err := json.Marshal(SARIF(found(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"ruleId":"crash"`, `"uri":"internal/controller/shop.go"`, `"startLine":7`, `"plan/v1":"3f2a9c11"`, `"version":"2.1.0"`,
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("no %s in\n%s", want, data)
+		}
+	}
+	if data, err = json.Marshal(SARIF(Report{})); err != nil || !strings.Contains(string(data), `"results":[]`) {
+		t.Errorf("without findings: %s %v", data, err)
+	}
+}

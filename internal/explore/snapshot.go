@@ -1,0 +1,199 @@
+package explore
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// State is what a namespace holds at rest: the values of all fields of its
+// objects, by object and path. Names that the API server makes up are replaced
+// by their beginning, and the namespace's own by NS.
+type State map[string]map[string]string
+
+// volatile are fields that differ from run to run whatever an operator does:
+// identities, times, addresses and counts of changes.
+var volatile = regexp.MustCompile(`^metadata\.(uid|resourceVersion|creationTimestamp|deletionTimestamp|deletionGracePeriodSeconds|managedFields|generation|selfLink|generateName)\b` +
+	`|^metadata\.ownerReferences\[[^\]]*\]\.uid` +
+	`|([tT]ime|Timestamp|startedAt|finishedAt|[aA]t)$|[oO]bservedGeneration$` +
+	`|deployment\.kubernetes\.io/revision|controller-uid|controller-revision-hash` +
+	`|(^|\.)(clusterIPs?|podIPs?|hostIPs?|nodeName|nodePort|volumeName|containerID|imageID)\b` +
+	`|^status\.(currentRevision|updateRevision|collisionCount)`)
+
+// ignored are kinds that others keep for themselves.
+func ignored(kind string) bool {
+	switch kind {
+	case "Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "Namespace":
+		return true
+	}
+	return false
+}
+
+// tokenVolume is the name of the volume that the API server adds to each pod.
+var tokenVolume = regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`)
+
+// stateOf puts a namespace's objects into comparable form.
+func stateOf(namespace string, objects []*unstructured.Unstructured) State {
+	s := State{}
+	keys, names := namesOf(objects)
+	text := func(value string) string {
+		value = tokenVolume.ReplaceAllString(strings.ReplaceAll(value, namespace, "NS"), "kube-api-access")
+		if to, ok := names[value]; ok {
+			return to
+		}
+		return value
+	}
+	for i, u := range objects {
+		if name := u.GetName(); ignored(u.GetKind()) || name == "kube-root-ca.crt" || u.GetKind() == "ServiceAccount" && name == "default" {
+			continue
+		}
+		fields := map[string]string{}
+		flatten(u.Object, "", text, fields)
+		if u.GetKind() == "Secret" {
+			hideData(fields)
+		}
+		s[keys[i]] = fields
+	}
+	return s
+}
+
+// namesOf returns what stands for each object, by index, and for names that the
+// API server has made up: their beginning. Objects with such names are counted,
+// as nobody can tell one from another.
+func namesOf(objects []*unstructured.Unstructured) (keys []string, names map[string]string) {
+	names = map[string]string{}
+	counts := map[string]int{}
+	for _, u := range objects {
+		key := u.GetKind() + "/" + u.GetName()
+		if prefix := u.GetGenerateName(); prefix != "" {
+			names[u.GetName()] = prefix + "*"
+			counts[prefix]++
+			key = u.GetKind() + "/" + prefix + strconv.Itoa(counts[prefix])
+		}
+		keys = append(keys, key)
+	}
+	return keys, names
+}
+
+// hideData keeps of a Secret only which keys it has.
+func hideData(fields map[string]string) {
+	for path := range fields {
+		if strings.HasPrefix(path, "data.") {
+			fields[path] = "(secret)"
+		}
+	}
+}
+
+// flatten collects the leaves below v. Items of lists go by the key that the
+// API gives such lists, where they have one.
+func flatten(v any, path string, text func(string) string, to map[string]string) {
+	if volatile.MatchString(path) {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			flatten(e, strings.TrimPrefix(path+"."+k, "."), text, to)
+		}
+	case []any:
+		for i, e := range v {
+			flatten(e, path+"["+text(itemKey(e, i))+"]", text, to)
+		}
+	default:
+		to[path] = text(fmt.Sprint(v))
+	}
+}
+
+// itemKey names an item of a list.
+func itemKey(item any, index int) string {
+	if m, ok := item.(map[string]any); ok {
+		for _, key := range []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip", "uid"} {
+			if v, ok := m[key]; ok && key != "uid" {
+				return fmt.Sprint(v)
+			}
+		}
+	}
+	return strconv.Itoa(index)
+}
+
+// Difference is a field, or a whole object, that is not as expected.
+type Difference struct {
+	Object string `json:"object"`         // kind and name
+	Path   string `json:"path,omitempty"` // empty: the object
+	Want   string `json:"want"`           // empty: absent
+	Got    string `json:"got"`            // empty: absent
+}
+
+// String is the difference in words.
+func (d Difference) String() string {
+	if d.Path == "" {
+		if d.Got == "" {
+			return d.Object + " is missing"
+		}
+		return d.Object + " should not be there"
+	}
+	return fmt.Sprintf("%s %s: %s, want %s", d.Object, d.Path, orAbsent(d.Got), orAbsent(d.Want))
+}
+
+func orAbsent(s string) string {
+	if s == "" {
+		return "absent"
+	}
+	const most = 80
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strconv.Quote(s)
+}
+
+const there = "there"
+
+// differences compares two states, sorted by object and path.
+func differences(want, got State) []Difference {
+	var list []Difference
+	for object, fields := range want {
+		if got[object] == nil {
+			list = append(list, Difference{Object: object, Want: there})
+			continue
+		}
+		for path, value := range fields {
+			if now, ok := got[object][path]; now != value || !ok {
+				list = append(list, Difference{object, path, value, now})
+			}
+		}
+	}
+	for object, fields := range got {
+		if want[object] == nil {
+			list = append(list, Difference{Object: object, Got: there})
+			continue
+		}
+		for path, value := range fields {
+			if _, ok := want[object][path]; !ok {
+				list = append(list, Difference{object, path, "", value})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Difference) int {
+		return strings.Compare(a.Object+"\x00"+a.Path, b.Object+"\x00"+b.Path)
+	})
+	return list
+}
+
+// mask is what differs between runs of the same steps: nobody's fault.
+type mask map[string]bool
+
+// add learns from two runs of the same steps.
+func (m mask) add(a, b State) {
+	for _, d := range differences(a, b) {
+		m[d.Object+"\x00"+d.Path] = true
+	}
+}
+
+// without drops the differences that are nobody's fault.
+func (m mask) without(list []Difference) []Difference {
+	return slices.DeleteFunc(list, func(d Difference) bool { return m[d.Object+"\x00"+d.Path] || m[d.Object+"\x00"] })
+}

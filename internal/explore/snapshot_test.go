@@ -1,0 +1,87 @@
+package explore
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// podOf is a pod whose name the API server has made up.
+func podOf(t *testing.T, namespace, suffix, ip string) *unstructured.Unstructured {
+	return object(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: web-`+suffix+`, generateName: web-, namespace: `+namespace+`, uid: `+suffix+`}
+spec:
+  containers: [{name: c, volumeMounts: [{name: kube-api-access-`+suffix+`, mountPath: /s}]}]
+  nodeName: n-`+suffix+`
+status: {podIP: `+ip+`, startTime: "`+suffix+`"}
+`)
+}
+
+// TestSameStates: two runs of the same differ in nothing that counts.
+func TestSameStates(t *testing.T) {
+	list := func(ns, a, b string) []*unstructured.Unstructured {
+		return []*unstructured.Unstructured{
+			podOf(t, ns, a, "10.0.0.1"), podOf(t, ns, b, "10.0.0.2"),
+			object(t, "apiVersion: v1\nkind: Shop\nmetadata: {name: s}\nstatus: {pods: [web-"+a+", web-"+b+"], url: s."+ns+".svc, lastTransitionTime: "+a+"}\n"),
+			object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {password: "+a+"}\n"),
+			object(t, "apiVersion: v1\nkind: Event\nmetadata: {name: "+a+"}\n"),
+		}
+	}
+	one, two := stateOf("explore-1", list("explore-1", "abcde", "fghij")), stateOf("explore-2", list("explore-2", "vwxyz", "klmno"))
+	if d := differences(one, two); len(d) > 0 {
+		t.Errorf("differences: %v", d)
+	}
+	if got := one["Shop/s"]["status.url"]; got != "s.NS.svc" {
+		t.Errorf("the namespace in a value: %s", got)
+	}
+	if got := one["Secret/s"]["data.password"]; got != "(secret)" {
+		t.Errorf("a Secret's value: %s", got)
+	}
+	if len(one) != 4 {
+		t.Errorf("objects: %v", one)
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	want := State{"A/a": {"x": "1", "y": "2"}, "B/b": {"x": "1"}}
+	got := State{"A/a": {"x": "3", "z": "4"}, "C/c": {"x": "1"}}
+	list := differences(want, got)
+	if d := cmp.Diff([]Difference{
+		{"A/a", "x", "1", "3"}, {"A/a", "y", "2", ""}, {"A/a", "z", "", "4"}, {Object: "B/b", Want: there}, {Object: "C/c", Got: there},
+	}, list); d != "" {
+		t.Errorf("differences (-want +got):\n%s", d)
+	}
+	var words []string
+	for _, d := range list {
+		words = append(words, d.String())
+	}
+	if d := cmp.Diff([]string{`A/a x: "3", want "1"`, `A/a y: absent, want "2"`, `A/a z: "4", want absent`, "B/b is missing", "C/c should not be there"}, words); d != "" {
+		t.Errorf("in words (-want +got):\n%s", d)
+	}
+	m := mask{}
+	m.add(State{"A/a": {"x": "1"}, "C/c": {}}, State{"A/a": {"x": "2"}})
+	if rest := m.without(list); len(rest) != 3 || rest[0].Path != "y" || rest[2].Object != "B/b" {
+		t.Errorf("without what differs anyway: %v", rest)
+	}
+}
+
+func setStatus(u *unstructured.Unstructured, field string, value any) error {
+	return unstructured.SetNestedField(u.Object, value, "status", field)
+}

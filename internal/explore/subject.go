@@ -1,0 +1,122 @@
+package explore
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// Sample is an object to begin with.
+type Sample struct {
+	Object *unstructured.Unstructured
+	CRD    *unstructured.Unstructured
+	File   string // where it is from, for people
+}
+
+// idea is a plan that is worth a trial, and the plan whose end it is compared
+// with; nil where it is judged by itself.
+type idea struct {
+	plan    Plan
+	against *Plan
+}
+
+// life is the plan that all others of a sample begin with.
+func (s Sample) life() Plan {
+	return Plan{Steps: []Step{{Do: Apply, Object: s.Object.Object}, s.deletion()}}
+}
+
+func (s Sample) deletion() Step {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(s.Object.GroupVersionKind())
+	u.SetName(s.Object.GetName())
+	return Step{Do: Delete, Object: u.Object}
+}
+
+// round is a change of a property and back.
+func (s Sample) round(m mutation) (plan Plan, fresh Plan, ok bool) {
+	changed := m.apply(s.Object.Object)
+	if changed == nil {
+		return plan, fresh, false
+	}
+	a, b := Step{Do: Apply, Object: s.Object.Object}, Step{Do: Apply, Object: changed, Path: strings.Join(m.path, "."), Note: m.note}
+	back := a
+	back.Note = "as before"
+	return Plan{Steps: []Step{a, b, back, s.deletion()}}, Plan{Steps: []Step{b}}, true
+}
+
+// faultsOf are plans in which something goes wrong during one step of a plan
+// that went well.
+func faultsOf(p Plan, o Outcome, step int) []idea {
+	steps := slices.Clone(p.Steps[:step+1])
+	against := Plan{Steps: steps}
+	var crash, others []idea
+	seen := map[state.Injection]int{}
+	for _, q := range o.Steps[step].Writes {
+		at := state.Injection{Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: nameOf(q, o)}
+		seen[at]++
+		first := seen[at] == 1
+		at.Nth = seen[at]
+		at.Do = state.FaultHold
+		crash = append(crash, idea{Plan{Check: Crash, Steps: steps, Fault: &Fault{Step: step, Injection: at, Restart: true}}, &against})
+		if !first {
+			continue
+		}
+		at.Nth = 1
+		at.Do = state.FaultLose
+		others = append(others, idea{Plan{Check: Unreachable, Steps: steps, Fault: &Fault{Step: step, Injection: at}}, &against})
+		at.Do, at.Code = state.FaultRefuse, http.StatusInternalServerError
+		if q.Verb == "update" || q.Verb == "patch" {
+			at.Code = http.StatusConflict
+		}
+		others = append(others, idea{Plan{Check: Unreachable, Steps: steps, Fault: &Fault{Step: step, Injection: at}}, &against})
+	}
+	return append(crash, others...)
+}
+
+// nameOf is the name in a request, unless the API server has made it up.
+func nameOf(q recording.Request, o Outcome) string {
+	for _, rest := range o.Steps {
+		if _, ok := rest.State[q.Kind+"/"+q.Name]; ok {
+			return q.Name
+		}
+	}
+	return ""
+}
+
+// staleOf are plans in which the operator lives in the past while an object
+// changes.
+func (s Sample) staleOf(list []mutation) []idea {
+	var ideas []idea
+	first := map[string]map[string]any{} // the changed object, by path
+	for _, m := range list {
+		changed := m.apply(s.Object.Object)
+		if changed == nil {
+			continue
+		}
+		path := strings.Join(m.path, ".")
+		a, b := Step{Do: Apply, Object: s.Object.Object}, Step{Do: Apply, Object: changed, Path: strings.Join(m.path, "."), Note: m.note}
+		if was := first[path]; was != nil {
+			b.Via = was
+			ideas = append(ideas, s.blind(state.FaultGap, false, a, b))
+			continue
+		}
+		first[path] = changed
+		ideas = append(ideas, s.blind(state.FaultStale, true, a, b))
+	}
+	return ideas
+}
+
+// blind is a plan in which the operator sees nothing of the second step.
+func (s Sample) blind(do string, restart bool, steps ...Step) idea {
+	against := Plan{Steps: steps}
+	group := s.Object.GroupVersionKind().Group
+	plural, _, _ := unstructured.NestedString(s.CRD.Object, "spec", "names", "plural")
+	return idea{Plan{Check: Stale, Steps: steps, Fault: &Fault{
+		Step: 1, Injection: state.Injection{Do: do, Group: group, Resource: plural}, Restart: restart,
+	}}, &against}
+}

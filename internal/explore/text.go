@@ -1,0 +1,62 @@
+package explore
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// differencesShown bounds how many differences of a finding are listed.
+const differencesShown = 6
+
+// WriteText writes a report for people. Write errors are w's to keep.
+func WriteText(w io.Writer, r Report) {
+	for i, f := range r.Findings {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s %s: %s\n", f.Kind, f.Check, f.Title)
+		writeFinding(w, f)
+	}
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "Note: %s\n", note)
+	}
+	fmt.Fprintf(w, "%d trials in %s: %d changes, %d with a fault; findings: %d; seed %d", r.Trials, r.Took.Round(time.Second), r.Changes, r.Faults, len(r.Findings), r.Seed)
+	if r.Left > 0 {
+		fmt.Fprintf(w, "; no time for %d more", r.Left)
+	}
+	fmt.Fprintln(w)
+}
+
+// writeFinding writes how to see a finding, what differs, and where to look.
+func writeFinding(w io.Writer, f Finding) {
+	for n := range f.Plan.Steps {
+		fmt.Fprintf(w, "  %d. %s\n", n+1, Plan{Steps: f.Plan.Steps[n : n+1], Fault: f.Plan.faultAt(n)})
+	}
+	for n, d := range f.Differences {
+		if n == differencesShown {
+			fmt.Fprintf(w, "     … and %d more\n", len(f.Differences)-n)
+			break
+		}
+		fmt.Fprintf(w, "     %s\n", d)
+	}
+	if len(f.Frames) > 0 {
+		fmt.Fprintf(w, "     last written at %s\n", strings.Join(f.Frames, ", called from "))
+	}
+	fmt.Fprintf(w, "     seen %d of %d times; again: mysdk explore --replay %s\n", f.Confirmed, f.Tries, f.ID)
+}
+
+// faultAt is the plan's fault if it is for step n, as of a plan of that step
+// alone.
+func (p Plan) faultAt(n int) *Fault {
+	if p.Fault == nil || p.Fault.Step != n {
+		return nil
+	}
+	f := *p.Fault
+	f.Step = 0
+	return &f
+}

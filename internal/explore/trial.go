@@ -1,0 +1,333 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// goneTimeout bounds how long the end of a trial waits for an object to go.
+const goneTimeout = 5 * time.Second
+
+// Outcome is what came of a trial.
+type Outcome struct {
+	Steps   []Rest
+	Faulted bool     // the plan's fault has happened, or there is none
+	Exits   []string // how the operator ended by itself
+	Uses    []recording.Use
+}
+
+// Rest is the cluster after a step.
+type Rest struct {
+	State   State
+	Object  *unstructured.Unstructured // the step's, as it is now; nil: it has gone
+	Rested  bool                       // false: the operator was still at work when the time was over
+	Writes  []recording.Request        // of the operator, that changed something
+	Idle    []recording.Request        // of the operator, that changed nothing
+	Refused string                     // why the API server refused the step
+}
+
+// last is the cluster at the end.
+func (o Outcome) last() Rest { return o.Steps[len(o.Steps)-1] }
+
+// trial is one Plan at work.
+type trial struct {
+	*Rig
+	limits
+	plan      Plan
+	namespace string
+	kinds     map[schema.GroupVersionKind]bool // that anybody has written; shared by all trials
+	out       Outcome
+	log       activity
+	revisions []string // of the steps' objects, after each step
+}
+
+// try runs a plan in a namespace. What is left is deleted, not waited for.
+func (r *Rig) try(ctx context.Context, p Plan, namespace string, l limits, kinds map[schema.GroupVersionKind]bool) (Outcome, error) {
+	t := &trial{Rig: r, limits: l, plan: p, namespace: namespace, kinds: kinds}
+	t.log = activity{namespace: namespace, operator: r.Operator.User(), since: r.Now()}
+	t.out.Faulted = p.Fault == nil
+	if _, err := r.Cluster.EnsureNamespace(ctx, namespace); err != nil {
+		return t.out, err
+	}
+	alive, stop := context.WithCancel(ctx)
+	defer stop()
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- r.Control.Record(alive, r.Operator.User(), func() { close(began) }) }()
+	select {
+	case <-began:
+	case err := <-ended:
+		return t.out, fmt.Errorf("record the operator's requests: %w", err)
+	}
+	for i := range p.Steps {
+		if err := t.step(ctx, i); err != nil {
+			return t.out, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return t.out, t.clear(ctx)
+}
+
+// step does one step, with the fault if it is for it, and notes what came of it.
+func (t *trial) step(ctx context.Context, i int) error {
+	step := t.plan.Steps[i]
+	rest := Rest{}
+	act := func() error {
+		err := t.act(ctx, step)
+		if err != nil && ctx.Err() == nil {
+			rest.Refused = err.Error()
+			return nil
+		}
+		return err
+	}
+	var err error
+	if f := t.plan.Fault; f != nil && f.Step == i {
+		err = t.faulty(ctx, *f, act)
+	} else {
+		err = act()
+	}
+	if err == nil {
+		rest.Rested, err = t.settle(ctx)
+	}
+	if err == nil {
+		rest.Object, err = t.Cluster.Read(ctx, step.in(t.namespace))
+	}
+	if err == nil && step.Do == Delete && rest.Object != nil && t.log.comesBack() {
+		rest.Object, err = t.awaitGone(ctx, step)
+	}
+	if err != nil {
+		return err
+	}
+	rest.Writes, rest.Idle = t.log.takeWrites()
+	t.out.Uses = t.log.uses
+	if rest.State, err = t.snapshot(ctx, step); err != nil {
+		return err
+	}
+	revision := ""
+	if rest.Object != nil {
+		revision = rest.Object.GetResourceVersion()
+	}
+	t.revisions = append(t.revisions, revision)
+	t.out.Steps = append(t.out.Steps, rest)
+	return nil
+}
+
+// awaitGone waits for an object whose operator looks at it again some time.
+func (t *trial) awaitGone(ctx context.Context, s Step) (live *unstructured.Unstructured, err error) {
+	for until := t.Now().Add(t.rest); t.Now().Before(until); {
+		if _, err = t.look(ctx); err != nil {
+			return nil, err
+		}
+		if live, err = t.Cluster.Read(ctx, s.in(t.namespace)); live == nil || err != nil {
+			return nil, err
+		}
+	}
+	return live, nil
+}
+
+// act is what the user does.
+func (t *trial) act(ctx context.Context, s Step) error {
+	obj := []*unstructured.Unstructured{s.in(t.namespace)}
+	if s.Via != nil {
+		if err := t.act(ctx, Step{Do: Apply, Object: s.Via}); err != nil {
+			return err
+		}
+	}
+	if s.Do == Apply {
+		_, err := t.Cluster.Apply(ctx, obj, kube.ApplyOptions{Force: true})
+		return err
+	}
+	// Whether it goes is for the checks to say.
+	_, _ = t.Cluster.Delete(ctx, obj, kube.DeleteOptions{Timeout: t.quiet})
+	return ctx.Err()
+}
+
+// faulty does a step while something goes wrong.
+func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
+	one := f.Injection
+	if one.Do == state.FaultStale {
+		one.Revision = t.revisions[f.As]
+	}
+	if one.Do == state.FaultHold || one.Do == state.FaultLose || one.Do == state.FaultRefuse {
+		one.Namespace = t.namespace
+	}
+	// Only from here on may the operator live in the past.
+	if f.Restart && one.Do == state.FaultStale {
+		if err := errors.Join(act(), t.atRest(ctx)); err != nil {
+			return err
+		}
+		t.Operator.Kill()
+		act = func() error { return nil }
+	}
+	armed, stop := context.WithCancel(ctx)
+	defer stop()
+	hits, ended := make(chan int, 100), make(chan error, 1)
+	go func() {
+		ended <- t.Control.Inject(armed, state.Faults{Operator: t.Operator.User(), List: []state.Injection{one}}, func(i int) {
+			select {
+			case hits <- i:
+			default: // the first says it all
+			}
+		})
+	}()
+	select {
+	case <-hits:
+	case err := <-ended:
+		return fmt.Errorf("inject a fault: %w", err)
+	}
+	if err := act(); err != nil {
+		return err
+	}
+	if one.Do == state.FaultStale || one.Do == state.FaultGap {
+		if f.Restart {
+			if err := t.start(ctx); err != nil {
+				return err
+			}
+		}
+		t.out.Faulted = true
+		if err := t.atRest(ctx); err != nil {
+			return err
+		}
+		t.log.forget(one.Resource)
+		stop()
+		<-ended // with ctx's error
+		return t.awaitWatch(ctx, one.Resource)
+	}
+	return t.await(ctx, f, hits, func() { stop(); <-ended })
+}
+
+// await waits until the fault has happened, or the operator has done all that it
+// does without it.
+func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func()) error {
+	for {
+		select {
+		case <-hits:
+			t.out.Faulted = true
+			if !f.Restart {
+				err := t.atRest(ctx)
+				disarm()
+				return err
+			}
+			t.Operator.Kill()
+			disarm()
+			return t.start(ctx)
+		default:
+		}
+		rested, err := t.look(ctx)
+		if rested || err != nil {
+			disarm()
+			return err
+		}
+	}
+}
+
+// start starts the operator, and returns when it watches what the plan is about.
+func (t *trial) start(ctx context.Context) error {
+	t.log.restarted(t.Now())
+	if err := t.Operator.Start(ctx); err != nil {
+		return err
+	}
+	return t.awaitWatch(ctx, "")
+}
+
+// awaitWatch waits until the operator watches a resource again, for which clients
+// wait some seconds where a watch has failed; with an empty one any.
+func (t *trial) awaitWatch(ctx context.Context, resource string) error {
+	until := t.Now().Add(t.rest)
+	for !t.log.watched[resource] && (resource != "" || len(t.log.watched) == 0) && t.Now().Before(until) {
+		if _, err := t.look(ctx); err != nil {
+			return err
+		}
+	}
+	t.log.touch(t.Now())
+	return nil
+}
+
+// atRest is settle where it does not matter whether there is rest.
+func (t *trial) atRest(ctx context.Context) error {
+	_, err := t.settle(ctx)
+	return err
+}
+
+// settle waits until the cluster is at rest, or has not come to rest for too long.
+func (t *trial) settle(ctx context.Context) (rested bool, err error) {
+	t.log.touch(t.Now())
+	until := t.Now().Add(t.rest)
+	for t.Now().Before(until) {
+		if rested, err = t.look(ctx); rested || err != nil {
+			return rested, err
+		}
+	}
+	return false, nil
+}
+
+// look takes notes for a moment, and reports whether the cluster is at rest. An
+// operator that has ended is noted and started again.
+func (t *trial) look(ctx context.Context) (bool, error) {
+	if how, ended := t.Operator.Ended(); ended {
+		t.out.Exits = append(t.out.Exits, how)
+		t.log.restarted(t.Now())
+		if err := t.Operator.Start(ctx); err != nil {
+			return false, err
+		}
+	}
+	rec, err := t.Control.Recording(ctx, t.log.after, t.quiet/8)
+	if err != nil {
+		return false, err
+	}
+	t.log.take(rec, t.kinds)
+	return t.log.rested(t.Now(), t.quiet), nil
+}
+
+// snapshot reads all objects of the namespace of kinds that anybody has written.
+func (t *trial) snapshot(ctx context.Context, s Step) (State, error) {
+	t.kinds[s.in("").GroupVersionKind()] = true
+	var all []*unstructured.Unstructured
+	for gvk := range t.kinds {
+		if ignored(gvk.Kind) {
+			continue
+		}
+		list, err := t.Cluster.List(ctx, gvk, kube.ListOptions{Namespace: t.namespace})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slices.DeleteFunc(list, func(u *unstructured.Unstructured) bool { return u.GetNamespace() == "" })...)
+	}
+	return stateOf(t.namespace, all), nil
+}
+
+// clear deletes what the trial leaves, by force.
+func (t *trial) clear(ctx context.Context) error {
+	for _, s := range t.plan.Steps {
+		obj := s.in(t.namespace)
+		live, err := t.Cluster.Read(ctx, obj)
+		if err != nil || live == nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if live.GetDeletionTimestamp() == nil {
+			if _, err := t.Cluster.Delete(ctx, []*unstructured.Unstructured{obj}, kube.DeleteOptions{Timeout: goneTimeout}); err == nil {
+				continue
+			}
+		}
+		if err := t.Cluster.Edit(ctx, obj, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if live != nil {
+				live.SetFinalizers(nil)
+			}
+			return live, nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
