@@ -225,5 +225,7 @@ func setUp(env *testscript.Env) error {
 		}
 		env.Setenv("MYSDK_CLUSTER_BIN", bin)
 	}
-	return os.Mkdir(filepath.Join(w, ".home"), 0o755)
+	// Else the go command writes there at any time, even after its end.
+	telemetry := filepath.Join(w, ".home/.config/go/telemetry")
+	return errors.Join(os.MkdirAll(telemetry, 0o755), os.WriteFile(filepath.Join(telemetry, "mode"), []byte("off"), 0o644))
 }
