@@ -184,6 +184,7 @@ func TestOnACluster(t *testing.T) {
 	l := newLab(t)
 	t.Run("programs of two projects", func(t *testing.T) { l.of(t, "shop").testProgramsOfTwoProjects(t) }) // first: it counts what is kept
 	t.Run("program that is missing", func(t *testing.T) { l.of(t, "shop").testProgramThatIsMissing(t) })
+	l.forgetPrograms()
 	t.Run("program of a project", func(t *testing.T) { l.of(t, "shop").testRegisterProject(t) })
 	l.forgetPrograms()
 	if _, err := Install(t.Context(), l.client, l.bundle("0.0.1", ""), l.options(nil)); err == nil || !strings.Contains(clierr.HintOf(err), "mysdk olm install") {
