@@ -2,11 +2,11 @@ package explore
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -17,7 +17,7 @@ type State map[string]map[string]string
 
 // volatile are fields that differ from run to run whatever an operator does:
 // identities, times, addresses and counts of changes.
-var volatile = regexp.MustCompile(`^metadata\.(uid|resourceVersion|creationTimestamp|deletionTimestamp|deletionGracePeriodSeconds|managedFields|generation|selfLink|generateName)\b` +
+var volatile = lazy.Delayed(`^metadata\.(uid|resourceVersion|creationTimestamp|deletionTimestamp|deletionGracePeriodSeconds|managedFields|generation|selfLink|generateName)\b` +
 	`|^metadata\.ownerReferences\[[^\]]*\]\.uid` +
 	`|([tT]ime|Timestamp|startedAt|finishedAt|[aA]t)$|[oO]bservedGeneration$` +
 	`|deployment\.kubernetes\.io/revision|controller-uid|controller-revision-hash` +
@@ -34,7 +34,7 @@ func ignored(kind string) bool {
 }
 
 // tokenVolume is the name of the volume that the API server adds to each pod.
-var tokenVolume = regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`)
+var tokenVolume = lazy.Delayed(`kube-api-access-[a-z0-9]{5}`)
 
 // stateOf puts a namespace's objects into comparable form.
 func stateOf(namespace string, objects []*unstructured.Unstructured) State {
