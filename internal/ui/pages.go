@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
@@ -29,6 +31,7 @@ func allPages() []Page {
 		loopsPage(),
 		requestsPage(),
 		rightsPage(),
+		webhooksPage(),
 		tryPage(),
 		kindsPage(),
 		timePage(),
@@ -55,6 +58,7 @@ func functions(zone *time.Location) template.FuncMap {
 		"clock":     func(t time.Time) string { return t.In(zone).Format("15:04:05.000") },
 		"date":      func(t time.Time) string { return t.In(zone).Format("2006-01-02 15:04:05") },
 		"took":      took,
+		"indented":  indented,
 		"value":     func(v any) string { return recording.ValueText(v, valueShown) },
 		"codeText":  codeText,
 		"resource":  resourceOf,
@@ -63,6 +67,12 @@ func functions(zone *time.Location) template.FuncMap {
 		"tryURL":    func(key objects.Key) string { return "/try?" + objectQuery(key).Encode() },
 		"asked":     func(f *fields.Field, form *tryForm) askedField { return askedField{f, form} },
 	}
+}
+
+// indented is an object as people read it.
+func indented(v any) (string, error) {
+	data, err := yaml.Marshal(v)
+	return string(data), err
 }
 
 // took is a duration for people: three digits are enough.

@@ -113,6 +113,7 @@ func TestPages(t *testing.T) {
 		"reconciles-none":   "/reconciles?kind=Shop&namespace=default&name=other",
 		"loops":             "/loops",
 		"rights":            "/rights",
+		"webhooks":          "/webhooks",
 		"requests":          "/requests",
 		"requests-filtered": "/requests?kind=Deployment&verb=update&code=2xx&by=all",
 	} {
