@@ -22,7 +22,7 @@ const (
 	retryBase, retryMax = 5 * time.Millisecond, 1000 * time.Second
 	// minFollowed is how many of an object's changes must have been followed by
 	// calls for it to be one that the operator maps to the reconciled one.
-	minFollowed = 0.8
+	minFollowed = 0.95
 )
 
 // change is a write that changed something, and when the operator knew.
