@@ -292,7 +292,10 @@ func (s *script) running(t *testing.T, shop string, since time.Time) {
 
 // judge compares what was done with what is said of it.
 func (s *script) judge(t *testing.T, rec recording.Recording) {
-	const enough = 95 // percent
+	enough := 95 // percent
+	if os.Getenv("MYSDK_NIGHTLY") == "" {
+		enough = 90 // of so few, each weighs more than a percent
+	}
 	calls := map[string][]recording.Call{}
 	bad, all := map[string]int{}, map[string]int{}
 	wrong := 0

@@ -41,6 +41,12 @@ func (r *Recording) Append(more Recording) {
 			requests = append(requests, q)
 		}
 	}
+	for len(events) > 0 && events[0].Seq <= more.Lost {
+		events = events[1:]
+	}
+	for len(webhooks) > 0 && webhooks[0].Seq <= more.Lost {
+		webhooks = webhooks[1:]
+	}
 	for _, e := range more.Events {
 		if len(events) == 0 || e.Time.After(events[len(events)-1].Time) {
 			events = append(events, e)

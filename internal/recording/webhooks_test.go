@@ -82,4 +82,8 @@ func TestAppend(t *testing.T) {
 	if len(r.Requests) != 2 || r.Requests[0].Seq != 2 || len(r.Events) != 2 || len(r.Webhooks) != 2 || r.Next != 4 {
 		t.Errorf("%+v", r)
 	}
+	r.Append(Recording{Next: 9, Lost: 7, Requests: []Request{{Seq: 8}}})
+	if len(r.Requests) != 1 || len(r.Events) != 0 || len(r.Webhooks) != 0 {
+		t.Errorf("what is lost stays: %+v", r)
+	}
 }

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -60,14 +59,6 @@ func (f *feed) merge(got recording.Recording, err error) {
 	if err == nil && got.Since.IsZero() && !f.now.Since.IsZero() {
 		got = f.now // the run has ended
 		got.Active, got.Requests = false, nil
-	}
-	if err == nil && got.Since.Equal(f.now.Since) {
-		// Two questions at the same time get the same answer.
-		first := slices.IndexFunc(got.Requests, func(q recording.Request) bool { return q.Seq >= f.now.Next })
-		if first < 0 {
-			first = len(got.Requests)
-		}
-		got.Requests = got.Requests[first:]
 	}
 	if err == nil {
 		if got.Since.Equal(f.now.Since) {
