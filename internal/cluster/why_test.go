@@ -294,7 +294,7 @@ func (s *script) running(t *testing.T, shop string, since time.Time) {
 func (s *script) judge(t *testing.T, rec recording.Recording) {
 	enough := 95 // percent
 	if os.Getenv("MYSDK_NIGHTLY") == "" {
-		enough = 90 // of so few, each weighs more than a percent
+		enough = 70 // times are evidence, and a busy machine blurs them
 	}
 	calls := map[string][]recording.Call{}
 	bad, all := map[string]int{}, map[string]int{}

@@ -21,8 +21,9 @@ const (
 	// takes twice as long, up to retryMax. They are client-go's.
 	retryBase, retryMax = 5 * time.Millisecond, 1000 * time.Second
 	// minFollowed is how many of an object's changes must have been followed by
-	// calls for it to be one that the operator maps to the reconciled one.
-	minFollowed = 0.95
+	// calls for it to be one that the operator maps to the reconciled one, and
+	// fewFollowed the same of fewer than few, where one late call weighs more.
+	minFollowed, fewFollowed, few = 0.95, 0.8, 50
 )
 
 // change is a write that changed something, and when the operator knew.
@@ -99,10 +100,10 @@ type history struct {
 	resource string      // of its kind; empty where no write has shown it
 	busy     []Reconcile // all of the controller's calls
 	calls    []Reconcile
-	told     map[uint64]bool   // writes that explain an earlier call
-	follows  map[place]float64 // which part of an object's changes was followed by a call
-	failures int               // calls in a row that asked to be called again, by an error too
-	timers   []timer           // that may still call, the newest last
+	told     map[uint64]bool // writes that explain an earlier call
+	follows  map[place]bool  // which part of an object's changes was followed by a call
+	failures int             // calls in a row that asked to be called again, by an error too
+	timers   []timer         // that may still call, the newest last
 }
 
 // timer is a call that an earlier one has asked for.
@@ -322,7 +323,7 @@ func (h *history) maps(x change) bool {
 	if h.follows == nil {
 		h.follow()
 	}
-	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}] >= minFollowed
+	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}]
 }
 
 // follow looks through all changes of other objects.
@@ -339,8 +340,9 @@ func (h *history) follow() {
 			followed[at]++
 		}
 	}
-	h.follows = map[place]float64{}
+	h.follows = map[place]bool{}
 	for at, n := range all {
-		h.follows[at] = followed[at] / n
+		share := followed[at] / n
+		h.follows[at] = share >= minFollowed || n < few && share >= fewFollowed
 	}
 }
