@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,9 @@ func checkShown(t *testing.T, page, line string) {
 	t.Helper()
 	tree := root.Root(hosttest.New(t).Host)
 	words := regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1)
+	if i := slices.Index(words, ">"); i > 0 {
+		words = words[:i] // the rest is the shell's
+	}
 	found, rest, err := tree.Find(words[1:])
 	if err != nil {
 		t.Errorf("%s: %q: %v", page, line, err)

@@ -80,6 +80,7 @@ var arguments = map[string][]string{
 	"olm install": {}, "olm status": {}, "olm uninstall": {}, "olm explain": {}, "scorecard": {"bundle", "--config", "scorecard.yaml"}, "doctor": {},
 	"kubectl": {"get", "pods"}, "up local": {}, "cleanup packagemanifests": {"packagemanifests"},
 	"cluster simulate pod": {"web", "crash"}, "run": {"--local"},
+	"ui":         nil, // refuses both: nothing is recorded there
 	"test local": nil, // refuses --kubeconfig, and its tests have an API server of their own
 }
 

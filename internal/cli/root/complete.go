@@ -10,6 +10,7 @@ import (
 
 	"github.com/example/mysdk/internal/bundle/validate"
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/explore"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -22,10 +23,11 @@ var (
 		operator-flags operator-name operator-version optional-values owner package plural project-name pull-secret-name
 		registry-image repo run-as-user selector service-account sha256 storage-image tag untar-image validation-path webhook-host webhook-listen load-build-tags
 		helm-chart helm-chart-repo helm-chart-version docker-build-args image-build-args csv-config global-manifest namespaced-manifest
-		local-operator-flags molecule-test-flags max-workers reconcile-period watches-file`)
+		local-operator-flags molecule-test-flags max-workers reconcile-period watches-file replay seed`)
 	// valueFlags take one of these.
 	valueFlags = map[string]func(f *cli.Factory, c *cobra.Command) []string{
 		"certs":              oneOf("self", "cert-manager", "olm"),
+		"checks":             func(*cli.Factory, *cobra.Command) []string { return exploreChecks() },
 		"cluster":            (*cli.Factory).ClusterNames,
 		"context":            (*cli.Factory).ContextNames,
 		"crd-version":        oneOf("v1"),
@@ -103,6 +105,14 @@ func optionalValidators() []string {
 	var names []string
 	for _, v := range validate.Optionals() {
 		names = append(names, "name="+v.Name)
+	}
+	return names
+}
+
+func exploreChecks() []string {
+	var names []string
+	for _, c := range explore.Checks() {
+		names = append(names, c[0])
 	}
 	return names
 }
