@@ -34,10 +34,10 @@ type activity struct {
 	uses      []recording.Use
 }
 
-// touch begins to wait for rest anew.
+// touch starts the wait for rest over.
 func (a *activity) touch(now time.Time) { a.last = now }
 
-// forget begins to wait for a watch of a resource anew.
+// forget starts the wait for a watch of a resource over.
 func (a *activity) forget(resource string) { delete(a.watched, resource) }
 
 // restarted notes that another process is about to run.
