@@ -54,9 +54,10 @@ type Finding struct {
 	Plan        Plan         `json:"plan"`
 	Against     *Plan        `json:"against,omitempty"` // whose end is what is expected
 	Differences []Difference `json:"differences,omitempty"`
-	Frames      []string     `json:"frames,omitempty"` // file:line of the code, the innermost first
-	Confirmed   int          `json:"confirmed"`        // how often it was seen
-	Tries       int          `json:"tries"`            // of so many
+	Frames      []string     `json:"frames,omitempty"`      // file:line of the code, the innermost first
+	Confirmed   int          `json:"confirmed"`             // how often it was seen
+	Tries       int          `json:"tries"`                 // of so many
+	Unconfirmed bool         `json:"unconfirmed,omitempty"` // it ended before the last try
 }
 
 // key is what makes two findings the same: the place, or what is wrong where

@@ -50,8 +50,16 @@ type Report struct {
 	Left     int           `json:"left"`    // ideas that there was no time for
 	Findings []Finding     `json:"findings"`
 	Notes    []string      `json:"notes,omitempty"` // what could not be tried, and why
-	Ended    string        `json:"ended"`           // why it ended: time, done or interrupted
+	Ended    string        `json:"ended"`           // why it ended: one of the Ended constants
 }
+
+// Why an exploration ended.
+const (
+	EndedDone        = "done" // there was nothing left to try
+	EndedTime        = "time"
+	EndedInterrupted = "interrupted"
+	EndedFailed      = "failed" // a trial could not be made; Run's error says why
+)
 
 // explorer is one exploration.
 type explorer struct {
@@ -70,7 +78,8 @@ type explorer struct {
 var errOver = errors.New("the time is over")
 
 // Run explores until the time is over, ctx ends or there is nothing left to
-// try. What was found so far is returned in any case.
+// try. What was found so far is returned in any case, with an error too. The
+// end of ctx is no error.
 func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	e := newExplorer(r, o)
 	began := r.Now()
@@ -82,15 +91,24 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 		e.report.Left += len(q)
 	}
 	sortFindings(e.report.Findings)
-	switch {
-	case ctx.Err() != nil:
-		e.report.Ended, err = "interrupted", nil
-	case limited.Err() != nil || errors.Is(err, errOver):
-		e.report.Ended, err = "time", nil
-	default:
-		e.report.Ended = "done"
+	e.report.Ended = ended(ctx, limited, err)
+	if e.report.Ended != EndedFailed {
+		err = nil
 	}
 	return e.report, err
+}
+
+// ended is why a run ended with an error, or without.
+func ended(ctx, limited context.Context, err error) string {
+	switch {
+	case err == nil:
+		return EndedDone
+	case errors.Is(err, errOver), ctx.Err() == nil && limited.Err() != nil:
+		return EndedTime
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		return EndedInterrupted
+	}
+	return EndedFailed
 }
 
 func newExplorer(r *Rig, o Options) *explorer {
@@ -134,11 +152,7 @@ func (e *explorer) run(ctx context.Context) error {
 
 // replay tries the plan of a finding once more.
 func (e *explorer) replay(ctx context.Context, f Finding) error {
-	o, err := e.trial(ctx, f.Plan)
-	if err != nil {
-		return err
-	}
-	again, err := e.findings(ctx, f.Plan, f.Against, o)
+	again, err := e.again(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -308,13 +322,9 @@ func moved(o Outcome, p Plan) bool {
 func (e *explorer) confirm(ctx context.Context, f Finding) error {
 	f.Confirmed, f.Tries, f.ID = 1, 1, f.Plan.ID()
 	for f.Tries < confirmations {
-		o, err := e.trial(ctx, f.Plan)
+		again, err := e.again(ctx, f)
 		if err != nil {
-			e.keep(f)
-			return err
-		}
-		again, err := e.findings(ctx, f.Plan, f.Against, o)
-		if err != nil {
+			f.Unconfirmed = true
 			e.keep(f)
 			return err
 		}
@@ -333,6 +343,15 @@ func (e *explorer) confirm(ctx context.Context, f Finding) error {
 		e.keep(f)
 	}
 	return nil
+}
+
+// again is what is found when the plan of a finding is tried once more.
+func (e *explorer) again(ctx context.Context, f Finding) ([]Finding, error) {
+	o, err := e.trial(ctx, f.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return e.findings(ctx, f.Plan, f.Against, o)
 }
 
 // same reports whether another trial shows the same finding.

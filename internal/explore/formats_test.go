@@ -20,7 +20,7 @@ func found(t *testing.T) Report {
 		ID: "3f2a9c11", Check: Crash, Kind: "Shop", Title: "Pod/p is missing", Plan: plan, Confirmed: 3, Tries: 3,
 		Differences: []Difference{{Object: "Pod/p", Want: there}}, Frames: []string{"internal/controller/shop.go:7", "internal/controller/shop.go:3"},
 	}
-	return Report{Seed: 1, Took: time.Minute, Trials: 20, Changes: 40, Faults: 5, Left: 3, Findings: []Finding{f}, Notes: []string{"a note"}}
+	return Report{Seed: 1, Took: time.Minute, Trials: 20, Changes: 40, Faults: 5, Left: 3, Ended: EndedTime, Findings: []Finding{f}, Notes: []string{"a note"}}
 }
 
 func TestText(t *testing.T) {

@@ -111,8 +111,8 @@ func flatten(v any, path string, text func(string) string, to map[string]string)
 // itemKey names an item of a list.
 func itemKey(item any, index int) string {
 	if m, ok := item.(map[string]any); ok {
-		for _, key := range []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip", "uid"} {
-			if v, ok := m[key]; ok && key != "uid" {
+		for _, key := range []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip"} {
+			if v, ok := m[key]; ok {
 				return fmt.Sprint(v)
 			}
 		}

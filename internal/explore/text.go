@@ -26,10 +26,20 @@ func WriteText(w io.Writer, r Report) {
 		fmt.Fprintf(w, "Note: %s\n", note)
 	}
 	fmt.Fprintf(w, "%d trials in %s: %d changes, %d with a fault; findings: %d; seed %d", r.Trials, r.Took.Round(time.Second), r.Changes, r.Faults, len(r.Findings), r.Seed)
-	if r.Left > 0 {
-		fmt.Fprintf(w, "; no time for %d more", r.Left)
+	fmt.Fprintln(w, r.ending())
+}
+
+// ending says why an exploration ended, and what it has left out.
+func (r Report) ending() string {
+	switch r.Ended {
+	case EndedDone:
+		return "; nothing left to try"
+	case EndedTime:
+		return fmt.Sprintf("; no time for %d more", r.Left)
+	case EndedInterrupted, EndedFailed:
+		return fmt.Sprintf("; %s, with %d left to try", r.Ended, r.Left)
 	}
-	fmt.Fprintln(w)
+	return ""
 }
 
 // writeFinding writes how to see a finding, what differs, and where to look.
@@ -47,7 +57,16 @@ func writeFinding(w io.Writer, f Finding) {
 	if len(f.Frames) > 0 {
 		fmt.Fprintf(w, "     last written at %s\n", strings.Join(f.Frames, ", called from "))
 	}
-	fmt.Fprintf(w, "     seen %d of %d times; again: mysdk explore --replay %s\n", f.Confirmed, f.Tries, f.ID)
+	fmt.Fprintf(w, "     %s; again: mysdk explore --replay %s\n", f.seen(), f.ID)
+}
+
+// seen says how often a finding was seen.
+func (f Finding) seen() string {
+	s := fmt.Sprintf("seen %d of %d times", f.Confirmed, f.Tries)
+	if f.Unconfirmed {
+		s += ", with no time to confirm it"
+	}
+	return s
 }
 
 // faultAt is the plan's fault if it is for step n, as of a plan of that step

@@ -59,18 +59,7 @@ func (d *Driver) User() string { return d.r.user }
 func (d *Driver) Control() ControlPlane { return d.r.control }
 
 // Kill kills the operator as kill -9 does, and returns when it has gone.
-func (d *Driver) Kill() {
-	op := d.r.running()
-	if op == nil {
-		return
-	}
-	if h := d.r.webhooks(); h != nil {
-		h.proxy.pause()
-	}
-	op.replaced.Store(true)
-	_ = op.process.Kill() // it may have ended by itself at this moment
-	<-op.done
-}
+func (d *Driver) Kill() { d.r.endOperator((*operator).kill) }
 
 // Start starts the operator again, once it has ended.
 func (d *Driver) Start(ctx context.Context) error {

@@ -117,32 +117,33 @@ func (r *run) stream(t *tail, stderr bool) *lines {
 	return l
 }
 
-// replaceOperator stops the running operator, if there is one, and starts what
-// was built since. The two never reconcile at the same time. end stops it; nil
-// interrupts it.
-func (r *run) replaceOperator(ctx context.Context, end func(host.Process) error) error {
+// endOperator ends the running operator, if there is one, in the way that end
+// does it, and returns when it has gone: two never reconcile at the same time.
+// One that takes too long is killed.
+func (r *run) endOperator(end func(*operator)) {
 	if h := r.webhooks(); h != nil {
 		h.proxy.pause()
 	}
-	if op := r.running(); op != nil {
-		op.replaced.Store(true)
-		if end != nil {
-			_ = end(op.process) // it may have ended by itself at this moment
-		} else {
-			op.stop()
-		}
-		late := time.NewTimer(reloadGrace)
-		defer late.Stop()
-		select {
-		case <-op.done:
-		case <-late.C:
-			// It may have ended by itself at this moment.
-			_ = op.process.Kill()
-			<-op.done
-		}
+	op := r.running()
+	if op == nil {
+		return
 	}
-	return r.startOperator(ctx)
+	op.replaced.Store(true)
+	end(op)
+	late := time.NewTimer(reloadGrace)
+	defer late.Stop()
+	select {
+	case <-op.done:
+	case <-late.C:
+		op.kill()
+		<-op.done
+	}
 }
+
+// interrupt asks the operator to stop, and kill does not ask. It may have ended
+// by itself at this moment.
+func (op *operator) interrupt() { op.stop() }
+func (op *operator) kill()      { _ = op.process.Kill() }
 
 // running is the operator that runs; nil if there is none.
 func (r *run) running() *operator {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/example/mysdk/internal/host"
 )
 
 // namesShown bounds how many changed files a line names.
@@ -56,11 +54,9 @@ func (r *run) crash(ctx context.Context) error {
 	if err := r.findDebugger(ctx); err != nil {
 		return err
 	}
-	if err := r.replaceOperator(ctx, host.Process.Kill); err != nil {
-		return err
-	}
-	r.settle(ctx)
-	return nil
+	d := Driver{r}
+	d.Kill()
+	return d.Start(ctx)
 }
 
 // failed says what became of a round.
@@ -197,7 +193,8 @@ func (c *reload) restart(ctx context.Context, built bool) error {
 		if err := r.findDebugger(ctx); err != nil {
 			return err
 		}
-		if err := r.replaceOperator(ctx, nil); err != nil {
+		r.endOperator((*operator).interrupt)
+		if err := r.startOperator(ctx); err != nil {
 			return err
 		}
 		r.stale = false

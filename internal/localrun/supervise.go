@@ -59,7 +59,7 @@ func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, wa
 			kill = nil
 			if op := r.running(); op != nil {
 				// It may have ended by itself at this moment.
-				_ = op.process.Kill()
+				op.kill()
 			}
 		case err := <-r.failures:
 			if ctx.Err() == nil {

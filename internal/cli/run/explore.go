@@ -1,22 +1,15 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -24,15 +17,11 @@ import (
 	"github.com/example/mysdk/internal/explore"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
-	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/localrun"
 )
 
 // explorePrefix begins the names of explore's own clusters.
 const explorePrefix = "explore-"
-
-// samplesDir is where a project's samples are.
-const samplesDir = "config/samples"
 
 type exploreOptions struct {
 	time          time.Duration
@@ -56,6 +45,8 @@ deleted, over and over: undisturbed, with the operator killed after each of its
 writes, with answers of the API lost or refused, and with an operator that sees
 old data or misses events. Where that ends is compared with where it ends
 undisturbed. Each finding is seen three times before it is reported.
+
+Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 
 ` + exploreChecks(),
 		Example: `  # two minutes, all samples, all checks
@@ -157,56 +148,21 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 		Render:       func(ctx context.Context) (localrun.Manifests, error) { return runManifests(ctx, f) },
 	}
 	f.Say("starting a cluster and building the operator")
-	var report explore.Report
+	var report *explore.Report // nil until something was tried
 	err = localrun.Drive(ctx, run, deps, func(ctx context.Context, d *localrun.Driver) error {
 		began.end()
 		f.Say("exploring %s for %s", cli.Count(len(samples), "sample"), o.time)
-		report, err = o.explore(ctx, f, d, name, explore.Options{Samples: samples, Replay: again})
+		r, err := o.explore(ctx, f, d, name, explore.Options{Samples: samples, Replay: again})
+		report = &r
 		return err
 	})
-	if err != nil {
+	if report == nil {
 		return errors.Join(began.tell(f.Host.IO.Err), err)
 	}
 	if again == nil {
-		if err := keep(f, kept, report); err != nil {
-			return err
-		}
+		err = errors.Join(err, keep(f, kept, *report))
 	}
-	return o.report(f, report)
-}
-
-// beginning keeps what is said until the operator runs: it is of interest where
-// that fails.
-type beginning struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	over bool
-}
-
-// Write implements io.Writer.
-func (b *beginning) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.over {
-		b.text.Write(p)
-	}
-	return len(p), nil
-}
-
-// end forgets it.
-func (b *beginning) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.over = true
-	b.text.Reset()
-}
-
-// tell prints what was kept.
-func (b *beginning) tell(w io.Writer) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, err := b.text.WriteTo(w)
-	return err
+	return o.report(f, *report, err)
 }
 
 // explore explores with a running operator.
@@ -222,46 +178,6 @@ func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localru
 	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now}
 	opts.Time, opts.Seed, opts.Checks, opts.Progress = o.time, o.seed, o.checks, f.Stage
 	return explore.Run(ctx, rig, opts)
-}
-
-// replayed is the finding that --replay names, of the report in the file kept;
-// nil without the flag.
-func (o *exploreOptions) replayed(f *cli.Factory, kept string) (*explore.Finding, error) {
-	if o.replay == "" {
-		return nil, nil
-	}
-	var last explore.Report
-	data, err := f.Host.Files.ReadFile(kept)
-	if err == nil {
-		err = json.Unmarshal(data, &last)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the last report: %w", err)
-	}
-	ids := []string{}
-	for i, one := range last.Findings {
-		if one.ID == o.replay {
-			return &last.Findings[i], nil
-		}
-		ids = append(ids, one.ID)
-	}
-	hint := "run 'mysdk explore' first"
-	if len(ids) > 0 {
-		hint = "use one of: " + strings.Join(ids, ", ")
-	}
-	return nil, clierr.Usagef(hint, "--replay: the last exploration of this project has no finding %s", o.replay)
-}
-
-// keep keeps a report for --replay.
-func keep(f *cli.Factory, kept string, r explore.Report) error {
-	data, err := json.Marshal(r)
-	if err == nil {
-		err = f.Host.Files.WriteFile(kept, data, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("keep the report: %w", err)
-	}
-	return nil
 }
 
 // clusterForExplore starts a cluster that goes with mysdk, and leaves nothing.
@@ -300,82 +216,4 @@ func dropExplored(ctx context.Context, h host.Host) error {
 		}
 	}
 	return nil
-}
-
-// exploreSamples are the project's samples of its own kinds.
-func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) ([]explore.Sample, error) {
-	objs, err := projectSamples(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	var samples []explore.Sample
-	for _, u := range objs {
-		crd := crdOf(crds, u)
-		if crd == nil || len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, u.GetKind()) }) {
-			continue
-		}
-		if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); scope != "Namespaced" {
-			f.Warn("%s %s is cluster-scoped and is left out: trials have a namespace of their own each", u.GetKind(), u.GetName())
-			continue
-		}
-		u.SetNamespace("")
-		samples = append(samples, explore.Sample{Object: u, CRD: crd, File: samplesDir})
-	}
-	if len(samples) == 0 {
-		return nil, clierr.Failedf("write an object of each kind to "+samplesDir+", and list it in its kustomization.yaml",
-			"explore: %s has no sample of a kind of this project%s", samplesDir, wanted(kinds))
-	}
-	return samples, nil
-}
-
-func wanted(kinds []string) string {
-	if len(kinds) == 0 {
-		return ""
-	}
-	return " that is named " + strings.Join(kinds, " or ")
-}
-
-// projectSamples are the objects of config/samples.
-func projectSamples(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstructured, error) {
-	if _, err := f.Host.Files.Lstat(f.Host.Path(path.Join(samplesDir, "kustomization.yaml"))); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, samplesDir)
-	if err != nil {
-		return nil, err
-	}
-	return kube.ParseManifests(data, samplesDir)
-}
-
-// crdOf is the CRD of an object's kind; nil where there is none.
-func crdOf(crds []*unstructured.Unstructured, u *unstructured.Unstructured) *unstructured.Unstructured {
-	for _, crd := range crds {
-		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		if group == u.GroupVersionKind().Group && kind == u.GetKind() {
-			return crd
-		}
-	}
-	return nil
-}
-
-// report prints what was found.
-func (o *exploreOptions) report(f *cli.Factory, r explore.Report) error {
-	if err := o.print(f, r); err != nil {
-		return err
-	}
-	if len(r.Findings) == 0 {
-		return nil
-	}
-	return clierr.OutOfDatef("read each finding from its first line on; -v shows every trial", "explore: %s", cli.Count(len(r.Findings), "finding"))
-}
-
-func (o *exploreOptions) print(f *cli.Factory, r explore.Report) error {
-	switch o.output {
-	case "junit":
-		return explore.WriteJUnit(f.Host.IO.Out, r)
-	case "sarif":
-		return f.Report("json", explore.SARIF(r), nil)
-	}
-	return f.Report(o.output, r, func(w io.Writer) { explore.WriteText(w, r) })
 }
