@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/recording"
@@ -60,12 +61,17 @@ type Finding struct {
 	Unconfirmed bool         `json:"unconfirmed,omitempty"` // it ended before the last try
 }
 
-// key is what makes two findings the same: the place, or what is wrong where
-// there is none.
+// figures are what differs in the words for one and the same.
+var figures = lazy.Delayed(`\b(0x[0-9a-f]+|[0-9]+)\b`)
+
+// key is what makes two findings the same: the field, whatever the object's
+// name, or what is wrong where there is none, whatever the figures in it; and the
+// line of code.
 func (f Finding) key() string {
-	at := f.Title
+	at, _, _ := strings.Cut(figures.ReplaceAllString(f.Title, "0"), "\n")
 	if len(f.Differences) > 0 {
-		at = f.Differences[0].Object + " " + f.Differences[0].Path
+		kind, _, _ := strings.Cut(f.Differences[0].Object, "/")
+		at = kind + " " + f.Differences[0].Path
 	}
 	if len(f.Frames) > 0 {
 		at += " " + f.Frames[0]

@@ -68,7 +68,7 @@ type explorer struct {
 	limits limits
 	report Report
 	kinds  map[schema.GroupVersionKind]bool
-	known  map[string]bool    // keys of findings
+	known  map[string]int     // keys of findings: how often one was to be confirmed
 	ends   map[string]Outcome // of references, by the ID of the plan
 	mask   mask               // what differs between two runs of a reference
 	queues [][]idea           // taken from in turn
@@ -76,6 +76,8 @@ type explorer struct {
 
 // errOver says that there is no time for another trial.
 var errOver = errors.New("the time is over")
+
+func isOver(err error) bool { return errors.Is(err, errOver) }
 
 // Run explores until the time is over, ctx ends or there is nothing left to
 // try. What was found so far is returned in any case, with an error too. The
@@ -86,6 +88,12 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	limited, cancel := context.WithDeadline(ctx, began.Add(o.Time))
 	defer cancel()
 	err := e.run(limited)
+	if e.Replay == nil && (err == nil || isOver(err)) {
+		over := err
+		if err = e.shrinkAll(limited); err == nil {
+			err = over
+		}
+	}
 	e.report.Took = r.Now().Sub(began)
 	for _, q := range e.queues {
 		e.report.Left += len(q)
@@ -103,7 +111,7 @@ func ended(ctx, limited context.Context, err error) string {
 	switch {
 	case err == nil:
 		return EndedDone
-	case errors.Is(err, errOver), ctx.Err() == nil && limited.Err() != nil:
+	case isOver(err), ctx.Err() == nil && limited.Err() != nil:
 		return EndedTime
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		return EndedInterrupted
@@ -117,7 +125,7 @@ func newExplorer(r *Rig, o Options) *explorer {
 	}
 	return &explorer{
 		Rig: r, Options: o, limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}},
-		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]bool{}, ends: map[string]Outcome{}, mask: mask{},
+		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: map[string]Outcome{}, mask: mask{},
 	}
 }
 
@@ -131,11 +139,15 @@ func (e *explorer) run(ctx context.Context) error {
 			return err
 		}
 	}
+	begin := e.Now()
 	for {
 		tried := false
 		for i := range e.queues {
 			if len(e.queues[i]) == 0 {
 				continue
+			}
+			if len(e.report.Findings) > 0 && e.Now().Sub(begin) > e.Time-e.Time/shrinkShare {
+				return errOver // the rest is for making them smaller
 			}
 			next := e.queues[i][0]
 			e.queues[i] = e.queues[i][1:]
@@ -262,12 +274,15 @@ func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) 
 		return err
 	}
 	for _, f := range found {
-		if e.known[f.key()] || !e.wants(f.Check) {
+		if e.known[f.key()] >= confirmations || !e.wants(f.Check) {
 			continue
 		}
-		e.known[f.key()] = true
 		f.Against = against
-		if err := e.confirm(ctx, f); err != nil {
+		confirmed, err := e.confirm(ctx, f)
+		if e.known[f.key()]++; confirmed {
+			e.known[f.key()] = confirmations
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -298,7 +313,9 @@ func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcom
 func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
 	list := compared(History, p, fresh, upTo(2), e.mask)
-	list = append(list, compared(Recovery, p, upTo(1), upTo(3), e.mask)...)
+	if len(o.Steps) > 2 { // else it was made smaller
+		list = append(list, compared(Recovery, p, upTo(1), upTo(3), e.mask)...)
+	}
 	if changed := o.Steps[1]; elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
@@ -318,20 +335,20 @@ func moved(o Outcome, p Plan) bool {
 }
 
 // confirm tries a finding again, and keeps of its differences those that come
-// each time.
-func (e *explorer) confirm(ctx context.Context, f Finding) error {
+// each time. One that does not come again is none; another plan may show it yet.
+func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
 	f.Confirmed, f.Tries, f.ID = 1, 1, f.Plan.ID()
 	for f.Tries < confirmations {
 		again, err := e.again(ctx, f)
 		if err != nil {
 			f.Unconfirmed = true
 			e.keep(f)
-			return err
+			return true, err
 		}
 		f.Tries++
 		i := slices.IndexFunc(again, f.same)
 		if i < 0 {
-			break
+			return false, nil
 		}
 		f.Confirmed++
 		f.Differences = common(f.Differences, again[i].Differences)
@@ -339,10 +356,8 @@ func (e *explorer) confirm(ctx context.Context, f Finding) error {
 			f.Title = titleOf(f.Differences)
 		}
 	}
-	if f.Confirmed == f.Tries {
-		e.keep(f)
-	}
-	return nil
+	e.keep(f)
+	return true, nil
 }
 
 // again is what is found when the plan of a finding is tried once more.
