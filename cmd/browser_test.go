@@ -74,7 +74,7 @@ func liveView(t *testing.T, r *reader) *ui.Server {
 		Project: "memcached", Dir: r.dir, Cluster: cluster.DefaultName, Now: time.Now, Recording: control.Recording,
 		Connect: func(context.Context) (*kube.Client, error) { return client, nil },
 		Samples: ui.SamplesIn(w.Host, r.dir),
-		Fault:   control.Trouble,
+		Inject:  control.Inject,
 	}, 0)
 	if err != nil {
 		t.Fatal(err)

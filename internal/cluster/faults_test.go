@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
@@ -66,6 +68,21 @@ func TestFaults(t *testing.T) {
 	disarm()
 	if got := names(admin.get(configMaps)); !slices.Equal(got, []string{"a", "b", "d"}) {
 		t.Errorf("there are %v", got)
+	}
+
+	// A refusal may come late, and is noted.
+	_, disarm = inject(t, control, state.Injection{Do: state.FaultRefuse, Verb: "get", Code: http.StatusServiceUnavailable, Delay: time.Millisecond})
+	if code := code(op, http.MethodGet, configMaps+"/late", nil); code != http.StatusServiceUnavailable {
+		t.Errorf("refused late: %d", code)
+	}
+	disarm()
+	rec, err := control.Recording(t.Context(), 0, 0)
+	if err != nil || strings.Count(summary(rec), "get configmaps late refused *\n") != 1 {
+		t.Errorf("the refusal is not noted once: %v\n%s", err, summary(rec))
+	}
+	err = control.Inject(t.Context(), state.Faults{Operator: operatorUser, List: []state.Injection{{Do: state.FaultRefuse, Code: http.StatusOK}}}, func(int) {})
+	if err == nil || !strings.Contains(err.Error(), "between 400") {
+		t.Errorf("refused with 200: %v", err)
 	}
 
 	// A write is done, and nobody hears of it; one that changes nothing does not count.

@@ -89,7 +89,6 @@ func recordsRequests(t *testing.T, c *hosted) {
 		t.Fatal(err)
 	}
 	checkRecording(t, rec)
-	checkFaults(t, control, op, admin)
 	stop()
 	for rec.Active { // until the server has seen that nobody listens
 		if rec, err = control.Recording(t.Context(), rec.Next, time.Minute); err != nil {
@@ -99,33 +98,6 @@ func recordsRequests(t *testing.T, c *hosted) {
 	op.post(configMaps, object{"metadata": object{"name": "after"}})
 	if rec, err = control.Recording(t.Context(), 0, 0); err != nil || rec.Active || strings.Contains(summary(rec), "after") {
 		t.Errorf("after the end: active %v, %v\n%s", rec.Active, err, summary(rec))
-	}
-}
-
-// checkFaults: the operator's requests are refused, and noted, until that ends;
-// those of others are answered.
-func checkFaults(t *testing.T, control state.Control, op, admin *client) {
-	t.Helper()
-	if err := control.Trouble(t.Context(), state.Fault{Code: http.StatusOK, For: time.Hour}); err == nil || !strings.Contains(err.Error(), "between 400") {
-		t.Errorf("refused with 200: %v", err)
-	}
-	if err := control.Trouble(t.Context(), state.Fault{Delay: time.Millisecond, Code: http.StatusServiceUnavailable, For: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	if _, code, _ := op.try(http.MethodGet, configMaps+"/fault", nil); code != http.StatusServiceUnavailable {
-		t.Errorf("the operator is answered %d", code)
-	}
-	admin.get(configMaps)
-	if err := control.Trouble(t.Context(), state.Fault{}); err != nil {
-		t.Fatal(err)
-	}
-	op.get(configMaps)
-	rec, err := control.Recording(t.Context(), 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(summary(rec), "get configmaps fault refused *\n"); n != 1 {
-		t.Errorf("the refusal is noted %d times:\n%s", n, summary(rec))
 	}
 }
 

@@ -111,14 +111,20 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sourceOf(recording.Recording{})
+	s := sourceOf(recording.Recording{Operator: operator, Active: true, Since: time.Now(), Next: 1})
 	s.Now = time.Now
 	s.Connect = func(context.Context) (*kube.Client, error) { return c, nil }
 	s.Samples = func(context.Context) ([]Sample, error) {
 		return []Sample{{Name: "shop.yaml", Objects: parseObjects(t, shopSample)}}, nil
 	}
-	var fault state.Fault
-	s.Fault = func(_ context.Context, f state.Fault) error { fault = f; return nil }
+	injected, ended := make(chan state.Faults, 1), make(chan struct{}, 1)
+	s.Inject = func(ctx context.Context, f state.Faults, hit func(int)) error {
+		injected <- f
+		hit(-1)
+		<-ctx.Done()
+		ended <- struct{}{}
+		return ctx.Err()
+	}
 	srv := serve(t, s)
 	r := reader{t, browser(t, srv), srv}
 	r.c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -144,12 +150,17 @@ func TestCluster(t *testing.T) {
 	if strings.Contains(body, "hunter") || strings.Contains(body, "aHVudGVy") {
 		t.Error("the page shows a Secret")
 	}
-	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"20"}, "code": {"503"}, "seconds": {"9"}}); code != http.StatusSeeOther {
+	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"20"}, "code": {"503"}, "seconds": {"600"}}); code != http.StatusSeeOther {
 		t.Errorf("fault: %d %s", code, to)
 	}
-	if want := (state.Fault{Delay: 20 * time.Millisecond, Code: 503, For: 9 * time.Second}); fault != want {
-		t.Errorf("fault %+v", fault)
+	want := state.Faults{Operator: operator, List: []state.Injection{{Do: state.FaultRefuse, Delay: 20 * time.Millisecond, Code: 503}}}
+	if diff := cmp.Diff(want, <-injected); diff != "" {
+		t.Errorf("faults (-want +got)\n%s", diff)
 	}
+	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"20"}, "seconds": {"0"}}); code != http.StatusSeeOther {
+		t.Errorf("end of the fault: %d %s", code, to)
+	}
+	<-ended
 	if code, _ := r.send("/try", url.Values{"do": {"crash"}}); code != http.StatusUnprocessableEntity {
 		t.Errorf("crash of an operator that is not ours: %d", code)
 	}

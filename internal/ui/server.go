@@ -28,6 +28,7 @@ type Server struct {
 	templates map[string]*template.Template // by page
 	listener  net.Listener
 	guard     *guard
+	trouble   *trouble
 }
 
 // Listen opens the live view on a port of loopback; 0 is a free one. Nobody is
@@ -39,7 +40,7 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	if s.Now == nil {
 		s.Now = func() time.Time { return time.Time{} }
 	}
-	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}}
+	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}, trouble: &trouble{inject: s.Inject}}
 	for _, p := range srv.pages {
 		t, err := parse(p, s.Zone)
 		if err != nil {
@@ -89,6 +90,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	var mirrored sync.WaitGroup
 	mirrored.Go(func() { s.followCluster(following) })
 	defer mirrored.Wait()
+	defer s.trouble.end()
 	defer stop()
 	h := &http.Server{Handler: s.guard, ReadHeaderTimeout: slow, BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := context.AfterFunc(ctx, func() { _ = h.Close() }) // an error: it is closed
@@ -173,7 +175,7 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, wanted bool) *Requ
 	}
 	s.feed.update(r.Context(), 0)
 	rec, _, _ := s.feed.read()
-	return &Request{Query: r.URL.Query(), Form: r.PostForm, Recording: rec, Mirror: s.mirror, Source: s.source}
+	return &Request{Query: r.URL.Query(), Form: r.PostForm, Recording: rec, Mirror: s.mirror, Source: s.source, trouble: s.trouble}
 }
 
 // followCluster keeps the mirror up to date. A cluster that is not there may

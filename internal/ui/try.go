@@ -106,7 +106,7 @@ type tryForm struct {
 
 func renderTry(ctx context.Context, r *Request) (any, error) {
 	now, _ := r.Mirror.Now()
-	d := tryData{Operator: r.Source.Crash != nil, Faults: r.Source.Fault != nil}
+	d := tryData{Operator: r.Source.Crash != nil, Faults: r.Source.Inject != nil}
 	if r.Source.Samples != nil {
 		var err error
 		if d.Samples, err = r.Source.Samples(ctx); err != nil {
@@ -281,7 +281,7 @@ func checkTry(ctx context.Context, r *Request) (map[string]string, error) {
 
 // setFault reads how the API server is to treat the operator.
 func setFault(ctx context.Context, r *Request) error {
-	if r.Source.Fault == nil {
+	if r.Source.Inject == nil || !r.Recording.Active {
 		return errors.New("no operator runs whose requests could be told from others")
 	}
 	number := func(field string, most int) (int, error) {
@@ -298,5 +298,10 @@ func setFault(ctx context.Context, r *Request) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	return r.Source.Fault(ctx, state.Fault{Delay: time.Duration(delay) * time.Millisecond, Code: code, For: time.Duration(seconds) * time.Second})
+	one := state.Injection{Do: state.FaultDelay, Delay: time.Duration(delay) * time.Millisecond}
+	if code > 0 {
+		one.Do, one.Code = state.FaultRefuse, code
+	}
+	f := state.Faults{Operator: r.Recording.Operator, List: []state.Injection{one}}
+	return r.trouble.set(ctx, f, time.Duration(seconds)*time.Second)
 }

@@ -56,11 +56,11 @@ type Source struct {
 	// Crash kills the operator as a crash would and has it started again. Nil:
 	// it is not ours.
 	Crash func(ctx context.Context) error
-	// Fault has the API server be slow or refuse, for the operator only. Nil: it
-	// cannot.
-	Fault func(ctx context.Context, f state.Fault) error
-	Now   func() time.Time // when objects changed; nil: times are left out
-	Zone  *time.Location   // of the times that pages show; nil: this machine's
+	// Inject has requests of one operator go wrong until ctx ends; hit is called
+	// with -1 as soon as they do. Nil: they cannot.
+	Inject func(ctx context.Context, f state.Faults, hit func(index int)) error
+	Now    func() time.Time // when objects changed; nil: times are left out
+	Zone   *time.Location   // of the times that pages show; nil: this machine's
 }
 
 // Page is one page: the answer to one question.
@@ -90,6 +90,8 @@ type Request struct {
 	Recording recording.Recording
 	Mirror    *objects.Mirror // of the cluster; empty where there is none
 	Source    Source
+
+	trouble *trouble // of a POST
 }
 
 // View is what templates get.

@@ -106,12 +106,12 @@ func View(f *cli.Factory, name string) (ui.Source, error) {
 		},
 		Connect: c.connect,
 		Samples: ui.SamplesIn(f.Host, f.Host.Dir),
-		Fault: func(ctx context.Context, fault state.Fault) error {
+		Inject: func(ctx context.Context, faults state.Faults, hit func(int)) error {
 			control, err := cluster.Control(ctx, f.Host, name)
 			if err != nil {
 				return err
 			}
-			return control.Trouble(ctx, fault)
+			return control.Inject(ctx, faults, hit)
 		},
 		Rules: func(ctx context.Context) ([]recording.Rule, error) {
 			return projectRules(ctx, f, func(string, ...any) {}) // the terminal is another's

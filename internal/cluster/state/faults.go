@@ -25,7 +25,7 @@ type Faults struct {
 const (
 	FaultHold   = "hold"   // the write is done, its answer never comes: the operator waits until it is killed
 	FaultLose   = "lose"   // the write is done, and answered with 504 Gateway Timeout
-	FaultRefuse = "refuse" // the request is answered with Code in place of being served
+	FaultRefuse = "refuse" // the request is answered with Code, Delay later, in place of being served
 	FaultDelay  = "delay"  // the request is served Delay later
 	FaultStale  = "stale"  // lists are answered as of Revision, and watches from there get no events
 	FaultGap    = "gap"    // watches get no events; when the fault goes they end with 410 Gone
@@ -40,8 +40,8 @@ type Injection struct {
 	Subresource string        `json:"subresource,omitempty"`
 	Namespace   string        `json:"namespace,omitempty"`
 	Name        string        `json:"name,omitempty"`
-	Nth         int           `json:"nth,omitempty"` // of the requests that match, of FaultHold and FaultLose those that changed something, from 1; 0: all
-	Code        int           `json:"code,omitempty"`
+	Nth         int           `json:"nth,omitempty"`   // of the requests that match, of FaultHold and FaultLose those that changed something, from 1; 0: all
+	Code        int           `json:"code,omitempty"`  // HTTP status, 400 to 511
 	Delay       time.Duration `json:"delay,omitempty"` // nanoseconds
 	Revision    string        `json:"revision,omitempty"`
 }

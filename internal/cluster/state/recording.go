@@ -30,26 +30,7 @@ const (
 	WebhooksPath = "/recording/webhooks"
 	// CredentialsPath answers POST of a User with a kubeconfig.
 	CredentialsPath = "/credentials"
-	// FaultPath takes a Fault by POST.
-	FaultPath = "/fault"
 )
-
-// Fault is how the server treats the requests of the operator that it records.
-type Fault struct {
-	Delay time.Duration `json:"delay,omitempty"` // before each request, nanoseconds
-	Code  int           `json:"code,omitempty"`  // HTTP status to refuse each with; 0: none is refused
-	For   time.Duration `json:"for,omitempty"`   // how long, nanoseconds; 0 ends it
-}
-
-// Trouble has the server treat the operator's requests so, until that is over or
-// nobody records any more.
-func (c Control) Trouble(ctx context.Context, f Fault) error {
-	data, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("encode the fault: %w", err)
-	}
-	return c.send(ctx, http.MethodPost, FaultPath, bytes.NewReader(data), func(io.Reader) error { return nil })
-}
 
 // User is who a kubeconfig is for.
 type User struct {

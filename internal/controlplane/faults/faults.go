@@ -1,7 +1,8 @@
 // Package faults makes requests of one operator go wrong, from inside the API
 // server: answers that are held, lost or refused, lists of an older state, and
 // watches that miss events. It knows the handler chain; which faults are worth
-// trying, and what an operator does about them, is internal/explore's business.
+// trying, and what an operator does about them, is for internal/explore and for
+// whoever uses the live view.
 //
 // While nobody injects faults, it costs one atomic load for each request, and a
 // note of each watch.
@@ -70,6 +71,12 @@ func (i *Injector) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	if s.Operator == "" {
 		http.Error(w, "name the operator's user", http.StatusUnprocessableEntity)
+		return
+	}
+	if slices.ContainsFunc(s.List, func(x state.Injection) bool {
+		return x.Do == state.FaultRefuse && (x.Code < http.StatusBadRequest || x.Code > http.StatusNetworkAuthenticationRequired)
+	}) {
+		http.Error(w, "the code of a refusal is between 400 and 511", http.StatusUnprocessableEntity)
 		return
 	}
 	s.seen = make([]int, len(s.List))
@@ -165,17 +172,16 @@ func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handle
 		f.stale(w, req, next, index)
 	case state.FaultGap:
 		f.gap(w, req, next, index)
-	case state.FaultRefuse:
+	case state.FaultRefuse, state.FaultDelay:
 		if !f.due(index) {
 			next.ServeHTTP(w, req)
 			return
 		}
 		f.tell(index)
-		f.refuse(w, req, one.Code)
-	case state.FaultDelay:
-		if f.due(index) {
-			f.tell(index)
-			wait(req.Context(), f.over, one.Delay)
+		wait(req.Context(), f.over, one.Delay)
+		if one.Do == state.FaultRefuse {
+			f.refuse(w, req, one.Code)
+			return
 		}
 		next.ServeHTTP(w, req)
 	default:
@@ -233,12 +239,12 @@ func wait(ctx context.Context, over <-chan struct{}, d time.Duration) {
 // refuse answers with an error of the API's.
 func (f *fault) refuse(w http.ResponseWriter, req *http.Request, code int) {
 	resource := schema.GroupResource{Group: f.info.APIGroup, Resource: f.info.Resource}
-	err := apierrors.NewGenericServerResponse(code, f.info.Verb, resource, f.info.Name, "injected by mysdk explore", 0, true)
+	err := apierrors.NewGenericServerResponse(code, f.info.Verb, resource, f.info.Name, "injected by mysdk", 0, true)
 	switch code {
 	case http.StatusConflict:
 		err = apierrors.NewConflict(resource, f.info.Name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	case http.StatusTooManyRequests:
-		err = apierrors.NewTooManyRequests("injected by mysdk explore", 1)
+		err = apierrors.NewTooManyRequests("injected by mysdk", 1)
 	case http.StatusGone:
 		err = apierrors.NewResourceExpired("too old resource version")
 	}

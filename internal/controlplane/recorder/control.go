@@ -24,7 +24,6 @@ func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+state.RecordingPath, r.serveSnapshot)
 	mux.HandleFunc("GET "+state.RefusedPath, r.serveRefused)
 	mux.HandleFunc("POST "+state.ReconcilesPath, r.serveCalls)
-	mux.HandleFunc("POST "+state.FaultPath, r.serveFault)
 	mux.HandleFunc("POST "+state.WebhooksPath, r.serveWebhook)
 }
 

@@ -75,9 +75,6 @@ func (r *Recorder) Filter(next http.Handler) http.Handler {
 		}
 		answer := &answer{ResponseWriter: w, recorder: r, note: n}
 		defer answer.done()
-		if r.hit(answer, req, n) {
-			return
-		}
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), req.WithContext(context.WithValue(req.Context(), noteKey{}, n)))
 	})
 }

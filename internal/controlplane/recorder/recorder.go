@@ -53,7 +53,6 @@ type Recorder struct {
 	unread      bool
 	changed     chan struct{} // closed at the next change
 	refusal     chan struct{} // closed when refused grows
-	trouble     *trouble      // nil: none
 }
 
 // kept is a request and about how many bytes it takes.
@@ -70,7 +69,7 @@ func New() *Recorder {
 }
 
 func (r *Recorder) clear() {
-	r.requests, r.bytes, r.next, r.lost, r.trouble = nil, 0, 1, 0, nil
+	r.requests, r.bytes, r.next, r.lost = nil, 0, 1, 0
 	r.reconciles, r.running, r.uses, r.refused = nil, map[string]int{}, map[recording.Right]*recording.Use{}, nil
 	r.webhooks, r.sizes, r.events, r.unread = nil, nil, nil, false
 	r.changed, r.refusal = make(chan struct{}), make(chan struct{})
@@ -91,7 +90,6 @@ func (r *Recorder) Begin(operator string, now time.Time) (end func()) {
 		defer r.mu.Unlock()
 		if r.session == mine {
 			r.on.Store(false)
-			r.trouble = nil
 			r.wake()
 		}
 	}

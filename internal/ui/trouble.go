@@ -1,0 +1,60 @@
+package ui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// trouble is what goes wrong for the operator until it is over, or until
+// something else goes wrong in its place.
+type trouble struct {
+	inject func(ctx context.Context, f state.Faults, hit func(index int)) error
+
+	mu   sync.Mutex
+	stop func() // nil: nothing was injected
+}
+
+// end ends it.
+func (t *trouble) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over()
+}
+
+func (t *trouble) over() {
+	if t.stop != nil {
+		t.stop()
+		t.stop = nil
+	}
+}
+
+// set injects faults for that long, in place of those before. They outlive the
+// request whose context ctx is, but not the process: the server ends them then.
+func (t *trouble) set(ctx context.Context, f state.Faults, long time.Duration) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over()
+	if long == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
+	armed, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- t.inject(ctx, f, func(index int) {
+			if index < 0 {
+				close(armed)
+			}
+		})
+	}()
+	select {
+	case <-armed:
+		t.stop = func() { cancel(); <-ended } // with the error of the context
+		return nil
+	case err := <-ended:
+		cancel()
+		return err
+	}
+}
