@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // registerNames are what the scaffold's groupversion_info.go declares, or what
@@ -23,13 +25,9 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 	if err != nil {
 		return nil, false, err
 	}
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.CompositeLit); ok && f.isAny(lit.Type, "Builder", crScheme, "sigs.k8s.io/controller-runtime/pkg/runtime/scheme") {
-			standard = true
-		}
-		return true
-	})
-	if !standard {
+	if standard = goedit.Has(f.Tree, func(lit *ast.CompositeLit) bool {
+		return f.isAny(lit.Type, "Builder", crScheme, "sigs.k8s.io/controller-runtime/pkg/runtime/scheme")
+	}); !standard {
 		return src, false, nil
 	}
 	left := 0
@@ -47,10 +45,11 @@ func registerRest(name string, src []byte) (rest []byte, standard bool, err erro
 func (f *goFile) cutNames(names []string) (left int) {
 	for _, d := range f.Tree.Decls {
 		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok == token.IMPORT {
-			if !ok {
-				left++
-			}
+		switch {
+		case !ok:
+			left++
+			continue
+		case g.Tok == token.IMPORT:
 			continue
 		}
 		kept := 0
@@ -92,25 +91,22 @@ func (f *goFile) packageComment() {
 // registration, and what their CRD said.
 func typesPass(kinds []kind, version string, standard bool) pass {
 	return func(f *goFile) {
-		for _, d := range f.Tree.Decls {
-			switch d := d.(type) {
-			case *ast.GenDecl:
-				if d.Tok == token.TYPE && len(d.Specs) == 1 {
-					f.rootType(d, kinds, version)
-				}
-			case *ast.FuncDecl:
-				if d.Name.Name == "init" && d.Recv == nil && standard {
-					f.register(d)
-				}
+		for d, t := range f.Types() {
+			if len(d.Specs) == 1 {
+				f.rootType(d, t, kinds, version)
+			}
+		}
+		for fn := range f.Functions() {
+			if fn.Name.Name == "init" && fn.Recv == nil && standard {
+				f.register(fn)
 			}
 		}
 	}
 }
 
 // rootType adds the markers that make a type an API's, once.
-func (f *goFile) rootType(d *ast.GenDecl, kinds []kind, version string) {
-	t, ok := d.Specs[0].(*ast.TypeSpec)
-	if !ok || !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") && !f.embeds(t, "ListMeta") {
+func (f *goFile) rootType(d *ast.GenDecl, t *ast.TypeSpec, kinds []kind, version string) {
+	if !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") && !f.embeds(t, "ListMeta") {
 		return
 	}
 	have := f.markersAbove(d)
@@ -185,22 +181,14 @@ func (f *goFile) before(d ast.Decl) token.Pos {
 // register rewrites SchemeBuilder.Register(&Kind{}, &KindList{}) for a builder
 // of apimachinery.
 func (f *goFile) register(d *ast.FuncDecl) {
-	ast.Inspect(d.Body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || squeeze(f.Text(call.Fun)) != "SchemeBuilder.Register" || len(call.Args) == 0 {
-			return true
-		}
-		args := make([]string, len(call.Args))
-		for i, a := range call.Args {
-			if literalOf(a) == nil {
-				return true // the new form already
-			}
-			args[i] = f.Text(a)
+	for call := range goedit.Each[*ast.CallExpr](d.Body) {
+		isNew := slices.ContainsFunc(call.Args, func(a ast.Expr) bool { return literalOf(a) == nil })
+		if isNew || squeeze(f.Text(call.Fun)) != "SchemeBuilder.Register" || len(call.Args) == 0 {
+			continue
 		}
 		f.Replace(call, fmt.Sprintf("SchemeBuilder.Register(func(scheme *%s.Scheme) error {\n\tscheme.AddKnownTypes(SchemeGroupVersion, %s)\n\treturn nil\n})",
-			f.Need(apiRuntime, ""), strings.Join(args, ", ")))
-		return true
-	})
+			f.Need(apiRuntime, ""), strings.Join(f.texts(call.Args), ", ")))
+	}
 }
 
 // moveAPIs decides about the files of pkg/apis.
@@ -300,12 +288,10 @@ func oldMarkers(f *goFile) {
 // embedded structs are inline, as they always were, and that interfaces are no
 // part of the API.
 func forGenerators(f *goFile) {
-	for _, d := range f.Tree.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE || g.Lparen.IsValid() {
+	for g, spec := range f.Types() {
+		if g.Lparen.IsValid() {
 			continue
 		}
-		spec, _ := g.Specs[0].(*ast.TypeSpec)
 		switch t := spec.Type.(type) {
 		case *ast.StructType:
 			for _, field := range t.Fields.List {
@@ -324,10 +310,9 @@ func forGenerators(f *goFile) {
 
 // apiSliceTags marks float fields, which the generator of CRDs refuses.
 func apiSliceTags(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		field, ok := n.(*ast.Field)
-		if !ok || field.Tag == nil {
-			return true
+	for field := range goedit.Each[*ast.Field](f.Tree) {
+		if field.Tag == nil {
+			continue
 		}
 		t := field.Type
 		if s, ok := t.(*ast.StarExpr); ok {
@@ -336,8 +321,7 @@ func apiSliceTags(f *goFile) {
 		if id, ok := t.(*ast.Ident); ok && (id.Name == "float64" || id.Name == "float32") {
 			f.todo(field, "clients round floats differently, and CRDs are not generated from them: use resource.Quantity or a string")
 		}
-		return true
-	})
+	}
 }
 
 // moveAPIRoot decides about pkg/apis itself and the directories of groups.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -99,20 +100,33 @@ func (b *builder) read(list []ast.Stmt) (n int, ok bool) {
 
 // returnsNil says whether a statement may end the function without an error.
 func returnsNil(s ast.Stmt) bool {
-	found := false
-	ast.Inspect(s, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			if len(n.Results) == 1 {
-				id, ok := n.Results[0].(*ast.Ident)
-				found = found || ok && id.Name == "nil"
-			}
+	for r := range returns(s) {
+		if len(r.Results) == 1 && isNamed(r.Results[0], "nil") {
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
+}
+
+// returns are the statements in a node that return from the function that it
+// is in, and not from one in it.
+func returns(n ast.Node) iter.Seq[*ast.ReturnStmt] {
+	return func(yield func(*ast.ReturnStmt) bool) {
+		going := true
+		ast.Inspect(n, func(n ast.Node) bool {
+			if r, ok := n.(*ast.ReturnStmt); ok && going {
+				going = yield(r)
+			}
+			_, inner := n.(*ast.FuncLit)
+			return going && !inner
+		})
+	}
+}
+
+// isNamed says whether an expression is a name, one of several.
+func isNamed(e ast.Expr, names ...string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && slices.Contains(names, id.Name)
 }
 
 // block reads a loop that watches one object after the other, or watches that
@@ -149,11 +163,8 @@ func (b *builder) block(s ast.Stmt, body *ast.BlockStmt) bool {
 
 // last reads what add returns: nil, or the result of the last watch.
 func (b *builder) last(e ast.Expr) bool {
-	if id, ok := e.(*ast.Ident); ok && id.Name == "nil" {
-		return true
-	}
 	call, ok := e.(*ast.CallExpr)
-	return ok && b.watches(call)
+	return isNamed(e, "nil") || ok && b.watches(call)
 }
 
 // isCheck says whether a statement returns if there is an error, and does

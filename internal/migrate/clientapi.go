@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // renamedMembers are members of packages that have another name today, by
@@ -108,7 +110,7 @@ func (f *goFile) listCall(call *ast.CallExpr) {
 		return
 	}
 	opts, list := call.Args[1], call.Args[2]
-	if id, ok := opts.(*ast.Ident); ok && id.Name == "nil" {
+	if isNamed(opts, "nil") {
 		f.ReplaceRange(opts.Pos(), list.Pos(), "")
 		return
 	}
@@ -202,7 +204,7 @@ func (f *goFile) objectKey(a *ast.AssignStmt) {
 	if call == nil {
 		return
 	}
-	if id, ok := a.Lhs[1].(*ast.Ident); ok && id.Name == "_" {
+	if isNamed(a.Lhs[1], "_") {
 		f.ReplaceRange(a.Lhs[0].End(), a.Lhs[1].End(), "")
 		return
 	}
@@ -316,13 +318,11 @@ func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
 // requests gives what sends a request of client-go, such as
 // clientset.CoreV1().RESTClient().Get().Do(), a context.
 func requests(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if ok && len(call.Args) == 0 && slices.Contains([]string{"Do", "DoRaw", "Stream", "Watch"}, callee(call)) && isRequestChain(call.Fun) {
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		if len(call.Args) == 0 && slices.Contains([]string{"Do", "DoRaw", "Stream", "Watch"}, callee(call)) && isRequestChain(call.Fun) {
 			f.Insert(call.Rparen, f.todoContext())
 		}
-		return true
-	})
+	}
 }
 
 // isRequestChain says whether calls in a row begin with a request.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // conditions makes metav1.Condition of the conditions of operator-sdk's status
@@ -11,14 +13,9 @@ import (
 func conditions(f *goFile) {
 	f.statusTypes(sdkStatus)
 	f.statusTypes(libStatus)
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
 		f.conditionCall(call)
-		return true
-	})
+	}
 }
 
 // statusTypes replaces the types of the package.
@@ -28,11 +25,7 @@ func (f *goFile) statusTypes(importPath string) {
 		case *ast.CallExpr:
 			switch {
 			case f.calls(n, importPath, "NewConditions") != nil:
-				args := make([]string, len(n.Args))
-				for i, a := range n.Args {
-					args[i] = f.Text(a)
-				}
-				f.Replace(n, fmt.Sprintf("[]%s.Condition{%s}", f.Need(metaV1, "metav1"), strings.Join(args, ", ")))
+				f.Replace(n, fmt.Sprintf("[]%s.Condition{%s}", f.Need(metaV1, "metav1"), strings.Join(f.texts(n.Args), ", ")))
 				return false
 			}
 		case *ast.CompositeLit:

@@ -19,8 +19,8 @@ func (m *migration) methodsOf(dir, kind string) []string {
 		if err != nil || path.Ext(name) != ".go" {
 			continue
 		}
-		for _, d := range f.Tree.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiverType(fn) == kind {
+		for fn := range f.Functions() {
+			if fn.Recv != nil && receiverType(fn) == kind {
 				out = append(out, fn.Name.Name)
 			}
 		}
@@ -35,8 +35,8 @@ func (m *migration) webhookText(name, kind string) string {
 	if err != nil || path.Ext(name) != ".go" {
 		return ""
 	}
-	for _, d := range f.Tree.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && receiverType(fn) == kind && fn.Name.Name == setupWebhook {
+	for fn := range f.Functions() {
+		if fn.Recv != nil && receiverType(fn) == kind && fn.Name.Name == setupWebhook {
 			return f.Text(fn)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"slices"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // coreTypes carries over literals of types of k8s.io/api that got others in
@@ -13,19 +15,15 @@ func coreTypes(f *goFile) {
 		return
 	}
 	f.looseHandlers()
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if sel.Sel.Name == "Handler" && f.isProbe(sel.X) {
-				f.Replace(sel.Sel, "ProbeHandler")
-			}
-			if of, ok := sel.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Handler" && isAction(sel.Sel.Name) {
-				f.Replace(of.Sel, "ProbeHandler") // hooks are handlers themselves
-			}
+	for sel := range goedit.Each[*ast.SelectorExpr](f.Tree) {
+		if sel.Sel.Name == "Handler" && f.isProbe(sel.X) {
+			f.Replace(sel.Sel, "ProbeHandler")
 		}
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok {
-			return true
+		if of, ok := sel.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Handler" && isAction(sel.Sel.Name) {
+			f.Replace(of.Sel, "ProbeHandler") // hooks are handlers themselves
 		}
+	}
+	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
 		switch {
 		case f.Is(lit.Type, coreV1, "Probe"):
 			f.field(lit, "Handler", "ProbeHandler", "Handler", "ProbeHandler")
@@ -36,8 +34,7 @@ func coreTypes(f *goFile) {
 			f.field(lit, "Resources", "Resources", "ResourceRequirements", "VolumeResourceRequirements")
 			f.volumeResources(valueOf(lit, "Resources"))
 		}
-		return true
-	})
+	}
 }
 
 // isAction says whether a field is one of what a probe or hook does.
@@ -102,18 +99,16 @@ func (f *goFile) cutElement(lit *ast.CompositeLit, i int) {
 // clusterName takes ObjectMeta.ClusterName out of literals: no API server ever
 // looked at it.
 func clusterName(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok || !f.Is(lit.Type, metaV1, "ObjectMeta") {
-			return true
+	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
+		if !f.Is(lit.Type, metaV1, "ObjectMeta") {
+			continue
 		}
 		for i, e := range lit.Elts {
 			if kv, ok := e.(*ast.KeyValueExpr); ok && f.Text(kv.Key) == "ClusterName" {
 				f.cutElement(lit, i)
 			}
 		}
-		return true
-	})
+	}
 }
 
 // looseHandlers renames the type Handler where it stands by itself. Which of

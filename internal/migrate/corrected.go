@@ -113,13 +113,7 @@ func pointTo(f *goFile, at ast.Expr, m []string) {
 
 // readNothing puts what ClusterName always was in the place of reading it.
 func readNothing(f *goFile, at ast.Expr, _ []string) {
-	written := false
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		a, ok := n.(*ast.AssignStmt)
-		written = written || ok && slices.Contains(a.Lhs, at)
-		return true
-	})
-	if !written {
+	if !goedit.Has(f.Tree, func(a *ast.AssignStmt) bool { return slices.Contains(a.Lhs, at) }) {
 		f.Replace(at, `""`)
 	}
 }
@@ -194,13 +188,11 @@ func (f *goFile) contextAt(n ast.Node) string {
 // takeContext takes out the context that a call got like those of client-go,
 // where the method is one of the project's own that takes none.
 func takeContext(f *goFile, at ast.Expr, m []string) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if ok && len(call.Args) > 1 && slices.Contains(call.Args, at) && f.isFreshContext(call.Args[0]) && m[1] == m[2] {
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		if len(call.Args) > 1 && slices.Contains(call.Args, at) && f.isFreshContext(call.Args[0]) && m[1] == m[2] {
 			f.ReplaceRange(call.Args[0].Pos(), call.Args[1].Pos(), "")
 		}
-		return true
-	})
+	}
 }
 
 // passValue passes what options point to where they were passed by pointer.
@@ -232,9 +224,8 @@ func (f *goFile) dropAddress(at ast.Expr) bool {
 // callOwnerHandler makes a handler that was a literal by the function of today,
 // where the manager is at hand.
 func callOwnerHandler(f *goFile, at ast.Expr, _ []string) {
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Pos() > at.Pos() || at.End() > fn.End() {
+	for fn := range f.Functions() {
+		if fn.Pos() > at.Pos() || at.End() > fn.End() {
 			continue
 		}
 		if lit, ok := at.(*ast.CompositeLit); ok && f.managerParam(fn) != "" {

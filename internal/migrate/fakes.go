@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // fakeClients builds the clients of tests by today's builder. kinds are the
@@ -12,31 +14,22 @@ import (
 // subresource, which the client must be told.
 func fakeClients(kinds map[string][]string) pass {
 	return func(f *goFile) {
-		ast.Inspect(f.Tree, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
+		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
 			scheme, objects := "", call.Args
 			switch {
 			case f.calls(call, crFake, "NewFakeClient") != nil:
 			case f.calls(call, crFake, "NewFakeClientWithScheme") != nil && len(call.Args) > 0:
 				scheme, objects = ".WithScheme("+f.Text(call.Args[0])+")", call.Args[1:]
 			default:
-				return true
+				continue
 			}
-			list := make([]string, len(objects))
-			for i, o := range objects {
-				list[i] = f.Text(o)
-			}
-			with := strings.Join(list, ", ")
+			with := strings.Join(f.texts(objects), ", ")
 			if call.Ellipsis.IsValid() {
 				with += "..."
 			}
 			f.Replace(call, fmt.Sprintf("%s.NewClientBuilder()%s%s.WithRuntimeObjects(%s).Build()",
 				f.ImportName(crFake), scheme, f.statusOf(kinds), with))
-			return true
-		})
+		}
 	}
 }
 
@@ -60,23 +53,16 @@ func (f *goFile) statusOf(kinds map[string][]string) string {
 
 // loggers carries over how loggers are made.
 func loggers(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if c := f.calls(call, crLog, "ZapLogger"); c != nil && len(c.Args) == 1 {
+	for c := range goedit.Each[*ast.CallExpr](f.Tree) {
+		if f.Is(c.Fun, crLog, "ZapLogger") && len(c.Args) == 1 {
 			f.Replace(c, fmt.Sprintf("%s.New(%s.UseDevMode(%s))", f.Need(crZap, ""), f.Need(crZap, ""), f.Text(c.Args[0])))
 		}
-		if c := f.calls(call, sdkZap, "Logger"); c != nil {
-			// The same name, from the package that has it today.
-			local := f.ImportName(sdkZap)
-			if others := slices.DeleteFunc(f.members(sdkZap), func(m string) bool { return m == "Logger" }); len(others) == 0 {
-				f.DropImport(sdkZap)
-				f.AddImport(crZap, local)
-				f.Replace(c, local+".New()")
-			}
+		// The same name, from the package that has it today.
+		others := slices.ContainsFunc(f.members(sdkZap), func(m string) bool { return m != "Logger" })
+		if local := f.ImportName(sdkZap); f.Is(c.Fun, sdkZap, "Logger") && !others {
+			f.DropImport(sdkZap)
+			f.AddImport(crZap, local)
+			f.Replace(c, local+".New()")
 		}
-		return true
-	})
+	}
 }

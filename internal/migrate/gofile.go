@@ -37,6 +37,15 @@ func (f *goFile) todo(n ast.Node, format string, args ...any) {
 	f.Comment(n, todoMark+fmt.Sprintf(format, args...))
 }
 
+// texts are the sources of expressions.
+func (f *goFile) texts(list []ast.Expr) []string {
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i] = f.Text(e)
+	}
+	return out
+}
+
 // isAny is Is for any of several packages with the same member.
 func (f *goFile) isAny(e ast.Expr, name string, importPaths ...string) bool {
 	return slices.ContainsFunc(importPaths, func(p string) bool { return f.Is(e, p, name) })

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // eventHandlers gives functions that map objects, filter events or handle
@@ -119,14 +121,11 @@ func isParam(e ast.Expr, param *ast.Field) bool {
 }
 
 func (f *goFile) renameFields(body ast.Node, param *ast.Field, fields map[string]string) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if isParam(sel.X, param) && fields[sel.Sel.Name] != "" {
-				f.Replace(sel.Sel, fields[sel.Sel.Name])
-			}
+	for sel := range goedit.Each[*ast.SelectorExpr](body) {
+		if isParam(sel.X, param) && fields[sel.Sel.Name] != "" {
+			f.Replace(sel.Sel, fields[sel.Sel.Name])
 		}
-		return true
-	})
+	}
 }
 
 // contextParam adds the context to functions that put requests of an event into
@@ -163,16 +162,11 @@ func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
 	}
 	param := t.Params.List[0]
 	f.Replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.Need("context", ""), name, f.Need(crClient, "")))
-	ast.Inspect(body, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
+	for sel := range goedit.Each[*ast.SelectorExpr](body) {
 		if isParam(sel.X, param) && (sel.Sel.Name == "Meta" || sel.Sel.Name == "Object") {
 			f.Replace(sel, name)
 		}
-		return true
-	})
+	}
 }
 
 // isFreshContext says whether an expression is context.TODO() or
@@ -182,46 +176,29 @@ func (f *goFile) isFreshContext(e ast.Expr) bool {
 }
 
 func (f *goFile) usesFreshContext(body ast.Node) bool {
-	found := false
-	ast.Inspect(body, func(n ast.Node) bool {
-		if e, ok := n.(ast.Expr); ok && f.isFreshContext(e) {
-			found = true
-		}
-		return !found
-	})
-	return found
+	return goedit.Has(body, f.isFreshContext)
 }
 
 // freshContexts replaces contexts that come from nowhere by one that is there.
 func (f *goFile) freshContexts(body ast.Node, ctx string) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		if e, ok := n.(ast.Expr); ok && f.isFreshContext(e) {
+	for e := range goedit.Each[ast.Expr](body) {
+		if f.isFreshContext(e) {
 			f.Replace(e, ctx)
-			return false
 		}
-		return true
-	})
+	}
 }
 
 // declares says whether a body declares a name.
 func declares(body ast.Node, name string) bool {
-	found := false
-	ast.Inspect(body, func(n ast.Node) bool {
+	return goedit.Has(body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
-			for _, l := range n.Lhs {
-				if id, ok := l.(*ast.Ident); ok && n.Tok == token.DEFINE && id.Name == name {
-					found = true
-				}
-			}
+			return n.Tok == token.DEFINE && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool { return isNamed(e, name) })
 		case *ast.ValueSpec:
-			for _, id := range n.Names {
-				found = found || id.Name == name
-			}
+			return slices.ContainsFunc(n.Names, func(id *ast.Ident) bool { return id.Name == name })
 		}
-		return !found
+		return false
 	})
-	return found
 }
 
 // watch is one call of Watch on a controller.
@@ -358,24 +335,15 @@ func (f *goFile) isForObject(e ast.Expr) bool {
 // oldWatches rewrites the watches that stay calls of Watch, because what is
 // around them is not a list of watches only.
 func oldWatches(f *goFile) {
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
-			continue
-		}
+	for fn := range f.Functions() {
 		mgr := f.managerParam(fn)
-		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
+		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
 			sel, ok := call.Fun.(*ast.SelectorExpr)
 			if !ok || sel.Sel.Name != "Watch" {
-				return true
+				continue
 			}
 			f.oldWatch(call, mgr)
-			return true
-		})
+		}
 	}
 }
 
@@ -427,16 +395,14 @@ func (f *goFile) isManager(e ast.Expr) bool {
 // callPass adds a context to calls of Reconcile in the package's own code,
 // mostly tests.
 func callPass(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || len(call.Args) != 1 {
-			return true
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		if len(call.Args) != 1 {
+			continue
 		}
 		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Reconcile" && f.mayBeRequest(call.Args[0]) {
 			f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
 		}
-		return true
-	})
+	}
 }
 
 // mayBeRequest says whether an argument is a request: by its type where the file

@@ -1,18 +1,17 @@
 package migrate
 
 import (
-	"go/ast"
 	"go/token"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Rewrite brings single Go files of a project of today's layout to today's API,
@@ -99,10 +98,7 @@ func (m *migration) rewrite(name string, names []string) error {
 
 // reconciles says whether a file has a controller.
 func (f *goFile) reconciles() bool {
-	return slices.ContainsFunc(f.Tree.Decls, func(d ast.Decl) bool {
-		fn, ok := d.(*ast.FuncDecl)
-		return ok && f.isReconcile(fn)
-	})
+	return goedit.Has(f.Tree, f.isReconcile)
 }
 
 // packageOf gives a file the package that the others in its directory have, or
@@ -139,20 +135,17 @@ func (m *migration) ownImports(f *goFile) {
 	modules := map[string]bool{}
 	to := map[string]string{}
 	for _, spec := range f.Tree.Imports {
-		at, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || m.isOwn(at) {
-			continue
-		}
-		if parts := apisOf.FindStringSubmatch(at); parts != nil {
+		at := goedit.PathOf(spec)
+		if parts := apisOf.FindStringSubmatch(at); parts != nil && !m.isOwn(at) {
 			if dir := m.apiOf(parts[2], f.members(at)); dir != "" {
 				modules[parts[1]], to[at] = true, dir
 			}
 		}
 	}
 	for _, spec := range f.Tree.Imports {
-		at, err := strconv.Unquote(spec.Path.Value)
+		at := goedit.PathOf(spec)
 		for module := range modules {
-			if dir, below := strings.CutPrefix(at, module+"/"); below && err == nil && to[at] == "" && !m.isOwn(at) && len(m.codeIn(dir)) > 0 {
+			if dir, below := strings.CutPrefix(at, module+"/"); below && to[at] == "" && !m.isOwn(at) && len(m.codeIn(dir)) > 0 {
 				to[at] = dir
 			}
 		}

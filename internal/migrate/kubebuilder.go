@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // fromKubebuilder migrates the layouts go/v2 and go/v3 of kubebuilder and of
@@ -331,35 +332,25 @@ func (m *migration) hasSpecs(dir string) bool {
 // kubebuilderWatches rewrites the watches of builders: the source became the
 // object in it.
 func kubebuilderWatches(f *goFile) {
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
-			continue
-		}
+	for fn := range f.Functions() {
 		mgr := f.managerParam(fn)
-		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || callee(call) != "Watches" {
-				return true
+		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
+			if callee(call) != "Watches" {
+				continue
 			}
 			w, ok := f.readWatch(call)
 			if !ok || w.channel != "" || mgr == "" {
-				return true
+				continue
 			}
 			f.replaceArgs(call, strings.Join(append([]string{w.object, f.handlerText(w.handler, mgr)}, w.predicates...), ", "))
-			return true
-		})
+		}
 	}
 }
 
 // suites carries test suites over from Ginkgo 1, whose setup took a channel
 // and a timeout.
 func suites(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
 		switch callee(call) {
 		case "RunSpecsWithDefaultAndCustomReporters":
 			if len(call.Args) == 3 {
@@ -368,8 +359,7 @@ func suites(f *goFile) {
 		case "BeforeSuite", "AfterSuite", "BeforeEach", "AfterEach":
 			f.asyncSetup(call)
 		}
-		return true
-	})
+	}
 }
 
 func (f *goFile) asyncSetup(call *ast.CallExpr) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Layout is how a project is laid out.
@@ -184,10 +185,8 @@ func modulePath(files map[string]file) (string, error) {
 		return "", err
 	}
 	for _, spec := range main.Tree.Imports {
-		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
-			if module, ok := strings.CutSuffix(p, "/pkg/apis"); ok {
-				return module, nil
-			}
+		if module, ok := strings.CutSuffix(goedit.PathOf(spec), "/pkg/apis"); ok {
+			return module, nil
 		}
 	}
 	return "", clierr.Failedf(hint, "there is no go.mod, and cmd/manager/main.go imports no pkg/apis that would tell the module's path")
@@ -271,21 +270,11 @@ func (a *apiVersion) read(files map[string]file, groupDir string) error {
 
 // constants collects the string constants of a file.
 func (f *goFile) constants(into map[string]string) {
-	for _, d := range f.Tree.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		for _, s := range g.Specs {
-			v, ok := s.(*ast.ValueSpec)
-			if !ok {
-				continue
-			}
-			for i, name := range v.Names {
-				if i < len(v.Values) {
-					if text, ok := stringLiteral(v.Values[i]); ok {
-						into[name.Name] = text
-					}
+	for v := range goedit.Each[*ast.ValueSpec](f.Tree) {
+		for i, name := range v.Names {
+			if i < len(v.Values) && f.Tree.Scope.Lookup(name.Name) == name.Obj {
+				if text, ok := stringLiteral(v.Values[i]); ok {
+					into[name.Name] = text
 				}
 			}
 		}
@@ -304,10 +293,9 @@ func stringLiteral(e ast.Expr) (string, bool) {
 // registeredGroup is the group in a literal of schema.GroupVersion.
 func (f *goFile) registeredGroup(constants map[string]string) string {
 	group := ""
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok || !f.Is(lit.Type, "k8s.io/apimachinery/pkg/runtime/schema", "GroupVersion") {
-			return true
+	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
+		if !f.Is(lit.Type, "k8s.io/apimachinery/pkg/runtime/schema", "GroupVersion") {
+			continue
 		}
 		switch v := valueOf(lit, "Group").(type) {
 		case *ast.BasicLit:
@@ -317,30 +305,22 @@ func (f *goFile) registeredGroup(constants map[string]string) string {
 		case *ast.SelectorExpr:
 			group = constants[v.Sel.Name]
 		}
-		return true
-	})
+	}
 	return group
 }
 
 // kinds are the types with metadata of their own.
 func (f *goFile) kinds() []kind {
 	var out []kind
-	for _, d := range f.Tree.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
+	for g, t := range f.Types() {
+		if !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") {
 			continue
 		}
-		for _, s := range g.Specs {
-			t, ok := s.(*ast.TypeSpec)
-			if !ok || !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") {
-				continue
-			}
-			doc := ""
-			if g.Doc != nil {
-				doc = f.Text(g.Doc)
-			}
-			out = append(out, kind{name: t.Name.Name, clustered: strings.Contains(doc, "+genclient:nonNamespaced") || strings.Contains(doc, "scope=Cluster")})
+		doc := ""
+		if g.Doc != nil {
+			doc = f.Text(g.Doc)
 		}
+		out = append(out, kind{name: t.Name.Name, clustered: strings.Contains(doc, "+genclient:nonNamespaced") || strings.Contains(doc, "scope=Cluster")})
 	}
 	return out
 }

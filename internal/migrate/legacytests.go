@@ -6,10 +6,10 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // usesSDKTest says whether a test stands on operator-sdk's test framework.
@@ -51,9 +51,8 @@ func (m *migration) legacyTests() map[string]bool {
 // other files than those.
 func (m *migration) importsOnly(f *goFile, files map[string]bool) bool {
 	return slices.ContainsFunc(f.Tree.Imports, func(s *ast.ImportSpec) bool {
-		p, err := strconv.Unquote(s.Path.Value)
-		dir, own := strings.CutPrefix(p, m.module+"/")
-		return err == nil && own && len(m.codeIn(dir)) > 0 && !slices.ContainsFunc(m.codeIn(dir), func(name string) bool { return !files[name] })
+		dir, own := strings.CutPrefix(goedit.PathOf(s), m.module+"/")
+		return own && len(m.codeIn(dir)) > 0 && !slices.ContainsFunc(m.codeIn(dir), func(name string) bool { return !files[name] })
 	})
 }
 

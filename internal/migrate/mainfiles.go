@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"go/ast"
 	"go/build/constraint"
 	"maps"
 	"path"
@@ -27,10 +26,7 @@ func (m *migration) mainFile(usual string) (string, error) {
 		if err != nil || f.Tree.Name.Name != "main" || f.function("main") == nil {
 			continue // what does not parse is told when the code is read
 		}
-		if p := (&oldProgram{file: f}); slices.ContainsFunc(f.Tree.Decls, func(d ast.Decl) bool {
-			fn, ok := d.(*ast.FuncDecl)
-			return ok && fn.Body != nil && p.runs(fn)
-		}) {
+		if p := (&oldProgram{file: f}); p.runs(f.Tree) {
 			found = append(found, name)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"path"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // objectFunc says which parameters of a function are client objects, by the
@@ -28,8 +30,8 @@ func (m *migration) objectFuncs(dir string) map[string]objectFunc {
 	for changed := true; changed; {
 		changed = false
 		for _, f := range files {
-			for _, d := range f.Tree.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && f.findObjects(fn, found) {
+			for fn := range f.Functions() {
+				if f.findObjects(fn, found) {
 					changed = true
 				}
 			}
@@ -186,9 +188,8 @@ func objectParams(found map[string]objectFunc) pass {
 	return func(f *goFile) {
 		f.objectLists(found)
 		f.objectFields(found)
-		for _, d := range f.Tree.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || found[fn.Name.Name] == nil {
+		for fn := range f.Functions() {
+			if found[fn.Name.Name] == nil {
 				continue
 			}
 			if r := fn.Type.Results; r.NumFields() > 0 && found[fn.Name.Name][resultIndex] != "" && f.Is(r.List[0].Type, apiRuntime, "Object") {
@@ -245,14 +246,10 @@ func (f *goFile) objectParams(t *ast.FuncType, of objectFunc) {
 // objectLists gives lists of objects that a loop passes to the client, or
 // watches, their type.
 func (f *goFile) objectLists(found map[string]objectFunc) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		loop, ok := n.(*ast.RangeStmt)
-		if !ok {
-			return true
-		}
+	for loop := range goedit.Each[*ast.RangeStmt](f.Tree) {
 		value, ok := loop.Value.(*ast.Ident)
 		if !ok {
-			return true
+			continue
 		}
 		list := loop.X
 		if id, ok := list.(*ast.Ident); ok {
@@ -260,11 +257,11 @@ func (f *goFile) objectLists(found map[string]objectFunc) {
 		}
 		lit, ok := list.(*ast.CompositeLit)
 		if !ok {
-			return true
+			continue
 		}
 		array, ok := lit.Type.(*ast.ArrayType)
 		if !ok || !f.Is(array.Elt, apiRuntime, "Object") {
-			return true
+			continue
 		}
 		use := f.clientUse(loop.Body, value.Name, found)
 		if use == "" && f.watched(loop.Body, value.Name) {
@@ -273,8 +270,7 @@ func (f *goFile) objectLists(found map[string]objectFunc) {
 		if use != "" {
 			f.Replace(array.Elt, f.Need(crClient, "")+"."+use)
 		}
-		return true
-	})
+	}
 }
 
 // watched says whether a variable is what a source or a builder watches.

@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -49,10 +48,7 @@ func (m *migration) readMain(name string) (*oldProgram, error) {
 	}
 	p := &oldProgram{m: m, file: f, target: target, imports: map[string]string{}, taken: map[ast.Node]bool{}}
 	for _, spec := range f.Tree.Imports {
-		at, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			continue
-		}
+		at := goedit.PathOf(spec)
 		switch local := goedit.LocalName(spec); {
 		case goedit.IsName(local):
 			p.imports[local] = at
@@ -75,7 +71,7 @@ func (p *oldProgram) declaration(d ast.Decl) {
 		scaffolded := slices.Contains([]string{"printVersion", "addMetrics", "serveCRMetrics", "getWatchNamespace"}, d.Name.Name)
 		switch {
 		case d.Recv == nil && scaffolded, d.Body == nil:
-		case d.Recv == nil && (d.Name.Name == "main" || d.Name.Name == "init" || p.runs(d)):
+		case d.Recv == nil && (d.Name.Name == "main" || d.Name.Name == "init" || p.runs(d.Body)):
 			p.statements(d.Body.List)
 		default:
 			p.leave(d, d)
@@ -98,14 +94,10 @@ func areScaffoldNames(names []*ast.Ident) bool {
 }
 
 // runs says whether main leaves making the manager to a function.
-func (p *oldProgram) runs(fn *ast.FuncDecl) bool {
-	found := false
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		e, ok := n.(ast.Expr)
-		found = found || ok && (p.file.calls(e, crRoot, "NewManager") != nil || p.file.calls(e, crManager, "New") != nil)
-		return !found
+func (p *oldProgram) runs(n ast.Node) bool {
+	return goedit.Has(n, func(c *ast.CallExpr) bool {
+		return p.file.Is(c.Fun, crRoot, "NewManager") || p.file.Is(c.Fun, crManager, "New")
 	})
-	return found
 }
 
 // statements reads what main does: what the new main program does in its own
@@ -145,10 +137,7 @@ func (p *oldProgram) statements(list []ast.Stmt) {
 // isBareReturn says whether a statement ends a function with what it has.
 func isBareReturn(s ast.Stmt) bool {
 	r, ok := s.(*ast.ReturnStmt)
-	return ok && !slices.ContainsFunc(r.Results, func(e ast.Expr) bool {
-		id, isName := e.(*ast.Ident)
-		return !isName || id.Name != "nil" && id.Name != "err"
-	})
+	return ok && !slices.ContainsFunc(r.Results, func(e ast.Expr) bool { return !isNamed(e, "nil", "err") })
 }
 
 // leave notes that the lines from one node to another are not in the new main
@@ -328,16 +317,11 @@ func (p *oldProgram) today(importPath string) string {
 
 // use has the new main program import what an expression calls.
 func (p *oldProgram) use(e ast.Expr) {
-	ast.Inspect(e, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
+	for sel := range goedit.Each[*ast.SelectorExpr](e) {
 		if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && p.canImport(id.Name) {
 			p.need(id.Name)
 		}
-		return true
-	})
+	}
 }
 
 func (p *oldProgram) need(local string) {
@@ -356,15 +340,12 @@ func (p *oldProgram) scheme(s ast.Stmt) bool {
 	if check, ok := s.(*ast.IfStmt); ok && check.Init != nil {
 		s = check.Init
 	}
-	var call *ast.CallExpr
-	ast.Inspect(s, func(n ast.Node) bool {
-		c, ok := n.(*ast.CallExpr)
-		if ok && len(c.Args) == 1 && slices.Contains([]string{"scheme", "mgr.GetScheme()"}, squeeze(p.file.Text(c.Args[0]))) {
-			call = c
+	for c := range goedit.Each[*ast.CallExpr](s) {
+		if len(c.Args) == 1 && slices.Contains([]string{"scheme", "mgr.GetScheme()"}, squeeze(p.file.Text(c.Args[0]))) {
+			return p.addScheme(c.Fun)
 		}
-		return call == nil
-	})
-	return call != nil && p.addScheme(call.Fun)
+	}
+	return false
 }
 
 // addScheme takes over a function that adds types to the scheme.
@@ -394,12 +375,7 @@ func (m *migration) isOwnTypes(importPath string) bool {
 
 // leads finds leader.Become, which the election of the manager stands in for.
 func (p *oldProgram) leads(s ast.Stmt) bool {
-	found := false
-	ast.Inspect(s, func(n ast.Node) bool {
-		e, ok := n.(ast.Expr)
-		found = found || ok && (p.file.calls(e, operatorSDK+"pkg/leader", "Become") != nil || p.file.calls(e, leaderLib, "Become") != nil)
-		return !found
-	})
+	found := goedit.Has(s, func(c *ast.CallExpr) bool { return p.file.isAny(c.Fun, "Become", operatorSDK+"pkg/leader", leaderLib) })
 	if found {
 		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d led for life (leader.Become). The new main program holds a lease (--leader-elect): stop the old operator before the new one starts. The guide on leader election has leader-for-life.", p.file.Name, p.file.Line(s.Pos()))})
 	}

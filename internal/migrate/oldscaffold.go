@@ -6,18 +6,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // options reads the options of the manager in a statement, and lists those that
 // no scaffold wrote.
 func (p *oldProgram) options(s ast.Stmt) bool {
 	var lit *ast.CompositeLit
-	ast.Inspect(s, func(n ast.Node) bool {
-		if l, ok := n.(*ast.CompositeLit); ok && lit == nil && (p.file.Is(l.Type, crManager, "Options") || p.file.Is(l.Type, crRoot, "Options")) {
+	for l := range goedit.Each[*ast.CompositeLit](s) {
+		if p.file.isAny(l.Type, "Options", crManager, crRoot) {
 			lit = l
+			break
 		}
-		return lit == nil
-	})
+	}
 	if lit == nil {
 		return false
 	}
@@ -98,17 +100,14 @@ func (p *oldProgram) isScaffolds(s ast.Stmt) bool {
 			return !ok || !areScaffoldNames(v.Names)
 		})
 	}
-	scaffolded, called := true, false
-	ast.Inspect(s, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		called = called || ok
-		if ok && (!p.isScaffoldCall(call) || p.logsOwn(call)) {
-			scaffolded = false
+	called := false
+	for call := range goedit.Each[*ast.CallExpr](s) {
+		if called = true; !p.isScaffoldCall(call) || p.logsOwn(call) {
+			return false
 		}
-		return scaffolded
-	})
+	}
 	text := squeeze(p.file.Text(s))
-	return scaffolded && (called || hasAnyPrefix(text, "options.Namespace=", "options.NewCache=", "opts:=zap.Options{", "namespace=", "servicePorts:=[]", "services:=[]*"))
+	return called || hasAnyPrefix(text, "options.Namespace=", "options.NewCache=", "opts:=zap.Options{", "namespace=", "servicePorts:=[]", "services:=[]*")
 }
 
 // logsOwn says whether a call logs something of another package of the
@@ -153,7 +152,7 @@ func (p *oldProgram) isScaffoldCall(call *ast.CallExpr) bool {
 	}
 	if id, ok := call.Fun.(*ast.Ident); ok && id.Obj != nil {
 		fn, ok := id.Obj.Decl.(*ast.FuncDecl)
-		return ok && fn.Body != nil && p.runs(fn) // what it does is read there
+		return ok && fn.Body != nil && p.runs(fn.Body) // what it does is read there
 	}
 	pkg, _, _ := strings.Cut(text, ".")
 	at := p.imports[pkg]

@@ -122,10 +122,7 @@ var v1Only = lazy.Delayed(`^(pkg/apis/(?:certmanager|acme)/)v1(?:alpha|beta)[0-9
 func renameImports(f *goFile) {
 	renamed := renamedPackages()
 	for _, spec := range f.Tree.Imports {
-		old, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			continue
-		}
+		old := goedit.PathOf(spec)
 		to := renamed[old]
 		if to == "" {
 			to = f.onlyPlace(old)
@@ -175,12 +172,11 @@ func (f *goFile) onlyPlace(importPath string) string {
 // members lists what the file uses of a package.
 func (f *goFile) members(importPath string) []string {
 	var out []string
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && f.Member(sel, importPath) != "" {
+	for sel := range goedit.Each[*ast.SelectorExpr](f.Tree) {
+		if f.Member(sel, importPath) != "" {
 			out = append(out, sel.Sel.Name)
 		}
-		return true
-	})
+	}
 	return out
 }
 
@@ -188,21 +184,16 @@ func (f *goFile) members(importPath string) []string {
 // import, so that the compiler points at the same lines.
 func markGone(f *goFile) {
 	for _, spec := range f.Tree.Imports {
-		p, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || !strings.HasPrefix(p, operatorSDK) && p != libStatus && !strings.HasPrefix(p, "k8s.io/kubernetes/") {
+		p := goedit.PathOf(spec)
+		if !hasAnyPrefix(p, operatorSDK, "k8s.io/kubernetes/") && p != libStatus {
 			continue
 		}
 		f.DropImport(p)
 		local := goedit.LocalName(spec)
-		ast.Inspect(f.Tree, func(n ast.Node) bool {
-			sel, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
+		for sel := range goedit.Each[*ast.SelectorExpr](f.Tree) {
 			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil && id.Name == local {
 				f.todo(sel, "%s.%s of %s is gone; see MIGRATION.md", local, sel.Sel.Name, p)
 			}
-			return true
-		})
+		}
 	}
 }

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"go/ast"
 	"path"
 	"slices"
 	"strings"
@@ -242,9 +241,8 @@ func (m *migration) ownName(r rule) {
 // markReconcile puts markers above Reconcile, those that the file has not.
 func markReconcile(lines []string) pass {
 	return func(f *goFile) {
-		for _, d := range f.Tree.Decls {
-			fn := asReconcile(f, d)
-			if fn == nil {
+		for fn := range f.Functions() {
+			if !f.isReconcile(fn) {
 				continue
 			}
 			text := ""
@@ -264,12 +262,4 @@ func markReconcile(lines []string) pass {
 			return
 		}
 	}
-}
-
-// asReconcile is a declaration that is a Reconcile, nil for any other.
-func asReconcile(f *goFile, d ast.Decl) *ast.FuncDecl {
-	if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) {
-		return fn
-	}
-	return nil
 }

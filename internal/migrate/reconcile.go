@@ -3,10 +3,13 @@ package migrate
 import (
 	"go/ast"
 	"go/token"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // controller is what one package below pkg/controller has of the scaffold of
@@ -44,8 +47,8 @@ func readController(dir string, files map[string][]byte) (*controller, error) {
 		}
 	}
 	for _, f := range sortedFiles(parsed) {
-		for _, d := range f.Tree.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) && c.typ == "" {
+		for fn := range f.Functions() {
+			if f.isReconcile(fn) && c.typ == "" {
 				c.typ = receiverType(fn)
 				if names := fn.Recv.List[0].Names; len(names) == 1 && names[0].Name != "_" {
 					c.recv = names[0].Name
@@ -65,14 +68,9 @@ func readController(dir string, files map[string][]byte) (*controller, error) {
 }
 
 func sortedFiles(files map[string]*goFile) []*goFile {
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := make([]*goFile, len(names))
-	for i, name := range names {
-		out[i] = files[name]
+	var out []*goFile
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, files[name])
 	}
 	return out
 }
@@ -148,24 +146,18 @@ func (c *controller) readFields(f *goFile) {
 
 // structOf is the struct type of the name, nil where the file has none.
 func (f *goFile) structOf(name string) *ast.StructType {
-	for _, d := range f.Tree.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
-			continue
-		}
-		for _, s := range g.Specs {
-			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name {
-				st, _ := t.Type.(*ast.StructType)
-				return st
-			}
+	for _, t := range f.Types() {
+		if t.Name.Name == name {
+			st, _ := t.Type.(*ast.StructType)
+			return st
 		}
 	}
 	return nil
 }
 
 func (f *goFile) function(name string) *ast.FuncDecl {
-	for _, d := range f.Tree.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == name {
+	for fn := range f.Functions() {
+		if fn.Recv == nil && fn.Name.Name == name {
 			return fn
 		}
 	}
@@ -182,18 +174,12 @@ func typeOf(value string) string {
 
 // primaryKind is the type that add watches for its own sake.
 func primaryKind(f *goFile, add *ast.FuncDecl) string {
-	kind := ""
-	ast.Inspect(add.Body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || kind != "" {
-			return kind == ""
-		}
+	for call := range goedit.Each[*ast.CallExpr](add.Body) {
 		if w, ok := f.readWatch(call); ok && f.isForObject(w.handler) {
-			kind = typeOf(w.object)
+			return typeOf(w.object)
 		}
-		return true
-	})
-	return kind
+	}
+	return ""
 }
 
 // setupPass replaces Add, newReconciler and add by SetupWithManager.
@@ -221,8 +207,8 @@ func (c *controller) setupPass(f *goFile) {
 // reconcilerPass gives the type its new name and fields, and Reconcile its
 // context.
 func (c *controller) reconcilerPass(f *goFile) {
-	for _, d := range f.Tree.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && f.isReconcile(fn) && fn.Body != nil && fn.Type.Params.NumFields() == 1 {
+	for fn := range f.Functions() {
+		if f.isReconcile(fn) && fn.Type.Params.NumFields() == 1 {
 			f.reconcileContext(fn)
 		}
 	}

@@ -2,11 +2,12 @@ package migrate
 
 import (
 	"fmt"
-	"github.com/example/mysdk/internal/rewrite/goedit"
 	"go/ast"
 	"go/token"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 )
@@ -110,21 +111,13 @@ func (c *controller) readNew(f *goFile, fn *ast.FuncDecl) bool {
 // something else.
 func (f *goFile) withoutNil(s ast.Stmt, results int) (text string, ok bool) {
 	var edits []goedit.Edit
-	ok = true
-	ast.Inspect(s, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			if results != 2 || len(n.Results) != 2 || f.Text(n.Results[0]) != "nil" || f.Text(n.Results[1]) == "nil" {
-				ok = false
-				return false
-			}
-			edits = append(edits, goedit.Edit{From: n.Results[0].Pos(), To: n.Results[1].Pos()})
+	for r := range returns(s) {
+		if results != 2 || len(r.Results) != 2 || f.Text(r.Results[0]) != "nil" || f.Text(r.Results[1]) == "nil" {
+			return "", false
 		}
-		return true
-	})
-	return f.With(s, edits...), ok
+		edits = append(edits, goedit.Edit{From: r.Results[0].Pos(), To: r.Results[1].Pos()})
+	}
+	return f.With(s, edits...), true
 }
 
 // readExported reads Add: the statements besides those that make the

@@ -3,7 +3,6 @@ package migrate
 import (
 	"go/ast"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -25,11 +24,7 @@ func (m *migration) watchHelpers() map[string]map[string]int {
 		if err != nil {
 			continue // it is told when the file is carried over
 		}
-		for _, d := range f.Tree.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
+		for fn := range f.Functions() {
 			if n, ok := f.watchHelper(fn); ok {
 				at := path.Join(m.module, path.Dir(m.along(name)))
 				if m.helpers[at] == nil {
@@ -56,15 +51,10 @@ func (f *goFile) watchHelper(fn *ast.FuncDecl) (params int, ok bool) {
 			variable = p.Names[0].Name
 		}
 	}
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		call, isCall := n.(*ast.CallExpr)
-		if isCall && callee(call) == "Watch" && variable != "" && mentions(call.Fun, variable) {
-			_, old := f.readWatch(call)
-			ok = ok || old
-		}
-		return !ok
+	return fn.Type.Params.NumFields(), goedit.Has(fn.Body, func(call *ast.CallExpr) bool {
+		_, old := f.readWatch(call)
+		return old && callee(call) == "Watch" && variable != "" && mentions(call.Fun, variable)
 	})
-	return fn.Type.Params.NumFields(), ok
 }
 
 // helperPass gives those functions the manager, and passes it where they are
@@ -72,21 +62,13 @@ func (f *goFile) watchHelper(fn *ast.FuncDecl) (params int, ok bool) {
 func (m *migration) helperPass(f *goFile) {
 	helpers := m.watchHelpers()
 	own := helpers[path.Join(m.module, path.Dir(m.along(f.Name)))]
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
-			continue
-		}
+	for fn := range f.Functions() {
 		mgr := f.managerParam(fn)
 		if _, ok := own[fn.Name.Name]; ok && fn.Recv == nil && mgr == "" {
 			mgr = "mgr"
 			f.Insert(fn.Type.Params.List[len(fn.Type.Params.List)-1].End(), ", mgr "+f.Need(crManager, "")+".Manager")
 		}
-		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
+		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
 			switch n, ok := f.helperOf(call, own, helpers); {
 			case !ok || len(call.Args) != n:
 			case mgr == "":
@@ -94,8 +76,7 @@ func (m *migration) helperPass(f *goFile) {
 			default:
 				f.Insert(call.Args[n-1].End(), ", "+mgr)
 			}
-			return true
-		})
+		}
 	}
 }
 
@@ -110,11 +91,7 @@ func (f *goFile) helperOf(call *ast.CallExpr, own map[string]int, all map[string
 		if !isName || id.Obj != nil {
 			return 0, false
 		}
-		for _, spec := range f.Tree.Imports {
-			if p, err := strconv.Unquote(spec.Path.Value); err == nil && goedit.LocalName(spec) == id.Name {
-				params, ok = all[p][fun.Sel.Name]
-			}
-		}
+		params, ok = all[f.ImportPath(id.Name)][fun.Sel.Name]
 	}
 	return params, ok
 }

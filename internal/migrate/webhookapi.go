@@ -3,24 +3,22 @@ package migrate
 import (
 	"go/ast"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // webhookBuilders brings the builders of webhooks to today's form: the object
 // is an argument of the first call, and handlers that take any object have
 // methods of their own.
 func webhookBuilders(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
 		sel, ok := call.Fun.(*ast.SelectorExpr)
 		if !ok {
-			return true
+			continue
 		}
 		root := f.webhookRoot(call)
 		if root == nil || root == call {
-			return true
+			continue
 		}
 		switch sel.Sel.Name {
 		case "For":
@@ -31,10 +29,9 @@ func webhookBuilders(f *goFile) {
 		case "WithDefaulter", "WithValidator":
 			f.Replace(sel.Sel, strings.Replace(sel.Sel.Name, "With", "WithCustom", 1))
 		}
-		return true
-	})
-	for _, d := range f.Tree.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Body != nil {
+	}
+	for fn := range f.Functions() {
+		if fn.Recv != nil {
 			f.customValidator(fn)
 		}
 	}
@@ -67,15 +64,9 @@ func (f *goFile) customValidator(fn *ast.FuncDecl) {
 		return
 	}
 	f.Replace(results, "("+f.Need(crAdmission, "")+".Warnings, error)")
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			if len(n.Results) == 1 {
-				f.Insert(n.Results[0].Pos(), "nil, ")
-			}
+	for r := range returns(fn.Body) {
+		if len(r.Results) == 1 {
+			f.Insert(r.Results[0].Pos(), "nil, ")
 		}
-		return true
-	})
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 const webhookMarker = "+kubebuilder:webhook:"
@@ -76,9 +78,8 @@ func (m *migration) codeOf(dir string) []*goFile {
 
 // read finds the methods of the kind in a file.
 func (w *webhookFile) read(f *goFile) {
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv == nil || receiverType(fn) != w.kind {
+	for fn := range f.Functions() {
+		if fn.Recv == nil || receiverType(fn) != w.kind {
 			continue
 		}
 		name := fn.Name.Name
@@ -142,10 +143,9 @@ func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
 // callers marks who calls set-ups that are gone, tests for instance.
 func callers(hooks []*webhookFile) pass {
 	return func(f *goFile) {
-		ast.Inspect(f.Tree, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || callee(call) != setupWebhook {
-				return true
+		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+			if callee(call) != setupWebhook {
+				continue
 			}
 			text := squeeze(f.Text(call.Fun))
 			for _, w := range hooks {
@@ -153,8 +153,7 @@ func callers(hooks []*webhookFile) pass {
 					f.todo(call, "%s does not set its webhooks up any more: %s does", w.kind, w.target())
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 
@@ -172,21 +171,15 @@ func (m *migration) isSpec(name string) bool {
 	if err != nil {
 		return true
 	}
-	found := false
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if ok && fn.Recv == nil && fn.Body != nil && len(fn.Body.List) > 0 && hasAnyPrefix(fn.Name.Name, "Test", "Benchmark", "Fuzz", "Example") &&
+	for fn := range f.Functions() {
+		if fn.Recv == nil && len(fn.Body.List) > 0 && hasAnyPrefix(fn.Name.Name, "Test", "Benchmark", "Fuzz", "Example") &&
 			fn.Name.Name != "TestMain" && !strings.Contains(f.Text(fn), "RunSpecs") {
-			found = true
+			return true
 		}
 	}
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"Describe", "Context", "When", "It", "Specify", "DescribeTable", "Entry"}, callee(call)) {
-			found = true
-		}
-		return !found
+	return goedit.Has(f.Tree, func(call *ast.CallExpr) bool {
+		return slices.Contains([]string{"Describe", "Context", "When", "It", "Specify", "DescribeTable", "Entry"}, callee(call))
 	})
-	return found
 }
 
 // withoutSuite marks a test that uses what the dropped suite of webhooks in

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -92,12 +91,11 @@ func (p *oldProgram) elect() error {
 	}
 	const name = "leader-election-id"
 	f := p.target
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
+	for n := range goedit.Each[*ast.CallExpr](f.Tree) {
 		if c := f.flagCall(n); c != nil && c.name == name {
 			f.Replace(c.value, p.election)
 		}
-		return true
-	})
+	}
 	if !f.Edited() {
 		return noAnchor("the flag " + name)
 	}
@@ -202,22 +200,18 @@ func (m *migration) readSchemes(p *oldProgram) error {
 		}
 		list := &oldProgram{m: m, file: f, target: p.target, imports: map[string]string{}}
 		for _, spec := range f.Tree.Imports {
-			if at, err := strconv.Unquote(spec.Path.Value); err == nil {
-				list.imports[goedit.LocalName(spec)] = at
-			}
+			list.imports[goedit.LocalName(spec)] = goedit.PathOf(spec)
 		}
-		ast.Inspect(f.Tree, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || f.Text(call.Fun) != "append" || len(call.Args) < 2 || f.Text(call.Args[0]) != "AddToSchemes" {
-				return true
+		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+			if f.Text(call.Fun) != "append" || len(call.Args) < 2 || f.Text(call.Args[0]) != "AddToSchemes" {
+				continue
 			}
 			for _, arg := range call.Args[1:] {
 				if _, isFunc := arg.(*ast.SelectorExpr); !isFunc || !list.addScheme(arg) {
 					p.setup += markedLines(name, f, arg, "added types to the scheme")
 				}
 			}
-			return true
-		})
+		}
 		p.schemes, p.used = append(p.schemes, list.schemes...), append(p.used, list.used...)
 	}
 	return nil

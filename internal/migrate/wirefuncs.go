@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -83,17 +83,11 @@ func (m *migration) addedFunc(f *goFile, e ast.Expr) (addedFunc, bool) {
 	if !ok || id.Obj != nil {
 		return addedFunc{}, false
 	}
-	for _, spec := range f.Tree.Imports {
-		at, err := strconv.Unquote(spec.Path.Value)
-		if err == nil && goedit.LocalName(spec) == id.Name {
-			pkg := id.Name
-			if dir, below := strings.CutPrefix(at, m.module+"/pkg/controller/"); below && !strings.Contains(dir, "/") {
-				pkg = m.controllerName(&controller{dir: dir})
-			}
-			return addedFunc{importPath: at, pkg: pkg, name: sel.Sel.Name, text: f.Text(e)}, true
-		}
+	at, pkg := f.ImportPath(id.Name), id.Name
+	if dir, below := strings.CutPrefix(at, m.module+"/pkg/controller/"); below && !strings.Contains(dir, "/") {
+		pkg = m.controllerName(&controller{dir: dir})
 	}
-	return addedFunc{}, false
+	return addedFunc{importPath: at, pkg: pkg, name: sel.Sel.Name, text: f.Text(e)}, at != ""
 }
 
 // controllerOf is the controller in a package, nil where there is none.
@@ -124,14 +118,11 @@ func (m *migration) addedByHand(f *goFile, p *oldProgram) {
 // the manager, and does nothing else.
 func (m *migration) addsControllers(f *goFile, s ast.Stmt) bool {
 	calls, only := 0, true
-	ast.Inspect(s, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			fn, known := m.addedFunc(f, call.Fun)
-			calls++
-			only = only && known && fn.name == "Add" && m.controllerOf(fn.importPath) != nil
-		}
-		return true
-	})
+	for call := range goedit.Each[*ast.CallExpr](s) {
+		fn, known := m.addedFunc(f, call.Fun)
+		calls++
+		only = only && known && fn.name == "Add" && m.controllerOf(fn.importPath) != nil
+	}
 	return calls > 0 && only
 }
 
@@ -164,12 +155,7 @@ func (f *goFile) isList(fn *ast.FuncDecl) bool {
 	if fn.Recv != nil || fn.Name.Name != "init" || fn.Body == nil {
 		return false
 	}
-	for _, s := range fn.Body.List {
-		if !f.addsToList(s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(fn.Body.List, func(s ast.Stmt) bool { return !f.addsToList(s) })
 }
 
 func (f *goFile) addsToList(s ast.Stmt) bool {
@@ -179,11 +165,7 @@ func (f *goFile) addsToList(s ast.Stmt) bool {
 
 // withoutList takes out what puts functions into the list, which is gone.
 func withoutList(f *goFile) {
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
-			continue
-		}
+	for fn := range f.Functions() {
 		if f.isList(fn) {
 			f.RemoveLines(fn)
 			continue

@@ -1,0 +1,55 @@
+package goedit
+
+import (
+	"go/ast"
+	"iter"
+)
+
+// Each is every node of a kind in a tree, in the order of the source.
+func Each[N ast.Node](root ast.Node) iter.Seq[N] {
+	return func(yield func(N) bool) {
+		for n := range ast.Preorder(root) {
+			if n, ok := n.(N); ok && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// Has says whether a node of a kind in a tree is such.
+func Has[N ast.Node](root ast.Node, such func(N) bool) bool {
+	for n := range Each[N](root) {
+		if such(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// Functions are the functions and methods of the file that have a body.
+func (f *File) Functions() iter.Seq[*ast.FuncDecl] {
+	return func(yield func(*ast.FuncDecl) bool) {
+		for _, d := range f.Tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !yield(fn) {
+				return
+			}
+		}
+	}
+}
+
+// Types are the types that the file declares, with their declarations.
+func (f *File) Types() iter.Seq2[*ast.GenDecl, *ast.TypeSpec] {
+	return func(yield func(*ast.GenDecl, *ast.TypeSpec) bool) {
+		for _, d := range f.Tree.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range g.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok && !yield(g, t) {
+					return
+				}
+			}
+		}
+	}
+}
