@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 const (
@@ -102,15 +104,10 @@ func afterControllers(files *token.FileSet, body *ast.BlockStmt) int {
 
 // callsTo says whether a method or function of the name is called in n.
 func callsTo(n ast.Node, name string) bool {
-	found := false
-	ast.Inspect(n, func(n ast.Node) bool {
-		if c, ok := n.(*ast.CallExpr); ok {
-			sel, ok := c.Fun.(*ast.SelectorExpr)
-			found = found || ok && sel.Sel.Name == name
-		}
-		return !found
+	return goedit.Has(n, func(c *ast.CallExpr) bool {
+		sel, ok := c.Fun.(*ast.SelectorExpr)
+		return ok && sel.Sel.Name == name
 	})
-	return found
 }
 
 func hasMarker(lines []string, name string) bool {

@@ -208,9 +208,7 @@ func (m *migration) moveAPIs() error {
 				continue
 			}
 			to := path.Join(m.moves[a.dir].dir, base)
-			if err := m.goFile(name, to, typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags, forGenerators); err != nil {
-				return err
-			}
+			m.goFile(name, to, typesPass(a.kinds, a.version, standard), oldMarkers, apiSliceTags, forGenerators)
 		}
 	}
 	return m.moveAPIRoot()
@@ -232,17 +230,13 @@ func (m *migration) moveRegister(a *apiVersion) (standard bool, err error) {
 	switch {
 	case !standard:
 		delete(m.out, info)
-		if err := m.goFile(name, path.Join(to, "register.go"), generateMarker(a.group)); err != nil {
-			return false, err
-		}
+		m.goFile(name, path.Join(to, "register.go"), generateMarker(a.group))
 		return false, nil
 	case rest == nil:
 		m.drop(name, "%s has what it had", info)
 	default:
 		m.files[name] = file{rest, src.mode}
-		if err := m.goFile(name, path.Join(to, "register.go"), typesPass(a.kinds, a.version, true)); err != nil {
-			return false, err
-		}
+		m.goFile(name, path.Join(to, "register.go"), typesPass(a.kinds, a.version, true))
 	}
 	if doc := path.Join(a.dir, "doc.go"); hasFile(m.files, doc) && isOnlyDoc(doc, m.files[doc].data) {
 		m.drop(doc, "%s has the package's comment and markers", info)
@@ -333,9 +327,7 @@ func (m *migration) moveAPIRoot() error {
 		case len(used) == 0:
 			m.drop(name, "cmd/main.go registers the types itself")
 		default:
-			if err := m.goFile(name, path.Join("api", path.Base(name))); err != nil {
-				return err
-			}
+			m.goFile(name, path.Join("api", path.Base(name)))
 		}
 	}
 	for _, group := range subdirs(m.files, "pkg/apis") {

@@ -25,9 +25,7 @@ func (m *migration) kubebuilderConfig() error {
 		if !strings.HasPrefix(name, "config/") || m.isMoved(name) {
 			continue
 		}
-		if err := m.configFile(name, known); err != nil {
-			return err
-		}
+		m.configFile(name, known)
 	}
 	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: see 'git diff' for the whole."})
 	m.electedBefore()
@@ -50,33 +48,37 @@ func (m *migration) electedBefore() {
 var elects = lazy.Delayed(`(?m)--(enable-)?leader-elect(ion)?\b|^\s*leaderElect:\s*true\b`)
 
 // configFile decides about one file of config.
-func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) error {
+func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	rendered, scaffolded := m.rendered[name]
 	switch {
 	case path.Base(name) == "kustomization.yaml" && scaffolded:
-		return m.carryOver(name, known)
+		m.carryOver(name, known)
+		return
 	case strings.HasPrefix(name, "config/scorecard/") && scaffolded && scorecardText(m.files[name].data) == scorecardText(rendered):
-		return nil
+		return
 	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/"), strings.HasPrefix(name, "config/scorecard/") && scaffolded:
-		return m.keep(name, name, m.files[name].data)
+		m.keep(name, name, m.files[name].data)
+		return
 	case !isYAML(name), isGeneratedConfig(name):
-		return nil
+		return
 	case roleForUsers.MatchString(name):
-		return m.userRole(name)
+		m.userRole(name)
+		return
 	case !m.inUse(name):
 		m.drop(name, "nothing used it")
 		if name == "config/default/manager_auth_proxy_patch.yaml" {
 			m.general = append(m.general, Note{Text: "The metrics had no proxy in front of them. They are served on port 8443 by HTTPS now, and to those who may read them only: see config/default/manager_metrics_patch.yaml."})
 		}
-		return nil
+		return
 	case m.successor(name, "") != "", isObsolete.MatchString(name), m.isPristine(name, known):
-		return m.carryOver(name, known)
+		m.carryOver(name, known)
+		return
 	}
 	data := m.files[name].data
 	if m.defaultAccount() {
 		data = accountLines(data)
 	}
-	return m.keep(name, name, markGoneConfig(data))
+	m.keep(name, name, markGoneConfig(data))
 }
 
 // isGeneratedConfig names what the generators write.
@@ -151,10 +153,11 @@ func keyOf(name string, doc *yaml.Node) scaffoldKey {
 // carryOver takes what the user has set in a file of the scaffold's over to
 // its successor. A file with something that has no place there stays in
 // config.old as it was.
-func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) error {
+func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 	docs, err := readConfig(name, m.files[name].data)
 	if err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	var taken []string
 	var left []change
@@ -162,7 +165,8 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) erro
 		kind := keyOf(name, doc).kind
 		for _, key := range kustomizationLists {
 			if list := child(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
-				return clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key)
+				m.fail(clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key))
+				return
 			}
 		}
 		to, s := m.successor(name, kind), known[keyOf(name, doc)]
@@ -175,7 +179,8 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) erro
 		}
 		into, err := documents(m.out[to].data)
 		if err != nil {
-			return fmt.Errorf("%s: %w", to, err)
+			m.fail(fmt.Errorf("%s: %w", to, err))
+			return
 		}
 		switch {
 		case s == nil && to == name && kind != "":
@@ -192,9 +197,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) erro
 		if to == "" {
 			continue
 		}
-		if err := m.writeDocuments(to, into); err != nil {
-			return err
-		}
+		m.writeDocuments(to, into)
 	}
 	m.tookOver(name, taken)
 	switch to := m.successor(name, ""); {
@@ -203,23 +206,21 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) erro
 	case to != name:
 		m.drop(name, "%s has its content", to)
 	}
-	return m.beside(name, left)
+	m.beside(name, left)
 }
 
 // beside keeps a whole file of the user's where nothing reads it, and notes by
 // line what it sets that the scaffold's files do not.
-func (m *migration) beside(name string, left []change) error {
+func (m *migration) beside(name string, left []change) {
 	if len(left) == 0 {
-		return nil
+		return
 	}
 	to := name
 	if rest, ok := strings.CutPrefix(name, "config/"); ok {
 		to = path.Join(oldConfig, rest)
 	}
 	delete(m.dropped, name)
-	if err := m.keep(name, to, m.files[name].data); err != nil {
-		return err
-	}
+	m.keep(name, to, m.files[name].data)
 	o := m.out[to]
 	for _, c := range left {
 		text := fmt.Sprintf("sets %s to %s, for which the new scaffold has no place: see whether you need it", c.leaf, short(value(c.node)))
@@ -229,7 +230,6 @@ func (m *migration) beside(name string, left []change) error {
 		o.notes = append(o.notes, Note{c.node.Line, text})
 	}
 	m.out[to] = o
-	return nil
 }
 
 // tookOver tells what was the user's in a file.
@@ -342,24 +342,27 @@ func (m *migration) isEntry(dir, list string, e *yaml.Node) bool {
 }
 
 // writeDocuments writes the objects of a file, if they are others than before.
-func (m *migration) writeDocuments(name string, docs []*yaml.Node) error {
+func (m *migration) writeDocuments(name string, docs []*yaml.Node) {
 	before, err := documents(m.out[name].data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		m.fail(fmt.Errorf("%s: %w", name, err))
+		return
 	}
 	was, err := joinDocuments(before)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		m.fail(fmt.Errorf("%s: %w", name, err))
+		return
 	}
 	text, err := joinDocuments(docs)
 	if err != nil || string(text) == string(was) {
-		return err
+		m.fail(err)
+		return
 	}
 	if _, err := documents(text); err != nil {
-		return clierr.Failedf("write it in another form and run the command again", "%s cannot be carried over: %w", name, err)
+		m.fail(clierr.Failedf("write it in another form and run the command again", "%s cannot be carried over: %w", name, err))
+		return
 	}
 	m.put(name, text)
-	return nil
 }
 
 // joinDocuments is the text of objects in one file.

@@ -119,20 +119,17 @@ func readObjects(name string, data []byte) ([]*object, error) {
 }
 
 // markUnread keeps the files of deploy that cannot be read, and says why.
-func (m *migration) markUnread() error {
+func (m *migration) markUnread() {
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		if !inDeploy(name) {
 			continue
 		}
 		if _, err := readObjects(name, m.files[name].data); err != nil {
-			if err := m.keep(name, name, m.files[name].data); err != nil {
-				return err
-			}
+			m.keep(name, name, m.files[name].data)
 			m.note(name, "nothing of it was taken over, because it cannot be read (%s): repair it and migrate again, or carry it over to config yourself",
 				strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
-	return nil
 }
 
 // readDeployment is the operator's Deployment: the one in operator.yaml, else
@@ -169,18 +166,14 @@ func (m *migration) isNamespaced() bool {
 
 // deployment carries deploy over to config.
 func (m *migration) deployment() error {
-	if err := m.markUnread(); err != nil {
-		return err
-	}
+	m.markUnread()
 	if err := m.markRules(); err != nil {
 		return err
 	}
 	own := m.readDeployment()
 	roles, account := m.ownRoles(), m.account()
 	if own != nil {
-		if err := m.manager(own); err != nil {
-			return err
-		}
+		m.manager(own)
 	}
 	files := map[string][]*object{}
 	for _, o := range m.deployed() {
@@ -198,14 +191,10 @@ func (m *migration) deployment() error {
 					crds[o.Metadata.Name] = name
 				}
 			} else if o.Kind == "ServiceAccount" {
-				if err := m.serviceAccount(o); err != nil {
-					return err
-				}
+				m.serviceAccount(o)
 			}
 		}
-		if err := m.furtherObjects(name, rest, len(rest) == len(files[name])); err != nil {
-			return err
-		}
+		m.furtherObjects(name, rest, len(rest) == len(files[name]))
 	}
 	return nil
 }
@@ -259,18 +248,16 @@ func (m *migration) isSample(o *object) bool {
 // furtherObjects keeps the objects of a file that nothing else is in the place
 // of: CRDs without types in config/crd, roles in config/rbac, others in
 // config/extra.
-func (m *migration) furtherObjects(name string, rest []*object, whole bool) error {
+func (m *migration) furtherObjects(name string, rest []*object, whole bool) {
 	if len(rest) == 0 {
 		if _, moved := m.out[name]; !moved && !m.isMoved(name) {
 			m.drop(name, "config has its content")
 		}
-		return nil
+		return
 	}
 	if slices.ContainsFunc(rest, isCRD) && slices.ContainsFunc(rest, isOther) {
 		// What stands beside a CRD in a file is not deployed with it.
-		if err := m.furtherObjects(name, slices.DeleteFunc(slices.Clone(rest), isCRD), false); err != nil {
-			return err
-		}
+		m.furtherObjects(name, slices.DeleteFunc(slices.Clone(rest), isCRD), false)
 		rest, whole = slices.DeleteFunc(slices.Clone(rest), isOther), false
 	}
 	dir := "config/extra"
@@ -288,7 +275,8 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 	if !whole || crds {
 		var err error
 		if data, err = m.joinObjects(rest); err != nil {
-			return err
+			m.fail(err)
+			return
 		}
 	}
 	base := path.Base(name)
@@ -299,27 +287,29 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) erro
 		base = strings.ReplaceAll(strings.TrimPrefix(name, "deploy/"), "/", "_")
 	}
 	to := path.Join(dir, base)
-	if err := m.keep(name, to, data); err != nil {
-		return err
-	}
+	m.keep(name, to, data)
 	switch {
 	case crds:
-		return m.listIn("config/crd/kustomization.yaml", "bases/"+base)
+		m.listIn("config/crd/kustomization.yaml", "bases/"+base)
+		return
 	case dir == "config/rbac":
 		m.oldAccount(to, rest)
-		return m.listIn("config/rbac/kustomization.yaml", base)
+		m.listIn("config/rbac/kustomization.yaml", base)
+		return
 	}
 	if foreign {
 		m.oldAccount(to, rest)
 		m.note(to, "it is for a namespace of its own, and config/default would move it to the operator's: apply config/extra by itself")
-		return m.listIn("config/extra/kustomization.yaml", base)
+		m.listIn("config/extra/kustomization.yaml", base)
+		return
 	}
 	if rights {
 		m.note(to, "it is not about the operator's own account, so it is not deployed: add ../extra to config/default/kustomization.yaml if what the operator makes needs it")
-		return m.listIn("config/extra/kustomization.yaml", base)
+		m.listIn("config/extra/kustomization.yaml", base)
+		return
 	}
 	m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml to deploy it with the operator")
-	return m.listIn("config/extra/kustomization.yaml", base)
+	m.listIn("config/extra/kustomization.yaml", base)
 }
 
 func isCRD(o *object) bool { return o.Kind == "CustomResourceDefinition" }
@@ -356,14 +346,14 @@ func (m *migration) joinObjects(list []*object) ([]byte, error) {
 }
 
 // listIn adds a resource to a kustomization, above its marker if it has one.
-func (m *migration) listIn(kustomization, resource string) error {
+func (m *migration) listIn(kustomization, resource string) {
 	text := string(m.out[kustomization].data)
 	line := "- " + resource + "\n"
 	if text == "" {
 		text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
 	}
 	if strings.Contains(text, line) {
-		return nil
+		return
 	}
 	at := len(text)
 	if i := strings.Index(text, "# +kubebuilder:scaffold:crdkustomizeresource"); i >= 0 {
@@ -372,7 +362,6 @@ func (m *migration) listIn(kustomization, resource string) error {
 		at = i
 	}
 	m.put(kustomization, []byte(text[:at]+line+text[at:]))
-	return nil
 }
 
 // samples moves the examples to config/samples.
@@ -406,16 +395,12 @@ func (m *migration) samples() error {
 		}
 		used[base] = true
 		delete(m.dropped, name)
-		if err := m.keep(name, path.Join("config/samples", base), data); err != nil {
-			return err
-		}
+		m.keep(name, path.Join("config/samples", base), data)
 		if twice := addIDs(ids, list); twice != nil {
 			m.general = append(m.general, Note{Text: fmt.Sprintf("config/samples/%s is not in the kustomization beside it: another sample is a %s of the name %s, too.", base, twice.Kind, twice.Metadata.Name)})
 			continue
 		}
-		if err := m.listIn("config/samples/kustomization.yaml", base); err != nil {
-			return err
-		}
+		m.listIn("config/samples/kustomization.yaml", base)
 	}
 	return m.bareSamples()
 }

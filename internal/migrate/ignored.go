@@ -73,15 +73,12 @@ func (m *migration) dropVendor() {
 }
 
 // ownPage keeps a page of the user's that has the name of the report.
-func (m *migration) ownPage() error {
+func (m *migration) ownPage() {
 	f, there := m.files[ReportName]
 	if !there || strings.HasPrefix(string(f.data), reportTitle) {
-		return nil
+		return
 	}
 	to := ReportName + asideEnding
-	if err := m.keep(ReportName, to, f.data); err != nil {
-		return err
-	}
+	m.keep(ReportName, to, f.data)
 	m.note(to, "%s", fmt.Sprintf("this page was yours, and %s is now the list of what is left to do: give it its name back when you have removed that", ReportName))
-	return nil
 }

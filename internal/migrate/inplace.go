@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"go/token"
 	"maps"
 	"path"
@@ -39,7 +40,7 @@ func Rewrite(o Options, names []string) (*Plan, error) {
 	for _, name := range slices.Sorted(maps.Keys(m.out)) {
 		p.Files = append(p.Files, m.entry(name))
 	}
-	return p, m.written(p)
+	return p, cmp.Or(m.err, m.written(p))
 }
 
 // kindsInPlace finds the project's kinds, wherever they are.
@@ -87,9 +88,7 @@ func (m *migration) rewrite(name string, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.keep(name, name, src); err != nil {
-		return err
-	}
+	m.keep(name, name, src)
 	if f, err := parseGo(name, src); err == nil && c.why != "" && f.function("Add") != nil {
 		m.note(name, "Add stays: %s: call it in %s", c.why, newMain)
 	}

@@ -152,8 +152,8 @@ func TestPackages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMigration(test.files)
 			m.Bundles = test.bundles
-			if err := m.packageDir("shop"); err != nil {
-				t.Fatal(err)
+			if m.packageDir("shop"); m.err != nil {
+				t.Fatal(m.err)
 			}
 			got := map[string]string{}
 			for name, o := range m.out {

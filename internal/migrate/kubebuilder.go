@@ -37,12 +37,7 @@ func (m *migration) fromKubebuilder() error {
 		return err
 	}
 	m.put(project.FileName, append([]byte(projectHeader), text...))
-	for _, step := range []func() error{m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.run(m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules)
 }
 
 // readProject reads the old PROJECT, decides where packages go, and returns
@@ -314,9 +309,7 @@ func (m *migration) kubebuilderGo() error {
 			if stored := m.storedPass(name); stored != nil {
 				more = append(more, stored)
 			}
-			if err := m.goFile(name, to, more...); err != nil {
-				return err
-			}
+			m.goFile(name, to, more...)
 		}
 	}
 	return nil

@@ -143,7 +143,7 @@ func FuzzConfig(f *testing.F) {
 		m := newMigration(map[string]string{managerPath: text})
 		m.rendered = map[string][]byte{managerPath: []byte(into)}
 		m.out[managerPath] = output{file: file{data: []byte(into)}}
-		if err := m.carryOver(managerPath, known); err != nil {
+		if m.carryOver(managerPath, known); m.err != nil {
 			return
 		}
 		if _, err := documents(m.out[managerPath].data); err != nil {

@@ -79,11 +79,12 @@ func (m *migration) namesOnly(f *goFile, files map[string]bool) bool {
 }
 
 // legacyTest keeps a test of the old framework out of the build.
-func (m *migration) legacyTest(name string) error {
+func (m *migration) legacyTest(name string) {
 	r := relayout.Rewrite{Packages: m.packages()}
 	data, err := r.Go(name, m.files[name].data)
 	if err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	const constraint = "//go:build ignore\n\n" // the one that go mod tidy respects
 	if !bytes.Contains(data, []byte(constraint)) {
@@ -92,5 +93,5 @@ func (m *migration) legacyTest(name string) error {
 		mark := todoLine("operator-sdk's test framework is gone, and the constraint keeps this file out of the build: rewrite the test with envtest ('mysdk test')") + "\n\n"
 		data = append([]byte(constraint+mark), data...)
 	}
-	return m.keep(name, name, data)
+	m.keep(name, name, data)
 }

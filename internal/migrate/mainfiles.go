@@ -62,27 +62,22 @@ func (m *migration) freeCommand() error {
 
 // mainFiles carries the files beside the old main program over to cmd, and
 // keeps that program itself where somebody has to look at it.
-func (m *migration) mainFiles(p *oldProgram) error {
+func (m *migration) mainFiles(p *oldProgram) {
 	for _, other := range inDir(m.files, path.Dir(p.file.Name)) {
 		if other == p.file.Name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
 			continue
 		}
-		if err := m.goFile(other, m.inCommand(path.Base(other)), oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(other)))); err != nil {
-			return err
-		}
+		m.goFile(other, m.inCommand(path.Base(other)), oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(other))))
 	}
 	m.rules = p.rules
 	if len(p.left) == 0 {
 		m.drop(p.file.Name, "%s is in its place", newMain)
-		return nil
+		return
 	}
-	if err := m.keep(p.file.Name, keptMain, p.file.Src); err != nil {
-		return err
-	}
+	m.keep(p.file.Name, keptMain, p.file.Src)
 	o := m.out[keptMain]
 	o.notes = p.left
 	m.out[keptMain] = o
-	return nil
 }
 
 // inCommand is where a file goes in cmd: under its name, if that is not taken.

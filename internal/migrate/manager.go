@@ -16,34 +16,35 @@ const (
 )
 
 // manager carries what the operator's Deployment says over to config/manager.
-func (m *migration) manager(o *object) error {
+func (m *migration) manager(o *object) {
 	doc := o.node.Content[0]
 	containers := child(find(doc, stepsOf("spec/template/spec")), "containers")
 	box := containers.Content[ownIndex(o)]
 	setNode(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
 	setNode(box, "args", arguments(ownContainer(o)))
-	return m.carryObject(o, managerPath, func(l leaf) bool {
+	m.carryObject(o, managerPath, func(l leaf) bool {
 		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
 		return skipDeployment(way) || m.skipContainer(way, l.node)
 	})
 }
 
 // serviceAccount carries over what the operator's account says beside its name.
-func (m *migration) serviceAccount(o *object) error {
-	return m.carryObject(o, accountPath, func(l leaf) bool { return skipDeployment(l.way()) })
+func (m *migration) serviceAccount(o *object) {
+	m.carryObject(o, accountPath, func(l leaf) bool { return skipDeployment(l.way()) })
 }
 
 // carryObject puts what an object of deploy sets, and its peer in the scaffold
 // does not, into the scaffold's file. Where both set something the scaffold's
 // stays, but for what makes an operator run, and the old file is kept beside.
-func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) error {
+func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) {
 	docs, err := documents(m.out[to].data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", to, err)
+		m.fail(fmt.Errorf("%s: %w", to, err))
+		return
 	}
 	place := documentOf(docs, o.node.Content[0])
 	if place == nil {
-		return nil
+		return
 	}
 	var mine, left []change
 	for _, l := range leaves(o.node.Content[0], func(way string) bool {
@@ -61,10 +62,8 @@ func (m *migration) carryObject(o *object, to string, skip func(leaf) bool) erro
 		}
 	}
 	_, rest := m.settle(place, mine)
-	if err := m.writeDocuments(to, docs); err != nil {
-		return err
-	}
-	return m.beside(o.file, append(left, rest...))
+	m.writeDocuments(to, docs)
+	m.beside(o.file, append(left, rest...))
 }
 
 // runs says whether a value is one that an operator may not run without.
@@ -211,7 +210,7 @@ func (m *migration) image(image string) {
 // migration: what was to be in its place would be lost.
 func (m *migration) instead(text, old, now string) string {
 	if !strings.Contains(text, old) {
-		m.anchors = append(m.anchors, old)
+		m.fail(noAnchor(strconv.Quote(old)))
 	}
 	return strings.Replace(text, old, now, 1)
 }

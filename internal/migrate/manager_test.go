@@ -58,8 +58,8 @@ func TestManager(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.manager(list[0]); err != nil {
-				t.Fatal(err)
+			if m.manager(list[0]); m.err != nil {
+				t.Fatal(m.err)
 			}
 			var want, got any
 			if err := yaml.Unmarshal([]byte(test.want), &want); err != nil {

@@ -141,8 +141,8 @@ func TestListIn(t *testing.T) {
 				m.put("k.yaml", []byte(test.text))
 			}
 			for range 2 { // a second time changes nothing
-				if err := m.listIn("k.yaml", "x.yaml"); err != nil {
-					t.Fatal(err)
+				if m.listIn("k.yaml", "x.yaml"); m.err != nil {
+					t.Fatal(m.err)
 				}
 				if got := string(m.out["k.yaml"].data); got != test.want {
 					t.Errorf("got %q, want %q", got, test.want)

@@ -7,6 +7,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -178,7 +178,7 @@ type migration struct {
 	selector    string                    // label of the user's that finds the manager's pods
 	general     []Note                    // what belongs to no file
 	rules       []string                  // markers of rules in the old main program
-	anchors     []string                  // texts of the scaffold that were not found
+	err         error                     // the first that something did not return
 	imaged      bool                      // the operator's image is set
 	helpers     map[string]map[string]int // watchHelpers, once they were looked for
 }
@@ -222,16 +222,30 @@ func (m *migration) walk(dir string) error {
 	return nil
 }
 
+// fail notes an error, which ends the migration with the step that has it. The
+// first counts.
+func (m *migration) fail(err error) { m.err = cmp.Or(m.err, err) }
+
+// run makes the steps of a migration, up to the first that fails.
+func (m *migration) run(steps ...func() error) error {
+	for _, step := range steps {
+		if m.fail(step()); m.err != nil {
+			return m.err
+		}
+	}
+	return nil
+}
+
 // keep says where a file of the user's goes and what its text becomes.
-func (m *migration) keep(from, to string, data []byte) error {
+func (m *migration) keep(from, to string, data []byte) {
 	if other, taken := m.out[to]; taken && other.from != "" && other.from != from {
-		return clierr.Failedf("rename one of them first", "%s and %s would both become %s", other.from, from, to)
+		m.fail(clierr.Failedf("rename one of them first", "%s and %s would both become %s", other.from, from, to))
+		return
 	}
 	old := m.files[from]
 	o := output{file: file{data: data, mode: old.mode}, from: from, touched: string(old.data) != string(data)}
 	o.notes = m.out[to].notes
 	m.out[to] = o
-	return nil
 }
 
 // put is keep for text that is not of one file of the user's.
@@ -262,9 +276,7 @@ func (m *migration) note(name, format string, args ...any) {
 
 // rest keeps everything that nothing else was decided about.
 func (m *migration) rest() error {
-	if err := m.ownPage(); err != nil {
-		return err
-	}
+	m.ownPage()
 	done := maps.Clone(m.dropped)
 	if done == nil {
 		done = map[string]string{}
@@ -279,17 +291,15 @@ func (m *migration) rest() error {
 		if _, scaffolded := m.out[name]; scaffolded {
 			continue // the new file takes its place
 		}
-		if err := m.keep(name, name, m.files[name].data); err != nil {
-			return err
-		}
+		m.keep(name, name, m.files[name].data)
 	}
 	return nil
 }
 
 // plan turns what was decided into changes.
 func (m *migration) plan() (*Plan, error) {
-	if len(m.anchors) > 0 {
-		return nil, noAnchor(strconv.Quote(m.anchors[0]))
+	if m.err != nil {
+		return nil, m.err
 	}
 	p := &Plan{From: m.layout}
 	for _, name := range slices.Sorted(maps.Keys(m.out)) {

@@ -36,14 +36,10 @@ func (m *migration) olmCatalog() error {
 		}
 	}
 	if newest != "" {
-		if err := m.csvBase(newest); err != nil {
-			return err
-		}
+		m.csvBase(newest)
 	}
 	for _, pkg := range subdirs(m.files, catalogDir) {
-		if err := m.packageDir(pkg); err != nil {
-			return err
-		}
+		m.packageDir(pkg)
 	}
 	if name := catalogDir + "/csv-config.yaml"; hasFile(m.files, name) {
 		m.drop(name, "the bundle is made of config/manifests")
@@ -53,16 +49,17 @@ func (m *migration) olmCatalog() error {
 
 // csvBase makes config/manifests/bases of a CSV: what the generator of bundles
 // fills in is taken out.
-func (m *migration) csvBase(name string) error {
+func (m *migration) csvBase(name string) {
 	docs, err := documents(m.files[name].data)
 	if err != nil || len(docs) == 0 {
-		return err
+		m.fail(err)
+		return
 	}
 	doc := docs[0].Content[0]
 	to := fmt.Sprintf("config/manifests/bases/%s.clusterserviceversion.yaml", m.projectName())
 	meta, spec := child(doc, "metadata"), child(doc, "spec")
 	if meta == nil || spec == nil {
-		return nil
+		return
 	}
 	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 	setNode(meta, "name", text(m.projectName()+".v0.0.0"))
@@ -72,7 +69,8 @@ func (m *migration) csvBase(name string) error {
 	}
 	install := &yaml.Node{}
 	if err := yaml.Unmarshal([]byte("{spec: {deployments: null}, strategy: \"\"}"), install); err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	block(install)
 	setNode(spec, "install", install.Content[0])
@@ -81,13 +79,13 @@ func (m *migration) csvBase(name string) error {
 	removeNode(spec, "skips")
 	data, err := encodeYAML(docs[0])
 	if err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	m.put(to, data)
 	const kustomization = "config/manifests/kustomization.yaml"
 	line := fmt.Sprintf("- bases/%s.clusterserviceversion.yaml", m.projectName())
 	m.put(kustomization, []byte(m.instead(string(m.out[kustomization].data), "#"+line, line)))
-	return nil
 }
 
 // block takes the braces off a tree.
@@ -109,7 +107,7 @@ func removeNode(n *yaml.Node, key string) {
 
 // packageDir carries the manifests of one package over: a bundle as it is, the
 // versions of a package by the conversion.
-func (m *migration) packageDir(pkg string) error {
+func (m *migration) packageDir(pkg string) {
 	dir := path.Join(catalogDir, pkg)
 	versions := false
 	for _, sub := range subdirs(m.files, dir) {
@@ -118,20 +116,18 @@ func (m *migration) packageDir(pkg string) error {
 			continue
 		}
 		for _, name := range inDir(m.files, path.Join(dir, sub)) {
-			if err := m.keep(name, path.Join("bundle", sub, path.Base(name)), m.files[name].data); err != nil {
-				return err
-			}
+			m.keep(name, path.Join("bundle", sub, path.Base(name)), m.files[name].data)
 		}
 	}
 	if !versions || m.Bundles == nil {
-		return nil
+		return
 	}
 	bundles, err := m.Bundles(dir)
 	if err != nil {
 		// Manifests that are no package are nobody's bundle; the rest of the
 		// project can do without.
 		m.general = append(m.general, Note{Text: fmt.Sprintf("%s stays where it is: %v.", dir, err)})
-		return nil
+		return
 	}
 	for version, files := range bundles {
 		for name, data := range files {
@@ -148,5 +144,4 @@ func (m *migration) packageDir(pkg string) error {
 			m.drop(name, "the channels are in the bundles")
 		}
 	}
-	return nil
 }

@@ -13,18 +13,19 @@ var roleForUsers = lazy.Delayed(`^config/rbac/.*_(editor|viewer)_role\.yaml$`)
 
 // userRole decides about a role for a kind's users: today's takes its place
 // unless the rules are others.
-func (m *migration) userRole(name string) error {
+func (m *migration) userRole(name string) {
 	list, err := readObjects(name, m.files[name].data)
 	if err != nil || len(list) != 1 {
-		return m.keep(name, name, m.files[name].data)
+		m.keep(name, name, m.files[name].data)
+		return
 	}
 	if o := list[0]; o.Kind == "ClusterRole" && isScaffoldRole(o.Rules, strings.Contains(name, "_editor_")) {
 		if m.rendered[name] == nil {
 			m.drop(name, "the new scaffold's roles are called otherwise")
 		}
-		return nil
+		return
 	}
-	return m.keep(name, name, m.files[name].data)
+	m.keep(name, name, m.files[name].data)
 }
 
 // isScaffoldRole says whether rules are those that the scaffolds wrote.

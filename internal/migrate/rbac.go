@@ -215,7 +215,8 @@ func (m *migration) markRules() error {
 				return err
 			}
 			if string(marked) != string(out.data) {
-				return m.keep(name, to, marked)
+				m.keep(name, to, marked)
+				return nil
 			}
 		}
 	}

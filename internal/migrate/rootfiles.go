@@ -62,13 +62,9 @@ func (m *migration) rootFiles() error {
 		case "README.md", "AGENTS.md", ".golangci.yml", "boilerplate.go.txt", "devcontainer.json":
 			delete(m.out, name) // the user's stays
 		case ".gitignore", ".dockerignore":
-			if err := m.keep(name, name, unionLines(mine.data, m.rendered[name])); err != nil {
-				return err
-			}
+			m.keep(name, name, unionLines(mine.data, m.rendered[name]))
 		default:
-			if err := m.aside(name); err != nil {
-				return err
-			}
+			m.aside(name)
 		}
 	}
 	for _, name := range []string{"Gopkg.toml", "Gopkg.lock", "deploy/namespace-init.yaml"} {
@@ -84,22 +80,19 @@ const asideEnding = ".before-migrate"
 
 // aside keeps a file of the user's whose name the scaffold needs under another
 // one.
-func (m *migration) aside(name string) error {
+func (m *migration) aside(name string) {
 	to := name + asideEnding
 	if strings.HasPrefix(name, ".github/workflows/") {
 		delete(m.out, name)
-		return nil
+		return
 	}
 	lines, known := m.ownLinesOf(name)
 	if known && len(lines) == 0 {
 		m.dropped[name] = "it was as the scaffold of old wrote it"
-		return nil
+		return
 	}
-	if err := m.keep(name, to, m.files[name].data); err != nil {
-		return err
-	}
+	m.keep(name, to, m.files[name].data)
 	m.note(to, "%s", m.takeOver(name, lines))
-	return nil
 }
 
 // missingTargets are the targets of a Makefile that another one has not.

@@ -26,15 +26,8 @@ type target struct {
 
 // fromSDK0 migrates the layout of operator-sdk v0.x.
 func (m *migration) fromSDK0() error {
-	for _, step := range []func() error{
-		m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.moveControllers, m.wireMain, m.deployment, m.samples, m.olmCatalog,
-		m.buildFiles, m.rootFiles, m.otherGo, m.mainRules, m.rest, m.modules,
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.run(m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.moveControllers, m.wireMain, m.deployment, m.samples, m.olmCatalog,
+		m.buildFiles, m.rootFiles, m.otherGo, m.mainRules, m.rest, m.modules)
 }
 
 // read finds out what there is.
@@ -332,10 +325,11 @@ func (m *migration) scaffold() error {
 }
 
 // goFile moves a Go file and carries its text over.
-func (m *migration) goFile(name, to string, more ...pass) error {
+func (m *migration) goFile(name, to string, more ...pass) {
 	data := m.files[name].data
 	if m.ignored(name) {
-		return m.keep(name, to, data)
+		m.keep(name, to, data)
+		return
 	}
 	if strings.HasPrefix(path.Base(name), "zz_generated") {
 		more = nil
@@ -346,13 +340,15 @@ func (m *migration) goFile(name, to string, more ...pass) error {
 	}
 	data, err := r.Go(name, data)
 	if err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	passes := slices.Concat(commonPasses(m.kindsByPath()), []pass{m.helperPass}, more, []pass{m.compat, markGone})
 	if data, err = transform(name, data, passes...); err != nil {
-		return err
+		m.fail(err)
+		return
 	}
-	return m.keep(name, to, data)
+	m.keep(name, to, data)
 }
 
 // packages are those that move, by their old import paths.
@@ -385,14 +381,10 @@ func (m *migration) moveControllers() error {
 		}
 		dir := path.Dir(name)
 		if dir == "pkg/controller" {
-			if err := m.controllerRoot(name); err != nil {
-				return err
-			}
+			m.controllerRoot(name)
 			continue
 		}
-		if err := m.goFile(name, m.along(name), m.controllerPasses(dir)...); err != nil {
-			return err
-		}
+		m.goFile(name, m.along(name), m.controllerPasses(dir)...)
 	}
 	for _, c := range m.controllers {
 		if c.setup == "" {
@@ -426,12 +418,12 @@ func (m *migration) controllerPasses(dir string) []pass {
 }
 
 // controllerRoot decides about a file in pkg/controller itself.
-func (m *migration) controllerRoot(name string) error {
+func (m *migration) controllerRoot(name string) {
 	if base := path.Base(name); base == "controller.go" || base == "doc.go" || m.isOnlyList(name) {
 		m.drop(name, "cmd/main.go sets the controllers up itself")
-		return nil
+		return
 	}
-	return m.goFile(name, m.along(name), withoutList, oldWatches)
+	m.goFile(name, m.along(name), withoutList, oldWatches)
 }
 
 // otherGo carries the imports and API changes over to the rest of the code.
@@ -442,31 +434,29 @@ func (m *migration) otherGo() error {
 			continue
 		}
 		if legacy[name] {
-			if err := m.legacyTest(name); err != nil {
-				return err
-			}
+			m.legacyTest(name)
 			continue
 		}
-		if err := m.other(name); err != nil {
-			return err
-		}
+		m.other(name)
 	}
 	return nil
 }
 
-func (m *migration) other(name string) error {
+func (m *migration) other(name string) {
 	src := m.files[name].data
 	if m.ignored(name) {
-		return m.keep(name, m.along(name), src)
+		m.keep(name, m.along(name), src)
+		return
 	}
 	f, err := parseGo(name, src)
 	if err != nil {
-		return err
+		m.fail(err)
+		return
 	}
 	if name == "tools.go" && len(f.Tree.Imports) == 0 {
 		m.drop(name, "it names no tool")
-		return nil
+		return
 	}
 	to := m.along(name)
-	return m.goFile(name, to, oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(name))))
+	m.goFile(name, to, oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(name))))
 }

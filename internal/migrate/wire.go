@@ -80,7 +80,8 @@ func (m *migration) writeMain(p *oldProgram) error {
 		return fmt.Errorf("%s: the migrated text is not Go: %w", newMain, err)
 	}
 	m.put(newMain, formatted)
-	return m.mainFiles(p)
+	m.mainFiles(p)
+	return nil
 }
 
 // elect makes the lease of the old main program the default of the new one's

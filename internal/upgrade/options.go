@@ -31,15 +31,13 @@ func optionGroups() []optionGroup {
 
 // managerOptions moves the options of a manager to where they are today.
 func (w *rewriter) managerOptions(s *goedit.File) {
-	ast.Inspect(s.Tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if ok && (s.Is(lit.Type, runtimePath, "Options") || s.Is(lit.Type, runtimePath+"/pkg/manager", "Options")) {
+	for lit := range goedit.Each[*ast.CompositeLit](s.Tree) {
+		if s.Is(lit.Type, runtimePath, "Options") || s.Is(lit.Type, runtimePath+"/pkg/manager", "Options") {
 			for _, g := range optionGroups() {
 				w.moveOptions(s, lit, g)
 			}
 		}
-		return true
-	})
+	}
 }
 
 // moveOptions moves the options of one group: the first of them gives way to
@@ -85,18 +83,16 @@ func (w *rewriter) moveOptions(s *goedit.File, lit *ast.CompositeLit, g optionGr
 // the text stay what they are.
 func formats(s *goedit.File) {
 	args := map[string]int{"Printf": 1, "Sprintf": 1, "Fprintf": 2}
-	ast.Inspect(s.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || call.Ellipsis.IsValid() {
-			return true
+	for call := range goedit.Each[*ast.CallExpr](s.Tree) {
+		if call.Ellipsis.IsValid() {
+			continue
 		}
 		name := s.Member(call.Fun, "fmt")
 		sel, ok := call.Fun.(*ast.SelectorExpr)
 		if ok && args[name] > 0 && len(call.Args) == args[name] && madeAtRunTime(call.Args[len(call.Args)-1]) {
 			s.Replace(sel.Sel, strings.TrimSuffix(name, "f"))
 		}
-		return true
-	})
+	}
 }
 
 // madeAtRunTime says whether a text is certainly no constant.

@@ -143,22 +143,20 @@ func findKinds(f *goedit.File, kinds map[string]string) {
 		if !ok || receiver(fn) == "" || fn.Body == nil {
 			continue
 		}
-		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				return true
+		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
+			if len(call.Args) == 0 {
+				continue
 			}
 			sel, ok := call.Fun.(*ast.SelectorExpr)
 			if !ok || sel.Sel.Name != "For" {
-				return true
+				continue
 			}
 			if u, ok := call.Args[0].(*ast.UnaryExpr); ok {
 				if lit, ok := u.X.(*ast.CompositeLit); ok {
 					kinds[receiver(fn)] = goedit.TypeName(lit.Type)
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 

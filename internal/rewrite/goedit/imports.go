@@ -269,14 +269,11 @@ func (f *File) used() map[string]bool {
 // all imports that are used are among them.
 func (f *File) Qualifiers() map[string]bool {
 	names := map[string]bool{}
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil {
-				names[id.Name] = true
-			}
+	for sel := range Each[*ast.SelectorExpr](f.Tree) {
+		if id, ok := sel.X.(*ast.Ident); ok && id.Obj == nil {
+			names[id.Name] = true
 		}
-		return true
-	})
+	}
 	return names
 }
 
