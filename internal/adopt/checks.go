@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,10 +128,7 @@ func (in *inspection) runLocal() (Command, fileset.Set, error) {
 		}
 	}
 	if in.facts.namespaces == "" {
-		where := in.facts.manager
-		if where == "" {
-			where = main.Package
-		}
+		where := cmp.Or(in.facts.manager, main.Package)
 		return Command{
 			Name: name, Status: Works, Detail: said + "; it watches all namespaces, and for --watch-namespace:",
 			Do: []string{where + ": read WATCH_NAMESPACE and set Cache.DefaultNamespaces of the manager's options to the namespaces in it"},

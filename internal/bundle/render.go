@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -129,9 +130,7 @@ func (b *csvBuilder) chooseBase() {
 		b.csv = NewBase(b.in.Package, false)
 		b.in.BaseName = "default"
 	}
-	if b.in.BaseName == "" {
-		b.in.BaseName = "the ClusterServiceVersion of the input"
-	}
+	b.in.BaseName = cmp.Or(b.in.BaseName, "the ClusterServiceVersion of the input")
 }
 
 // addFiles adds the objects, each in a file of its own.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,9 +40,7 @@ type checker struct {
 
 func (k *checker) add(hint, format string, args ...any) {
 	k.problems = append(k.problems, fmt.Errorf(format, args...))
-	if k.hint == "" {
-		k.hint = hint
-	}
+	k.hint = cmp.Or(k.hint, hint)
 }
 
 // duplicates are the names that stand in a list more than once, sorted.

@@ -139,8 +139,7 @@ func (f *Factory) Write(ctx context.Context, set fileset.Set, dryRun bool) error
 		return f.Print(diff)
 	}
 	err := t.Commit(ctx, set, f.Typed)
-	var unfinished *fileset.UnfinishedError
-	if errors.As(err, &unfinished) {
+	if _, ok := errors.AsType[*fileset.UnfinishedError](err); ok {
 		return clierr.WithHint(err, "some files are written already; fix the problem and run the command again to finish")
 	}
 	return clierr.WithHint(err, again)

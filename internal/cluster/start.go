@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,12 +34,8 @@ type Options struct {
 }
 
 func (o *Options) complete() {
-	if o.Name == "" {
-		o.Name = DefaultName
-	}
-	if o.Nodes == 0 {
-		o.Nodes = 1
-	}
+	o.Name = cmp.Or(o.Name, DefaultName)
+	o.Nodes = cmp.Or(o.Nodes, 1)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}

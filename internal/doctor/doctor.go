@@ -7,6 +7,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -125,9 +126,7 @@ func Examine(ctx context.Context, o Options) (Report, error) {
 }
 
 func (s System) complete() System {
-	if s.OS == "" {
-		s.OS = runtime.GOOS
-	}
+	s.OS = cmp.Or(s.OS, runtime.GOOS)
 	if s.Free == nil {
 		s.Free = free
 	}

@@ -227,8 +227,7 @@ func (e *exam) self() {
 
 // plain is the cause of an error of the file system, whose path is said already.
 func plain(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
@@ -74,12 +75,9 @@ func pins() []module.Version {
 
 // replaced reports whether go.mod puts something else in a module's place.
 func (e *exam) replaced(m module.Version) bool {
-	for _, r := range e.module.Replace {
-		if r.Old.Path == m.Path && (r.Old.Version == "" || r.Old.Version == m.Version) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.module.Replace, func(r *modfile.Replace) bool {
+		return r.Old.Path == m.Path && (r.Old.Version == "" || r.Old.Version == m.Version)
+	})
 }
 
 // cached looks which modules the next build would fetch, and reports whether

@@ -4,6 +4,7 @@
 package fileset
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -36,9 +37,7 @@ func (s *Set) Put(name string, f File) error {
 	if s.files == nil {
 		s.files = map[string]File{}
 	}
-	if f.Mode == 0 {
-		f.Mode = 0o644
-	}
+	f.Mode = cmp.Or(f.Mode, 0o644)
 	s.files[name] = f
 	return nil
 }

@@ -75,8 +75,7 @@ func errorsOf(p *packages.Package, roots []*packages.Package) []packages.Error {
 			}
 		}),
 		Error: func(err error) {
-			var e types.Error
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[types.Error](err); ok {
 				found = append(found, packages.Error{Pos: e.Fset.Position(e.Pos).String(), Msg: e.Msg, Kind: packages.TypeError})
 			}
 		},

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,12 +132,7 @@ func (c *problemCollector) dir(p *loader.Package) string {
 
 // onSameLine reports whether one of ps stands on the line of q.
 func onSameLine(ps []problem, q problem) bool {
-	for _, p := range ps {
-		if p.file == q.file && p.line == q.line {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ps, func(p problem) bool { return p.file == q.file && p.line == q.line })
 }
 
 // position reads file:line:col, file:line, or whatever else go/packages says.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -124,9 +125,7 @@ func (r *Recipe) copy(args string, line int) error {
 	c := Copy{To: list[len(list)-1], Line: line}
 	for _, from := range list[:len(list)-1] {
 		clean := strings.TrimPrefix(path.Clean(from), "/")
-		if clean == "" {
-			clean = "."
-		}
+		clean = cmp.Or(clean, ".")
 		if !fs.ValidPath(clean) || strings.ContainsAny(from, "*?[$") {
 			return fmt.Errorf("COPY %s: a source is a plain path below the Dockerfile's directory", from)
 		}

@@ -9,6 +9,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -137,9 +138,7 @@ func (b *builder) build(ctx context.Context) (Built, error) {
 // prepare checks the options. Only the work directory is made.
 func prepare(h host.Host, o BuildOptions) (*builder, error) {
 	b := &builder{BuildOptions: o, host: h}
-	if b.Title == "" {
-		b.Title = filepath.Base(o.Dir)
-	}
+	b.Title = cmp.Or(b.Title, filepath.Base(o.Dir))
 	var err error
 	if b.tag, err = parseTag(o.Image); err != nil {
 		return nil, err
@@ -153,9 +152,7 @@ func prepare(h host.Host, o BuildOptions) (*builder, error) {
 	if b.epoch, b.dated, err = sourceDate(h); err != nil {
 		return nil, err
 	}
-	if b.Base == "" {
-		b.Base = DefaultBase
-	}
+	b.Base = cmp.Or(b.Base, DefaultBase)
 	if b.Base != Scratch {
 		if _, err := b.baseRef(); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,16 +41,12 @@ func (p Pushed) Reference() string {
 // docker login and podman login leave behind, and after it the SBOMs, which
 // refer to it. Layers that the registry has are not sent again.
 func Push(ctx context.Context, h host.Host, o PushOptions) (Pushed, error) {
-	if o.To == "" {
-		o.To = o.Image
-	}
+	o.To = cmp.Or(o.To, o.Image)
 	to, err := pushTarget(o.To, o.UseHTTP, "mysdk image push ghcr.io/you/%[1]s --image %[2]s")
 	if err != nil {
 		return Pushed{}, err
 	}
-	if o.Image == "" {
-		o.Image = o.To
-	}
+	o.Image = cmp.Or(o.Image, o.To)
 	tag, err := parseTag(o.Image)
 	if err != nil {
 		return Pushed{}, fmt.Errorf("--image: %w", err)

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -135,9 +136,7 @@ func parseRef(s string, opts ...name.Option) (name.Reference, error) {
 // parseTag reads the name of an image to make or look for in the
 // store: with a tag, latest if there is none. Empty is DefaultName.
 func parseTag(s string, opts ...name.Option) (name.Tag, error) {
-	if s == "" {
-		s = DefaultName
-	}
+	s = cmp.Or(s, DefaultName)
 	ref, err := parseRef(s, opts...)
 	if err != nil {
 		return name.Tag{}, err

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ type ApplyOptions struct {
 // as some CRDs are, apply like any other.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o ApplyOptions) ([]Result, error) {
 	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
-	if a.options.FieldManager == "" {
-		a.options.FieldManager = FieldManager
-	}
+	a.options.FieldManager = cmp.Or(a.options.FieldManager, FieldManager)
 	var results []Result
 	var errs []error
 	for _, u := range inOrder(objs) {
@@ -103,8 +102,7 @@ func (a *applier) noteCRD(u *unstructured.Unstructured, r Result, err error) {
 // only pretended to create, so that the server cannot check it. err is why its
 // kind was not found.
 func (a *applier) pretended(ref Ref, err error) bool {
-	var unknown *noKindError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*noKindError](err); ok {
 		return a.pending[ref.GroupKind()] != nil
 	}
 	return a.namespaces[ref.Namespace]
@@ -186,8 +184,7 @@ func (c *Client) explain(doing string, ref Ref, err error) error {
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		var unknown *noKindError
-		if errors.As(err, &unknown) {
+		if _, ok := errors.AsType[*noKindError](err); ok {
 			return fmt.Errorf("%s %s: %w", doing, ref, err)
 		}
 		// No answer of the API server's: the connection is at fault.

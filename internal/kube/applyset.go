@@ -163,8 +163,7 @@ func (c *Client) InSet(ctx context.Context, s ApplySet) (parent *unstructured.Un
 	seen := map[types.UID]bool{}
 	for _, name := range annotated(parent, setKinds) {
 		gvk, err := c.kinds.preferred(ctx, schema.ParseGroupKind(name))
-		var unknown *noKindError
-		if errors.As(err, &unknown) {
+		if _, ok := errors.AsType[*noKindError](err); ok {
 			continue // went with its CRD
 		}
 		if err != nil {

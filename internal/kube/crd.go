@@ -109,8 +109,7 @@ func (c *Client) waitServed(ctx context.Context, name string, timeout time.Durat
 		// The condition comes a moment before discovery knows of the kind.
 		why = "its kind is not served yet"
 		_, err = c.kinds.find(ctx, crdNames(live).groupKind().WithVersion(crdNames(live).version))
-		var unknown *noKindError
-		if errors.As(err, &unknown) {
+		if _, ok := errors.AsType[*noKindError](err); ok {
 			return false, nil
 		}
 		return err == nil, err

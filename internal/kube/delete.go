@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ type DeleteOptions struct {
 // cluster does not know, counts as Absent. When an object does not go in time,
 // the error says which finalizers hold it.
 func (c *Client) Delete(ctx context.Context, objs []*unstructured.Unstructured, o DeleteOptions) ([]Result, error) {
-	if o.Timeout == 0 {
-		o.Timeout = deleteTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, deleteTimeout)
 	var results []Result
 	ordered := inOrder(objs)
 	slices.Reverse(ordered)
@@ -140,8 +139,7 @@ func (c *Client) deleteAll(ctx context.Context, objs []*unstructured.Unstructure
 // startDelete asks for u's deletion. The endpoint is nil if there is no u.
 func (c *Client) startDelete(ctx context.Context, u *unstructured.Unstructured, o DeleteOptions) (going, error) {
 	endpoint, ref, err := c.resource(ctx, u, o.Namespace)
-	var unknown *noKindError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*noKindError](err); ok {
 		return going{ref: ref}, nil
 	}
 	if err != nil {

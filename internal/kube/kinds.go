@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -135,11 +136,6 @@ func (c *Client) resource(ctx context.Context, u *unstructured.Unstructured, fal
 		ref.Namespace = ""
 		return endpoint, ref, nil
 	}
-	if ref.Namespace == "" {
-		ref.Namespace = fallback
-	}
-	if ref.Namespace == "" {
-		ref.Namespace = c.Namespace
-	}
+	ref.Namespace = cmp.Or(ref.Namespace, fallback, c.Namespace)
 	return endpoint.Namespace(ref.Namespace), ref, nil
 }

@@ -155,8 +155,7 @@ func (t Target) reachHint() string {
 
 // cause drops the "Get "https://…":" that net/http puts before the reason.
 func cause(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -22,8 +22,7 @@ type ListOptions struct {
 func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, o ListOptions) ([]*unstructured.Unstructured, error) {
 	ref := Ref{GroupVersionKind: gvk, Namespace: o.Namespace}
 	r, err := c.kinds.find(ctx, gvk)
-	var unknown *noKindError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*noKindError](err); ok {
 		return nil, nil
 	}
 	if err != nil {
@@ -80,8 +79,7 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) 
 // Serves reports whether the cluster has a kind.
 func (c *Client) Serves(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
 	_, err := c.kinds.find(ctx, gvk)
-	var unknown *noKindError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*noKindError](err); ok {
 		return false, nil
 	}
 	return err == nil, err

@@ -151,9 +151,7 @@ func resolve(o Options) (Target, *rest.Config, error) {
 		return Target{}, nil, clierr.Usagef("repair the file, or name another context with --context", "kubeconfig %s, context %q: %w", strings.Join(files, ", "), name, err)
 	}
 	ns := cfg.Contexts[name].Namespace
-	if ns == "" {
-		ns = "default"
-	}
+	ns = cmp.Or(ns, "default")
 	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", config: cfg}, rc, nil
 }
 

@@ -223,8 +223,7 @@ func (h *hooks) await(ctx context.Context, address string) error {
 		if err == nil {
 			return conn.Close()
 		}
-		var other *tls.CertificateVerificationError
-		if errors.As(err, &other) && !told {
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok && !told {
 			told = true
 			h.r.screen.say("warning: the operator's webhook server at %s has a certificate of its own: does main.go use the flag --webhook-cert-path? Its webhooks stay off", address)
 		}

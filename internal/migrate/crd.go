@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -184,10 +185,7 @@ func scaleOf(subs any) string {
 }
 
 func (c column) marker() string {
-	p := c.Path
-	if p == "" {
-		p = c.OldPath
-	}
+	p := cmp.Or(c.Path, c.OldPath)
 	out := fmt.Sprintf("+kubebuilder:printcolumn:name=%q,type=%s,JSONPath=%q", c.Name, c.Type, p)
 	if c.Format != "" {
 		out += ",format=" + c.Format

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -349,9 +350,7 @@ func (m *migration) joinObjects(list []*object) ([]byte, error) {
 func (m *migration) listIn(kustomization, resource string) {
 	text := string(m.out[kustomization].data)
 	line := "- " + resource + "\n"
-	if text == "" {
-		text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
-	}
+	text = cmp.Or(text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")
 	if strings.Contains(text, line) {
 		return
 	}

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -157,9 +158,7 @@ func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
 		ctx = "ctx"
 		f.freshContexts(body, ctx)
 	}
-	if name == "" {
-		name = "_"
-	}
+	name = cmp.Or(name, "_")
 	param := t.Params.List[0]
 	f.Replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.Need("context", ""), name, f.Need(crClient, "")))
 	for sel := range goedit.Each[*ast.SelectorExpr](body) {

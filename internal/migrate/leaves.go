@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -254,12 +255,8 @@ func lay(over, by *yaml.Node) {
 	default:
 		head, line := over.HeadComment, over.LineComment
 		*over = *plain(by)
-		if over.HeadComment == "" {
-			over.HeadComment = head
-		}
-		if over.LineComment == "" {
-			over.LineComment = line
-		}
+		over.HeadComment = cmp.Or(over.HeadComment, head)
+		over.LineComment = cmp.Or(over.LineComment, line)
 	}
 }
 

@@ -253,9 +253,7 @@ func (m *migration) put(name string, data []byte) {
 	o := m.out[name]
 	o.touched = o.from != ""
 	o.data = data
-	if o.mode == 0 {
-		o.mode = 0o644
-	}
+	o.mode = cmp.Or(o.mode, 0o644)
 	m.out[name] = o
 }
 

@@ -2,6 +2,7 @@ package olm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -78,9 +79,7 @@ type Source struct {
 
 // Load reads or makes the manifests.
 func (s Source) Load(ctx context.Context) (Manifests, error) {
-	if s.Namespace == "" {
-		s.Namespace = DefaultNamespace
-	}
+	s.Namespace = cmp.Or(s.Namespace, DefaultNamespace)
 	m, err := s.raw(ctx)
 	if err != nil {
 		return Manifests{}, err

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -124,9 +125,7 @@ func judge(u *unstructured.Unstructured) Object {
 	if u.GetDeletionTimestamp() != nil {
 		o.State, o.Reason = "Terminating", "finalizers "+strings.Join(u.GetFinalizers(), ", ")
 	}
-	if o.State == "" {
-		o.State = "Unknown"
-	}
+	o.State = cmp.Or(o.State, "Unknown")
 	o.Healthy = o.Reason == ""
 	return o
 }

@@ -146,8 +146,7 @@ func lastLines(text string) string {
 // api, webhook or edit. Both texts may be empty.
 func (p *External) Metadata(ctx context.Context, subcommand string) (plugin.SubcommandMetadata, error) {
 	res, err := p.call(ctx, request{PluginRequest: external.PluginRequest{Command: "metadata", Args: []string{"--" + subcommand}}}, p.timeouts.ask)
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*refusal](err); ok {
 		return plugin.SubcommandMetadata{}, nil // it need not know this request
 	}
 	if err != nil {
@@ -160,8 +159,7 @@ func (p *External) Metadata(ctx context.Context, subcommand string) (plugin.Subc
 // does not tell.
 func (p *External) flags(ctx context.Context, subcommand string) (list []external.Flag, known bool, err error) {
 	res, err := p.call(ctx, request{PluginRequest: external.PluginRequest{Command: "flags", Args: []string{"--" + subcommand}}}, p.timeouts.ask)
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*refusal](err); ok {
 		return nil, false, nil
 	}
 	if err != nil {

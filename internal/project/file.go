@@ -65,8 +65,7 @@ func Load(dir string) (*File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, missing(dir)
 	case err != nil:
-		var reason *fs.PathError
-		if errors.As(err, &reason) {
+		if reason, ok := errors.AsType[*fs.PathError](err); ok {
 			err = reason.Err // the path is known
 		}
 		return nil, clierr.Failedf("it must be a readable file", "%s: %w", FileName, err)

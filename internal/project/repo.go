@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -30,9 +31,7 @@ func DefaultRepo(dir, domain, gopath string) (repo, why string) {
 		}
 	}
 	name := NameFromDir(dir)
-	if name == "" {
-		name = "operator"
-	}
+	name = cmp.Or(name, "operator")
 	return path.Join(domain, name), "from the domain and the directory"
 }
 

@@ -123,10 +123,7 @@ func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " +
 
 // Target is the object of a request.
 func (r Request) Target() string {
-	kind := r.Kind
-	if kind == "" {
-		kind = r.Resource
-	}
+	kind := cmp.Or(r.Kind, r.Resource)
 	if r.Subresource != "" {
 		return kind + " " + r.Name + " (" + r.Subresource + ")"
 	}

@@ -58,8 +58,7 @@ func ParseCredentials(data []byte) (*Credentials, error) {
 
 // credentialsError leaves out what the decoder quotes: it may be a password.
 func credentialsError(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
 	}
 	return errors.New("it does not hold credentials by registry, as docker's config.json does")

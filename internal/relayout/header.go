@@ -51,12 +51,9 @@ func hasLicense(src []byte) bool {
 	if err != nil {
 		return true
 	}
-	for _, group := range tree.Comments {
-		if group.Pos() < tree.Package && licensed.MatchString(text(group)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tree.Comments, func(group *ast.CommentGroup) bool {
+		return group.Pos() < tree.Package && licensed.MatchString(text(group))
+	})
 }
 
 // text is all of a comment, directives included.

@@ -245,8 +245,7 @@ func checkTry(ctx context.Context, r *Request) (map[string]string, error) {
 		return nil, err
 	}
 	u, err := filled(r)
-	var invalid fields.Invalid
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[fields.Invalid](err); ok {
 		return invalid, nil
 	}
 	if err != nil {

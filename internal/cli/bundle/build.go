@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,10 +106,7 @@ func bundleContents(f *cli.Factory, o *buildOptions) (image.Files, map[string]st
 	if o.dir != "" && o.file != "" {
 		return nil, nil, clierr.Usagef("leave one of them out", "the Dockerfile says what to copy, and a directory was named too")
 	}
-	file := o.file
-	if file == "" {
-		file = bundle.DockerfileName
-	}
+	file := cmp.Or(o.file, bundle.DockerfileName)
 	if o.dir == "" {
 		data, err := f.Host.Files.ReadFile(f.Host.Path(file))
 		switch {

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,10 +38,7 @@ Printed on stdout is the name with the digest.`,
 }
 
 func runPush(ctx context.Context, f *cli.Factory, o *imagecmd.PushOptions) error {
-	name := o.Image
-	if name == "" {
-		name = o.To
-	}
+	name := cmp.Or(o.Image, o.To)
 	if name == "" {
 		return clierr.Usagef("mysdk bundle push --image ghcr.io/you/operator-bundle:v0.1.0", "specify the image to push")
 	}

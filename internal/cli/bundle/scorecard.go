@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -182,10 +183,7 @@ func validBundle(ctx context.Context, f *cli.Factory, files fs.FS) (problems, wa
 
 // testPods runs tests as pods of a cluster that runs containers.
 func testPods(f *cli.Factory, client *kube.Client, o *scorecardOptions) *scorecard.Pods {
-	namespace := o.namespace
-	if namespace == "" {
-		namespace = client.Namespace
-	}
+	namespace := cmp.Or(o.namespace, client.Namespace)
 	return &scorecard.Pods{
 		Client: client, Run: "scorecard-" + strconv.FormatInt(f.Host.Now().UnixMilli(), 36),
 		Namespace: namespace, ServiceAccount: o.serviceAccount, Restricted: o.podSecurity == "restricted",

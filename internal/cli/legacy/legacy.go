@@ -3,6 +3,7 @@
 package legacy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -54,9 +55,7 @@ func (s step) undoneBy(line string) step {
 
 // oldVerb tells in the help of c what sort of command it is.
 func oldVerb(c *cobra.Command) *cobra.Command {
-	if c.Long == "" {
-		c.Long = c.Short + "."
-	}
+	c.Long = cmp.Or(c.Long, c.Short+".")
 	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a verb of operator-sdk v0.x. It prints its new spelling, and does the\nwork by it; docs/guides/old-verbs.md lists them all."
 	return c
 }

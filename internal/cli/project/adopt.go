@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -197,10 +198,7 @@ func tryFlags(sub plugin.Subcommand, values map[string]string) error {
 
 // adoptText is the report for people.
 func adoptText(b io.Writer, r *adopt.Report) {
-	name := r.Name
-	if name == "" {
-		name = r.Repo
-	}
+	name := cmp.Or(r.Name, r.Repo)
 	fmt.Fprintf(b, "Project %s, made by %s: layout %s\n", name, r.Tool, strings.Join(r.Layout, ", "))
 	scope, groups := "all namespaces", "one group"
 	if r.Namespaced {

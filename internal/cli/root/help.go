@@ -1,6 +1,7 @@
 package root
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,9 +125,7 @@ func noteSettings(c *cobra.Command) {
 		}
 	}
 	if slices.Sort(flags); len(flags) > 0 {
-		if c.Long == "" {
-			c.Long = c.Short + "."
-		}
+		c.Long = cmp.Or(c.Long, c.Short+".")
 		c.Long += "\n\nThe environment and .mysdk.yaml can set some of the flags (see 'mysdk help\nenvironment'):\n  " + strings.Join(flags, "\n  ")
 	}
 	for _, sub := range c.Commands() {

@@ -170,8 +170,7 @@ func helpOfKnown(f *cli.Factory, root *cobra.Command) {
 
 // fail prints err and its hint and returns its exit code.
 func fail(f *cli.Factory, c *cobra.Command, err error) int {
-	var kubectl *cluster.ExitError
-	if errors.As(err, &kubectl) {
+	if kubectl, ok := errors.AsType[*cluster.ExitError](err); ok {
 		return kubectl.Code // it has said all there is to say
 	}
 	text := err.Error()

@@ -10,6 +10,7 @@ package faults
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -284,9 +285,7 @@ func (b *buffer) Header() http.Header { return b.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (b *buffer) WriteHeader(code int) {
-	if b.code == 0 {
-		b.code = code
-	}
+	b.code = cmp.Or(b.code, code)
 }
 
 // Write implements http.ResponseWriter.

@@ -1,6 +1,7 @@
 package hostpods
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -139,9 +140,7 @@ func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *
 }
 
 func seconds(n, otherwise int32) time.Duration {
-	if n == 0 {
-		n = otherwise
-	}
+	n = cmp.Or(n, otherwise)
 	return time.Duration(n) * time.Second
 }
 

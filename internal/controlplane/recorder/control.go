@@ -92,8 +92,7 @@ func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) {
 	for d := json.NewDecoder(req.Body); ; {
 		var c recording.Reconcile
 		err := d.Decode(&c)
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -95,9 +96,7 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(code int) {
-	if a.code == 0 {
-		a.code = code
-	}
+	a.code = cmp.Or(a.code, code)
 	a.ResponseWriter.WriteHeader(code)
 	// A watch lasts; that it was opened is what counts.
 	if code == http.StatusOK && a.note.verb() == "watch" {

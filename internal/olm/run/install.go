@@ -7,6 +7,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -256,12 +257,8 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 	if in.Embedded {
 		objs.ca, objs.tls = in.CASecret, registryTLS(in.Options)
 	}
-	if objs.pullPolicy == "" {
-		objs.pullPolicy = "IfNotPresent"
-	}
-	if objs.opmImage == "" {
-		objs.opmImage = opmImage
-	}
+	objs.pullPolicy = cmp.Or(objs.pullPolicy, "IfNotPresent")
+	objs.opmImage = cmp.Or(objs.opmImage, opmImage)
 	// The embedded cluster serves ConfigMaps itself, sooner than any pod could.
 	if in.Publish != nil && !in.Embedded {
 		p, err := in.Publish(ctx, c)

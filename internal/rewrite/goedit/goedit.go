@@ -65,8 +65,7 @@ func Parse(name string, src []byte) (*File, error) {
 
 // SyntaxError is the first error of go/parser, with file, line and column.
 func SyntaxError(name string, err error) error {
-	var list scanner.ErrorList
-	if errors.As(err, &list) && len(list) > 0 {
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
 		return clierr.Failedf("repair it and run the command again", "%s: %s", list[0].Pos, list[0].Msg)
 	}
 	return fmt.Errorf("parse %s: %w", name, err)

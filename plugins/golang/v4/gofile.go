@@ -124,8 +124,7 @@ os.Exit(1)
 
 // syntaxError turns the first of a parser's errors into one for the user.
 func syntaxError(err error) error {
-	var list scanner.ErrorList
-	if errors.As(err, &list) && len(list) > 0 {
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
 		return usage("repair it and run the command again", "%s: %s", list[0].Pos, list[0].Msg)
 	}
 	return fmt.Errorf("parsing %s: %w", mainPath, err)

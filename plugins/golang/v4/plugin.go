@@ -114,8 +114,7 @@ func (e *hintError) Hint() string { return e.hint }
 
 // hintOf returns the hint of an error, empty for none.
 func hintOf(err error) string {
-	var h *hintError
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[*hintError](err); ok {
 		return h.hint
 	}
 	return ""
