@@ -41,7 +41,7 @@ var quarantine = map[string][]string{
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/controlplane/supervise"},
-	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
@@ -60,16 +60,17 @@ var layers = [][]string{
 
 // alone are packages that import nothing of ours but what is named.
 var alone = map[string][]string{
-	"internal/clierr":         {},
-	"internal/host":           {},
-	"internal/fields":         {},
-	"internal/filelock":       {},
-	"internal/gcpercent":      {},
-	"internal/fileset":        {"internal/filelock"},
-	"internal/recording":      {},
-	"internal/recording/otlp": {"internal/recording"},
-	"internal/registry":       {},
-	"internal/rewrite/goedit": {"internal/clierr"},
+	"internal/clierr":           {},
+	"internal/host":             {},
+	"internal/fields":           {},
+	"internal/filelock":         {},
+	"internal/gcpercent":        {},
+	"internal/fileset":          {"internal/filelock"},
+	"internal/recording":        {},
+	"internal/recording/otlp":   {"internal/recording"},
+	"internal/registry":         {},
+	"internal/rewrite/goedit":   {"internal/clierr"},
+	"internal/rewrite/yamledit": {},
 	"internal/controlplane": {
 		"internal/clierr", "internal/host", "internal/cluster/state", "internal/filelock",
 		"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/supervise",

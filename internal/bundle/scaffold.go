@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // ManifestsConfigDir is the kustomization that a project's bundle is made from.
@@ -167,14 +168,7 @@ func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 	if err := setNode(doc.Content[0], owned, "spec", "customresourcedefinitions", "owned"); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	return out.Bytes(), nil
+	return yamledit.Encode(doc)
 }
 
 // onlyMapping is the first document of a file that is a mapping, nil without one.

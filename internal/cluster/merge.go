@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // yamlIndent is kubectl's indentation.
@@ -37,7 +39,7 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	}
 	first := len(entries(doc.Content[0], "contexts")) == 0
 	for _, section := range sections() {
-		entry := namedEntry(value(source.Content[0], section), name)
+		entry := namedEntry(yamledit.Value(source.Content[0], section), name)
 		if entry == nil {
 			return nil, fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
 		}
@@ -68,12 +70,12 @@ func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 		return nil, nil
 	}
 	for _, section := range sections() {
-		if entry := namedEntry(value(root, section), name); entry != nil {
-			list := value(root, section)
+		if entry := namedEntry(yamledit.Value(root, section), name); entry != nil {
+			list := yamledit.Value(root, section)
 			list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool { return n == entry })
 		}
 	}
-	if current := value(root, "current-context"); current != nil && current.Value == name {
+	if current := yamledit.Value(root, "current-context"); current != nil && current.Value == name {
 		set(root, "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "", Style: yaml.DoubleQuotedStyle})
 	}
 	return encode(doc)
@@ -82,12 +84,12 @@ func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 // authority is the certificate authority of the cluster of that name, "" if
 // there is none.
 func authority(config *yaml.Node, name string) string {
-	entry := namedEntry(value(config, "clusters"), name)
+	entry := namedEntry(yamledit.Value(config, "clusters"), name)
 	if entry == nil {
 		return ""
 	}
-	if cluster := value(entry, "cluster"); cluster != nil {
-		if ca := value(cluster, "certificate-authority-data"); ca != nil {
+	if cluster := yamledit.Value(entry, "cluster"); cluster != nil {
+		if ca := yamledit.Value(cluster, "certificate-authority-data"); ca != nil {
 			return ca.Value
 		}
 	}
@@ -106,7 +108,7 @@ func encode(doc *yaml.Node) ([]byte, error) {
 
 // entries are the items of a section, none if it is not a list.
 func entries(config *yaml.Node, section string) []*yaml.Node {
-	if list := value(config, section); list != nil && list.Kind == yaml.SequenceNode {
+	if list := yamledit.Value(config, section); list != nil && list.Kind == yaml.SequenceNode {
 		return list.Content
 	}
 	return nil
@@ -148,16 +150,6 @@ func comments(data []byte) []byte {
 	return kept
 }
 
-// value returns the value of a mapping's key, or nil.
-func value(mapping *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
-}
-
 // set gives a mapping's key a value, in its place if it is there.
 func set(mapping *yaml.Node, key string, v *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -176,7 +168,7 @@ func namedEntry(list *yaml.Node, name string) *yaml.Node {
 		return nil
 	}
 	for _, e := range list.Content {
-		if n := value(e, "name"); e.Kind == yaml.MappingNode && n != nil && n.Value == name {
+		if n := yamledit.Value(e, "name"); e.Kind == yaml.MappingNode && n != nil && n.Value == name {
 			return e
 		}
 	}
@@ -185,7 +177,7 @@ func namedEntry(list *yaml.Node, name string) *yaml.Node {
 
 // putEntry replaces the entry of that name in a section, or appends it.
 func putEntry(config *yaml.Node, section, name string, entry *yaml.Node) error {
-	list := value(config, section)
+	list := yamledit.Value(config, section)
 	if list == nil || list.Tag == "!!null" {
 		list = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 		set(config, section, list)

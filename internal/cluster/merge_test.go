@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // ours is a kubeconfig as a control plane writes it.
@@ -195,14 +197,14 @@ func FuzzMerge(f *testing.F) {
 			t.Fatalf("merged what does not parse: %v", err)
 		}
 		for _, section := range []string{"clusters", "users", "contexts"} {
-			if namedEntry(value(root, section), "mysdk-dev") == nil {
+			if namedEntry(yamledit.Value(root, section), "mysdk-dev") == nil {
 				t.Fatalf("no entry of ours in %s:\n%s", section, merged)
 			}
 			if before == nil {
 				continue
 			}
-			if list := value(before.Content[0], section); list != nil && list.Kind == yaml.SequenceNode {
-				if n := len(value(root, section).Content); n < len(list.Content) {
+			if list := yamledit.Value(before.Content[0], section); list != nil && list.Kind == yaml.SequenceNode {
+				if n := len(yamledit.Value(root, section).Content); n < len(list.Content) {
 					t.Fatalf("%s has %d entries, had %d", section, n, len(list.Content))
 				}
 			}

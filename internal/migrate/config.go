@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // oldConfig is where files of config stay that set something for which today's
@@ -164,7 +165,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 	for _, doc := range docs {
 		kind := keyOf(name, doc).kind
 		for _, key := range kustomizationLists {
-			if list := child(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
+			if list := yamledit.Value(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
 				m.fail(clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key))
 				return
 			}
@@ -247,7 +248,7 @@ func documentOf(docs []*yaml.Node, like *yaml.Node) *yaml.Node {
 		if scalar(d.Content[0], "kind") != scalar(like, "kind") && scalar(like, "kind") != "" {
 			continue
 		}
-		if found == nil || scalar(child(d.Content[0], "metadata"), "name") == scalar(child(like, "metadata"), "name") {
+		if found == nil || scalar(yamledit.Value(d.Content[0], "metadata"), "name") == scalar(yamledit.Value(like, "metadata"), "name") {
 			found = d.Content[0]
 		}
 	}
@@ -372,7 +373,7 @@ func joinDocuments(docs []*yaml.Node) ([]byte, error) {
 		if i > 0 {
 			text = append(text, "---\n"...)
 		}
-		data, err := encodeYAML(d)
+		data, err := yamledit.Encode(d)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // crd is a CustomResourceDefinition of either version, as far as migrate needs
@@ -230,14 +232,7 @@ func upgradeCRD(doc *yaml.Node) ([]byte, error) {
 	if w, ok := spec["conversion"].(map[string]any); ok {
 		upgradeConversion(w)
 	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := enc.Encode(c); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), enc.Close()
+	return yamledit.Encode(c)
 }
 
 func upgradeVersion(m, spec map[string]any) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // object is a Kubernetes object in a file of deploy, as far as migrate reads
@@ -336,7 +338,7 @@ func (m *migration) joinObjects(list []*object) ([]byte, error) {
 		if o.Kind == "CustomResourceDefinition" && strings.HasSuffix(o.APIVersion, "/v1beta1") {
 			data, err = upgradeCRD(o.node)
 		} else {
-			data, err = encodeYAML(o.node)
+			data, err = yamledit.Encode(o.node)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.file, err)
@@ -451,7 +453,7 @@ func (m *migration) bareSamples() error {
 			continue
 		}
 		sample["spec"] = map[string]any{}
-		data, err := encodeYAML(sample)
+		data, err := yamledit.Encode(sample)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/goedit"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // fromKubebuilder migrates the layouts go/v2 and go/v3 of kubebuilder and of
@@ -82,7 +83,7 @@ func (m *migration) readProject() ([]byte, error) {
 	for _, group := range subdirs(m.files, "controllers") {
 		m.moves["controllers/"+group] = target{"internal/controller/" + group, group, group}
 	}
-	return encodeYAML(p)
+	return yamledit.Encode(p)
 }
 
 // plugins are the entries of PROJECT's plugins that go with the new layout.
@@ -232,7 +233,7 @@ func (m *migration) renderKubebuilder(text []byte) error {
 		delete(r, "controller")
 		delete(r, "controllers")
 	}
-	bare, err := encodeYAML(p)
+	bare, err := yamledit.Encode(p)
 	if err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (m *migration) renderKubebuilder(text []byte) error {
 func (m *migration) oldCerts() string {
 	docs, err := readConfig("", m.files["config/default/kustomization.yaml"].data)
 	if err == nil && len(docs) > 0 { // an error is told when the file is carried over
-		if list := child(docs[0], "resources"); list != nil && next(list, step{item: "../certmanager"}) != nil {
+		if list := yamledit.Value(docs[0], "resources"); list != nil && next(list, step{item: "../certmanager"}) != nil {
 			return "cert-manager"
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // step is one part of the way to a value in a manifest: the key of a mapping,
@@ -162,7 +164,7 @@ func find(n *yaml.Node, steps []step) *yaml.Node {
 // next goes one step.
 func next(n *yaml.Node, s step) *yaml.Node {
 	if s.item == "" {
-		return child(n, s.key)
+		return yamledit.Value(n, s.key)
 	}
 	if n.Kind != yaml.SequenceNode {
 		return nil
@@ -237,7 +239,7 @@ func lay(over, by *yaml.Node) {
 	case over.Kind == yaml.MappingNode && by.Kind == yaml.MappingNode:
 		over.Style = 0
 		for i := 0; i+1 < len(by.Content); i += 2 {
-			if old := child(over, by.Content[i].Value); old != nil {
+			if old := yamledit.Value(over, by.Content[i].Value); old != nil {
 				lay(old, by.Content[i+1])
 			} else {
 				addKey(over, by.Content[i], by.Content[i].Value, plain(by.Content[i+1]))

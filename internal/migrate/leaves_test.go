@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // node is the root of a YAML text.
@@ -83,7 +84,7 @@ func TestPut(t *testing.T) {
 				t.Fatal(err)
 			}
 			ok := put(n, leaf{steps: stepsOf(test.way), node: value.Content[0]})
-			got, err := encodeYAML(n)
+			got, err := yamledit.Encode(n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +118,7 @@ func TestToday(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := encodeYAML(docs[0])
+			got, err := yamledit.Encode(docs[0])
 			if d := cmp.Diff(test.want, string(got)); d != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}

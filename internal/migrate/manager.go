@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 const (
@@ -18,10 +20,10 @@ const (
 // manager carries what the operator's Deployment says over to config/manager.
 func (m *migration) manager(o *object) {
 	doc := o.node.Content[0]
-	containers := child(find(doc, stepsOf("spec/template/spec")), "containers")
+	containers := yamledit.Value(find(doc, stepsOf("spec/template/spec")), "containers")
 	box := containers.Content[ownIndex(o)]
-	setNode(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
-	setNode(box, "args", arguments(ownContainer(o)))
+	yamledit.Set(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
+	yamledit.Set(box, "args", arguments(ownContainer(o)))
 	m.carryObject(o, managerPath, func(l leaf) bool {
 		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
 		return skipDeployment(way) || m.skipContainer(way, l.node)
@@ -93,7 +95,7 @@ func (m *migration) skipContainer(way string, n *yaml.Node) bool {
 	case way == "readinessProbe":
 		return strings.Contains(value(n), "/tmp/operator-sdk-ready")
 	case strings.HasPrefix(way, "env/") && scalar(n, "name") == "WATCH_NAMESPACE": // all namespaces is what none means
-		return !m.namespaced && scalar(n, "value") == "" && child(n, "valueFrom") == nil
+		return !m.namespaced && scalar(n, "value") == "" && yamledit.Value(n, "valueFrom") == nil
 	}
 	return strings.HasPrefix(way, "ports/") && strings.HasSuffix(scalar(n, "name"), "metrics") && slices.Contains([]string{"60000", "8383", "8686"}, scalar(n, "containerPort"))
 }
@@ -113,7 +115,7 @@ func managerContainer(doc *yaml.Node) *yaml.Node {
 	if scalar(doc, "kind") != "Deployment" {
 		return nil
 	}
-	list := child(child(child(child(doc, "spec"), "template"), "spec"), "containers")
+	list := yamledit.Value(yamledit.Value(yamledit.Value(yamledit.Value(doc, "spec"), "template"), "spec"), "containers")
 	if list == nil {
 		return nil
 	}
@@ -128,12 +130,12 @@ func managerContainer(doc *yaml.Node) *yaml.Node {
 // renameContainer calls the first container of a Deployment manager, as the
 // scaffold's patches do, if none is, and says so.
 func renameContainer(doc *yaml.Node) []string {
-	list := child(find(doc, stepsOf("spec/template/spec")), "containers")
+	list := yamledit.Value(find(doc, stepsOf("spec/template/spec")), "containers")
 	if scalar(doc, "kind") != "Deployment" || list == nil || len(list.Content) == 0 || managerContainer(doc) != nil {
 		return nil
 	}
 	was := scalar(list.Content[0], "name")
-	setNode(list.Content[0], "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager", Line: list.Content[0].Line})
+	yamledit.Set(list.Content[0], "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager", Line: list.Content[0].Line})
 	return []string{"the container " + was + ", which is called manager now"}
 }
 
@@ -215,42 +217,19 @@ func (m *migration) instead(text, old, now string) string {
 	return strings.Replace(text, old, now, 1)
 }
 
-// child is the value of a key, nil where there is none.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
 func scalar(n *yaml.Node, key string) string {
-	if c := child(n, key); c != nil && c.Kind == yaml.ScalarNode {
+	if c := yamledit.Value(n, key); c != nil && c.Kind == yaml.ScalarNode {
 		return c.Value
 	}
 	return ""
 }
 
-func setNode(n *yaml.Node, key string, value *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content[i+1] = value
-			return
-		}
-	}
-	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
-}
-
 // sequence is the list of a key, which is made where there is none.
 func sequence(n *yaml.Node, key string) *yaml.Node {
-	list := child(n, key)
+	list := yamledit.Value(n, key)
 	if list == nil || list.Kind != yaml.SequenceNode {
 		list = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		setNode(n, key, list)
+		yamledit.Set(n, key, list)
 	}
 	list.Style = 0
 	return list

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 const catalogDir = "deploy/olm-catalog"
@@ -57,15 +58,15 @@ func (m *migration) csvBase(name string) {
 	}
 	doc := docs[0].Content[0]
 	to := fmt.Sprintf("config/manifests/bases/%s.clusterserviceversion.yaml", m.projectName())
-	meta, spec := child(doc, "metadata"), child(doc, "spec")
+	meta, spec := yamledit.Value(doc, "metadata"), yamledit.Value(doc, "spec")
 	if meta == nil || spec == nil {
 		return
 	}
 	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
-	setNode(meta, "name", text(m.projectName()+".v0.0.0"))
-	setNode(meta, "namespace", text("placeholder"))
-	if a := child(meta, "annotations"); a != nil {
-		setNode(a, "alm-examples", text("[]"))
+	yamledit.Set(meta, "name", text(m.projectName()+".v0.0.0"))
+	yamledit.Set(meta, "namespace", text("placeholder"))
+	if a := yamledit.Value(meta, "annotations"); a != nil {
+		yamledit.Set(a, "alm-examples", text("[]"))
 	}
 	install := &yaml.Node{}
 	if err := yaml.Unmarshal([]byte("{spec: {deployments: null}, strategy: \"\"}"), install); err != nil {
@@ -73,11 +74,11 @@ func (m *migration) csvBase(name string) {
 		return
 	}
 	block(install)
-	setNode(spec, "install", install.Content[0])
-	setNode(spec, "version", text("0.0.0"))
-	removeNode(spec, "replaces")
-	removeNode(spec, "skips")
-	data, err := encodeYAML(docs[0])
+	yamledit.Set(spec, "install", install.Content[0])
+	yamledit.Set(spec, "version", text("0.0.0"))
+	yamledit.Remove(spec, "replaces")
+	yamledit.Remove(spec, "skips")
+	data, err := yamledit.Encode(docs[0])
 	if err != nil {
 		m.fail(err)
 		return
@@ -93,15 +94,6 @@ func block(n *yaml.Node) {
 	n.Style &^= yaml.FlowStyle
 	for _, c := range n.Content {
 		block(c)
-	}
-}
-
-func removeNode(n *yaml.Node, key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content = slices.Delete(n.Content, i, i+2)
-			return
-		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 
 	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // roleForUsers are the roles that the scaffolds wrote for a kind's users.
@@ -88,12 +90,12 @@ func accountLines(data []byte) []byte {
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	for _, d := range docs {
-		list := child(d.Content[0], "subjects")
+		list := yamledit.Value(d.Content[0], "subjects")
 		if list == nil {
 			continue
 		}
 		for _, s := range list.Content {
-			if name := child(s, "name"); name != nil && name.Value == "default" && scalar(s, "kind") == "ServiceAccount" {
+			if name := yamledit.Value(s, "name"); name != nil && name.Value == "default" && scalar(s, "kind") == "ServiceAccount" {
 				line := lines[name.Line-1]
 				at := name.Column - 1
 				lines[name.Line-1] = line[:at] + strings.Replace(line[at:], "default", "controller-manager", 1)

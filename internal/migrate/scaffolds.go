@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // scaffoldValues has the values that the scaffolds of go/v2 and go/v3 wrote
@@ -120,7 +121,7 @@ func anonymize(text, project string) string {
 // today brings a manifest of old to the forms of today that mean the same:
 // kustomize's bases and patches, and the flags of the manager.
 func today(doc *yaml.Node) {
-	if list := child(doc, "patchesStrategicMerge"); list != nil && list.Kind == yaml.SequenceNode {
+	if list := yamledit.Value(doc, "patchesStrategicMerge"); list != nil && list.Kind == yaml.SequenceNode {
 		for i, e := range list.Content {
 			if e.Kind != yaml.ScalarNode {
 				continue
@@ -243,7 +244,7 @@ func mergeKeys(n *yaml.Node) {
 		n.Content = slices.Delete(n.Content, i, i+2)
 		for _, f := range from {
 			for j := 0; j+1 < len(f.Content); j += 2 {
-				if child(n, f.Content[j].Value) == nil {
+				if yamledit.Value(n, f.Content[j].Value) == nil {
 					n.Content = append(n.Content, f.Content[j], f.Content[j+1])
 				}
 			}

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -10,11 +9,11 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // target is where a package goes.
@@ -230,7 +229,7 @@ func (m *migration) projectFile(controllers bool) ([]byte, error) {
 	if m.namespaced {
 		p["namespaced"] = true
 	}
-	return encodeYAML(p)
+	return yamledit.Encode(p)
 }
 
 // isRegularPlural says whether a plural is the one that PROJECT leaves out.
@@ -241,17 +240,6 @@ func isRegularPlural(kind, plural string) bool {
 	}
 	p, err := f.Project()
 	return err == nil && len(p.Resources) == 1 && p.Resources[0].Plural == plural
-}
-
-func encodeYAML(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), enc.Close()
 }
 
 // domain is what the groups have behind their first label, of the group that

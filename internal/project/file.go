@@ -18,6 +18,7 @@ import (
 	cfgv3 "sigs.k8s.io/kubebuilder/v3/pkg/config/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // FileName is the project file, in the root of every project.
@@ -233,22 +234,11 @@ func (f *File) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	f.loaded = now
-	data, err := encodeDocument(f.doc)
+	data, err := yamledit.Encode(f.doc)
 	if f.isNew() {
 		data = append([]byte(header), data...)
 	}
 	return data, err
-}
-
-// encodeDocument is a tree as text, indented as the tools that share the file
-// indent it.
-func encodeDocument(doc *yaml.Node) ([]byte, error) {
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	err := enc.Encode(doc)
-	return out.Bytes(), errors.Join(err, enc.Close())
 }
 
 // isNew tells a tree made here from one that was read: a parsed one has lines.
@@ -278,7 +268,7 @@ func mergeControllers(resource map[string]any, added []any) []any {
 // setResourceExtras writes fields that kubebuilder/v3's resource lacks into
 // the entry of the resource with the given group, version and kind.
 func (f *File) setResourceExtras(id map[string]any, extras map[string]any) error {
-	list := valueOf(f.doc.Content[0], "resources")
+	list := yamledit.Value(f.doc.Content[0], "resources")
 	if list == nil {
 		return fmt.Errorf("no resources in %s", FileName)
 	}
@@ -300,7 +290,7 @@ func (f *File) setResourceExtras(id map[string]any, extras map[string]any) error
 			}
 			if added, isList := value.([]any); isList && k == "controllers" {
 				value = mergeControllers(m, added)
-				removeKey(item, "controller")
+				yamledit.Remove(item, "controller")
 			}
 			if err := setKey(item, k, value); err != nil {
 				return err

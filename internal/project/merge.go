@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // mergeMap brings node from the state was to the state now. What is equal in
@@ -23,14 +25,14 @@ func mergeMap(node *yaml.Node, was, now map[string]any) error {
 	}
 	for key := range was {
 		if _, still := now[key]; !still {
-			removeKey(node, key)
+			yamledit.Remove(node, key)
 		}
 	}
 	return nil
 }
 
 func mergeKey(node *yaml.Node, key string, was, now any) error {
-	old := valueOf(node, key)
+	old := yamledit.Value(node, key)
 	if old == nil {
 		return setKey(node, key, now)
 	}
@@ -95,16 +97,6 @@ func identity(m map[string]any) string {
 	return fmt.Sprintf("%v.%v/%v %v", field("group"), field("domain"), field("version"), field("kind"))
 }
 
-// valueOf returns the value node of key in a mapping, or nil.
-func valueOf(node *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1]
-		}
-	}
-	return nil
-}
-
 // setKey replaces the value of key, or adds it after the last lesser key: the
 // tools that share the file keep its fields sorted.
 func setKey(node *yaml.Node, key string, value any) error {
@@ -112,7 +104,7 @@ func setKey(node *yaml.Node, key string, value any) error {
 	if err != nil {
 		return err
 	}
-	if old := valueOf(node, key); old != nil {
+	if old := yamledit.Value(node, key); old != nil {
 		v.HeadComment, v.LineComment, v.FootComment = old.HeadComment, old.LineComment, old.FootComment
 		*old = *v
 		return nil
@@ -126,15 +118,6 @@ func setKey(node *yaml.Node, key string, value any) error {
 	k := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}
 	node.Content = slices.Insert(node.Content, at, k, v)
 	return nil
-}
-
-func removeKey(node *yaml.Node, key string) {
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			node.Content = slices.Delete(node.Content, i, i+2)
-			return
-		}
-	}
 }
 
 func encode(value any) (*yaml.Node, error) {

@@ -4,20 +4,22 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // PluginField returns a text among what PROJECT records under key in its
 // plugins, empty where it has none.
 func (f *File) PluginField(key, field string) string {
-	plugins := valueOf(f.doc.Content[0], "plugins")
+	plugins := yamledit.Value(f.doc.Content[0], "plugins")
 	if plugins == nil {
 		return ""
 	}
-	entry := valueOf(plugins, key)
+	entry := yamledit.Value(plugins, key)
 	if entry == nil {
 		return ""
 	}
-	value := valueOf(entry, field)
+	value := yamledit.Value(entry, field)
 	if value == nil || value.Kind != yaml.ScalarNode {
 		return ""
 	}
@@ -38,22 +40,22 @@ func (f *File) WithPluginField(key, field, value string) (*File, error) {
 	}
 	top := doc.Content[0]
 	for _, k := range []string{"plugins", key} {
-		next := valueOf(top, k)
+		next := yamledit.Value(top, k)
 		if next == nil || next.Kind != yaml.MappingNode {
 			if err := setKey(top, k, map[string]any{}); err != nil {
 				return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
 			}
-			next = valueOf(top, k)
+			next = yamledit.Value(top, k)
 		}
 		next.Style = 0 // {} would keep what is added in braces
 		top = next
 	}
 	if value == "" {
-		removeKey(top, field)
+		yamledit.Remove(top, field)
 	} else if err := setKey(top, field, value); err != nil {
 		return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
 	}
-	if data, err = encodeDocument(doc); err != nil {
+	if data, err = yamledit.Encode(doc); err != nil {
 		return nil, err
 	}
 	return Parse(data)

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Scaffolder is a plugin that can tell what it once wrote.
@@ -218,7 +220,7 @@ func (f *File) entries() ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := valueOf(f.doc.Content[0], "resources")
+	nodes := yamledit.Value(f.doc.Content[0], "resources")
 	out := make([]entry, 0, len(list))
 	for i, r := range list {
 		e := entry{Resource: r, fields: map[string]any{}}

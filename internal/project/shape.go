@@ -8,6 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Shape is a change of what PROJECT has about the whole project. Nil fields leave
@@ -40,7 +42,7 @@ func (f *File) Reshape(s Shape) (*File, error) {
 		case *value:
 			err = setKey(top, key, true)
 		default:
-			removeKey(top, key)
+			yamledit.Remove(top, key)
 		}
 		if err != nil {
 			return nil, err
@@ -54,14 +56,14 @@ func (f *File) Reshape(s Shape) (*File, error) {
 	if err := f.reshapeResources(top, s); err != nil {
 		return nil, err
 	}
-	if data, err = encodeDocument(doc); err != nil {
+	if data, err = yamledit.Encode(doc); err != nil {
 		return nil, err
 	}
 	return Parse(data)
 }
 
 func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
-	list := valueOf(top, "resources")
+	list := yamledit.Value(top, "resources")
 	if list == nil {
 		return nil
 	}
@@ -91,9 +93,9 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 		}
 	}
 	if list.Content = keep; len(keep) == 0 {
-		removeKey(top, "resources")
+		yamledit.Remove(top, "resources")
 	}
-	forget(valueOf(top, "plugins"), gone, dropped)
+	forget(yamledit.Value(top, "plugins"), gone, dropped)
 	return nil
 }
 
@@ -113,7 +115,7 @@ func forget(plugins *yaml.Node, gone map[string]bool, dropped map[string][]strin
 		return
 	}
 	for i := len(plugins.Content) - 1; i > 0; i -= 2 {
-		list := valueOf(plugins.Content[i], "resources")
+		list := yamledit.Value(plugins.Content[i], "resources")
 		if list == nil || list.Kind != yaml.SequenceNode {
 			continue
 		}
@@ -128,7 +130,7 @@ func forget(plugins *yaml.Node, gone map[string]bool, dropped map[string][]strin
 		if was == 0 || len(list.Content) > 0 {
 			continue
 		}
-		if removeKey(plugins.Content[i], "resources"); len(plugins.Content[i].Content) == 0 {
+		if yamledit.Remove(plugins.Content[i], "resources"); len(plugins.Content[i].Content) == 0 {
 			plugins.Content = slices.Delete(plugins.Content, i-1, i+1)
 		}
 	}
@@ -137,21 +139,21 @@ func forget(plugins *yaml.Node, gone map[string]bool, dropped map[string][]strin
 // forgetRuns takes webhooks out of the runs of create webhook that are recorded
 // of a resource, and says whether nothing but its name is left.
 func forgetRuns(n *yaml.Node, webhooks []string) (empty bool) {
-	runs := valueOf(n, "webhooks")
+	runs := yamledit.Value(n, "webhooks")
 	if runs == nil || len(webhooks) == 0 {
 		return false
 	}
 	runs.Content = slices.DeleteFunc(runs.Content, func(run *yaml.Node) bool {
 		for _, name := range webhooks {
-			removeKey(run, name)
+			yamledit.Remove(run, name)
 		}
-		return !slices.ContainsFunc(webhookFlags(), func(w webhookFlag) bool { return valueOf(run, w.field) != nil })
+		return !slices.ContainsFunc(webhookFlags(), func(w webhookFlag) bool { return yamledit.Value(run, w.field) != nil })
 	})
 	if len(runs.Content) > 0 {
 		return false
 	}
-	removeKey(n, "webhooks")
-	return valueOf(n, "pattern") == nil
+	yamledit.Remove(n, "webhooks")
+	return yamledit.Value(n, "pattern") == nil
 }
 
 // cutWebhooks takes webhooks out of an entry and says whether nothing is left
@@ -167,7 +169,7 @@ func (s Shape) cutWebhooks(e entry, n *yaml.Node) (gone bool, err error) {
 	if left := dropWebhooks(e.fields, drop); left != nil {
 		return false, setKey(n, "webhooks", left)
 	}
-	removeKey(n, "webhooks")
+	yamledit.Remove(n, "webhooks")
 	return !e.HasAPI() && !e.Controller, nil
 }
 

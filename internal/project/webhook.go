@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // takesResourceExtras is implemented by subcommands that want to see all
@@ -25,7 +26,7 @@ func CreateWebhook(sub plugin.CreateWebhookSubcommand, o APIOptions) (fileset.Se
 // resourceFields is a resource as the file has it, nil where it has none. The
 // domain is not compared: that of an external API is not known beforehand.
 func (f *File) resourceFields(gvk resource.GVK) (map[string]any, error) {
-	list := valueOf(f.doc.Content[0], "resources")
+	list := yamledit.Value(f.doc.Content[0], "resources")
 	if list == nil {
 		return nil, nil
 	}
@@ -47,7 +48,7 @@ func (f *File) resourceFields(gvk resource.GVK) (map[string]any, error) {
 // mergeWebhooks writes fields of a resource's webhooks beside those that are
 // there.
 func mergeWebhooks(entry *yaml.Node, fields map[string]any) error {
-	webhooks := valueOf(entry, "webhooks")
+	webhooks := yamledit.Value(entry, "webhooks")
 	if webhooks == nil || webhooks.Kind != yaml.MappingNode {
 		return setKey(entry, "webhooks", fields)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // File is mysdk's configuration of a project, where section.key lists calls.
@@ -118,7 +119,7 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 	if err := value.Encode(entries); err != nil {
 		return nil, err
 	}
-	set(child(doc.Content[0], section), key, &value)
+	yamledit.Set(child(doc.Content[0], section), key, &value)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
@@ -130,24 +131,12 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 
 // child is the mapping under a key, which is made where it is missing.
 func child(n *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name && n.Content[i+1].Kind == yaml.MappingNode {
-			return n.Content[i+1]
-		}
+	if old := yamledit.Value(n, name); old != nil && old.Kind == yaml.MappingNode {
+		return old
 	}
 	made := &yaml.Node{Kind: yaml.MappingNode}
-	set(n, name, made)
+	yamledit.Set(n, name, made)
 	return made
-}
-
-func set(n *yaml.Node, name string, value *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			n.Content[i+1] = value
-			return
-		}
-	}
-	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, value)
 }
 
 // made are the marks of a scaffold by mysdk: its version, which PROJECT has from

@@ -1,0 +1,59 @@
+// Package yamledit reads and changes mappings in trees of YAML, so that the
+// comments and the order of everything else stay. It knows YAML and nothing of
+// what the trees are about.
+package yamledit
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// index is where a mapping has the value of a key, 0 where there is none.
+func index(n *yaml.Node, key string) int {
+	for i := 1; n != nil && n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		if n.Content[i-1].Value == key {
+			return i
+		}
+	}
+	return 0
+}
+
+// Value is the value of a key, nil where there is none.
+func Value(n *yaml.Node, key string) *yaml.Node {
+	if i := index(n, key); i > 0 {
+		return n.Content[i]
+	}
+	return nil
+}
+
+// Set gives a mapping's key a value, in its place if it is there.
+func Set(n *yaml.Node, key string, value *yaml.Node) {
+	if i := index(n, key); i > 0 {
+		n.Content[i] = value
+		return
+	}
+	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
+// Remove takes a key with its value out of a mapping.
+func Remove(n *yaml.Node, key string) {
+	if i := index(n, key); i > 0 {
+		n.Content = slices.Delete(n.Content, i-1, i+1)
+	}
+}
+
+// Encode is a tree or value as text, indented as the tools indent it that share
+// files with mysdk.
+func Encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := errors.Join(enc.Encode(v), enc.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
