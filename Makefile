@@ -41,7 +41,7 @@ build: ## Build mysdk and mysdk-cluster into bin/
 
 .PHONY: quickstart
 quickstart: ## Build, then do a newcomer's whole first session for real: init, create api, run local, scale, heal, delete
-	go run ./internal/quickstart -bin $(BIN) $(BUILD)
+	go test -vet=off -count=1 -timeout 60m -v -run '^TestQuickstart$$' ./internal/quickstart -args -bin $(BIN) $(BUILD)
 
 .PHONY: test
 test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, quickstart

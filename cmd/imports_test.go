@@ -98,7 +98,6 @@ var worldlyAllowed = map[string][]string{
 	"internal/host/hosttest":         {"os", "os/exec"},         // has tests ask the go command, and the environment how long they may take
 	"cmd/mysdk":                      {"os"},                    // the exit code
 	"cmd/mysdk-cluster":              {"os", "time"},            // the exit code; when the process started
-	"internal/quickstart":            {"os"},                    // a main program too
 	"internal/figures":               {"os", "os/exec", "time"}, // another, which measures the go command
 	"internal/extras":                {"os"},                    // a main program too
 	"internal/controlplane":          {"time", "os"},            // a server of its own, with certificates that expire

@@ -1,10 +1,4 @@
-// Command quickstart does what a newcomer does, with the real binaries and
-// nothing else but Go in PATH: it makes a project in an empty directory, runs
-// its operator, and watches it create, scale, heal and delete. It knows the
-// command line only, none of mysdk's packages but host. `make quickstart`
-// runs it with the command that builds the binaries first; it prints every step
-// with its time and fails at the first that does not happen.
-package main
+package quickstart
 
 import (
 	"context"
@@ -16,35 +10,41 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/example/mysdk/internal/host"
 )
 
-func main() { os.Exit(run()) }
+// keepDir and binDir are what the test is told after -args; without binDir it is
+// skipped.
+var (
+	keepDir = flag.Bool("keep", false, "leave the project and the cluster's state where they are")
+	binDir  = flag.String("bin", "", "directory with mysdk and mysdk-cluster")
+)
 
-func run() int {
-	bin := flag.String("bin", "bin", "directory with mysdk and mysdk-cluster")
-	keep := flag.Bool("keep", false, "leave the project and the cluster's state where they are")
-	flag.Parse()
+// TestQuickstart builds the binaries by the command that it is given, if any,
+// and does the session with them.
+func TestQuickstart(t *testing.T) {
+	if *binDir == "" {
+		t.Skip("make quickstart runs it")
+	}
+	t.Chdir("../..")
 	h, err := host.System()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		return 1
+		t.Fatal(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if build := flag.Args(); len(build) > 0 {
 		err = compile(ctx, h, build)
 	}
 	if err == nil {
-		err = quickstart(ctx, h, h.Path(*bin), *keep)
+		err = quickstart(ctx, h, h.Path(*binDir), *keepDir)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		return 1
+		t.Fatal(err)
 	}
-	return 0
 }
 
 func quickstart(ctx context.Context, h host.Host, bin string, keep bool) (err error) {
