@@ -3,6 +3,8 @@ package migrate
 import (
 	_ "embed"
 	"strings"
+
+	"github.com/example/mysdk/internal/project"
 )
 
 // k8sutilCode is the package that stands in for operator-sdk's of the name.
@@ -12,7 +14,7 @@ var k8sutilCode string
 
 // header is the license header of new Go files, with an empty line behind it.
 func (m *migration) header() string {
-	h := strings.TrimSpace(string(m.files["hack/boilerplate.go.txt"].data))
+	h := strings.TrimSpace(string(m.files[project.HeaderFile].data))
 	if h == "" {
 		return ""
 	}

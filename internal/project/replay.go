@@ -44,8 +44,8 @@ type Step struct {
 	Files []string
 }
 
-// headerFile is what the license header is called in errors about it.
-const headerFile = "hack/boilerplate.go.txt"
+// HeaderFile is the license header of the project's Go files.
+const HeaderFile = "hack/boilerplate.go.txt"
 
 // ReplayOptions are what a replay takes besides PROJECT.
 type ReplayOptions struct {
@@ -63,7 +63,7 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 	p := o.Scaffolder(func(string) ([]byte, error) { return o.Header, nil })
 	license := map[string]string{"license": "none"}
 	if len(bytes.TrimSpace(o.Header)) > 0 {
-		license = map[string]string{"license-file": headerFile}
+		license = map[string]string{"license-file": HeaderFile}
 	}
 	at, err := f.start(p, license)
 	if err != nil {

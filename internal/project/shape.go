@@ -238,5 +238,5 @@ func (f *File) Webhooks(r Resource) ([]string, error) {
 // given flags, empty for none.
 func (f *File) Header(p Scaffolder, flags map[string]string) ([]byte, error) {
 	at, err := f.start(p, flags)
-	return at.files[headerFile], err
+	return at.files[HeaderFile], err
 }

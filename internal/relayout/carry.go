@@ -91,7 +91,7 @@ func (c *carrier) scaffolded() error {
 		case err != nil:
 			return err
 		case !there || isModuleFile(name): // what the user removed stays away
-		case isGenerated(name):
+		case IsGenerated(name):
 			err = c.placeholder(name, mine)
 		default:
 			c.shared(name, mine)
@@ -122,9 +122,9 @@ func (c *carrier) shared(name string, mine []byte) {
 // is no change of the user's.
 func isModuleFile(name string) bool { return name == "go.mod" || name == "go.sum" }
 
-// isGenerated names files of the scaffold that only hold the place of what the
+// IsGenerated names files of the scaffold that only hold the place of what the
 // generators write.
-func isGenerated(name string) bool {
+func IsGenerated(name string) bool {
 	return name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" ||
 		path.Dir(name) == "config/crd/bases" || strings.HasPrefix(path.Base(name), "zz_generated.")
 }

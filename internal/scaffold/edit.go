@@ -32,9 +32,9 @@ func (s *Scaffold) SetLicense(l License) error {
 	}
 	s.header = header
 	if len(header) == 0 {
-		err = s.tree.Remove(headerPath)
+		err = s.tree.Remove(project.HeaderFile)
 	} else {
-		err = s.tree.Write(headerPath, header)
+		err = s.tree.Write(project.HeaderFile, header)
 	}
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *Scaffold) newHeader(l License) ([]byte, error) {
 		}
 		if strings.TrimSpace(string(now)) != strings.TrimSpace(string(s.header)) {
 			return nil, clierr.Failedf("add --license apache2, or write the header yourself and give it with --license-file",
-				"the header in %s is not that of the license apache2, and has no place for an owner", headerPath)
+				"the header in %s is not that of the license apache2, and has no place for an owner", project.HeaderFile)
 		}
 	}
 	return apache(owner)

@@ -28,8 +28,6 @@ type Scaffold struct {
 	header  []byte // license header
 }
 
-const headerPath = "hack/boilerplate.go.txt"
-
 // Open reads the project in dir, absolute. force says that files which go may
 // be as the user has made them.
 func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold, error) {
@@ -42,7 +40,7 @@ func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold
 		return nil, err
 	}
 	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(files, dir)}
-	s.header, _, err = s.tree.Read(headerPath)
+	s.header, _, err = s.tree.Read(project.HeaderFile)
 	return s, err
 }
 

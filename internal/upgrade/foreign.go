@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
@@ -139,7 +140,7 @@ func (f *foreign) match(name, text string) *fingerprint {
 // depends on nothing but the project's names.
 func covered(name string) bool {
 	switch {
-	case isCode(name), isGenerated(name), name == "go.mod", name == "go.sum":
+	case isCode(name), relayout.IsGenerated(name), name == "go.mod", name == "go.sum":
 		return false
 	case strings.HasSuffix(name, "suite_test.go"), strings.HasPrefix(name, "test/"), strings.HasPrefix(name, "api/"):
 		return false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
@@ -21,7 +22,7 @@ func TestMerge_Laws(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		theirs, there := after[name]
-		if !there || isGenerated(name) || name == "go.mod" || name == "go.sum" {
+		if !there || relayout.IsGenerated(name) || name == "go.mod" || name == "go.sum" {
 			continue
 		}
 		for range 6 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
@@ -22,7 +23,7 @@ type userEdit struct {
 func randomEdits(s *shop, r *rand.Rand) []userEdit {
 	names := []string{}
 	for name := range s.files() {
-		if name != project.FileName && name != "go.sum" && !isGenerated(name) {
+		if name != project.FileName && name != "go.sum" && !relayout.IsGenerated(name) {
 			names = append(names, name)
 		}
 	}

@@ -178,7 +178,7 @@ func (p *planner) load() error {
 		return clierr.Failedf("bring it to that layout first: see 'mysdk adopt'",
 			"the project has the layout %s, and this scaffold is go.kubebuilder.io/v4", strings.Join(p.project.Layout, ", "))
 	}
-	if p.header, _, err = p.tree.Read("hack/boilerplate.go.txt"); err != nil {
+	if p.header, _, err = p.tree.Read(project.HeaderFile); err != nil {
 		return err
 	}
 	if p.now, err = current(p.Plugin); err != nil {
@@ -209,7 +209,7 @@ func (p *planner) decide(name string) error {
 	switch {
 	case err != nil:
 		return err
-	case isGenerated(name): // the caller runs the generators afterwards
+	case relayout.IsGenerated(name): // the caller runs the generators afterwards
 		return p.placeholder(name, there, was)
 	case name == "go.sum":
 		return nil // goes with go.mod
@@ -330,17 +330,11 @@ func (p *planner) write(name string, action Action, merged, wanted []byte) error
 	return p.tree.Write(name, merged)
 }
 
-// isGenerated names what the generators write.
-func isGenerated(name string) bool {
-	return name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" ||
-		path.Dir(name) == "config/crd/bases" || strings.HasPrefix(path.Base(name), "zz_generated.")
-}
-
 // isCode names files that the scaffold only begins: types, controllers,
 // webhooks, their tests, samples and the license header are the user's. The
 // suites that tests share are not: they follow the versions in go.mod.
 func isCode(name string) bool {
-	if name == "hack/boilerplate.go.txt" {
+	if name == project.HeaderFile {
 		return true
 	}
 	dir, base := path.Dir(name), path.Base(name)
