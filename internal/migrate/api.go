@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -344,14 +345,10 @@ func (m *migration) moveAPIRoot() error {
 // directory.
 func (m *migration) importers(importPath, but string) []string {
 	var out []string
-	for name, f := range m.files {
-		if path.Ext(name) != ".go" || strings.HasPrefix(name, but) || strings.HasPrefix(name, "vendor/") || m.dropped[name] != "" {
-			continue
-		}
-		if g, err := parseGo(name, f.data); err == nil && g.ImportName(importPath) != "" && !usesSDKTest(g) {
-			out = append(out, name)
+	for f := range m.parse(slices.Sorted(maps.Keys(m.files))) {
+		if !hasAnyPrefix(f.Name, but, "vendor/") && m.dropped[f.Name] == "" && f.ImportName(importPath) != "" && !usesSDKTest(f) {
+			out = append(out, f.Name)
 		}
 	}
-	slices.Sort(out)
 	return out
 }

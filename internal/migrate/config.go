@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -60,7 +61,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/"), strings.HasPrefix(name, "config/scorecard/") && scaffolded:
 		m.keep(name, name, m.files[name].data)
 		return
-	case !isYAML(name), isGeneratedConfig(name):
+	case !isYAML(name), relayout.IsGenerated(name):
 		return
 	case roleForUsers.MatchString(name):
 		m.userRole(name)
@@ -80,11 +81,6 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 		data = accountLines(data)
 	}
 	m.keep(name, name, markGoneConfig(data))
-}
-
-// isGeneratedConfig names what the generators write.
-func isGeneratedConfig(name string) bool {
-	return name == "config/rbac/role.yaml" || name == "config/webhook/manifests.yaml" || path.Dir(name) == "config/crd/bases"
 }
 
 // isObsolete are files of the old scaffold without a successor.

@@ -14,11 +14,7 @@ const storageMarker = "+kubebuilder:storageversion"
 // methodsOf are the names of a type's methods, by the files of its package.
 func (m *migration) methodsOf(dir, kind string) []string {
 	var out []string
-	for _, name := range inDir(m.files, dir) {
-		f, err := parseGo(name, m.files[name].data)
-		if err != nil || path.Ext(name) != ".go" {
-			continue
-		}
+	for f := range m.parse(inDir(m.files, dir)) {
 		for fn := range f.Functions() {
 			if fn.Recv != nil && receiverType(fn) == kind {
 				out = append(out, fn.Name.Name)
@@ -28,16 +24,14 @@ func (m *migration) methodsOf(dir, kind string) []string {
 	return out
 }
 
-// webhookText is the method of a type that sets its webhooks up, as far as it
-// is in a file.
-func (m *migration) webhookText(name, kind string) string {
-	f, err := parseGo(name, m.files[name].data)
-	if err != nil || path.Ext(name) != ".go" {
-		return ""
-	}
-	for fn := range f.Functions() {
-		if fn.Recv != nil && receiverType(fn) == kind && fn.Name.Name == setupWebhook {
-			return f.Text(fn)
+// webhookText is the method of a type that sets its webhooks up, empty where
+// there is none.
+func (m *migration) webhookText(dir, kind string) string {
+	for f := range m.parse(inDir(m.files, dir)) {
+		for fn := range f.Functions() {
+			if receiverType(fn) == kind && fn.Name.Name == setupWebhook {
+				return f.Text(fn)
+			}
 		}
 	}
 	return ""
@@ -92,8 +86,8 @@ func (m *migration) storedPass(name string) pass {
 			continue
 		}
 		return func(f *goFile) {
-			for _, d := range f.Tree.Decls {
-				if g, ok := d.(*ast.GenDecl); ok && f.declaresType(g, a.kinds[0].name) {
+			for g, t := range f.Types() {
+				if len(g.Specs) == 1 && t.Name.Name == a.kinds[0].name && !strings.Contains(f.markersAbove(g), storageMarker) {
 					f.addMarker(g, storageMarker)
 				}
 			}
@@ -124,13 +118,6 @@ func (f *goFile) addMarker(d *ast.GenDecl, marker string) {
 	f.Insert(at, "// "+marker+"\n")
 }
 
-func (f *goFile) declaresType(g *ast.GenDecl, name string) bool {
-	return len(g.Specs) == 1 && slices.ContainsFunc(g.Specs, func(s ast.Spec) bool {
-		t, ok := s.(*ast.TypeSpec)
-		return ok && t.Name.Name == name && !strings.Contains(f.markersAbove(g), storageMarker)
-	})
-}
-
 // isStored says whether a version of the kind is marked as the stored one.
 func (m *migration) isStored(of *apiVersion) bool {
 	kindName := of.kinds[0].name
@@ -138,17 +125,9 @@ func (m *migration) isStored(of *apiVersion) bool {
 		if a.group != of.group || a.kinds[0].name != kindName {
 			continue
 		}
-		for _, name := range inDir(m.files, a.dir) {
-			f, err := parseGo(name, m.files[name].data)
-			if err != nil || path.Ext(name) != ".go" {
-				continue
-			}
-			for _, d := range f.Tree.Decls {
-				g, ok := d.(*ast.GenDecl)
-				if !ok || len(g.Specs) != 1 {
-					continue
-				}
-				if t, ok := g.Specs[0].(*ast.TypeSpec); ok && t.Name.Name == kindName && strings.Contains(f.markersAbove(g), storageMarker) {
+		for f := range m.parse(inDir(m.files, a.dir)) {
+			for g, t := range f.Types() {
+				if len(g.Specs) == 1 && t.Name.Name == kindName && strings.Contains(f.markersAbove(g), storageMarker) {
 					return true
 				}
 			}

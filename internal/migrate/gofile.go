@@ -3,7 +3,11 @@ package migrate
 import (
 	"fmt"
 	"go/ast"
+	"iter"
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -30,6 +34,28 @@ func parseGo(name string, src []byte) (*goFile, error) {
 		return nil, err
 	}
 	return &goFile{f}, nil
+}
+
+// parse is each of the files that is Go and can be parsed: what is wrong with
+// others is told when they are carried over.
+func (m *migration) parse(names []string) iter.Seq[*goFile] {
+	return func(yield func(*goFile) bool) {
+		for _, name := range names {
+			if path.Ext(name) != ".go" {
+				continue
+			}
+			if f, err := parseGo(name, m.files[name].data); err == nil && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// ownCode lists the files of the project's module, sorted.
+func (m *migration) ownCode() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool {
+		return strings.HasPrefix(name, "vendor/") || m.ignored(name)
+	})
 }
 
 // todo puts a marked line above the line of a node, once.

@@ -46,13 +46,8 @@ func Rewrite(o Options, names []string) (*Plan, error) {
 // kindsInPlace finds the project's kinds, wherever they are.
 func (m *migration) kindsInPlace() {
 	kinds := map[string][]kind{}
-	for name, file := range m.files {
-		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) {
-			continue
-		}
-		if f, err := parseGo(name, file.data); err == nil {
-			kinds[path.Dir(name)] = append(kinds[path.Dir(name)], f.kinds()...)
-		}
+	for f := range m.parse(m.ownCode()) {
+		kinds[path.Dir(f.Name)] = append(kinds[path.Dir(f.Name)], f.kinds()...)
 	}
 	for dir, list := range kinds {
 		if len(list) > 0 {
@@ -71,9 +66,9 @@ func (m *migration) rewrite(name string, names []string) error {
 		return err
 	}
 	files := map[string][]byte{name: src}
-	for _, other := range m.codeIn(dir) {
-		if f, err := parseGo(other, m.files[other].data); err == nil && !slices.Contains(names, other) && !f.reconciles() {
-			files[other] = m.files[other].data
+	for f := range m.parse(m.codeIn(dir)) {
+		if !slices.Contains(names, f.Name) && !f.reconciles() {
+			files[f.Name] = f.Src
 		}
 	}
 	c, err := readController(path.Base(dir), files)
@@ -106,9 +101,9 @@ func (m *migration) packageOf(dir string, names []string) pass {
 	return func(f *goFile) {
 		own := strings.TrimSuffix(f.Tree.Name.Name, "_test")
 		want := path.Base(dir)
-		for _, other := range inDir(m.files, dir) {
-			if of, err := parseGo(other, m.files[other].data); path.Ext(other) == ".go" && err == nil && !slices.Contains(names, other) {
-				want = strings.TrimSuffix(of.Tree.Name.Name, "_test")
+		for other := range m.parse(inDir(m.files, dir)) {
+			if !slices.Contains(names, other.Name) {
+				want = strings.TrimSuffix(other.Tree.Name.Name, "_test")
 				break
 			}
 		}
@@ -166,11 +161,9 @@ func (m *migration) apiOf(end string, members []string) string {
 	group, _, _ := strings.Cut(strings.TrimSuffix(end, "/"+path.Base(end)), ".")
 	for _, dir := range []string{path.Join("api", end), path.Join("api", group, path.Base(end)), path.Join("api", path.Base(end))} {
 		declared := map[string]bool{}
-		for _, name := range m.codeIn(dir) {
-			if f, err := parseGo(name, m.files[name].data); err == nil {
-				for member := range f.Tree.Scope.Objects {
-					declared[member] = true
-				}
+		for f := range m.parse(m.codeIn(dir)) {
+			for member := range f.Tree.Scope.Objects {
+				declared[member] = true
 			}
 		}
 		if len(declared) > 0 && !slices.ContainsFunc(members, func(member string) bool { return !declared[member] }) {

@@ -37,7 +37,7 @@ func (m *migration) fromKubebuilder() error {
 	if err := m.renderKubebuilder(text); err != nil {
 		return err
 	}
-	m.put(project.FileName, append([]byte(projectHeader), text...))
+	m.put(project.FileName, append([]byte(project.FileHeader), text...))
 	return m.run(m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules)
 }
 
@@ -156,10 +156,12 @@ func (m *migration) ownPath(recorded any) (dir string, ok bool) {
 // declares says whether a package has the type of the kind: PROJECT 2 lists
 // kinds of others, which only have a controller, in the same way.
 func (m *migration) declares(dir, kindName string) bool {
-	return slices.ContainsFunc(inDir(m.files, dir), func(name string) bool {
-		f, err := parseGo(name, m.files[name].data)
-		return err == nil && path.Ext(name) == ".go" && slices.ContainsFunc(f.kinds(), func(k kind) bool { return k.name == kindName })
-	})
+	for f := range m.parse(inDir(m.files, dir)) {
+		if slices.ContainsFunc(f.kinds(), func(k kind) bool { return k.name == kindName }) {
+			return true
+		}
+	}
+	return false
 }
 
 // webhookEntry makes an entry's webhooks those that there are: PROJECT kept
@@ -202,14 +204,12 @@ func (m *migration) webhooksOf(dir, kind string, recorded bool) map[string]any {
 	if !recorded && !slices.Contains(methods, setupWebhook) && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy") {
 		return nil
 	}
-	for _, name := range inDir(m.files, dir) {
-		w := m.webhookText(name, kind)
-		if slices.Contains(methods, "Default") || strings.Contains(w, ".WithDefaulter(") {
-			out["defaulting"] = true
-		}
-		if slices.Contains(methods, "ValidateCreate") || strings.Contains(w, ".WithValidator(") {
-			out["validation"] = true
-		}
+	setUp := m.webhookText(dir, kind)
+	if slices.Contains(methods, "Default") || strings.Contains(setUp, ".WithDefaulter(") {
+		out["defaulting"] = true
+	}
+	if slices.Contains(methods, "ValidateCreate") || strings.Contains(setUp, ".WithValidator(") {
+		out["validation"] = true
 	}
 	if len(out) > 0 {
 		out["webhookVersion"] = "v1"

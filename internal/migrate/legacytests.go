@@ -23,17 +23,12 @@ func usesSDKTest(f *goFile) bool {
 // that do not compile without what only these files have.
 func (m *migration) legacyTests() map[string]bool {
 	out, tests := map[string]bool{}, map[string]*goFile{}
-	for name, file := range m.files {
-		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) {
-			continue
-		}
-		f, err := parseGo(name, file.data)
+	for f := range m.parse(m.ownCode()) {
 		switch {
-		case err != nil: // it is told when the file is carried over
 		case usesSDKTest(f):
-			out[name] = true
-		case strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/"):
-			tests[name] = f
+			out[f.Name] = true
+		case strings.HasSuffix(f.Name, "_test.go") || strings.HasPrefix(f.Name, "test/"):
+			tests[f.Name] = f
 		}
 	}
 	for changed := len(out) > 0; changed; {
@@ -66,12 +61,8 @@ func (m *migration) codeIn(dir string) []string {
 // namesOnly says whether a file uses a name that those files of its package
 // declare.
 func (m *migration) namesOnly(f *goFile, files map[string]bool) bool {
-	for _, name := range inDir(m.files, path.Dir(f.Name)) {
-		if !files[name] {
-			continue
-		}
-		of, err := parseGo(name, m.files[name].data)
-		if err == nil && of.Tree.Name.Name == f.Tree.Name.Name && slices.ContainsFunc(f.Tree.Unresolved, func(id *ast.Ident) bool { return of.Tree.Scope.Lookup(id.Name) != nil }) {
+	for of := range m.parse(inDir(m.files, path.Dir(f.Name))) {
+		if files[of.Name] && of.Tree.Name.Name == f.Tree.Name.Name && slices.ContainsFunc(f.Tree.Unresolved, func(id *ast.Ident) bool { return of.Tree.Scope.Lookup(id.Name) != nil }) {
 			return true
 		}
 	}

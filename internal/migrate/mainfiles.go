@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"go/build/constraint"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -18,16 +17,10 @@ func (m *migration) mainFile(usual string) (string, error) {
 		return usual, nil
 	}
 	var found []string
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) {
-			continue
-		}
-		f, err := parseGo(name, m.files[name].data)
-		if err != nil || f.Tree.Name.Name != "main" || f.function("main") == nil {
-			continue // what does not parse is told when the code is read
-		}
-		if p := (&oldProgram{file: f}); p.runs(f.Tree) {
-			found = append(found, name)
+	for f := range m.parse(m.ownCode()) {
+		p := oldProgram{file: f}
+		if f.Tree.Name.Name == "main" && f.function("main") != nil && p.runs(f.Tree) {
+			found = append(found, f.Name)
 		}
 	}
 	switch len(found) {

@@ -3,7 +3,7 @@ package migrate
 import (
 	"cmp"
 	"go/ast"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -17,15 +17,7 @@ type objectFunc map[int]string // index of the parameter to Object or ObjectList
 // runtime.Object end up as arguments of the client, directly or through each
 // other: the client takes client.Object and client.ObjectList today.
 func (m *migration) objectFuncs(dir string) map[string]objectFunc {
-	var files []*goFile
-	for _, name := range inDir(m.files, dir) {
-		if path.Ext(name) != ".go" {
-			continue
-		}
-		if f, err := parseGo(name, m.files[name].data); err == nil {
-			files = append(files, f)
-		}
-	}
+	files := slices.Collect(m.parse(inDir(m.files, dir)))
 	found := map[string]objectFunc{}
 	for changed := true; changed; {
 		changed = false

@@ -308,7 +308,7 @@ func (m *migration) scaffold() error {
 	if text, err = f.Bytes(); err != nil {
 		return err
 	}
-	m.out[project.FileName] = output{file: file{data: append([]byte(projectHeader), text...), mode: 0o644}}
+	m.out[project.FileName] = output{file: file{data: append([]byte(project.FileHeader), text...), mode: 0o644}}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package migrate
 import (
 	"go/ast"
 	"path"
-	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -16,17 +15,10 @@ func (m *migration) watchHelpers() map[string]map[string]int {
 		return m.helpers
 	}
 	m.helpers = map[string]map[string]int{}
-	for name, file := range m.files {
-		if path.Ext(name) != ".go" || strings.HasPrefix(name, "vendor/") || m.ignored(name) || !strings.Contains(string(file.data), ".Watch(") {
-			continue
-		}
-		f, err := parseGo(name, file.data)
-		if err != nil {
-			continue // it is told when the file is carried over
-		}
+	for f := range m.parse(m.ownCode()) {
 		for fn := range f.Functions() {
 			if n, ok := f.watchHelper(fn); ok {
-				at := path.Join(m.module, path.Dir(m.along(name)))
+				at := path.Join(m.module, path.Dir(m.along(f.Name)))
 				if m.helpers[at] == nil {
 					m.helpers[at] = map[string]int{}
 				}

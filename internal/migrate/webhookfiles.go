@@ -41,7 +41,7 @@ func (m *migration) webhooks() []*webhookFile {
 	var out []*webhookFile
 	for _, a := range m.apis {
 		w := m.newWebhookFile(a)
-		for _, f := range m.codeOf(a.dir) {
+		for f := range m.parse(m.codeIn(a.dir)) {
 			w.read(f)
 		}
 		switch {
@@ -54,23 +54,8 @@ func (m *migration) webhooks() []*webhookFile {
 		out = append(out, w)
 	}
 	for _, w := range out {
-		for _, f := range m.codeOf(w.old) {
+		for f := range m.parse(m.codeIn(w.old)) {
 			w.readMarkers(f, out)
-		}
-	}
-	return out
-}
-
-// codeOf parses the files of a package, but for tests and what cannot be
-// parsed.
-func (m *migration) codeOf(dir string) []*goFile {
-	var out []*goFile
-	for _, name := range inDir(m.files, dir) {
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		if f, err := parseGo(name, m.files[name].data); err == nil {
-			out = append(out, f)
 		}
 	}
 	return out

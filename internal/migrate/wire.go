@@ -179,9 +179,8 @@ func controllerSetup(call, name string) string {
 // registered says whether pkg/controller adds a controller to the manager.
 func (m *migration) registered(c *controller) bool {
 	importPath := path.Join(m.module, "pkg/controller", c.dir)
-	for _, name := range inDir(m.files, "pkg/controller") {
-		f, err := parseGo(name, m.files[name].data)
-		if err == nil && slices.Contains(f.members(importPath), "Add") {
+	for f := range m.parse(inDir(m.files, "pkg/controller")) {
+		if slices.Contains(f.members(importPath), "Add") {
 			return true
 		}
 	}
