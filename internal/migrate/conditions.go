@@ -78,23 +78,19 @@ func (f *goFile) conditionCall(call *ast.CallExpr) {
 	if !strings.HasSuffix(f.Text(sel.X), "onditions") {
 		return
 	}
-	list, arg := f.Text(sel.X), f.Text(call.Args[0])
-	function, format := "", ""
-	switch sel.Sel.Name {
-	case "SetCondition":
-		function, format = "SetStatusCondition", "%s.%s(&%s, %s)"
-	case "RemoveCondition":
-		function, format = "RemoveStatusCondition", "%s.%s(&%s, %s)"
-	case "GetCondition":
-		function, format = "FindStatusCondition", "%s.%s(%s, %s)"
-	case "IsTrueFor":
-		function, format = "IsStatusConditionTrue", "%s.%s(%s, %s)"
-	case "IsFalseFor":
-		function, format = "IsStatusConditionFalse", "%s.%s(%s, %s)"
-	case "IsUnknownFor":
-		function, format = "IsStatusConditionPresentAndEqual", "%s.%s(%s, %s, "+f.Need(metaV1, "metav1")+".ConditionUnknown)"
-	default:
+	today := map[string]string{
+		"SetCondition":    "SetStatusCondition(&%s, %s)",
+		"RemoveCondition": "RemoveStatusCondition(&%s, %s)",
+		"GetCondition":    "FindStatusCondition(%s, %s)",
+		"IsTrueFor":       "IsStatusConditionTrue(%s, %s)",
+		"IsFalseFor":      "IsStatusConditionFalse(%s, %s)",
+		"IsUnknownFor":    "IsStatusConditionPresentAndEqual(%s, %s, ",
+	}[sel.Sel.Name]
+	switch {
+	case today == "":
 		return
+	case !strings.HasSuffix(today, ")"):
+		today += f.Need(metaV1, "metav1") + ".ConditionUnknown)"
 	}
-	f.Replace(call, fmt.Sprintf(format, f.Need(apiMeta, ""), function, list, arg))
+	f.Replace(call, f.Need(apiMeta, "")+"."+fmt.Sprintf(today, f.Text(sel.X), f.Text(call.Args[0])))
 }

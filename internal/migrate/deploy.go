@@ -297,22 +297,15 @@ func (m *migration) furtherObjects(name string, rest []*object, whole bool) {
 		return
 	case dir == "config/rbac":
 		m.oldAccount(to, rest)
-		m.listIn("config/rbac/kustomization.yaml", base)
-		return
-	}
-	if foreign {
+	case foreign:
 		m.oldAccount(to, rest)
 		m.note(to, "it is for a namespace of its own, and config/default would move it to the operator's: apply config/extra by itself")
-		m.listIn("config/extra/kustomization.yaml", base)
-		return
-	}
-	if rights {
+	case rights:
 		m.note(to, "it is not about the operator's own account, so it is not deployed: add ../extra to config/default/kustomization.yaml if what the operator makes needs it")
-		m.listIn("config/extra/kustomization.yaml", base)
-		return
+	default:
+		m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml to deploy it with the operator")
 	}
-	m.note(to, "deploy had it beside the operator: add ../extra to config/default/kustomization.yaml to deploy it with the operator")
-	m.listIn("config/extra/kustomization.yaml", base)
+	m.listIn(dir+"/kustomization.yaml", base)
 }
 
 func isCRD(o *object) bool { return o.Kind == "CustomResourceDefinition" }

@@ -410,18 +410,9 @@ func (f *goFile) mayBeRequest(e ast.Expr) bool {
 	if lit, ok := e.(*ast.CompositeLit); ok {
 		return f.isRequest(lit.Type)
 	}
-	if id, ok := e.(*ast.Ident); ok && id.Obj != nil {
-		switch d := id.Obj.Decl.(type) {
-		case *ast.Field:
-			return f.isRequest(d.Type)
-		case *ast.ValueSpec:
-			if d.Type != nil {
-				return f.isRequest(d.Type)
-			}
-		case *ast.AssignStmt:
-			if lit, ok := assigned(id).(*ast.CompositeLit); ok {
-				return f.isRequest(lit.Type)
-			}
+	if id, ok := e.(*ast.Ident); ok {
+		if t := f.declaredType(id); t != nil {
+			return f.isRequest(t)
 		}
 	}
 	return regexp.MustCompile(`(?is)req(uest)?s?(for)?(\[[^]]*\])?(\(.*\))?$`).MatchString(f.Text(e))

@@ -176,12 +176,10 @@ func (m *migration) argumentNode(arg string) *yaml.Node {
 	switch name {
 	case "zap-level":
 		n.Value = "--zap-log-level=" + value
-	case "zap-encoder":
-		n.Value = "--zap-encoder=" + value
+	case "zap-encoder", "zap-time-encoding":
+		n.Value = "--" + name + "=" + value
 	case "zap-devel":
 		n.Value = strings.TrimSuffix("--zap-devel="+value, "=")
-	case "zap-time-encoding":
-		n.Value = "--zap-time-encoding=" + value
 	case "zap-log-level", "zap-stacktrace-level":
 	default:
 		if !bytes.Contains(m.out[newMain].data, []byte(strconv.Quote(name))) { // a flag of the user's that was carried over

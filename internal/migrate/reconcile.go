@@ -326,21 +326,8 @@ func (c *controller) literal(f *goFile, lit *ast.CompositeLit) {
 
 // isReconciler says whether a variable is of the type, by its declaration.
 func (c *controller) isReconciler(f *goFile, id *ast.Ident) bool {
-	if id.Obj == nil {
-		return false
-	}
-	names := []string{c.typ, "*" + c.typ, c.newType, "*" + c.newType}
-	switch d := id.Obj.Decl.(type) {
-	case *ast.Field:
-		return slices.Contains(names, f.Text(d.Type))
-	case *ast.ValueSpec:
-		return d.Type != nil && slices.Contains(names, f.Text(d.Type))
-	case *ast.AssignStmt:
-		if lit := literalOf(assigned(id)); lit != nil && lit.Type != nil {
-			return slices.Contains(names, f.Text(lit.Type))
-		}
-	}
-	return false
+	t := f.declaredType(id)
+	return t != nil && slices.Contains([]string{c.typ, c.newType}, f.Text(t))
 }
 
 // where names the controller for people: the directory it was in.
