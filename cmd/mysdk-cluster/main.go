@@ -143,7 +143,7 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 		go func() {
 			// The parent's end, however it ends, closes its side of the pipe.
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			time.AfterFunc(orphanGrace, func() { os.Exit(clierr.CodeInterrupted) })
+			time.AfterFunc(orphanGrace, func() { abandon(state.Layout{Dir: o.Dir}) })
 			cancel()
 		}()
 	}
@@ -152,6 +152,19 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 		return clierr.WithHint(fmt.Errorf("%s: %w", o.Dir, err), "stop the server that runs there first")
 	}
 	return err
+}
+
+// abandon ends the process at once. What was acknowledged is in etcd's log, so
+// that the cluster is as good as stopped, and its state file says so.
+func abandon(l state.Layout) {
+	s, err := l.Read()
+	if err == nil && s.PID == os.Getpid() {
+		_, err = l.Clear(s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+	}
+	os.Exit(clierr.CodeInterrupted)
 }
 
 // check refuses what cannot work before anything is written.

@@ -117,11 +117,8 @@ func clearStale(l state.Layout) error {
 	if err != nil || s.PID == 0 {
 		return err
 	}
-	if err := l.RemoveRuntimeDir(s); err != nil {
-		return err
-	}
-	s.PID, s.ProcessStart, s.Socket, s.RuntimeDir = 0, "", "", ""
-	return l.Write(s)
+	_, err = l.Clear(s)
+	return err
 }
 
 // Reset stops the cluster of that name if it runs, and removes it with all of

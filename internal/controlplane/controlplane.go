@@ -160,10 +160,10 @@ func (s *server) open(was state.State) error {
 
 // close leaves behind what the next start needs and nothing else.
 func (s *server) close() error {
-	err := s.layout.RemoveRuntimeDir(s.now)
-	s.now.PID, s.now.ProcessStart, s.now.Socket, s.now.RuntimeDir = 0, "", "", ""
 	s.log.Printf("stopped")
-	return errors.Join(err, s.layout.Write(s.now))
+	var err error
+	s.now, err = s.layout.Clear(s.now)
+	return err
 }
 
 func (s *server) name() string { return filepath.Base(s.layout.Dir) }

@@ -163,6 +163,14 @@ func (l Layout) RemoveRuntimeDir(s State) error {
 	return nil
 }
 
+// Clear takes what says that a server runs out of the state s of l, writes it,
+// and removes the server's sockets. It returns what it wrote.
+func (l Layout) Clear(s State) (State, error) {
+	err := l.RemoveRuntimeDir(s)
+	s.PID, s.ProcessStart, s.Socket, s.RuntimeDir = 0, "", "", ""
+	return s, errors.Join(err, l.Write(s))
+}
+
 // Devel is the version of a build that has none.
 const Devel = "(devel)"
 
