@@ -114,6 +114,8 @@ func serveFlags(out io.Writer) (*flag.FlagSet, *serveOptions) {
 	flags.IntVar(&o.Port, "port", 0, "`port` of the API server on 127.0.0.1 (0: as at the last start, else a free one)")
 	flags.IntVar(&o.Nodes, "nodes", 1, "`number` of simulated nodes")
 	flags.BoolVar(&o.FSync, "fsync", false, "wait for the disk at every write: survives a power cut, slower")
+	flags.DurationVar(&o.History, "history", 0, "how long old states are kept at least, for lists as of a revision (0: some seconds; they cost memory)")
+	flags.BoolVar(&o.RemovedAPIs, "removed-apis", false, "answer versions of built-in APIs that Kubernetes has removed, such as policy/v1beta1, by those that replaced them")
 	flags.BoolVar(&o.APIServerOnly, "apiserver-only", false, "run etcd and kube-apiserver only")
 	flags.IntVar(&o.Verbosity, "v", 0, "log `level` of the components (0: errors only)")
 	flags.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends")

@@ -38,15 +38,21 @@ func names(list object) (names []string) {
 	return names
 }
 
-// TestFaults: what goes wrong for the operator, for nobody else, and no longer
-// than asked.
-func TestFaults(t *testing.T) {
+// TestExploredCluster tries what operators are explored on.
+func TestExploredCluster(t *testing.T) {
 	h := realHost(t)
-	info, admin := start(t, h, Options{Name: "faulty"})
-	control, err := Control(t.Context(), h, "faulty")
+	info, admin := start(t, h, Options{Name: "explored", RemovedAPIs: true, History: time.Hour})
+	control, err := Control(t.Context(), h, "explored")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("faults", func(t *testing.T) { injectsFaults(t, info, control, admin) })
+	t.Run("removed APIs", func(t *testing.T) { answersRemovedAPIs(t, admin) })
+}
+
+// injectsFaults: what goes wrong for the operator, for nobody else, and no
+// longer than asked.
+func injectsFaults(t *testing.T, info *Info, control state.Control, admin *client) {
 	op := recordAs(t, info, control, "system:masters")
 	defer record(t, control)()
 	code := func(c *client, method, path string, body any) int {

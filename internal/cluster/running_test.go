@@ -118,7 +118,7 @@ func kubectlOfTheBinary(t *testing.T, c *hosted) {
 		"rights":                {[]string{"auth", "can-i", "*", "*"}, "yes", 0},
 		"not there":             {[]string{"get", "pod", "none"}, "NotFound", 1},
 		"logs of a simulated":   {[]string{"logs", "deployment/web"}, "is simulated", 0},
-		"exec in a simulated":   {[]string{"exec", "deployment/web", "--", "ls"}, "are simulated", 1},
+		"exec in a simulated":   {[]string{"exec", "deployment/web", "--", "ls"}, "is simulated", 0},
 		"unknown command":       {[]string{"gett"}, "unknown command", 1},
 		"version of the client": {[]string{"version", "--client"}, info.Version, 0},
 	}

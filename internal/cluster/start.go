@@ -28,6 +28,8 @@ type Options struct {
 	Nodes         int               // simulated nodes; 0 means 1
 	FSync         bool              // write to the disk at once: survives a power cut, slower
 	Verbosity     int               // of the server's log; 0 logs errors only
+	History       time.Duration     // for how long old states are kept; 0: as long as the server likes
+	RemovedAPIs   bool              // answer versions of built-in APIs that were removed, for old operators
 	DieWithParent bool              // stop when this process ends, however it ends
 	Progress      func(step string) // called with a line for what takes long; may be nil
 	Detail        func(step string) // called with a line for every step of the start; may be nil
@@ -108,6 +110,12 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	args := []string{"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity)}
 	if o.FSync {
 		args = append(args, "--fsync")
+	}
+	if o.History != 0 {
+		args = append(args, "--history", o.History.String())
+	}
+	if o.RemovedAPIs {
+		args = append(args, "--removed-apis")
 	}
 	cmd := host.Cmd{Name: binary, Args: args, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true}
 	var lifeline *os.File

@@ -22,6 +22,7 @@ func workloads() map[string]func(*testing.T, *client) {
 		"namespace goes with its content":            namespaceGoes,
 		"stateful set gets its volumes":              statefulSetComesUp,
 		"volume goes with its claim":                 volumeGoes,
+		"volume grows with its claim":                volumeGrows,
 		"job completes":                              jobCompletes,
 		"namespace has a service account and the CA": namespaceIsFurnished,
 		"token secret is filled":                     tokenSecretIsFilled,
@@ -163,6 +164,15 @@ func volumeGoes(_ *testing.T, c *client) {
 	c.del(path + "/once")
 	c.await(path+"/once", nil)
 	c.await(volume, nil)
+}
+
+func volumeGrows(_ *testing.T, c *client) {
+	path := "/api/v1/namespaces/default/persistentvolumeclaims"
+	c.post(path, object{"metadata": object{"name": "grows"}, "spec": claimSpec()})
+	claim := c.await(path+"/grows", is("status.phase", "Bound"))
+	c.do(http.MethodPatch, path+"/grows", object{"spec": object{"resources": object{"requests": object{"storage": "3Gi"}}}})
+	c.await(path+"/grows", is("status.capacity.storage", "3Gi"))
+	c.await(fmt.Sprint("/api/v1/persistentvolumes/", claim.at("spec.volumeName")), is("spec.capacity.storage", "3Gi"))
 }
 
 func jobCompletes(_ *testing.T, c *client) {

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,14 +21,15 @@ import (
 
 	"github.com/example/mysdk/internal/controlplane/hostpods"
 	"github.com/example/mysdk/internal/controlplane/olm"
+	"github.com/example/mysdk/internal/controlplane/removedapis"
 	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
-// compactInterval is for how long etcd keeps old states at least, and half of
+// defaultHistory is for how long etcd keeps old states at least, and half of
 // how long at most. It maps its file into memory, where five minutes, the stock
 // value, of coming and going CRDs are tens of megabytes. Only a watch or a list
 // in pages that pauses for longer has to start over.
-const compactInterval = 10 * time.Second
+const defaultHistory = 10 * time.Second
 
 // slowHooks are post-start hooks that begin with a second's sleep. bootstrap
 // does their work for data that this version has written before.
@@ -97,8 +99,9 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	return config, err
 }
 
-// record puts the recorder, and behind it what injects faults, into the way of
-// all requests: the aggregator's chain of handlers is that of all three servers.
+// record puts the recorder into the way of all requests, behind it what injects
+// faults, and before it what renames removed versions: the aggregator's chain of
+// handlers is that of all three servers.
 func (s *server) record(config *apiapp.Config) {
 	for _, c := range genericConfigs(config) {
 		c.Authorization.Authorizer = s.recorder.Authorizer(c.Authorization.Authorizer)
@@ -106,7 +109,11 @@ func (s *server) record(config *apiapp.Config) {
 	c := &config.Aggregator.GenericConfig.Config
 	build := c.BuildHandlerChainFunc
 	c.BuildHandlerChainFunc = func(h http.Handler, c *genericserver.Config) http.Handler {
-		return s.recorder.Filter(build(s.faults.Filter(h), c))
+		h = s.recorder.Filter(build(s.faults.Filter(h), c))
+		if s.RemovedAPIs {
+			h = removedapis.Filter(h)
+		}
+		return h
 	}
 }
 
@@ -160,7 +167,7 @@ func (s *server) apiServerFlags() []string {
 		// One user with every right: nobody to be fair to.
 		"--enable-priority-and-fairness=false",
 		"--watch-cache-sizes=" + strings.Join(uncached(), ","),
-		"--etcd-compaction-interval=" + compactInterval.String(),
+		"--etcd-compaction-interval=" + cmp.Or(s.History, defaultHistory).String(),
 		// It prices lists for the fairness that is off, in a goroutine for each
 		// kind which outlives the kind's CRD.
 		"--feature-gates=SizeBasedListCostEstimate=false",

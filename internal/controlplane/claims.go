@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/apis/storage/util"
@@ -37,6 +38,7 @@ func (s *server) createStorageClass(ctx context.Context) error {
 			Annotations: map[string]string{util.IsDefaultStorageClassAnnotation: "true"},
 		},
 		Provisioner: provisioner, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
+		AllowVolumeExpansion: ptr.To(true),
 	}
 	if err := ensure(ctx, func() error { return create(ctx, s.client.StorageV1().StorageClasses().Create, class) }); err != nil {
 		return fmt.Errorf("create the storage class %s: %w", storageClass, err)
@@ -45,12 +47,17 @@ func (s *server) createStorageClass(ctx context.Context) error {
 }
 
 // runClaims makes a volume for each claim that asks our provisioner for one,
-// and removes volumes whose claim is gone. The volume binder does the rest.
+// lets it grow with its claim, and removes volumes whose claim is gone. The
+// volume binder does the rest.
 func (s *server) runClaims(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(s.client, retryClaims)
 	provision := func(o any) {
-		if claim, ok := o.(*corev1.PersistentVolumeClaim); ok && wantsVolume(claim) {
+		claim, ok := o.(*corev1.PersistentVolumeClaim)
+		switch {
+		case ok && wantsVolume(claim):
 			s.provision(ctx, claim)
+		case ok && wantsMore(claim):
+			s.expand(ctx, claim)
 		}
 	}
 	reclaim := func(o any) {
@@ -82,6 +89,12 @@ func wantsVolume(c *corev1.PersistentVolumeClaim) bool {
 	return c.Annotations[wantsProvisioner] == provisioner && c.Spec.VolumeName == "" && c.DeletionTimestamp == nil
 }
 
+// wantsMore reports whether a bound claim asks for more than its volume has.
+func wantsMore(c *corev1.PersistentVolumeClaim) bool {
+	wanted, has := c.Spec.Resources.Requests[corev1.ResourceStorage], c.Status.Capacity[corev1.ResourceStorage]
+	return c.Annotations[wantsProvisioner] == provisioner && c.Status.Phase == corev1.ClaimBound && c.DeletionTimestamp == nil && wanted.Cmp(has) > 0
+}
+
 func isReleased(v *corev1.PersistentVolume) bool {
 	return v.Status.Phase == corev1.VolumeReleased && v.Annotations[provisionedBy] == provisioner &&
 		v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && v.DeletionTimestamp == nil
@@ -92,6 +105,23 @@ func (s *server) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 	err := create(ctx, s.client.CoreV1().PersistentVolumes().Create, volumeFor(claim))
 	if err != nil && !errors.IsAlreadyExists(err) && ctx.Err() == nil {
 		s.log.Printf("make a volume for claim %s/%s: %v", claim.Namespace, claim.Name, err)
+	}
+}
+
+// expand gives a claim's volume the size that the claim asks for, as a
+// provisioner's resizer does: the volume first, then the claim's status. It logs
+// failures: it is called again.
+func (s *server) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
+	wanted := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	core := s.client.CoreV1()
+	grow := fmt.Appendf(nil, `{"spec":{"capacity":{"storage":%q}}}`, wanted.String())
+	_, err := core.PersistentVolumes().Patch(ctx, claim.Spec.VolumeName, types.MergePatchType, grow, metav1.PatchOptions{})
+	if err == nil {
+		grow = fmt.Appendf(nil, `{"status":{"capacity":{"storage":%q}}}`, wanted.String())
+		_, err = core.PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, grow, metav1.PatchOptions{}, "status")
+	}
+	if err != nil && !errors.IsNotFound(err) && ctx.Err() == nil {
+		s.log.Printf("expand the volume of claim %s/%s: %v", claim.Namespace, claim.Name, err)
 	}
 }
 

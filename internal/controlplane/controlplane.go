@@ -38,15 +38,17 @@ import (
 
 // Options say what Run is to run.
 type Options struct {
-	Dir           string    // the cluster's private directory, absolute; its base is the cluster's name
-	Port          int       // of the API server on 127.0.0.1; 0 keeps the port of the last start
-	Nodes         int       // simulated nodes to have at least
-	FSync         bool      // let etcd wait for the disk: survives a power cut, and is slower
-	APIServerOnly bool      // etcd and kube-apiserver without controllers, scheduler and nodes
-	Verbosity     int       // 0 logs errors; n > 0 logs what klog has at verbosity n
-	Log           io.Writer // the server's log
-	Build         string    // version of mysdk, for the status
-	Started       time.Time // start of the process, from which stages count
+	Dir           string        // the cluster's private directory, absolute; its base is the cluster's name
+	Port          int           // of the API server on 127.0.0.1; 0 keeps the port of the last start
+	Nodes         int           // simulated nodes to have at least
+	FSync         bool          // let etcd wait for the disk: survives a power cut, and is slower
+	History       time.Duration // for how long etcd keeps old states at least
+	RemovedAPIs   bool          // answer versions of built-in APIs that were removed
+	APIServerOnly bool          // etcd and kube-apiserver without controllers, scheduler and nodes
+	Verbosity     int           // 0 logs errors; n > 0 logs what klog has at verbosity n
+	Log           io.Writer     // the server's log
+	Build         string        // version of mysdk, for the status
+	Started       time.Time     // start of the process, from which stages count
 }
 
 // server is one run of the control plane.

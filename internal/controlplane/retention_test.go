@@ -61,7 +61,7 @@ func TestOldStatesGo(t *testing.T) {
 	if err := parseFlags(o.Flags(), (&server{}).apiServerFlags()); err != nil {
 		t.Fatal(err)
 	}
-	if got := o.Etcd.StorageConfig.CompactionInterval; got != compactInterval {
+	if got := o.Etcd.StorageConfig.CompactionInterval; got != defaultHistory {
 		t.Errorf("etcd keeps old states for %v", got)
 	}
 	sizes, err := genericoptions.ParseWatchCacheSizes(o.Etcd.WatchCacheSizes)

@@ -23,6 +23,11 @@ import (
 // explorePrefix begins the names of explore's own clusters.
 const explorePrefix = "explore-"
 
+// exploreHistory is for how long an operator's cluster can be shown to it as it
+// was: a trial is shorter.
+const exploreHistory = 5 * time.Minute
+
+
 type exploreOptions struct {
 	time          time.Duration
 	seed          uint64
@@ -185,7 +190,9 @@ func clusterForExplore(ctx context.Context, f *cli.Factory, name string) (*local
 	if err := dropExplored(ctx, f.Host); err != nil {
 		return nil, err
 	}
-	info, err := cluster.Start(ctx, f.Host, cluster.Options{Name: name, DieWithParent: true, Progress: f.Progress, Detail: f.Stage})
+	info, err := cluster.Start(ctx, f.Host, cluster.Options{
+		Name: name, DieWithParent: true, RemovedAPIs: true, History: exploreHistory, Progress: f.Progress, Detail: f.Stage,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,15 @@ func kubeletHandler(p *Pods) http.Handler {
 		_, _ = fmt.Fprintf(w, "(pod %s/%s is simulated: no container runs, so there is no log)\n",
 			r.PathValue("namespace"), r.PathValue("pod"))
 	})
-	// exec, attach, portForward and what else there is, with and without the
+	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
+		namespace, pod := r.PathValue("namespace"), r.PathValue("pod")
+		if p.hosted(namespace, pod) != nil {
+			http.Error(w, p.says(namespace, pod), http.StatusNotImplemented)
+			return
+		}
+		serveExec(w, r, namespace, pod)
+	})
+	// attach, portForward and what else there is, with and without the
 	// pod's UID and the container.
 	says := func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, p.says(r.PathValue("namespace"), r.PathValue("pod")), http.StatusNotImplemented)

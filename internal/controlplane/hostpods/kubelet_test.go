@@ -45,7 +45,8 @@ func TestKubeletSaysThatPodsAreSimulated(t *testing.T) {
 		text string
 	}{
 		"/containerLogs/default/web-1/c?tailLines=5": {http.StatusOK, "pod default/web-1 is simulated"},
-		"/exec/default/web-1/c?command=ls":           {http.StatusNotImplemented, "are simulated"},
+		"/exec/default/web-1/c?command=ls":           {http.StatusBadRequest, "at least 1 of stdin, stdout, stderr"},
+		"/attach/default/web-1/c":                    {http.StatusNotImplemented, "are simulated"},
 		"/portForward/default/web-1":                 {http.StatusNotImplemented, "are simulated"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://10.1.0.1:10250"+path, http.NoBody)
