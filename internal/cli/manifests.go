@@ -28,18 +28,10 @@ const (
 // OperatorManifests are all objects of the operator, as the Go types and the
 // files of config/default are now, with the image in place.
 func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, []*unstructured.Unstructured, error) {
-	if _, _, err := f.LoadProject(); err != nil {
-		return nil, nil, err
-	}
-	opts, err := f.GenerateOptions()
+	src, err := f.sources(ctx, func(*generate.Options) {})
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := generate.Render(ctx, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	src := kustomize.Source{Dir: f.Host.Dir, Overlay: r.Set, Files: f.Host.Files}
 	if image != "" {
 		name, tag, digest, err := SplitImage(image)
 		if err != nil {
@@ -55,6 +47,26 @@ func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, 
 	}
 	objects, err := kube.ParseManifests(data, DeployDir)
 	return data, objects, err
+}
+
+// sources are the project's files for kustomize, with what generate would write
+// in place of what it has written, unless AsIs says otherwise.
+func (f *Factory) sources(ctx context.Context, narrow func(*generate.Options)) (kustomize.Source, error) {
+	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
+	if _, _, err := f.LoadProject(); err != nil || f.AsIs {
+		return src, err
+	}
+	opts, err := f.GenerateOptions()
+	if err != nil {
+		return src, err
+	}
+	narrow(&opts)
+	r, err := generate.Render(ctx, opts)
+	if err != nil {
+		return src, err
+	}
+	src.Overlay = r.Set
+	return src, nil
 }
 
 // SplitImage takes an image reference apart: registry.example.com:5000/a/b:tag
@@ -74,22 +86,14 @@ func SplitImage(image string) (name, tag, digest string, err error) {
 // config/crd; none where the project has no kustomization there. Nothing is
 // written.
 func (f *Factory) ProjectCRDs(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	if _, _, err := f.LoadProject(); err != nil {
-		return nil, err
-	}
-	opts, err := f.GenerateOptions()
-	if err != nil {
-		return nil, err
-	}
-	opts.CRDs, opts.Webhooks = true, true
-	r, err := generate.Render(ctx, opts)
+	src, err := f.sources(ctx, func(o *generate.Options) { o.CRDs, o.Webhooks = true, true })
 	if err != nil {
 		return nil, err
 	}
 	if _, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Overlay: r.Set, Files: f.Host.Files}, "config/crd")
+	data, err := kustomize.Build(ctx, src, "config/crd")
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
+
 	"github.com/example/mysdk/internal/localrun/trace"
 )
 
@@ -62,12 +64,27 @@ func (r *run) environment(extra []string) (set, all []string) {
 		"POD_NAMESPACE=" + r.podNamespace(),
 		"KUBECONFIG=" + r.operatorConfig,
 	}, extra)
-	set = override(set, r.plan.userEnv)
+	set = override(set, expanded(r.plan.userEnv, set))
 	all = override(r.Host.Environ(), set)
 	if r.reports {
 		all = append(all, trace.ProjectEnv+"="+r.Dir, trace.ReportEnv+"="+r.socket)
 	}
 	return set, all
+}
+
+// expanded puts the variables of a run where env has $(NAME), as Kubernetes does
+// in a container's.
+func expanded(env, run []string) []string {
+	values := map[string]string{}
+	for _, e := range run {
+		key, value, _ := strings.Cut(e, "=")
+		values[key] = value
+	}
+	list := make([]string, len(env))
+	for i, e := range env {
+		list[i] = expansion.Expand(e, expansion.MappingFuncFor(values))
+	}
+	return list
 }
 
 // podNamespace is the namespace that the operator takes for its own.

@@ -34,6 +34,7 @@ type exploreOptions struct {
 	kinds, checks []string
 	env           []string
 	replay        string
+	asIs          bool
 	output        string
 }
 
@@ -74,6 +75,7 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 	c.Flags().StringSliceVar(&o.checks, "checks", nil, "checks to make (default: all)")
 	c.Flags().StringArrayVar(&o.env, "env", nil, "KEY=VALUE for the operator's environment; may be repeated")
 	c.Flags().StringVar(&o.replay, "replay", "", "try only the finding with this ID again, of the last exploration of this project")
+	c.Flags().BoolVar(&o.asIs, "no-generate", false, "take code and manifests as they are, where the project edits what controller-gen writes")
 	c.Flags().VarP(cli.Choice(&o.output, "json", "junit", "sarif"), "output", "o", "output format: json, junit or sarif")
 	return c
 }
@@ -120,9 +122,11 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	f.Say("generating code and manifests")
-	if _, err := regenerate(ctx, f); err != nil {
-		return err
+	if f.AsIs = o.asIs; !f.AsIs {
+		f.Say("generating code and manifests")
+		if _, err := regenerate(ctx, f); err != nil {
+			return err
+		}
 	}
 	crds, err := f.SomeCRDs(ctx)
 	if err != nil {
