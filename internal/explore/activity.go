@@ -31,6 +31,7 @@ type activity struct {
 	calls     []recording.Reconcile
 	writes    []recording.Request
 	idle      []recording.Request
+	invalid   string
 	uses      []recording.Use
 }
 
@@ -65,6 +66,9 @@ func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKi
 				a.watched = map[string]bool{}
 			}
 			a.watched[q.Resource] = true
+		}
+		if mine && q.Writes() && q.Namespace == a.namespace && q.Code == http.StatusUnprocessableEntity {
+			a.invalid = q.Message
 		}
 		if mine && q.Writes() && q.Namespace == a.namespace && q.Code < http.StatusBadRequest && !q.DryRun {
 			if q.Changed() {
@@ -119,9 +123,10 @@ func (a *activity) lastCalls() map[string]recording.Reconcile {
 	return last
 }
 
-// takeWrites returns the operator's writes since it was last called.
-func (a *activity) takeWrites() (writes, idle []recording.Request) {
-	writes, idle = a.writes, a.idle
-	a.writes, a.idle = nil, nil
-	return writes, idle
+// takeWrites returns the operator's writes since it was last called, and why the
+// API server found one invalid.
+func (a *activity) takeWrites() (writes, idle []recording.Request, invalid string) {
+	writes, idle, invalid = a.writes, a.idle, a.invalid
+	a.writes, a.idle, a.invalid = nil, nil, ""
+	return writes, idle, invalid
 }

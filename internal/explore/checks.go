@@ -19,6 +19,7 @@ const (
 	Exits       = "exits"       // the operator ends by itself
 	History     = "history"     // A changed to B is not what a new B is
 	Recovery    = "recovery"    // A changed to B and back is not what A was
+	Mistaken    = "mistaken"    // a field of the same name, elsewhere, follows with another value
 	Ignored     = "ignored"     // a property that was changed, and nothing happened
 	Crash       = "crash"       // killed after a write, it does not end where it should
 	Stale       = "stale"       // the same after a restart on old data, or missed events
@@ -35,6 +36,7 @@ func Checks() [][2]string {
 		{Exits, "the operator panics, exits or restarts by itself"},
 		{History, "an object that was changed is not what a new one with the same spec is"},
 		{Recovery, "an object that was changed and changed back is not what it was"},
+		{Mistaken, "a property is changed, and a field of its name elsewhere follows with another value"},
 		{Ignored, "a property is changed and nothing in the cluster follows"},
 		{Crash, "killed after a write, the operator does not end where it does otherwise"},
 		{Stale, "restarted on old data, or after missed events, it does not end where it does otherwise"},

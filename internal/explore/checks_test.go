@@ -55,7 +55,7 @@ func TestActivity(t *testing.T) {
 	others.User, others.Namespace, others.Time = "kubectl", "elsewhere", start.Add(time.Hour)
 	watch.Verb, watch.Kind, watch.Resource, watch.Time = "watch", "", "shops", start.Add(2*time.Second)
 	a.take(recording.Recording{Requests: []recording.Request{write, changed, refused, lease, others, watch}}, kinds)
-	writes, idle := a.takeWrites()
+	writes, idle, _ := a.takeWrites()
 	if len(writes) != 1 || len(idle) != 1 || len(kinds) != 1 || !kinds[schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}] {
 		t.Errorf("%d writes, %d that change nothing, kinds %v", len(writes), len(idle), kinds)
 	}

@@ -68,11 +68,15 @@ type explorer struct {
 	limits limits
 	report Report
 	kinds  map[schema.GroupVersionKind]bool
-	known  map[string]int     // keys of findings: how often one was to be confirmed
-	ends   map[string]Outcome // of references, by the ID of the plan
-	mask   mask               // what differs between two runs of a reference
-	queues [][]idea           // taken from in turn
+	known  map[string]int // keys of findings: how often one was to be confirmed
+	ends   references
+	mask   mask            // what differs between two runs of the same steps
+	ways   map[string]bool // sequences of writes that an operator was killed in
+	queues [][]idea        // taken from in turn
 }
+
+// sampleQueues is how many queues there are for each sample.
+const sampleQueues = 4
 
 // errOver says that there is no time for another trial.
 var errOver = errors.New("the time is over")
@@ -125,7 +129,7 @@ func newExplorer(r *Rig, o Options) *explorer {
 	}
 	return &explorer{
 		Rig: r, Options: o, limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}},
-		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: map[string]Outcome{}, mask: mask{},
+		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: references{}, mask: mask{}, ways: map[string]bool{},
 	}
 }
 
@@ -152,9 +156,13 @@ func (e *explorer) run(ctx context.Context) error {
 			next := e.queues[i][0]
 			e.queues[i] = e.queues[i][1:]
 			tried = true
-			if err := e.consider(ctx, next); err != nil {
+			more, err := e.consider(ctx, next)
+			if err != nil {
 				return err
 			}
+			// The last queue of a sample is for what its changes lead to.
+			last := i/sampleQueues*sampleQueues + sampleQueues - 1
+			e.queues[last] = append(e.queues[last], more...)
 		}
 		if !tried {
 			return nil
@@ -180,7 +188,7 @@ func (e *explorer) replay(ctx context.Context, f Finding) error {
 // begin tries a sample undisturbed, and collects what to try with it.
 func (e *explorer) begin(ctx context.Context, s Sample) error {
 	life := s.life()
-	o, err := e.reference(ctx, life)
+	o, err := e.trial(ctx, life)
 	if err != nil {
 		return err
 	}
@@ -194,7 +202,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 	changes := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
 	var rounds []idea
 	for _, m := range changes {
-		if plan, fresh, ok := s.round(m); ok && e.wants(History, Recovery, Ignored) {
+		if plan, fresh, ok := s.round(m); ok && e.wants(History, Recovery, Ignored, Mistaken, Crash) {
 			plan.Check = History
 			rounds = append(rounds, idea{plan, &fresh})
 		}
@@ -205,37 +213,29 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		faults = slices.DeleteFunc(faults, func(i idea) bool { return !e.wants(i.plan.Check) })
 	}
 	if e.wants(Stale) {
-		stale = s.staleOf(changes)
+		stale = append(s.recreated(), s.staleOf(changes)...)
 	}
-	e.queues = append(e.queues, faults, rounds, stale)
+	e.queues = append(e.queues, faults, rounds, stale, nil)
 	return nil
+}
+
+// interrupt collects what to try with a change that went well: to kill the
+// operator after each of its writes, for each sequence of writes once.
+func (e *explorer) interrupt(p Plan, o Outcome) []idea {
+	var way strings.Builder
+	for _, q := range o.Steps[1].Writes {
+		fmt.Fprintln(&way, q.Verb, q.Group, q.Resource, q.Subresource)
+	}
+	if !e.wants(Crash) || way.Len() == 0 || e.ways[way.String()] {
+		return nil
+	}
+	e.ways[way.String()] = true
+	return slices.DeleteFunc(faultsOf(p, o, 1), func(i idea) bool { return i.plan.Check != Crash })
 }
 
 // wants reports whether one of the checks is asked for.
 func (e *explorer) wants(names ...string) bool {
 	return len(e.Checks) == 0 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.Checks, n) })
-}
-
-// reference is the outcome of a plan undisturbed. Two runs tell what differs
-// from run to run.
-func (e *explorer) reference(ctx context.Context, p Plan) (Outcome, error) {
-	id := p.ID()
-	if o, ok := e.ends[id]; ok {
-		return o, nil
-	}
-	first, err := e.trial(ctx, p)
-	if err != nil {
-		return first, err
-	}
-	second, err := e.trial(ctx, p)
-	if err != nil {
-		return first, err
-	}
-	for i := range min(len(first.Steps), len(second.Steps)) {
-		e.mask.add(first.Steps[i].State, second.Steps[i].State)
-	}
-	e.ends[id] = second
-	return second, nil
 }
 
 // trial tries a plan in the next namespace.
@@ -249,22 +249,31 @@ func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) {
 		e.report.Faults++
 	}
 	e.Progress(fmt.Sprintf("trial %d: %s", e.report.Trials, p))
-	return e.try(ctx, p, fmt.Sprintf("explore-%04d", e.report.Trials), e.limits, e.kinds)
+	o, err := e.try(ctx, p, fmt.Sprintf("explore-%04d", e.report.Trials), e.limits, e.kinds)
+	if err == nil && p.Fault == nil {
+		e.ends.add(p, o, e.mask)
+	}
+	return o, err
 }
 
-// consider tries an idea and what it is compared with, and judges.
-func (e *explorer) consider(ctx context.Context, i idea) error {
+// consider tries an idea and what it is compared with, and judges. It returns
+// what else is worth a trial now.
+func (e *explorer) consider(ctx context.Context, i idea) ([]idea, error) {
 	o, err := e.trial(ctx, i.plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !o.Faulted {
-		return nil // it did not come to that this time
+		return nil, nil // it did not come to that this time
 	}
 	if i.plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
-		return nil // not a state that the API allows
+		return nil, nil // not a state that the API allows
 	}
-	return e.judge(ctx, i.plan, i.against, o)
+	var more []idea
+	if i.plan.Check == History {
+		more = e.interrupt(i.plan, o)
+	}
+	return more, e.judge(ctx, i.plan, i.against, o)
 }
 
 // judge finds what is wrong with an outcome, and confirms it.
@@ -293,15 +302,11 @@ func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) 
 func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcome) ([]Finding, error) {
 	list := always(p, o)
 	if against != nil {
-		want, err := e.reference(ctx, *against)
+		more, err := e.against(ctx, p, *against, o)
 		if err != nil {
 			return list, err
 		}
-		if p.Check == History {
-			list = append(list, e.rounds(p, want, o)...)
-		} else {
-			list = append(list, compared(p.Check, p, want, o, e.mask)...)
-		}
+		list = append(list, more...)
 	}
 	for i := range list {
 		list[i].Kind, _ = p.Steps[0].Object["kind"].(string)
@@ -309,17 +314,70 @@ func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcom
 	return list, nil
 }
 
-// rounds judges a change of a property and back.
+// against compares an outcome with that of a plan undisturbed. What differs is
+// looked at again when it is known what differs from run to run.
+func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) ([]Finding, error) {
+	compare := func(want Outcome) []Finding {
+		if p.Check == History {
+			return e.rounds(p, want, o)
+		}
+		return compared(p.Check, p, want, o, e.mask)
+	}
+	want, ok := e.ends.of(undisturbed)
+	if !ok {
+		var err error
+		if want, err = e.trial(ctx, undisturbed); err != nil {
+			return nil, err
+		}
+	}
+	list := compare(want)
+	if !slices.ContainsFunc(list, func(f Finding) bool { return len(f.Differences) > 0 }) || e.ends.sure(undisturbed) {
+		return list, nil
+	}
+	if _, err := e.trial(ctx, undisturbed); err != nil {
+		return nil, err
+	}
+	return compare(want), nil
+}
+
+// rounds judges a change of a property and back. What cannot be done for a spec
+// that asks for the impossible is for the operator to say; that it recovers is
+// expected all the same.
 func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
-	list := compared(History, p, fresh, upTo(2), e.mask)
+	var list []Finding
 	if len(o.Steps) > 2 { // else it was made smaller
-		list = append(list, compared(Recovery, p, upTo(1), upTo(3), e.mask)...)
+		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
 	}
+	if o.Steps[1].Invalid != "" {
+		return list
+	}
+	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
+	list = append(list, e.mistaken(p, o)...)
 	if changed := o.Steps[1]; elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
 	return list
+}
+
+// mistaken finds fields of other objects that had the property's value, and were
+// changed with it to another one.
+func (e *explorer) mistaken(p Plan, o Outcome) []Finding {
+	path := p.Steps[1].Path
+	kind, _ := p.Steps[0].Object["kind"].(string)
+	own := func(r Rest) string { return r.State[kind+"/"+p.object()][path] }
+	before, after := own(o.Steps[0]), own(o.Steps[1])
+	if before == "" || after == "" || before == after {
+		return nil
+	}
+	leaf := path[strings.LastIndex(path, ".")+1:]
+	for _, d := range e.mask.without(differences(o.Steps[0].State, o.Steps[1].State)) {
+		if strings.HasPrefix(d.Path, "spec.") && strings.HasSuffix(d.Path, "."+leaf) && d.Want == before && d.Got != after && d.Got != "" && !strings.HasPrefix(d.Object, kind+"/") {
+			d.Want = after
+			return []Finding{{Check: Mistaken, Plan: p, Differences: []Difference{d}, Frames: framesOf(d, o), Title: d.String() + " like " + path}}
+		}
+	}
+	return nil
 }
 
 // elsewhere reports whether writes are to other objects than the plan's own.

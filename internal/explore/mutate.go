@@ -1,12 +1,14 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -20,6 +22,7 @@ type mutation struct {
 	path  []string // below the object
 	note  string
 	value any // nil removes the property
+	round int // of the property's mutations, from 0
 }
 
 // apply returns a changed copy of an object; nil where it does not fit.
@@ -50,25 +53,23 @@ func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
 	return nil
 }
 
-// mutationsOf are changes of the properties below spec, one of each property
-// before a second one of any, in an order that the seed decides.
+// mutationsOf are changes of the properties below spec: what an operator makes up
+// its mind about is at the top, and what it hands through lies deep, so that the
+// top comes first, and a first value before a second one. Among equals the seed
+// decides.
 func mutationsOf(schema, object map[string]any, seed uint64) []mutation {
-	g := &generator{object: object, rounds: map[int][]mutation{}}
+	g := &generator{object: object}
 	spec, _, _ := unstructured.NestedMap(schema, "properties", "spec")
 	g.walk(spec, []string{"spec"})
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same seed is to give the same plan
-	var all []mutation
-	for _, round := range slices.Sorted(maps.Keys(g.rounds)) {
-		list := g.rounds[round]
-		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		all = append(all, list...)
-	}
-	return all
+	random.Shuffle(len(g.all), func(i, j int) { g.all[i], g.all[j] = g.all[j], g.all[i] })
+	slices.SortStableFunc(g.all, func(a, b mutation) int { return cmp.Compare(len(a.path)+a.round, len(b.path)+b.round) })
+	return g.all
 }
 
 type generator struct {
 	object map[string]any
-	rounds map[int][]mutation // the first mutation of each property, the second, and so on
+	all    []mutation
 }
 
 // add takes the values that a property may be given besides the one it has.
@@ -82,7 +83,7 @@ func (g *generator) add(path []string, now any, values ...any) {
 		if v == nil {
 			note = "no " + strings.Join(path, ".")
 		}
-		g.rounds[round] = append(g.rounds[round], mutation{slices.Clone(path), note, v})
+		g.all = append(g.all, mutation{slices.Clone(path), note, v, round})
 		round++
 	}
 }
@@ -121,7 +122,7 @@ func valuesFor(schema map[string]any, name string, now any) []any {
 	}
 	if schema["x-kubernetes-int-or-string"] == true {
 		if strings.Contains(fmt.Sprint(schema["pattern"]), "Ki|Mi|Gi") || strings.Contains(fmt.Sprint(schema["pattern"]), "[KMGTPE]i") {
-			return []any{"2Gi", "100m"}
+			return quantities(schema, now)
 		}
 		return []any{int64(1), "50%"}
 	}
@@ -152,7 +153,7 @@ func integers(schema map[string]any, now any) []any {
 		return (!hasLow || v >= low) && (!hasHigh || v <= high)
 	}
 	var list []any
-	for _, v := range []int64{value + 2, value - 1, 0, 1} {
+	for _, v := range []int64{value + 2, value + 1, value - 1, 0, 1} {
 		if within(v) && v >= 0 && !slices.Contains(list, any(v)) {
 			list = append(list, v)
 		}
@@ -182,12 +183,26 @@ func texts(schema map[string]any, name string, now any) []any {
 	case strings.Contains(lower, "image"):
 		return []any{"registry.example.com/other:v2"}
 	case strings.HasSuffix(lower, "size") || strings.Contains(lower, "storage") || strings.Contains(lower, "memory"):
-		return []any{"2Gi", text + "x"}
+		return append(quantities(schema, now), text+"x")
 	}
 	if text == "" {
 		return []any{"changed"}
 	}
 	return []any{text + "x", "changed"}
+}
+
+// quantities are twice and half of what a property has, or usual ones.
+func quantities(schema map[string]any, now any) []any {
+	if now == nil {
+		now = schema["default"]
+	}
+	twice, err := resource.ParseQuantity(fmt.Sprint(now))
+	if err != nil {
+		return []any{"2Gi", "100m"}
+	}
+	half := resource.NewMilliQuantity(twice.MilliValue()/2, twice.Format)
+	twice.Add(twice)
+	return []any{twice.String(), half.String()}
 }
 
 // lists lose and gain an item, and are reordered.

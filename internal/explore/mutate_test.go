@@ -54,7 +54,7 @@ func TestMutations(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"no spec.tags", "spec.image: registry.example.com/other:v2", "spec.labels: map[explored:changed]",
 		"spec.limits.cpu: changed", "spec.limits.memory: 100m", "spec.limits.memory: 2Gi", "spec.limits: map[memory:2Gi]",
-		"spec.mode: fast", "spec.open: true", "spec.size: 1", "spec.size: 2", "spec.size: 5", "spec.tags: [a b changed]", "spec.tags: [b a]", "spec.tags: [b]",
+		"spec.mode: fast", "spec.open: true", "spec.size: 1", "spec.size: 2", "spec.size: 4", "spec.size: 5", "spec.tags: [a b changed]", "spec.tags: [b a]", "spec.tags: [b]",
 	}, notes); d != "" {
 		t.Errorf("mutations (-want +got):\n%s", d)
 	}

@@ -44,6 +44,12 @@ type Fault struct {
 	As              int  `json:"as,omitempty"`      // of FaultStale: lists are as after that step
 }
 
+// object is the name of the object that the plan is about.
+func (p Plan) object() string {
+	u := unstructured.Unstructured{Object: p.Steps[0].Object}
+	return u.GetName()
+}
+
 // ID names the plan: the same for the same plan.
 func (p Plan) ID() string {
 	data, err := json.Marshal(p)

@@ -88,6 +88,17 @@ func nameOf(q recording.Request, o Outcome) string {
 	return ""
 }
 
+// recreated is the plan in which an object is made anew under its name, and an
+// operator that restarts takes it for the old one that was about to go.
+func (s Sample) recreated() []idea {
+	a := Step{Do: Apply, Object: s.Object.Object}
+	again := a
+	again.Note = "again"
+	i := s.blind(state.FaultStale, true, a, s.deletion(), again)
+	i.plan.Fault.Step, i.plan.Fault.As = 2, 1
+	return []idea{i}
+}
+
 // staleOf are plans in which the operator lives in the past while an object
 // changes.
 func (s Sample) staleOf(list []mutation) []idea {

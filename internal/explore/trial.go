@@ -33,6 +33,7 @@ type Rest struct {
 	Rested  bool                       // false: the operator was still at work when the time was over
 	Writes  []recording.Request        // of the operator, that changed something
 	Idle    []recording.Request        // of the operator, that changed nothing
+	Invalid string                     // why the API server took no write of the operator's; the last reason
 	Refused string                     // why the API server refused the step
 }
 
@@ -106,18 +107,29 @@ func (t *trial) step(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	rest.Writes, rest.Idle = t.log.takeWrites()
+	rest.Writes, rest.Idle, rest.Invalid = t.log.takeWrites()
 	t.out.Uses = t.log.uses
 	if rest.State, err = t.snapshot(ctx, step); err != nil {
 		return err
 	}
-	revision := ""
-	if rest.Object != nil {
-		revision = rest.Object.GetResourceVersion()
-	}
-	t.revisions = append(t.revisions, revision)
+	t.revisions = append(t.revisions, revisionOf(step, rest))
 	t.out.Steps = append(t.out.Steps, rest)
 	return nil
+}
+
+// revisionOf is when the cluster was as the operator left it; of an object that
+// has gone, when the operator saw it for the last time.
+func revisionOf(s Step, rest Rest) string {
+	if rest.Object != nil {
+		return rest.Object.GetResourceVersion()
+	}
+	obj := s.in("")
+	for _, q := range slices.Backward(rest.Writes) {
+		if q.Kind == obj.GetKind() && q.Name == obj.GetName() {
+			return q.Revision
+		}
+	}
+	return ""
 }
 
 // awaitGone waits for an object whose operator looks at it again some time.

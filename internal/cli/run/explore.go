@@ -27,7 +27,6 @@ const explorePrefix = "explore-"
 // was: a trial is shorter.
 const exploreHistory = 5 * time.Minute
 
-
 type exploreOptions struct {
 	time          time.Duration
 	seed          uint64
