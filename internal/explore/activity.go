@@ -2,6 +2,8 @@ package explore
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,6 +112,19 @@ func (a *activity) comesBack() bool {
 		}
 	}
 	return false
+}
+
+// panics are where calls for objects of the namespace have panicked, each once.
+// controller-runtime makes errors of them.
+func (a *activity) panics() []string {
+	var list []string
+	for _, c := range a.calls {
+		at, ok := strings.CutPrefix(c.Error, recording.Panic)
+		if ok && c.Namespace == a.namespace && !slices.Contains(list, at) {
+			list = append(list, at)
+		}
+	}
+	return list
 }
 
 // lastCalls are the last calls of the process that runs, by object.

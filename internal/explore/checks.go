@@ -25,6 +25,7 @@ const (
 	Stale       = "stale"       // the same after a restart on old data, or missed events
 	Unrest      = "unrest"      // writes without an end
 	Leftovers   = "leftovers"   // something stays behind after delete, or the object does
+	Invalid     = "invalid"     // for an unchanged sample it writes what the API refuses
 	Forbidden   = "forbidden"   // a right is missing
 	Observed    = "observed"    // observedGeneration does not follow
 	Unreachable = "unreachable" // an error of the API does not heal
@@ -42,6 +43,7 @@ func Checks() [][2]string {
 		{Stale, "restarted on old data, or after missed events, it does not end where it does otherwise"},
 		{Unrest, "it never comes to rest"},
 		{Leftovers, "something stays behind after delete, or the object never goes"},
+		{Invalid, "for a sample as it is, the operator writes what the API refuses"},
 		{Forbidden, "its roles lack a right that it uses"},
 		{Observed, "status.observedGeneration does not follow the object"},
 		{Unreachable, "a conflict, an error or a lost answer of the API does not heal"},
@@ -89,6 +91,12 @@ func always(p Plan, o Outcome) []Finding {
 	}
 	for _, how := range o.Exits {
 		add(Exits, "the operator ends with "+how, nil)
+	}
+	for _, at := range o.Panics {
+		add(Exits, "Reconcile panics", []string{at})
+	}
+	if why := o.Steps[0].Invalid; why != "" && p.Fault == nil && p.Steps[0].Note == "" {
+		add(Invalid, "the operator writes what the API refuses: "+why, nil)
 	}
 	for _, u := range o.Uses {
 		if u.Denied > 0 {

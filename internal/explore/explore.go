@@ -66,6 +66,7 @@ type explorer struct {
 	*Rig
 	Options
 	limits limits
+	began  time.Time
 	report Report
 	kinds  map[schema.GroupVersionKind]bool
 	known  map[string]int // keys of findings: how often one was to be confirmed
@@ -88,8 +89,7 @@ func isOver(err error) bool { return errors.Is(err, errOver) }
 // end of ctx is no error.
 func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	e := newExplorer(r, o)
-	began := r.Now()
-	limited, cancel := context.WithDeadline(ctx, began.Add(o.Time))
+	limited, cancel := context.WithDeadline(ctx, e.began.Add(o.Time))
 	defer cancel()
 	err := e.run(limited)
 	if e.Replay == nil && (err == nil || isOver(err)) {
@@ -98,7 +98,7 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 			err = over
 		}
 	}
-	e.report.Took = r.Now().Sub(began)
+	e.report.Took = r.Now().Sub(e.began)
 	for _, q := range e.queues {
 		e.report.Left += len(q)
 	}
@@ -128,7 +128,7 @@ func newExplorer(r *Rig, o Options) *explorer {
 		o.Progress = func(string) {}
 	}
 	return &explorer{
-		Rig: r, Options: o, limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}},
+		Rig: r, Options: o, began: r.Now(), limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}},
 		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: references{}, mask: mask{}, ways: map[string]bool{},
 	}
 }
@@ -248,7 +248,7 @@ func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) {
 	if p.Fault != nil {
 		e.report.Faults++
 	}
-	e.Progress(fmt.Sprintf("trial %d: %s", e.report.Trials, p))
+	e.Progress(fmt.Sprintf("trial %d (%s): %s", e.report.Trials, e.Now().Sub(e.began).Round(time.Second), p))
 	o, err := e.try(ctx, p, fmt.Sprintf("explore-%04d", e.report.Trials), e.limits, e.kinds)
 	if err == nil && p.Fault == nil {
 		e.ends.add(p, o, e.mask)

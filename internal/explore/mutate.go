@@ -107,8 +107,13 @@ func (g *generator) property(schema map[string]any, path []string, required bool
 	if err != nil {
 		return // a part of the path is something else
 	}
+	byDefault := schema["default"]
+	removable := !required && now != nil && fmt.Sprint(now) != fmt.Sprint(byDefault)
+	if now == nil {
+		now = byDefault
+	}
 	values := valuesFor(schema, path[len(path)-1], now)
-	if !required && now != nil {
+	if removable {
 		values = append(values, nil)
 	}
 	g.add(path, now, values...)
@@ -240,8 +245,8 @@ func objectsFor(schema map[string]any, now any) []any {
 	if have != nil {
 		return nil // its properties are changed one by one
 	}
-	if one := minimal(schema, ""); one != nil {
-		return []any{one}
+	if one, ok := minimal(schema, "").(map[string]any); ok && len(one) > 0 {
+		return []any{one} // an empty one says as much as none
 	}
 	return nil
 }

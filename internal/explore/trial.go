@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
@@ -23,6 +27,7 @@ type Outcome struct {
 	Steps   []Rest
 	Faulted bool     // the plan's fault has happened, or there is none
 	Exits   []string // how the operator ended by itself
+	Panics  []string // of Reconcile, which controller-runtime recovers from
 	Uses    []recording.Use
 }
 
@@ -108,7 +113,7 @@ func (t *trial) step(ctx context.Context, i int) error {
 		return err
 	}
 	rest.Writes, rest.Idle, rest.Invalid = t.log.takeWrites()
-	t.out.Uses = t.log.uses
+	t.out.Uses, t.out.Panics = t.log.uses, t.log.panics()
 	if rest.State, err = t.snapshot(ctx, step); err != nil {
 		return err
 	}
@@ -243,11 +248,41 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 
 // start starts the operator, and returns when it watches what the plan is about.
 func (t *trial) start(ctx context.Context) error {
-	t.log.restarted(t.Now())
-	if err := t.Operator.Start(ctx); err != nil {
+	if err := t.restart(ctx); err != nil {
 		return err
 	}
 	return t.awaitWatch(ctx, "")
+}
+
+// restart starts an operator that has ended again. What it had locked is
+// unlocked: the next one is not to wait until its lease runs out.
+func (t *trial) restart(ctx context.Context) error {
+	t.log.restarted(t.Now())
+	var locks []*unstructured.Unstructured
+	for _, gvk := range []schema.GroupVersionKind{
+		coordinationv1.SchemeGroupVersion.WithKind("Lease"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	} {
+		list, err := t.Cluster.List(ctx, gvk, kube.ListOptions{})
+		if err != nil {
+			return err
+		}
+		locks = append(locks, slices.DeleteFunc(list, func(u *unstructured.Unstructured) bool { return !isLock(u) })...)
+	}
+	if len(locks) > 0 {
+		if _, err := t.Cluster.Delete(ctx, locks, kube.DeleteOptions{Timeout: goneTimeout}); err != nil {
+			return err
+		}
+	}
+	return t.Operator.Start(ctx)
+}
+
+// isLock reports whether an object is what elects the leader among operators:
+// a Lease that is not the cluster's own, or a ConfigMap as of old.
+func isLock(u *unstructured.Unstructured) bool {
+	if u.GetKind() == "Lease" {
+		return !strings.HasPrefix(u.GetNamespace(), "kube-")
+	}
+	return u.GetAnnotations()[resourcelock.LeaderElectionRecordAnnotationKey] != ""
 }
 
 // awaitWatch waits until the operator watches a resource again, for which clients
@@ -286,8 +321,7 @@ func (t *trial) settle(ctx context.Context) (rested bool, err error) {
 func (t *trial) look(ctx context.Context) (bool, error) {
 	if how, ended := t.Operator.Ended(); ended {
 		t.out.Exits = append(t.out.Exits, how)
-		t.log.restarted(t.Now())
-		if err := t.Operator.Start(ctx); err != nil {
+		if err := t.restart(ctx); err != nil {
 			return false, err
 		}
 	}

@@ -83,6 +83,7 @@ const (
 	FramesHeader    = "Mysdk-Frames"    // Request.Frames, separated by FrameSeparator
 	ReconcileHeader = "Mysdk-Reconcile" // Request.Reconcile
 	FrameSeparator  = "<"
+	Panic           = "panic at " // begins Reconcile.Error of a call that panicked; file:line follows
 )
 
 // Request is one request to the API server that was answered. A watch is noted

@@ -59,7 +59,7 @@ func Overlay(files Files, dir, mainPkg string) (map[string][]byte, error) {
 	var text bytes.Buffer
 	if err := template.Must(template.New("").Parse(reporter)).Execute(&text, map[string]string{
 		"Provider": Provider, "FramesHeader": recording.FramesHeader, "ReconcileHeader": recording.ReconcileHeader,
-		"FrameSeparator": recording.FrameSeparator, "Path": state.ReconcilesPath, "Module": module,
+		"FrameSeparator": recording.FrameSeparator, "Path": state.ReconcilesPath, "Module": module, "Panic": recording.Panic,
 	}); err != nil {
 		return nil, fmt.Errorf("make the reporter: %w", err)
 	}
