@@ -42,7 +42,7 @@ var quarantine = map[string][]string{
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/controlplane/supervise"},
 	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
-	{"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/localrun/trace", "internal/rewrite/merge3"},
+	{"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
 	{"internal/adopt", "internal/explore", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
@@ -73,15 +73,16 @@ var alone = map[string][]string{
 	"internal/rewrite/yamledit": {},
 	"internal/controlplane": {
 		"internal/clierr", "internal/host", "internal/cluster/state", "internal/filelock",
-		"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/supervise",
+		"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/controlplane/supervise",
 	},
-	"internal/controlplane/faults":    {"internal/cluster/state"},
-	"internal/controlplane/hostpods":  {"internal/host", "internal/cluster/state", "internal/controlplane/supervise"},
-	"internal/controlplane/olm":       {"internal/registry", "internal/cluster/state", "internal/controlplane/supervise"},
-	"internal/controlplane/recorder":  {"internal/cluster/state", "internal/recording"},
-	"internal/controlplane/supervise": {},
-	"internal/localrun/trace":         {"internal/cluster/state", "internal/recording", "internal/rewrite/goedit"},
-	"plugins/golang/v4":               {},
+	"internal/controlplane/faults":      {"internal/cluster/state"},
+	"internal/controlplane/removedapis": {},
+	"internal/controlplane/hostpods":    {"internal/host", "internal/cluster/state", "internal/controlplane/supervise"},
+	"internal/controlplane/olm":         {"internal/registry", "internal/cluster/state", "internal/controlplane/supervise"},
+	"internal/controlplane/recorder":    {"internal/cluster/state", "internal/recording"},
+	"internal/controlplane/supervise":   {},
+	"internal/localrun/trace":           {"internal/cluster/state", "internal/recording", "internal/rewrite/goedit"},
+	"plugins/golang/v4":                 {},
 }
 
 // worldly are calls that only the host package and the two main programs make.

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
@@ -276,13 +275,17 @@ func (t *trial) restart(ctx context.Context) error {
 	return t.Operator.Start(ctx)
 }
 
+// leaderAnnotation is on ConfigMaps by which client-go elected leaders before it
+// had Leases.
+const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
+
 // isLock reports whether an object is what elects the leader among operators:
 // a Lease that is not the cluster's own, or a ConfigMap as of old.
 func isLock(u *unstructured.Unstructured) bool {
 	if u.GetKind() == "Lease" {
 		return !strings.HasPrefix(u.GetNamespace(), "kube-")
 	}
-	return u.GetAnnotations()[resourcelock.LeaderElectionRecordAnnotationKey] != ""
+	return u.GetAnnotations()[leaderAnnotation] != ""
 }
 
 // awaitWatch waits until the operator watches a resource again, for which clients

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/kubernetes/third_party/forked/golang/expansion"
-
 	"github.com/example/mysdk/internal/localrun/trace"
 )
 
@@ -75,14 +73,15 @@ func (r *run) environment(extra []string) (set, all []string) {
 // expanded puts the variables of a run where env has $(NAME), as Kubernetes does
 // in a container's.
 func expanded(env, run []string) []string {
-	values := map[string]string{}
+	var values []string
 	for _, e := range run {
 		key, value, _ := strings.Cut(e, "=")
-		values[key] = value
+		values = append(values, "$("+key+")", value)
 	}
+	replacer := strings.NewReplacer(values...)
 	list := make([]string, len(env))
 	for i, e := range env {
-		list[i] = expansion.Expand(e, expansion.MappingFuncFor(values))
+		list[i] = replacer.Replace(e)
 	}
 	return list
 }

@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 			w.shows(ctx, "operator | starting")
 		}
 	}
-	o := Options{Dir: w.Dir, Name: "shop", WatchNamespaces: []string{"default", "b"}, Apply: []string{"sample.yaml"}, Env: []string{"A=x y"}}
+	o := Options{Dir: w.Dir, Name: "shop", WatchNamespaces: []string{"default", "b"}, Apply: []string{"sample.yaml"}, Env: []string{"A=x y", "B=$(KUBECONFIG) $(NONE)"}}
 	if err := Run(ctx, o, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
@@ -81,6 +81,7 @@ operator started: operator --health-probe-bind-address=127.0.0.1:0
   POD_NAMESPACE=default
   KUBECONFIG=/state/kubeconfig
   A='x y'
+  B='/state/kubeconfig $(NONE)'
 operator | starting
 applied sample.yaml (0.0s): Memcached sample created
 stopping the operator; a second Ctrl-C kills it
