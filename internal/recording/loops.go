@@ -166,7 +166,7 @@ func (f *finder) objectOf(q Request) Object {
 // again counts a write of the operator.
 func (f *finder) again(pattern string, q Request) {
 	call := f.calls[q.Reconcile]
-	key := loopKey{pattern, f.objectOf(q), call.object(), q.by()}
+	key := loopKey{pattern, f.objectOf(q), call.object(), q.By()}
 	l := f.repeated[key]
 	if l == nil {
 		l = &Loop{Pattern: pattern, Object: key.object, Reconciled: key.reconciled, Controller: call.Controller, First: q.Time, By: []string{key.line}}
@@ -178,7 +178,7 @@ func (f *finder) again(pattern string, q Request) {
 
 // change follows the fields that a write has set.
 func (f *finder) change(q Request) {
-	object, by := f.objectOf(q), q.by()
+	object, by := f.objectOf(q), q.By()
 	call := f.calls[q.Reconcile]
 	for _, c := range q.Changes {
 		key := fieldKey{object, c.Path}
@@ -278,7 +278,7 @@ func ownWrites(calls []Call, operator string) []Loop {
 					l = Loop{Pattern: OwnWrites, Object: object, Reconciled: calls[i].object(), Controller: calls[i].Controller, Field: change.Path, First: q.Time}
 				}
 				l.Count++
-				l.Last, l.By = q.Time, []string{q.by()}
+				l.Last, l.By = q.Time, []string{q.By()}
 				next[k] = l
 				if l.Count > best[k].Count {
 					best[k] = l

@@ -119,11 +119,14 @@ func (c Cause) Text() string {
 }
 
 // Text says what a write did, and who made it.
-func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " + r.by() }
+func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " + r.By() }
 
 // Target is the object of a request.
 func (r Request) Target() string {
 	kind := cmp.Or(r.Kind, r.Resource)
+	if r.Subresource != "" && r.Subresource != "status" {
+		kind = r.Resource // Kind is of what was sent, such as Scale
+	}
 	if r.Subresource != "" {
 		return kind + " " + r.Name + " (" + r.Subresource + ")"
 	}
@@ -146,10 +149,7 @@ func (r Request) Effect() string {
 }
 
 // By is who made the request: the operator's line, or the client's name.
-func (r Request) By() string { return r.by() }
-
-// by is who made the request: the operator's line, or the client's name.
-func (r Request) by() string {
+func (r Request) By() string {
 	if len(r.Frames) > 0 {
 		return r.Frames[0]
 	}

@@ -67,7 +67,7 @@ func TestWhy(t *testing.T) {
 				write(3, 1, "Shop", "s", func(q *Request) { q.Verb, q.Revision, q.Changes = "create", "", nil }),
 				write(4, 9, "Scale", "s", func(q *Request) { q.Subresource, q.Group, q.Resource = "scale", "example.com", "shops" }),
 			},
-			nil, [][]string{{"Shop s created by kubectl"}, {"Scale s (scale) changed by kubectl"}},
+			nil, [][]string{{"Shop s created by kubectl"}, {"shops s (scale) changed by kubectl"}},
 		},
 		"there before the operator": {[]Reconcile{call("a", 0.5, nil)}, nil, nil, [][]string{{"the operator started"}}},
 		"operator restarted": {
