@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/recording"
 )
 
 // inject injects one fault until disarm is called.
@@ -82,7 +83,7 @@ func injectsFaults(t *testing.T, info *Info, control state.Control, admin *clien
 		t.Errorf("refused late: %d", code)
 	}
 	disarm()
-	rec, err := control.Recording(t.Context(), 0, 0)
+	rec, err := control.Recording(t.Context(), recording.Position{}, 0)
 	if err != nil || strings.Count(summary(rec), "get configmaps late refused *\n") != 1 {
 		t.Errorf("the refusal is not noted once: %v\n%s", err, summary(rec))
 	}

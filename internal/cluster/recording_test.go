@@ -84,19 +84,19 @@ func recordsRequests(t *testing.T, c *hosted) {
 	if err != nil || len(refused) != 1 || refused[0].Right.String() != "list nodes" || refused[0].Denied != 1 {
 		t.Errorf("refused: %+v %v", refused, err)
 	}
-	rec, err := control.Recording(t.Context(), 0, 0)
+	rec, err := control.Recording(t.Context(), recording.Position{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkRecording(t, rec)
 	stop()
 	for rec.Active { // until the server has seen that nobody listens
-		if rec, err = control.Recording(t.Context(), rec.Next, time.Minute); err != nil {
+		if rec, err = control.Recording(t.Context(), recording.Position{Request: rec.Next}, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
 	op.post(configMaps, object{"metadata": object{"name": "after"}})
-	if rec, err = control.Recording(t.Context(), 0, 0); err != nil || rec.Active || strings.Contains(summary(rec), "after") {
+	if rec, err = control.Recording(t.Context(), recording.Position{}, 0); err != nil || rec.Active || strings.Contains(summary(rec), "after") {
 		t.Errorf("after the end: active %v, %v\n%s", rec.Active, err, summary(rec))
 	}
 }

@@ -70,7 +70,7 @@ func TestWhy(t *testing.T) {
 			})
 		}
 	})
-	rec, err := control.Recording(t.Context(), 0, 0)
+	rec, err := control.Recording(t.Context(), recording.Position{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +168,12 @@ type expected struct {
 func (s *script) follow(t *testing.T) {
 	ctx := t.Context()
 	go func() {
-		for after := uint64(0); ctx.Err() == nil; time.Sleep(pollInterval) {
-			rec, err := s.control.Recording(ctx, after, 0)
+		for at := (recording.Position{}); ctx.Err() == nil; time.Sleep(pollInterval) {
+			rec, err := s.control.Recording(ctx, at, 0)
 			if err != nil {
 				return
 			}
-			after = rec.Next - 1
+			at = rec.Position()
 			calls := map[string][]recording.Reconcile{}
 			for _, c := range rec.Reconciles {
 				calls[c.Name] = append(calls[c.Name], c)

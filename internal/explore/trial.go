@@ -328,7 +328,7 @@ func (t *trial) look(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	rec, err := t.Control.Recording(ctx, t.log.after, t.quiet/8)
+	rec, err := t.Control.Recording(ctx, recording.Position{Request: t.log.after, Line: recording.NoLines}, t.quiet/8)
 	if err != nil {
 		return false, err
 	}

@@ -44,8 +44,9 @@ type ControlPlane interface {
 	Kubeconfig(ctx context.Context, u state.User) ([]byte, error)
 	Record(ctx context.Context, operator string, began func()) error
 	Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error)
-	Recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error)
+	Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
 	Webhook(ctx context.Context, call recording.Webhook) error
+	Lines(ctx context.Context, lines <-chan recording.Line, end <-chan struct{}) error
 }
 
 // identify gives the operator a user of its own on the embedded cluster, that
@@ -229,7 +230,9 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 			r.tellRefused(alive)
 		}
 	}()
+	reported := r.report(alive)
 	r.cleanup = append(r.cleanup, func(ctx context.Context) error {
+		reported(ctx)
 		err := r.keepRecording(ctx)
 		stop()
 		<-watching
@@ -267,7 +270,7 @@ const recordingName = "recording.json"
 
 // keepRecording leaves the recording for later commands.
 func (r *run) keepRecording(ctx context.Context) error {
-	rec, err := r.control.Recording(ctx, 0, 0)
+	rec, err := r.control.Recording(ctx, recording.Position{}, 0)
 	if err != nil {
 		return nil //nolint:nilerr // the cluster has gone, and what there was with it
 	}

@@ -3,6 +3,7 @@ package localrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type controlFake struct {
 	users   []state.User
 	refused []recording.Use
 	calls   []recording.Webhook
+	lines   []recording.Line // once it is over
 }
 
 func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error) {
@@ -48,8 +50,18 @@ func (c *controlFake) Refused(ctx context.Context, known int, _ time.Duration) (
 	return nil, ctx.Err()
 }
 
-func (c *controlFake) Recording(context.Context, uint64, time.Duration) (recording.Recording, error) {
+func (c *controlFake) Recording(context.Context, recording.Position, time.Duration) (recording.Recording, error) {
 	return recording.Recording{Operator: "op"}, nil
+}
+
+func (c *controlFake) Lines(_ context.Context, lines <-chan recording.Line, end <-chan struct{}) error {
+	<-end
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(lines) > 0 {
+		c.lines = append(c.lines, <-lines)
+	}
+	return nil
 }
 
 func (c *controlFake) Webhook(_ context.Context, call recording.Webhook) error {
@@ -135,6 +147,7 @@ func TestIdentity(t *testing.T) {
 						config = string(data)
 					}
 				}
+				fmt.Fprintln(p.cmd.Stderr, "now\tERROR\tno shops")
 				if !slices.Contains(tc.groups, "system:masters") {
 					w.shows(ctx, "the operator may not list secrets")
 				}
@@ -147,6 +160,9 @@ func TestIdentity(t *testing.T) {
 			}
 			if diff := cmp.Diff([]state.User{{Name: tc.user, Groups: tc.groups}}, control.users); diff != "" || config != "kubeconfig of "+tc.user {
 				t.Errorf("user of %q (-want +got):\n%s", config, diff)
+			}
+			if l := control.lines; len(l) != 1 || l[0].Number != 1 || l[0].Level != recording.LevelError || l[0].Text != "now\tERROR\tno shops" || l[0].Time.IsZero() {
+				t.Errorf("recorded of the log: %+v", l)
 			}
 			for _, e := range append(tc.applied, "record "+tc.user, "record ended") {
 				if !w.happened(e) {

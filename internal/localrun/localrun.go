@@ -22,6 +22,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/recording"
 )
 
 const (
@@ -195,9 +196,11 @@ type run struct {
 
 	mu        sync.Mutex
 	operator  *operator
-	build     *build // the latest
-	traced    bool   // the operator that was built last reports
-	hooks     *hooks // nil without webhooks
+	build     *build                // the latest
+	traced    bool                  // the operator that was built last reports
+	log       chan<- recording.Line // of the operator; nil: nothing is recorded
+	logged    uint64                // lines that it has printed
+	hooks     *hooks                // nil without webhooks
 	manifest  Manifests
 	dying     []string          // CRDs that the cluster is deleting
 	inCluster map[string]string // digest of what was applied, by kind and name; read and written under installing

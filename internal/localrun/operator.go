@@ -107,7 +107,7 @@ func (r *run) announce(l launch) {
 
 // stream is where one of the operator's outputs goes: to the same one of ours.
 func (r *run) stream(t *tail, stderr bool) *lines {
-	l := &lines{screen: r.screen, to: r.screen.out, prefix: prefix, tail: t}
+	l := &lines{screen: r.screen, to: r.screen.out, prefix: prefix, tail: t, note: r.noteLine}
 	if stderr {
 		l.to = r.screen.err
 	}

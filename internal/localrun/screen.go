@@ -11,6 +11,7 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/recording"
 )
 
 const (
@@ -56,9 +57,11 @@ type lines struct {
 	to     io.Writer
 	prefix string
 	tail   *tail
-	quiet  func() bool // leaves out what every start and stop says; nil: never
+	quiet  func() bool          // leaves out what every start and stop says; nil: never
+	note   func(recording.Line) // records a line
 	mu     sync.Mutex
-	rest   []byte // a line that has not ended yet
+	rest   []byte         // a line that has not ended yet
+	last   recording.Line // that was printed
 }
 
 // Write implements io.Writer. It never fails: the operator must not block or
@@ -97,6 +100,10 @@ func (l *lines) flush() {
 func (l *lines) print(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	l.tail.add(string(line))
+	if l.note != nil {
+		l.last = recording.ReadLine(string(line), l.last)
+		l.note(l.last)
+	}
 	if l.quiet != nil && l.quiet() && routine.Match(line) {
 		return
 	}

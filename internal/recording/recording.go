@@ -24,6 +24,7 @@ type Recording struct {
 	Uses       []Use       `json:"uses,omitempty"`     // of all requests, dropped ones too
 	Events     []Event     `json:"events,omitempty"`   // those since a request are told again with the next one: see Append
 	Webhooks   []Webhook   `json:"webhooks,omitempty"` // as Events
+	Lines      []Line      `json:"lines,omitempty"`    // of the operator's log
 	// EventsSince is from when on Events has all that the operator was sent; zero
 	// where none are noted.
 	EventsSince time.Time `json:"eventsSince,omitzero"`
@@ -57,12 +58,21 @@ func (r *Recording) Append(more Recording) {
 			webhooks = append(webhooks, w)
 		}
 	}
+	lines := r.Lines
+	for _, l := range more.Lines {
+		if len(lines) == 0 || l.Number > lines[len(lines)-1].Number {
+			lines = append(lines, l)
+		}
+	}
+	if drop := len(lines) - LinesKept; drop > 0 {
+		lines = lines[drop:]
+	}
 	since := more.EventsSince
 	if !since.IsZero() && len(r.Events) > 0 {
 		since = r.EventsSince
 	}
 	*r = more
-	r.Requests, r.Events, r.Webhooks, r.EventsSince = requests, events, webhooks, since
+	r.Requests, r.Events, r.Webhooks, r.Lines, r.EventsSince = requests, events, webhooks, lines, since
 }
 
 // Event is a change of an object that a watch told the operator of.
@@ -144,6 +154,9 @@ type Reconcile struct {
 	After      time.Duration `json:"after,omitempty"` // of RequeueAfter, nanoseconds
 	Error      string        `json:"error,omitempty"`
 	Process    string        `json:"process"` // start of the operator that made the call; another one after a restart
+	// LogID is controller-runtime's own ID of the call, the reconcileID of its log.
+	// Empty before version 0.14.
+	LogID string `json:"logId,omitempty"`
 }
 
 // Use counts what the operator asked for with one right.

@@ -42,7 +42,7 @@ metadata: {name: hidden, namespace: default}
 stringData: {password: hunter2}
 `
 
-func parseObjects(t *testing.T, data string) []*unstructured.Unstructured {
+func parseObjects(t testing.TB, data string) []*unstructured.Unstructured {
 	t.Helper()
 	objs, err := kube.ParseManifests([]byte(data), "test")
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 
 // feed keeps the recording, so that pages need not fetch all of it each time.
 type feed struct {
-	fetch func(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error)
+	fetch func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
 
 	mu      sync.Mutex
 	now     recording.Recording
@@ -39,13 +39,10 @@ func (f *feed) read() (recording.Recording, error, <-chan struct{}) { //nolint:r
 // update fetches what is new.
 func (f *feed) update(ctx context.Context, wait time.Duration) {
 	before, _, _ := f.read()
-	var after uint64
-	if before.Next > 0 {
-		after = before.Next - 1
-	}
-	got, err := f.fetch(ctx, after, wait)
-	if err == nil && after > 0 && !got.Since.Equal(before.Since) {
-		got, err = f.fetch(ctx, 0, 0) // another run: its requests are counted from 1 again
+	at := before.Position()
+	got, err := f.fetch(ctx, at, wait)
+	if err == nil && at != (recording.Position{}) && !got.Since.Equal(before.Since) {
+		got, err = f.fetch(ctx, recording.Position{}, 0) // another run: its requests are counted from 1 again
 	}
 	if ctx.Err() == nil {
 		f.merge(got, err)
@@ -58,7 +55,7 @@ func (f *feed) merge(got recording.Recording, err error) {
 	defer f.mu.Unlock()
 	if err == nil && got.Since.IsZero() && !f.now.Since.IsZero() {
 		got = f.now // the run has ended
-		got.Active, got.Requests = false, nil
+		got.Active, got.Requests, got.Lines = false, nil, nil
 	}
 	if err == nil {
 		if got.Since.Equal(f.now.Since) {

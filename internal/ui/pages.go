@@ -30,6 +30,7 @@ func allPages() []Page {
 		reconcilesPage(),
 		loopsPage(),
 		requestsPage(),
+		logsPage(),
 		rightsPage(),
 		webhooksPage(),
 		tryPage(),
@@ -63,6 +64,10 @@ func functions(zone *time.Location) template.FuncMap {
 		"codeText":  codeText,
 		"resource":  resourceOf,
 		"unchanged": unchanged,
+		"logURL":    logURL,
+		"reconcilesURL": func(key objects.Key) string {
+			return addressOf(recording.Object{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
+		},
 		"objectURL": objectURL,
 		"tryURL":    func(key objects.Key) string { return "/try?" + objectQuery(key).Encode() },
 		"asked":     func(f *fields.Field, form *tryForm) askedField { return askedField{f, form} },

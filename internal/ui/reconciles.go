@@ -53,7 +53,8 @@ func addressOf(o recording.Object) string {
 // oneCall is a call with what it asked for besides its writes.
 type oneCall struct {
 	recording.Call
-	Read []recording.Request
+	Read  []recording.Request
+	Lines []recording.Line // that it logged
 }
 
 // Took is how long the call ran.
@@ -82,10 +83,11 @@ type callList struct {
 	Calls    []oneCall // the newest first
 	Before   int       // calls that are not shown
 	Chart    chart
+	Missing  string // what keeps causes from being certain
 }
 
 func listCalls(rec recording.Recording, query url.Values) callList {
-	var out callList
+	out := callList{Missing: rec.Missing()}
 	out.Objects = reconciledObjects(rec)
 	want := recording.Object{Kind: query.Get("kind"), Namespace: query.Get("namespace"), Name: query.Get("name")}
 	i := slices.IndexFunc(out.Objects, func(o reconciled) bool { return o.Object == want })
@@ -158,12 +160,18 @@ func newestCalls(rec recording.Recording, o recording.Object) []oneCall {
 			reads[q.Reconcile] = append(reads[q.Reconcile], q)
 		}
 	}
+	lines := map[string][]recording.Line{}
+	for _, l := range rec.Lines {
+		if l.LogID != "" && !l.Time.Before(from) {
+			lines[l.LogID] = append(lines[l.LogID], l)
+		}
+	}
 	calls := recent.Why(o.Kind, o.Namespace, o.Name)
 	calls = slices.DeleteFunc(calls, func(c recording.Call) bool { return c.Kind != o.Kind })
 	calls = calls[max(0, len(calls)-callsShown):]
 	list := make([]oneCall, 0, len(calls))
 	for _, c := range slices.Backward(calls) {
-		list = append(list, oneCall{Call: c, Read: reads[c.ID]})
+		list = append(list, oneCall{Call: c, Read: reads[c.ID], Lines: lines[c.LogID]})
 	}
 	return list
 }

@@ -40,7 +40,7 @@ func Listen(ctx context.Context, s Source, port int) (*Server, error) {
 	if s.Now == nil {
 		s.Now = func() time.Time { return time.Time{} }
 	}
-	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}, trouble: &trouble{inject: s.Inject}}
+	srv := &Server{source: s, feed: newFeed(s), mirror: objects.New(s.Now), pages: allPages(), templates: map[string]*template.Template{}, trouble: &trouble{inject: s.Inject, clock: s.Now}}
 	for _, p := range srv.pages {
 		t, err := parse(p, s.Zone)
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *Server) Serve(ctx context.Context) error {
 // view renders the page's data.
 func (s *Server) view(ctx context.Context, p Page, r *Request) View {
 	rec, failed, _ := s.feed.read()
-	r.Recording, r.Mirror, r.Source = rec, s.mirror, s.source
+	r.Recording, r.Mirror, r.Source, r.trouble = rec, s.mirror, s.source, s.trouble
 	v := View{Page: p, Pages: s.pages, Query: r.Query, Source: s.source, Status: Status{
 		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost,
 	}}

@@ -12,9 +12,22 @@ import (
 // something else goes wrong in its place.
 type trouble struct {
 	inject func(ctx context.Context, f state.Faults, hit func(index int)) error
+	clock  func() time.Time
 
-	mu   sync.Mutex
-	stop func() // nil: nothing was injected
+	mu    sync.Mutex
+	stop  func() // nil: nothing was injected
+	what  state.Injection
+	until time.Time
+}
+
+// now is what goes wrong, and until when; nil: nothing.
+func (t *trouble) now() (what *state.Injection, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stop == nil || !t.clock().Before(t.until) {
+		return nil, time.Time{}
+	}
+	return &t.what, t.until
 }
 
 // end ends it.
@@ -31,9 +44,9 @@ func (t *trouble) over() {
 	}
 }
 
-// set injects faults for that long, in place of those before. They outlive the
-// request whose context ctx is, but not the process: the server ends them then.
-func (t *trouble) set(ctx context.Context, f state.Faults, long time.Duration) error {
+// set injects a fault for that long, in place of the one before. It outlives the
+// request whose context ctx is, but not the process: the server ends it then.
+func (t *trouble) set(ctx context.Context, operator string, what state.Injection, long time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over()
@@ -43,7 +56,7 @@ func (t *trouble) set(ctx context.Context, f state.Faults, long time.Duration) e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
 	armed, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- t.inject(ctx, f, func(index int) {
+		ended <- t.inject(ctx, state.Faults{Operator: operator, List: []state.Injection{what}}, func(index int) {
 			if index < 0 {
 				close(armed)
 			}
@@ -52,6 +65,7 @@ func (t *trouble) set(ctx context.Context, f state.Faults, long time.Duration) e
 	select {
 	case <-armed:
 		t.stop = func() { cancel(); <-ended } // with the error of the context
+		t.what, t.until = what, t.clock().Add(long)
 		return nil
 	case err := <-ended:
 		cancel()

@@ -75,9 +75,11 @@ type tryData struct {
 	Problem  string // why there are no samples
 	Kinds    []schema.GroupKind
 	Own      []scalable
-	Form     *tryForm // nil: no kind is chosen
-	Operator bool     // it can be ended
-	Faults   bool     // the API server can be slow, or refuse
+	Form     *tryForm         // nil: no kind is chosen
+	Operator bool             // it can be ended
+	Faults   bool             // the API server can be slow, or refuse
+	Trouble  *state.Injection // as it does now; nil: it does not
+	Until    time.Time        // of Trouble
 }
 
 // askedField is a field within a form.
@@ -107,6 +109,7 @@ type tryForm struct {
 func renderTry(ctx context.Context, r *Request) (any, error) {
 	now, _ := r.Mirror.Now()
 	d := tryData{Operator: r.Source.Crash != nil, Faults: r.Source.Inject != nil}
+	d.Trouble, d.Until = r.trouble.now()
 	if r.Source.Samples != nil {
 		var err error
 		if d.Samples, err = r.Source.Samples(ctx); err != nil {
@@ -301,6 +304,5 @@ func setFault(ctx context.Context, r *Request) error {
 	if code > 0 {
 		one.Do, one.Code = state.FaultRefuse, code
 	}
-	f := state.Faults{Operator: r.Recording.Operator, List: []state.Injection{one}}
-	return r.trouble.set(ctx, f, time.Duration(seconds)*time.Second)
+	return r.trouble.set(ctx, r.Recording.Operator, one, time.Duration(seconds)*time.Second)
 }

@@ -41,9 +41,9 @@ type Source struct {
 	Dir     string // of the project, absolute
 	Cluster string // name of the embedded cluster
 
-	// Recording returns what was recorded, of requests those with a Seq above
-	// after. Where there is nothing new, and Active, it waits for so long.
-	Recording func(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error)
+	// Recording returns what was recorded, of requests and lines those behind
+	// at. Where there is nothing new, and Active, it waits for so long.
+	Recording func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
 	// Connect returns a client of the embedded cluster, an administrator's; the
 	// same one each time, so that pages may call it often. The error is for
 	// people: no cluster is running. Nil: there is none.
@@ -91,7 +91,7 @@ type Request struct {
 	Mirror    *objects.Mirror // of the cluster; empty where there is none
 	Source    Source
 
-	trouble *trouble // of a POST
+	trouble *trouble
 }
 
 // View is what templates get.

@@ -50,12 +50,12 @@ func sourceOf(rec recording.Recording) Source {
 			return []recording.Rule{rule(20, "apps", "deployments", "get", "update", "delete"), rule(21, "", "pods", "list")}, nil
 		},
 		Project: "shop", Cluster: "default", Dir: "/work/shop", Zone: time.UTC,
-		Recording: func(context.Context, uint64, time.Duration) (recording.Recording, error) { return rec, nil },
+		Recording: func(context.Context, recording.Position, time.Duration) (recording.Recording, error) { return rec, nil },
 	}
 }
 
 // serve serves the live view until the test ends.
-func serve(t *testing.T, s Source) *Server {
+func serve(t testing.TB, s Source) *Server {
 	t.Helper()
 	srv, err := Listen(t.Context(), s, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func serve(t *testing.T, s Source) *Server {
 }
 
 // browser opens the address with the token, as a person does.
-func browser(t *testing.T, srv *Server) *http.Client {
+func browser(t testing.TB, srv *Server) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func browser(t *testing.T, srv *Server) *http.Client {
 	return c
 }
 
-func get(t *testing.T, c *http.Client, address string) (int, string) {
+func get(t testing.TB, c *http.Client, address string) (int, string) {
 	t.Helper()
 	resp, err := c.Get(address)
 	if err != nil {
@@ -114,6 +114,9 @@ func TestPages(t *testing.T) {
 		"loops":             "/loops",
 		"rights":            "/rights",
 		"webhooks":          "/webhooks",
+		"logs":              "/logs",
+		"logs-filtered":     "/logs?level=warning&text=CONFLICT",
+		"logs-reconcile":    "/logs?reconcile=0b6e1a52-0f5c-4a57-9b38-5f4b7a1c2d03",
 		"requests":          "/requests",
 		"requests-filtered": "/requests?kind=Deployment&verb=update&code=2xx&by=all",
 	} {
@@ -177,7 +180,7 @@ func TestEscapes(t *testing.T) {
 	rec := recording.Recording{Operator: operator, Since: time.Unix(1, 0), Next: 2, Requests: []recording.Request{{
 		Seq: 1, User: operator, Verb: "update", Resource: "shops", Kind: evil, Namespace: evil, Name: evil, Message: evil, Code: 409, Frames: []string{evil},
 		Changes: []recording.Change{{Path: evil, Old: evil, New: map[string]any{evil: evil}}},
-	}}}
+	}}, Lines: []recording.Line{{Number: 1, Level: evil, Text: evil}}}
 	s := sourceOf(rec)
 	s.Project = evil
 	srv := serve(t, s)
@@ -283,7 +286,7 @@ func TestURLOnce(t *testing.T) {
 // script plays answers of a recorder one after the other. The last one stays.
 type script struct{ next chan recording.Recording }
 
-func (s script) recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error) {
+func (s script) recording(ctx context.Context, _ recording.Position, _ time.Duration) (recording.Recording, error) {
 	select {
 	case rec, ok := <-s.next:
 		if ok {

@@ -20,14 +20,14 @@ import (
 // errNotActive says that the cluster records no operator.
 var errNotActive = errors.New("no operator is running")
 
-// active returns what is recorded on the cluster of that name, of requests those
-// behind after, or errNotActive. Where there is nothing new it waits.
-func active(ctx context.Context, f *cli.Factory, name string, after uint64, wait time.Duration) (recording.Recording, error) {
+// active returns what is recorded on the cluster of that name, of requests and
+// lines those behind at, or errNotActive. Where there is nothing new it waits.
+func active(ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration) (recording.Recording, error) {
 	control, err := cluster.Control(ctx, f.Host, name)
 	if err != nil {
 		return recording.Recording{}, errNotActive
 	}
-	rec, err := control.Recording(ctx, after, wait)
+	rec, err := control.Recording(ctx, at, wait)
 	if err != nil || !rec.Active {
 		return recording.Recording{}, errNotActive
 	}
@@ -36,8 +36,8 @@ func active(ctx context.Context, f *cli.Factory, name string, after uint64, wait
 
 // read returns the recording of the operator that runs on the cluster of that
 // name, or else that of the project's last run, which is kept.
-func read(ctx context.Context, f *cli.Factory, name string, after uint64, wait time.Duration) (rec recording.Recording, kept bool, err error) {
-	if rec, err := active(ctx, f, name, after, wait); err == nil {
+func read(ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration) (rec recording.Recording, kept bool, err error) {
+	if rec, err := active(ctx, f, name, at, wait); err == nil {
 		return rec, false, nil
 	}
 	file, err := localrun.RecordingFile(f.Host, f.Host.Dir)
@@ -60,7 +60,7 @@ func read(ctx context.Context, f *cli.Factory, name string, after uint64, wait t
 
 // load is read with a word about what is read.
 func load(ctx context.Context, f *cli.Factory, name string) (recording.Recording, error) {
-	rec, kept, err := read(ctx, f, name, 0, 0)
+	rec, kept, err := read(ctx, f, name, recording.Position{}, 0)
 	if kept {
 		f.Say("The operator is not running on cluster %s: this is the last run, of %s.", name, rec.Since.Local().Format("2006-01-02 15:04:05"))
 	}

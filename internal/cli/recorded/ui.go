@@ -69,8 +69,8 @@ func runUI(ctx context.Context, f *cli.Factory, o *uiOptions) error {
 	if err != nil {
 		return err
 	}
-	source.Recording = func(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error) {
-		rec, _, err := read(ctx, f, o.Name, after, wait)
+	source.Recording = func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
+		rec, _, err := read(ctx, f, o.Name, at, wait)
 		return rec, err
 	}
 	s, err := ui.Listen(ctx, source, o.port)
@@ -97,8 +97,8 @@ func View(f *cli.Factory, name string) (ui.Source, error) {
 	c := &clients{f: f, name: name}
 	return ui.Source{
 		Project: p.Name, Dir: f.Host.Dir, Cluster: name, Now: f.Host.Now,
-		Recording: func(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error) {
-			rec, err := active(ctx, f, name, after, wait)
+		Recording: func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
+			rec, err := active(ctx, f, name, at, wait)
 			if errors.Is(err, errNotActive) {
 				return recording.Recording{}, nil
 			}

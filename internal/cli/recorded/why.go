@@ -75,6 +75,9 @@ func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, args []string) e
 		found.Calls = found.Calls[all-o.limit:]
 	}
 	lost(f, rec)
+	if m := rec.Missing(); m != "" {
+		f.Warn("%s", m)
+	}
 	if o.output == "otlp" {
 		return otlp.Write(f.Host.IO.Out, rec, found.Calls)
 	}
@@ -143,7 +146,7 @@ func known(rec recording.Recording) string {
 		}
 	}
 	if len(list) == 0 {
-		return "create an object of the operator's kind: no call of Reconcile was recorded"
+		return "create an object of the operator's kind: no call of Reconcile was recorded. With a controller-runtime before 0.7 none is"
 	}
 	return "objects that were: " + strings.Join(list, "; ")
 }

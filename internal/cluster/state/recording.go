@@ -18,7 +18,8 @@ import (
 const (
 	// RecordingPath answers POST with the user in "operator" by recording until
 	// the client hangs up, and GET with a recording.Recording: of requests those
-	// behind "after", waiting for "wait" where there are none.
+	// behind "after" and of lines those behind "line", waiting for "wait" where
+	// there are none.
 	RecordingPath = "/recording"
 	// RefusedPath answers GET with the []recording.Use that were refused, in the
 	// order in which that began, waiting for "wait" where there are no more than
@@ -28,6 +29,8 @@ const (
 	ReconcilesPath = "/reconciles"
 	// WebhooksPath takes one recording.Webhook by POST.
 	WebhooksPath = "/recording/webhooks"
+	// LinesPath takes a stream of recording.Line by POST.
+	LinesPath = "/recording/lines"
 	// CredentialsPath answers POST of a User with a kubeconfig.
 	CredentialsPath = "/credentials"
 )
@@ -69,11 +72,11 @@ func (c Control) Record(ctx context.Context, operator string, began func()) erro
 	})
 }
 
-// Recording asks the server for what it has recorded: of requests those with a
-// Seq above after. With wait it answers when there are some, or that time is over.
-func (c Control) Recording(ctx context.Context, after uint64, wait time.Duration) (recording.Recording, error) {
+// Recording asks the server for what it has recorded: of requests and lines those
+// behind at. With wait it answers when there are some, or that time is over.
+func (c Control) Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
 	var r recording.Recording
-	path := RecordingPath + "?" + url.Values{"after": {strconv.FormatUint(after, 10)}, "wait": {wait.String()}}.Encode()
+	path := RecordingPath + "?" + url.Values{"after": {strconv.FormatUint(at.Request, 10)}, "line": {strconv.FormatUint(at.Line, 10)}, "wait": {wait.String()}}.Encode()
 	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&r) })
 	return r, err
 }
@@ -94,4 +97,30 @@ func (c Control) Webhook(ctx context.Context, call recording.Webhook) error {
 		return fmt.Errorf("encode the call of a webhook: %w", err)
 	}
 	return c.send(ctx, http.MethodPost, WebhooksPath, bytes.NewReader(data), func(io.Reader) error { return nil })
+}
+
+// Lines hands the operator's log to the server as it comes, until end is closed;
+// what is in lines then is handed over, too.
+func (c Control) Lines(ctx context.Context, lines <-chan recording.Line, end <-chan struct{}) error {
+	body, w := io.Pipe()
+	go func() {
+		encode := json.NewEncoder(w).Encode
+		for {
+			select {
+			case l := <-lines:
+				if encode(l) != nil {
+					return // the server has hung up
+				}
+				continue
+			case <-end:
+			}
+			for len(lines) > 0 && encode(<-lines) == nil {
+			}
+			_ = w.Close() // never fails
+			return
+		}
+	}()
+	err := c.send(ctx, http.MethodPost, LinesPath, body, func(io.Reader) error { return nil })
+	_ = body.Close() // never fails
+	return err
 }

@@ -240,15 +240,17 @@ func wait(ctx context.Context, over <-chan struct{}, d time.Duration) {
 // refuse answers with an error of the API's.
 func (f *fault) refuse(w http.ResponseWriter, req *http.Request, code int) {
 	resource := schema.GroupResource{Group: f.info.APIGroup, Resource: f.info.Resource}
-	err := apierrors.NewGenericServerResponse(code, f.info.Verb, resource, f.info.Name, "injected by mysdk", 0, true)
+	err := apierrors.NewGenericServerResponse(code, f.info.Verb, resource, f.info.Name, "", 0, true)
 	switch code {
 	case http.StatusConflict:
 		err = apierrors.NewConflict(resource, f.info.Name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	case http.StatusTooManyRequests:
-		err = apierrors.NewTooManyRequests("injected by mysdk", 1)
+		err = apierrors.NewTooManyRequests("too many requests", 1)
 	case http.StatusGone:
 		err = apierrors.NewResourceExpired("too old resource version")
 	}
+	// The operator's log, and who reads the recording, are to know where it is from.
+	err.ErrStatus.Message += " (injected by mysdk)"
 	responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Group: f.info.APIGroup, Version: f.info.APIVersion}, w, req)
 }
 

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,6 +26,7 @@ func (r *Recorder) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+state.RefusedPath, r.serveRefused)
 	mux.HandleFunc("POST "+state.ReconcilesPath, r.serveCalls)
 	mux.HandleFunc("POST "+state.WebhooksPath, r.serveWebhook)
+	mux.HandleFunc("POST "+state.LinesPath, r.serveLines)
 }
 
 // serveBegin records for as long as the client stays.
@@ -46,13 +48,17 @@ func (r *Recorder) serveBegin(w http.ResponseWriter, req *http.Request) {
 // serveSnapshot answers at once, or with wait as soon as there is something new,
 // or the time is over.
 func (r *Recorder) serveSnapshot(w http.ResponseWriter, req *http.Request) {
-	after, err := strconv.ParseUint(req.FormValue("after"), 10, 64)
-	if err != nil && req.FormValue("after") != "" {
-		http.Error(w, "after: "+err.Error(), http.StatusUnprocessableEntity)
-		return
+	var at recording.Position
+	for field, to := range map[string]*uint64{"after": &at.Request, "line": &at.Line} {
+		n, err := strconv.ParseUint(cmp.Or(req.FormValue(field), "0"), 10, 64)
+		if err != nil {
+			http.Error(w, field+": "+err.Error(), http.StatusUnprocessableEntity)
+			return
+		}
+		*to = n
 	}
-	now, changed := r.Snapshot(after)
-	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && now.Active && len(now.Requests) == 0 {
+	now, changed := r.Snapshot(at)
+	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && now.Active && len(now.Requests)+len(now.Lines) == 0 {
 		// Calls have no number to ask for those behind it: what was reported
 		// between two questions is not to wait for the next request.
 		if time.Since(r.reported()) < lately {
@@ -60,7 +66,7 @@ func (r *Recorder) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 		}
 		select {
 		case <-changed:
-			now, _ = r.Snapshot(after)
+			now, _ = r.Snapshot(at)
 		case <-time.After(wait):
 		case <-req.Context().Done():
 		}
@@ -87,18 +93,24 @@ func (r *Recorder) serveRefused(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(list) // ignore write errors: the client is gone
 }
 
-// serveCalls takes what an operator reports, line by line, until it ends.
-func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) {
+// serveCalls takes what an operator reports.
+func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Call) }
+
+// serveLines takes the operator's log.
+func (r *Recorder) serveLines(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Line) }
+
+// serveEach takes JSON values, one after the other, until the client ends.
+func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(T)) {
 	for d := json.NewDecoder(req.Body); ; {
-		var c recording.Reconcile
-		err := d.Decode(&c)
+		var one T
+		err := d.Decode(&one)
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		}
 		if err != nil {
 			return
 		}
-		r.Call(c)
+		take(one)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestFrames(t *testing.T) {
 			for rest := data; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 				f.write(rest[:min(size, len(rest))])
 			}
-			now, _ := r.Snapshot(0)
+			now, _ := r.Snapshot(recording.Position{})
 			if diff := cmp.Diff(want, now.Events, cmpopts.IgnoreFields(recording.Event{}, "Time")); diff != "" {
 				t.Errorf("%s by %d bytes (-want +got):\n%s", media, size, diff)
 			}
@@ -71,21 +71,21 @@ func TestEventBounds(t *testing.T) {
 	r := New()
 	began := time.Unix(1, 0)
 	defer r.Begin("op", began)()
-	if now, _ := r.Snapshot(0); !now.EventsSince.Equal(began) {
+	if now, _ := r.Snapshot(recording.Position{}); !now.EventsSince.Equal(began) {
 		t.Errorf("events since %v", now.EventsSince)
 	}
 	for i := range maxEvents + 1 {
 		r.event(recording.Event{Time: began.Add(time.Duration(i+1) * time.Second)})
 	}
-	now, _ := r.Snapshot(0)
+	now, _ := r.Snapshot(recording.Position{})
 	if n := len(now.Events); n > maxEvents || n < maxEvents*8/10 || !now.EventsSince.Equal(now.Events[0].Time.Add(-time.Second)) {
 		t.Errorf("%d events are kept, since %v", n, now.EventsSince)
 	}
-	if later, _ := r.Snapshot(now.Next - 1); len(later.Events) != len(now.Events) {
+	if later, _ := r.Snapshot(now.Position()); len(later.Events) != len(now.Events) {
 		t.Errorf("%d events since the last request", len(later.Events))
 	}
 	r.blind()
-	if now, _ := r.Snapshot(0); !now.EventsSince.IsZero() {
+	if now, _ := r.Snapshot(recording.Position{}); !now.EventsSince.IsZero() {
 		t.Error("events that cannot be read are not missed")
 	}
 }
@@ -98,12 +98,12 @@ func TestWebhooks(t *testing.T) {
 	for i := range maxWebhooks + 2 {
 		r.Webhook(recording.Webhook{UID: fmt.Sprint(i)}, 1)
 	}
-	now, _ := r.Snapshot(0)
+	now, _ := r.Snapshot(recording.Position{})
 	if n := len(now.Webhooks); n != maxWebhooks || now.Webhooks[0].UID != "2" || now.Webhooks[n-1].UID != fmt.Sprint(maxWebhooks+1) {
 		t.Errorf("%d calls, from %s", n, now.Webhooks[0].UID)
 	}
 	r.Webhook(recording.Webhook{UID: "large"}, maxWebhookBytes-3)
-	if now, _ = r.Snapshot(0); len(now.Webhooks) != 4 {
+	if now, _ = r.Snapshot(recording.Position{}); len(now.Webhooks) != 4 {
 		t.Errorf("%d calls with a large one", len(now.Webhooks))
 	}
 }

@@ -47,6 +47,8 @@ type Recorder struct {
 	refused    []recording.Right // in the order of the first refusal
 	webhooks   []recording.Webhook
 	sizes      []int // of webhooks, as JSON
+	lines      []recording.Line
+	lineBytes  int // of lines
 	events     []recording.Event
 	// eventsSince is from when on events has all, but for those in unread encodings.
 	eventsSince time.Time
@@ -72,6 +74,7 @@ func (r *Recorder) clear() {
 	r.requests, r.bytes, r.next, r.lost = nil, 0, 1, 0
 	r.reconciles, r.running, r.uses, r.refused = nil, map[string]int{}, map[recording.Right]*recording.Use{}, nil
 	r.webhooks, r.sizes, r.events, r.unread = nil, nil, nil, false
+	r.lines, r.lineBytes = nil, 0
 	r.changed, r.refusal = make(chan struct{}), make(chan struct{})
 }
 
@@ -205,9 +208,21 @@ func (r *Recorder) Webhook(w recording.Webhook, bytes int) {
 	r.wake()
 }
 
-// Snapshot returns what there is, of requests and events those with at least Seq
-// after+1, and a channel that is closed when there is more.
-func (r *Recorder) Snapshot(after uint64) (recording.Recording, <-chan struct{}) {
+// Line keeps one line of the operator's log.
+func (r *Recorder) Line(l recording.Line) {
+	if !r.on.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = recording.AppendLine(r.lines, &r.lineBytes, l)
+	r.wake()
+}
+
+// Snapshot returns what there is, of requests, events and lines those behind at,
+// and a channel that is closed when there is more.
+func (r *Recorder) Snapshot(at recording.Position) (recording.Recording, <-chan struct{}) {
+	after := at.Request
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := recording.Recording{
@@ -230,6 +245,12 @@ func (r *Recorder) Snapshot(after uint64) (recording.Recording, <-chan struct{})
 	for _, w := range r.webhooks {
 		if w.Seq > after {
 			out.Webhooks = append(out.Webhooks, w)
+		}
+	}
+	for i, l := range r.lines {
+		if l.Number > at.Line {
+			out.Lines = slices.Clone(r.lines[i:])
+			break
 		}
 	}
 	if !r.unread {

@@ -18,7 +18,7 @@ func TestBounds(t *testing.T) {
 	for i := range maxRequests + more {
 		r.add(recording.Request{Name: fmt.Sprint(i)}, 0)
 	}
-	now, _ := r.Snapshot(0)
+	now, _ := r.Snapshot(recording.Position{})
 	if n := len(now.Requests); n > maxRequests || n < maxRequests*8/10 {
 		t.Errorf("%d requests are kept", n)
 	}
@@ -33,10 +33,10 @@ func TestBounds(t *testing.T) {
 	for range 5 {
 		r.add(recording.Request{}, large)
 	}
-	if now, _ = r.Snapshot(0); len(now.Requests) > 4 {
+	if now, _ = r.Snapshot(recording.Position{}); len(now.Requests) > 4 {
 		t.Errorf("%d requests of %d bytes are kept", len(now.Requests), large)
 	}
-	if since, _ := r.Snapshot(last.Seq + 4); len(since.Requests) != 1 {
+	if since, _ := r.Snapshot(recording.Position{Request: last.Seq + 4}); len(since.Requests) != 1 {
 		t.Errorf("%d requests behind the last but one", len(since.Requests))
 	}
 }
@@ -50,14 +50,14 @@ func TestSessions(t *testing.T) {
 	r.use(recording.Right{Verb: "get"}, "", "", false, nil)
 	end := r.Begin("b", time.Now())
 	endFirst()
-	now, _ := r.Snapshot(0)
+	now, _ := r.Snapshot(recording.Position{})
 	if refused, _ := r.Refused(); len(now.Requests)+len(now.Uses)+len(refused) != 0 || now.Operator != "b" || !now.Active {
 		t.Errorf("after the second begin: %+v", now)
 	}
-	_, changed := r.Snapshot(0)
+	_, changed := r.Snapshot(recording.Position{})
 	end()
 	<-changed
-	if now, _ = r.Snapshot(0); now.Active {
+	if now, _ = r.Snapshot(recording.Position{}); now.Active {
 		t.Error("it goes on")
 	}
 }
@@ -99,7 +99,7 @@ func TestCalls(t *testing.T) {
 	}
 	r.Call(ended("first")) // it is not kept any more, and so kept as it is now
 	r.Call(ended("5"))
-	now, _ := r.Snapshot(0)
+	now, _ := r.Snapshot(recording.Position{})
 	if len(now.Reconciles) != maxReconciles {
 		t.Fatalf("%d calls", len(now.Reconciles))
 	}
@@ -114,5 +114,20 @@ func TestCalls(t *testing.T) {
 	}
 	if open != maxReconciles-2 {
 		t.Errorf("%d calls are open", open)
+	}
+}
+
+// TestLines: what is behind a line that is known, and nothing without a recording.
+func TestLines(t *testing.T) {
+	r := New()
+	r.Line(recording.Line{Number: 1})
+	defer r.Begin("op", time.Now())()
+	for n := range uint64(3) {
+		r.Line(recording.Line{Number: n + 1})
+	}
+	for at, want := range map[recording.Position]int{{}: 3, {Line: 2}: 1, {Line: 3}: 0, {Line: recording.NoLines}: 0} {
+		if now, _ := r.Snapshot(at); len(now.Lines) != want {
+			t.Errorf("behind %d: %d lines", at.Line, len(now.Lines))
+		}
 	}
 }

@@ -12,11 +12,13 @@ import (
 	"go/ast"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/recording"
@@ -52,30 +54,69 @@ func Overlay(files Files, dir, mainPkg string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the project's module: %w", err)
 	}
-	module := modfile.ModulePath(data)
-	if module == "" {
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		mod, err = modfile.ParseLax("go.mod", data, nil) // that of a newer go command
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the project's module: %w", err)
+	}
+	if mod.Module == nil {
 		return nil, fmt.Errorf("read the project's module: go.mod names none")
 	}
+	module := mod.Module.Mod.Path
+	pkg := module + "/internal/" + packageName
+	out := map[string][]byte{}
+	o := overlay{files: files, pkg: pkg, out: out}
+	if err := o.walk(dir); err != nil {
+		return nil, err
+	}
 	var text bytes.Buffer
-	if err := template.Must(template.New("").Parse(reporter)).Execute(&text, map[string]string{
+	if err := template.Must(template.New("").Parse(reporter)).Execute(&text, map[string]any{
 		"Provider": Provider, "FramesHeader": recording.FramesHeader, "ReconcileHeader": recording.ReconcileHeader,
 		"FrameSeparator": recording.FrameSeparator, "Path": state.ReconcilesPath, "Module": module, "Panic": recording.Panic,
+		"LogIDs": o.builds && hasLogIDs(files, dir, mod),
 	}); err != nil {
 		return nil, fmt.Errorf("make the reporter: %w", err)
 	}
-	pkg := module + "/internal/" + packageName
-	out := map[string][]byte{
-		filepath.Join(dir, "internal", packageName, "reporter.go"):               text.Bytes(),
-		filepath.Join(dir, filepath.FromSlash(mainPkg), "zz_"+packageName+".go"): []byte("package main\n\nimport _ " + strconv.Quote(pkg) + "\n"),
+	out[filepath.Join(dir, "internal", packageName, "reporter.go")] = text.Bytes()
+	out[filepath.Join(dir, filepath.FromSlash(mainPkg), "zz_"+packageName+".go")] = []byte("package main\n\nimport _ " + strconv.Quote(pkg) + "\n")
+	return out, nil
+}
+
+// runtimeModule is controller-runtime.
+const runtimeModule = "sigs.k8s.io/controller-runtime"
+
+// hasLogIDs reports whether the project's controller-runtime gives each call an ID
+// that its log has, too, and lets others read it.
+func hasLogIDs(files Files, dir string, mod *modfile.File) bool {
+	const since, pkg = "v0.14.0", "pkg/controller"
+	version := ""
+	for _, r := range mod.Require {
+		if r.Mod.Path == runtimeModule && !r.Indirect {
+			version = r.Mod.Version
+		}
 	}
-	o := overlay{files: files, pkg: pkg, out: out}
-	return out, o.walk(dir)
+	for _, r := range mod.Replace {
+		if r.Old.Path == runtimeModule && (r.Old.Version == "" || r.Old.Version == version) {
+			version = r.New.Version // none for a directory
+		}
+	}
+	if _, err := files.ReadFile(filepath.Join(dir, "vendor", "modules.txt")); err == nil {
+		if _, err := files.ReadDir(filepath.Join(dir, "vendor", filepath.FromSlash(runtimeModule+"/"+pkg))); err != nil {
+			return false
+		}
+	}
+	return semver.Compare(version, since) >= 0
 }
 
 type overlay struct {
 	files Files
 	pkg   string
 	out   map[string][]byte
+	// builds says that the project uses controller-runtime's builder, so that all
+	// modules are there that it needs.
+	builds bool
 }
 
 // walk looks through the packages of one module.
@@ -102,6 +143,9 @@ func (o *overlay) walk(dir string) error {
 			}
 			if f, err := goedit.Parse(name, src); err == nil {
 				parsed[name] = f
+				o.builds = o.builds || slices.ContainsFunc(f.Tree.Imports, func(i *ast.ImportSpec) bool {
+					return i.Path.Value == strconv.Quote(runtimeModule) || i.Path.Value == strconv.Quote(runtimeModule+"/pkg/builder")
+				})
 			}
 		}
 	}

@@ -104,6 +104,18 @@ func TestOverlayFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"cmd/zz_mysdkreporter.go", "internal/c/c.go", "internal/mysdkreporter/reporter.go"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	for requires, want := range map[string]bool{
+		"": false,
+		"require " + runtimeModule + " v0.13.1\n":                                                              false,
+		"require " + runtimeModule + " v0.14.0\n":                                                              true,
+		"require " + runtimeModule + " v0.24.1\nreplace " + runtimeModule + " => ../mine\n":                    false,
+		"require " + runtimeModule + " v0.8.3\nreplace " + runtimeModule + " => " + runtimeModule + " v0.14.7": true,
+	} {
+		_, overlay := project(t, map[string]string{"go.mod": module + requires, "c/c.go": "package c\n\nimport ctrl \"" + runtimeModule + "\"\n\nfunc f(b *ctrl.Builder) { b.For(nil) }\n"})
+		if got := strings.Contains(overlay["internal/mysdkreporter/reporter.go"], "ReconcileIDFromContext"); got != want {
+			t.Errorf("%q: reads the IDs of the log: %v", requires, got)
+		}
+	}
 	if _, err := Overlay(disk{}, t.TempDir(), "."); err == nil {
 		t.Error("a project without go.mod: no error")
 	}

@@ -1,0 +1,46 @@
+package localrun
+
+import (
+	"context"
+
+	"github.com/example/mysdk/internal/recording"
+)
+
+// linesWaiting is how many lines of the operator may wait for the recording. More
+// are dropped: the operator does not wait for us.
+const linesWaiting = 4096
+
+// report has the operator's log recorded until the function that it returns is
+// called.
+func (r *run) report(ctx context.Context) (end func(context.Context)) {
+	lines, over, sent := make(chan recording.Line, linesWaiting), make(chan struct{}), make(chan struct{})
+	r.mu.Lock()
+	r.log = lines
+	r.mu.Unlock()
+	go func() {
+		defer close(sent)
+		_ = r.control.Lines(ctx, lines, over) // an error: the recording has gone with the cluster
+	}()
+	return func(ctx context.Context) {
+		close(over)
+		select {
+		case <-sent:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// noteLine hands one line to the recording, if there is one.
+func (r *run) noteLine(l recording.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.log == nil {
+		return
+	}
+	r.logged++
+	l.Number, l.Time = r.logged, r.Host.Now()
+	select {
+	case r.log <- l:
+	default: // Number says that it is missing
+	}
+}
