@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,10 +24,7 @@ type grants struct {
 
 // account is the service account that a Deployment runs as.
 func account(deployment *unstructured.Unstructured) string {
-	if name := textAt(deployment.Object, "spec", "template", "spec", "serviceAccountName"); name != "" {
-		return name
-	}
-	return defaultAccount
+	return cmp.Or(textAt(deployment.Object, "spec", "template", "spec", "serviceAccountName"), defaultAccount)
 }
 
 // grant sorts the RBAC objects: what is bound to an account of the operator

@@ -171,18 +171,11 @@ func (f *goFile) mutateCall(call *ast.CallExpr) {
 
 // mentions says whether a name occurs in a node, as one of its own.
 func mentions(n ast.Node, name string) bool {
-	found := false
-	ast.Inspect(n, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			found = found || mentions(n.X, name)
-			return false
-		case *ast.Ident:
-			found = found || n.Name == name
-		}
-		return !found
-	})
-	return found
+	members := map[*ast.Ident]bool{}
+	for sel := range goedit.Each[*ast.SelectorExpr](n) {
+		members[sel.Sel] = true
+	}
+	return goedit.Has(n, func(id *ast.Ident) bool { return id.Name == name && !members[id] })
 }
 
 func (f *goFile) recorderCall(call *ast.CallExpr) {

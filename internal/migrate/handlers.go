@@ -348,29 +348,20 @@ func oldWatches(f *goFile) {
 
 func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
 	w, ok := f.readWatch(call)
-	lit := (*ast.CompositeLit)(nil)
-	if len(call.Args) > 0 {
-		lit = literalOf(call.Args[0])
-	}
+	lit := literalOf(firstArg(call))
+	pkg := f.ImportName(crSource)
 	switch {
-	case !ok && lit != nil && (f.Is(lit.Type, crSource, "Kind") || f.Is(lit.Type, crSource, "Channel") || f.Is(lit.Type, crSource, "Informer")):
+	case !ok && lit != nil && slices.Contains([]string{"Kind", "Channel", "Informer"}, f.Member(lit.Type, crSource)):
 		f.todo(call, "sources have their handler in them today: Watch(source.Kind(mgr.GetCache(), object, handler, predicates...))")
-		return
 	case !ok:
-		return
 	case mgr == "":
 		f.todo(call, "Watch(source.Kind(mgr.GetCache(), object, handler, predicates...)): the manager is not at hand here")
-		return
+	case w.channel != "":
+		f.replaceArgs(call, fmt.Sprintf("%s.Channel(%s, %s)", pkg, w.channel, f.handlerText(w.handler, mgr)))
+	default:
+		args := []string{mgr + ".GetCache()", f.Need(crClient, "") + ".Object(" + w.object + ")", f.handlerText(w.handler, mgr)}
+		f.replaceArgs(call, pkg+".Kind("+strings.Join(append(args, w.predicates...), ", ")+")")
 	}
-	args := []string{}
-	pkg := f.ImportName(crSource)
-	if w.channel != "" {
-		args = append(args, w.channel, f.handlerText(w.handler, mgr))
-		f.replaceArgs(call, pkg+".Channel("+strings.Join(args, ", ")+")")
-		return
-	}
-	args = append(args, mgr+".GetCache()", f.Need(crClient, "")+".Object("+w.object+")", f.handlerText(w.handler, mgr))
-	f.replaceArgs(call, pkg+".Kind("+strings.Join(append(args, w.predicates...), ", ")+")")
 }
 
 func (f *goFile) replaceArgs(call *ast.CallExpr, text string) {

@@ -127,7 +127,7 @@ func (f *goFile) eachRuntimeObject(t *ast.FuncType, visit func(index int, name s
 func (f *goFile) clientUse(body ast.Node, name string, found map[string]objectFunc) string {
 	use := ""
 	f.eachObjectUse(body, found, func(e ast.Expr, to string) {
-		if id, ok := e.(*ast.Ident); ok && id.Name == name {
+		if isNamed(e, name) {
 			use = to
 		}
 	})
@@ -267,21 +267,15 @@ func (f *goFile) objectLists(found map[string]objectFunc) {
 
 // watched says whether a variable is what a source or a builder watches.
 func (f *goFile) watched(body ast.Node, name string) bool {
-	found := false
-	ast.Inspect(body, func(n ast.Node) bool {
+	return goedit.Has(body, func(n ast.Expr) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			if id, ok := valueOf(n, "Type").(*ast.Ident); ok && f.Is(n.Type, crSource, "Kind") && id.Name == name {
-				found = true
-			}
+			return f.Is(n.Type, crSource, "Kind") && isNamed(valueOf(n, "Type"), name)
 		case *ast.CallExpr:
-			if id, ok := firstArg(n).(*ast.Ident); ok && id.Name == name && strings.Contains(" Owns For Watches Object ", " "+callee(n)+" ") {
-				found = true
-			}
+			return isNamed(firstArg(n), name) && strings.Contains(" Owns For Watches Object ", " "+callee(n)+" ")
 		}
-		return !found
+		return false
 	})
-	return found
 }
 
 func firstArg(call *ast.CallExpr) ast.Expr {

@@ -309,10 +309,7 @@ func (p *oldProgram) canImport(local string) bool {
 
 // today is the path of a package that has moved to another module.
 func (p *oldProgram) today(importPath string) string {
-	if to := renamedPackages()[importPath]; to != "" {
-		return to
-	}
-	return importPath
+	return cmp.Or(renamedPackages()[importPath], importPath)
 }
 
 // use has the new main program import what an expression calls.

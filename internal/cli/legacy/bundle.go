@@ -248,10 +248,7 @@ func newBundleCreate(f *cli.Factory) *cobra.Command {
 
 // steps are the command lines of today.
 func (o *bundleOptions) steps(f *cli.Factory) ([]step, error) {
-	out := bundleDir
-	if o.outputDir != "" {
-		out = o.outputDir
-	}
+	out := cmp.Or(o.outputDir, bundleDir)
 	switch {
 	case o.tag == "" && !o.generateOnly:
 		return nil, clierr.Usagef("such as: mysdk bundle create quay.io/example/memcached-operator-bundle:v0.0.1\nor --generate-only for none", "no name was given for the image")

@@ -247,8 +247,5 @@ func adoptText(b io.Writer, r *adopt.Report) {
 }
 
 func orNone(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return cmp.Or(s, "-")
 }

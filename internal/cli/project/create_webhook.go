@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -113,10 +114,7 @@ func (o *createWebhookOptions) complete(f *cli.Factory, p *project.Project) erro
 	if near := clierr.Closest(o.kind, kinds); near != "" {
 		return clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
 	}
-	group := "GROUP"
-	if o.group != "" {
-		group = o.group
-	}
+	group := cmp.Or(o.group, "GROUP")
 	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --kind %s' first, or name a kind of Kubernetes or of another project with --group and --version", group, o.kind),
 		"the project has no kind %s", o.kind)
 }
