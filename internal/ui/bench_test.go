@@ -36,7 +36,14 @@ func BenchmarkLive(b *testing.B) {
 	}
 	before := heap()
 	s := sourceOf(recording.Recording{Operator: operator, Active: true, Since: time.Now(), Next: 1})
-	s.Recording = script{make(chan recording.Recording)}.recording // nothing is recorded
+	quiet := s.Recording
+	s.Recording = func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait): // nothing is recorded
+		}
+		return quiet(ctx, at, wait)
+	}
 	s.Now, s.Connect = time.Now, func(context.Context) (*kube.Client, error) { return c, nil }
 	srv := serve(b, s)
 	shown := make(chan string, readers*writes)
