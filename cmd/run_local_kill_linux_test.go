@@ -27,7 +27,7 @@ func killLimit() time.Duration {
 	return time.Minute
 }
 
-// TestKillRunLocal kills run local with SIGKILL in each of its phases. What it
+// TestKillRunLocal kills run local, and explore, with SIGKILL in each phase. What it
 // started, at whatever depth, carries a variable of the test's, and is gone
 // within killLimit.
 func TestKillRunLocal(t *testing.T) {
@@ -67,10 +67,11 @@ func TestKillRunLocal(t *testing.T) {
 	}
 }
 
-// killPhase is a moment of run local: a text is on the screen, then a process
+// killPhase is a moment of a command: a text is on the screen, then a process
 // with this text on its command line is there.
 type killPhase struct {
 	name  string
+	does  []string // the command; none: run local
 	args  []string // %d is the round
 	env   []string // TEMP is a new directory, SLOW the one of slowTools
 	until string
@@ -108,13 +109,19 @@ var killPhases = []killPhase{
 			t.Fatal(err)
 		}
 	}},
+	{name: "explore's cluster", does: []string{"explore"}, sees: "serve"},
+	{name: "explore's operator", does: []string{"explore"}, sees: "/operator --"},
+	{name: "explore's trials", does: []string{"explore", "-v"}, until: "trial 2 ("},
 }
 
 // kill runs run local up to the phase, kills it and looks for what is left.
 func (k killPhase) kill(t *testing.T, w host.Host, mysdk, slow string, n int) {
 	mark := fmt.Sprintf("KILL_TEST=%d-%s-%d", os.Getpid(), strings.ReplaceAll(k.name, " ", "-"), n)
 	out := &output{}
-	args := []string{"run", "local"}
+	args := k.does
+	if args == nil {
+		args = []string{"run", "local"}
+	}
 	for _, a := range k.args {
 		args = append(args, strings.ReplaceAll(a, "%d", strconv.Itoa(n)))
 	}

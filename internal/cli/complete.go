@@ -25,7 +25,7 @@ var (
 	}
 	DirFlags = map[string]bool{
 		"apis-dir": true, "baselines": true, "bundle": true, "chdir": true, "crd-dir": true, "crds-dir": true, "deploy-dir": true,
-		"directory": true, "input-dir": true, "kustomize-dir": true, "oci-layout": true, "output-dir": true, "test-output": true,
+		"directory": true, "input-dir": true, "kustomize-dir": true, "oci-layout": true, "output-dir": true, "test-output": true, "write-tests": true,
 	}
 )
 

@@ -10,6 +10,7 @@ import (
 
 	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/recording"
 )
@@ -155,7 +156,7 @@ func leftovers(p Plan, o Outcome) []Finding {
 			i := slices.IndexFunc(step.Writes, func(q recording.Request) bool { return q.Verb == "create" && q.Kind+"/"+q.Name == object })
 			if i >= 0 {
 				list = append(list, Finding{Check: Leftovers, Plan: p, Frames: step.Writes[i].Frames,
-					Title: object + " stays behind after delete"})
+					Differences: []Difference{{Object: object, Got: there}}, Title: object + " stays behind after delete"})
 				break
 			}
 		}
@@ -180,6 +181,26 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 		}
 	}
 	return nil
+}
+
+// versioned adds the versions of the objects that the operator writes, or that
+// the plan is about, to what differs.
+func versioned(list []Difference, p Plan, outcomes ...Outcome) {
+	versions := map[string]string{}
+	for _, o := range outcomes {
+		for _, step := range o.Steps {
+			for _, q := range step.Writes {
+				versions[q.Kind+"/"+q.Name] = schema.GroupVersion{Group: q.Group, Version: q.Version}.String()
+			}
+		}
+	}
+	for _, step := range p.Steps {
+		u := unstructured.Unstructured{Object: step.Object}
+		versions[u.GetKind()+"/"+u.GetName()] = u.GetAPIVersion()
+	}
+	for i, d := range list {
+		list[i].APIVersion = versions[d.Object]
+	}
 }
 
 // counts are the operator's creates and deletes, by object.

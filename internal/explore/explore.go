@@ -33,6 +33,7 @@ const (
 // Options say what to explore, and for how long.
 type Options struct {
 	Samples  []Sample
+	Notes    []string          // for the report, about the samples
 	Time     time.Duration     // never exceeded
 	Seed     uint64            // of the order; the same seed has the same order
 	Checks   []string          // names of checks; none: all
@@ -128,7 +129,7 @@ func newExplorer(r *Rig, o Options) *explorer {
 		o.Progress = func(string) {}
 	}
 	return &explorer{
-		Rig: r, Options: o, began: r.Now(), limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}},
+		Rig: r, Options: o, began: r.Now(), limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}, Notes: o.Notes},
 		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: references{}, mask: mask{}, ways: map[string]bool{},
 	}
 }
@@ -301,15 +302,18 @@ func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) 
 // findings are what is wrong with one outcome.
 func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcome) ([]Finding, error) {
 	list := always(p, o)
+	var want Outcome
 	if against != nil {
 		more, err := e.against(ctx, p, *against, o)
 		if err != nil {
 			return list, err
 		}
 		list = append(list, more...)
+		want, _ = e.ends.of(*against) // tried just now
 	}
 	for i := range list {
 		list[i].Kind, _ = p.Steps[0].Object["kind"].(string)
+		versioned(list[i].Differences, p, want, o)
 	}
 	return list, nil
 }

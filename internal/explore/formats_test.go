@@ -2,7 +2,10 @@ package explore
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -69,5 +72,43 @@ func TestSARIF(t *testing.T) {
 	}
 	if data, err = json.Marshal(SARIF(Report{})); err != nil || !strings.Contains(string(data), `"results":[]`) {
 		t.Errorf("without findings: %s %v", data, err)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	r := found(t)
+	r.Findings[0].Title = "<script>alert(1)</script>"
+	read := func(name string) ([]byte, error) {
+		if name != "internal/controller/shop.go" {
+			t.Errorf("read %s", name)
+		}
+		return []byte(strings.Repeat("line\n", 6) + "\tr.Update(<-c)\n" + strings.Repeat("line\n", 9)), nil
+	}
+	var b bytes.Buffer
+	if err := WriteHTML(&b, r, read); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{
+		`<html lang="en">`, "default-src 'none'; style-src 'sha256-", "1 finding</h1>", "&lt;script&gt;alert(1)&lt;/script&gt;", "delete Shop/s, where the operator is killed after delete pods",
+		"kind: Shop", "<td>(the object)</td><td>there</td><td>(absent)</td>", "<mark>    7     r.Update(&lt;-c)</mark>", "    3 line\n", "   11 line\n", "seen 3 of 3 times", "mysdk explore --replay 3f2a9c11", "20 trials in 1m0s",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in\n%s", want, page)
+		}
+	}
+	for _, bad := range []string{"<script", "http:", "https:", "   12 line", "ZgotmplZ"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%s in\n%s", bad, page)
+		}
+	}
+	sum := sha256.Sum256([]byte(pageStyle))
+	if _, style, _ := strings.Cut(page, "<style>"); !strings.HasPrefix(style, pageStyle+"</style>") || !strings.Contains(page, base64.StdEncoding.EncodeToString(sum[:])) {
+		t.Errorf("the style is not the one that is allowed:\n%s", page)
+	}
+	unreadable := func(string) ([]byte, error) { return nil, errors.New("gone") }
+	b.Reset()
+	if err := WriteHTML(&b, r, unreadable); err != nil || strings.Contains(b.String(), "<mark>") {
+		t.Errorf("without the code: %v\n%s", err, b.String())
 	}
 }

@@ -152,13 +152,14 @@ func integers(schema map[string]any, now any) []any {
 	if !ok {
 		value, _ = schema["default"].(int64)
 	}
+	least, _ := number(schema["minimum"])
 	within := func(v int64) bool {
 		low, hasLow := number(schema["minimum"])
 		high, hasHigh := number(schema["maximum"])
 		return (!hasLow || v >= low) && (!hasHigh || v <= high)
 	}
 	var list []any
-	for _, v := range []int64{value + 2, value + 1, value - 1, 0, 1} {
+	for _, v := range []int64{value + 2, value + 1, value - 1, 0, 1, least} {
 		if within(v) && v >= 0 && !slices.Contains(list, any(v)) {
 			list = append(list, v)
 		}

@@ -79,3 +79,15 @@ func TestSeed(t *testing.T) {
 		t.Error("another seed has the same order")
 	}
 }
+
+// TestMinimal: what the schema asks for, within its bounds, and no more.
+func TestMinimal(t *testing.T) {
+	crd := object(t, `{"kind": "CustomResourceDefinition", "spec": {"group": "example.com", "names": {"kind": "Shop"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+		"properties": {"spec": {"type": "object", "required": ["size", "kind", "parts"], "properties": {
+			"size": {"type": "integer", "minimum": 3}, "kind": {"type": "string", "enum": ["small", "large"]}, "other": {"type": "string"},
+			"parts": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "default": "p"}}}}}}}}}]}}`)
+	want := object(t, `{"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "shop-sample"}, "spec": {"size": 3, "kind": "small", "parts": {"name": "p"}}}`)
+	if d := cmp.Diff(want, Minimal(crd)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

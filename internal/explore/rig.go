@@ -19,6 +19,9 @@ type Rig struct {
 	Control  Control
 	Operator Operator
 	Now      func() time.Time
+	Keep     bool // what trials leave is not deleted
+
+	started bool // a trial has seen the operator start
 }
 
 // Cluster is what trials need of *kube.Client.

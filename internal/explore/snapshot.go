@@ -108,10 +108,15 @@ func flatten(v any, path string, text func(string) string, to map[string]string)
 	}
 }
 
+// ItemKeys are the fields that name an item of a list, the first that it has.
+func ItemKeys() []string {
+	return []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip"}
+}
+
 // itemKey names an item of a list.
 func itemKey(item any, index int) string {
 	if m, ok := item.(map[string]any); ok {
-		for _, key := range []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip"} {
+		for _, key := range ItemKeys() {
 			if v, ok := m[key]; ok {
 				return fmt.Sprint(v)
 			}
@@ -122,10 +127,11 @@ func itemKey(item any, index int) string {
 
 // Difference is a field, or a whole object, that is not as expected.
 type Difference struct {
-	Object string `json:"object"`         // kind and name
-	Path   string `json:"path,omitempty"` // empty: the object
-	Want   string `json:"want"`           // empty: absent
-	Got    string `json:"got"`            // empty: absent
+	Object     string `json:"object"`               // kind and name
+	Path       string `json:"path,omitempty"`       // empty: the object
+	Want       string `json:"want"`                 // empty: absent
+	Got        string `json:"got"`                  // empty: absent
+	APIVersion string `json:"apiVersion,omitempty"` // of the object, where the operator writes it
 }
 
 // String is the difference in words.
@@ -162,7 +168,7 @@ func differences(want, got State) []Difference {
 		}
 		for path, value := range fields {
 			if now, ok := got[object][path]; now != value || !ok {
-				list = append(list, Difference{object, path, value, now})
+				list = append(list, Difference{Object: object, Path: path, Want: value, Got: now})
 			}
 		}
 	}
@@ -173,7 +179,7 @@ func differences(want, got State) []Difference {
 		}
 		for path, value := range fields {
 			if _, ok := want[object][path]; !ok {
-				list = append(list, Difference{object, path, "", value})
+				list = append(list, Difference{Object: object, Path: path, Got: value})
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestDifferences(t *testing.T) {
 	got := State{"A/a": {"x": "3", "z": "4"}, "C/c": {"x": "1"}}
 	list := differences(want, got)
 	if d := cmp.Diff([]Difference{
-		{"A/a", "x", "1", "3"}, {"A/a", "y", "2", ""}, {"A/a", "z", "", "4"}, {Object: "B/b", Want: there}, {Object: "C/c", Got: there},
+		{Object: "A/a", Path: "x", Want: "1", Got: "3"}, {Object: "A/a", Path: "y", Want: "2", Got: ""}, {Object: "A/a", Path: "z", Want: "", Got: "4"}, {Object: "B/b", Want: there}, {Object: "C/c", Got: there},
 	}, list); d != "" {
 		t.Errorf("differences (-want +got):\n%s", d)
 	}

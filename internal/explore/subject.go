@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -16,6 +18,25 @@ type Sample struct {
 	Object *unstructured.Unstructured
 	CRD    *unstructured.Unstructured
 	File   string // where it is from, for people
+}
+
+// Minimal is an object of a CRD's kind with what its schema asks for at least, as
+// far as that can be known.
+func Minimal(crd *unstructured.Unstructured) *unstructured.Unstructured {
+	gvk := kube.ServedKind(crd)
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if schema := schemaOf(crd, gvk.Version); schema["properties"] != nil {
+		properties, _ := schema["properties"].(map[string]any)
+		if spec, ok := properties["spec"].(map[string]any); ok {
+			u.Object["spec"] = map[string]any{}
+			if v, ok := minimal(spec, "spec").(map[string]any); ok {
+				u.Object["spec"] = runtime.DeepCopyJSONValue(v)
+			}
+		}
+	}
+	u.SetGroupVersionKind(gvk)
+	u.SetName(strings.ToLower(gvk.Kind) + "-sample")
+	return u
 }
 
 // idea is a plan that is worth a trial, and the plan whose end it is compared

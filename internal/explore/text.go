@@ -25,8 +25,13 @@ func WriteText(w io.Writer, r Report) {
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "Note: %s\n", note)
 	}
-	fmt.Fprintf(w, "%d trials in %s: %d changes, %d with a fault; findings: %d; seed %d", r.Trials, r.Took.Round(time.Second), r.Changes, r.Faults, len(r.Findings), r.Seed)
-	fmt.Fprintln(w, r.ending())
+	fmt.Fprintln(w, r.summary())
+}
+
+// summary is the report in a line.
+func (r Report) summary() string {
+	return fmt.Sprintf("%d trials in %s: %d changes, %d with a fault; findings: %d; seed %d%s",
+		r.Trials, r.Took.Round(time.Second), r.Changes, r.Faults, len(r.Findings), r.Seed, r.ending())
 }
 
 // ending says why an exploration ended, and what it has left out.
@@ -44,8 +49,8 @@ func (r Report) ending() string {
 
 // writeFinding writes how to see a finding, what differs, and where to look.
 func writeFinding(w io.Writer, f Finding) {
-	for n := range f.Plan.Steps {
-		fmt.Fprintf(w, "  %d. %s\n", n+1, Plan{Steps: f.Plan.Steps[n : n+1], Fault: f.Plan.faultAt(n)})
+	for _, line := range f.Lines() {
+		fmt.Fprintf(w, "  %s\n", line)
 	}
 	for n, d := range f.Differences {
 		if n == differencesShown {
@@ -67,6 +72,15 @@ func (f Finding) seen() string {
 		s += ", with no time to confirm it"
 	}
 	return s
+}
+
+// Lines are the steps of the finding's plan, numbered.
+func (f Finding) Lines() []string {
+	var list []string
+	for n := range f.Plan.Steps {
+		list = append(list, fmt.Sprintf("%d. %s", n+1, Plan{Steps: f.Plan.Steps[n : n+1], Fault: f.Plan.faultAt(n)}))
+	}
+	return list
 }
 
 // faultAt is the plan's fault if it is for step n, as of a plan of that step

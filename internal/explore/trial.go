@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/recording"
@@ -20,6 +21,10 @@ import (
 
 // goneTimeout bounds how long the end of a trial waits for an object to go.
 const goneTimeout = 5 * time.Second
+
+// mostExits is how often an operator that ends by itself is started again in one
+// trial.
+const mostExits = 3
 
 // Outcome is what came of a trial.
 type Outcome struct {
@@ -73,13 +78,44 @@ func (r *Rig) try(ctx context.Context, p Plan, namespace string, l limits, kinds
 	case err := <-ended:
 		return t.out, fmt.Errorf("record the operator's requests: %w", err)
 	}
+	if err := t.ready(ctx); err != nil {
+		return t.out, err
+	}
 	for i := range p.Steps {
 		if err := t.step(ctx, i); err != nil {
 			return t.out, fmt.Errorf("%s: %w", p, err)
 		}
 	}
+	if t.Keep {
+		return t.out, nil
+	}
 	return t.out, t.clear(ctx)
 }
+
+// ready has the operator running and watching before the first step: one that
+// still starts would let the first object come and go unseen.
+func (t *trial) ready(ctx context.Context) error {
+	if how, ended := t.Operator.Ended(); !ended && t.started {
+		return nil
+	} else if !ended {
+		t.Operator.Kill() // its watches began before anybody took notes
+	} else if !t.started {
+		t.out.Exits = append(t.out.Exits, how)
+	}
+	if err := t.start(ctx); err != nil {
+		return err
+	}
+	if t.downs() && !t.started {
+		return clierr.Failedf("correct the operator; 'mysdk run local' shows all that it writes", "the operator does not start: it ends with %s", t.out.Exits[0])
+	}
+	t.started = true
+	_, err := t.settle(ctx)
+	t.log.takeWrites()
+	return err
+}
+
+// downs reports whether the operator ends too often to be started again.
+func (t *trial) downs() bool { return len(t.out.Exits) >= mostExits }
 
 // step does one step, with the fault if it is for it, and notes what came of it.
 func (t *trial) step(ctx context.Context, i int) error {
@@ -292,7 +328,7 @@ func isLock(u *unstructured.Unstructured) bool {
 // wait some seconds where a watch has failed; with an empty one any.
 func (t *trial) awaitWatch(ctx context.Context, resource string) error {
 	until := t.Now().Add(t.rest)
-	for !t.log.watched[resource] && (resource != "" || len(t.log.watched) == 0) && t.Now().Before(until) {
+	for !t.downs() && !t.log.watched[resource] && (resource != "" || len(t.log.watched) == 0) && t.Now().Before(until) {
 		if _, err := t.look(ctx); err != nil {
 			return err
 		}
@@ -323,6 +359,9 @@ func (t *trial) settle(ctx context.Context) (rested bool, err error) {
 // operator that has ended is noted and started again.
 func (t *trial) look(ctx context.Context) (bool, error) {
 	if how, ended := t.Operator.Ended(); ended {
+		if t.downs() {
+			return true, nil // nothing more will happen
+		}
 		t.out.Exits = append(t.out.Exits, how)
 		if err := t.restart(ctx); err != nil {
 			return false, err

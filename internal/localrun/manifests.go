@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +12,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
-	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/manifests"
 )
 
 // manifest is one --apply.
@@ -27,7 +26,7 @@ type manifest struct {
 func readManifests(ctx context.Context, h host.Host, names []string) ([]manifest, error) {
 	var list []manifest
 	for _, name := range names {
-		objs, err := readManifest(ctx, h, name)
+		objs, err := manifests.Read(ctx, h, name)
 		if err != nil {
 			return nil, fmt.Errorf("--apply: %w", err)
 		}
@@ -37,57 +36,6 @@ func readManifests(ctx context.Context, h host.Host, names []string) ([]manifest
 		list = append(list, manifest{name: name, objs: objs})
 	}
 	return list, nil
-}
-
-// readManifest reads one --apply. A directory with a kustomization is built, as
-// kubectl apply -k would; of any other, its own files count and no deeper ones.
-func readManifest(ctx context.Context, h host.Host, name string) ([]*unstructured.Unstructured, error) {
-	full := h.Path(name)
-	if _, err := h.Files.Lstat(full); err != nil {
-		return nil, clierr.Usagef("check the path", "no file or directory %s", name)
-	}
-	entries, err := h.Files.ReadDir(full)
-	if err != nil {
-		return parseFile(h, full, name) // not a directory, nor a link to one
-	}
-	var files []string
-	for _, e := range entries {
-		if e.Name() == "kustomization.yaml" || e.Name() == "kustomization.yml" || e.Name() == "Kustomization" {
-			return buildDir(ctx, h, full, name)
-		}
-		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !e.IsDir() {
-			files = append(files, e.Name())
-		}
-	}
-	slices.Sort(files)
-	var all []*unstructured.Unstructured
-	for _, f := range files {
-		objs, err := parseFile(h, filepath.Join(full, f), filepath.Join(name, f))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, objs...)
-	}
-	return all, nil
-}
-
-// parseFile calls the file by the name that the user gave, in errors.
-func parseFile(h host.Host, path, name string) ([]*unstructured.Unstructured, error) {
-	data, err := h.Files.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return kube.ParseManifests(data, name)
-}
-
-// buildDir builds from the directory above, the highest that a kustomization of
-// samples refers to.
-func buildDir(ctx context.Context, h host.Host, path, name string) ([]*unstructured.Unstructured, error) {
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: filepath.Dir(path), Files: h.Files}, filepath.Base(path))
-	if err != nil {
-		return nil, err
-	}
-	return kube.ParseManifests(data, name)
 }
 
 // samples are the paths of --apply within the project, relative to it.
@@ -104,13 +52,13 @@ func (r *run) samples() []string {
 
 // rereadManifests reads what --apply named again; settle applies what changed.
 func (r *run) rereadManifests(ctx context.Context) error {
-	manifests, err := readManifests(ctx, r.Host, r.Apply)
+	list, err := readManifests(ctx, r.Host, r.Apply)
 	if err != nil {
 		return err
 	}
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	r.manifests = manifests
+	r.manifests = list
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
+	"github.com/example/mysdk/internal/manifests"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -114,8 +115,8 @@ func TestCluster(t *testing.T) {
 	s := sourceOf(recording.Recording{Operator: operator, Active: true, Since: time.Now(), Next: 1})
 	s.Now = time.Now
 	s.Connect = func(context.Context) (*kube.Client, error) { return c, nil }
-	s.Samples = func(context.Context) ([]Sample, error) {
-		return []Sample{{Name: "shop.yaml", Objects: parseObjects(t, shopSample)}}, nil
+	s.Samples = func(context.Context) ([]manifests.File, error) {
+		return []manifests.File{{Name: "shop.yaml", Objects: parseObjects(t, shopSample)}}, nil
 	}
 	injected, ended := make(chan state.Faults, 1), make(chan struct{}, 1)
 	s.Inject = func(ctx context.Context, f state.Faults, hit func(int)) error {

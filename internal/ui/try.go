@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,44 +19,19 @@ import (
 	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/manifests"
 	"github.com/example/mysdk/internal/objects"
 )
 
-// Sample is a file with objects to try the operator with.
-type Sample struct {
-	Name    string // of the file
-	Objects []*unstructured.Unstructured
-}
-
-// SamplesIn reads the samples of the project in dir each time it is called. A
-// project without any has none.
-func SamplesIn(h host.Host, dir string) func(context.Context) ([]Sample, error) {
-	return func(context.Context) ([]Sample, error) {
-		folder := filepath.Join(dir, "config", "samples")
-		entries, err := h.Files.ReadDir(folder)
+// SamplesIn reads the samples of the project in the host's directory each time
+// it is called. A project without any has none.
+func SamplesIn(h host.Host) func(context.Context) ([]manifests.File, error) {
+	return func(context.Context) ([]manifests.File, error) {
+		list, err := manifests.Files(h, manifests.Samples)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		var list []Sample
-		for _, e := range entries {
-			name := e.Name()
-			if e.IsDir() || strings.HasPrefix(name, "kustomization.") || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
-				continue
-			}
-			data, err := h.Files.ReadFile(filepath.Join(folder, name))
-			if err != nil {
-				return list, err
-			}
-			objs, err := kube.ParseManifests(data, "config/samples/"+name)
-			if err != nil {
-				return list, err
-			}
-			list = append(list, Sample{Name: name, Objects: objs})
-		}
-		return list, nil
+		return list, err
 	}
 }
 
@@ -71,7 +44,7 @@ func tryPage() Page {
 
 // tryData is the page's data.
 type tryData struct {
-	Samples  []Sample
+	Samples  []manifests.File
 	Problem  string // why there are no samples
 	Kinds    []schema.GroupKind
 	Own      []scalable
@@ -135,7 +108,7 @@ func renderTry(ctx context.Context, r *Request) (any, error) {
 
 // formOf is a form filled with the object of that name, or else with the first
 // sample of the kind.
-func formOf(now objects.Snapshot, crd *unstructured.Unstructured, key objects.Key, samples []Sample) *tryForm {
+func formOf(now objects.Snapshot, crd *unstructured.Unstructured, key objects.Key, samples []manifests.File) *tryForm {
 	gvk := kube.ServedKind(crd)
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
 	f := &tryForm{GroupKind: key.GroupKind, Version: gvk.Version, Name: key.Name, Namespace: key.Namespace, Namespaced: scope == "Namespaced", Object: map[string]any{}}

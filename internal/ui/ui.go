@@ -31,6 +31,7 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/manifests"
 	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
 )
@@ -52,7 +53,7 @@ type Source struct {
 	// moment. Nil: that is not known.
 	Rules func(ctx context.Context) ([]recording.Rule, error)
 	// Samples are what there is to try the operator with. Nil: nothing.
-	Samples func(ctx context.Context) ([]Sample, error)
+	Samples func(ctx context.Context) ([]manifests.File, error)
 	// Crash kills the operator as a crash would and has it started again. Nil:
 	// it is not ours.
 	Crash func(ctx context.Context) error

@@ -105,7 +105,7 @@ func View(f *cli.Factory, name string) (ui.Source, error) {
 			return rec, err
 		},
 		Connect: c.connect,
-		Samples: ui.SamplesIn(f.Host, f.Host.Dir),
+		Samples: ui.SamplesIn(f.Host),
 		Inject: func(ctx context.Context, faults state.Faults, hit func(int)) error {
 			control, err := cluster.Control(ctx, f.Host, name)
 			if err != nil {

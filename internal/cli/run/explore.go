@@ -34,6 +34,9 @@ type exploreOptions struct {
 	env           []string
 	replay        string
 	asIs          bool
+	tests         string // directory
+	keep          bool
+	kept          bool // the cluster
 	output        string
 }
 
@@ -63,6 +66,9 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
   # one finding of the last time, after its repair
   mysdk explore --replay 3f2a9c11
 
+  # a Go test for each finding, that fails until it is fixed
+  mysdk explore --write-tests test/explore
+
   # in CI: exit code 3 when there are findings
   mysdk explore -o junit`,
 		Args: cobra.NoArgs,
@@ -75,7 +81,9 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 	c.Flags().StringArrayVar(&o.env, "env", nil, "KEY=VALUE for the operator's environment; may be repeated")
 	c.Flags().StringVar(&o.replay, "replay", "", "try only the finding with this ID again, of the last exploration of this project")
 	c.Flags().BoolVar(&o.asIs, "no-generate", false, "take code and manifests as they are, where the project edits what controller-gen writes")
-	c.Flags().VarP(cli.Choice(&o.output, "json", "junit", "sarif"), "output", "o", "output format: json, junit or sarif")
+	c.Flags().BoolVar(&o.keep, "keep", false, "with --replay: leave the cluster as it is at the end of the trial")
+	c.Flags().StringVar(&o.tests, "write-tests", "", "write a Go test for each finding to this directory of the project")
+	c.Flags().VarP(cli.Choice(&o.output, "html", "json", "junit", "sarif"), "output", "o", "output format: html, json, junit or sarif")
 	return c
 }
 
@@ -99,6 +107,9 @@ func (o *exploreOptions) check() error {
 		if !slices.Contains(names, name) {
 			return clierr.Usagef("use some of: "+strings.Join(names, ", "), "--checks: there is no check %q", name)
 		}
+	}
+	if o.keep && o.replay == "" {
+		return clierr.Usagef("name the finding to look into, as --replay ID", "--keep requires --replay")
 	}
 	if o.time <= 0 {
 		return clierr.Usagef("use a time such as 2m", "--time: %s is no time to explore", o.time)
@@ -131,7 +142,11 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	samples, err := exploreSamples(ctx, f, crds, o.kinds)
+	samples, notes, err := exploreSamples(ctx, f, crds, o.kinds)
+	if err != nil {
+		return err
+	}
+	project, err := o.testsFor(f)
 	if err != nil {
 		return err
 	}
@@ -152,7 +167,7 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	name := explorePrefix + strings.ToLower(rand.Text()[:8])
 	deps := localrun.Deps{
 		Host:         quiet,
-		StartCluster: func(ctx context.Context, _ bool) (*localrun.Cluster, error) { return clusterForExplore(ctx, f, name) },
+		StartCluster: func(ctx context.Context, _ bool) (*localrun.Cluster, error) { return o.startCluster(ctx, f, name) },
 		Render:       func(ctx context.Context) (localrun.Manifests, error) { return runManifests(ctx, f) },
 	}
 	f.Say("starting a cluster and building the operator")
@@ -160,8 +175,8 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	err = localrun.Drive(ctx, run, deps, func(ctx context.Context, d *localrun.Driver) error {
 		began.end()
 		f.Say("exploring %s for %s", cli.Count(len(samples), "sample"), o.time)
-		r, err := o.explore(ctx, f, d, name, explore.Options{Samples: samples, Replay: again})
-		report = &r
+		r, err := o.explore(ctx, f, d, name, explore.Options{Samples: samples, Notes: notes, Replay: again})
+		report, o.kept = &r, o.keep && err == nil
 		return err
 	})
 	if report == nil {
@@ -169,6 +184,12 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	}
 	if again == nil {
 		err = errors.Join(err, keep(f, kept, *report))
+	}
+	if o.kept {
+		f.Say("the cluster is kept; look with 'mysdk kubectl --cluster %s -n explore-0001 get all', remove it with 'mysdk cluster reset --yes --cluster %s'", name, name)
+	}
+	if project != nil {
+		err = errors.Join(err, writeTests(context.WithoutCancel(ctx), f, *project, report.Findings))
 	}
 	return o.report(f, *report, err)
 }
@@ -183,18 +204,19 @@ func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localru
 	if !ok {
 		return explore.Report{}, fmt.Errorf("explore on a client of type %T", d.Client())
 	}
-	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now}
+	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now, Keep: o.keep}
 	opts.Time, opts.Seed, opts.Checks, opts.Progress = o.time, o.seed, o.checks, f.Stage
 	return explore.Run(ctx, rig, opts)
 }
 
-// clusterForExplore starts a cluster that goes with mysdk, and leaves nothing.
-func clusterForExplore(ctx context.Context, f *cli.Factory, name string) (*localrun.Cluster, error) {
+// startCluster starts a cluster that goes with mysdk, and leaves nothing, unless
+// it is kept: then from the moment that the trial is over.
+func (o *exploreOptions) startCluster(ctx context.Context, f *cli.Factory, name string) (*localrun.Cluster, error) {
 	if err := dropExplored(ctx, f.Host); err != nil {
 		return nil, err
 	}
 	info, err := cluster.Start(ctx, f.Host, cluster.Options{
-		Name: name, DieWithParent: true, RemovedAPIs: true, History: exploreHistory, Progress: f.Progress, Detail: f.Stage,
+		Name: name, DieWithParent: !o.keep, RemovedAPIs: true, History: exploreHistory, Progress: f.Progress, Detail: f.Stage,
 	})
 	if err != nil {
 		return nil, err
@@ -206,6 +228,9 @@ func clusterForExplore(ctx context.Context, f *cli.Factory, name string) (*local
 	return &localrun.Cluster{
 		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig,
 		Stop: func(ctx context.Context) error {
+			if o.kept {
+				return nil
+			}
 			_, err := cluster.Reset(ctx, f.Host, name)
 			return err
 		},

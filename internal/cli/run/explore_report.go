@@ -102,6 +102,8 @@ func (o *exploreOptions) print(f *cli.Factory, r explore.Report) error {
 	switch o.output {
 	case "junit":
 		return explore.WriteJUnit(f.Host.IO.Out, r)
+	case "html":
+		return explore.WriteHTML(f.Host.IO.Out, r, func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) })
 	case "sarif":
 		return f.Report("json", explore.SARIF(r), nil)
 	}

@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -10,69 +12,101 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/explore"
-	"github.com/example/mysdk/internal/kube"
-	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/manifests"
 )
 
-// samplesDir is where a project's samples are.
-const samplesDir = "config/samples"
+// basesDir is where a project keeps the base of its ClusterServiceVersion.
+const basesDir = "config/manifests/bases"
 
-// exploreSamples are the project's samples of its own kinds.
-func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) ([]explore.Sample, error) {
-	objs, err := projectSamples(ctx, f)
+// exploreSamples are objects of the project's kinds: its samples, for kinds that
+// have none the examples of its ClusterServiceVersion, and else what the schema
+// asks for at least. Notes say where they are not the first.
+func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) (samples []explore.Sample, notes []string, err error) {
+	written, err := there(manifests.Read(ctx, f.Host, manifests.Samples))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var samples []explore.Sample
-	for _, u := range objs {
-		crd := crdOf(crds, u)
-		if crd == nil || len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, u.GetKind()) }) {
+	examples, err := almExamples(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	asked := 0
+	for _, crd := range crds {
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
 			continue
 		}
+		asked++
 		if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); scope != "Namespaced" {
-			f.Warn("%s %s is cluster-scoped and is left out: trials have a namespace of their own each", u.GetKind(), u.GetName())
+			f.Warn("%s is cluster-scoped and is left out: trials have a namespace of their own each", kind)
 			continue
 		}
-		u.SetNamespace("")
-		samples = append(samples, explore.Sample{Object: u, CRD: crd, File: samplesDir})
+		list, from := ofKind(crd, written), manifests.Samples
+		if len(list) == 0 {
+			list, from = ofKind(crd, examples), "the examples in "+basesDir
+			if len(list) == 0 {
+				list, from = []*unstructured.Unstructured{explore.Minimal(crd)}, "the schema of "+kind
+			}
+			notes = append(notes, fmt.Sprintf("%s has no %s, so it is from %s; write one for better results", manifests.Samples, kind, from))
+		}
+		for _, u := range list {
+			u.SetNamespace("")
+			samples = append(samples, explore.Sample{Object: u, CRD: crd, File: from})
+		}
 	}
-	if len(samples) == 0 {
-		return nil, clierr.Failedf("write an object of each kind to "+samplesDir+", and list it in its kustomization.yaml",
-			"explore: %s has no sample of a kind of this project%s", samplesDir, wanted(kinds))
+	switch {
+	case asked == 0:
+		return nil, nil, clierr.Usagef("name a kind of this project, or leave --kind out", "explore: the project has no kind %s", strings.Join(kinds, " or "))
+	case len(samples) == 0:
+		return nil, nil, clierr.Failedf("explore an operator of namespaced kinds", "explore: all kinds are cluster-scoped, which is not explored yet")
 	}
-	return samples, nil
+	return samples, notes, nil
 }
 
-func wanted(kinds []string) string {
-	if len(kinds) == 0 {
-		return ""
-	}
-	return " that is named " + strings.Join(kinds, " or ")
-}
-
-// projectSamples are the objects of config/samples.
-func projectSamples(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstructured, error) {
-	if _, err := f.Host.Files.Lstat(f.Host.Path(path.Join(samplesDir, "kustomization.yaml"))); errors.Is(err, fs.ErrNotExist) {
+// there is nothing where nothing is.
+func there(list []*unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, samplesDir)
-	if err != nil {
-		return nil, err
-	}
-	return kube.ParseManifests(data, samplesDir)
+	return list, err
 }
 
-// crdOf is the CRD of an object's kind; nil where there is none.
-func crdOf(crds []*unstructured.Unstructured, u *unstructured.Unstructured) *unstructured.Unstructured {
-	for _, crd := range crds {
-		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		if group == u.GroupVersionKind().Group && kind == u.GetKind() {
-			return crd
+// ofKind are the objects of a CRD's kind.
+func ofKind(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	var list []*unstructured.Unstructured
+	for _, u := range objs {
+		if u.GroupVersionKind().Group == group && u.GetKind() == kind {
+			list = append(list, u)
 		}
 	}
-	return nil
+	return list
+}
+
+// almExamples are the objects that the bases of ClusterServiceVersions have in
+// their annotation.
+func almExamples(f *cli.Factory) (list []*unstructured.Unstructured, err error) {
+	files, err := manifests.Files(f.Host, basesDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, file := range files {
+		for _, csv := range file.Objects {
+			var objects []*unstructured.Unstructured
+			text := csv.GetAnnotations()[bundle.ExamplesKey]
+			if text == "" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(text), &objects); err != nil {
+				return nil, clierr.Failedf("correct the annotation", "%s: %s is not a JSON list of objects: %w", path.Join(basesDir, file.Name), bundle.ExamplesKey, err)
+			}
+			list = append(list, objects...)
+		}
+	}
+	return list, err
 }

@@ -1,0 +1,161 @@
+package gotest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// Setup is how a main package sets its controllers up.
+type Setup struct {
+	Imports []string // lines of an import declaration
+	Schemes []string // functions that add types to a scheme
+	Setups  []string // expressions with an error, of the manager mgr
+}
+
+// SetupOf reads a main package's file. What a controller gets from other
+// variables of it cannot be known, which is an error.
+func SetupOf(name string, src []byte) (Setup, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		return Setup{}, fmt.Errorf("read the operator's main package: %w", err)
+	}
+	r := reader{fset: fset, imports: map[string]*ast.ImportSpec{}, used: map[string]bool{}, mgr: managerOf(file)}
+	for _, spec := range file.Imports {
+		r.imports[importName(spec)] = spec
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			r.call(call)
+		}
+		return r.err == nil
+	})
+	if r.err == nil && len(r.out.Setups) == 0 {
+		r.err = clierr.Failedf("write the tests by hand: the report has the steps", "%s sets no controller up by SetupWithManager", name)
+	}
+	for name, spec := range r.imports {
+		if r.used[name] {
+			line := spec.Path.Value
+			if spec.Name != nil {
+				line = spec.Name.Name + " " + line
+			}
+			if !strings.Contains(operatorText, "\t"+line+"\n") {
+				r.out.Imports = append(r.out.Imports, line)
+			}
+		}
+	}
+	slices.Sort(r.out.Imports)
+	return r.out, r.err
+}
+
+type reader struct {
+	fset    *token.FileSet
+	imports map[string]*ast.ImportSpec // by the name in the file
+	used    map[string]bool            // of these
+	mgr     string                     // the variable
+	out     Setup
+	err     error
+}
+
+// managerOf is the variable that a new manager is put into.
+func managerOf(file *ast.File) string {
+	name := "mgr"
+	ast.Inspect(file, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && len(a.Rhs) == 1 {
+			call, isCall := a.Rhs[0].(*ast.CallExpr)
+			id, isIdent := a.Lhs[0].(*ast.Ident)
+			if isCall && isIdent && callee(call) == "NewManager" {
+				name = id.Name
+			}
+		}
+		return true
+	})
+	return name
+}
+
+func callee(call *ast.CallExpr) string {
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+		return sel.Sel.Name
+	}
+	return ""
+}
+
+// call takes calls of SetupWithManager and AddToScheme.
+func (r *reader) call(call *ast.CallExpr) {
+	sel, _ := call.Fun.(*ast.SelectorExpr)
+	switch callee(call) {
+	case "AddToScheme":
+		pkg, ok := sel.X.(*ast.Ident)
+		if ok && r.imports[pkg.Name] != nil && !strings.HasSuffix(r.imports[pkg.Name].Path.Value, `k8s.io/client-go/kubernetes/scheme"`) {
+			r.used[pkg.Name] = true
+			r.out.Schemes = append(r.out.Schemes, pkg.Name+".AddToScheme")
+		}
+	case "SetupWithManager":
+		ast.Inspect(call, r.name)
+		var b bytes.Buffer
+		if err := format.Node(&b, r.fset, call); err != nil && r.err == nil {
+			r.err = fmt.Errorf("print the set-up of a controller: %w", err)
+		}
+		r.out.Setups = append(r.out.Setups, b.String())
+	}
+}
+
+// name refuses variables other than the manager, and renames that.
+func (r *reader) name(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.SelectorExpr:
+		ast.Inspect(n.X, r.name)
+		return false
+	case *ast.KeyValueExpr:
+		ast.Inspect(n.Value, r.name)
+		return false
+	case *ast.Ident:
+		switch {
+		case n.Name == r.mgr:
+			n.Name = "mgr"
+		case r.imports[n.Name] != nil:
+			r.used[n.Name] = true
+		case slices.Contains([]string{"nil", "true", "false", "string", "int", "bool", "error", "new", "len"}, n.Name):
+		case r.err == nil:
+			r.err = clierr.Failedf("set it up from the manager alone, or write the tests by hand: the report has the steps",
+				"%s: the controller gets %s, which a test does not know", r.fset.Position(n.Pos()), n.Name)
+		}
+	}
+	return true
+}
+
+// importName is the name that a file calls a package by, as far as its path
+// tells.
+func importName(spec *ast.ImportSpec) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	full, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return ""
+	}
+	base := path.Base(full)
+	if strings.HasPrefix(base, "v") && strings.Trim(base[1:], "0123456789") == "" {
+		base = path.Base(path.Dir(full))
+	}
+	return base
+}
+
+// PackageOf is the name of a file's package; empty where it does not parse.
+func PackageOf(src []byte) string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.PackageClauseOnly)
+	if err != nil {
+		return ""
+	}
+	return file.Name.Name
+}
