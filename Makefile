@@ -97,9 +97,13 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 
 .PHONY: bench
 bench: build ## Measure speed and memory
-	$(CLUSTER) go test -run '^$$' -bench . -skip '^BenchmarkMemoryOf' -benchtime 5x ./...
+	$(CLUSTER) go test -run '^$$' -bench . -skip '^Benchmark(MemoryOf|Explore)' -benchtime 5x ./...
 	$(CLUSTER) go test -run '^$$' -bench '^BenchmarkMemoryOfBundles$$' -benchtime 20x ./internal/olm/run
 	$(CLUSTER) go test -run '^$$' -bench '^BenchmarkMemoryOfOLM$$' -benchtime 10x ./internal/olm/run
+
+.PHONY: explore-bench
+explore-bench: build ## Explore the scaffolded operator, as it is and with 30 faults planted, an hour; MYSDK_TEST_EXPLORE="DIR FLAGS" explores another project too
+	$(CLUSTER) go test ./cmd -run '^$$' -bench '^BenchmarkExplore' -benchtime 1x -timeout 3h
 
 .PHONY: test-times
 test-times: build ## Run all tests and print their CPU-seconds by package

@@ -127,6 +127,16 @@ func (a *activity) panics() []string {
 	return list
 }
 
+// failing reports whether the last call for some object ended with an error.
+func (a *activity) failing() bool {
+	for _, c := range a.lastCalls() {
+		if c.Error != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // lastCalls are the last calls of the process that runs, by object.
 func (a *activity) lastCalls() map[string]recording.Reconcile {
 	last := map[string]recording.Reconcile{}

@@ -74,11 +74,8 @@ type explorer struct {
 	ends   references
 	mask   mask            // what differs between two runs of the same steps
 	ways   map[string]bool // sequences of writes that an operator was killed in
-	queues [][]idea        // taken from in turn
+	plans  []*agenda
 }
-
-// sampleQueues is how many queues there are for each sample.
-const sampleQueues = 4
 
 // errOver says that there is no time for another trial.
 var errOver = errors.New("the time is over")
@@ -100,8 +97,8 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 		}
 	}
 	e.report.Took = r.Now().Sub(e.began)
-	for _, q := range e.queues {
-		e.report.Left += len(q)
+	for _, a := range e.plans {
+		e.report.Left += a.left()
 	}
 	sortFindings(e.report.Findings)
 	e.report.Ended = ended(ctx, limited, err)
@@ -144,31 +141,7 @@ func (e *explorer) run(ctx context.Context) error {
 			return err
 		}
 	}
-	begin := e.Now()
-	for {
-		tried := false
-		for i := range e.queues {
-			if len(e.queues[i]) == 0 {
-				continue
-			}
-			if len(e.report.Findings) > 0 && e.Now().Sub(begin) > e.Time-e.Time/shrinkShare {
-				return errOver // the rest is for making them smaller
-			}
-			next := e.queues[i][0]
-			e.queues[i] = e.queues[i][1:]
-			tried = true
-			more, err := e.consider(ctx, next)
-			if err != nil {
-				return err
-			}
-			// The last queue of a sample is for what its changes lead to.
-			last := i/sampleQueues*sampleQueues + sampleQueues - 1
-			e.queues[last] = append(e.queues[last], more...)
-		}
-		if !tried {
-			return nil
-		}
-	}
+	return e.work(ctx)
 }
 
 // replay tries the plan of a finding once more.
@@ -184,54 +157,6 @@ func (e *explorer) replay(ctx context.Context, f Finding) error {
 		}
 	}
 	return nil
-}
-
-// begin tries a sample undisturbed, and collects what to try with it.
-func (e *explorer) begin(ctx context.Context, s Sample) error {
-	life := s.life()
-	o, err := e.trial(ctx, life)
-	if err != nil {
-		return err
-	}
-	if why := o.Steps[0].Refused; why != "" {
-		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s is refused: %s", s.File, why))
-		return nil
-	}
-	if err := e.judge(ctx, life, nil, o); err != nil {
-		return err
-	}
-	changes := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
-	var rounds []idea
-	for _, m := range changes {
-		if plan, fresh, ok := s.round(m); ok && e.wants(History, Recovery, Ignored, Mistaken, Crash) {
-			plan.Check = History
-			rounds = append(rounds, idea{plan, &fresh})
-		}
-	}
-	var faults, stale []idea
-	if e.wants(Crash, Unreachable) {
-		faults = append(faultsOf(life, o, 0), faultsOf(life, o, 1)...)
-		faults = slices.DeleteFunc(faults, func(i idea) bool { return !e.wants(i.plan.Check) })
-	}
-	if e.wants(Stale) {
-		stale = append(s.recreated(), s.staleOf(changes)...)
-	}
-	e.queues = append(e.queues, faults, rounds, stale, nil)
-	return nil
-}
-
-// interrupt collects what to try with a change that went well: to kill the
-// operator after each of its writes, for each sequence of writes once.
-func (e *explorer) interrupt(p Plan, o Outcome) []idea {
-	var way strings.Builder
-	for _, q := range o.Steps[1].Writes {
-		fmt.Fprintln(&way, q.Verb, q.Group, q.Resource, q.Subresource)
-	}
-	if !e.wants(Crash) || way.Len() == 0 || e.ways[way.String()] {
-		return nil
-	}
-	e.ways[way.String()] = true
-	return slices.DeleteFunc(faultsOf(p, o, 1), func(i idea) bool { return i.plan.Check != Crash })
 }
 
 // wants reports whether one of the checks is asked for.
@@ -255,26 +180,6 @@ func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) {
 		e.ends.add(p, o, e.mask)
 	}
 	return o, err
-}
-
-// consider tries an idea and what it is compared with, and judges. It returns
-// what else is worth a trial now.
-func (e *explorer) consider(ctx context.Context, i idea) ([]idea, error) {
-	o, err := e.trial(ctx, i.plan)
-	if err != nil {
-		return nil, err
-	}
-	if !o.Faulted {
-		return nil, nil // it did not come to that this time
-	}
-	if i.plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
-		return nil, nil // not a state that the API allows
-	}
-	var more []idea
-	if i.plan.Check == History {
-		more = e.interrupt(i.plan, o)
-	}
-	return more, e.judge(ctx, i.plan, i.against, o)
 }
 
 // judge finds what is wrong with an outcome, and confirms it.
@@ -335,9 +240,11 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 		}
 	}
 	list := compare(want)
-	if !slices.ContainsFunc(list, func(f Finding) bool { return len(f.Differences) > 0 }) || e.ends.sure(undisturbed) {
+	i := slices.IndexFunc(list, func(f Finding) bool { return len(f.Differences) > 0 })
+	if i < 0 || e.ends.sure(undisturbed) {
 		return list, nil
 	}
+	e.Progress("perhaps: " + list[i].Check + ": " + list[i].Title)
 	if _, err := e.trial(ctx, undisturbed); err != nil {
 		return nil, err
 	}
@@ -353,7 +260,7 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	if len(o.Steps) > 2 { // else it was made smaller
 		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
 	}
-	if o.Steps[1].Invalid != "" {
+	if begun := fresh.Steps[0]; begun.Invalid != "" || begun.Failing {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)

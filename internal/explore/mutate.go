@@ -22,7 +22,7 @@ type mutation struct {
 	path  []string // below the object
 	note  string
 	value any // nil removes the property
-	round int // of the property's mutations, from 0
+	cost  int // the dearer, the later
 }
 
 // apply returns a changed copy of an object; nil where it does not fit.
@@ -55,15 +55,15 @@ func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
 
 // mutationsOf are changes of the properties below spec: what an operator makes up
 // its mind about is at the top, and what it hands through lies deep, so that the
-// top comes first, and a first value before a second one. Among equals the seed
-// decides.
+// top comes first, a property that has a value before one that has none, and a
+// first value before a second one. Among equals the seed decides.
 func mutationsOf(schema, object map[string]any, seed uint64) []mutation {
 	g := &generator{object: object}
 	spec, _, _ := unstructured.NestedMap(schema, "properties", "spec")
 	g.walk(spec, []string{"spec"})
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same seed is to give the same plan
 	random.Shuffle(len(g.all), func(i, j int) { g.all[i], g.all[j] = g.all[j], g.all[i] })
-	slices.SortStableFunc(g.all, func(a, b mutation) int { return cmp.Compare(len(a.path)+a.round, len(b.path)+b.round) })
+	slices.SortStableFunc(g.all, func(a, b mutation) int { return cmp.Compare(a.cost, b.cost) })
 	return g.all
 }
 
@@ -74,7 +74,10 @@ type generator struct {
 
 // add takes the values that a property may be given besides the one it has.
 func (g *generator) add(path []string, now any, values ...any) {
-	round := 0
+	cost := len(path)
+	if now == nil {
+		cost++
+	}
 	for _, v := range values {
 		if fmt.Sprint(v) == fmt.Sprint(now) && v != nil || v == nil && now == nil {
 			continue
@@ -83,8 +86,8 @@ func (g *generator) add(path []string, now any, values ...any) {
 		if v == nil {
 			note = "no " + strings.Join(path, ".")
 		}
-		g.all = append(g.all, mutation{slices.Clone(path), note, v, round})
-		round++
+		g.all = append(g.all, mutation{slices.Clone(path), note, v, cost})
+		cost++
 	}
 }
 

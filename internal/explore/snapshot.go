@@ -18,10 +18,11 @@ type State map[string]map[string]string
 // volatile are fields that differ from run to run whatever an operator does:
 // identities, times, addresses and counts of changes.
 var volatile = lazy.Delayed(`^metadata\.(uid|resourceVersion|creationTimestamp|deletionTimestamp|deletionGracePeriodSeconds|managedFields|generation|selfLink|generateName)\b` +
-	`|^metadata\.ownerReferences\[[^\]]*\]\.uid` +
+	`|\bownerReferences\[[^\]]*\]\.uid$` +
 	`|([tT]ime|Timestamp|startedAt|finishedAt|[aA]t)$|[oO]bservedGeneration$` +
 	`|deployment\.kubernetes\.io/revision|controller-uid|controller-revision-hash` +
 	`|(^|\.)(clusterIPs?|podIPs?|hostIPs?|nodeName|nodePort|volumeName|containerID|imageID)\b` +
+	`|^status\.loadBalancer\.ingress\[[^\]]*\]\.ip$` +
 	`|^status\.(currentRevision|updateRevision|collisionCount)`)
 
 // ignored are kinds that others keep for themselves.
@@ -110,7 +111,7 @@ func flatten(v any, path string, text func(string) string, to map[string]string)
 
 // ItemKeys are the fields that name an item of a list, the first that it has.
 func ItemKeys() []string {
-	return []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip"}
+	return []string{"name", "type", "key", "mountPath", "containerPort", "port"}
 }
 
 // itemKey names an item of a list.

@@ -43,6 +43,7 @@ type Rest struct {
 	Writes  []recording.Request        // of the operator, that changed something
 	Idle    []recording.Request        // of the operator, that changed nothing
 	Invalid string                     // why the API server took no write of the operator's; the last reason
+	Failing bool                       // the operator's last call for some object ended with an error
 	Refused string                     // why the API server refused the step
 }
 
@@ -148,6 +149,7 @@ func (t *trial) step(ctx context.Context, i int) error {
 		return err
 	}
 	rest.Writes, rest.Idle, rest.Invalid = t.log.takeWrites()
+	rest.Failing = t.log.failing()
 	t.out.Uses, t.out.Panics = t.log.uses, t.log.panics()
 	if rest.State, err = t.snapshot(ctx, step); err != nil {
 		return err

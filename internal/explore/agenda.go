@@ -1,0 +1,129 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// agenda is what is left to try with a sample.
+type agenda struct {
+	faults  []idea // in its life undisturbed
+	rounds  []idea // of changes, there and back
+	changed []idea // faults in changes that have the operator do something new
+	others  []idea // old data in other changes: when all else is tried
+}
+
+func (a *agenda) left() int { return len(a.faults) + len(a.rounds) + len(a.changed) + len(a.others) }
+
+// begin tries a sample undisturbed, and collects what to try with it.
+func (e *explorer) begin(ctx context.Context, s Sample) error {
+	life := s.life()
+	o, err := e.trial(ctx, life)
+	if err != nil {
+		return err
+	}
+	if why := o.Steps[0].Refused; why != "" {
+		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s is refused: %s", s.File, why))
+		return nil
+	}
+	if err := e.judge(ctx, life, nil, o); err != nil {
+		return err
+	}
+	a := &agenda{}
+	changes := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
+	for _, m := range changes {
+		plan, fresh, ok := s.round(m)
+		if !ok || !e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale) {
+			continue
+		}
+		plan.Check = History
+		next := idea{plan: plan}
+		if e.wants(History, Recovery, Ignored, Mistaken) {
+			next.against = &fresh
+		}
+		a.rounds = append(a.rounds, next)
+	}
+	if e.wants(Crash, Unreachable) {
+		a.faults = append(faultsOf(life, o, 0), faultsOf(life, o, 1)...)
+		a.faults = slices.DeleteFunc(a.faults, func(i idea) bool { return !e.wants(i.plan.Check) })
+	}
+	if e.wants(Stale) {
+		a.changed, a.others = s.recreated(), s.staleOf(changes)
+	}
+	e.plans = append(e.plans, a)
+	return nil
+}
+
+// work tries what is on the agendas, in turn.
+func (e *explorer) work(ctx context.Context) error {
+	until := e.Now().Add(e.Time - e.Time/shrinkShare)
+	for again := true; again; {
+		again = false
+		for _, a := range e.plans {
+			for _, list := range []*[]idea{&a.faults, &a.rounds, &a.changed} {
+				tried, err := e.next(ctx, a, list, until)
+				if err != nil {
+					return err
+				}
+				again = again || tried
+			}
+			if !again {
+				a.changed, a.others = a.others, nil
+				again = len(a.changed) > 0
+			}
+		}
+	}
+	return nil
+}
+
+// next tries the first idea of one of an agenda's lists, if there is one.
+func (e *explorer) next(ctx context.Context, a *agenda, list *[]idea, until time.Time) (tried bool, err error) {
+	if len(*list) == 0 {
+		return false, nil
+	}
+	if len(e.report.Findings) > 0 && e.Now().After(until) {
+		return false, errOver // the rest is for making them smaller
+	}
+	first := (*list)[0]
+	*list = (*list)[1:]
+	o, err := e.trial(ctx, first.plan)
+	if err != nil || !o.Faulted { // it did not come to that this time
+		return true, err
+	}
+	if first.plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
+		return true, nil // not a state that the API allows
+	}
+	if first.plan.Check == History {
+		e.disturb(a, first.plan, o)
+	}
+	return true, e.judge(ctx, first.plan, first.against, o)
+}
+
+// disturb collects what can go wrong in a change that went well, if it has the
+// operator do what no other change did: old data, missed events, and an end
+// after each of its writes.
+func (e *explorer) disturb(a *agenda, p Plan, o Outcome) {
+	var way strings.Builder
+	for _, q := range o.Steps[1].Writes {
+		fmt.Fprintln(&way, q.Verb, q.Group, q.Resource, q.Subresource)
+	}
+	if way.Len() == 0 || e.ways[way.String()] {
+		return
+	}
+	e.ways[way.String()] = true
+	others := a.others[:0:0]
+	for _, i := range a.others {
+		if i.plan.Steps[1].Path == p.Steps[1].Path {
+			a.changed = append(a.changed, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	a.others = others
+	if e.wants(Crash) {
+		a.changed = append(a.changed, slices.DeleteFunc(faultsOf(p, o, 1), func(i idea) bool { return i.plan.Check != Crash })...)
+	}
+}
