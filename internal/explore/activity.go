@@ -25,11 +25,11 @@ const (
 // is no rest: an operator may sleep inside Reconcile.
 type activity struct {
 	namespace string
-	operator  string          // user
-	since     time.Time       // start of the process that runs
-	last      time.Time       // something happened
-	after     uint64          // Seq of the last request that is known
-	watched   map[string]bool // resources that the operator watches, since they were last forgotten
+	operator  string                        // user
+	since     time.Time                     // start of the process that runs
+	last      time.Time                     // something happened
+	after     uint64                        // Seq of the last request that is known
+	watched   map[schema.GroupResource]bool // by the operator, since they were last forgotten
 	calls     []recording.Reconcile
 	writes    []recording.Request
 	idle      []recording.Request
@@ -41,7 +41,18 @@ type activity struct {
 func (a *activity) touch(now time.Time) { a.last = now }
 
 // forget starts the wait for a watch of a resource over.
-func (a *activity) forget(resource string) { delete(a.watched, resource) }
+func (a *activity) forget(of schema.GroupResource) { delete(a.watched, of) }
+
+// watches reports whether the operator watches a resource; without its name any
+// of the group's, and without the group any at all.
+func (a *activity) watches(of schema.GroupResource) bool {
+	for w := range a.watched {
+		if (of.Group == "" || w.Group == of.Group) && (of.Resource == "" || w.Resource == of.Resource) {
+			return true
+		}
+	}
+	return false
+}
 
 // restarted notes that another process is about to run.
 func (a *activity) restarted(now time.Time) {
@@ -65,9 +76,9 @@ func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKi
 		}
 		if mine && q.Verb == "watch" && q.Code < http.StatusBadRequest && q.Time.Add(q.Took).After(a.since) {
 			if a.watched == nil {
-				a.watched = map[string]bool{}
+				a.watched = map[schema.GroupResource]bool{}
 			}
-			a.watched[q.Resource] = true
+			a.watched[schema.GroupResource{Group: q.Group, Resource: q.Resource}] = true
 		}
 		if mine && q.Writes() && q.Namespace == a.namespace && q.Code == http.StatusUnprocessableEntity {
 			a.invalid = q.Message

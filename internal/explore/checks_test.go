@@ -59,10 +59,10 @@ func TestActivity(t *testing.T) {
 	if len(writes) != 1 || len(idle) != 1 || len(kinds) != 1 || !kinds[schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}] {
 		t.Errorf("%d writes, %d that change nothing, kinds %v", len(writes), len(idle), kinds)
 	}
-	if !a.last.Equal(write.Time) || !a.watched["shops"] {
+	if !a.last.Equal(write.Time) || !a.watches(schema.GroupResource{Group: "apps"}) {
 		t.Errorf("last at %v, watched %v", a.last.Sub(start), a.watched)
 	}
-	if a.forget("shops"); a.watched["shops"] {
+	if a.forget(schema.GroupResource{Group: "apps", Resource: "shops"}); a.watches(schema.GroupResource{}) {
 		t.Error("a watch is not forgotten")
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
+// startTimeout bounds how long an operator may take to watch anything.
+const startTimeout = time.Minute
+
 // goneTimeout bounds how long the end of a trial waits for an object to go.
 const goneTimeout = 5 * time.Second
 
@@ -103,7 +106,7 @@ func (t *trial) ready(ctx context.Context) error {
 	} else if !t.started {
 		t.out.Exits = append(t.out.Exits, how)
 	}
-	if err := t.start(ctx); err != nil {
+	if err := t.start(ctx, t.own()); err != nil {
 		return err
 	}
 	if t.downs() && !t.started {
@@ -241,8 +244,8 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 		return err
 	}
 	if one.Do == state.FaultStale || one.Do == state.FaultGap {
-		if f.Restart {
-			if err := t.start(ctx); err != nil {
+		if f.Restart { // what it is blind for is not watched yet
+			if err := t.start(ctx, schema.GroupResource{}); err != nil {
 				return err
 			}
 		}
@@ -250,10 +253,11 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 		if err := t.atRest(ctx); err != nil {
 			return err
 		}
-		t.log.forget(one.Resource)
+		blind := schema.GroupResource{Group: one.Group, Resource: one.Resource}
+		t.log.forget(blind)
 		stop()
 		<-ended // with ctx's error
-		return t.awaitWatch(ctx, one.Resource)
+		return t.awaitWatch(ctx, blind, t.rest)
 	}
 	return t.await(ctx, f, hits, func() { stop(); <-ended })
 }
@@ -272,7 +276,7 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 			}
 			t.Operator.Kill()
 			disarm()
-			return t.start(ctx)
+			return t.start(ctx, t.own())
 		default:
 		}
 		rested, err := t.look(ctx)
@@ -283,12 +287,17 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 	}
 }
 
-// start starts the operator, and returns when it watches what the plan is about.
-func (t *trial) start(ctx context.Context) error {
+// start starts the operator, and returns when it watches something of a group.
+func (t *trial) start(ctx context.Context, of schema.GroupResource) error {
 	if err := t.restart(ctx); err != nil {
 		return err
 	}
-	return t.awaitWatch(ctx, "")
+	return t.awaitWatch(ctx, of, startTimeout)
+}
+
+// own is the group of what the plan is about.
+func (t *trial) own() schema.GroupResource {
+	return schema.GroupResource{Group: t.plan.Steps[0].in("").GroupVersionKind().Group}
 }
 
 // restart starts an operator that has ended again. What it had locked is
@@ -327,10 +336,10 @@ func isLock(u *unstructured.Unstructured) bool {
 }
 
 // awaitWatch waits until the operator watches a resource again, for which clients
-// wait some seconds where a watch has failed; with an empty one any.
-func (t *trial) awaitWatch(ctx context.Context, resource string) error {
-	until := t.Now().Add(t.rest)
-	for !t.downs() && !t.log.watched[resource] && (resource != "" || len(t.log.watched) == 0) && t.Now().Before(until) {
+// wait some seconds where a watch has failed.
+func (t *trial) awaitWatch(ctx context.Context, of schema.GroupResource, limit time.Duration) error {
+	until := t.Now().Add(limit)
+	for !t.downs() && !t.log.watches(of) && t.Now().Before(until) {
 		if _, err := t.look(ctx); err != nil {
 			return err
 		}
