@@ -68,7 +68,8 @@ func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKi
 			kinds[schema.GroupVersionKind{Group: q.Group, Version: q.Version, Kind: q.Kind}] = true
 		}
 		mine := q.User == a.operator
-		if q.Resource == "leases" || q.Resource == "events" || !mine && q.Namespace != a.namespace {
+		elsewhere := q.Namespace != a.namespace && (!mine || strings.HasPrefix(q.Namespace, trialPrefix))
+		if q.Resource == "leases" || q.Resource == "events" || elsewhere {
 			continue
 		}
 		if end := q.Time.Add(q.Took); q.Verb != "watch" && end.After(a.last) {

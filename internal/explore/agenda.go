@@ -50,6 +50,10 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		a.faults = append(faultsOf(life, o, 0), faultsOf(life, o, 1)...)
 		a.faults = slices.DeleteFunc(a.faults, func(i idea) bool { return !e.wants(i.plan.Check) })
 	}
+	if e.wants(Versions) {
+		there := Plan{Check: Versions, Steps: life.Steps[:1]}
+		a.faults = append([]idea{{plan: there}}, a.faults...)
+	}
 	if e.wants(Stale) {
 		a.changed, a.others = s.recreated(), s.staleOf(changes)
 	}
@@ -63,13 +67,18 @@ func (e *explorer) work(ctx context.Context) error {
 	for again := true; again; {
 		again = false
 		for _, a := range e.plans {
-			for _, list := range []*[]idea{&a.faults, &a.rounds, &a.changed} {
-				tried, err := e.next(ctx, a, list, until)
-				if err != nil {
-					return err
+			rounds, err := e.nextRounds(ctx, a, until)
+			for _, list := range []*[]idea{&a.faults, &a.changed} {
+				tried := false
+				if err == nil {
+					tried, err = e.next(ctx, a, list, until)
 				}
 				again = again || tried
 			}
+			if err != nil {
+				return err
+			}
+			again = again || rounds
 			if !again {
 				a.changed, a.others = a.others, nil
 				again = len(a.changed) > 0
@@ -84,22 +93,35 @@ func (e *explorer) next(ctx context.Context, a *agenda, list *[]idea, until time
 	if len(*list) == 0 {
 		return false, nil
 	}
-	if len(e.report.Findings) > 0 && e.Now().After(until) {
-		return false, errOver // the rest is for making them smaller
+	if e.enough(until) {
+		return false, errOver
 	}
 	first := (*list)[0]
 	*list = (*list)[1:]
 	o, err := e.trial(ctx, first.plan)
-	if err != nil || !o.Faulted { // it did not come to that this time
-		return true, err
+	if err == nil {
+		err = e.weigh(ctx, a, first, o)
 	}
-	if first.plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
-		return true, nil // not a state that the API allows
+	return true, err
+}
+
+// enough reports whether the rest of the time is for making findings smaller.
+func (e *explorer) enough(until time.Time) bool {
+	return len(e.report.Findings) > 0 && e.Now().After(until)
+}
+
+// weigh judges what came of an idea, and collects what it leads to.
+func (e *explorer) weigh(ctx context.Context, a *agenda, i idea, o Outcome) error {
+	if !o.Faulted {
+		return nil // it did not come to that this time
 	}
-	if first.plan.Check == History {
-		e.disturb(a, first.plan, o)
+	if i.plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
+		return nil // not a state that the API allows
 	}
-	return true, e.judge(ctx, first.plan, first.against, o)
+	if i.plan.Check == History {
+		e.disturb(a, i.plan, o)
+	}
+	return e.judge(ctx, i.plan, i.against, o)
 }
 
 // disturb collects what can go wrong in a change that went well, if it has the
@@ -114,16 +136,32 @@ func (e *explorer) disturb(a *agenda, p Plan, o Outcome) {
 		return
 	}
 	e.ways[way.String()] = true
-	others := a.others[:0:0]
+	var more, others []idea
 	for _, i := range a.others {
 		if i.plan.Steps[1].Path == p.Steps[1].Path {
-			a.changed = append(a.changed, i)
+			more = append(more, i)
 		} else {
 			others = append(others, i)
 		}
 	}
 	a.others = others
 	if e.wants(Crash) {
-		a.changed = append(a.changed, slices.DeleteFunc(faultsOf(p, o, 1), func(i idea) bool { return i.plan.Check != Crash })...)
+		more = append(more, slices.DeleteFunc(faultsOf(p, o, 1), func(i idea) bool { return i.plan.Check != Crash })...)
 	}
+	a.changed = alternate(a.changed, more)
+}
+
+// alternate takes from two lists in turn: what is new need not wait for all that
+// is old.
+func alternate(a, b []idea) []idea {
+	var all []idea
+	for i := range max(len(a), len(b)) {
+		if i < len(b) {
+			all = append(all, b[i])
+		}
+		if i < len(a) {
+			all = append(all, a[i])
+		}
+	}
+	return all
 }

@@ -28,6 +28,7 @@ const (
 	Leftovers   = "leftovers"   // something stays behind after delete, or the object does
 	Invalid     = "invalid"     // for an unchanged sample it writes what the API refuses
 	Forbidden   = "forbidden"   // a right is missing
+	Versions    = "versions"    // written back as it is, an object loses something
 	Observed    = "observed"    // observedGeneration does not follow
 	Unreachable = "unreachable" // an error of the API does not heal
 )
@@ -46,6 +47,7 @@ func Checks() [][2]string {
 		{Leftovers, "something stays behind after delete, or the object never goes"},
 		{Invalid, "for a sample as it is, the operator writes what the API refuses"},
 		{Forbidden, "its roles lack a right that it uses"},
+		{Versions, "an object that is written back unchanged, in any version that is served, is not what it was"},
 		{Observed, "status.observedGeneration does not follow the object"},
 		{Unreachable, "a conflict, an error or a lost answer of the API does not heal"},
 	}
@@ -103,6 +105,9 @@ func always(p Plan, o Outcome) []Finding {
 		if u.Denied > 0 {
 			add(Forbidden, "the operator may not "+u.Right.String()+"; add "+strings.Join(recording.MarkersFor([]recording.Right{u.Right}, nil), " and "), u.Frames)
 		}
+	}
+	if len(o.Lost) > 0 {
+		list = append(list, Finding{Check: Versions, Plan: p, Differences: o.Lost, Title: titleOf(o.Lost)})
 	}
 	for i, rest := range o.Steps {
 		if p.Fault != nil && p.Fault.Step == i {

@@ -92,6 +92,10 @@ func TestFindings(t *testing.T) {
 		"the object stays":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
 		"what it made stays":   {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
 		"what others made":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, nil},
+		"a panic":              {life, Outcome{Panics: []string{"shop.go:9"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: Reconcile panics"}},
+		"a refused write":      {life, Outcome{Steps: []Rest{{Rested: true, Invalid: "no image"}, {Rested: true}}}, []string{"invalid: the operator writes what the API refuses: no image"}},
+		"of a changed sample":  {Plan{Steps: []Step{{Note: "spec.size: 9"}}}, Outcome{Steps: []Rest{{Rested: true, Invalid: "too many"}}}, nil},
+		"a field is lost":      {Plan{Check: Versions, Steps: life.Steps[:1]}, Outcome{Lost: []Difference{{Object: "Shop/s written as v1", Path: "spec.open", Want: "true"}}, Steps: []Rest{{Rested: true}}}, []string{`versions: Shop/s written as v1 spec.open: absent, want "true"`}},
 		"unrest while faulted": {Plan{Steps: life.Steps[:1], Fault: &Fault{}}, Outcome{Steps: []Rest{{}}}, nil},
 	} {
 		var got []string
@@ -163,5 +167,77 @@ func TestPlanID(t *testing.T) {
 	other.Steps = other.Steps[:1]
 	if other.ID() == sample.life().ID() {
 		t.Error("another plan has the same ID")
+	}
+}
+
+// TestMistaken: a field of the property's name follows, to another value.
+func TestMistaken(t *testing.T) {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	plan := Plan{Steps: []Step{{Object: sample.Object.Object}, {Path: "spec.replicas"}}}
+	state := func(own, other string) Rest {
+		return Rest{State: State{"Shop/s": {"spec.replicas": own}, "Deployment/s": {"spec.replicas": other, "spec.paused": own}}}
+	}
+	for name, tc := range map[string]struct {
+		after Rest
+		want  string
+	}{
+		"as asked":       {state("5", "5"), ""},
+		"not at all":     {state("5", "3"), ""}, // that is ignored
+		"to another one": {state("5", "6"), `Deployment/s spec.replicas: "6", want "5" like spec.replicas`},
+	} {
+		var got string
+		e := &explorer{mask: mask{}}
+		for _, f := range e.mistaken(plan, Outcome{Steps: []Rest{state("3", "3"), tc.after}}) {
+			got = f.Title
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestDisturb: the first change of its way is disturbed, with what hides it first.
+func TestDisturb(t *testing.T) {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	e := &explorer{ways: map[string]bool{}}
+	changes := mutationsOf(schemaOf(sample.CRD, "v1"), sample.Object.Object, 1)
+	a := &agenda{changed: sample.recreated(), others: sample.staleOf(changes)}
+	all := a.left()
+	scale := recording.Request{Verb: "patch", Group: "apps", Resource: "deployments", Kind: "Deployment", Name: "s"}
+	o := Outcome{Steps: []Rest{{}, {Writes: []recording.Request{scale, scale}}}}
+	for range 2 {
+		for _, m := range changes {
+			if plan, _, ok := sample.round(m); ok && plan.Steps[1].Path == "spec.size" {
+				e.disturb(a, plan, o)
+			}
+		}
+	}
+	if got := a.left() - all; got != 2 {
+		t.Errorf("%d more plans, want to be killed after each of the two writes, once", got)
+	}
+	if first := a.changed[0].plan; first.Steps[1].Path != "spec.size" || a.changed[1].plan.Steps[1].Do != Delete {
+		t.Errorf("what is new does not alternate with what is old: %s, %s", first, a.changed[1].plan)
+	}
+}
+
+// TestReferences: a plan's outcome is that of what it begins with, and the second
+// run tells what differs.
+func TestReferences(t *testing.T) {
+	plan := Plan{Check: History, Steps: []Step{{Do: Apply}, {Do: Delete}}}
+	run := func(value string) Outcome {
+		return Outcome{Steps: []Rest{{State: State{"Secret/s": {"data.k": value}}}, {State: State{}}}}
+	}
+	r, m := references{}, mask{}
+	begins := Plan{Steps: plan.Steps[:1]}
+	if _, ok := r.of(begins); ok || r.sure(begins) {
+		t.Error("an outcome of nothing")
+	}
+	r.add(plan, run("a"), m)
+	if o, ok := r.of(begins); !ok || len(o.Steps) != 1 || r.sure(begins) {
+		t.Errorf("after one run: %v, %v", o, ok)
+	}
+	r.add(begins, run("b"), m)
+	if o, _ := r.of(begins); !r.sure(begins) || r.sure(plan) || o.Steps[0].State["Secret/s"]["data.k"] != "a" || !m["Secret/s\x00data.k"] {
+		t.Errorf("after two runs: %v, mask %v", o, m)
 	}
 }

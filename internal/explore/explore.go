@@ -77,6 +77,9 @@ type explorer struct {
 	plans  []*agenda
 }
 
+// trialPrefix begins the names of the trials' namespaces.
+const trialPrefix = "explore-"
+
 // errOver says that there is no time for another trial.
 var errOver = errors.New("the time is over")
 
@@ -165,9 +168,25 @@ func (e *explorer) wants(names ...string) bool {
 }
 
 // trial tries a plan in the next namespace.
-func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) {
+func (e *explorer) trial(ctx context.Context, p Plan) (o Outcome, err error) {
+	t, err := e.prepare(ctx, p)
+	if err != nil {
+		return o, err
+	}
+	err = e.recorded(ctx, func(ctx context.Context) error {
+		o, err = t.run(ctx)
+		return err
+	})
+	if err == nil && p.Fault == nil {
+		e.ends.add(p, o, e.mask)
+	}
+	return o, err
+}
+
+// prepare counts a trial, if there is time for it.
+func (e *explorer) prepare(ctx context.Context, p Plan) (*trial, error) {
 	if deadline, ok := ctx.Deadline(); ok && e.report.Trials > 0 && deadline.Sub(e.Now()) < e.limits.quiet*time.Duration(len(p.Steps)+1) {
-		return Outcome{}, errOver
+		return nil, errOver
 	}
 	e.report.Trials++
 	e.report.Changes += len(p.Steps)
@@ -175,11 +194,7 @@ func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) {
 		e.report.Faults++
 	}
 	e.Progress(fmt.Sprintf("trial %d (%s): %s", e.report.Trials, e.Now().Sub(e.began).Round(time.Second), p))
-	o, err := e.try(ctx, p, fmt.Sprintf("explore-%04d", e.report.Trials), e.limits, e.kinds)
-	if err == nil && p.Fault == nil {
-		e.ends.add(p, o, e.mask)
-	}
-	return o, err
+	return e.newTrial(p, fmt.Sprintf("%s%04d", trialPrefix, e.report.Trials), e.limits, e.kinds), nil
 }
 
 // judge finds what is wrong with an outcome, and confirms it.
@@ -232,23 +247,23 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 		}
 		return compared(p.Check, p, want, o, e.mask)
 	}
-	want, ok := e.ends.of(undisturbed)
-	if !ok {
-		var err error
-		if want, err = e.trial(ctx, undisturbed); err != nil {
+	if _, ok := e.ends.of(undisturbed); !ok {
+		if _, err := e.trial(ctx, undisturbed); err != nil {
 			return nil, err
 		}
 	}
-	list := compare(want)
-	i := slices.IndexFunc(list, func(f Finding) bool { return len(f.Differences) > 0 })
-	if i < 0 || e.ends.sure(undisturbed) {
-		return list, nil
+	for {
+		want, _ := e.ends.of(undisturbed)
+		list := compare(want)
+		i := slices.IndexFunc(list, func(f Finding) bool { return len(f.Differences) > 0 })
+		if i < 0 || e.ends.sure(undisturbed) {
+			return list, nil
+		}
+		e.Progress("perhaps: " + list[i].Check + ": " + list[i].Title)
+		if _, err := e.trial(ctx, undisturbed); err != nil {
+			return nil, err
+		}
 	}
-	e.Progress("perhaps: " + list[i].Check + ": " + list[i].Title)
-	if _, err := e.trial(ctx, undisturbed); err != nil {
-		return nil, err
-	}
-	return compare(want), nil
 }
 
 // rounds judges a change of a property and back. What cannot be done for a spec

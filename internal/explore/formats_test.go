@@ -49,7 +49,7 @@ func TestJUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`<testsuite name="mysdk explore" tests="13" failures="1" time="60">`, `<testcase name="exits" classname="explore"></testcase>`,
+		`<testsuite name="mysdk explore" tests="14" failures="1" time="60">`, `<testcase name="exits" classname="explore"></testcase>`,
 		`<failure message="Shop: Pod/p is missing">`, "killed after delete pods",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -6,7 +6,7 @@ type references map[string]*reference
 
 type reference struct {
 	Outcome
-	runs int
+	runs int // with no other trial beside it
 }
 
 // stepsID names a plan's steps, whatever they were tried for.
@@ -16,13 +16,30 @@ func stepsID(steps []Step) string { return Plan{Steps: steps}.ID() }
 // The first run counts; the others tell what differs from run to run.
 func (r references) add(p Plan, o Outcome, m mask) {
 	for n := 1; n <= min(len(p.Steps), len(o.Steps)); n++ {
-		id := stepsID(p.Steps[:n])
-		if r[id] == nil {
-			r[id] = &reference{Outcome: Outcome{Steps: o.Steps[:n], Faulted: true}}
+		one := r.at(p, o, n)
+		if one.runs++; one.runs == 1 {
+			one.Steps = o.Steps[:n]
+		} else {
+			m.add(one.last().State, o.Steps[n-1].State)
 		}
-		r[id].runs++
-		m.add(r[id].last().State, o.Steps[n-1].State)
 	}
+}
+
+// guess keeps the outcome of a plan that others ran beside, until it has run
+// alone: an operator that is busy elsewhere looks as if it were done.
+func (r references) guess(p Plan, o Outcome) {
+	for n := 1; n <= min(len(p.Steps), len(o.Steps)); n++ {
+		r.at(p, o, n)
+	}
+}
+
+// at is what is known of a plan's first n steps: for the time being this.
+func (r references) at(p Plan, o Outcome, n int) *reference {
+	id := stepsID(p.Steps[:n])
+	if r[id] == nil {
+		r[id] = &reference{Outcome: Outcome{Steps: o.Steps[:n], Faulted: true}}
+	}
+	return r[id]
 }
 
 // of is the outcome of a plan's steps.
@@ -33,7 +50,7 @@ func (r references) of(p Plan) (o Outcome, ok bool) {
 	return Outcome{}, false
 }
 
-// sure reports whether a plan's steps were tried more than once.
+// sure reports whether a plan's steps were tried alone, and more than once.
 func (r references) sure(p Plan) bool {
 	one := r[stepsID(p.Steps)]
 	return one != nil && one.runs > 1

@@ -32,9 +32,10 @@ const mostExits = 3
 // Outcome is what came of a trial.
 type Outcome struct {
 	Steps   []Rest
-	Faulted bool     // the plan's fault has happened, or there is none
-	Exits   []string // how the operator ended by itself
-	Panics  []string // of Reconcile, which controller-runtime recovers from
+	Faulted bool         // the plan's fault has happened, or there is none
+	Exits   []string     // how the operator ended by itself
+	Lost    []Difference // what an object has lost on its way through its versions
+	Panics  []string     // of Reconcile, which controller-runtime recovers from
 	Uses    []recording.Use
 }
 
@@ -59,35 +60,52 @@ type trial struct {
 	limits
 	plan      Plan
 	namespace string
-	kinds     map[schema.GroupVersionKind]bool // that anybody has written; shared by all trials
+	crowded   bool                             // others run beside it
+	kinds     map[schema.GroupVersionKind]bool // that anybody has written; kept from trial to trial
 	out       Outcome
 	log       activity
 	revisions []string // of the steps' objects, after each step
 }
 
-// try runs a plan in a namespace. What is left is deleted, not waited for.
-func (r *Rig) try(ctx context.Context, p Plan, namespace string, l limits, kinds map[schema.GroupVersionKind]bool) (Outcome, error) {
-	t := &trial{Rig: r, limits: l, plan: p, namespace: namespace, kinds: kinds}
-	t.log = activity{namespace: namespace, operator: r.Operator.User(), since: r.Now()}
-	t.out.Faulted = p.Fault == nil
-	if _, err := r.Cluster.EnsureNamespace(ctx, namespace); err != nil {
-		return t.out, err
-	}
+// recorded does something while the operator's requests are recorded.
+func (r *Rig) recorded(ctx context.Context, do func(context.Context) error) error {
 	alive, stop := context.WithCancel(ctx)
 	defer stop()
 	began, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- r.Control.Record(alive, r.Operator.User(), func() { close(began) }) }()
 	select {
 	case <-began:
+		return do(ctx)
 	case err := <-ended:
-		return t.out, fmt.Errorf("record the operator's requests: %w", err)
+		return fmt.Errorf("record the operator's requests: %w", err)
+	}
+}
+
+// newTrial is a plan that is about to be tried in a namespace.
+func (r *Rig) newTrial(p Plan, namespace string, l limits, kinds map[schema.GroupVersionKind]bool) *trial {
+	t := &trial{Rig: r, limits: l, plan: p, namespace: namespace, kinds: kinds}
+	t.log = activity{namespace: namespace, operator: r.Operator.User(), since: r.Now()}
+	t.out.Faulted = p.Fault == nil
+	return t
+}
+
+// run tries the plan. What is left is deleted, not waited for.
+func (t *trial) run(ctx context.Context) (Outcome, error) {
+	if _, err := t.Cluster.EnsureNamespace(ctx, t.namespace); err != nil {
+		return t.out, err
 	}
 	if err := t.ready(ctx); err != nil {
 		return t.out, err
 	}
-	for i := range p.Steps {
+	for i := range t.plan.Steps {
 		if err := t.step(ctx, i); err != nil {
-			return t.out, fmt.Errorf("%s: %w", p, err)
+			return t.out, fmt.Errorf("%s: %w", t.plan, err)
+		}
+	}
+	if t.plan.Check == Versions {
+		var err error
+		if t.out.Lost, err = t.roundTrips(ctx); err != nil {
+			return t.out, err
 		}
 	}
 	if t.Keep {
@@ -101,6 +119,8 @@ func (r *Rig) try(ctx context.Context, p Plan, namespace string, l limits, kinds
 func (t *trial) ready(ctx context.Context) error {
 	if how, ended := t.Operator.Ended(); !ended && t.started {
 		return nil
+	} else if t.crowded {
+		return errAlone
 	} else if !ended {
 		t.Operator.Kill() // its watches began before anybody took notes
 	} else if !t.started {
@@ -370,6 +390,9 @@ func (t *trial) settle(ctx context.Context) (rested bool, err error) {
 // operator that has ended is noted and started again.
 func (t *trial) look(ctx context.Context) (bool, error) {
 	if how, ended := t.Operator.Ended(); ended {
+		if t.crowded {
+			return false, errAlone
+		}
 		if t.downs() {
 			return true, nil // nothing more will happen
 		}

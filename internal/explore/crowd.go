@@ -1,0 +1,109 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// abreast is how many changes are tried side by side, each with what it is
+	// compared with: trials wait most of the time.
+	abreast = 2
+	// patience is how much longer a silence must be to mean rest where others run
+	// beside it: the operator may be busy with them.
+	patience = 2
+)
+
+// errAlone says that plans are to be tried one by one: the operator has ended,
+// and nobody knows for which.
+var errAlone = errors.New("the operator has ended")
+
+// crowd tries plans in which nothing goes wrong side by side, each in its own
+// namespace. Outcomes are in the order of the plans.
+func (e *explorer) crowd(ctx context.Context, plans []Plan) ([]Outcome, error) {
+	trials := make([]*trial, len(plans))
+	for i, p := range plans {
+		t, err := e.prepare(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		t.crowded, t.kinds = true, maps.Clone(e.kinds)
+		t.limits.quiet *= patience
+		trials[i] = t
+	}
+	out := make([]Outcome, len(plans))
+	err := e.recorded(ctx, func(ctx context.Context) error {
+		all, ctx := errgroup.WithContext(ctx)
+		for i, t := range trials {
+			all.Go(func() (err error) {
+				out[i], err = t.run(ctx)
+				return err
+			})
+		}
+		return all.Wait()
+	})
+	for _, t := range trials {
+		maps.Copy(e.kinds, t.kinds)
+	}
+	if errors.Is(err, errAlone) {
+		return e.oneByOne(ctx, plans, trials)
+	}
+	if err == nil {
+		for i, p := range plans {
+			e.ends.guess(p, out[i])
+		}
+	}
+	return out, err
+}
+
+// oneByOne tries plans again after a crowd that did not end well, once what that
+// has left is gone.
+func (e *explorer) oneByOne(ctx context.Context, plans []Plan, left []*trial) ([]Outcome, error) {
+	for _, t := range left {
+		if err := t.clear(ctx); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Outcome, len(plans))
+	for i, p := range plans {
+		var err error
+		if out[i], err = e.trial(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// nextRounds tries the next changes of an agenda, with what they are compared with.
+func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (tried bool, err error) {
+	n := min(len(a.rounds), abreast)
+	if n == 0 {
+		return false, nil
+	}
+	if e.enough(until) {
+		return false, errOver
+	}
+	batch := a.rounds[:n]
+	a.rounds = a.rounds[n:]
+	var plans []Plan
+	for _, i := range batch {
+		plans = append(plans, i.plan)
+	}
+	for _, i := range batch {
+		if i.against == nil {
+			continue
+		}
+		if _, known := e.ends.of(*i.against); !known {
+			plans = append(plans, *i.against)
+		}
+	}
+	out, err := e.crowd(ctx, plans)
+	for k := 0; k < n && err == nil; k++ {
+		err = e.weigh(ctx, a, batch[k], out[k])
+	}
+	return true, err
+}
