@@ -89,9 +89,9 @@ var loadingScripts = []string{
 	"generate/markers", "generate/refused", "init/no_go", "plugins/external_plugins",
 }
 
-// repeatingScripts type old guides whose steps others type, too, or wait for long.
+// repeatingScripts type old guides whose steps others type, too, or wait or explore for long.
 // They run where MYSDK_NIGHTLY is set.
-var repeatingScripts = []string{"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "runlocal/explore_tests"}
+var repeatingScripts = []string{"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "runlocal/explore_tests", "runlocal/explore_versions"}
 
 // nightly reports whether tests do everything, whatever it takes.
 func nightly() bool { return os.Getenv("MYSDK_NIGHTLY") != "" }
