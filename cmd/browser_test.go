@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -277,10 +278,18 @@ func (b *browser) run(action chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserWait)
 	defer cancel()
-	if err := chromedp.Do(ctx, action); err != nil {
+	err := chromedp.Do(ctx, action)
+	for err != nil && ctx.Err() == nil && renewed.MatchString(err.Error()) {
+		err = chromedp.Do(ctx, action)
+	}
+	if err != nil {
 		b.fail(err)
 	}
 }
+
+// renewed is what the browser says of an element that the live view has put
+// another in the place of, between the look for it and the click on it.
+var renewed = regexp.MustCompile(`(?i)could not find node|node is detached|does not have a layout object|could not compute (content quads|box model)`)
 
 func (b *browser) open(address string) {
 	b.t.Helper()
