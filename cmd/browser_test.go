@@ -287,8 +287,8 @@ func (b *browser) run(action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// renewed is what the browser says of an element that the live view has put
-// another in the place of, between the look for it and the click on it.
+// renewed matches the browser's error for an element that the live view replaced
+// between the lookup and the click.
 var renewed = regexp.MustCompile(`(?i)could not find node|node is detached|does not have a layout object|could not compute (content quads|box model)`)
 
 func (b *browser) open(address string) {

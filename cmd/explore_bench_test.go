@@ -19,8 +19,8 @@ import (
 // exploreTime is what BenchmarkExplore gives to each operator.
 const exploreTime = "2m"
 
-// BenchmarkExplore explores the scaffolded operator, as it is and with each of
-// the mutants: "found" of a mutant is to be 1, of what is as it is 0.
+// BenchmarkExplore explores the scaffolded operator, unchanged and with each of
+// the mutants. The metric "found" should be 0 for the first and 1 for the others.
 func BenchmarkExplore(b *testing.B) {
 	w := kubetest.World(b)
 	w.Now = time.Now // it is what is measured
@@ -43,9 +43,8 @@ func BenchmarkExplore(b *testing.B) {
 	}
 }
 
-// BenchmarkExploreForeign explores the project in the directory that
-// MYSDK_TEST_EXPLORE names, as it is there, with what flags the variable has
-// behind the directory.
+// BenchmarkExploreForeign explores another project. MYSDK_TEST_EXPLORE has its
+// directory, followed by flags for explore.
 func BenchmarkExploreForeign(b *testing.B) {
 	words := strings.Fields(os.Getenv("MYSDK_TEST_EXPLORE"))
 	if len(words) == 0 {

@@ -18,8 +18,8 @@ const (
 	patience = 2
 )
 
-// errAlone says that plans are to be tried one by one: the operator has ended,
-// and nobody knows for which.
+// errAlone reports that the operator ended in a crowd. Nobody knows which plan was
+// to blame, so each is tried by itself.
 var errAlone = errors.New("the operator has ended")
 
 // crowd tries plans in which nothing goes wrong side by side, each in its own

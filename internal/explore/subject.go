@@ -109,8 +109,8 @@ func nameOf(q recording.Request, o Outcome) string {
 	return ""
 }
 
-// recreated is the plan in which an object is made anew under its name, and an
-// operator that restarts takes it for the old one that was about to go.
+// recreated is the plan that deletes an object and creates it again under its
+// name, while the operator restarts and still sees the one that is being deleted.
 func (s Sample) recreated() []idea {
 	a := Step{Do: Apply, Object: s.Object.Object}
 	again := a

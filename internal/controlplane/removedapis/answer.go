@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// answer changes the documents of an answer as they come: one, or those of a
-// watch. What is not JSON passes.
+// answer changes the documents of an answer as they come: one, or the events of
+// a watch. What is not JSON is left alone.
 type answer struct {
 	http.ResponseWriter
 	change func(document) error
@@ -54,7 +54,7 @@ func (a *answer) Flush() {
 	}
 }
 
-// pass passes documents on, changed, until there are no more.
+// pass copies the documents, changed, until there are no more.
 func (a *answer) pass(from *io.PipeReader) {
 	defer close(a.ended)
 	in, out := json.NewDecoder(from), json.NewEncoder(a.ResponseWriter)

@@ -32,8 +32,8 @@ func (d document) set(key string, value any) error {
 	return err
 }
 
-// rename replaces one version by another in an object, a list, a watch event, or
-// what discovery says of a version.
+// rename replaces one version by another in an object, a list, a watch event or
+// a version's list of resources.
 func (d document) rename(from, to string) error {
 	for _, key := range []string{"apiVersion", "groupVersion"} {
 		if d.text(key) == from {

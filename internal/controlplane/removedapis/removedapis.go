@@ -53,7 +53,7 @@ type rename struct {
 	from, to string // group and version; empty: it asks for the groups
 }
 
-// renaming reports whether a request, or its answer, is to be changed.
+// renaming reports whether a request or its answer needs a change, and which.
 func renaming(req *http.Request) (r rename, ok bool) {
 	path, ok := strings.CutPrefix(req.URL.Path, "/apis")
 	if !ok {
