@@ -64,8 +64,8 @@ race: ## Run the race detector, where there is the C compiler that it needs
 
 .PHONY: nightly
 nightly: build ## Run what takes too long for every change: every scaffold linked, every script and guide, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
-	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits|TestReference|TestGolden|.*_Random.*|TestForeign_Killed|.*EditsSurvive)$$' \
-		./cmd ./internal/generate ./internal/upgrade ./internal/migrate
+	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits|TestReference|TestGolden|.*_Random.*|TestForeign_Killed|.*EditsSurvive|TestControllerRuntimes|TestWhy)$$' \
+		./cmd ./internal/cluster ./internal/generate ./internal/upgrade ./internal/migrate
 	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 	@rc=0; for lane in race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
