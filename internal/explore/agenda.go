@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// faultsEach is how many faults of each kind are tried between two crowds of
+// changes, which show where faults may hurt.
+const faultsEach = 3
+
 // agenda is what is left to try with a sample.
 type agenda struct {
 	faults  []idea // in its life undisturbed
@@ -68,12 +72,14 @@ func (e *explorer) work(ctx context.Context) error {
 		again = false
 		for _, a := range e.plans {
 			rounds, err := e.nextRounds(ctx, a, until)
-			for _, list := range []*[]idea{&a.faults, &a.changed} {
-				tried := false
-				if err == nil {
-					tried, err = e.next(ctx, a, list, until)
+			for n := 0; n < faultsEach && err == nil; n++ {
+				for _, list := range []*[]idea{&a.changed, &a.faults} {
+					tried := false
+					if err == nil {
+						tried, err = e.next(ctx, a, list, until)
+					}
+					again = again || tried
 				}
-				again = again || tried
 			}
 			if err != nil {
 				return err

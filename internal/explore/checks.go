@@ -213,7 +213,7 @@ func counts(o Outcome) map[string]int {
 	n := map[string]int{}
 	for _, step := range o.Steps {
 		for _, q := range step.Writes {
-			if q.Code < http.StatusBadRequest && (q.Verb == "create" || q.Verb == "delete") {
+			if q.Code < http.StatusBadRequest && q.Subresource == "" && (q.Verb == "create" || q.Verb == "delete") {
 				n[q.Verb+" "+q.Target()]++
 			}
 		}
