@@ -54,7 +54,7 @@ func (a *answer) Flush() {
 	}
 }
 
-// pass copies the documents, changed, until there are no more.
+// pass changes each document and sends it on, until the answer ends.
 func (a *answer) pass(from *io.PipeReader) {
 	defer close(a.ended)
 	in, out := json.NewDecoder(from), json.NewEncoder(a.ResponseWriter)

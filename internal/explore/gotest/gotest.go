@@ -50,8 +50,8 @@ type Test struct {
 	Raw     []string // objects, by index
 }
 
-// Render renders the tests, by file name within Project.Dir, and says of which
-// findings there is none, and why.
+// Render returns the test files by name within Project.Dir, and the findings that
+// no test can show, each with the reason.
 func Render(p Project, findings []explore.Finding) (files map[string][]byte, without []string, err error) {
 	files = map[string][]byte{}
 	for _, f := range findings {
