@@ -121,14 +121,14 @@ func TestMigrateBroken(t *testing.T) {
 	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != clierr.CodeOutOfDate {
 		t.Errorf("exit code %d\n%s", code, w.Err)
 	}
-	expectGoMod(t, w, "internal/controller/claim.go", "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
-	expectGoMod(t, w, "MIGRATION.md", "- [ ] `internal/controller/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/gone.go:10:9`: undefined: missing")
+	expectGoMod(t, w, "internal/controller/memcached/claim.go", "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
+	expectGoMod(t, w, "MIGRATION.md", "- [ ] `internal/controller/memcached/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/memcached/gone.go:10:9`: undefined: missing")
 	for _, name := range []string{"api/v1alpha1/zz_generated.deepcopy.go", "config/crd/bases/cache.example.com_memcacheds.yaml", "config/rbac/role.yaml"} {
 		if _, err := os.Stat(filepath.Join(w.Dir, name)); err != nil {
 			t.Errorf("%v\n%s", err, w.Err)
 		}
 	}
-	if said := w.Err.String(); !strings.Contains(said, "not everything was generated: ") || !strings.Contains(said, "does not compile: internal/controller/gone.go:10:9: undefined: missing") || strings.Contains(said, "does not compile: api/") {
+	if said := w.Err.String(); !strings.Contains(said, "not everything was generated: ") || !strings.Contains(said, "does not compile: internal/controller/memcached/gone.go:10:9: undefined: missing") || strings.Contains(said, "does not compile: api/") {
 		t.Errorf("it said:\n%s", said)
 	}
 	// Files that come later are corrected, too, whatever is wrong with others.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -321,13 +320,8 @@ func apiSliceTags(f *goFile) {
 
 // moveAPIRoot decides about pkg/apis itself and the directories of groups.
 func (m *migration) moveAPIRoot() error {
-	used := m.importers(m.module+"/pkg/apis", "cmd/manager/")
 	for _, name := range inDir(m.files, "pkg/apis") {
-		switch {
-		case path.Ext(name) != ".go":
-		case len(used) == 0:
-			m.drop(name, "cmd/main.go registers the types itself")
-		default:
+		if path.Ext(name) == ".go" {
 			m.goFile(name, path.Join("api", path.Base(name)))
 		}
 	}
@@ -339,16 +333,4 @@ func (m *migration) moveAPIRoot() error {
 		}
 	}
 	return nil
-}
-
-// importers lists the Go files that import a package, but those below a
-// directory.
-func (m *migration) importers(importPath, but string) []string {
-	var out []string
-	for f := range m.parse(slices.Sorted(maps.Keys(m.files))) {
-		if !hasAnyPrefix(f.Name, but, "vendor/") && m.dropped[f.Name] == "" && f.ImportName(importPath) != "" && !usesSDKTest(f) {
-			out = append(out, f.Name)
-		}
-	}
-	return out
 }

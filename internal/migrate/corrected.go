@@ -29,7 +29,7 @@ var corrections = []correction{
 	{lazy.Delayed(`^too many arguments in call to .* have \("?context"?\.Context, (.*)\) want \((.*)\)$`), takeContext},
 	{lazy.Delayed(`^cannot use .* \((?:variable|value) of type \*("[^"]+"\.\w+|\w+\.\w+)\) as ("[^"]+"\.\w+|\w+\.\w+) value in argument`), passValue},
 	{lazy.Delayed(`^cannot use .* \((?:variable|value) of interface type (?:runtime|"k8s\.io/apimachinery/pkg/runtime")\.Object\) as (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.(Object|ObjectList) value in argument`), assertObject},
-	{lazy.Delayed(`^cannot use &.* \(value of type \*handler\.EventHandler\) as handler\.TypedEventHandler\[`), func(f *goFile, at ast.Expr, _ []string) { f.dropAddress(at) }},
+	{lazy.Delayed(`^cannot use &.* \(value of type \*handler\.EventHandler\) as handler\.TypedEventHandler\[|type \*handler\.EventHandler of &.* does not match inferred type handler\.TypedEventHandler\[`), func(f *goFile, at ast.Expr, _ []string) { f.dropAddress(at) }},
 	{lazy.Delayed(`EnqueueRequestForOwner \(value of type func.* is not a type$`), callOwnerHandler},
 }
 

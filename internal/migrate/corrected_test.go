@@ -46,6 +46,7 @@ func TestCorrected(t *testing.T) {
 		"a context too many":     {many, "c.Get(context.TODO(), @n)", "c.Get(n)"},
 		"a context of the user":  {many, "c.Get(x, @n)", ""},
 		"a handler":              {owner, "e := @handler.EnqueueRequestForOwner{IsController: true, OwnerType: o}", "e := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), o, handler.OnlyControllerOwner())"},
+		"its address, inferred":  {"in call to source.Kind, type *handler.EventHandler of &e does not match inferred type handler.TypedEventHandler[client.Object, reconcile.Request] for handler.TypedEventHandler[object, reconcile.Request]", "source.Kind(o, @&e)", "source.Kind(o, e)"},
 		"its address":            {"cannot use &e (value of type *handler.EventHandler) as handler.TypedEventHandler[client.Object, reconcile.Request] value in argument to b.Watches", "b.Watches(o, @&e)", "b.Watches(o, e)"},
 		"an object":              {`cannot use o (variable of interface type "k8s.io/apimachinery/pkg/runtime".Object) as client.Object value in argument to c.Get: "k8s.io/apimachinery/pkg/runtime".Object does not implement client.Object (missing method GetAnnotations)`, "c.Get(@o)", "c.Get(o.(client.Object))"},
 		"another error":          {"undefined: x", "f(@x)", ""},

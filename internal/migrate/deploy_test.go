@@ -37,8 +37,8 @@ func TestDeploy(t *testing.T) {
 			},
 			map[string][]string{
 				"PROJECT": {"!namespaced: true\nplugins"},
-				"internal/controller/memcached_controller.go": {`rbac:groups=apps,resources=deployments,verbs="*"`},
-				"config/rbac/role.yaml":                       {"kind: ClusterRole"},
+				"internal/controller/memcached/memcached_controller.go": {`rbac:groups=apps,resources=deployments,verbs="*"`},
+				"config/rbac/role.yaml":                                 {"kind: ClusterRole"},
 			},
 		},
 		"all namespaces by an empty value": {
@@ -56,7 +56,7 @@ func TestDeploy(t *testing.T) {
 			},
 			map[string][]string{
 				"config/extra/backup.yaml": {"other.io"}, "config/rbac/kustomization.yaml": {"!backup.yaml"}, "config/extra/kustomization.yaml": {"- backup.yaml"},
-				"internal/controller/memcached_controller.go": {"!other.io"},
+				"internal/controller/memcached/memcached_controller.go": {"!other.io"},
 			},
 		},
 		"another object": {
@@ -152,7 +152,7 @@ func TestDeploy(t *testing.T) {
 			func(f map[string]string) {
 				f["pkg/apis/addtoscheme_route.go"] = "package apis\n\nimport routev1 \"github.com/openshift/api/route/v1\"\n\nfunc init() { AddToSchemes = append(AddToSchemes, routev1.AddToScheme) }\n"
 			},
-			map[string][]string{newMain: {"\tutilruntime.Must(routev1.AddToScheme(scheme))", `routev1 "github.com/openshift/api/route/v1"`}},
+			map[string][]string{newMain: {"\tutilruntime.Must(apis.AddToScheme(scheme))", `apis "example.com/memcached-operator/api"`}, "api/addtoscheme_route.go": {"routev1.AddToScheme)"}},
 		},
 		"register.go with more in it": {
 			func(f map[string]string) {

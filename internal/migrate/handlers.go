@@ -315,16 +315,6 @@ func (f *goFile) mapperText(e ast.Expr) string {
 	return f.Text(e)
 }
 
-// isOwnerOf says whether a handler makes requests for the owner, and returns
-// the owner's text and whether only controllers count.
-func (f *goFile) isOwnerOf(e ast.Expr) (owner string, controller, ok bool) {
-	lit := literalOf(e)
-	if lit == nil || !f.Is(lit.Type, crHandler, "EnqueueRequestForOwner") {
-		return "", false, false
-	}
-	return f.value(lit, "OwnerType"), f.value(lit, "IsController") == "true", true
-}
-
 // isForObject says whether a handler makes requests for the object itself.
 func (f *goFile) isForObject(e ast.Expr) bool {
 	lit := literalOf(e)

@@ -71,23 +71,24 @@ func (m *migration) rewrite(name string, names []string) error {
 			files[f.Name] = f.Src
 		}
 	}
-	c, err := readController(path.Base(dir), files)
+	c, err := readController(files)
 	if err != nil {
 		return err
 	}
-	if c == nil {
-		c = &controller{}
+	passes := []pass{typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts}
+	if c != nil {
+		passes = append(passes, c.setupPass, c.reconcilerPass)
 	}
-	src, err = transform(name, src, typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, c.setupPass, oldWatches, kubebuilderWatches, webhookBuilders,
-		c.reconcilerPass, callPass, suites, objectParams(m.objectFuncs(dir)), m.compat, markGone)
+	src, err = transform(name, src, append(passes, callPass, suites, objectParams(m.objectFuncs(dir)), m.compat, markGone)...)
 	if err != nil {
 		return err
 	}
 	m.keep(name, name, src)
-	if f, err := parseGo(name, src); err == nil && c.why != "" && f.function("Add") != nil {
-		m.note(name, "Add stays: %s: call it in %s", c.why, newMain)
+	f, err := parseGo(name, src)
+	if add := f.function("Add"); err == nil && c != nil && add != nil && add.Type.Params.NumFields() != 1 {
+		m.note(name, "Add takes more than the manager: call it in %s, in the place of SetupWithManager", newMain)
 	}
-	return nil
+	return err
 }
 
 // reconciles says whether a file has a controller.

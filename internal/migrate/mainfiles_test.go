@@ -164,7 +164,7 @@ func TestMainElsewhere(t *testing.T) {
 	old := memcached(t)
 	old["cmd/operator/main.go"] = old[oldMain]
 	delete(old, oldMain)
-	expect(t, content(mustPlan(t, old).Result), map[string][]string{newMain: {"MemcachedReconciler{"}, keptMain: {"delay :="}})
+	expect(t, content(mustPlan(t, old).Result), map[string][]string{newMain: {"controller.AddToManager(mgr)"}, keptMain: {"delay :="}})
 
 	for want, files := range map[string]map[string]string{
 		"several main programs make a manager: a/main.go, b/main.go": elsewhere("a/main.go", "b/main.go"),

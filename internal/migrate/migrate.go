@@ -162,25 +162,22 @@ type output struct {
 // migration is a plan in the making.
 type migration struct {
 	Options
-	layout  Layout
-	module  string
-	files   map[string]file
-	out     map[string]output
-	dropped map[string]string // why, by old path
-	apis    []*apiVersion
-	// For the scaffold of operator-sdk v0.x:
-	controllers []*controller
-	moves       map[string]target // of packages, by old directory
-	namespaced  bool
-	multigroup  bool
-	rendered    map[string][]byte         // the new scaffold
-	recorded    string                    // the name in PROJECT, empty for none
-	selector    string                    // label of the user's that finds the manager's pods
-	general     []Note                    // what belongs to no file
-	rules       []string                  // markers of rules in the old main program
-	err         error                     // the first that something did not return
-	imaged      bool                      // the operator's image is set
-	helpers     map[string]map[string]int // watchHelpers, once they were looked for
+	layout     Layout
+	module     string
+	files      map[string]file
+	out        map[string]output
+	dropped    map[string]string // why, by old path
+	apis       []*apiVersion
+	moves      map[string]target // of packages, by old directory
+	namespaced bool
+	multigroup bool
+	rendered   map[string][]byte         // the new scaffold
+	recorded   string                    // the name in PROJECT, empty for none
+	general    []Note                    // what belongs to no file
+	rules      []string                  // markers of rules in the old main program
+	err        error                     // the first that something did not return
+	imaged     bool                      // the operator's image is set
+	helpers    map[string]map[string]int // watchHelpers, once they were looked for
 }
 
 // walk reads the files of the project but those of git and of vendored code.

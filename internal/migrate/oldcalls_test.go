@@ -91,18 +91,15 @@ func TestOldRegister(t *testing.T) {
 	})
 }
 
-// TestAddWithMore holds that an Add with more parameters than the manager is
-// marked where the new main program calls it.
-func TestAddWithMore(t *testing.T) {
+// TestAddToManagerWithMore holds that controllers which take more than the manager
+// are marked where the new main program sets controllers up.
+func TestAddToManagerWithMore(t *testing.T) {
 	files := memcached(t)
-	const name = "pkg/controller/memcached/memcached_controller.go"
-	const add = "func Add(mgr manager.Manager) error {"
-	if !strings.Contains(files[name], add) {
-		t.Fatalf("no %q", add)
-	}
-	files[name] = strings.Replace(files[name], add, "func Add(mgr manager.Manager, names chan string) error {", 1)
+	swap(files, oldMain, "controller.AddToManager(mgr)", "controller.AddToManager(mgr, *delay)")
 	got := content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{"cmd/main.go": {"\t// TODO(migrate): Add(mgr manager.Manager, names chan string) has more parameters than the manager: pass what the old main program did, see cmd/main.go.old\n\tif err := "}})
+	expect(t, got, map[string][]string{newMain: {
+		"\t// TODO(migrate): cmd/main.go.old:", " sets controllers up: do that here\n\t//\tcontroller.AddToManager(mgr, *delay)\n", "!err := controller.AddToManager(",
+	}})
 }
 
 // TestVersionOfMakefile holds that a version in the Makefile goes before the

@@ -150,8 +150,12 @@ func (p *oldProgram) leave(from, to ast.Node) {
 	p.left = append(p.left, Note{p.file.Line(from.Pos()), fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
 }
 
-// setupCall is the call of SetupWithManager that a statement makes, with
-// nothing done but to report its error; nil for any other.
+// setUps are the functions that set controllers up: the method of a reconciler,
+// and the function of operator-sdk v0.x for all that a package has.
+var setUps = []string{"SetupWithManager", "AddToManager"}
+
+// setupCall is the call of one of these that a statement makes, with nothing
+// done but to report its error; nil for any other.
 func setupCall(s ast.Stmt) *ast.CallExpr {
 	if check, ok := s.(*ast.IfStmt); ok && check.Init != nil && check.Else == nil {
 		s = check.Init
@@ -161,7 +165,7 @@ func setupCall(s ast.Stmt) *ast.CallExpr {
 		return nil
 	}
 	call, ok := a.Rhs[0].(*ast.CallExpr)
-	if !ok || callee(call) != "SetupWithManager" || len(call.Args) == 0 {
+	if !ok || !slices.Contains(setUps, callee(call)) || len(call.Args) == 0 {
 		return nil
 	}
 	return call
@@ -211,6 +215,9 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	if call == nil {
 		return false
 	}
+	if callee(call) == "AddToManager" {
+		return p.wireAll(call)
+	}
 	e := reconcilerOf(call)
 	if e == nil || !p.portableReconciler(e) {
 		return false
@@ -235,6 +242,17 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	return true
 }
 
+// wireAll takes over a call that sets up all controllers of a package.
+func (p *oldProgram) wireAll(call *ast.CallExpr) bool {
+	if !p.portable(call) {
+		p.setup += p.marked(call, "sets controllers up: do that here")
+		return true
+	}
+	p.use(call)
+	p.setup += fmt.Sprintf("\tif err := %s; err != nil {\n\t\tsetupLog.Error(err, \"Failed to create controllers\")\n\t\tos.Exit(1)\n\t}\n", p.file.Text(call))
+	return true
+}
+
 // literal is the text that makes a reconciler, with marks in the place of
 // fields whose values the new main program lacks.
 func (p *oldProgram) literal(lit *ast.CompositeLit) string {
@@ -253,16 +271,12 @@ func (p *oldProgram) literal(lit *ast.CompositeLit) string {
 	return fmt.Sprintf("(&%s{%s})", p.file.Text(lit.Type), fields)
 }
 
-// marked are lines that say that a part of old code is not carried over.
+// marked has a part of the old code that is not carried over as a comment below
+// a mark.
 func (p *oldProgram) marked(n ast.Node, format string, args ...any) string {
-	return markedLines(keptMain, p.file, n, fmt.Sprintf(format, args...))
-}
-
-// markedLines has old code as a comment below a mark.
-func markedLines(name string, f *goFile, n ast.Node, why string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\t%s\n", todoLine("%s:%d %s", name, f.Line(n.Pos()), why))
-	for line := range strings.Lines(f.Text(n)) {
+	fmt.Fprintf(&b, "\t%s\n", todoLine("%s:%d %s", keptMain, p.file.Line(n.Pos()), fmt.Sprintf(format, args...)))
+	for line := range strings.Lines(p.file.Text(n)) {
 		fmt.Fprintf(&b, "\t//\t%s\n", strings.TrimRight(line, "\n"))
 	}
 	return b.String()
@@ -367,7 +381,7 @@ func (p *oldProgram) addScheme(fn ast.Expr) bool {
 // isOwnTypes says whether a package has types that PROJECT knows: those the new
 // main program adds to the scheme itself.
 func (m *migration) isOwnTypes(importPath string) bool {
-	return importPath == m.module+"/pkg/apis" || slices.ContainsFunc(m.apis, func(a *apiVersion) bool { return importPath == path.Join(m.module, a.dir) })
+	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool { return importPath == path.Join(m.module, a.dir) })
 }
 
 // leads finds leader.Become, which the election of the manager stands in for.

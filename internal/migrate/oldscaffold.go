@@ -130,7 +130,7 @@ func (p *oldProgram) isScaffoldCall(call *ast.CallExpr) bool {
 		"printVersion", "addMetrics", "serveCRMetrics", "getWatchNamespace", "flag.Parse", "pflag.Parse", "pflag.CommandLine.AddFlagSet", "pflag.CommandLine.AddGoFlagSet",
 		"zap.FlagSet", "zap.Logger", "zap.New", "zap.UseDevMode", "zap.UseFlagOptions", "opts.BindFlags", "logf.SetLogger", "logf.ZapLogger",
 		"os.Exit", "config.GetConfig", "context.TODO", "context.Background", "runtime.NewScheme",
-		"manager.New", "apis.AddToScheme", "controller.AddToManager", "mgr.GetScheme", "mgr.Start", "signals.SetupSignalHandler",
+		"manager.New", "mgr.GetScheme", "mgr.Start", "signals.SetupSignalHandler",
 		"ctrl.SetLogger", "ctrl.NewManager", "ctrl.GetConfigOrDie", "ctrl.SetupSignalHandler", "ctrl.ConfigFile", "options.AndFrom", "options.AndFromOrDie", "webhook.NewServer",
 		"cache.MultiNamespacedCacheBuilder", "strings.Split", "strings.Contains", "fmt.Sprintf", "err.Error", "errors.Is",
 		"runtime.Version", "restmapper.NewDynamicRESTMapper", "ready.NewFileReady", "r.Set", "r.Unset",

@@ -145,7 +145,7 @@ func TestPasses(t *testing.T) {
 			"func add() {\n\t// TODO(migrate): Watch(source.Kind(mgr.GetCache(), object, handler, predicates...)): the manager is not at hand here\n\tc.Watch(&source.Kind{Type: o}, &handler.EnqueueRequestForObject{})\n}",
 		},
 		"reconcile with a context of its own": {
-			[]pass{(&controller{}).reconcilerPass}, importContext + `; "sigs.k8s.io/controller-runtime/pkg/reconcile"`,
+			[]pass{reconcileContexts}, importContext + `; "sigs.k8s.io/controller-runtime/pkg/reconcile"`,
 			"func (r *R) Reconcile(req reconcile.Request) (reconcile.Result, error) {\n\tctx := context.Background()\n\treturn g(ctx, context.TODO())\n}",
 			importContext + `; "sigs.k8s.io/controller-runtime/pkg/reconcile"`,
 			"func (r *R) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {\n\treturn g(ctx, ctx)\n}",

@@ -203,21 +203,19 @@ func (m *migration) markRules() error {
 	if len(lines) == 0 {
 		return nil
 	}
-	for _, c := range m.controllers {
-		for _, name := range inDir(m.files, c.where()) {
-			to := m.along(name)
-			out, ok := m.out[to]
-			if !ok || strings.HasSuffix(name, "_test.go") || path.Ext(name) != ".go" {
-				continue
-			}
-			marked, err := transform(to, out.data, markReconcile(lines))
-			if err != nil {
-				return err
-			}
-			if string(marked) != string(out.data) {
-				m.keep(name, to, marked)
-				return nil
-			}
+	for _, name := range m.ownCode() {
+		to := m.along(name)
+		out, ok := m.out[to]
+		if !ok || strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(name, "pkg/controller/") || path.Ext(name) != ".go" {
+			continue
+		}
+		marked, err := transform(to, out.data, markReconcile(lines))
+		if err != nil {
+			return err
+		}
+		if string(marked) != string(out.data) {
+			m.keep(name, to, marked)
+			return nil
 		}
 	}
 	text := m.header() + "package controller\n\n" + strings.Join(lines, "\n") + "\n"

@@ -1,41 +1,27 @@
 package migrate
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-// controller is what one package below pkg/controller has of the scaffold of
-// old, and what becomes of it.
+// controller is what the package of a single file has of the scaffold of old,
+// and what becomes of it.
 type controller struct {
-	dir     string // below pkg/controller
 	typ     string // name of the type with Reconcile
 	newType string
 	fields  map[string]string // of typ: old name to new one
-	before  []string          // statements that those fields need
-	extra   []setting         // fields that SetupWithManager sets
-	after   []string          // statements that come next
-	setup   string            // SetupWithManager, empty where Add stays
-	why     string            // Add stays
-	given   string            // parameters that Add has besides the manager
-	kind    string            // text of the type of the primary watch, as alias.Kind
-	recv    string            // name of Reconcile's receiver
 }
-
-// setting is a field of a reconciler and the expression for it.
-type setting struct{ field, value string }
 
 // readController looks at the files of a package. A package without a
 // Reconcile that takes a request and nothing else has no controller.
-func readController(dir string, files map[string][]byte) (*controller, error) {
-	c := &controller{dir: dir, fields: map[string]string{}, recv: "r"}
+func readController(files map[string][]byte) (*controller, error) {
+	c := &controller{fields: map[string]string{}}
 	parsed := map[string]*goFile{}
 	for name, src := range files {
 		f, err := parseGo(name, src)
@@ -50,9 +36,6 @@ func readController(dir string, files map[string][]byte) (*controller, error) {
 		for fn := range f.Functions() {
 			if f.isReconcile(fn) && c.typ == "" {
 				c.typ = receiverType(fn)
-				if names := fn.Recv.List[0].Names; len(names) == 1 && names[0].Name != "_" {
-					c.recv = names[0].Name
-				}
 			}
 		}
 	}
@@ -63,7 +46,6 @@ func readController(dir string, files map[string][]byte) (*controller, error) {
 	for _, f := range sortedFiles(parsed) {
 		c.readFields(f)
 	}
-	c.readSetup(sortedFiles(parsed))
 	return c, nil
 }
 
@@ -172,50 +154,35 @@ func typeOf(value string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(value, "&"), "{}")
 }
 
-// primaryKind is the type that add watches for its own sake.
-func primaryKind(f *goFile, add *ast.FuncDecl) string {
-	for call := range goedit.Each[*ast.CallExpr](add.Body) {
-		if w, ok := f.readWatch(call); ok && f.isForObject(w.handler) {
-			return typeOf(w.object)
-		}
-	}
-	return ""
-}
-
-// setupPass replaces Add, newReconciler and add by SetupWithManager.
+// setupPass has the scaffold's main program, which calls SetupWithManager, set up
+// a controller by its function Add.
 func (c *controller) setupPass(f *goFile) {
-	add, newReconciler, exported := f.function("add"), f.function("newReconciler"), f.function("Add")
-	if c.setup == "" || add == nil || newReconciler == nil || exported == nil || add.Type.Params.NumFields() != 2 {
+	add := f.function("Add")
+	if add == nil || f.managerParam(add) == "" || add.Type.Params.NumFields() != 1 {
 		return
 	}
-	f.RemoveLines(exported)
-	f.RemoveLines(newReconciler)
-	start := add.Pos()
-	if add.Doc != nil {
-		start = add.Doc.Pos()
+	for fn := range f.Functions() {
+		if fn.Name.Name == "SetupWithManager" && receiverType(fn) == c.newType {
+			return
+		}
 	}
-	setup := c.setup
-	if ctrl := f.Need(crRoot, "ctrl"); ctrl != "ctrl" {
-		setup = strings.ReplaceAll(setup, "ctrl.", ctrl+".")
-	}
-	if strings.Contains(setup, "builder.") {
-		f.Need(crBuilder, "")
-	}
-	f.ReplaceRange(start, add.End(), setup)
+	f.Insert(add.End(), fmt.Sprintf("\n\n// SetupWithManager adds the controller to the manager.\nfunc (*%s) SetupWithManager(mgr %s) error { return Add(mgr) }",
+		c.newType, f.Text(add.Type.Params.List[0].Type)))
 }
 
-// reconcilerPass gives the type its new name and fields, and Reconcile its
-// context.
-func (c *controller) reconcilerPass(f *goFile) {
+// reconcileContexts gives Reconcile its context.
+func reconcileContexts(f *goFile) {
 	for fn := range f.Functions() {
 		if f.isReconcile(fn) && fn.Type.Params.NumFields() == 1 {
 			f.reconcileContext(fn)
 		}
 	}
-	if c.setup != "" {
-		c.structPass(f)
-		c.usePass(f)
-	}
+}
+
+// reconcilerPass gives the type its new name and fields.
+func (c *controller) reconcilerPass(f *goFile) {
+	c.structPass(f)
+	c.usePass(f)
 }
 
 // reconcileContext adds the context that the manager passes, and uses it.
@@ -329,6 +296,3 @@ func (c *controller) isReconciler(f *goFile, id *ast.Ident) bool {
 	t := f.declaredType(id)
 	return t != nil && slices.Contains([]string{c.typ, c.newType}, f.Text(t))
 }
-
-// where names the controller for people: the directory it was in.
-func (c *controller) where() string { return path.Join("pkg/controller", c.dir) }

@@ -44,7 +44,7 @@ func TestReconcileContext(t *testing.T) {
 		"one result":     {importReconcile, "func (r *R) Reconcile(req reconcile.Request) error { return g(req) }", "", ""},
 		"another type":   {importReconcile, "func (r *R) Reconcile(o *Pod) (reconcile.Result, error) { return g(o) }", "", ""},
 		"empty receiver": {importReconcile, "func () Reconcile" + sign + " { return g(req) }", "", ""},
-	}, (&controller{}).reconcilerPass)
+	}, reconcileContexts)
 }
 
 func TestCallPass(t *testing.T) {
@@ -67,7 +67,7 @@ func TestCallPass(t *testing.T) {
 // TestReconcilerNames holds how the type and its fields get their new names,
 // and what of the same name does not.
 func TestReconcilerNames(t *testing.T) {
-	c := &controller{typ: "ReconcileCache", newType: "CacheReconciler", setup: "x", fields: map[string]string{"client": "Client", "scheme": "Scheme"}}
+	c := &controller{typ: "ReconcileCache", newType: "CacheReconciler", fields: map[string]string{"client": "Client", "scheme": "Scheme"}}
 	runPasses(t, map[string]passCase{
 		"struct": {
 			importClient + `; "k8s.io/apimachinery/pkg/runtime"`,
@@ -104,29 +104,35 @@ func TestReadController(t *testing.T) {
 		code string
 		want *controller // of what is compared
 	}{
-		"scaffold":         {reconciler("ReconcileCache"), &controller{typ: "ReconcileCache", newType: "CacheReconciler", recv: "c", fields: fields, why: "there is no function Add"}},
-		"new name is used": {reconciler("ReconcileCache") + "type CacheReconciler int", &controller{typ: "ReconcileCache", newType: "ReconcileCache", recv: "c", fields: fields, why: "there is no function Add"}},
-		"name of its own":  {reconciler("worker"), &controller{typ: "worker", newType: "worker", recv: "c", fields: fields, why: "there is no function Add"}},
-		"more in Add": {
-			reconciler("worker") + "func Add(mgr manager.Manager) error {\n\tlog()\n\treturn add(mgr, newReconciler(mgr))\n}",
-			&controller{typ: "worker", newType: "worker", recv: "c", fields: fields, why: "it does not call add(mgr, newReconciler(mgr))"},
-		},
-		"no controller": {"func f() {}", nil},
+		"scaffold":         {reconciler("ReconcileCache"), &controller{typ: "ReconcileCache", newType: "CacheReconciler", fields: fields}},
+		"new name is used": {reconciler("ReconcileCache") + "type CacheReconciler int", &controller{typ: "ReconcileCache", newType: "ReconcileCache", fields: fields}},
+		"name of its own":  {reconciler("worker"), &controller{typ: "worker", newType: "worker", fields: fields}},
+		"no controller":    {"func f() {}", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := readController("cache", map[string][]byte{"a.go": []byte(wrap(t, imports, test.code)), "a_test.go": []byte("package p\n")})
+			got, err := readController(map[string][]byte{"a.go": []byte(wrap(t, imports, test.code)), "a_test.go": []byte("package p\n")})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if test.want != nil {
-				test.want.dir = "cache"
-			}
-			if d := cmp.Diff(test.want, got, cmp.AllowUnexported(controller{}, setting{})); d != "" {
+			if d := cmp.Diff(test.want, got, cmp.AllowUnexported(controller{})); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}
-	if _, err := readController("x", map[string][]byte{"x.go": []byte("package")}); err == nil {
+	if _, err := readController(map[string][]byte{"x.go": []byte("package")}); err == nil {
 		t.Error("a syntax error is no error")
 	}
+}
+
+// TestSetupByAdd holds that the scaffold's main program can set up a controller
+// of old by the function that it has for that.
+func TestSetupByAdd(t *testing.T) {
+	const old = "func Add(m manager.Manager) error { return add(m, newReconciler(m)) }"
+	const setup = "\n\n// SetupWithManager adds the controller to the manager.\nfunc (*CacheReconciler) SetupWithManager(mgr manager.Manager) error { return Add(mgr) }"
+	runPasses(t, map[string]passCase{
+		"of v0.x":       {importManager, old, "", old + setup},
+		"has one":       {importManager, old + setup, "", ""},
+		"takes more":    {importManager, "func Add(m manager.Manager, n int) error { return g(m, n) }", "", ""},
+		"takes nothing": {importManager, "func Add() manager.Manager { return g() }", "", ""},
+	}, (&controller{newType: "CacheReconciler"}).setupPass)
 }

@@ -1,7 +1,7 @@
 package migrate
 
 import (
-	"fmt"
+	"go/ast"
 	"maps"
 	"path"
 	"slices"
@@ -13,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -25,8 +26,8 @@ type target struct {
 
 // fromSDK0 migrates the layout of operator-sdk v0.x.
 func (m *migration) fromSDK0() error {
-	return m.run(m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.moveControllers, m.wireMain, m.deployment, m.samples, m.olmCatalog,
-		m.buildFiles, m.rootFiles, m.otherGo, m.mainRules, m.rest, m.modules)
+	return m.run(m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.wireMain, m.otherGo, m.deployment, m.samples, m.olmCatalog,
+		m.buildFiles, m.rootFiles, m.mainRules, m.rest, m.modules)
 }
 
 // read finds out what there is.
@@ -87,8 +88,9 @@ func (m *migration) place() error {
 			m.moves[g] = target{path.Join("api", group), path.Base(g), path.Base(g)}
 		}
 	}
-	if err := m.readControllers(); err != nil {
-		return err
+	m.moves["pkg/controller"] = target{"internal/controller", "controller", "controller"}
+	for _, dir := range subdirs(m.files, "pkg/controller") {
+		m.moves[path.Join("pkg/controller", dir)] = target{path.Join("internal/controller", dir), dir, dir}
 	}
 	m.moveCommand()
 	m.placeBelow()
@@ -133,59 +135,6 @@ func (m *migration) hasCode(dir string) bool {
 	})
 }
 
-// readControllers finds the controllers, and decides whether there is one for
-// internal/controller itself, or a directory for each.
-func (m *migration) readControllers() error {
-	dirs := subdirs(m.files, "pkg/controller")
-	found := 0
-	for _, dir := range dirs {
-		files, err := m.modern(path.Join("pkg/controller", dir))
-		if err != nil {
-			return err
-		}
-		c, err := readController(dir, files)
-		if err != nil {
-			return err
-		}
-		if c != nil {
-			m.controllers = append(m.controllers, c)
-			found++
-		}
-	}
-	own := false
-	for _, name := range inDir(m.files, "pkg/controller") {
-		base := path.Base(name)
-		own = own || path.Ext(name) == ".go" && base != "controller.go" && base != "doc.go" && !m.isOnlyList(name)
-	}
-	for _, dir := range dirs {
-		old := path.Join("pkg/controller", dir)
-		if found == 1 && len(m.controllers) == 1 && m.controllers[0].dir == dir && !own {
-			m.moves[old] = target{"internal/controller", dir, "controller"}
-			continue
-		}
-		m.moves[old] = target{path.Join("internal/controller", dir), dir, dir}
-	}
-	m.moves["pkg/controller"] = target{"internal/controller", "controller", "controller"}
-	return nil
-}
-
-// modern is the Go code of a directory after the passes that know nothing of
-// controllers.
-func (m *migration) modern(dir string) (map[string][]byte, error) {
-	out := map[string][]byte{}
-	for _, name := range inDir(m.files, dir) {
-		if path.Ext(name) != ".go" {
-			continue
-		}
-		src, err := transform(name, m.files[name].data, commonPasses(nil)...)
-		if err != nil {
-			return nil, err
-		}
-		out[name] = src
-	}
-	return out, nil
-}
-
 // commonPasses are those for all Go code.
 func commonPasses(kinds map[string][]string) []pass {
 	return []pass{renameImports, conditions, clientAPI, eventHandlers, typedClient, requests, coreTypes, clusterName, fakeClients(kinds), loggers}
@@ -194,7 +143,10 @@ func commonPasses(kinds map[string][]string) []pass {
 // projectFile is the text of the new PROJECT. Without controllers it is what
 // the scaffold is rendered by: they are wired in by what the user made of them.
 func (m *migration) projectFile(controllers bool) ([]byte, error) {
-	domain := m.domain()
+	domain, controlled := m.domain(), map[string]bool{}
+	if controllers {
+		controlled = m.controlled()
+	}
 	var resources []map[string]any
 	for _, a := range m.apis {
 		group, own, ok := strings.Cut(a.group, ".") // groups may be of several domains
@@ -212,7 +164,7 @@ func (m *migration) projectFile(controllers bool) ([]byte, error) {
 			if k.crd != nil && !isRegularPlural(k.name, k.crd.Spec.Names.Plural) {
 				r["plural"] = k.crd.Spec.Names.Plural
 			}
-			if controllers && m.controlled(a, k) {
+			if controlled[path.Join(m.module, a.dir, k.name)] {
 				r["controller"] = true
 			}
 			resources = append(resources, r)
@@ -271,12 +223,19 @@ func (m *migration) projectName() string {
 	return name
 }
 
-// controlled says whether a controller of the project is for the kind.
-func (m *migration) controlled(a *apiVersion, k kind) bool {
-	return slices.ContainsFunc(m.controllers, func(c *controller) bool {
-		alias, name, _ := strings.Cut(c.kind, ".")
-		return name == k.name && (strings.HasSuffix(alias, a.version) || len(m.apis) == 1 || !strings.Contains(alias, "v"))
-	})
+// controlled are the types that something watches for their own sake, each with
+// the path of its package.
+func (m *migration) controlled() map[string]bool {
+	out := map[string]bool{}
+	for f := range m.parse(m.ownCode()) {
+		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+			if w, ok := f.readWatch(call); ok && f.isForObject(w.handler) {
+				alias, name, _ := strings.Cut(typeOf(w.object), ".")
+				out[path.Join(f.ImportPath(alias), name)] = true
+			}
+		}
+	}
+	return out
 }
 
 // scaffold renders the new project and takes its files.
@@ -360,28 +319,6 @@ func (m *migration) kindsByPath() map[string][]string {
 	return out
 }
 
-// moveControllers moves what is below pkg/controller.
-func (m *migration) moveControllers() error {
-	names := slices.Sorted(maps.Keys(m.files))
-	for _, name := range names {
-		if !strings.HasPrefix(name, "pkg/controller/") || path.Ext(name) != ".go" {
-			continue
-		}
-		dir := path.Dir(name)
-		if dir == "pkg/controller" {
-			m.controllerRoot(name)
-			continue
-		}
-		m.goFile(name, m.along(name), m.controllerPasses(dir)...)
-	}
-	for _, c := range m.controllers {
-		if c.setup == "" {
-			m.general = append(m.general, Note{Text: fmt.Sprintf("The controller of %s keeps its function Add, which cmd/main.go calls: %s.", c.where(), c.why)})
-		}
-	}
-	return nil
-}
-
 // along is where a file goes with the package that it is in, or below. Programs
 // below cmd stay.
 func (m *migration) along(name string) string {
@@ -393,25 +330,6 @@ func (m *migration) along(name string) string {
 		}
 	}
 	return name
-}
-
-// controllerPasses are those for a package of a controller.
-func (m *migration) controllerPasses(dir string) []pass {
-	for _, c := range m.controllers {
-		if c.where() == dir {
-			return []pass{c.setupPass, oldWatches, c.reconcilerPass, callPass, objectParams(m.objectFuncs(dir))}
-		}
-	}
-	return []pass{oldWatches, objectParams(m.objectFuncs(dir))}
-}
-
-// controllerRoot decides about a file in pkg/controller itself.
-func (m *migration) controllerRoot(name string) {
-	if base := path.Base(name); base == "controller.go" || base == "doc.go" || m.isOnlyList(name) {
-		m.drop(name, "cmd/main.go sets the controllers up itself")
-		return
-	}
-	m.goFile(name, m.along(name), withoutList, oldWatches)
 }
 
 // otherGo carries the imports and API changes over to the rest of the code.
@@ -446,5 +364,5 @@ func (m *migration) other(name string) {
 		return
 	}
 	to := m.along(name)
-	m.goFile(name, to, oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(name))))
+	m.goFile(name, to, oldWatches, reconcileContexts, callPass, objectParams(m.objectFuncs(path.Dir(name))))
 }

@@ -30,6 +30,7 @@ func Strays(files host.Files, root string) ([]string, error) {
 		if err == nil && w.found {
 			err = w.walk("", func(name string, data []byte) {
 				old := strings.HasPrefix(name, oldDirs[0]+"/") || strings.HasPrefix(name, oldDirs[1]+"/")
+				data = bytes.ReplaceAll(data, []byte("/controller-runtime/"+dir), nil) // has a package of the same path
 				w.used = w.used || !old && bytes.Contains(data, []byte("/"+dir))
 			})
 		}
