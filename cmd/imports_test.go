@@ -40,7 +40,7 @@ var quarantine = map[string][]string{
 // layers are our packages from the bottom up: one may import those of lower
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
-	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/controlplane/supervise"},
+	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/controlplane/supervise"},
 	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
 	{"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
@@ -70,6 +70,7 @@ var alone = map[string][]string{
 	"internal/recording":        {},
 	"internal/recording/otlp":   {"internal/recording"},
 	"internal/registry":         {},
+	"internal/sarif":            {},
 	"internal/rewrite/goedit":   {"internal/clierr"},
 	"internal/rewrite/yamledit": {},
 	"internal/controlplane": {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/sarif"
 )
 
 // WriteJUnit writes a report in the format of JUnit, which CI systems show: a
@@ -59,31 +61,23 @@ func (f Finding) detail() string {
 
 // SARIF is a report in the Static Analysis Results Interchange Format 2.1.0
 // (OASIS), for encoding as JSON. A finding is at the line that wrote last.
-func SARIF(r Report) any {
-	type object = map[string]any
-	var rules, results []any
+func SARIF(r Report) sarif.Log {
+	var rules []sarif.Rule
 	for _, check := range Checks() {
-		rules = append(rules, object{"id": check[0], "shortDescription": object{"text": check[1]}})
+		rules = append(rules, sarif.Rule{ID: check[0], Text: check[1]})
 	}
+	var results []sarif.Result
 	for _, f := range r.Findings {
-		result := object{
-			"ruleId": f.Check, "level": "error", "message": object{"text": f.Kind + ": " + f.Title + "\n" + f.detail()},
-			"partialFingerprints": object{"plan/v1": f.ID},
+		file, line, ok := position(f.Frames)
+		if !ok {
+			file, line = "", 0
 		}
-		if file, line, ok := position(f.Frames); ok {
-			result["locations"] = []any{object{"physicalLocation": object{
-				"artifactLocation": object{"uri": file}, "region": object{"startLine": line},
-			}}}
-		}
-		results = append(results, result)
+		results = append(results, sarif.Result{
+			Rule: f.Check, Level: "error", Text: f.Kind + ": " + f.Title + "\n" + f.detail(), File: file, Line: line,
+			Fingerprints: map[string]string{"plan/v1": f.ID},
+		})
 	}
-	if results == nil {
-		results = []any{}
-	}
-	return object{
-		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-		"runs": []any{object{"tool": object{"driver": object{"name": "mysdk explore", "rules": rules}}, "results": results}},
-	}
+	return sarif.New("mysdk explore", "", rules, results)
 }
 
 // position splits the innermost frame.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/sarif"
 )
 
 const positions = `# a comment
@@ -143,16 +144,16 @@ func TestReport(t *testing.T) {
             "message": "z.yaml:1:1: broken"`) {
 		t.Errorf("%v\n%s", err, alpha)
 	}
-	sarif, err := r.SARIF("bundle", "v1")
+	data, err := r.SARIF("bundle", "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log sarifLog
-	if err := json.Unmarshal(sarif, &log); err != nil {
+	var log sarif.Log
+	if err := json.Unmarshal(data, &log); err != nil {
 		t.Fatal(err)
 	}
 	first := log.Runs[0].Results[0]
-	if log.Version != "2.1.0" || len(log.Runs[0].Tool.Driver.Rules) != 4 || first.Level != Error || first.Locations[0].Physical.Artifact.URI != "bundle/z.yaml" || first.Locations[0].Physical.Region.StartLine != 1 {
-		t.Errorf("%s", sarif)
+	if log.Version != "2.1.0" || len(log.Runs[0].Tool.Driver.Rules) != 4 || first.Level != "error" || first.Locations[0].Physical.Artifact.URI != "bundle/z.yaml" || first.Locations[0].Physical.Region.StartLine != 1 {
+		t.Errorf("%s", data)
 	}
 }
