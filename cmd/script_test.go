@@ -57,6 +57,8 @@ func validator() int {
 	switch strings.Join(os.Args[1:], " ") {
 	case "validate":
 		err = state.Answer(context.Background(), os.Stdin, os.Stdout, engine.Run)
+	case "compare-crds":
+		err = state.Answer(context.Background(), os.Stdin, os.Stdout, engine.Compare)
 	case "catalog-cache":
 		err = state.Answer(context.Background(), os.Stdin, os.Stdout, opm.CacheFiles)
 	default:
@@ -85,7 +87,7 @@ var loadingScripts = []string{
 	"adopt/adopt", "bundle/generate", "bundle/generate_base", "bundle/scorecard", "create_api/api", "create_api/existing",
 	"create_api/group", "create_api/in_the_way", "create_webhook/additive", "create_webhook/conversion", "create_webhook/flags",
 	"delete/delete_changed", "doctor/doctor", "generate/applyconfigurations", "generate/broken_go", "generate/calls",
-	"generate/check", "generate/generate",
+	"generate/check", "generate/compat", "generate/generate",
 	"generate/markers", "generate/refused", "init/no_go", "plugins/external_plugins",
 }
 

@@ -28,6 +28,7 @@ Usage:
   mysdk-cluster serve --dir DIR [flags]   run the control plane until SIGTERM or Ctrl-C
   mysdk-cluster kubectl ARGS              kubectl, compiled in
   mysdk-cluster validate                  judge a bundle, for 'mysdk bundle validate'
+  mysdk-cluster compare-crds              compare CRDs, for 'mysdk generate --check-compat'
   mysdk-cluster catalog-cache             make a catalog's cache, for 'mysdk bundle catalog'
   mysdk-cluster version                   print the versions
 
@@ -75,6 +76,8 @@ func run(argv []string, started time.Time) error {
 		return kubectl(args[1:])
 	case "validate":
 		return untilSignal(func(ctx context.Context) error { return state.Answer(ctx, os.Stdin, os.Stdout, engine.Run) })
+	case "compare-crds":
+		return untilSignal(func(ctx context.Context) error { return state.Answer(ctx, os.Stdin, os.Stdout, engine.Compare) })
 	case "catalog-cache":
 		return untilSignal(func(ctx context.Context) error { return state.Answer(ctx, os.Stdin, os.Stdout, opm.CacheFiles) })
 	case "version":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/example/mysdk/internal/bundle/validate"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/generate"
 )
 
@@ -18,6 +19,13 @@ func (f *Factory) Judge(ctx context.Context, req validate.Request) ([]validate.R
 	var results []validate.Result
 	err := f.AskCluster(ctx, "validate", req, &results)
 	return results, err
+}
+
+// CompareCRDs is the compat.Engine of the commands, in mysdk-cluster too.
+func (f *Factory) CompareCRDs(ctx context.Context, req compat.Request) ([]compat.Change, error) {
+	var changes []compat.Change
+	err := f.AskCluster(ctx, "compare-crds", req, &changes)
+	return changes, err
 }
 
 // AskCluster has the mysdk-cluster command answer a question: both are JSON.

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -35,31 +36,111 @@ type crdDoc struct {
 	}
 }
 
-// problem is a refusal with the place of the marker that causes it, and true,
-// else with that of the nearest field or type, or the CRD.
-func (l *locator) problem(r Refusal, data []byte) (p problem, marked bool, err error) {
+// located is what in the sources a part of a CRD comes from.
+type located struct {
+	crd    string         // its name
+	at     token.Position // of the marker, else of the type, or of a field of another; without a file where the types are not the project's
+	field  token.Position // of the field of that type
+	marker string         // its name, empty for none
+	rest   []string       // of the path, below the field or type
+}
+
+// locate finds what makes the part of the CRD that the path names.
+func (l *locator) locate(data []byte, field string) (located, error) {
 	var crd crdDoc
 	var whole any
 	if err := yaml.Unmarshal(data, &crd); err != nil {
-		return p, false, fmt.Errorf("generate: read %s: %w", r.File, err)
+		return located{}, err
 	}
 	if err := yaml.Unmarshal(data, &whole); err != nil {
+		return located{}, err
+	}
+	path := fieldSteps(field)
+	o, rest := l.origin(crd, path)
+	found := located{crd: crd.Metadata.Name, rest: rest}
+	if len(o.holders) == 0 {
+		return found, nil
+	}
+	found.field, found.at = l.src.fset.Position(o.holders[0].pos()), l.src.fset.Position(o.holders[len(o.holders)-1].pos())
+	if m, ok := l.cause(o, rest, stringsAt(whole, path[:len(path)-len(rest)], rest)); ok {
+		found.at, found.marker = m.position(l.src), m.name
+	}
+	return found, nil
+}
+
+// problem is a refusal with the place of the marker that causes it, and true,
+// else with that of the nearest field or type, or the CRD.
+func (l *locator) problem(r Refusal, data []byte) (p problem, marked bool, err error) {
+	found, err := l.locate(data, r.Field)
+	if err != nil {
 		return p, false, fmt.Errorf("generate: read %s: %w", r.File, err)
 	}
-	said := fmt.Sprintf("CRD %s: %s: %s", crd.Metadata.Name, r.Field, r.Text)
-	path := fieldSteps(r.Field)
-	o, rest := l.origin(crd, path)
-	if len(o.holders) == 0 {
+	said := fmt.Sprintf("CRD %s: %s: %s", found.crd, r.Field, r.Text)
+	switch {
+	case found.at.Filename == "":
 		return problem{file: r.File, msg: said}, false, nil
+	case found.marker == "":
+		return newProblem(l.tree, found.at, said), false, nil
 	}
-	if m, ok := l.cause(o, rest, stringsAt(whole, path[:len(path)-len(rest)], rest)); ok {
-		at := m.position(l.src)
-		if rest[0] == "default" && len(rest) > 1 {
-			r.Text = strings.Join(rest[1:], ".") + ": " + r.Text
+	if rest := found.rest; rest[0] == "default" && len(rest) > 1 {
+		r.Text = strings.Join(rest[1:], ".") + ": " + r.Text
+	}
+	return newProblem(l.tree, found.at, fmt.Sprintf("marker +%s: %s", found.marker, r.Text)), true, nil
+}
+
+// Part is a part of a CRD, by its path in the manifest, such as
+// spec.versions[0].schema.openAPIV3Schema.properties[spec].minProperties.
+type Part struct {
+	CRD  []byte
+	Path string
+}
+
+// Position is a place in the sources: a file relative to the project where it
+// lies below, and a line and column from 1. It is empty where the project has no
+// such place.
+type Position struct {
+	File         string
+	Line, Column int
+}
+
+// Locate finds where in the Go types parts of CRDs come from: the marker, else
+// the field; the type where the path is that of a schema as a whole.
+func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error) {
+	t := newTree(opts.Dir, opts.Overlay)
+	o, err := opts.withDefaults(t)
+	if err != nil {
+		return nil, err
+	}
+	env, err := readGoEnv(ctx, o.Host, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	src, err := discover(t, env, o.paths())
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRegistry()
+	if err != nil {
+		return nil, err
+	}
+	l := newLocator(t, src, r)
+	out := make([]Position, len(parts))
+	for i, part := range parts {
+		found, err := l.locate(part.CRD, part.Path)
+		if err != nil {
+			return nil, fmt.Errorf("generate: read a CRD: %w", err)
 		}
-		return newProblem(l.tree, at, fmt.Sprintf("marker +%s: %s", m.name, r.Text)), true, nil
+		if found.at.Filename == "" {
+			continue
+		}
+		at := found.at
+		if found.marker == "" && len(found.rest) > 0 {
+			at = found.field
+		}
+		p := newProblem(t, at, "")
+		out[i] = Position{p.file, p.line, p.col}
 	}
-	return newProblem(l.tree, l.src.fset.Position(o.holders[len(o.holders)-1].pos()), said), false, nil
+	return out, nil
 }
 
 var fieldStep = lazy.Delayed(`\[([^\]]*)\]|[^.\[\]]+`)

@@ -73,6 +73,9 @@ type Options struct {
 type Result struct {
 	// Set holds the outputs that differ from what the project has.
 	Set fileset.Set
+	// Outputs are the names of all outputs, changed or not. They may be those
+	// of more generators than were selected.
+	Outputs []string
 	// Unchanged is true when the inputs and outputs are those of an earlier
 	// run, so that nothing had to be loaded.
 	Unchanged bool

@@ -41,8 +41,9 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 		return Result{}, err
 	}
 	if r, ok := c.lookup(before); ok && !(r.Unjudged && o.canJudge(ctx)) {
-		stale, err := staleOutputs(o, t, slices.Sorted(maps.Keys(r.Outputs)))
-		return Result{Unchanged: true, Warnings: append(o.warnings(r.findings), stale...), Inputs: before, Applied: r.Apply}, err
+		names := slices.Sorted(maps.Keys(r.Outputs))
+		stale, err := staleOutputs(o, t, names)
+		return Result{Unchanged: true, Outputs: names, Warnings: append(o.warnings(r.findings), stale...), Inputs: before, Applied: r.Apply}, err
 	}
 	files, found, err := render(ctx, o, t, env, c.judged())
 	if err != nil {
@@ -58,7 +59,7 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Warnings: append(o.warnings(found), stale...), Inputs: before, Applied: found.Apply}
+	res := Result{Outputs: names, Warnings: append(o.warnings(found), stale...), Inputs: before, Applied: found.Apply}
 	for _, name := range names {
 		if err := putChanged(&res, t, name, files[name]); err != nil {
 			return Result{}, err

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/compat"
 )
 
 // Platform is what an image runs on, such as linux and amd64.
@@ -32,6 +33,10 @@ type Options struct {
 	Engine    Engine            // runs the rules of operator-framework/api
 	Platforms func(ctx context.Context, image string) ([]Platform, error)
 	External  []External
+	// Replaced are the CRDs of the bundle that this one replaces, if they are
+	// to be compared.
+	Replaced compat.CRDs
+	Compare  compat.Engine
 }
 
 // External is a validator that is given the bundle in a directory. Its errors
@@ -92,6 +97,9 @@ func Run(ctx context.Context, fsys fs.FS, o Options) (*Report, error) {
 		r.objects()
 		constraints := r.dependencies()
 		if err := r.engine(ctx, constraints); err != nil {
+			return nil, err
+		}
+		if err := r.compatible(ctx); err != nil {
 			return nil, err
 		}
 		r.target()
@@ -209,6 +217,32 @@ func (r *run) engine(ctx context.Context, constraints []Constraint) error {
 	}
 	for _, res := range results {
 		r.take(res)
+	}
+	return nil
+}
+
+// compatible compares the CRDs with those of the bundle that is replaced.
+func (r *run) compatible(ctx context.Context) error {
+	if len(r.Replaced) == 0 {
+		return nil
+	}
+	objects, now := map[string]bundle.Object{}, compat.CRDs{}
+	for _, o := range r.bundle.CRDs() {
+		data, err := o.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("validate the bundle: %s: %w", o.File, err)
+		}
+		objects[o.GetName()], now[o.GetName()] = o, data
+	}
+	changes, err := compat.Compare(ctx, r.Compare, compat.Request{Old: r.Replaced, New: now})
+	if err != nil {
+		return fmt.Errorf("validate the bundle: %w", err)
+	}
+	for _, c := range changes {
+		o := objects[c.CRD]
+		f := Finding{Level: Error, Rule: "compat/" + c.Rule, File: o.File, Field: c.Path, Text: c.Title(), Hint: c.Hint}
+		f.Line, f.Column = r.locate(o.File, o.Doc, c.Path)
+		r.report.Findings = append(r.report.Findings, f)
 	}
 	return nil
 }

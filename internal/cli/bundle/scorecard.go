@@ -93,7 +93,7 @@ The exit code is 1 if a test did not pass.`,
 }
 
 func runScorecard(ctx context.Context, f *cli.Factory, o *scorecardOptions) error {
-	files, _, err := openBundle(ctx, f, o.bundle, image.Access{UseHTTP: o.useHTTP})
+	files, _, err := OpenBundle(ctx, f, o.bundle, image.Access{UseHTTP: o.useHTTP})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type bundleValidateOptions struct {
 	target   string
 	external string
 	builder  string
+	replaced string
 	list     bool
 	useHTTP  bool
 	output   string
@@ -54,6 +55,9 @@ What catalogs ask for beyond that is a warning, unless --select-optional or
   mysdk bundle validate ./bundle --target operatorhub
   mysdk bundle validate ./bundle --select-optional suite=operatorframework --optional-values k8s-version=1.25
 
+  # and that objects of the bundle that it replaces live on
+  mysdk bundle validate ./bundle --check-compat example.com/shop-bundle:v0.1.0
+
   # for a code host, which shows the findings beside the lines
   mysdk bundle validate ./bundle -o sarif`,
 		Args: cli.AtMostOne("a directory, an image or an archive"),
@@ -67,6 +71,7 @@ What catalogs ask for beyond that is a warning, unless --select-optional or
 	fs.BoolVar(&o.list, "list-optional", false, "list the optional validators and check nothing")
 	fs.StringSliceVar(&o.values, "optional-values", nil, "KEY=VALUE for the optional validators, such as k8s-version=1.25")
 	fs.StringVar(&o.target, "target", "", "where the bundle is to go: "+strings.Join(validate.Targets(), ", "))
+	fs.StringVar(&o.replaced, "check-compat", "", "`BUNDLE` that this one replaces: changes of its CRDs that break objects or clients are errors")
 	fs.StringVar(&o.external, "alpha-select-external", "", "programs that check too, in a list like PATH; each is given the bundle's directory")
 	fs.VarP(cli.Choice(&o.builder, "docker", "podman", "none"), "image-builder", "b", "no effect: no container tool is needed")
 	cli.OutputFlag(c, &o.output, "json-alpha1", "sarif")
@@ -85,7 +90,13 @@ func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) 
 	if err != nil {
 		return err
 	}
-	files, root, err := openBundle(ctx, f, o.bundle, image.Access{UseHTTP: o.useHTTP})
+	access := image.Access{UseHTTP: o.useHTTP}
+	if o.replaced != "" {
+		if opts.Replaced, err = ReadCRDs(ctx, f, o.replaced, access); err != nil {
+			return err
+		}
+	}
+	files, root, err := OpenBundle(ctx, f, o.bundle, access)
 	if err != nil {
 		return err
 	}
@@ -106,7 +117,7 @@ func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) 
 
 // validateOptions reads the flags that choose what to judge by.
 func validateOptions(f *cli.Factory, o *bundleValidateOptions) (validate.Options, error) {
-	opts := validate.Options{Target: o.target, Engine: f.Judge}
+	opts := validate.Options{Target: o.target, Engine: f.Judge, Compare: f.CompareCRDs}
 	var err error
 	if opts.Select, err = validate.ParseSelector(o.selector); err != nil {
 		return opts, err
@@ -132,8 +143,8 @@ func validateOptions(f *cli.Factory, o *bundleValidateOptions) (validate.Options
 	return opts, nil
 }
 
-// openBundle finds the files of a bundle and what to call their root.
-func openBundle(ctx context.Context, f *cli.Factory, arg string, access image.Access) (fs.FS, string, error) {
+// OpenBundle finds the files of a bundle and what to call their root.
+func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Access) (fs.FS, string, error) {
 	at := f.Host.Path(arg)
 	info, err := f.Host.Files.Lstat(at)
 	switch {

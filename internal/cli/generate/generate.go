@@ -28,6 +28,8 @@ type generateCommand struct {
 	lax    bool
 	strict bool
 	dryRun bool
+	compat string // reference of --check-compat
+	output string // format of what it reports
 }
 
 // generators are the arguments that generate takes.
@@ -69,7 +71,14 @@ in others; --strict and --lax choose.
 
 CRDs that an API server would refuse are errors: rules that do not compile or
 cost too much, bad patterns, defaults that do not validate. They are checked with
-the API server's own code, which is in mysdk-cluster. --lax only warns.`
+the API server's own code, which is in mysdk-cluster. --lax only warns.
+
+--check-compat compares the CRDs that the types make now with those of the
+newest tag that git reaches from here, else of HEAD, or with those of another
+git reference, a directory, or a bundle: a directory, an archive or an image.
+What objects or clients of those before cannot live with is listed with the line
+of the Go type, by the rules of crdify, and the exit code is 3. Descriptions may
+change, and so may versions that a webhook converts.`
 
 // New is 'mysdk generate', with what is below it.
 func New(f *cli.Factory) *cobra.Command {
@@ -86,6 +95,10 @@ func New(f *cli.Factory) *cobra.Command {
   # fail with exit code 3 and a diff if anything is out of date
   mysdk generate --check
 
+  # changes of the API that break objects and clients of the last release
+  mysdk generate --check-compat
+  mysdk generate --check-compat=v0.1.0 -o json
+
   # with options of controller-gen
   mysdk generate -- crd:maxDescLen=0 paths=./api/... output:crd:dir=deploy/crds`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -93,7 +106,7 @@ func New(f *cli.Factory) *cobra.Command {
 				args, o.args = args[:dash], args[dash:]
 			}
 			o.what = args
-			return o.checkArgs()
+			return o.checkArgs(c.Flags().Changed("output"))
 		},
 		ValidArgs: generators(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -102,6 +115,9 @@ func New(f *cli.Factory) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
+	fs.StringVar(&o.compat, "check-compat", "", "list changes of the CRDs that break objects or clients of those of `REFERENCE`, a git reference, directory or bundle, and exit with 3 if there are any; write nothing")
+	fs.Lookup("check-compat").NoOptDefVal = newestTag
+	cli.OutputFlag(c, &o.output, "sarif")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
 	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
@@ -109,8 +125,15 @@ func New(f *cli.Factory) *cobra.Command {
 	return c
 }
 
-// checkArgs refuses generators that do not exist, and those of both kinds.
-func (o *generateCommand) checkArgs() error {
+// checkArgs refuses generators that do not exist, those of both kinds, and flags
+// that do not go together.
+func (o *generateCommand) checkArgs(format bool) error {
+	if o.compat != "" {
+		return o.checkCompatArgs()
+	}
+	if format {
+		return clierr.Usagef("add --check-compat", "--output is the format of what --check-compat reports")
+	}
 	if o.lax && o.strict {
 		return clierr.Usagef("leave out one of them", "--lax cannot be combined with --strict")
 	}
@@ -128,10 +151,27 @@ func (o *generateCommand) checkArgs() error {
 	return nil
 }
 
+// checkCompatArgs takes the word behind --check-compat for its reference, which
+// pflag does not.
+func (o *generateCommand) checkCompatArgs() error {
+	switch {
+	case o.check || o.dryRun:
+		return clierr.Usagef("run them one after the other", "--check-compat cannot be combined with --check or --dry-run")
+	case len(o.what) == 1 && o.compat == newestTag && !slices.Contains(generators(), o.what[0]):
+		o.compat, o.what = o.what[0], nil
+	case len(o.what) > 0:
+		return clierr.Usagef("leave them out; a reference is given as in --check-compat=v0.1.0", "--check-compat compares the CRDs, and takes no generators: %s", strings.Join(o.what, " "))
+	}
+	return nil
+}
+
 func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	start := f.Host.Now()
 	if err := f.OldProject(); err != nil {
 		return err
+	}
+	if o.compat != "" {
+		return runCompat(ctx, f, o)
 	}
 	// Any Go module with markers will do; a PROJECT file is not needed.
 	if done, err := f.Recover(); done || err != nil {

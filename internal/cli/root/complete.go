@@ -16,7 +16,7 @@ import (
 
 var (
 	// textFlags take what nobody but the user knows.
-	textFlags = strings.Fields(`api-version base build-cmd bundle-upgrade ca-secret-name catalog-image channels controller-name csv-channel csv-version
+	textFlags = strings.Fields(`api-version base build-cmd check-compat bundle-upgrade ca-secret-name catalog-image channels controller-name csv-channel csv-version
 		custom-api-import decompression-image default-channel defaulting-path domain env explain external-api-domain
 		external-api-module external-api-path extra-service-accounts from-version go-build-args go-ldflags go-test-flags
 		image image-container-command image-container-port image-registry image-tag-base index-image label

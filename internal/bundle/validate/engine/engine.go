@@ -1,7 +1,8 @@
 // Package engine runs the rules of operator-framework/api on a bundle for
-// package validate, and those of the API server on CRDs. It is a package of its own because it links a good part of
-// the API server, for the rules of CRDs: programs that judge no bundles should
-// not start with that. It knows how to call the rules and nothing else.
+// package validate, those of the API server on CRDs, and those of crdify on two
+// CRDs for package compat. It is a package of its own because it links a good
+// part of the API server, for the rules of CRDs: programs that judge no bundles
+// should not start with that. It knows how to call the rules and nothing else.
 package engine
 
 import (

@@ -1,0 +1,187 @@
+package generate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/sarif"
+)
+
+// compatReport is what --check-compat reports.
+type compatReport struct {
+	Reference  string          `json:"reference"`
+	Compatible bool            `json:"compatible"`
+	Findings   []compatFinding `json:"findings"`
+}
+
+// compatFinding is a change with its place in the Go types.
+type compatFinding struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	compat.Change
+}
+
+// runCompat compares the CRDs, as the Go types make them now, with others.
+func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
+	if err := f.RefusePending(); err != nil {
+		return err
+	}
+	o.what = []string{"crds"}
+	opts, err := o.options(f)
+	if err != nil {
+		return err
+	}
+	r, err := f.Render(ctx, opts)
+	if err != nil {
+		return err
+	}
+	now, dirs, err := currentCRDs(ctx, f, r)
+	if err != nil {
+		return err
+	}
+	if len(now) == 0 {
+		return clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "--check-compat: the project has no CRDs")
+	}
+	name, old, err := reference{f, dirs}.find(ctx, o.compat)
+	if err != nil {
+		return err
+	}
+	changes, err := compare(ctx, f, old, now)
+	if err != nil {
+		return err
+	}
+	report := compatReport{Reference: name, Compatible: len(changes) == 0, Findings: []compatFinding{}}
+	parts := make([]generate.Part, 0, len(changes))
+	for _, c := range changes {
+		parts = append(parts, generate.Part{CRD: now[c.CRD], Path: c.Path})
+	}
+	if len(parts) > 0 {
+		places, err := generate.Locate(ctx, opts, parts)
+		if err != nil {
+			return err
+		}
+		for i, at := range places {
+			report.Findings = append(report.Findings, compatFinding{at.File, at.Line, at.Column, changes[i]})
+		}
+	}
+	return report.print(f, o.output, len(old))
+}
+
+// compare leaves out CRDs that are alike: it takes the engine's process.
+func compare(ctx context.Context, f *cli.Factory, old, now compat.CRDs) ([]compat.Change, error) {
+	req := compat.Request{Old: compat.CRDs{}, New: compat.CRDs{}}
+	for name, data := range old {
+		if !bytes.Equal(data, now[name]) {
+			req.Old[name] = data
+			if now[name] != nil {
+				req.New[name] = now[name]
+			}
+		}
+	}
+	if len(req.Old) == 0 {
+		return nil, nil
+	}
+	return compat.Compare(ctx, f.CompareCRDs, req)
+}
+
+// currentCRDs are the project's, and the directories that they are generated
+// into. Those that somebody wrote there by hand are among them. Where several
+// versions are served, config/crd may say how they are converted.
+func currentCRDs(ctx context.Context, f *cli.Factory, r generate.Result) (compat.CRDs, []string, error) {
+	found, dirs := compat.CRDs{}, map[string]bool{}
+	add := func(name string) error {
+		file, rendered := r.Set.Get(name)
+		if !rendered {
+			data, err := f.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			file.Data = data
+		}
+		return found.Add(name, file.Data)
+	}
+	for _, name := range r.Outputs {
+		before := len(found)
+		if !compat.IsManifest(name) {
+			continue
+		}
+		if err := add(name); err != nil {
+			return nil, nil, err
+		}
+		dirs[path.Dir(name)] = dirs[path.Dir(name)] || len(found) > before
+	}
+	maps.DeleteFunc(dirs, func(_ string, has bool) bool { return !has })
+	for dir := range dirs {
+		entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			if e.IsDir() || !compat.IsManifest(name) || slices.Contains(r.Outputs, name) {
+				continue
+			}
+			if err := add(name); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	_, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml"))
+	several := func(crd []byte) bool { return bytes.Count(crd, []byte("served: true")) > 1 }
+	if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(found)), several) {
+		data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files, Overlay: r.Set}, "config/crd")
+		if err != nil {
+			return nil, nil, err
+		}
+		built := compat.CRDs{}
+		if err := built.Add("config/crd", data); err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(found, built)
+	}
+	return found, slices.Sorted(maps.Keys(dirs)), nil
+}
+
+// print reports, and returns an error if anything is incompatible.
+func (r compatReport) print(f *cli.Factory, format string, compared int) error {
+	var err error
+	if format == "sarif" {
+		var results []sarif.Result
+		for _, c := range r.Findings {
+			results = append(results, sarif.Result{Rule: "compat/" + c.Rule, Level: "error", Text: c.Title() + "\n" + c.Hint, File: c.File, Line: c.Line, Column: c.Column})
+		}
+		err = f.Report("json", sarif.New("mysdk generate --check-compat", cli.ThisBuild().Version, nil, results), nil)
+	} else {
+		err = f.Report(format, r, func(w io.Writer) { r.text(w, compared) })
+	}
+	if err != nil || r.Compatible {
+		return err
+	}
+	return clierr.OutOfDatef("correct what is listed above; what is meant to break goes into a new version of the API, or a major release",
+		"%s since %s", cli.Count(len(r.Findings), "incompatible change"), r.Reference)
+}
+
+func (r compatReport) text(w io.Writer, compared int) {
+	for _, c := range r.Findings {
+		if c.File != "" {
+			fmt.Fprintf(w, "%s:%d:%d: ", c.File, c.Line, c.Column)
+		}
+		fmt.Fprintf(w, "%s (%s)\n    %s\n", c.Title(), c.Rule, c.Hint)
+	}
+	if r.Compatible {
+		fmt.Fprintf(w, "compatible with %s (%s)\n", r.Reference, cli.Count(compared, "CRD"))
+	}
+}

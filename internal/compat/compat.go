@@ -1,0 +1,162 @@
+// Package compat says which changes of CRDs break the objects and clients of
+// those before. It finds CRDs in manifests and knows what to do about each kind
+// of change. The rules are crdify's (sigs.k8s.io/crdify) and run in an Engine; Go
+// types, git and images are not its business.
+package compat
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/clierr"
+)
+
+// CRDs are manifests, each of one CRD, by metadata.name.
+type CRDs map[string][]byte
+
+// Request is what an Engine is asked. It can be written as JSON.
+type Request struct{ Old, New CRDs }
+
+// Change is one that breaks something. It can be written as JSON.
+type Change struct {
+	CRD string `json:"crd"`
+	// Version is that of the API; "v1alpha1 -> v1" for what differs between two
+	// that are served, and empty for the CRD as a whole.
+	Version string `json:"version,omitempty"`
+	Field   string `json:"field,omitempty"` // such as spec.size; items and additionalProperties are steps
+	Rule    string `json:"rule"`            // as crdify names it, or one of the Rules below
+	Text    string `json:"message"`
+	// Path is where the change is in the new manifest, such as
+	// spec.versions[0].schema.openAPIV3Schema.properties[spec].minProperties.
+	Path string `json:"path,omitempty"`
+	// Hint is what to do about it.
+	Hint string `json:"hint,omitempty"`
+}
+
+// Title is the change in one line.
+func (c Change) Title() string {
+	subject := strings.TrimSpace(c.CRD + " " + c.Version)
+	if c.Field != "" {
+		subject += ": " + c.Field
+	}
+	return subject + ": " + c.Text
+}
+
+// Rules that crdify does not have, as it compares two CRDs that are there and
+// does not know in which versions objects are stored.
+const (
+	CRDRemoval           = "crdRemoval"
+	ServedVersionRemoval = "servedVersionRemoval"
+)
+
+// Engine compares CRDs. It is not called directly, as crdify costs a program
+// start-up time.
+type Engine func(context.Context, Request) ([]Change, error)
+
+// Compare returns the changes that break something, in the order of CRDs,
+// versions and fields, with hints.
+func Compare(ctx context.Context, engine Engine, req Request) ([]Change, error) {
+	changes, err := engine(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("compare CRDs: %w", err)
+	}
+	for i := range changes {
+		changes[i].Hint = hints[changes[i].Rule]
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return slices.Compare([]string{a.CRD, a.Version, a.Field, a.Rule, a.Text}, []string{b.CRD, b.Version, b.Field, b.Rule, b.Text})
+	})
+	return slices.Compact(changes), nil
+}
+
+const (
+	newVersion = "leave it as it was, or change it in a new version of the API with a conversion webhook"
+	stricter   = "objects that are stored may break this: keep the old limit, or set the new one in a new version of the API"
+)
+
+// hints say what to do, by rule.
+var hints = map[string]string{
+	CRDRemoval:             "deleting a CRD deletes its objects: keep it until nobody has any",
+	ServedVersionRemoval:   "serve it for another release, marked +kubebuilder:deprecatedversion, so that clients can move",
+	"storedVersionRemoval": "objects are stored in it: keep it, marked +kubebuilder:unservedversion if need be, until status.storedVersions of the CRD is without it",
+	"existingFieldRemoval": "values in it would be lost: keep it, with 'Deprecated:' in its comment, or leave it out of a new version of the API",
+	"scope":                "the API server refuses this: make a new kind",
+	"type":                 newVersion,
+	"default":              "objects would change their meaning: leave the default as it was, or change it in a new version of the API",
+	"enum":                 newVersion,
+	"nullable":             newVersion,
+	"pattern":              stricter,
+	"required":             "objects that are stored lack it: make it +optional",
+	"minimum":              stricter,
+	"minItems":             stricter,
+	"minLength":            stricter,
+	"minProperties":        stricter,
+	"maximum":              stricter,
+	"maxItems":             stricter,
+	"maxLength":            stricter,
+	"maxProperties":        stricter,
+	"unhandled":            "no rule says whether this is compatible: see that all objects that were valid still are, else leave it as it was",
+}
+
+// Add takes the CRDs of a manifest in, which may have several documents. name is
+// for errors.
+func (c CRDs) Add(name string, manifest []byte) error {
+	if !bytes.Contains(manifest, []byte("CustomResourceDefinition")) {
+		return nil // templates and the like need not parse
+	}
+	docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	for {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var object struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err == nil {
+			err = yaml.Unmarshal(doc, &object)
+		}
+		if err != nil {
+			return clierr.Failedf("correct the manifest, or name a directory without it", "read %s: %w", name, err)
+		}
+		if object.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		if before, ok := c[object.Metadata.Name]; ok && !bytes.Equal(before, doc) {
+			return clierr.Failedf("name a directory that has each CRD once, such as config/crd/bases", "%s: the CRD %s is there more than once", name, object.Metadata.Name)
+		}
+		c[object.Metadata.Name] = doc
+	}
+}
+
+// Read finds the CRDs in all manifests of a tree, such as a bundle's.
+func Read(tree fs.FS) (CRDs, error) {
+	found := CRDs{}
+	return found, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !IsManifest(name) {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		return found.Add(name, data)
+	})
+}
+
+// IsManifest reports whether a file is one by its name.
+func IsManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}

@@ -1,0 +1,73 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func manifest(name string) string {
+	return "kind: CustomResourceDefinition\nmetadata:\n  name: " + name + "\n"
+}
+
+func TestRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+		err   string
+	}{
+		"nothing":           {nil, nil, ""},
+		"several documents": {map[string]string{"a/b.yaml": manifest("a") + "---\nkind: Role\n---\n" + manifest("b")}, []string{"a", "b"}, ""},
+		"JSON, and others":  {map[string]string{"a.json": `{"kind":"CustomResourceDefinition","metadata":{"name":"a"}}`, "b.txt": manifest("b"), "c.yml": "{{ .x }}"}, []string{"a"}, ""},
+		"the same twice":    {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a")}, []string{"a"}, ""},
+		"another twice":     {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a") + "spec: {}\n"}, nil, "b.yaml: the CRD a is there more than once"},
+		"no YAML":           {map[string]string{"a.yaml": "kind: CustomResourceDefinition\n x: y"}, nil, "read a.yaml: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for file, text := range c.files {
+				tree[file] = &fstest.MapFile{Data: []byte(text)}
+			}
+			crds, err := Read(tree)
+			if c.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), c.err) {
+					t.Errorf("%v, want %s", err, c.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, slices.Sorted(maps.Keys(crds))); err != nil || diff != "" {
+				t.Error(err, diff)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	engine := func(context.Context, Request) ([]Change, error) {
+		return []Change{{CRD: "b", Rule: "scope", Text: "x"}, {CRD: "a", Version: "v2", Field: "spec", Rule: "type", Text: "y"}, {CRD: "a", Version: "v1", Rule: CRDRemoval}, {CRD: "b", Rule: "scope", Text: "x"}}, nil
+	}
+	got, err := Compare(t.Context(), engine, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, c := range got {
+		titles = append(titles, c.Title())
+		if c.Hint == "" {
+			t.Errorf("%+v has no hint", c)
+		}
+	}
+	if diff := cmp.Diff([]string{"a v1: ", "a v2: spec: y", "b: x"}, titles); diff != "" {
+		t.Error(diff)
+	}
+	broken := func(context.Context, Request) ([]Change, error) { return nil, errors.New("broken") }
+	if _, err := Compare(t.Context(), broken, Request{}); err == nil {
+		t.Error("no error")
+	}
+}
