@@ -28,18 +28,9 @@ const (
 // OperatorManifests are all objects of the operator, as the Go types and the
 // files of config/default are now, with the image in place.
 func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, []*unstructured.Unstructured, error) {
-	src, err := f.sources(ctx, func(*generate.Options) {})
+	src, err := f.operatorSources(ctx, image)
 	if err != nil {
 		return nil, nil, err
-	}
-	if image != "" {
-		name, tag, digest, err := SplitImage(image)
-		if err != nil {
-			return nil, nil, err
-		}
-		if src, err = kustomize.SetImage(src, ImageFile, ImageName, name, tag, digest); err != nil {
-			return nil, nil, err
-		}
 	}
 	data, err := kustomize.Build(ctx, src, DeployDir)
 	if err != nil {
@@ -47,6 +38,37 @@ func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, 
 	}
 	objects, err := kube.ParseManifests(data, DeployDir)
 	return data, objects, err
+}
+
+// OptionalManifests are those of OperatorManifests, and all objects of them with
+// what config/default can switch on: a ServiceMonitor and network policies.
+func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects, optional []byte, err error) {
+	src, err := f.operatorSources(ctx, image)
+	if err != nil {
+		return nil, nil, err
+	}
+	if objects, err = kustomize.Build(ctx, src, DeployDir); err != nil {
+		return nil, nil, err
+	}
+	src, added, err := kustomize.AddResources(src, DeployDir+"/kustomization.yaml", "../prometheus", "../network-policy")
+	if err != nil || !added {
+		return objects, nil, err
+	}
+	optional, err = kustomize.Build(ctx, src, DeployDir)
+	return objects, optional, err
+}
+
+// operatorSources are the sources with the image in place.
+func (f *Factory) operatorSources(ctx context.Context, image string) (kustomize.Source, error) {
+	src, err := f.sources(ctx, func(*generate.Options) {})
+	if err != nil || image == "" {
+		return src, err
+	}
+	name, tag, digest, err := SplitImage(image)
+	if err != nil {
+		return src, err
+	}
+	return kustomize.SetImage(src, ImageFile, ImageName, name, tag, digest)
 }
 
 // sources are the project's files for kustomize, with what generate would write

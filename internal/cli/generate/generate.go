@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	bundlecmd "github.com/example/mysdk/internal/cli/bundle"
+	chartcmd "github.com/example/mysdk/internal/cli/chart"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
@@ -63,6 +64,9 @@ generate.controller-gen in .mysdk.yaml, which lists them as they are typed:
     controller-gen:
       - crd:maxDescLen=0 rbac:roleName=manager-role webhook paths=./api/...
       - object:headerFile=hack/boilerplate.go.txt paths=./...
+
+A Helm chart is not part of everything: 'mysdk generate chart' writes it, and a
+chart that is out of date is warned of.
 
 What follows -- takes their place. 'mysdk adopt' shows what was found.
 
@@ -121,7 +125,7 @@ func New(f *cli.Factory) *cobra.Command {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
 	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
-	c.AddCommand(bundlecmd.NewGenerateKustomize(f), bundlecmd.NewGenerate(f, "bundle"))
+	c.AddCommand(bundlecmd.NewGenerateKustomize(f), bundlecmd.NewGenerate(f, "bundle"), chartcmd.New(f))
 	return c
 }
 
@@ -197,7 +201,7 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	}
 	if r.Set.Len() == 0 {
 		f.Say("Nothing to do: everything is up to date (%s)", f.Since(start))
-		return nil
+		return o.warnStale(ctx, f)
 	}
 	if err := f.Write(ctx, r.Set, false); err != nil {
 		return err
@@ -207,7 +211,15 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	}
 	noteModule(f, r.Set)
 	f.Detail("generated in %s", f.Since(start))
-	return nil
+	return o.warnStale(ctx, f)
+}
+
+// warnStale warns of a chart that is not that of what was generated.
+func (o *generateCommand) warnStale(ctx context.Context, f *cli.Factory) error {
+	if len(o.what)+len(o.args) > 0 {
+		return nil
+	}
+	return chartcmd.WarnStale(ctx, f)
 }
 
 // options are those of the project, with what was typed. Generators that were

@@ -1,0 +1,155 @@
+package chart
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
+)
+
+// class says where objects of a sort go, and what switches them on.
+type class struct {
+	group, kind string // kind may be several, separated by |; empty: any
+	suffixes    string // of the name, likewise
+	dir         string // below templates; empty: not in the chart
+	when        string // sections of the values that are all to be enabled
+}
+
+// classes are in the order in which they are tried; the last one takes all.
+func classes() []class {
+	return []class{
+		{kind: "Namespace"}, // helm makes it: --create-namespace
+		{group: "apiextensions.k8s.io", kind: "CustomResourceDefinition", dir: "crd", when: "crd"},
+		{kind: "ServiceAccount", suffixes: managerName, dir: "rbac", when: "serviceAccount"},
+		{group: rbacGroup, suffixes: "metrics-auth-role|metrics-auth-rolebinding|metrics-reader", dir: "rbac", when: "metrics metrics.secure"},
+		{group: rbacGroup, kind: "ClusterRole|Role", suffixes: "-admin-role|-editor-role|-viewer-role", dir: "rbac", when: "rbac.helpers"},
+		{group: rbacGroup, dir: "rbac"},
+		{kind: "ServiceAccount", dir: "rbac"},
+		{group: "admissionregistration.k8s.io", dir: "webhook", when: "webhook"},
+		{kind: "Service", suffixes: "webhook-service", dir: "webhook", when: "webhook"},
+		{kind: "Service", suffixes: "metrics-service", dir: "metrics", when: "metrics"},
+		{group: "cert-manager.io", suffixes: "metrics-certs", dir: "cert-manager", when: "certManager metrics metrics.secure"},
+		{group: "cert-manager.io", kind: "Certificate", dir: "cert-manager", when: "certManager webhook"},
+		{group: "cert-manager.io", dir: "cert-manager", when: "certManager"},
+		{group: "monitoring.coreos.com", dir: "prometheus", when: "prometheus"},
+		{group: "networking.k8s.io", kind: "NetworkPolicy", suffixes: "webhook-traffic", dir: "network-policy", when: "networkPolicy webhook"},
+		{group: "networking.k8s.io", kind: "NetworkPolicy", dir: "network-policy", when: "networkPolicy"},
+		{dir: "extras"},
+	}
+}
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+func (k class) takes(o *object) bool {
+	return cmp.Or(k.group, o.group) == o.group && (k.kind == "" || slices.Contains(strings.Split(k.kind, "|"), o.kind)) &&
+		(k.suffixes == "" || slices.ContainsFunc(strings.Split(k.suffixes, "|"), func(s string) bool { return strings.HasSuffix(o.name, s) }))
+}
+
+// classify gives every object its directory and notes the sections of the
+// values that the chart has.
+func (c *chart) classify() {
+	all := classes()
+	for _, o := range c.objects {
+		if o.isManager {
+			o.dir, o.when = "manager", "manager"
+			c.values.enable("manager", true)
+			continue
+		}
+		k := all[slices.IndexFunc(all, func(k class) bool { return k.takes(o) })]
+		o.dir, o.when = k.dir, k.when
+		for section := range strings.FieldsSeq(k.when) {
+			c.values.enable(section, !o.optional)
+		}
+	}
+	c.values.Accounts = c.values.Has("serviceAccount")
+	c.scope()
+}
+
+// scope finds out whether the manager's roles can be chosen to count for one
+// namespace or for all. They cannot where it has one of each.
+func (c *chart) scope() {
+	kinds := map[string]bool{}
+	for _, o := range c.objects {
+		if o.group == rbacGroup && o.name == c.prefix+"manager-role" {
+			kinds[o.kind] = true
+		}
+	}
+	c.values.Scoped = len(kinds) == 1
+	c.values.Namespaced = kinds["Role"]
+}
+
+// enabled is the template of a condition: every one of the sections is to be
+// enabled, as far as the chart has them.
+func (c *chart) enabled(sections string) string {
+	var all []string
+	for s := range strings.FieldsSeq(sections) {
+		if !c.values.Has(s) {
+			continue
+		}
+		v := ".Values." + s + ".enabled"
+		if strings.HasSuffix(s, ".secure") {
+			v = ".Values." + s
+		}
+		all = append(all, v)
+	}
+	if len(all) > 1 {
+		return "and " + strings.Join(all, " ")
+	}
+	return strings.Join(all, "")
+}
+
+// condition makes templates of the objects' conditions, and of those for parts
+// of any object.
+func (c *chart) condition() {
+	for _, o := range c.objects {
+		o.when = c.enabled(o.when)
+		meta := yamledit.Value(o.node, "metadata")
+		c.some(meta, "annotations", func(key *yaml.Node) string {
+			if strings.HasPrefix(key.Value, "cert-manager.io/inject-") {
+				return c.enabled("certManager webhook")
+			}
+			return ""
+		})
+		if o.crd {
+			c.keep(meta)
+			c.conversion(o)
+		}
+		c.scoped(o, meta)
+	}
+}
+
+// keep lets helm leave a CRD where it is, with the custom resources.
+func (c *chart) keep(meta *yaml.Node) {
+	notes := yamledit.Value(meta, "annotations")
+	if notes == nil {
+		meta.Content = append(meta.Content, c.lines("{{- if .Values.crd.keep }}\nannotations:\n  helm.sh/resource-policy: keep\n{{- end }}")...)
+		return
+	}
+	notes.Content = append(notes.Content, c.lines("{{- if .Values.crd.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")...)
+}
+
+// conversion takes the call of the webhook out of a CRD where there is none.
+func (c *chart) conversion(o *object) {
+	if when := c.enabled("webhook"); when != "" && text(o.node, "spec.conversion.strategy") == "Webhook" {
+		c.wrap(yamledit.Value(o.node, "spec"), "conversion", when)
+	}
+}
+
+// scoped lets rbac.namespaced choose between a Role and a ClusterRole, for the
+// manager and for the helpers.
+func (c *chart) scoped(o *object, meta *yaml.Node) {
+	isHelper := c.values.Has("rbac.helpers") && o.when == c.enabled("rbac.helpers")
+	isOwn := strings.HasSuffix(o.name, "manager-role") || strings.HasSuffix(o.name, "manager-rolebinding")
+	if o.group != rbacGroup || !c.values.Scoped || !isOwn && !isHelper {
+		return
+	}
+	for _, kind := range append(at(o.node, "kind"), at(o.node, "roleRef.kind")...) {
+		name := strings.TrimPrefix(kind.Value, "Cluster")
+		kind.Value = c.word("{{ if not .Values.rbac.namespaced }}Cluster{{ end }}") + name
+	}
+	yamledit.Set(meta, "namespace", c.scalar("{{ .Release.Namespace }}"))
+	c.wrap(meta, "namespace", ".Values.rbac.namespaced")
+}

@@ -1,0 +1,350 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
+)
+
+// setting is a field of the manager's Deployment that a value gives. What the
+// build has is the value's default; an empty value leaves the field out.
+type setting struct {
+	path  string // from the Deployment, its pod or its container
+	value string // below manager
+	empty string // the default where the build has none
+}
+
+// Settings of the Deployment, of the pod's spec and of the manager's container.
+func deploymentSettings() []setting {
+	return []setting{{"spec.replicas", "replicas", "1"}, {"spec.strategy", "strategy", "{}"}}
+}
+
+func podSettings() []setting {
+	return []setting{
+		{"affinity", "affinity", "{}"}, {"nodeSelector", "nodeSelector", "{}"}, {"tolerations", "tolerations", "[]"},
+		{"topologySpreadConstraints", "topologySpreadConstraints", "[]"}, {"priorityClassName", "priorityClassName", `""`},
+		{"imagePullSecrets", "imagePullSecrets", "[]"}, {"securityContext", "podSecurityContext", "{}"},
+		{"terminationGracePeriodSeconds", "terminationGracePeriodSeconds", "null"},
+	}
+}
+
+func containerSettings() []setting {
+	return []setting{{"resources", "resources", "{}"}, {"securityContext", "securityContext", "{}"}, {"imagePullPolicy", "image.pullPolicy", `""`}}
+}
+
+// argument is one of the manager's own arguments that values give.
+type argument struct {
+	flag     string // with what comes before the value
+	value    string // what the build has is the default of this value; may be empty
+	when     string // sections of the values
+	template string // in place of the whole argument
+}
+
+func arguments() []argument {
+	return []argument{
+		{"--metrics-bind-address=:", "metrics.port", "", "--metrics-bind-address={{ if .Values.metrics.enabled }}:{{ .Values.metrics.port }}{{ else }}0{{ end }}"},
+		{"--health-probe-bind-address=:", "manager.healthProbe.port", "", "--health-probe-bind-address=:{{ .Values.manager.healthProbe.port }}"},
+		{"--webhook-port=", "webhook.port", "webhook", "--webhook-port={{ .Values.webhook.port }}"},
+		{"--webhook-cert-path=", "", "webhook", ""},
+		{"--metrics-cert-path=", "", "certManager metrics metrics.secure", ""},
+		{"--metrics-secure=", "metrics.secure", "", "--metrics-secure={{ .Values.metrics.secure }}"},
+	}
+}
+
+// pod returns the pod's spec and the manager's container.
+func (c *chart) pod() (spec, container *yaml.Node, err error) {
+	spec = one(c.manager.node, "spec.template.spec")
+	all := at(spec, "containers.*")
+	if len(all) == 0 {
+		return nil, nil, clierr.Failedf("see config/manager/manager.yaml", "Deployment %s has no containers", c.manager.name)
+	}
+	i := slices.IndexFunc(all, func(n *yaml.Node) bool { return text(n, "name") == "manager" })
+	return spec, all[max(i, 0)], nil
+}
+
+// readManager takes the defaults of values from the manager's Deployment and
+// puts the values in their place.
+func (c *chart) readManager() error {
+	spec, container, err := c.pod()
+	if err != nil {
+		return err
+	}
+	// The name goes first: a directive has no place behind the dash.
+	name := yamledit.Value(container, "name")
+	yamledit.Remove(container, "name")
+	container.Content = append([]*yaml.Node{scalar("name"), name}, container.Content...)
+
+	certs := map[string]string{} // path that certificates are mounted at -> its sections
+	c.args(container, certs)
+	c.ports(container)
+	c.volumes(spec, container, certs)
+	c.environment(container)
+	c.image(container)
+	for _, list := range []struct {
+		n        *yaml.Node
+		settings []setting
+	}{{c.manager.node, deploymentSettings()}, {spec, podSettings()}, {container, containerSettings()}} {
+		for _, s := range list.settings {
+			c.set(list.n, s)
+		}
+	}
+	for _, e := range []struct{ path, value string }{
+		{"metadata.labels", ".Values.manager.labels"}, {"metadata.annotations", ".Values.manager.annotations"},
+		{"spec.template.metadata.labels", "(.Values.manager.pod).labels"}, {"spec.template.metadata.annotations", "(.Values.manager.pod).annotations"},
+	} {
+		c.extend(c.manager.node, e.path, e.value)
+	}
+	for _, o := range c.objects {
+		if o.kind == "ServiceAccount" && o.when == "serviceAccount" {
+			c.extend(o.node, "metadata.labels", ".Values.serviceAccount.labels")
+			c.extend(o.node, "metadata.annotations", ".Values.serviceAccount.annotations")
+		}
+	}
+	return nil
+}
+
+// set puts a value in place of a field.
+func (c *chart) set(n *yaml.Node, s setting) {
+	m, key := parent(n, s.path)
+	old := yamledit.Value(m, key)
+	v := ".Values.manager." + s.value
+	c.values.set("manager."+s.value, old, s.empty)
+	directive := "{{- with " + v + " }}\n" + key + ":\n  {{- toYaml . | nindent @2 }}\n{{- end }}"
+	switch {
+	case s.empty == "null" || s.empty == "1": // zero is a number like others
+		directive = "{{- if not (kindIs \"invalid\" " + v + ") }}\n" + key + ": {{ " + v + " }}\n{{- end }}"
+	case s.empty == `""`:
+		directive = "{{- with " + v + " }}\n" + key + ": {{ . | quote }}\n{{- end }}"
+	}
+	replace(m, key, c.lines(directive))
+}
+
+// replace puts other entries in place of a mapping's key, or at its end.
+func replace(m *yaml.Node, key string, entries []*yaml.Node) {
+	for i := 0; i < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			m.Content = slices.Replace(m.Content, i, i+2, entries...)
+			return
+		}
+	}
+	m.Content = append(m.Content, entries...)
+}
+
+// extend lets a value add entries to a mapping; it cannot change those that are
+// there.
+func (c *chart) extend(n *yaml.Node, path, value string) {
+	m, key := parent(n, path)
+	old := yamledit.Value(m, key)
+	if old == nil {
+		m.Content = append(m.Content, c.lines("{{- with "+value+" }}\n"+key+":\n  {{- toYaml . | nindent @2 }}\n{{- end }}")...)
+		return
+	}
+	own := ""
+	for i := 0; i < len(old.Content); i += 2 {
+		own += ` "` + old.Content[i].Value + `"`
+	}
+	old.Content = append(old.Content, c.lines("{{- with omit ("+value+" | default dict)"+own+" }}\n{{- toYaml . | nindent @0 }}\n{{- end }}")...)
+}
+
+// args puts values in place of arguments. Those that no value of their own gives
+// are manager.args.
+func (c *chart) args(container *yaml.Node, certs map[string]string) {
+	args := yamledit.Value(container, "args")
+	var rest, out []*yaml.Node
+	restAt := -1
+	for _, n := range at(args, "*") {
+		a, value := argumentOf(n.Value)
+		switch {
+		case a == nil:
+			if rest = append(rest, n); restAt < 0 {
+				restAt = len(out)
+			}
+			continue
+		case strings.HasSuffix(a.flag, "-cert-path="):
+			certs[value] = a.when
+		default:
+			c.values.set(a.value, scalar0(value), "")
+		}
+		if a.flag == "--metrics-bind-address=:" {
+			c.values.enable("metrics", true)
+		}
+		if a.template != "" {
+			n = c.scalar(a.template)
+		}
+		out = append(out, c.between(n, c.enabled(a.when))...)
+		if a.flag == "--metrics-bind-address=:" && !slices.ContainsFunc(at(args, "*"), func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, "--metrics-secure=") }) {
+			c.values.enable("metrics.secure", true)
+			out = append(out, c.line("{{- if not .Values.metrics.secure }}\n- --metrics-secure=false\n{{- end }}"))
+		}
+	}
+	c.values.set("manager.args", &yaml.Node{Kind: yaml.SequenceNode, Content: rest}, "[]")
+	each := "{{- range .Values.manager.args }}\n- {{ tpl (toString .) $ | quote }}\n{{- end }}"
+	if len(out) == 0 {
+		replace(container, "args", c.lines("{{- with .Values.manager.args }}\nargs:\n{{- range . }}\n- {{ tpl (toString .) $ | quote }}\n{{- end }}\n{{- end }}"))
+		return
+	}
+	if restAt < 0 {
+		restAt = len(out)
+	}
+	args.Content = slices.Insert(out, restAt, c.line(each))
+}
+
+// argumentOf finds the argument that a text is, and its value.
+func argumentOf(text string) (*argument, string) {
+	for _, a := range arguments() {
+		if value, ok := strings.CutPrefix(text, a.flag); ok {
+			return &a, value
+		}
+	}
+	return nil, ""
+}
+
+// between is an entry of a list with its condition, if it has one.
+func (c *chart) between(n *yaml.Node, when string) []*yaml.Node {
+	if when == "" {
+		return []*yaml.Node{n}
+	}
+	return []*yaml.Node{c.line("{{- if " + when + " }}"), n, c.line("{{- end }}")}
+}
+
+// scalar0 is a scalar whose type YAML is to find out.
+func scalar0(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+
+// ports drops the webhook server's port where there are no webhooks.
+func (c *chart) ports(container *yaml.Node) {
+	c.some(container, "ports", func(port *yaml.Node) string {
+		if text(port, "name") == "webhook-server" {
+			return c.enabled("webhook")
+		}
+		return ""
+	})
+}
+
+// volumes drops those of certificates that nobody serves, and makes room for
+// more.
+func (c *chart) volumes(spec, container *yaml.Node, certs map[string]string) {
+	when := map[string]string{} // by the name of the volume
+	for _, mount := range at(container, "volumeMounts.*") {
+		if sections, ok := certs[text(mount, "mountPath")]; ok {
+			when[text(mount, "name")] = c.enabled(sections)
+		}
+	}
+	for _, list := range []struct {
+		in         *yaml.Node
+		key, value string
+	}{{spec, "volumes", "extraVolumes"}, {container, "volumeMounts", "extraVolumeMounts"}} {
+		v := ".Values.manager." + list.value
+		c.values.set("manager."+list.value, nil, "[]")
+		had := yamledit.Value(list.in, list.key)
+		if had == nil || len(had.Content) == 0 {
+			replace(list.in, list.key, c.lines("{{- with "+v+" }}\n"+list.key+":\n  {{- toYaml . | nindent @2 }}\n{{- end }}"))
+			continue
+		}
+		c.some(list.in, list.key, func(n *yaml.Node) string { return when[text(n, "name")] }, v)
+		had.Content = append(had.Content, c.line("{{- with "+v+" }}\n{{- toYaml . | nindent @0 }}\n{{- end }}"))
+	}
+}
+
+// environment puts values in place of the environment. WATCH_NAMESPACE goes
+// with the scope of the roles.
+func (c *chart) environment(container *yaml.Node) {
+	env := yamledit.Value(container, "env")
+	if env != nil && c.values.Scoped {
+		env.Content = slices.DeleteFunc(env.Content, func(n *yaml.Node) bool {
+			return text(n, "name") == "WATCH_NAMESPACE" && text(n, "valueFrom.fieldRef.fieldPath") == "metadata.namespace"
+		})
+	}
+	c.values.set("manager.env", env, "[]")
+	replace(container, "env", c.lines("{{- with "+strings.Trim(c.call("managerEnv", "$"), "{} ")+" | fromYamlArray }}\nenv:\n  {{- toYaml . | nindent @2 }}\n{{- end }}"))
+}
+
+// image puts the three values of the image in its place.
+func (c *chart) image(container *yaml.Node) {
+	image := text(container, "image")
+	name, tag := image, ""
+	if !strings.Contains(image, "@") {
+		tag = "latest"
+		if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
+			name, tag = image[:i], image[i+1:]
+		}
+	}
+	c.values.set("manager.image.repository", scalar(name), "")
+	c.values.set("manager.image.tag", scalar(tag), "")
+	yamledit.Set(container, "image", c.scalar(strings.TrimSpace(c.call("image", "$"))))
+}
+
+// replacement is a scalar of some objects that a value gives, where it is the
+// one that the value has by default.
+type replacement struct {
+	dir, path string
+	was       string // name of the value, or the text itself
+	template  string
+}
+
+func replacements() []replacement {
+	const scheme = "{{ if .Values.metrics.secure }}https{{ else }}http{{ end }}"
+	metrics, webhook, health := "{{ .Values.metrics.port }}", "{{ .Values.webhook.port }}", "{{ .Values.manager.healthProbe.port }}"
+	containers := "spec.template.spec.containers.*."
+	return []replacement{
+		{"metrics", "spec.ports.*.port", "metrics.port", metrics},
+		{"metrics", "spec.ports.*.targetPort", "metrics.port", metrics},
+		{"metrics", "spec.ports.*.name", "https", scheme},
+		{"prometheus", "spec.endpoints.*.port", "https", scheme},
+		{"prometheus", "spec.endpoints.*.scheme", "https", scheme},
+		{"network-policy", "spec.ingress.*.ports.*.port", "metrics.port", metrics},
+		{"network-policy", "spec.ingress.*.ports.*.port", "webhook.port", webhook},
+		{"webhook", "spec.ports.*.targetPort", "webhook.port", webhook},
+		{"manager", containers + "ports.*.containerPort", "webhook.port", webhook},
+		{"manager", containers + "ports.*.containerPort", "metrics.port", metrics},
+		{"manager", containers + "ports.*.containerPort", "manager.healthProbe.port", health},
+		{"manager", containers + "livenessProbe.httpGet.port", "manager.healthProbe.port", health},
+		{"manager", containers + "readinessProbe.httpGet.port", "manager.healthProbe.port", health},
+	}
+}
+
+// parametrize puts values in place of ports and schemes.
+func (c *chart) parametrize() {
+	for _, r := range replacements() {
+		was := r.was
+		if strings.Contains(r.was, ".") {
+			was = c.values.text(r.was)
+		} else if !c.values.Has("metrics.secure") {
+			continue
+		}
+		for _, o := range c.objects {
+			if o.dir != r.dir {
+				continue
+			}
+			for _, n := range at(o.node, r.path) {
+				if was != "" && n.Value == was {
+					*n = *c.scalar(r.template)
+				}
+			}
+		}
+	}
+	for _, o := range c.objects {
+		if o.dir == "prometheus" && c.values.Has("metrics.secure") {
+			c.plainMonitor(o)
+		}
+	}
+}
+
+// plainMonitor takes what goes with https out of a ServiceMonitor.
+func (c *chart) plainMonitor(o *object) {
+	for _, endpoint := range at(o.node, "spec.endpoints.*") {
+		// A directive has no place behind the dash.
+		if path := yamledit.Value(endpoint, "port"); path != nil {
+			yamledit.Remove(endpoint, "port")
+			endpoint.Content = append([]*yaml.Node{scalar("port"), path}, endpoint.Content...)
+		}
+		for _, key := range []string{"tlsConfig", "bearerTokenFile"} {
+			if len(endpoint.Content) > 0 && endpoint.Content[0].Value != key {
+				c.wrap(endpoint, key, ".Values.metrics.secure")
+			}
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package chart
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/merge3"
+)
+
+const (
+	// BaseName is the file of a chart that has the chart as it was rendered
+	// last: what the user has changed since is the difference to it.
+	BaseName = ".mysdk.zip"
+	// RejectSuffix ends the names of files with what could not be merged.
+	RejectSuffix = ".rej"
+
+	chartFile, valuesFile = "Chart.yaml", "values.yaml"
+)
+
+// Pack makes the base of a chart. The same files make the same base.
+func Pack(files map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := w.Create(name)
+		if err == nil {
+			_, err = f.Write(files[name])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pack %s: %w", name, err)
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+// Unpack reads what Pack has made.
+func Unpack(data []byte) (map[string][]byte, error) {
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, f := range r.File {
+		in, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		files[f.Name], err = io.ReadAll(in)
+		if err := errors.Join(err, in.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return files, nil
+}
+
+// Plan is what becomes of a chart's directory.
+type Plan struct {
+	Write     map[string][]byte
+	Remove    []string
+	Conflicts []string // files whose changes met the user's; each has a reject
+	Kept      []string // files of an earlier chart that the user changed, which nothing makes any longer
+	Gone      []string // files that the user removed, which stay so
+}
+
+// Merge carries the change from the last chart to the one of now over to what is
+// there. base is nil where mysdk has not written what is there; read returns a
+// file's content, nil where there is none. With force the user's changes are
+// lost, but for Chart.yaml, which has his versions.
+func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), force bool) (*Plan, error) {
+	names := slices.Sorted(maps.Keys(now))
+	for name := range base {
+		if now[name] == nil {
+			names = append(names, name)
+		}
+	}
+	mine := map[string][]byte{}
+	for _, name := range names {
+		for _, at := range []string{name, name + RejectSuffix} {
+			data, err := read(at)
+			if err != nil {
+				return nil, err
+			}
+			if data != nil {
+				mine[at] = data
+			}
+		}
+	}
+	p := &Plan{Write: map[string][]byte{}}
+	if force {
+		p.overwrite(names, now, mine)
+		return p, nil
+	}
+	if err := check(base, now, mine); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		p.merge(name, base, now, mine)
+	}
+	return p, nil
+}
+
+// overwrite is Merge with force.
+func (p *Plan) overwrite(names []string, now, mine map[string][]byte) {
+	for _, name := range names {
+		switch {
+		case now[name] == nil && mine[name] != nil:
+			p.Remove = append(p.Remove, name)
+		case now[name] != nil && (name != chartFile || mine[name] == nil):
+			p.Write[name] = now[name]
+		}
+		if mine[name+RejectSuffix] != nil {
+			p.Remove = append(p.Remove, name+RejectSuffix)
+		}
+	}
+}
+
+// check refuses what cannot be merged with.
+func check(base, now, mine map[string][]byte) error {
+	var other, rejects []string
+	for _, name := range slices.Sorted(maps.Keys(mine)) {
+		switch {
+		case strings.HasSuffix(name, RejectSuffix):
+			rejects = append(rejects, name)
+		case !bytes.Equal(mine[name], now[name]):
+			other = append(other, name)
+		}
+	}
+	switch {
+	case len(rejects) > 0:
+		return clierr.Failedf("take over what you want of it ('patch -p1 <FILE"+RejectSuffix+"' takes all) and remove it", "an earlier conflict is not resolved: %s", strings.Join(rejects, ", "))
+	case base == nil && len(other) > 0:
+		return clierr.Failedf("commit the chart, then add --force: it overwrites all of them but Chart.yaml",
+			"the chart there is not mysdk's, and %d files differ: %s", len(other), strings.Join(other[:min(len(other), 3)], ", ")+more(other))
+	case base != nil && mine[chartFile] == nil:
+		return clierr.Failedf("restore it from version control, or add --force to write the chart again", "the chart has no %s", chartFile)
+	}
+	for _, name := range []string{chartFile, valuesFile} {
+		var v map[string]any
+		if err := yaml.Unmarshal(mine[name], &v); err != nil {
+			return clierr.Failedf("correct the file and run the command again", "%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+	}
+	return nil
+}
+
+func more(list []string) string {
+	if len(list) <= 3 {
+		return ""
+	}
+	return ", ..."
+}
+
+// merge decides on one file.
+func (p *Plan) merge(name string, base, now, mine map[string][]byte) {
+	is, was, own := now[name], base[name], mine[name]
+	switch {
+	case is == nil && own == nil, is != nil && bytes.Equal(is, own):
+	case is == nil && bytes.Equal(was, own):
+		p.Remove = append(p.Remove, name)
+	case is == nil:
+		p.Kept = append(p.Kept, name)
+	case own == nil && was != nil:
+		p.Gone = append(p.Gone, name)
+	case own == nil, was != nil && bytes.Equal(was, own):
+		p.Write[name] = is
+	case was != nil && bytes.Equal(was, is):
+	default:
+		p.conflict(name, was, own, is)
+	}
+}
+
+// conflict merges a file that both sides changed.
+func (p *Plan) conflict(name string, was, own, is []byte) {
+	as := name
+	if strings.HasPrefix(name, "templates/") {
+		as += ".tpl" // directives are no YAML: line by line
+	}
+	merged, wanted := own, is
+	if was != nil { // else it is a file of the user's own
+		merged, wanted = merge3.Merge(as, was, own, is)
+	}
+	if parses(name, own) && !parses(name, merged) {
+		merged, wanted = own, is
+	}
+	if !bytes.Equal(merged, own) {
+		p.Write[name] = merged
+	}
+	if !bytes.Equal(merged, wanted) {
+		p.Conflicts = append(p.Conflicts, name)
+		p.Write[name+RejectSuffix] = merge3.Reject(path.Base(name), merged, wanted)
+	}
+}
+
+// parses says whether a template can be read; of other files, merge3 sees to
+// it.
+func parses(name string, text []byte) bool {
+	if !strings.HasPrefix(name, "templates/") {
+		return true
+	}
+	t := parse.New(name)
+	t.Mode = parse.SkipFuncCheck
+	_, err := t.Parse(string(text), "", "", map[string]*parse.Tree{})
+	return err == nil
+}

@@ -1,0 +1,86 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/rewrite/yamledit"
+)
+
+// nameIn is what may be a name within a longer text, such as a host name or
+// namespace/name.
+var nameIn = lazy.Delayed(`[A-Za-z0-9][-A-Za-z0-9]*`)
+
+// rename puts the release's names in place of kustomize's: of the objects with
+// the prefix, wherever they occur, and of the namespace. Of CRDs only the parts
+// that name other objects count: the rest is the API's.
+func (c *chart) rename() {
+	names := map[string]string{}
+	for _, o := range c.objects {
+		if suffix, ok := strings.CutPrefix(o.name, c.prefix); ok && o.dir != "" && !o.crd {
+			names[o.name] = c.word(c.call("resourceName", `(dict "suffix" "`+suffix+`" "context" $)`))
+		}
+	}
+	if c.values.Accounts {
+		names[c.prefix+managerName] = c.word(c.call("resourceName", `(dict "suffix" "`+managerName+`" "context" $)`))
+	}
+	for _, o := range c.objects {
+		parts := []*yaml.Node{o.node}
+		if o.crd {
+			parts = slices.Concat(at(o.node, "metadata.annotations"), at(o.node, "spec.conversion"))
+		}
+		for _, part := range parts {
+			eachScalar(part, "", func(key string, n *yaml.Node) { c.renameIn(o, key, n, names) })
+		}
+	}
+}
+
+// call includes one of the chart's helpers.
+func (c *chart) call(helper, args string) string {
+	return `{{ include "` + c.Name + "." + helper + `" ` + args + ` }}`
+}
+
+func (c *chart) renameIn(o *object, key string, n *yaml.Node, names map[string]string) {
+	account := c.word(c.call("serviceAccountName", "$"))
+	switch {
+	case n.Tag != "!!str" && n.Tag != "":
+		return
+	case key == "namespace" && n.Value == c.ns:
+		n.Value = c.word("{{ .Release.Namespace }}")
+		return
+	case c.values.Accounts && n.Value == c.prefix+managerName && (key == "serviceAccountName" || o.kind == "ServiceAccount" || o.group == rbacGroup):
+		n.Value = account
+		return
+	}
+	named := strings.HasPrefix(c.ns, c.prefix) || slices.ContainsFunc(nameIn.FindAllString(n.Value, -1), func(w string) bool { return names[w] != "" })
+	n.Value = nameIn.ReplaceAllStringFunc(n.Value, func(w string) string {
+		if w == c.ns && named && c.ns != "" {
+			return c.word("{{ .Release.Namespace }}")
+		}
+		if to := names[w]; to != "" {
+			return to
+		}
+		return w
+	})
+}
+
+// label gives the object the labels of its release. Those that select pods stay
+// few: they can never be changed.
+func (c *chart) label(o *object) {
+	for _, path := range []string{"metadata.labels", "spec.selector", "spec.selector.matchLabels", "spec.podSelector.matchLabels", "spec.template.metadata.labels"} {
+		labels := one(o.node, path)
+		if name := yamledit.Value(labels, "app.kubernetes.io/name"); name != nil && name.Value == c.Name {
+			*name = *c.scalar(c.call("name", "$"))
+		}
+		if by := yamledit.Value(labels, "app.kubernetes.io/managed-by"); by != nil {
+			*by = *c.scalar("{{ .Release.Service }}")
+			if path == "metadata.labels" {
+				yamledit.Set(labels, "app.kubernetes.io/instance", c.scalar("{{ .Release.Name }}"))
+				yamledit.Set(labels, "helm.sh/chart", c.scalar(`{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}`))
+			}
+		}
+	}
+}

@@ -1,0 +1,301 @@
+// Package chart has the command that generates the project's Helm chart, which
+// edit runs too, as a plugin of kubebuilder's.
+package chart
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/chart"
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
+)
+
+// PluginKey is what PROJECT records the chart under, as kubebuilder's plugin
+// does, with its two fields.
+const (
+	PluginKey      = "helm.kubebuilder.io/v2-alpha"
+	manifestsField = "manifests"
+	outputField    = "output"
+	defaultOutput  = "dist"
+)
+
+// Options are the flags of generate chart.
+type Options struct {
+	Manifests, OutputDir, Image string
+	Force, Check, DryRun        bool
+}
+
+// New is 'mysdk generate chart'.
+func New(f *cli.Factory) *cobra.Command {
+	o := &Options{}
+	c := &cobra.Command{
+		Use: "chart", Short: "Generate the project's Helm chart in dist/chart",
+		Long: `Generate the project's Helm chart in dist/chart.
+
+The chart is made of what config/default holds, the same that 'mysdk deploy'
+applies: with its own values, it installs just that. Names and values are those
+of kubebuilder's plugin helm/v2-alpha: image, replicas, arguments, environment,
+resources, placement, labels, the scope of the roles, and switches for CRDs,
+webhooks, cert-manager, metrics, ServiceMonitor and network policies.
+
+What you change in the chart stays. Run the command again when the project has
+changed: the change is merged into your files, and where it meets yours, it goes
+into a .rej file beside yours. Templates of your own are left alone. The chart
+as it was written last is kept in dist/chart/.mysdk.zip for that: commit it.
+
+PROJECT records the chart. 'mysdk generate' does not write it, but warns when
+it is out of date.`,
+		Example: `  # the chart, with the operator's image
+  mysdk generate chart --image registry.example.com/shop-operator:v0.1.0
+
+  # in charts/chart, from manifests that something else has built
+  mysdk generate chart --manifests install.yaml --output-dir charts
+
+  # in CI: exit code 3 if the chart is not that of the project
+  mysdk generate chart --check
+
+  # try it
+  helm template shop dist/chart --namespace shop-system`,
+		RunE: func(c *cobra.Command, _ []string) error { return Run(c.Context(), f, o) },
+	}
+	fs := c.Flags()
+	o.Bind(fs)
+	fs.StringVar(&o.Image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
+	fs.BoolVar(&o.Force, "force", false, "overwrite what you have changed, but for Chart.yaml")
+	fs.BoolVar(&o.Check, "check", false, "show a diff and exit with 3 if the chart is out of date; write nothing")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "show changes as a diff without writing them")
+	return c
+}
+
+// Bind binds the flags that kubebuilder's plugin has for itself.
+func (o *Options) Bind(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Manifests, "manifests", "", "make the chart of the manifests in this file (default: what PROJECT records, else of config/default)")
+	fs.StringVar(&o.OutputDir, "output-dir", "", "write the chart to chart/ below this directory (default: what PROJECT records, else "+defaultOutput+")")
+}
+
+// job is one run.
+type job struct {
+	*Options
+	f    *cli.Factory
+	file *project.File
+	name string // of the project
+	dir  string // of the chart, relative to the project
+	set  fileset.Set
+}
+
+// Run generates the chart in memory and commits it, unless it was told not to.
+func Run(ctx context.Context, f *cli.Factory, o *Options) error {
+	start := f.Host.Now()
+	j, done, err := open(f, o)
+	if done || err != nil {
+		return err
+	}
+	now, err := j.render(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := j.merge(now)
+	if err != nil {
+		return err
+	}
+	if err := j.put(now, plan); err != nil {
+		return err
+	}
+	if o.Check || o.DryRun {
+		return f.DiffSet(j.set, o.Check, "mysdk generate chart")
+	}
+	if j.set, err = f.Tree().Changed(j.set); err != nil {
+		return err
+	}
+	if err := f.Write(ctx, j.set, false); err != nil {
+		return err
+	}
+	return j.report(plan, f.Since(start))
+}
+
+// open reads PROJECT and completes the flags by what it records.
+func open(f *cli.Factory, o *Options) (j *job, done bool, err error) {
+	if o.Manifests != "" && o.Image != "" {
+		return nil, false, clierr.Usagef("build the manifests with the image, or leave --manifests out", "--manifests and --image cannot be combined")
+	}
+	p, done, err := f.LoadProject()
+	if done || err != nil {
+		return nil, done, err
+	}
+	j = &job{Options: o, f: f, name: p.Name}
+	if j.file, err = project.Load(f.Host.Dir); err != nil {
+		return nil, false, err
+	}
+	if o.Image == "" {
+		o.Manifests = cmp.Or(o.Manifests, j.file.PluginField(PluginKey, manifestsField))
+	}
+	o.Manifests = cmp.Or(o.Manifests, cli.InstallerFile)
+	o.OutputDir = cmp.Or(o.OutputDir, j.file.PluginField(PluginKey, outputField), defaultOutput)
+	if o.OutputDir, err = f.Below(o.OutputDir, "--output-dir"); err != nil {
+		return nil, false, err
+	}
+	j.dir = path.Join(o.OutputDir, "chart")
+	return j, false, nil
+}
+
+// render makes the chart. The manifests of build-installer are built again, in
+// memory.
+func (j *job) render(ctx context.Context) (map[string][]byte, error) {
+	in := chart.Input{Name: j.name}
+	var err error
+	if j.Manifests == cli.InstallerFile {
+		in.Objects, in.Optional, err = j.f.OptionalManifests(ctx, j.Image)
+	} else if in.Objects, err = j.f.Host.Files.ReadFile(j.f.Host.Path(j.Manifests)); errors.Is(err, fs.ErrNotExist) {
+		return nil, clierr.Usagef("build it first, or leave --manifests out", "there is no %s", j.Manifests)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return chart.Render(in)
+}
+
+// read returns a file of the chart, nil for none.
+func (j *job) read(name string) ([]byte, error) {
+	data, err := j.f.ReadFile(path.Join(j.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// base is the chart as it was written last, nil for none.
+func (j *job) base() (map[string][]byte, error) {
+	data, err := j.read(chart.BaseName)
+	if data == nil || err != nil {
+		return nil, err
+	}
+	files, err := chart.Unpack(data)
+	if err != nil {
+		return nil, clierr.Failedf("restore it from version control, or remove it and add --force", "%s: %w", path.Join(j.dir, chart.BaseName), err)
+	}
+	return files, nil
+}
+
+func (j *job) merge(now map[string][]byte) (*chart.Plan, error) {
+	base, err := j.base()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := chart.Merge(base, now, j.read, j.Force)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.dir, err)
+	}
+	return plan, nil
+}
+
+// put makes a set of what will be written, with the base and PROJECT.
+func (j *job) put(now map[string][]byte, plan *chart.Plan) error {
+	base, err := j.base()
+	if err != nil {
+		return err
+	}
+	if !maps.EqualFunc(base, now, slices.Equal) { // the same files may be packed in other ways
+		packed, err := chart.Pack(now)
+		if err != nil {
+			return err
+		}
+		if err := j.set.Put(path.Join(j.dir, chart.BaseName), fileset.File{Data: packed}); err != nil {
+			return err
+		}
+	}
+	for name, data := range plan.Write {
+		if err := j.set.Put(path.Join(j.dir, name), fileset.File{Data: data}); err != nil {
+			return err
+		}
+	}
+	for _, name := range plan.Remove {
+		if err := j.set.Put(path.Join(j.dir, name), fileset.File{Removed: true}); err != nil {
+			return err
+		}
+	}
+	for _, field := range [][2]string{{manifestsField, j.Manifests}, {outputField, j.OutputDir}} {
+		if j.file.PluginField(PluginKey, field[0]) == field[1] {
+			continue
+		}
+		if j.file, err = j.file.WithPluginField(PluginKey, field[0], field[1]); err != nil {
+			return err
+		}
+	}
+	data, err := j.file.Bytes()
+	if err != nil {
+		return err
+	}
+	return j.set.Put(project.FileName, fileset.File{Data: data})
+}
+
+// report says what became of the chart. A conflict is an error: something is
+// left to do.
+func (j *job) report(plan *chart.Plan, took string) error {
+	for _, name := range plan.Kept {
+		j.f.Warn("%s stays because you changed it, but nothing of the project makes it any longer", path.Join(j.dir, name))
+	}
+	for _, name := range plan.Gone {
+		j.f.Detail("%s stays removed; --force writes it again", path.Join(j.dir, name))
+	}
+	if len(plan.Conflicts) > 0 {
+		var names []string
+		for _, name := range plan.Conflicts {
+			names = append(names, path.Join(j.dir, name)+chart.RejectSuffix)
+		}
+		return clierr.Failedf("take over what you want of it ('patch -p1 <FILE"+chart.RejectSuffix+"' takes all) and remove it",
+			"your changes stay, and what could not be merged with them is in %s", strings.Join(names, ", "))
+	}
+	if j.set.Len() == 0 {
+		j.f.Say("Nothing to do: %s is up to date", j.dir)
+		return nil
+	}
+	for _, name := range j.set.Paths() {
+		j.f.Detail("wrote %s", name)
+	}
+	j.f.Say("%s: wrote %d files (%s)", j.dir, j.set.Len(), took)
+	j.f.Say("Next: helm install %s %s --namespace %s-system --create-namespace", j.name, j.dir, j.name)
+	return nil
+}
+
+// WarnStale warns if the project has a chart that is not that of its manifests.
+// Generated files are taken as they are.
+func WarnStale(ctx context.Context, f *cli.Factory) error {
+	file, err := project.Load(f.Host.Dir)
+	if err != nil || file.PluginField(PluginKey, outputField) == "" {
+		return nil //nolint:nilerr // a directory without a project has no chart
+	}
+	there := *f
+	there.AsIs = true
+	j, _, err := open(&there, &Options{})
+	if err != nil {
+		return err
+	}
+	base, err := j.base()
+	if base == nil || err != nil {
+		return err
+	}
+	now, err := j.render(ctx)
+	if err != nil {
+		return fmt.Errorf("compare %s with the project: %w", j.dir, err)
+	}
+	if !maps.EqualFunc(base, now, slices.Equal) {
+		f.Warn("%s is out of date; run 'mysdk generate chart'", j.dir)
+	}
+	return nil
+}
