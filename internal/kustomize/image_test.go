@@ -62,3 +62,37 @@ func TestSetImage(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
+
+// TestAddResources: of the directories, those that exist and are not listed.
+func TestAddResources(t *testing.T) {
+	const file = "default/kustomization.yaml"
+	src := kustomize.Source{Dir: t.TempDir(), Files: host.OSFiles{}}
+	for name, text := range map[string]string{
+		file: "namePrefix: a-\nresources: [../manager]\n", "manager/kustomization.yaml": "resources: [manager.yaml]\n", "manager/manager.yaml": deployment,
+		"extra/kustomization.yaml": "resources: [extra.yaml]\n", "extra/extra.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n",
+	} {
+		full := filepath.Join(src.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, added, err := kustomize.AddResources(src, file, "../manager", "../nothing"); added || err != nil {
+		t.Errorf("nothing to add: %v %v", added, err)
+	}
+	with, added, err := kustomize.AddResources(src, file, "../manager", "../extra", "../nothing")
+	if !added || err != nil {
+		t.Fatalf("added %v: %v", added, err)
+	}
+	for src, want := range map[*kustomize.Source]bool{&src: false, &with: true} {
+		out, err := kustomize.Build(t.Context(), *src, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(out), "name: a-extra") != want || !strings.Contains(string(out), "name: a-manager") {
+			t.Errorf("with extra: %v\n%s", want, out)
+		}
+	}
+}

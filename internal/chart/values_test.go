@@ -1,0 +1,263 @@
+package chart_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// parse reads the YAML of a test.
+func parse(t testing.TB, text string) (v any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// put gives the field at a path of an object a value, or with nil takes it away.
+// Of lists the path names the entry's number.
+func put(t testing.TB, o any, path string, value any) {
+	t.Helper()
+	head, rest, more := strings.Cut(path, "/")
+	head = strings.ReplaceAll(head, "~1", "/")
+	m, ok := o.(map[string]any)
+	switch {
+	case !ok && head == "0":
+		put(t, o.([]any)[0], rest, value)
+	case !ok && head == "1":
+		put(t, o.([]any)[1], rest, value)
+	case !ok:
+		t.Fatalf("no field %s in %v", path, o)
+	case more:
+		if m[head] == nil {
+			m[head] = map[string]any{}
+		}
+		put(t, m[head], rest, value)
+	case value == nil:
+		if _, is := m[head]; !is {
+			t.Fatalf("no field %s in %v", path, o)
+		}
+		delete(m, head)
+	default:
+		m[head] = value
+	}
+}
+
+// remove takes the objects away whose key has one of the words in it.
+func (all objects) remove(t testing.TB, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		n := len(all)
+		for key := range all {
+			if strings.Contains(key, w) {
+				delete(all, key)
+			}
+		}
+		if len(all) == n {
+			t.Errorf("there is no %s", w)
+		}
+	}
+}
+
+// TestRender_Values: each set of values changes what it is for, and nothing else.
+func TestRender_Values(t *testing.T) {
+	const (
+		op         = "webhook-cert-manager"
+		ns         = op + "-system"
+		deployment = "Deployment " + ns + "/" + op + "-controller-manager"
+		account    = "ServiceAccount " + ns + "/" + op + "-controller-manager"
+		service    = "Service " + ns + "/" + op + "-controller-manager-metrics-service"
+		crd        = "CustomResourceDefinition /memcacheds.cache.example.com"
+		container  = "spec/template/spec/containers/0/"
+		args       = `["--metrics-bind-address=:8443", "--leader-elect", "--health-probe-bind-address=:8081",
+			"--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs", "--webhook-port=9443"]`
+		podNamespace = `{name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}`
+	)
+	// edit sets fields of an object to YAML; - takes a field away.
+	type edit struct{ object, path, value string }
+	for name, c := range map[string]struct {
+		values  string
+		edits   []edit
+		removed []string
+		added   string // objects
+	}{
+		"image": {values: `{manager: {image: {repository: example.com/op, tag: "1.10", pullPolicy: Always}, imagePullSecrets: [{name: key}]}}`, edits: []edit{
+			{deployment, container + "image", "example.com/op:1.10"}, {deployment, container + "imagePullPolicy", "Always"},
+			{deployment, "spec/template/spec/imagePullSecrets", "[{name: key}]"},
+		}},
+		"image by digest":              {values: `{manager: {image: {repository: "example.com/op@sha256:abc"}}}`, edits: []edit{{deployment, container + "image", "example.com/op@sha256:abc"}}},
+		"image of the chart's version": {values: `{manager: {image: {tag: ""}}}`, edits: []edit{{deployment, container + "image", "controller:0.1.0"}}},
+		"size": {values: `{manager: {replicas: 0, terminationGracePeriodSeconds: 0, strategy: {type: Recreate}, resources: {requests: {cpu: 1}}}}`, edits: []edit{
+			{deployment, "spec/replicas", "0"}, {deployment, "spec/strategy", "{type: Recreate}"}, {deployment, container + "resources/requests/cpu", "1"},
+			{deployment, "spec/template/spec/terminationGracePeriodSeconds", "0"},
+		}},
+		"arguments and environment": {
+			values: `{manager: {args: ["--a={{ .Release.Name }}", "--b=\"c\""], healthProbe: {port: 8082}, env: [{name: A, value: b}, {name: C, value: d}], envOverrides: {C: e, F: 1000000}}}`,
+			edits: []edit{
+				{deployment, container + "args", `["--metrics-bind-address=:8443", "--a=webhook-cert-manager", '--b="c"', "--health-probe-bind-address=:8082",
+					"--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs", "--webhook-port=9443"]`},
+				{deployment, container + "env", `[{name: A, value: b}, {name: C, value: e}, {name: F, value: "1000000"}]`},
+				{deployment, container + "ports/0/containerPort", "8082"}, {deployment, container + "livenessProbe/httpGet/port", "8082"}, {deployment, container + "readinessProbe/httpGet/port", "8082"},
+			},
+		},
+		"neither arguments nor environment": {values: `{manager: {args: [], env: []}}`, edits: []edit{
+			{deployment, container + "args", strings.Replace(args, `"--leader-elect",`, "", 1)}, {deployment, container + "env", "-"},
+		}},
+		"placement": {
+			values: `{manager: {nodeSelector: {disk: ssd}, tolerations: [{key: a, operator: Exists}], affinity: {nodeAffinity: {x: [1]}},
+				topologySpreadConstraints: [{maxSkew: 1}], priorityClassName: high, podSecurityContext: {runAsUser: 7}, securityContext: null}}`,
+			edits: []edit{
+				{deployment, "spec/template/spec/nodeSelector", "{disk: ssd}"}, {deployment, "spec/template/spec/tolerations", "[{key: a, operator: Exists}]"},
+				{deployment, "spec/template/spec/affinity", "{nodeAffinity: {x: [1]}}"}, {deployment, "spec/template/spec/topologySpreadConstraints", "[{maxSkew: 1}]"},
+				{deployment, "spec/template/spec/priorityClassName", "high"}, {deployment, "spec/template/spec/securityContext/runAsUser", "7"}, {deployment, container + "securityContext", "-"},
+			},
+		},
+		"labels and annotations": {
+			values: `{manager: {labels: {a: b, control-plane: other}, annotations: {c: d}, pod: {labels: {e: f, app.kubernetes.io/name: other}, annotations: {g: "1"}}}, serviceAccount: {labels: {h: i}, annotations: {j: k}}}`,
+			edits: []edit{
+				{deployment, "metadata/labels/a", "b"}, {deployment, "metadata/annotations", "{c: d}"},
+				{deployment, "spec/template/metadata/labels/e", "f"}, {deployment, "spec/template/metadata/annotations/g", `"1"`},
+				{account, "metadata/labels/h", "i"}, {account, "metadata/annotations", "{j: k}"},
+			},
+		},
+		"volumes": {
+			values: `{manager: {extraVolumes: [{name: a, emptyDir: {}}], extraVolumeMounts: [{name: a, mountPath: /a}]}}`,
+			edits: []edit{
+				{deployment, container + "volumeMounts", "[{mountPath: /tmp/k8s-webhook-server/serving-certs, name: webhook-certs, readOnly: true}, {name: a, mountPath: /a}]"},
+				{deployment, "spec/template/spec/volumes", "[{name: webhook-certs, secret: {secretName: webhook-server-cert}}, {name: a, emptyDir: {}}]"},
+			},
+		},
+		"no webhooks": {
+			values: `{webhook: {enabled: false}}`, removed: []string{"WebhookConfiguration", "webhook-service", "serving-cert"},
+			edits: []edit{
+				{deployment, container + "args", `["--metrics-bind-address=:8443", "--leader-elect", "--health-probe-bind-address=:8081"]`},
+				{deployment, container + "env", "[" + podNamespace + `, {name: ENABLE_WEBHOOKS, value: "false"}]`},
+				{deployment, container + "ports", "[{containerPort: 8081, name: health, protocol: TCP}]"},
+				{deployment, container + "volumeMounts", "-"}, {deployment, "spec/template/spec/volumes", "-"},
+			},
+		},
+		"webhooks on another port": {values: `{webhook: {port: 9500}}`, edits: []edit{
+			{deployment, container + "args", strings.Replace(args, "9443", "9500", 1)}, {deployment, container + "ports/1/containerPort", "9500"},
+			{"Service " + ns + "/" + op + "-webhook-service", "spec/ports/0/targetPort", "9500"},
+		}},
+		"no cert-manager": {values: `{certManager: {enabled: false}}`, removed: []string{"Certificate ", "Issuer "}, edits: []edit{
+			{"MutatingWebhookConfiguration /" + op + "-mutating-webhook-configuration", "metadata/annotations", "-"},
+			{"ValidatingWebhookConfiguration /" + op + "-validating-webhook-configuration", "metadata/annotations", "-"},
+		}},
+		"no metrics": {values: `{metrics: {enabled: false}}`, removed: []string{"metrics-service", "metrics-auth", "metrics-reader", "metrics-certs"}, edits: []edit{
+			{deployment, container + "args", strings.Replace(args, ":8443", "0", 1)},
+		}},
+		"metrics over http, on another port": {values: `{metrics: {secure: false, port: 8080}}`, removed: []string{"metrics-auth", "metrics-reader", "metrics-certs"}, edits: []edit{
+			{deployment, container + "args", strings.Replace(args, `:8443",`, `:8080", "--metrics-secure=false",`, 1)},
+			{service, "spec/ports/0/port", "8080"}, {service, "spec/ports/0/targetPort", "8080"}, {service, "spec/ports/0/name", "http"},
+		}},
+		"ServiceMonitor and network policies": {values: `{prometheus: {enabled: true}, networkPolicy: {enabled: true}, metrics: {port: 8444}}`, edits: []edit{
+			{deployment, container + "args", strings.Replace(args, "8443", "8444", 1)}, {service, "spec/ports/0/port", "8444"}, {service, "spec/ports/0/targetPort", "8444"},
+		}, added: `apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: webhook-cert-manager-controller-manager-metrics-monitor, namespace: webhook-cert-manager-system, labels: {LABELS, control-plane: controller-manager}}
+spec:
+  endpoints: [{path: /metrics, port: https, scheme: https, bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token, tlsConfig: {insecureSkipVerify: true}}]
+  selector: {matchLabels: {control-plane: controller-manager, app.kubernetes.io/name: webhook-cert-manager}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: webhook-cert-manager-allow-metrics-traffic, namespace: webhook-cert-manager-system, labels: {LABELS}}
+spec:
+  podSelector: {matchLabels: {control-plane: controller-manager, app.kubernetes.io/name: webhook-cert-manager}}
+  policyTypes: [Ingress]
+  ingress: [{from: [{namespaceSelector: {matchLabels: {metrics: enabled}}}], ports: [{port: 8444, protocol: TCP}]}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: webhook-cert-manager-allow-webhook-traffic, namespace: webhook-cert-manager-system, labels: {LABELS}}
+spec:
+  podSelector: {matchLabels: {control-plane: controller-manager, app.kubernetes.io/name: webhook-cert-manager}}
+  policyTypes: [Ingress]
+  ingress: [{ports: [{port: 9443, protocol: TCP}]}]
+`},
+		"CRDs that go with the release": {values: `{crd: {keep: false}}`, edits: []edit{{crd, "metadata/annotations/helm.sh~1resource-policy", "-"}}},
+		"no CRDs":                       {values: `{crd: {enabled: false}}`, removed: []string{"CustomResourceDefinition"}},
+		"no helpers":                    {values: `{rbac: {helpers: {enabled: false}}}`, removed: []string{"admin-role", "editor-role", "viewer-role"}},
+		"no manager":                    {values: `{manager: {enabled: false}}`, removed: []string{"Deployment"}},
+		"account of somebody else": {values: `{serviceAccount: {enabled: false, name: mine}}`, removed: []string{"ServiceAccount"}, edits: []edit{
+			{deployment, "spec/template/spec/serviceAccountName", "mine"},
+			{"ClusterRoleBinding /" + op + "-manager-rolebinding", "subjects/0/name", "mine"}, {"ClusterRoleBinding /" + op + "-metrics-auth-rolebinding", "subjects/0/name", "mine"},
+			{"RoleBinding " + ns + "/" + op + "-leader-election-rolebinding", "subjects/0/name", "mine"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, in := render(t, "../../testdata/golden/"+op+"/want")
+			want := expected(t, in)
+			want.remove(t, c.removed...)
+			labels := "app.kubernetes.io/managed-by: Helm, app.kubernetes.io/instance: " + op + ", app.kubernetes.io/name: " + op + ", helm.sh/chart: " + op + "-0.1.0"
+			if c.added != "" {
+				want.add(t, "added", strings.ReplaceAll(c.added, "LABELS", labels))
+			}
+			for _, e := range c.edits {
+				if want[e.object] == nil {
+					t.Fatalf("there is no %s", e.object)
+				}
+				var value any
+				if e.value != "-" {
+					value = parse(t, e.value)
+				}
+				put(t, want[e.object], e.path, value)
+			}
+			values, ok := parse(t, c.values).(map[string]any)
+			if !ok {
+				t.Fatal("values are a mapping")
+			}
+			if d := cmp.Diff(want, template(t, op, load(t, files), values)); d != "" {
+				t.Errorf("(-want +helm):\n%s", d)
+			}
+		})
+	}
+}
+
+// rbac.namespaced makes Roles of the manager's ClusterRole and the helpers, and
+// has the manager watch its namespace: what edit --namespaced makes of config/.
+func TestRender_Scope(t *testing.T) {
+	for _, c := range []struct{ op, values, like string }{{"memcached", "{rbac: {namespaced: true}}", "namespaced"}, {"namespaced", "{rbac: {namespaced: false}}", "memcached"}} {
+		t.Run(c.op, func(t *testing.T) {
+			files, _ := render(t, "../../testdata/golden/"+c.op+"/want")
+			_, like := render(t, "../../testdata/golden/"+c.like+"/want")
+			names := strings.NewReplacer(c.like+"-memcached-", c.op+"-memcached-", c.like+"-", c.op+"-", "name: "+c.like+"\n", "name: "+c.op+"\n")
+			like.Objects = []byte(names.Replace(string(like.Objects)))
+			like.Name = c.op
+			values, ok := parse(t, c.values).(map[string]any)
+			if !ok {
+				t.Fatal("values are a mapping")
+			}
+			if d := cmp.Diff(expected(t, like), template(t, c.op, load(t, files), values)); d != "" {
+				t.Errorf("(-want +helm):\n%s", d)
+			}
+		})
+	}
+}
+
+// Names follow the release, so that two of them can be in one cluster.
+func TestRender_Names(t *testing.T) {
+	files, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
+	in.Objects = []byte(strings.NewReplacer("webhook-cert-manager-system", "shop-system", "webhook-cert-manager-", "shop-").Replace(string(in.Objects)))
+	want := expected(t, in)
+	delete(want, "Namespace /shop-system")
+	for _, o := range want {
+		meta := o["metadata"].(map[string]any)
+		if labels, ok := meta["labels"].(map[string]any); ok && labels["app.kubernetes.io/instance"] != nil {
+			labels["app.kubernetes.io/instance"] = "shop"
+		}
+	}
+	got := template(t, "shop", load(t, files), map[string]any{"fullnameOverride": "shop"})
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +helm):\n%s", d)
+	}
+	for key := range template(t, "shop", load(t, files), nil) {
+		if !strings.Contains(key, "/shop-webhook-cert-manager-") && !strings.HasPrefix(key, "CustomResourceDefinition") {
+			t.Errorf("%s does not have the release's name", key)
+		}
+	}
+}
