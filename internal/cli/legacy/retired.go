@@ -9,15 +9,11 @@ import (
 // retired are flags of operator-sdk and kubebuilder that no longer have a
 // meaning, by the command that had them.
 func retired() map[string][]refusal {
-	const (
-		layout = "the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT"
-		addOn  = "kubebuilder works on this project too: kubebuilder edit --plugins=NAME"
-	)
+	const layout = "the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT"
 	return map[string][]refusal{
 		"mysdk run":            {{flag: "force-registry", why: "each run has a registry of its own, which 'mysdk cleanup' deletes", instead: "leave the flag out", isSwitch: true}},
 		"mysdk scorecard":      {{flag: "plugin-dir", why: "tests are images, listed in the bundle's tests/scorecard/config.yaml", instead: "add an image of your own there, or name another file with --config"}},
 		"mysdk migrate":        {{flag: "dep-manager", why: "dependencies are Go modules", instead: "leave the flag out"}},
-		"mysdk edit":           {{flag: "plugins", why: layout, instead: addOn}},
 		"mysdk create webhook": {{flag: "plugins", why: layout, instead: "leave the flag out"}, {flag: "legacy", why: "webhooks are written to internal/webhook", instead: "leave the flag out; webhooks in api/ keep working after 'mysdk upgrade'", isSwitch: true}},
 		"mysdk generate kustomize manifests": {
 			{flag: "operator-name", why: "it is now --package", instead: "use --package NAME"},

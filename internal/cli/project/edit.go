@@ -3,11 +3,13 @@ package project
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/cli/chart"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/project"
@@ -20,6 +22,8 @@ type editOptions struct {
 	domain                      *string
 	license, licenseFile, owner *string
 	force, dryRun               bool
+	plugins                     []string
+	chart                       chart.Options
 }
 
 // NewEdit is 'mysdk edit'.
@@ -37,7 +41,9 @@ the manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
 taken back with =false. --domain is for a project that has no API yet, as APIs
 have it in their names. Files of yours move along, and what you have written
 into scaffolded files stays: where your lines conflict, nothing is
-written and they are listed.`,
+written and they are listed.
+
+--plugins helm/v2-alpha, as in kubebuilder, is 'mysdk generate chart'.`,
 		Example: `  # make room for a second API group
   mysdk edit --multigroup
 
@@ -49,7 +55,10 @@ written and they are listed.`,
   mysdk edit --domain example.org
 
   # put a name on the license header of every file
-  mysdk edit --owner "Acme Inc"`,
+  mysdk edit --owner "Acme Inc"
+
+  # the Helm chart, in charts/chart
+  mysdk edit --plugins helm/v2-alpha --output-dir charts`,
 		RunE: func(c *cobra.Command, _ []string) error { return runEdit(c.Context(), f, o) },
 	}
 	fs := c.Flags()
@@ -59,8 +68,10 @@ written and they are listed.`,
 	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
 	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")
 	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
-	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that conflict")
+	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that conflict; of a chart: overwrite them")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	fs.StringSliceVar(&o.plugins, "plugins", nil, "generate the Helm chart: helm/v2-alpha")
+	o.chart.Bind(fs)
 	steps := f.Joined(c, "edit")
 	if steps != nil {
 		project.BindFlags(steps, fs)
@@ -87,8 +98,21 @@ func typed[T any](f *cli.Factory, flag string, value *T) *T {
 // check refuses flags that contradict each other. External plugins may have
 // something to do without any.
 func (o *editOptions) check(plugins bool) error {
+	other := o.multigroup != nil || o.namespaced != nil || o.domain != nil || o.license != nil || o.licenseFile != nil || o.owner != nil
+	notChart := func(key string) bool { return key != "helm/v2-alpha" && key != chart.PluginKey }
 	switch {
-	case !plugins && o.multigroup == nil && o.namespaced == nil && o.domain == nil && o.license == nil && o.licenseFile == nil && o.owner == nil:
+	case slices.ContainsFunc(o.plugins, notChart):
+		return clierr.Usagef("kubebuilder works on this project too: kubebuilder edit --plugins=NAME",
+			"--plugins takes helm/v2-alpha only: the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT")
+	case len(o.plugins) > 0 && other:
+		return clierr.Usagef("run the command twice", "--plugins cannot be combined with changes of the project")
+	case len(o.plugins) > 0:
+		return nil
+	case !plugins && (o.chart.Manifests != "" || o.chart.OutputDir != ""):
+		return clierr.Usagef("add --plugins helm/v2-alpha", "--manifests and --output-dir are for the Helm chart")
+	}
+	switch {
+	case !plugins && !other:
 		return clierr.Usagef("such as: mysdk edit --multigroup", "no changes requested")
 	case o.licenseFile != nil && (o.license != nil || o.owner != nil):
 		return clierr.Usagef("leave out --license and --owner", "--license-file brings the whole header")
@@ -101,6 +125,10 @@ func (o *editOptions) check(plugins bool) error {
 }
 
 func runEdit(ctx context.Context, f *cli.Factory, o *editOptions) error {
+	if len(o.plugins) > 0 {
+		o.chart.Force, o.chart.DryRun = o.force, o.dryRun
+		return chart.Run(ctx, f, &o.chart)
+	}
 	p, done, err := f.LoadProject()
 	if done || err != nil {
 		return err

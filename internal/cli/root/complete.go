@@ -172,7 +172,10 @@ func earlierVersions(f *cli.Factory, c *cobra.Command) (names []string) {
 	return names
 }
 
-func pluginKeys(f *cli.Factory, _ *cobra.Command) []string {
+func pluginKeys(f *cli.Factory, c *cobra.Command) []string {
+	if c.Name() == "edit" {
+		return []string{"helm/v2-alpha"}
+	}
 	return append(f.BuiltIn().Aliases[:1:1], project.Installed(f.Host)...)
 }
 
