@@ -77,7 +77,8 @@ type Plan struct {
 // Merge carries the change from the last chart to the one of now over to what is
 // there. base is nil where mysdk has not written what is there; read returns a
 // file's content, nil where there is none. With force the user's changes are
-// lost, but for Chart.yaml, which has his versions.
+// lost, but for Chart.yaml, which has his versions, and for the values of a
+// chart that is not mysdk's.
 func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), force bool) (*Plan, error) {
 	names := slices.Sorted(maps.Keys(now))
 	for name := range base {
@@ -100,6 +101,9 @@ func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), 
 	p := &Plan{Write: map[string][]byte{}}
 	if force {
 		p.overwrite(names, now, mine)
+		if v := mine[valuesFile]; base == nil && v != nil && merge3.Valid(valuesFile, v) {
+			p.Write[valuesFile], _ = merge3.Merge(valuesFile, nil, modern(v), now[valuesFile])
+		}
 		return p, nil
 	}
 	if err := check(base, now, mine); err != nil {
@@ -141,7 +145,7 @@ func check(base, now, mine map[string][]byte) error {
 	case len(rejects) > 0:
 		return clierr.Failedf("take over what you want of it ('patch -p1 <FILE"+RejectSuffix+"' takes all) and remove it", "an earlier conflict is not resolved: %s", strings.Join(rejects, ", "))
 	case base == nil && len(other) > 0:
-		return clierr.Failedf("commit the chart, then add --force: it overwrites all of them but Chart.yaml",
+		return clierr.Failedf("commit the chart, then add --force: it overwrites all but Chart.yaml and your values",
 			"the chart there is not mysdk's, and %d files differ: %s", len(other), strings.Join(other[:min(len(other), 3)], ", ")+more(other))
 	case base != nil && mine[chartFile] == nil:
 		return clierr.Failedf("restore it from version control, or add --force to write the chart again", "the chart has no %s", chartFile)

@@ -99,3 +99,51 @@ func TestPack(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestMerge_Move: of a chart that kubebuilder has made, the values stay, with the
+// names of today.
+func TestMerge_Move(t *testing.T) {
+	mine := map[string][]byte{"Chart.yaml": []byte("version: 7\n"), "values.yaml": []byte(`manager:
+  replicas: 2
+  enable: own
+
+# Roles.
+rbacHelpers:
+  # or not
+  enable: true
+
+crd:
+  keep: false
+  # or not
+  enable: false # not
+`)}
+	now := map[string][]byte{"Chart.yaml": []byte("version: 1\n"), "values.yaml": []byte("manager:\n  replicas: 1\n  args: []\nrbac:\n  namespaced: false\n  helpers:\n    enabled: false\ncrd:\n  enabled: true\n  keep: true\n")}
+	read := func(name string) ([]byte, error) { return mine[name], nil }
+	if _, err := chart.Merge(nil, now, read, false); err == nil || !strings.Contains(err.Error(), "2 files differ") {
+		t.Errorf("without force: %v", err)
+	}
+	p, err := chart.Merge(nil, now, read, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]byte{"values.yaml": []byte(`manager:
+  replicas: 2
+  args: []
+  enabled: own
+
+# Roles.
+rbac:
+  namespaced: false
+  helpers:
+    # or not
+    enabled: true
+
+crd:
+  keep: false
+  # or not
+  enabled: false # not
+`)}
+	if d := cmp.Diff(want, p.Write); d != "" {
+		t.Error(d)
+	}
+}

@@ -55,6 +55,7 @@ What you change in the chart stays. Run the command again when the project has
 changed: the change is merged into your files, and where it meets yours, it goes
 into a .rej file beside yours. Templates of your own are left alone. The chart
 as it was written last is kept in dist/chart/.mysdk.zip for that: commit it.
+A chart of kubebuilder's is taken over with --force: its values stay.
 
 PROJECT records the chart. 'mysdk generate' does not write it, but warns when
 it is out of date.`,
@@ -74,7 +75,7 @@ it is out of date.`,
 	fs := c.Flags()
 	o.Bind(fs)
 	fs.StringVar(&o.Image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
-	fs.BoolVar(&o.Force, "force", false, "overwrite what you have changed, but for Chart.yaml")
+	fs.BoolVar(&o.Force, "force", false, "overwrite what you have changed but for Chart.yaml, and the templates of a chart that is not mysdk's")
 	fs.BoolVar(&o.Check, "check", false, "show a diff and exit with 3 if the chart is out of date; write nothing")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "show changes as a diff without writing them")
 	return c
@@ -94,6 +95,8 @@ type job struct {
 	name string // of the project
 	dir  string // of the chart, relative to the project
 	set  fileset.Set
+
+	foreign []string // templates that were there before mysdk's first chart
 }
 
 // Run generates the chart in memory and commits it, unless it was told not to.
@@ -201,7 +204,27 @@ func (j *job) merge(now map[string][]byte) (*chart.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.dir, err)
 	}
-	return plan, nil
+	if base == nil {
+		err = j.findForeign("templates", now)
+	}
+	return plan, err
+}
+
+// findForeign notes the files below a directory that the chart does not have.
+func (j *job) findForeign(dir string, now map[string][]byte) error {
+	entries, err := j.f.Host.Files.ReadDir(j.f.Host.Path(path.Join(j.dir, dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			err = errors.Join(err, j.findForeign(name, now))
+		} else if now[name] == nil {
+			j.foreign = append(j.foreign, name)
+		}
+	}
+	return err
 }
 
 // put makes a set of what will be written, with the base and PROJECT.
@@ -249,6 +272,9 @@ func (j *job) put(now map[string][]byte, plan *chart.Plan) error {
 func (j *job) report(plan *chart.Plan, took string) error {
 	for _, name := range plan.Kept {
 		j.f.Warn("%s stays because you changed it, but nothing of the project makes it any longer", path.Join(j.dir, name))
+	}
+	for _, name := range j.foreign {
+		j.f.Warn("%s stays, and is part of the chart: remove it unless it is yours", path.Join(j.dir, name))
 	}
 	for _, name := range plan.Gone {
 		j.f.Detail("%s stays removed; --force writes it again", path.Join(j.dir, name))
