@@ -3,11 +3,6 @@ package migrate
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
-	"slices"
-	"strings"
-
-	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -45,26 +40,9 @@ func clientAPI(f *goFile) {
 			f.objectKey(n)
 		case *ast.FuncDecl:
 			f.injector(n)
-			f.onAdd(n)
 		}
 		return true
 	})
-}
-
-// onAdd gives handlers of client-go's informers the parameter that tells
-// whether an object is of the first list.
-func (f *goFile) onAdd(d *ast.FuncDecl) {
-	if d.Name.Name != "OnAdd" || d.Recv == nil || d.Type.Params.NumFields() != 1 {
-		return
-	}
-	p := d.Type.Params.List[0]
-	if text := squeeze(f.Text(p.Type)); text != "interface{}" && text != "any" {
-		return
-	}
-	if len(p.Names) == 0 {
-		f.Insert(p.Pos(), "_ ")
-	}
-	f.Insert(p.End(), ", _ bool")
 }
 
 // isOptions says whether an expression is options for a list: written so, or
@@ -179,9 +157,6 @@ func mentions(n ast.Node, name string) bool {
 }
 
 func (f *goFile) recorderCall(call *ast.CallExpr) {
-	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "OnAdd" && len(call.Args) == 1 {
-		f.Insert(call.Args[0].End(), ", false")
-	}
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "GetRecorder" && len(call.Args) == 1 {
 		f.Replace(sel.Sel, "GetEventRecorderFor")
 	}
@@ -214,141 +189,16 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 	}
 }
 
-var clientGroup = lazy.Delayed(`^[A-Z][A-Za-z0-9]*V[0-9]+((alpha|beta)[0-9]+)?$`)
-
-// typedClient adds the context, and the options that became mandatory, to
-// calls of client-go's typed clients: clientset.CoreV1().Pods(ns).Get(name, …).
-func typedClient(f *goFile) {
-	ast.Inspect(f.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			f.budgets(n)
-			return true
-		}
-		verb, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !f.isTypedResource(verb.X) || !isOldVerb(call, verb.Sel.Name) || f.isContext(call.Args[0]) {
-			return true
-		}
-		f.typedVerb(call, verb.Sel.Name)
-		return true
-	})
-}
-
-// budgets takes the typed client of budgets from the version that their types are
-// taken from: PodSecurityPolicies have been in the old one, too.
-func (f *goFile) budgets(n ast.Node) {
-	sel, ok := n.(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "PodDisruptionBudgets" && sel.Sel.Name != "Evictions" {
-		return
-	}
-	if group, ok := sel.X.(*ast.CallExpr); ok && callee(group) == "PolicyV1beta1" {
-		f.rename(group.Fun, "PolicyV1")
-	}
-}
-
-// isTypedResource says whether an expression ends in a typed client of one
-// resource, such as CoreV1().Pods(ns), or a variable of it.
-func (f *goFile) isTypedResource(e ast.Expr) bool {
-	if id, ok := e.(*ast.Ident); ok {
-		value := assigned(id)
-		return value != nil && f.isTypedResource(value)
-	}
-	call, ok := e.(*ast.CallExpr)
-	if !ok || len(call.Args) > 1 {
-		return false
-	}
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	group, ok := sel.X.(*ast.CallExpr)
-	if !ok || len(group.Args) != 0 {
-		return false
-	}
-	of, ok := group.Fun.(*ast.SelectorExpr)
-	return ok && clientGroup.MatchString(of.Sel.Name)
-}
-
-// isContext says whether an argument is a context, as far as its text tells.
-func (f *goFile) isContext(e ast.Expr) bool {
-	text := f.Text(e)
-	pkg := f.ImportName("context")
-	return strings.HasSuffix(strings.ToLower(text), "ctx") || pkg != "" && strings.HasPrefix(text, pkg+".") ||
-		strings.HasPrefix(text, "context.") || strings.HasSuffix(text, ".Context()")
-}
-
-// isOldVerb says whether a call of a typed client's method has as many arguments
-// as it had before the context was one of them.
-func isOldVerb(call *ast.CallExpr, verb string) bool {
-	switch verb {
-	case "List", "Watch", "Create", "Update", "UpdateStatus", "Bind", "Evict", "Finalize":
-		return len(call.Args) == 1
-	case "Get", "Delete", "DeleteCollection", "GetScale", "UpdateScale":
-		return len(call.Args) == 2
-	case "Patch": // maybe of a subresource; with a context it has five or more
-		return len(call.Args) == 3 || len(call.Args) == 4
-	}
-	return false
-}
-
-func (f *goFile) typedVerb(call *ast.CallExpr, verb string) {
-	options := map[string]string{"Create": "CreateOptions", "Update": "UpdateOptions", "UpdateStatus": "UpdateOptions",
-		"UpdateScale": "UpdateOptions", "Finalize": "UpdateOptions", "Bind": "CreateOptions", "Patch": "PatchOptions"}
-	f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
-	last := call.Args[len(call.Args)-1]
-	if verb == "Patch" && len(call.Args) > 3 {
-		last = call.Args[2] // subresources come behind the options
-	}
-	if strings.HasPrefix(verb, "Delete") {
-		f.deleteOptions(call)
-		return
-	}
-	if want := options[verb]; want != "" && !strings.Contains(f.Text(last), want) {
-		f.Insert(last.End(), fmt.Sprintf(", %s.%s{}", f.Need(metaV1, "metav1"), want))
-	}
-}
-
-// requests gives what sends a request of client-go, such as
-// clientset.CoreV1().RESTClient().Get().Do(), a context.
-func requests(f *goFile) {
-	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
-		if len(call.Args) == 0 && slices.Contains([]string{"Do", "DoRaw", "Stream", "Watch"}, callee(call)) && isRequestChain(call.Fun) {
-			f.Insert(call.Rparen, f.todoContext())
-		}
-	}
-}
-
-// isRequestChain says whether calls in a row begin with a request.
-func isRequestChain(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.SelectorExpr:
-		return isRequestChain(e.X)
-	case *ast.Ident:
-		value := assigned(e)
-		return value != nil && isRequestChain(value)
-	case *ast.CallExpr:
-		return callee(e) == "RESTClient" || callee(e) == "GetLogs" || isRequestChain(e.Fun)
-	}
-	return false
-}
-
 // todoContext is a context for code that has none.
 func (f *goFile) todoContext() string { return f.Need("context", "") + ".TODO()" }
 
-// deleteOptions makes values of what were pointers to delete options.
-func (f *goFile) deleteOptions(call *ast.CallExpr) {
-	for _, arg := range call.Args {
-		switch a := arg.(type) {
-		case *ast.UnaryExpr:
-			if a.Op == token.AND && strings.Contains(f.Text(a.X), "DeleteOptions{") {
-				f.ReplaceRange(a.Pos(), a.X.Pos(), "")
-			}
-		case *ast.Ident:
-			if a.Name == "nil" {
-				f.Replace(a, f.Need(metaV1, "metav1")+".DeleteOptions{}")
-			} else if v, ok := assigned(a).(*ast.UnaryExpr); ok && strings.Contains(f.Text(v), "DeleteOptions{") {
-				f.Insert(a.Pos(), "*")
-			}
-		}
+// callee is the name of what is called, without what it is called on.
+func callee(call *ast.CallExpr) string {
+	switch fun := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		return fun.Sel.Name
+	case *ast.Ident:
+		return fun.Name
 	}
+	return ""
 }

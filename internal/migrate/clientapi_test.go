@@ -31,7 +31,6 @@ func TestClientAPI(t *testing.T) {
 		"OnAdd with a type":        {"", "func (h *H) OnAdd(p *Pod) {}", "", ""},
 		"OnAdd of today":           {"", "func (h *H) OnAdd(obj any, first bool) { h.next.OnAdd(obj, first) }", "", ""},
 		"OnAdd that is a function": {"", "func OnAdd(obj any) {}", "", ""},
-		"OnAdd without a name":     {"", "func (h *H) OnAdd(interface{}) {}", "", "func (h *H) OnAdd(_ interface{}, _ bool) {}"},
 		"injection": {
 			"", "// InjectClient takes it.\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
 			"", "// InjectClient takes it.\n// TODO(migrate): nothing calls InjectClient any more: set the field where the value is made\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
@@ -57,59 +56,6 @@ func TestMutate(t *testing.T) {
 	}, commonPasses(nil)...)
 }
 
-func TestTypedClient(t *testing.T) {
-	meta := `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`
-	both := importContext + "; " + meta
-	runPasses(t, map[string]passCase{
-		"patch": {
-			"", "func f() { kc.AppsV1().Deployments(ns).Patch(name, kind, data) }",
-			both, "func f() { kc.AppsV1().Deployments(ns).Patch(context.TODO(), name, kind, data, metav1.PatchOptions{}) }",
-		},
-		"patch of a subresource": {
-			"", "func f() { kc.AppsV1().Deployments(ns).Patch(name, kind, data, \"status\") }",
-			both, "func f() { kc.AppsV1().Deployments(ns).Patch(context.TODO(), name, kind, data, metav1.PatchOptions{}, \"status\") }",
-		},
-		"scale": {
-			meta, "func f() {\n\td := kc.AppsV1().Deployments(ns)\n\td.GetScale(name, metav1.GetOptions{})\n\td.UpdateScale(name, s)\n}",
-			both, "func f() {\n\td := kc.AppsV1().Deployments(ns)\n\td.GetScale(context.TODO(), name, metav1.GetOptions{})\n\td.UpdateScale(context.TODO(), name, s, metav1.UpdateOptions{})\n}",
-		},
-		"update of the status": {
-			importContext, "func f() { kc.AppsV1().Deployments(ns).UpdateStatus(d); context.TODO() }",
-			both, "func f() { kc.AppsV1().Deployments(ns).UpdateStatus(context.TODO(), d, metav1.UpdateOptions{}); context.TODO() }",
-		},
-		"delete with nil": {
-			"", "func f() { kc.CoreV1().Pods(ns).Delete(name, nil) }",
-			both, "func f() { kc.CoreV1().Pods(ns).Delete(context.TODO(), name, metav1.DeleteOptions{}) }",
-		},
-		"delete with a variable": {
-			meta, "func f() {\n\to := &metav1.DeleteOptions{}\n\tkc.CoreV1().Pods(ns).Delete(name, o)\n}",
-			both, "func f() {\n\to := &metav1.DeleteOptions{}\n\tkc.CoreV1().Pods(ns).Delete(context.TODO(), name, *o)\n}",
-		},
-		"delete of many": {
-			meta, "func f() { kc.CoreV1().Pods(ns).DeleteCollection(&metav1.DeleteOptions{}, metav1.ListOptions{}) }",
-			both, "func f() { kc.CoreV1().Pods(ns).DeleteCollection(context.TODO(), metav1.DeleteOptions{}, metav1.ListOptions{}) }",
-		},
-		"cluster scope": {
-			meta, "func f() { kc.CoreV1().Nodes().List(metav1.ListOptions{}) }",
-			both, "func f() { kc.CoreV1().Nodes().List(context.TODO(), metav1.ListOptions{}) }",
-		},
-		"budgets": {
-			"", "func f() { kc.PolicyV1beta1().PodDisruptionBudgets(ns).Delete(name, nil) }",
-			both, "func f() { kc.PolicyV1().PodDisruptionBudgets(ns).Delete(context.TODO(), name, metav1.DeleteOptions{}) }",
-		},
-		"security policies": {
-			"", "func f() { kc.PolicyV1beta1().PodSecurityPolicies().Delete(name, nil) }",
-			both, "func f() { kc.PolicyV1beta1().PodSecurityPolicies().Delete(context.TODO(), name, metav1.DeleteOptions{}) }",
-		},
-		"logs have no context": {meta, "func f() { kc.CoreV1().Pods(ns).GetLogs(name, o); metav1.Now() }", "", ""},
-		"context of a request": {meta, "func f() { kc.CoreV1().Pods(ns).Get(r.Context(), name, metav1.GetOptions{}) }", "", ""},
-		"context of any name": {
-			importContext, "func f(deadline context.Context) {\n\tkc.CoreV1().Pods(ns).Get(deadline, name, metav1.GetOptions{})\n\tkc.CoreV1().Pods(ns).Create(withTimeout, pod, metav1.CreateOptions{})\n\tkc.CoreV1().Pods(ns).Patch(ctxWithTimeout, name, kind, data, metav1.PatchOptions{})\n\tkc.CoreV1().Pods(ns).Delete(ctx2, name, o)\n}", "", "",
-		},
-		"not a typed client": {"", "func f() { kc.Core().Pods(ns).Get(name); store.Get(name); kc.CoreV1(x).Pods(ns).Get(name) }", "", ""},
-	}, commonPasses(nil)...)
-}
-
 func TestCoreTypes(t *testing.T) {
 	core := `corev1 "k8s.io/api/core/v1"`
 	hook := "// TODO(migrate): Handler is ProbeHandler in probes today, and LifecycleHandler in hooks\n"
@@ -121,14 +67,6 @@ func TestCoreTypes(t *testing.T) {
 		"both": {
 			core, "var p = corev1.Probe{Handler: corev1.Handler{}}\nvar l = corev1.Lifecycle{PreStop: &corev1.Handler{}}\n\nvar h corev1.Handler",
 			"", "var p = corev1.Probe{ProbeHandler: corev1.ProbeHandler{}}\nvar l = corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}\n\n" + hook + "var h corev1.Handler",
-		},
-		"a template's claim": {
-			core, "var s = []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{\n\t// as much as this\n\tResources: corev1.ResourceRequirements{},\n}}}",
-			"", "var s = []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{\n\t// as much as this\n\tResources: corev1.VolumeResourceRequirements{},\n}}}",
-		},
-		"handler of a container's probe": {
-			core, "func f(c *corev1.Container) { g(c.LivenessProbe.Handler.HTTPGet, c.server.Handler) }",
-			"", "func f(c *corev1.Container) { g(c.LivenessProbe.ProbeHandler.HTTPGet, c.server.Handler) }",
 		},
 		"resources of a container": {core, "var c = corev1.Container{Resources: corev1.ResourceRequirements{}}", "", ""},
 		"probe of an own type":     {core, "var p = Probe{Handler: Handler{}}\nvar c corev1.Container", "", ""},

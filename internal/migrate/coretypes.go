@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"go/ast"
 	"slices"
 
@@ -15,14 +14,6 @@ func coreTypes(f *goFile) {
 		return
 	}
 	f.looseHandlers()
-	for sel := range goedit.Each[*ast.SelectorExpr](f.Tree) {
-		if sel.Sel.Name == "Handler" && f.isProbe(sel.X) {
-			f.Replace(sel.Sel, "ProbeHandler")
-		}
-		if of, ok := sel.X.(*ast.SelectorExpr); ok && of.Sel.Name == "Handler" && isAction(sel.Sel.Name) {
-			f.Replace(of.Sel, "ProbeHandler") // hooks are handlers themselves
-		}
-	}
 	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
 		switch {
 		case f.Is(lit.Type, coreV1, "Probe"):
@@ -30,28 +21,8 @@ func coreTypes(f *goFile) {
 		case f.Is(lit.Type, coreV1, "Lifecycle"):
 			f.field(lit, "PostStart", "PostStart", "Handler", "LifecycleHandler")
 			f.field(lit, "PreStop", "PreStop", "Handler", "LifecycleHandler")
-		case f.Is(lit.Type, coreV1, "PersistentVolumeClaimSpec"):
-			f.field(lit, "Resources", "Resources", "ResourceRequirements", "VolumeResourceRequirements")
-			f.volumeResources(valueOf(lit, "Resources"))
 		}
 	}
-}
-
-// isAction says whether a field is one of what a probe or hook does.
-func isAction(field string) bool {
-	return slices.Contains([]string{"Exec", "HTTPGet", "TCPSocket"}, field)
-}
-
-// isProbe says whether an expression is a probe: a container's, or a variable
-// that is declared as one.
-func (f *goFile) isProbe(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.SelectorExpr:
-		return slices.Contains([]string{"LivenessProbe", "ReadinessProbe", "StartupProbe"}, e.Sel.Name)
-	case *ast.Ident:
-		return f.Is(f.declaredType(e), coreV1, "Probe")
-	}
-	return false
 }
 
 // declaredType is the type that the declaration of a variable says, or what it
@@ -75,16 +46,6 @@ func (f *goFile) declaredType(id *ast.Ident) ast.Expr {
 		t = star.X
 	}
 	return t
-}
-
-// volumeResources gives the resources of a claim that come from elsewhere, such
-// as a field of the project's own types, the type of claims.
-func (f *goFile) volumeResources(e ast.Expr) {
-	switch e.(type) {
-	case *ast.Ident, *ast.SelectorExpr:
-		text := f.Text(e)
-		f.Replace(e, fmt.Sprintf("%s.VolumeResourceRequirements{Limits: %s.Limits, Requests: %s.Requests}", f.ImportName(coreV1), text, text))
-	}
 }
 
 // cutElement takes an element out of a literal.

@@ -28,7 +28,8 @@ var corrections = []correction{
 	{lazy.Delayed(`^not enough arguments in call to .* have \((.*)\) want \("?context"?\.Context(?:, (.*))?\)$`), giveContext},
 	{lazy.Delayed(`^too many arguments in call to .* have \("?context"?\.Context, (.*)\) want \((.*)\)$`), takeContext},
 	{lazy.Delayed(`^cannot use .* \((?:variable|value) of type \*("[^"]+"\.\w+|\w+\.\w+)\) as ("[^"]+"\.\w+|\w+\.\w+) value in argument`), passValue},
-	{lazy.Delayed(`^cannot use .* \((?:variable|value) of interface type (?:runtime|"k8s\.io/apimachinery/pkg/runtime")\.Object\) as (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.(Object|ObjectList) value in argument`), assertObject},
+	{lazy.Delayed(`^cannot use nil as "k8s\.io/apimachinery/pkg/apis/meta/v1"\.(\w+Options) value in argument`), passEmpty},
+	{lazy.Delayed(`^cannot (?:use|convert) .* \((?:variable|value) of interface type (?:runtime|"k8s\.io/apimachinery/pkg/runtime")\.Object\) (?:as|to type) (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.(Object|ObjectList)\b`), assertObject},
 	{lazy.Delayed(`^cannot use &.* \(value of type \*handler\.EventHandler\) as handler\.TypedEventHandler\[|type \*handler\.EventHandler of &.* does not match inferred type handler\.TypedEventHandler\[`), func(f *goFile, at ast.Expr, _ []string) { f.dropAddress(at) }},
 	{lazy.Delayed(`EnqueueRequestForOwner \(value of type func.* is not a type$`), callOwnerHandler},
 }
@@ -206,10 +207,32 @@ func passValue(f *goFile, at ast.Expr, m []string) {
 	}
 }
 
-// assertObject takes a runtime.Object for what the client takes. All objects that
-// it ever took are, and the parameter's own type may be that of an interface.
+// passEmpty passes options in the place of a pointer to none.
+func passEmpty(f *goFile, at ast.Expr, m []string) {
+	f.Replace(at, fmt.Sprintf("%s.%s{}", f.Need(metaV1, "metav1"), m[1]))
+}
+
+// assertObject takes a runtime.Object for what the client takes: all objects that
+// it ever took are. A function's parameter gets that type, and what others may
+// have agreed on, such as a method's, is asserted to be of it.
 func assertObject(f *goFile, at ast.Expr, m []string) {
-	f.Insert(at.End(), fmt.Sprintf(".(%s.%s)", f.Need(crClient, ""), m[1]))
+	typ := f.Need(crClient, "") + "." + m[1]
+	id, _ := at.(*ast.Ident)
+	for fn := range f.Functions() {
+		if fn.Pos() > at.Pos() || at.End() > fn.End() {
+			continue
+		}
+		for _, p := range fn.Type.Params.List {
+			if id != nil && isParam(id, p) && len(p.Names) == 1 && fn.Recv == nil {
+				f.Replace(p.Type, typ)
+				return
+			}
+		}
+		if goedit.Has(fn, func(id *ast.Ident) bool { return id.Obj != nil && strings.HasPrefix(typ, id.Name+".") }) {
+			return // a variable has the package's name
+		}
+	}
+	f.Insert(at.End(), ".("+typ+")")
 }
 
 // dropAddress makes &x x, and says whether it was that.

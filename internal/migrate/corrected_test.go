@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,6 +49,9 @@ func TestCorrected(t *testing.T) {
 		"a handler":              {owner, "e := @handler.EnqueueRequestForOwner{IsController: true, OwnerType: o}", "e := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), o, handler.OnlyControllerOwner())"},
 		"its address, inferred":  {"in call to source.Kind, type *handler.EventHandler of &e does not match inferred type handler.TypedEventHandler[client.Object, reconcile.Request] for handler.TypedEventHandler[object, reconcile.Request]", "source.Kind(o, @&e)", "source.Kind(o, e)"},
 		"its address":            {"cannot use &e (value of type *handler.EventHandler) as handler.TypedEventHandler[client.Object, reconcile.Request] value in argument to b.Watches", "b.Watches(o, @&e)", "b.Watches(o, e)"},
+		"an object's parameter":  {`cannot use o (variable of interface type "k8s.io/apimachinery/pkg/runtime".Object) as client.Object value in argument to c.Get`, "func(o runtime.Object) { c.Get(@o) }", "func(o runtime.Object) { c.Get(o.(client.Object)) }"},
+		"an object to watch":     {`cannot convert o (variable of interface type "k8s.io/apimachinery/pkg/runtime".Object) to type client.Object: "k8s.io/apimachinery/pkg/runtime".Object does not implement client.Object (missing method GetAnnotations)`, "source.Kind(client.Object(@o))", "source.Kind(client.Object(o.(client.Object)))"},
+		"no options":             {`cannot use nil as "k8s.io/apimachinery/pkg/apis/meta/v1".DeleteOptions value in argument to c.Delete`, "c.Delete(@nil)", "c.Delete(metav1.DeleteOptions{})"},
 		"an object":              {`cannot use o (variable of interface type "k8s.io/apimachinery/pkg/runtime".Object) as client.Object value in argument to c.Get: "k8s.io/apimachinery/pkg/runtime".Object does not implement client.Object (missing method GetAnnotations)`, "c.Get(@o)", "c.Get(o.(client.Object))"},
 		"another error":          {"undefined: x", "f(@x)", ""},
 	} {
@@ -62,6 +66,28 @@ func TestCorrected(t *testing.T) {
 				test.want = code
 			}
 			if d := cmp.Diff(fmt.Sprintf(file, test.want), string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestCorrectedParameter holds that an object which a function passes to the
+// client has the client's type, and one that a method does is asserted to be of it.
+func TestCorrectedParameter(t *testing.T) {
+	const head = "package a\n\nimport (\n\t\"k8s.io/apimachinery/pkg/runtime\"\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n)\n\nvar _ runtime.Object\n\n"
+	const text = `cannot use o (variable of interface type "k8s.io/apimachinery/pkg/runtime".Object) as client.Object value in argument to c.Create`
+	for name, test := range map[string][2]string{
+		"a function":      {"func f(c client.Client, o runtime.Object) {\n\tc.Create(nil, o)\n}\n", "func f(c client.Client, o client.Object) {\n\tc.Create(nil, o)\n}\n"},
+		"a method":        {"func (t *T) f(c client.Client, o runtime.Object) {\n\tc.Create(nil, o)\n}\n", "func (t *T) f(c client.Client, o runtime.Object) {\n\tc.Create(nil, o.(client.Object))\n}\n"},
+		"the name is its": {"func (t *T) f(client client.Client, o runtime.Object) {\n\tc.Create(nil, o)\n}\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Corrected("a.go", []byte(head+test[0]), []Problem{{"a.go", 11, 16, text}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(head+stdcmp.Or(test[1], test[0]), string(got)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

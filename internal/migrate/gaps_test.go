@@ -105,17 +105,3 @@ func TestStoredMarkerPlace(t *testing.T) {
 		})
 	}
 }
-
-// TestObjectLoops holds the type of lists of objects that a loop watches.
-func TestObjectLoops(t *testing.T) {
-	const object = `"k8s.io/apimachinery/pkg/runtime"`
-	loop := func(list, use string) string {
-		return "func add(b *build) {\n\tfor _, o := range " + list + "{&a{}} {\n\t\t" + use + "\n\t}\n}"
-	}
-	runPasses(t, map[string]passCase{
-		"owned":        {object, loop("[]runtime.Object", "b.Owns(o)"), importClient, loop("[]client.Object", "b.Owns(o)")},
-		"something":    {object, loop("[]runtime.Object", "b.Print(o)"), "", ""},
-		"no arguments": {object, loop("[]runtime.Object", "b.Print()"), "", ""},
-		"of others":    {object, loop("[]any", "b.Owns(o)"), "", ""},
-	}, objectParams(nil))
-}

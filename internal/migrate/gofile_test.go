@@ -89,7 +89,7 @@ func TestUntouched(t *testing.T) {
 		"other client":  "package p\n\nimport \"example.com/client\"\n\nvar o client.ListOptionFunc = client.UseListOptions(1)\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := transform("p.go", []byte(src), append(commonPasses(nil), oldWatches, reconcileContexts, callPass, suites)...)
+			got, err := transform("p.go", []byte(src), append(commonPasses(nil), oldWatches, reconcileContexts, suites)...)
 			if err != nil {
 				t.Fatal(err)
 			}

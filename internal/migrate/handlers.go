@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -338,7 +337,10 @@ func oldWatches(f *goFile) {
 
 func (f *goFile) oldWatch(call *ast.CallExpr, mgr string) {
 	w, ok := f.readWatch(call)
-	lit := literalOf(firstArg(call))
+	var lit *ast.CompositeLit
+	if len(call.Args) > 0 {
+		lit = literalOf(call.Args[0])
+	}
 	pkg := f.ImportName(crSource)
 	switch {
 	case !ok && lit != nil && slices.Contains([]string{"Kind", "Channel", "Informer"}, f.Member(lit.Type, crSource)):
@@ -370,31 +372,4 @@ func (f *goFile) managerParam(fn *ast.FuncDecl) string {
 
 func (f *goFile) isManager(e ast.Expr) bool {
 	return f.Is(e, crManager, "Manager") || f.Is(e, crRoot, "Manager")
-}
-
-// callPass adds a context to calls of Reconcile in the package's own code,
-// mostly tests.
-func callPass(f *goFile) {
-	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
-		if len(call.Args) != 1 {
-			continue
-		}
-		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Reconcile" && f.mayBeRequest(call.Args[0]) {
-			f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
-		}
-	}
-}
-
-// mayBeRequest says whether an argument is a request: by its type where the file
-// has it, else by its name.
-func (f *goFile) mayBeRequest(e ast.Expr) bool {
-	if lit, ok := e.(*ast.CompositeLit); ok {
-		return f.isRequest(lit.Type)
-	}
-	if id, ok := e.(*ast.Ident); ok {
-		if t := f.declaredType(id); t != nil {
-			return f.isRequest(t)
-		}
-	}
-	return regexp.MustCompile(`(?is)req(uest)?s?(for)?(\[[^]]*\])?(\(.*\))?$`).MatchString(f.Text(e))
 }

@@ -79,7 +79,7 @@ func (m *migration) rewrite(name string, names []string) error {
 	if c != nil {
 		passes = append(passes, c.setupPass, c.reconcilerPass)
 	}
-	src, err = transform(name, src, append(passes, callPass, suites, objectParams(m.objectFuncs(dir)), m.compat, markGone)...)
+	src, err = transform(name, src, append(passes, suites, m.compat, markGone)...)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (m *migration) mainFiles(p *oldProgram) {
 		if other == p.file.Name || path.Ext(other) != ".go" || !m.isOfProgram(other) {
 			continue
 		}
-		m.goFile(other, m.inCommand(path.Base(other)), oldWatches, callPass, objectParams(m.objectFuncs(path.Dir(other))))
+		m.goFile(other, m.inCommand(path.Base(other)), oldWatches)
 	}
 	m.rules = p.rules
 	if len(p.left) == 0 {

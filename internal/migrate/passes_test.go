@@ -75,12 +75,6 @@ func TestPasses(t *testing.T) {
 			`"k8s.io/apimachinery/pkg/runtime"; "sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"`,
 			"func f() { controllerutil.CreateOrUpdate(ctx, c, obj, func() error {\n\te := runtime.Object(obj)\n\treturn g(e)\n}) }",
 		},
-		"typed clients": {
-			commonPasses(nil), `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`,
-			"func f() {\n\tkc.CoreV1().Pods(ns).Get(name, metav1.GetOptions{})\n\tkc.EventsV1beta1().Events(ns).Create(e)\n\tkc.AppsV1().Deployments(ns).Delete(name, &metav1.DeleteOptions{})\n}",
-			importContext + "; \n" + `metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"`,
-			"func f() {\n\tkc.CoreV1().Pods(ns).Get(context.TODO(), name, metav1.GetOptions{})\n\tkc.EventsV1beta1().Events(ns).Create(context.TODO(), e, metav1.CreateOptions{})\n\tkc.AppsV1().Deployments(ns).Delete(context.TODO(), name, metav1.DeleteOptions{})\n}",
-		},
 		"typed clients of today": {
 			commonPasses(nil), "", "func f() { kc.CoreV1().Pods(ns).Get(ctx, name, o) }", "", "func f() { kc.CoreV1().Pods(ns).Get(ctx, name, o) }",
 		},
@@ -97,10 +91,6 @@ func TestPasses(t *testing.T) {
 		"handler in a variable": {
 			commonPasses(nil), `corev1 "k8s.io/api/core/v1"`, "func f() {\n\th := corev1.Handler{HTTPGet: g}\n\tp = corev1.Probe{Handler: h}\n}",
 			`corev1 "k8s.io/api/core/v1"`, "func f() {\n\th := corev1.ProbeHandler{HTTPGet: g}\n\tp = corev1.Probe{ProbeHandler: h}\n}",
-		},
-		"claim": {
-			commonPasses(nil), `corev1 "k8s.io/api/core/v1"`, "var p = corev1.PersistentVolumeClaimSpec{Resources: corev1.ResourceRequirements{Requests: g}}",
-			`corev1 "k8s.io/api/core/v1"`, "var p = corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{Requests: g}}",
 		},
 		"fake client": {
 			commonPasses(map[string][]string{"example.com/api/v1": {"Cache"}}), `v1 "example.com/api/v1"; "sigs.k8s.io/controller-runtime/pkg/client/fake"`,
@@ -158,15 +148,6 @@ func TestPasses(t *testing.T) {
 			"func (r *R) SetupWithManager(mgr ctrl.Manager) error { return b.Watches(&source.Kind{Type: o}, handler.EnqueueRequestsFromMapFunc(f)).Complete(r) }",
 			`ctrl "sigs.k8s.io/controller-runtime"; ` + importHandler,
 			"func (r *R) SetupWithManager(mgr ctrl.Manager) error { return b.Watches(o, handler.EnqueueRequestsFromMapFunc(f)).Complete(r) }",
-		},
-		"objects that go to the client": {
-			[]pass{objectParams(map[string]objectFunc{"create": {0: "Object"}})}, `"k8s.io/apimachinery/pkg/runtime"`,
-			"func create(o runtime.Object) { c.Create(ctx, o) }\nfunc show(o runtime.Object) {}",
-			`"k8s.io/apimachinery/pkg/runtime"; ` + importClient,
-			"func create(o client.Object) { c.Create(ctx, o) }\nfunc show(o runtime.Object) {}",
-		},
-		"informer's handler": {
-			commonPasses(nil), "", "func (h *H) OnAdd(obj interface{}) { h.next.OnAdd(obj) }", "", "func (h *H) OnAdd(obj interface{}, _ bool) { h.next.OnAdd(obj, false) }",
 		},
 	}
 	for name, test := range tests {

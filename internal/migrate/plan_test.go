@@ -86,11 +86,11 @@ func TestSDK0(t *testing.T) {
 		"api/v1alpha1/memcached_types.go": {"Conditions []metav1.Condition `json", "+listMapKey=type", "const ConditionReady string", "+kubebuilder:resource:path=memcacheds,shortName=mc\n// +kubebuilder:subresource:status", "scheme.AddKnownTypes(SchemeGroupVersion, &Memcached{}, &MemcachedList{})"},
 		"internal/controller/memcached/memcached_controller.go": {
 			"func Add(mgr manager.Manager) error", "client.Object(&cachev1alpha1.Memcached{}), &handler.EnqueueRequestForObject{}, pred)", "mgr.GetEventRecorderFor",
-			"Reconcile(ctx context.Context, request reconcile.Request)", "create(obj client.Object) error", "MaxConcurrentReconciles: 2})",
+			"Reconcile(ctx context.Context, request reconcile.Request)", "MaxConcurrentReconciles: 2})",
 			`+kubebuilder:rbac:groups=apps,namespace=memcached-operator-system,resources=deployments,verbs="*"`, "meta.SetStatusCondition(&memcached.Status.Conditions",
 			`"example.com/memcached-operator/api/v1alpha1"`, "ProbeHandler: corev1.ProbeHandler{",
 		},
-		"internal/controller/memcached/memcached_controller_test.go": {"package memcached", "r.Reconcile(context.TODO(), req)", "WithStatusSubresource(&cachev1alpha1.Memcached{})"},
+		"internal/controller/memcached/memcached_controller_test.go": {"package memcached", "WithStatusSubresource(&cachev1alpha1.Memcached{})"},
 		"cmd/main.go":                       {"controller.AddToManager(mgr)", "apis.AddToScheme(scheme)", `apis "example.com/memcached-operator/api"`},
 		"cmd/main.go.old":                   {"delay := pflag.Duration(", "time.Sleep(*delay)"},
 		"config/manager/manager.yaml":       {"--zap-log-level=debug", "--delay=1s", "name: FLAVOUR", "memory: 200Mi"},

@@ -47,23 +47,6 @@ func TestReconcileContext(t *testing.T) {
 	}, reconcileContexts)
 }
 
-func TestCallPass(t *testing.T) {
-	both := importContext + "; " + importReconcile
-	runPasses(t, map[string]passCase{
-		"literal":          {importReconcile, "func f() { r.Reconcile(reconcile.Request{Name: n}) }", both, "func f() { r.Reconcile(context.TODO(), reconcile.Request{Name: n}) }"},
-		"variable":         {importReconcile, "func f() {\n\tx := reconcile.Request{}\n\tr.Reconcile(x)\n}", both, "func f() {\n\tx := reconcile.Request{}\n\tr.Reconcile(context.TODO(), x)\n}"},
-		"declared":         {importReconcile, "func f() {\n\tvar x reconcile.Request\n\tr.Reconcile(x)\n}", both, "func f() {\n\tvar x reconcile.Request\n\tr.Reconcile(context.TODO(), x)\n}"},
-		"parameter":        {importReconcile, "func f(x reconcile.Request) { r.Reconcile(x) }", both, "func f(x reconcile.Request) { r.Reconcile(context.TODO(), x) }"},
-		"field by name":    {"", "func f() { r.Reconcile(test.args.request) }", importContext, "func f() { r.Reconcile(context.TODO(), test.args.request) }"},
-		"call by name":     {"", "func f() { r.Reconcile(newReq(\"a\")) }", importContext, "func f() { r.Reconcile(context.TODO(), newReq(\"a\")) }"},
-		"element by name":  {"", "func f() { r.Reconcile(requests[0]) }", importContext, "func f() { r.Reconcile(context.TODO(), requests[0]) }"},
-		"of today":         {importContext, "func f() { r.Reconcile(context.TODO(), req) }", "", ""},
-		"of another type":  {"", "func f(pod *Pod) { phase.Reconcile(pod); phase.Reconcile(instance); phase.Reconcile(&Pod{}) }", "", ""},
-		"name only":        {"", "func f(req *Pod) { phase.Reconcile(req) }", "", ""},
-		"literal of a pod": {"", "func f() {\n\treq := Pod{}\n\tphase.Reconcile(req)\n}", "", ""},
-	}, callPass)
-}
-
 // TestReconcilerNames holds how the type and its fields get their new names,
 // and what of the same name does not.
 func TestReconcilerNames(t *testing.T) {
