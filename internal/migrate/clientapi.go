@@ -32,8 +32,6 @@ func clientAPI(f *goFile) {
 				}
 			}
 		case *ast.CallExpr:
-			f.listCall(n)
-			f.listOptions(n)
 			f.mutateCall(n)
 			f.recorderCall(n)
 		case *ast.AssignStmt:
@@ -43,25 +41,6 @@ func clientAPI(f *goFile) {
 		}
 		return true
 	})
-}
-
-// isOptions says whether an expression is options for a list: written so, or
-// a variable that was set to such.
-func (f *goFile) isOptions(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.UnaryExpr:
-		lit, ok := e.X.(*ast.CompositeLit)
-		return ok && f.Is(lit.Type, crClient, "ListOptions")
-	case *ast.CallExpr:
-		if sel, ok := e.Fun.(*ast.SelectorExpr); ok && f.isOptions(sel.X) {
-			return true
-		}
-		return f.calls(e, crClient, "InNamespace") != nil || f.calls(e, crClient, "MatchingLabels") != nil
-	case *ast.Ident:
-		value := assigned(e)
-		return value != nil && f.isOptions(value)
-	}
-	return false
 }
 
 // assigned is the value that a local variable got where it was declared.
@@ -79,56 +58,6 @@ func assigned(id *ast.Ident) ast.Expr {
 		}
 	}
 	return nil
-}
-
-// listCall puts the arguments of List in today's order: List(ctx, list, opts).
-func (f *goFile) listCall(call *ast.CallExpr) {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "List" || len(call.Args) != 3 {
-		return
-	}
-	opts, list := call.Args[1], call.Args[2]
-	if isNamed(opts, "nil") {
-		f.ReplaceRange(opts.Pos(), list.Pos(), "")
-		return
-	}
-	if f.isOptions(opts) && !f.isOptions(list) {
-		f.Replace(opts, f.Text(list))
-		f.Replace(list, f.Text(opts))
-	}
-}
-
-// listOptions rewrites the functions that made and changed list options.
-func (f *goFile) listOptions(call *ast.CallExpr) {
-	if c := f.calls(call, crClient, "UseListOptions"); c != nil && len(c.Args) == 1 {
-		f.Replace(c, f.Text(c.Args[0]))
-		return
-	}
-	if c := f.calls(call, crClient, "MatchingField"); c != nil && len(c.Args) == 2 {
-		f.Replace(c, fmt.Sprintf("%s.MatchingFields{%s: %s}", f.ImportName(crClient), f.Text(c.Args[0]), f.Text(c.Args[1])))
-		return
-	}
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || len(call.Args) != 1 || !f.isOptions(sel.X) {
-		return
-	}
-	arg := f.Text(call.Args[0])
-	if from := f.calls(sel.X, crClient, "InNamespace"); from != nil && sel.Sel.Name == "MatchingLabels" && len(from.Args) == 1 {
-		f.Replace(call, fmt.Sprintf("&%s.ListOptions{Namespace: %s, LabelSelector: %s.SelectorFromSet(%s)}",
-			f.ImportName(crClient), f.Text(from.Args[0]), f.Need(apiLabels, ""), arg))
-		return
-	}
-	if _, isVariable := sel.X.(*ast.Ident); !isVariable {
-		return
-	}
-	switch sel.Sel.Name {
-	case "InNamespace":
-		f.Replace(call, f.Text(sel.X)+".Namespace = "+arg)
-	case "MatchingLabels":
-		f.Replace(call, fmt.Sprintf("%s.LabelSelector = %s.SelectorFromSet(%s)", f.Text(sel.X), f.Need(apiLabels, ""), arg))
-	case "SetLabelSelector", "SetFieldSelector":
-		f.todo(call, "ListOptions.%s is gone: parse the selector with labels.Parse and set LabelSelector", sel.Sel.Name)
-	}
 }
 
 // mutateCall gives the function that CreateOrUpdate calls today's signature.

@@ -4,19 +4,6 @@ import "testing"
 
 func TestClientAPI(t *testing.T) {
 	runPasses(t, map[string]passCase{
-		"client under another name": {
-			`cl "sigs.k8s.io/controller-runtime/pkg/client"`, "func f() { c.List(ctx, &cl.ListOptions{}, list) }",
-			"", "func f() { c.List(ctx, list, &cl.ListOptions{}) }",
-		},
-		"labels in a variable": {
-			importClient, "func f() {\n\to := &client.ListOptions{}\n\t// only ours\n\to.MatchingLabels(l)\n\tc.List(ctx, o, list)\n}",
-			importClient + `; "k8s.io/apimachinery/pkg/labels"`,
-			"func f() {\n\to := &client.ListOptions{}\n\t// only ours\n\to.LabelSelector = labels.SelectorFromSet(l)\n\tc.List(ctx, list, o)\n}",
-		},
-		"a selector that is parsed": {
-			importClient, "func f() {\n\to := &client.ListOptions{}\n\to.SetLabelSelector(s)\n}",
-			"", "func f() {\n\to := &client.ListOptions{}\n\t// TODO(migrate): ListOptions.SetLabelSelector is gone: parse the selector with labels.Parse and set LabelSelector\n\to.SetLabelSelector(s)\n}",
-		},
 		"a variable of the package's name": {
 			importClient, "func f(client mine) { client.UseListOptions(client.MatchingField(a, b)) }\n\nvar x client.Client", "", "",
 		},

@@ -30,6 +30,7 @@ var corrections = []correction{
 	{lazy.Delayed(`^cannot use .* \((?:variable|value) of type \*("[^"]+"\.\w+|\w+\.\w+)\) as ("[^"]+"\.\w+|\w+\.\w+) value in argument`), passValue},
 	{lazy.Delayed(`^cannot use nil as "k8s\.io/apimachinery/pkg/apis/meta/v1"\.(\w+Options) value in argument`), passEmpty},
 	{lazy.Delayed(`^cannot (?:use|convert) .* \((?:variable|value) of interface type (?:runtime|"k8s\.io/apimachinery/pkg/runtime")\.Object\) (?:as|to type) (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.(Object|ObjectList)\b`), assertObject},
+	{lazy.Delayed(`^cannot use .* as (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.ListOption value in argument to .*\.List\b`), listFirst},
 	{lazy.Delayed(`^cannot use &.* \(value of type \*handler\.EventHandler\) as handler\.TypedEventHandler\[|type \*handler\.EventHandler of &.* does not match inferred type handler\.TypedEventHandler\[`), func(f *goFile, at ast.Expr, _ []string) { f.dropAddress(at) }},
 	{lazy.Delayed(`EnqueueRequestForOwner \(value of type func.* is not a type$`), callOwnerHandler},
 }
@@ -204,6 +205,20 @@ func passValue(f *goFile, at ast.Expr, m []string) {
 	switch at.(type) {
 	case *ast.Ident, *ast.SelectorExpr:
 		f.Insert(at.Pos(), "*")
+	}
+}
+
+// listFirst puts the list before its options, which it once came after.
+func listFirst(f *goFile, at ast.Expr, _ []string) {
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		switch {
+		case len(call.Args) != 3 || call.Args[2] != at:
+		case isNamed(call.Args[1], "nil"):
+			f.ReplaceRange(call.Args[1].Pos(), at.Pos(), "")
+		default:
+			f.Replace(at, f.Text(call.Args[1]))
+			f.Replace(call.Args[1], f.Text(at))
+		}
 	}
 }
 

@@ -298,14 +298,11 @@ func (m *migration) kubebuilderGo() error {
 				m.dropped[name] = "the webhooks are in internal/webhook now, and 'mysdk create webhook' writes tests for them"
 			}
 		default:
-			more := []pass{kubebuilderWatches, webhookBuilders, reconcileContexts, suites, callers(hooks)}
+			more := []pass{kubebuilderWatches, webhookBuilders, reconcileContexts, suites}
 			for _, w := range hooks {
 				if w.setUp != "" && w.old == path.Dir(name) {
 					more = append(more, w.pass)
 				}
-			}
-			if strings.HasSuffix(name, "_test.go") {
-				more = append(more, m.withoutSuite(path.Dir(name)))
 			}
 			if stored := m.storedPass(name); stored != nil {
 				more = append(more, stored)

@@ -40,30 +40,13 @@ func TestPasses(t *testing.T) {
 		imports, code           string
 		wantImports, wantedCode string
 	}{
-		"list with options first": {
-			commonPasses(nil), importClient, "func f() { c.List(ctx, &client.ListOptions{Namespace: ns}, list) }",
-			importClient, "func f() { c.List(ctx, list, &client.ListOptions{Namespace: ns}) }",
-		},
 		"list of today": {
 			commonPasses(nil), importClient, "func f() { c.List(ctx, list, client.InNamespace(ns)) }",
 			importClient, "func f() { c.List(ctx, list, client.InNamespace(ns)) }",
 		},
-		"list without options": {
-			commonPasses(nil), importClient, "func f(o client.Object) { c.List(ctx, nil, list) }",
-			importClient, "func f(o client.Object) { c.List(ctx, list) }",
-		},
-		"options in a variable": {
-			commonPasses(nil), importClient, "func f() {\n\topts := &client.ListOptions{}\n\topts.InNamespace(ns)\n\tc.List(ctx, opts, list)\n}",
-			importClient, "func f() {\n\topts := &client.ListOptions{}\n\topts.Namespace = ns\n\tc.List(ctx, list, opts)\n}",
-		},
-		"a chain of options": {
-			commonPasses(nil), importClient, "func f() { c.List(ctx, client.InNamespace(ns).MatchingLabels(l), list) }",
-			importClient + `; "k8s.io/apimachinery/pkg/labels"`,
-			"func f() { c.List(ctx, list, &client.ListOptions{Namespace: ns, LabelSelector: labels.SelectorFromSet(l)}) }",
-		},
 		"renamed option types": {
-			commonPasses(nil), importClient, "func f(o ...client.ListOptionFunc) { g(client.UseListOptions(x), client.MatchingField(\"a\", b)) }",
-			importClient, "func f(o ...client.ListOption) { g(x, client.MatchingFields{\"a\": b}) }",
+			commonPasses(nil), importClient, "func f(o ...client.ListOptionFunc) { g(o) }",
+			importClient, "func f(o ...client.ListOption) { g(o) }",
 		},
 		"a key that could fail": {
 			commonPasses(nil), importClient, "func f() {\n\tkey, err := client.ObjectKeyFromObject(o)\n\tkey, _ = client.ObjectKeyFromObject(o)\n}",

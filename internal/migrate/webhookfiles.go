@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"go/ast"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -125,23 +124,6 @@ func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
 	return false
 }
 
-// callers marks who calls set-ups that are gone, tests for instance.
-func callers(hooks []*webhookFile) pass {
-	return func(f *goFile) {
-		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
-			if callee(call) != setupWebhook {
-				continue
-			}
-			text := squeeze(f.Text(call.Fun))
-			for _, w := range hooks {
-				if w.setUp != "" && !w.custom && regexp.MustCompile(`\b`+w.kind+`\{\}`).MatchString(text) {
-					f.todo(call, "%s does not set its webhooks up any more: %s does", w.kind, w.target())
-				}
-			}
-		}
-	}
-}
-
 // isUselessSuite says whether a file is the set-up of an environment that no
 // test needs any more. That of webhooks sets up what is in internal/webhook
 // now.
@@ -165,34 +147,4 @@ func (m *migration) isSpec(name string) bool {
 	return goedit.Has(f.Tree, func(call *ast.CallExpr) bool {
 		return slices.Contains([]string{"Describe", "Context", "When", "It", "Specify", "DescribeTable", "Entry"}, callee(call))
 	})
-}
-
-// withoutSuite marks a test that uses what the dropped suite of webhooks in
-// its directory declared.
-func (m *migration) withoutSuite(dir string) pass {
-	const base = "webhook_suite_test.go"
-	declared := map[string]bool{}
-	if name := path.Join(dir, base); hasFile(m.files, name) && m.isUselessSuite(name) {
-		if f, err := parseGo(name, m.files[name].data); err == nil {
-			for id := range f.Tree.Scope.Objects {
-				declared[id] = true
-			}
-		}
-	}
-	return func(f *goFile) {
-		used := map[string]bool{}
-		var first *ast.Ident
-		for _, id := range f.Tree.Unresolved {
-			if !declared[id.Name] {
-				continue
-			}
-			if used[id.Name] = true; first == nil || id.Pos() < first.Pos() {
-				first = id
-			}
-		}
-		if first != nil {
-			f.todo(first, "%s is gone, and %s with it: move what tests a webhook to internal/webhook, where 'mysdk create webhook' writes such a suite",
-				base, strings.Join(slices.Sorted(maps.Keys(used)), ", "))
-		}
-	}
 }

@@ -40,6 +40,8 @@ var causes = []cause{
 	{lazy.Delayed(`ClusterName\b.*(ObjectMeta|has no field or method ClusterName)`), "ObjectMeta has had no ClusterName since Kubernetes 1.24; no API server ever set it", false},
 	{lazy.Delayed(`core/v1"?\.Probe has no field or method Handler|v1\.Handler\b|unknown field Handler in struct literal of type .*Probe`), "Handler is ProbeHandler in probes since Kubernetes 1.23, and LifecycleHandler in hooks", true},
 	{lazy.Delayed(`VolumeResourceRequirements`), "resources of volume claims have the type VolumeResourceRequirements since Kubernetes 1.29", false},
+	{lazy.Delayed(`has no field or method SetupWebhookWithManager`), "types are not their own webhooks since controller-runtime 0.20: internal/webhook sets theirs up", false},
+	{lazy.Delayed(`undefined: client\.(UseListOptions|MatchingField)\b|client"?\.(ListOptions|InNamespace) has no field or method`), "options of a list come after it since controller-runtime 0.2, each by itself: client.InNamespace(ns), client.MatchingLabels(l), client.MatchingFields{}", true},
 	{lazy.Delayed(`ToleratesTaint`), "ToleratesTaint takes a logger first since Kubernetes 1.35", false},
 }
 
