@@ -30,6 +30,7 @@ var quarantine = map[string][]string{
 	"k8s.io/kubectl/":                {"cmd/mysdk-cluster"},
 	"go.etcd.io/etcd/":               {"internal/controlplane/"},
 	"sigs.k8s.io/kwok/":              {"internal/controlplane/"},
+	"sigs.k8s.io/kube-api-linter/":   {"internal/lint"},
 	"sigs.k8s.io/crdify/":            {"internal/bundle/validate/engine"},
 	"github.com/gofrs/flock":         {"internal/filelock"},
 	"github.com/spf13/cobra":         {"internal/cli/", "cmd/mysdk-cluster", "internal/extras"}, // kubectl is made of it
@@ -48,7 +49,7 @@ var layers = [][]string{
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/manifests"},
 	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
-	{"internal/adopt", "internal/chart", "internal/explore", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
+	{"internal/adopt", "internal/chart", "internal/explore", "internal/lint", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate", "internal/explore/gotest"},
 	{"internal/doctor"},
 	{"internal/cli"},

@@ -130,22 +130,8 @@ func render(ctx context.Context, o Options, t *tree, env goEnv, judged map[strin
 
 // generateFrom runs the generators on sources whose markers are right.
 func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *registry, env goEnv) (map[string][]byte, error) {
-	var need []*sourcePackage
-	for _, j := range o.jobs {
-		if j.needsTypes() {
-			need = append(need, typed(j.find(src.packages))...)
-		}
-	}
-	need = unique(need)
-	l, err := load(ctx, t, src, o.Host.Environ(), need)
+	l, all, err := loadTyped(ctx, o, t, src, env)
 	if err != nil {
-		return nil, err
-	}
-	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
-	}
-	all := steps(o, t, src, l)
-	if err := checkTypes(prefetch(src, l.typed, filters(all)), env); err != nil {
 		return nil, err
 	}
 	files, runErr := runAll(ctx, all, t, r, env)
@@ -153,6 +139,25 @@ func generateFrom(ctx context.Context, o Options, t *tree, src *sources, r *regi
 		return nil, sourceError(found, env, "correct the Go code and run the command again")
 	}
 	return files, runErr
+}
+
+// loadTyped loads and type-checks what the generators need.
+func loadTyped(ctx context.Context, o Options, t *tree, src *sources, env goEnv) (*loaded, []step, error) {
+	var need []*sourcePackage
+	for _, j := range o.jobs {
+		if j.needsTypes() {
+			need = append(need, typed(j.find(src.packages))...)
+		}
+	}
+	l, err := load(ctx, t, src, o.Host.Environ(), unique(need))
+	if err != nil {
+		return nil, nil, err
+	}
+	if found := packageProblems(t, src, l); len(found) > 0 {
+		return nil, nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
+	}
+	all := steps(o, t, src, l)
+	return l, all, checkTypes(prefetch(src, l.typed, filters(all)), env)
 }
 
 const correctMarkers = "correct the markers, or pass --lax to be only warned about them"

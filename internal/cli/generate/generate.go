@@ -30,7 +30,9 @@ type generateCommand struct {
 	strict bool
 	dryRun bool
 	compat string // reference of --check-compat
-	output string // format of what it reports
+	lint   bool
+	fix    bool
+	output string // format of what --check-compat and --lint report
 }
 
 // generators are the arguments that generate takes.
@@ -82,7 +84,16 @@ newest tag that git reaches from here, else of HEAD, or with those of another
 git reference, a directory, or a bundle: a directory, an archive or an image.
 What objects or clients of those before cannot live with is listed with the line
 of the Go type, by the rules of crdify, and the exit code is 3. Descriptions may
-change, and so may versions that a webhook converts.`
+change, and so may versions that a webhook converts.
+
+--lint checks the types against the conventions of the Kubernetes API with the
+linters of kube-api-linter, and exits with 3 if it finds anything. --fix corrects
+what the linters can. generate.lint in .mysdk.yaml has kube-api-linter's settings:
+
+  generate:
+    lint:
+      linters: {enable: [maxlength], disable: [nophase]}
+      lintersConfig: {jsontags: {jsonTagRegex: '^[a-z][a-zA-Z0-9]*$'}}`
 
 // New is 'mysdk generate', with what is below it.
 func New(f *cli.Factory) *cobra.Command {
@@ -103,6 +114,10 @@ func New(f *cli.Factory) *cobra.Command {
   mysdk generate --check-compat
   mysdk generate --check-compat=v0.1.0 -o json
 
+  # the conventions of the Kubernetes API
+  mysdk generate --lint
+  mysdk generate --lint --fix
+
   # with options of controller-gen
   mysdk generate -- crd:maxDescLen=0 paths=./api/... output:crd:dir=deploy/crds`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -121,6 +136,8 @@ func New(f *cli.Factory) *cobra.Command {
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
 	fs.StringVar(&o.compat, "check-compat", "", "list changes of the CRDs that break objects or clients of those of `REFERENCE`, a git reference, directory or bundle, and exit with 3 if there are any; write nothing")
 	fs.Lookup("check-compat").NoOptDefVal = newestTag
+	fs.BoolVar(&o.lint, "lint", false, "check the API types against the conventions of the Kubernetes API and exit with 3 if there are findings; write nothing")
+	fs.BoolVar(&o.fix, "fix", false, "with --lint: correct the Go files as far as the linters can")
 	cli.OutputFlag(c, &o.output, "sarif")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
@@ -132,11 +149,19 @@ func New(f *cli.Factory) *cobra.Command {
 // checkArgs refuses generators that do not exist, those of both kinds, and flags
 // that do not go together.
 func (o *generateCommand) checkArgs(format bool) error {
-	if o.compat != "" {
+	switch {
+	case o.lint && o.compat != "":
+		return clierr.Usagef("run them one after the other", "--lint cannot be combined with --check-compat")
+	case o.lint && (o.check || o.dryRun && !o.fix):
+		return clierr.Usagef("run them one after the other", "--lint cannot be combined with --check, nor with --dry-run but for --fix")
+	case o.lint && len(o.what) > 0:
+		return clierr.Usagef("leave them out", "--lint checks all API types, and takes no generators: %s", strings.Join(o.what, " "))
+	case o.fix && !o.lint:
+		return clierr.Usagef("add --lint", "--fix requires --lint")
+	case o.compat != "":
 		return o.checkCompatArgs()
-	}
-	if format {
-		return clierr.Usagef("add --check-compat", "--output is the format of what --check-compat reports")
+	case format && !o.lint:
+		return clierr.Usagef("add --lint or --check-compat", "--output is the format of what --lint and --check-compat report")
 	}
 	if o.lax && o.strict {
 		return clierr.Usagef("leave out one of them", "--lax cannot be combined with --strict")
@@ -176,6 +201,9 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	}
 	if o.compat != "" {
 		return runCompat(ctx, f, o)
+	}
+	if o.lint {
+		return runLint(ctx, f, o)
 	}
 	// Any Go module with markers will do; a PROJECT file is not needed.
 	if done, err := f.Recover(); done || err != nil {

@@ -1,0 +1,82 @@
+// Package lint checks API types against the conventions of the Kubernetes API,
+// with the linters of kube-api-linter (sigs.k8s.io/kube-api-linter). It knows
+// which of them run, their settings and how to apply what they offer. Loading
+// the types is package generate's business.
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"go/format"
+	"slices"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
+)
+
+// Run returns what the linters find in the API types of the project.
+func Run(ctx context.Context, opts generate.Options, c Config) ([]generate.Finding, error) {
+	c = c.withDefaults()
+	analyzers, err := newRegistry().InitializeLinters(c.Linters, c.LintersConfig)
+	if err != nil {
+		return nil, clierr.Usagef("correct "+Key+" in the configuration", "lint: %w", err)
+	}
+	return generate.Analyze(ctx, opts, analyzers)
+}
+
+// Fix returns the files that change when what the linters offer is applied. Of
+// fixes that overlap the first counts: the next run has the other, if it still
+// is one.
+func Fix(read func(name string) ([]byte, error), found []generate.Finding) (set fileset.Set, err error) {
+	chosen := map[string][]generate.Edit{}
+	for _, f := range found {
+		if len(f.Fix) == 0 || slices.ContainsFunc(f.Fix, func(e generate.Edit) bool { return overlaps(chosen[e.File], e) }) {
+			continue
+		}
+		for _, e := range f.Fix {
+			if !slices.Contains(chosen[e.File], e) {
+				chosen[e.File] = append(chosen[e.File], e)
+			}
+		}
+	}
+	for name, edits := range chosen {
+		before, err := read(name)
+		if err != nil {
+			return set, err
+		}
+		after, err := format.Source(apply(before, edits))
+		if err != nil {
+			return set, clierr.Failedf("correct the findings by hand", "fix %s: %w", name, err)
+		}
+		if bytes.Equal(before, after) {
+			continue
+		}
+		if err := set.Put(name, fileset.File{Data: after}); err != nil {
+			return set, fmt.Errorf("fix %s: %w", name, err)
+		}
+	}
+	return set, nil
+}
+
+// overlaps reports whether an edit touches what others of the file do. One that
+// is there already does not.
+func overlaps(others []generate.Edit, e generate.Edit) bool {
+	return slices.ContainsFunc(others, func(o generate.Edit) bool {
+		return o != e && e.Start <= o.End && o.Start <= e.End
+	})
+}
+
+// apply applies edits of one file, none of which overlap.
+func apply(data []byte, edits []generate.Edit) []byte {
+	slices.SortFunc(edits, func(a, b generate.Edit) int { return cmp.Compare(a.Start, b.Start) })
+	var out []byte
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, data[at:e.Start]...), e.New...)
+		at = e.End
+	}
+	return append(out, data[at:]...)
+}
