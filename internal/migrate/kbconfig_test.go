@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -131,27 +130,19 @@ func TestIsObsolete(t *testing.T) {
 // TestPackages holds what becomes of package manifests and bundles.
 func TestPackages(t *testing.T) {
 	const dir = catalogDir + "/shop"
-	convert := func(string) (map[string]map[string][]byte, error) {
-		return map[string]map[string][]byte{"0.1.0": {"manifests/a.yaml": []byte("new\n")}}, nil
-	}
 	versions := map[string]string{dir + "/0.1.0/a.yaml": "old\n", dir + "/shop.package.yaml": "p\n"}
 	tests := map[string]struct {
-		files   map[string]string
-		bundles func(string) (map[string]map[string][]byte, error)
-		out     map[string]string
-		dropped []string
-		note    string
+		files map[string]string
+		out   map[string]string
+		note  string
 	}{
-		"converted":      {versions, convert, map[string]string{"bundles/0.1.0/manifests/a.yaml": "new\n"}, []string{dir + "/0.1.0/a.yaml", dir + "/shop.package.yaml"}, ""},
-		"no conversion":  {versions, nil, nil, nil, ""},
-		"not a package":  {versions, func(string) (map[string]map[string][]byte, error) { return nil, errors.New("no channels") }, nil, nil, dir + " stays where it is: no channels."},
-		"a bundle":       {map[string]string{dir + "/manifests/a.yaml": "a\n", dir + "/metadata/annotations.yaml": "b\n"}, convert, map[string]string{"bundle/manifests/a.yaml": "a\n", "bundle/metadata/annotations.yaml": "b\n"}, nil, ""},
-		"something else": {map[string]string{dir + "/notes/a.yaml": "a\n"}, convert, nil, nil, ""},
+		"versions":       {versions, nil, dir + " has package manifests, the format before bundles, and stays: 'mysdk pkgman-to-bundle " + dir + "' makes bundles of them."},
+		"a bundle":       {map[string]string{dir + "/manifests/a.yaml": "a\n", dir + "/metadata/annotations.yaml": "b\n"}, map[string]string{"bundle/manifests/a.yaml": "a\n", "bundle/metadata/annotations.yaml": "b\n"}, ""},
+		"something else": {map[string]string{dir + "/notes/a.yaml": "a\n"}, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMigration(test.files)
-			m.Bundles = test.bundles
 			if m.packageDir("shop"); m.err != nil {
 				t.Fatal(m.err)
 			}
@@ -164,14 +155,6 @@ func TestPackages(t *testing.T) {
 			}
 			if d := cmp.Diff(test.out, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
-			}
-			if len(m.dropped) != len(test.dropped) {
-				t.Errorf("dropped %v", m.dropped)
-			}
-			for _, name := range test.dropped {
-				if m.dropped[name] == "" {
-					t.Errorf("%s is not dropped", name)
-				}
 			}
 			checkNotes(t, m.general, test.note)
 		})

@@ -30,10 +30,6 @@ type Options struct {
 	// Scaffolder is the plugin that the target is rendered by, with the given
 	// reader of the license header.
 	Scaffolder func(read func(string) ([]byte, error)) project.Scaffolder
-	// Bundles makes a bundle of every version of the package manifests in a
-	// directory, relative to Dir: its files by version and name. Nil leaves
-	// package manifests where they are.
-	Bundles func(dir string) (map[string]map[string][]byte, error)
 }
 
 // Status says what became of one file.

@@ -16,8 +16,8 @@ import (
 
 const catalogDir = "deploy/olm-catalog"
 
-// olmCatalog makes the base of the CSV of the newest one there is, and bundles
-// of the packages.
+// olmCatalog makes the base of the CSV of the newest one there is, and keeps the
+// bundle of each package.
 func (m *migration) olmCatalog() error {
 	newest, version := "", ""
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
@@ -97,43 +97,21 @@ func block(n *yaml.Node) {
 	}
 }
 
-// packageDir carries the manifests of one package over: a bundle as it is, the
-// versions of a package by the conversion.
+// packageDir carries a bundle over as it is. The versions of a package stay for
+// the command that makes bundles of them.
 func (m *migration) packageDir(pkg string) {
 	dir := path.Join(catalogDir, pkg)
-	versions := false
 	for _, sub := range subdirs(m.files, dir) {
-		if sub != "manifests" && sub != "metadata" {
-			versions = versions || semver.IsValid("v"+strings.TrimPrefix(sub, "v"))
-			continue
-		}
-		for _, name := range inDir(m.files, path.Join(dir, sub)) {
-			m.keep(name, path.Join("bundle", sub, path.Base(name)), m.files[name].data)
-		}
-	}
-	if !versions || m.Bundles == nil {
-		return
-	}
-	bundles, err := m.Bundles(dir)
-	if err != nil {
-		// Manifests that are no package are nobody's bundle; the rest of the
-		// project can do without.
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s stays where it is: %v.", dir, err)})
-		return
-	}
-	for version, files := range bundles {
-		for name, data := range files {
-			m.put(path.Join("bundles", version, name), data)
-		}
-		for name := range m.files {
-			if strings.HasPrefix(name, path.Join(dir, version)+"/") {
-				m.drop(name, "its bundle is in bundles/%s", version)
+		switch {
+		case sub == "manifests" || sub == "metadata":
+			for _, name := range inDir(m.files, path.Join(dir, sub)) {
+				m.keep(name, path.Join("bundle", sub, path.Base(name)), m.files[name].data)
 			}
-		}
-	}
-	for _, name := range inDir(m.files, dir) {
-		if strings.HasSuffix(name, "package.yaml") {
-			m.drop(name, "the channels are in the bundles")
+		case semver.IsValid("v" + strings.TrimPrefix(sub, "v")):
+			n := Note{Text: fmt.Sprintf("%s has package manifests, the format before bundles, and stays: 'mysdk pkgman-to-bundle %[1]s' makes bundles of them.", dir)}
+			if !slices.Contains(m.general, n) {
+				m.general = append(m.general, n)
+			}
 		}
 	}
 }

@@ -10,12 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -133,7 +131,7 @@ func runMigrate(ctx context.Context, f *cli.Factory, o *migrateOptions) error {
 		return migrateFiles(ctx, f, o)
 	}
 	p, err := migrate.Make(migrate.Options{
-		Files: f.Host.Files, Dir: f.Host.Dir, Scaffolder: f.Scaffolder, Bundles: func(dir string) (map[string]map[string][]byte, error) { return bundlesOf(f, dir) },
+		Files: f.Host.Files, Dir: f.Host.Dir, Scaffolder: f.Scaffolder,
 	})
 	if err != nil {
 		return err
@@ -162,19 +160,6 @@ func runMigrate(ctx context.Context, f *cli.Factory, o *migrateOptions) error {
 	}
 	f.Say("Nothing was written. Next: mysdk migrate --apply, or --output-dir DIR")
 	return nil
-}
-
-// bundlesOf makes bundles of the package manifests in a directory.
-func bundlesOf(f *cli.Factory, dir string) (map[string]map[string][]byte, error) {
-	list, err := catalog.FromPackageManifests(os.DirFS(f.Host.Path(filepath.FromSlash(dir))))
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]map[string][]byte{}
-	for _, c := range list {
-		out[c.Version] = c.Files
-	}
-	return out, nil
 }
 
 func nothingToMigrate(f *cli.Factory, p *migrate.Plan) {
