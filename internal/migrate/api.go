@@ -116,7 +116,7 @@ func (f *goFile) rootType(d *ast.GenDecl, t *ast.TypeSpec, kinds []kind, version
 	}
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == t.Name.Name })
 	if i >= 0 && kinds[i].crd != nil {
-		add = append(add, kinds[i].crd.markers(version, have)...)
+		add = append(add, crdMarkers(kinds[i].crd, version, have)...)
 	} else if i >= 0 && kinds[i].clustered && !strings.Contains(have, "+kubebuilder:resource:") {
 		add = append(add, "+kubebuilder:resource:scope=Cluster")
 	}

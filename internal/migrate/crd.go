@@ -3,6 +3,7 @@ package migrate
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,54 +12,27 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// crd is a CustomResourceDefinition of either version, as far as migrate needs
-// it.
-type crd struct {
-	APIVersion string `yaml:"apiVersion"`
-	Kind       string `yaml:"kind"`
-	Metadata   struct {
-		Name string `yaml:"name"`
-	} `yaml:"metadata"`
-	Spec crdSpec `yaml:"spec"`
-}
+// crd is a CustomResourceDefinition of either version: JSON does not look at the
+// case of JSONPath, and what else v1 has in another place is not needed here.
+type crd = apiextensionsv1beta1.CustomResourceDefinition
 
-type crdSpec struct {
-	Group   string       `yaml:"group"`
-	Names   crdNames     `yaml:"names"`
-	Scope   string       `yaml:"scope"`
-	Version string       `yaml:"version"`
-	Subs    any          `yaml:"subresources"`
-	Columns []column     `yaml:"additionalPrinterColumns"`
-	List    []crdVersion `yaml:"versions"`
-}
-
-type crdNames struct {
-	Kind       string   `yaml:"kind"`
-	Plural     string   `yaml:"plural"`
-	Singular   string   `yaml:"singular"`
-	ShortNames []string `yaml:"shortNames"`
-	Categories []string `yaml:"categories"`
-}
-
-type crdVersion struct {
-	Name    string   `yaml:"name"`
-	Storage bool     `yaml:"storage"`
-	Subs    any      `yaml:"subresources"`
-	Columns []column `yaml:"additionalPrinterColumns"`
-}
-
-type column struct {
-	Name        string `yaml:"name"`
-	Type        string `yaml:"type"`
-	Format      string `yaml:"format"`
-	Description string `yaml:"description"`
-	Priority    int    `yaml:"priority"`
-	OldPath     string `yaml:"JSONPath"`
-	Path        string `yaml:"jsonPath"`
+// decodeCRD reads an object as a CRD.
+func decodeCRD(doc *yaml.Node) (*crd, error) {
+	var v map[string]any
+	if err := doc.Decode(&v); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	c := &crd{}
+	return c, json.Unmarshal(data, c)
 }
 
 // documents splits a YAML file. One that is not YAML, a template for instance,
@@ -89,31 +63,27 @@ func readCRDs(data []byte) []*crd {
 	}
 	var out []*crd
 	for _, d := range docs {
-		c := &crd{}
-		if d.Decode(c) == nil && c.Kind == "CustomResourceDefinition" {
+		if c, err := decodeCRD(d); err == nil && c.Kind == "CustomResourceDefinition" {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// markers are those that the type of the version needs, so that what is
+// crdMarkers are those that the type of the version needs, so that what is
 // generated has the names, columns and subresources that the CRD had. have is
 // the comment of the type: what is marked there already stays as it is.
-func (c *crd) markers(version, have string) []string {
+func crdMarkers(c *crd, version, have string) []string {
 	var out []string
-	status, scale, columns := subresources(c.Spec.Subs), scaleOf(c.Spec.Subs), c.Spec.Columns
-	storage := false
-	for _, v := range c.Spec.List {
+	subs, columns, storage := c.Spec.Subresources, c.Spec.AdditionalPrinterColumns, false
+	for _, v := range c.Spec.Versions {
 		if v.Name != version {
 			continue
 		}
-		storage = v.Storage && len(c.Spec.List) > 1
-		if v.Subs != nil {
-			status, scale = subresources(v.Subs), scaleOf(v.Subs)
-		}
-		if len(v.Columns) > 0 {
-			columns = v.Columns
+		storage = v.Storage && len(c.Spec.Versions) > 1
+		subs = cmp.Or(v.Subresources, subs)
+		if len(v.AdditionalPrinterColumns) > 0 {
+			columns = v.AdditionalPrinterColumns
 		}
 	}
 	add := func(marker, prefix string) {
@@ -124,32 +94,30 @@ func (c *crd) markers(version, have string) []string {
 	if storage {
 		add("+kubebuilder:storageversion", "+kubebuilder:storageversion")
 	}
-	if r := c.resourceMarker(); r != "" {
+	if r := resourceMarker(c.Spec); r != "" {
 		add(r, "+kubebuilder:resource:")
 	}
-	if status {
+	if subs != nil && subs.Status != nil {
 		add("+kubebuilder:subresource:status", "+kubebuilder:subresource:status")
 	}
-	if scale != "" {
-		add(scale, "+kubebuilder:subresource:scale")
+	if subs != nil && subs.Scale != nil {
+		add(scaleMarker(subs.Scale), "+kubebuilder:subresource:scale")
 	}
-	if !strings.Contains(have, "+kubebuilder:printcolumn:") {
-		for _, col := range columns {
-			out = append(out, col.marker())
-		}
+	for _, col := range columns {
+		add(columnMarker(col), "+kubebuilder:printcolumn:")
 	}
 	return out
 }
 
 // resourceMarker has what a CRD says of names and scope that cannot be told
 // from the kind.
-func (c *crd) resourceMarker() string {
-	n := c.Spec.Names
+func resourceMarker(spec apiextensionsv1beta1.CustomResourceDefinitionSpec) string {
+	n := spec.Names
 	var parts []string
 	if n.Plural != "" {
 		parts = append(parts, "path="+n.Plural)
 	}
-	if c.Spec.Scope == "Cluster" {
+	if spec.Scope == apiextensionsv1beta1.ClusterScoped {
 		parts = append(parts, "scope=Cluster")
 	}
 	if len(n.ShortNames) > 0 {
@@ -167,28 +135,16 @@ func (c *crd) resourceMarker() string {
 	return "+kubebuilder:resource:" + strings.Join(parts, ",")
 }
 
-func subresources(subs any) (status bool) {
-	m, ok := subs.(map[string]any)
-	_, status = m["status"]
-	return ok && status
-}
-
-func scaleOf(subs any) string {
-	m, _ := subs.(map[string]any)
-	s, ok := m["scale"].(map[string]any)
-	if !ok {
-		return ""
-	}
-	out := fmt.Sprintf("+kubebuilder:subresource:scale:specpath=%v,statuspath=%v", s["specReplicasPath"], s["statusReplicasPath"])
-	if p := s["labelSelectorPath"]; p != nil {
-		out += fmt.Sprintf(",selectorpath=%v", p)
+func scaleMarker(s *apiextensionsv1beta1.CustomResourceSubresourceScale) string {
+	out := fmt.Sprintf("+kubebuilder:subresource:scale:specpath=%s,statuspath=%s", s.SpecReplicasPath, s.StatusReplicasPath)
+	if s.LabelSelectorPath != nil {
+		out += ",selectorpath=" + *s.LabelSelectorPath
 	}
 	return out
 }
 
-func (c column) marker() string {
-	p := cmp.Or(c.Path, c.OldPath)
-	out := fmt.Sprintf("+kubebuilder:printcolumn:name=%q,type=%s,JSONPath=%q", c.Name, c.Type, p)
+func columnMarker(c apiextensionsv1beta1.CustomResourceColumnDefinition) string {
+	out := fmt.Sprintf("+kubebuilder:printcolumn:name=%q,type=%s,JSONPath=%q", c.Name, c.Type, c.JSONPath)
 	if c.Format != "" {
 		out += ",format=" + c.Format
 	}

@@ -134,9 +134,8 @@ func TestCRDMarkers(t *testing.T) {
 		"the only one":          {"versions: [{name: v2, storage: true}]\n", "v2", "", nil},
 		"columns": {"additionalPrinterColumns: [{name: Is it, type: date, JSONPath: .a}, {name: B, type: integer, jsonPath: '.c[?(@.t==\"R\")].s', format: int32, description: 'x, y', priority: 1}]\n", "v1", "",
 			[]string{k + `printcolumn:name="Is it",type=date,JSONPath=".a"`, k + `printcolumn:name="B",type=integer,JSONPath=".c[?(@.t==\"R\")].s",format=int32,description="x, y",priority=1`}},
-		"columns of the version":   {"additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\nversions: [{name: v1, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
-		"what is there stays":      {"scope: Cluster\nsubresources: {status: {}, scale: {specReplicasPath: .a, statusReplicasPath: .b}}\nadditionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\n", "v1", "// +kubebuilder:resource:path=mine\n// +kubebuilder:subresource:status\n// +kubebuilder:printcolumn:name=x", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
-		"subresources are no list": {"subresources: [status]\n", "v1", "", nil},
+		"columns of the version": {"additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\nversions: [{name: v1, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
+		"what is there stays":    {"scope: Cluster\nsubresources: {status: {}, scale: {specReplicasPath: .a, statusReplicasPath: .b}}\nadditionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\n", "v1", "// +kubebuilder:resource:path=mine\n// +kubebuilder:subresource:status\n// +kubebuilder:printcolumn:name=x", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +143,7 @@ func TestCRDMarkers(t *testing.T) {
 			if len(found) != 1 {
 				t.Fatalf("%d CRDs", len(found))
 			}
-			if d := cmp.Diff(test.want, found[0].markers(test.version, test.have)); d != "" {
+			if d := cmp.Diff(test.want, crdMarkers(found[0], test.version, test.have)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -232,11 +232,8 @@ func (m *migration) replaced(o, own *object, roles []*object, account string) bo
 
 // hasType says whether the CRD is of one of the project's types.
 func (m *migration) hasType(o *object) bool {
-	c := &crd{}
-	if o.node.Decode(c) != nil {
-		return false
-	}
-	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
+	c, err := decodeCRD(o.node)
+	return err == nil && slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
 		return a.group == c.Spec.Group && slices.ContainsFunc(a.kinds, func(k kind) bool { return k.name == c.Spec.Names.Kind })
 	})
 }

@@ -216,7 +216,7 @@ func FuzzCRD(f *testing.F) {
 			}
 		}
 		for _, c := range readCRDs([]byte(text)) {
-			c.markers("v1", "")
+			crdMarkers(c, "v1", "")
 		}
 	})
 }

@@ -23,7 +23,6 @@ func eventHandlers(f *goFile) {
 		case *ast.CompositeLit:
 			f.eventLiteral(n)
 		case *ast.CallExpr:
-			f.eventCall(n)
 			if c := f.calls(n, crHandler, "ToRequestsFunc"); c != nil && len(c.Args) == 1 {
 				f.Replace(c, f.Text(c.Args[0]))
 			}
@@ -61,25 +60,6 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 	}
 	if f.ImportName(crEvent)+f.ImportName(crHandler) != "" {
 		f.queueParams(t)
-	}
-}
-
-// eventCall adds a context to calls of handlers with an event, mostly in tests.
-func (f *goFile) eventCall(call *ast.CallExpr) {
-	if len(call.Args) != 2 || !slices.Contains([]string{"Create", "Update", "Delete", "Generic"}, callee(call)) {
-		return
-	}
-	var typ ast.Expr
-	switch arg := call.Args[0].(type) {
-	case *ast.CompositeLit:
-		typ = arg.Type
-	case *ast.Ident:
-		typ = f.declaredType(arg)
-	}
-	for event := range eventFields() {
-		if f.Is(typ, crEvent, event) {
-			f.Insert(call.Args[0].Pos(), f.todoContext()+", ")
-		}
 	}
 }
 
