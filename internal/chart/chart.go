@@ -51,7 +51,7 @@ type chart struct {
 // Objects that cannot be read are an error, and so is a build without the
 // manager's Deployment.
 func Render(in Input) (map[string][]byte, error) {
-	c := &chart{Input: in, values: newValues(in.Name)}
+	c := &chart{Input: in, templates: newTemplates(in.Objects, in.Optional), values: newValues(in.Name)}
 	if err := c.load(); err != nil {
 		return nil, err
 	}
@@ -101,13 +101,27 @@ func (c *chart) load() error {
 			if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 				continue
 			}
-			if o := newObject(doc.Content[0]); !slices.ContainsFunc(c.objects, o.same) {
+			if !spread(&doc) {
+				return clierr.Failedf("write their contents out, as kustomize does", "the manifests have YAML aliases (document at line %d)", doc.Line)
+			}
+			o := newObject(doc.Content[0])
+			if o.kind == "" || o.name == "" {
+				return clierr.Failedf("correct the manifests and run the command again", "the manifests have an object without kind or name (line %d)", doc.Line)
+			}
+			if !slices.ContainsFunc(c.objects, o.same) {
 				o.optional = i > 0
 				c.objects = append(c.objects, o)
 			}
 		}
 	}
 	return c.findManager()
+}
+
+// spread gives every mapping and list lines of its own: directives have no place
+// in braces. It returns false for documents with aliases.
+func spread(n *yaml.Node) bool {
+	n.Style &^= yaml.FlowStyle
+	return n.Kind != yaml.AliasNode && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !spread(c) })
 }
 
 func newObject(n *yaml.Node) *object {

@@ -182,7 +182,7 @@ func expected(t testing.TB, in chart.Input) objects {
 			labels["helm.sh/chart"] = in.Name + "-0.1.0"
 		}
 		if o["kind"] == "CustomResourceDefinition" {
-			meta["annotations"].(map[string]any)["helm.sh/resource-policy"] = "keep"
+			put(t, o, "metadata/annotations/helm.sh~1resource-policy", "keep")
 		}
 		if o["kind"] == "Deployment" {
 			spec, container := pod(o)

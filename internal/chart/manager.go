@@ -74,9 +74,7 @@ func (c *chart) readManager() error {
 		return err
 	}
 	// The name goes first: a directive has no place behind the dash.
-	name := yamledit.Value(container, "name")
-	yamledit.Remove(container, "name")
-	container.Content = append([]*yaml.Node{scalar("name"), name}, container.Content...)
+	first(container, "name")
 
 	certs := map[string]string{} // path that certificates are mounted at -> its sections
 	c.args(container, certs)
@@ -105,6 +103,14 @@ func (c *chart) readManager() error {
 		}
 	}
 	return nil
+}
+
+// first moves a mapping's key to its front.
+func first(m *yaml.Node, key string) {
+	if value := yamledit.Value(m, key); value != nil {
+		yamledit.Remove(m, key)
+		m.Content = append([]*yaml.Node{scalar(key), value}, m.Content...)
+	}
 }
 
 // set puts a value in place of a field.
@@ -160,6 +166,7 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 		a, value := argumentOf(n.Value)
 		switch {
 		case a == nil:
+			n.Value = strings.ReplaceAll(n.Value, "{{", `{{ "{{" }}`) // the values are templates
 			if rest = append(rest, n); restAt < 0 {
 				restAt = len(out)
 			}
@@ -333,18 +340,21 @@ func (c *chart) parametrize() {
 	}
 }
 
-// plainMonitor takes what goes with https out of a ServiceMonitor.
+// plainMonitor takes what goes with https out of a ServiceMonitor, and the
+// certificates of cert-manager where there are none.
 func (c *chart) plainMonitor(o *object) {
 	for _, endpoint := range at(o.node, "spec.endpoints.*") {
-		// A directive has no place behind the dash.
-		if path := yamledit.Value(endpoint, "port"); path != nil {
-			yamledit.Remove(endpoint, "port")
-			endpoint.Content = append([]*yaml.Node{scalar("port"), path}, endpoint.Content...)
+		first(endpoint, "port") // a directive has no place behind the dash
+		if text(endpoint, "port") == "" {
+			continue
 		}
-		for _, key := range []string{"tlsConfig", "bearerTokenFile"} {
-			if len(endpoint.Content) > 0 && endpoint.Content[0].Value != key {
-				c.wrap(endpoint, key, ".Values.metrics.secure")
-			}
+		secure := ".Values.metrics.secure"
+		c.wrap(endpoint, "bearerTokenFile", secure)
+		if one(endpoint, "tlsConfig.ca") == nil || !c.values.Has("certManager") {
+			c.wrap(endpoint, "tlsConfig", secure)
+			continue
 		}
+		c.wrap(endpoint, "tlsConfig", "and "+secure+" .Values.certManager.enabled")
+		endpoint.Content = append(endpoint.Content, c.lines("{{- if and "+secure+" (not .Values.certManager.enabled) }}\ntlsConfig:\n  insecureSkipVerify: true\n{{- end }}")...)
 	}
 }

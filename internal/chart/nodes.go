@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +19,25 @@ import (
 // scalar where it stands for a value, an entry of its own where it stands on a
 // line of its own.
 type templates struct {
-	texts []string
+	texts          []string
+	mark           string // what the words begin with, which is nowhere in the objects
+	words, entries *regexp.Regexp
 }
 
-var (
-	wordOf = lazy.Delayed(`qTMPL(\d+)q`)
-	lineOf = lazy.Delayed(`(?m)^( *)(?:- )?qLINE(\d+)q(?:: null)?\n`)
-	column = lazy.Delayed(`@(\d+)`)
-)
+var column = lazy.Delayed(`@(\d+)`)
+
+// newTemplates returns templates for objects.
+func newTemplates(objects ...[]byte) templates {
+	mark := "qTMPL"
+	for slices.ContainsFunc(objects, func(data []byte) bool { return bytes.Contains(data, []byte(mark)) }) {
+		mark += "x"
+	}
+	return templates{
+		mark:    mark,
+		words:   regexp.MustCompile(mark + `(\d+)q`),
+		entries: regexp.MustCompile(`(?m)^( *)(?:- )?` + mark + `L(\d+)q(?:: null)?\n`),
+	}
+}
 
 // word returns what stands for a directive.
 func (t *templates) word(text string) string {
@@ -33,7 +46,7 @@ func (t *templates) word(text string) string {
 		i = len(t.texts)
 		t.texts = append(t.texts, text)
 	}
-	return fmt.Sprintf("qTMPL%dq", i)
+	return fmt.Sprintf("%s%dq", t.mark, i)
 }
 
 // scalar is a value that a directive gives.
@@ -42,7 +55,7 @@ func (t *templates) scalar(text string) *yaml.Node { return scalar(t.word(text))
 // line is a directive on lines of its own, as entry of a list. In its text @2
 // is the column of its lines, plus 2.
 func (t *templates) line(text string) *yaml.Node {
-	return scalar(strings.Replace(t.word(text), "TMPL", "LINE", 1))
+	return scalar(strings.Replace(t.word(text), t.mark, t.mark+"L", 1))
 }
 
 // lines is the same as entry of a mapping: a key and its value.
@@ -54,22 +67,19 @@ func (t *templates) lines(text string) []*yaml.Node {
 // objects' own become text to helm.
 func (t *templates) substitute(data []byte) []byte {
 	s := strings.ReplaceAll(string(data), "{{", `{{ "{{" }}`)
-	s = lineOf.ReplaceAllStringFunc(s, func(line string) string {
-		m := lineOf.FindStringSubmatch(line)
+	s = t.entries.ReplaceAllStringFunc(s, func(line string) string {
+		m := t.entries.FindStringSubmatch(line)
 		text := column.ReplaceAllStringFunc(t.text(m[2]), func(at string) string {
 			n, _ := strconv.Atoi(at[1:]) //nolint:errcheck // the expression has digits only
 			return strconv.Itoa(n + len(m[1]))
 		})
 		return m[1] + strings.ReplaceAll(text, "\n", "\n"+m[1]) + "\n"
 	})
-	return []byte(wordOf.ReplaceAllStringFunc(s, func(word string) string { return t.text(wordOf.FindStringSubmatch(word)[1]) }))
+	return []byte(t.words.ReplaceAllStringFunc(s, func(word string) string { return t.text(t.words.FindStringSubmatch(word)[1]) }))
 }
 
 func (t *templates) text(number string) string {
-	i, err := strconv.Atoi(number)
-	if err != nil || i >= len(t.texts) {
-		return "qTMPL" + number + "q" // the objects' own
-	}
+	i, _ := strconv.Atoi(number) //nolint:errcheck // the mark is nowhere but in our words
 	return t.texts[i]
 }
 

@@ -1,11 +1,15 @@
 package chart_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/chart"
 )
 
 // parse reads the YAML of a test.
@@ -260,4 +264,122 @@ func TestRender_Names(t *testing.T) {
 			t.Errorf("%s does not have the release's name", key)
 		}
 	}
+}
+
+// allOn is the project with everything that config/default can switch on: the
+// blocks that are commented out there are not.
+func allOn(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/golden/webhook-cert-manager/want")); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(name string, change func(string) string) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := change(string(data))
+		if err := os.WriteFile(name, []byte(after), 0o644); err != nil || after == string(data) {
+			t.Fatalf("%s is as it was: %v", name, err)
+		}
+	}
+	edit("config/default/kustomization.yaml", func(s string) string {
+		s = strings.NewReplacer("#- ../prometheus", "- ../prometheus", "#- ../network-policy", "- ../network-policy",
+			"#- path: cert_metrics_manager_patch.yaml\n#  target:\n#    kind: Deployment", "- path: cert_metrics_manager_patch.yaml\n  target:\n    kind: Deployment").Replace(s)
+		from := strings.Index(s, "# - source: # Uncomment the following block to enable certificates for metrics")
+		to := strings.Index(s, " - source: # Uncomment the following block if you have any webhook")
+		return s[:from] + strings.ReplaceAll("\n"+s[from:to], "\n# ", "\n ")[1:] + s[to:]
+	})
+	edit("config/prometheus/kustomization.yaml", func(s string) string {
+		return strings.NewReplacer("#patches", "patches", "#  -", "  -", "#    target", "    target", "#      kind", "      kind").Replace(s)
+	})
+	return dir
+}
+
+// TestRender_AllOn: what config/default switches on is on by default, and
+// without cert-manager nothing refers to its certificates for metrics.
+func TestRender_AllOn(t *testing.T) {
+	const op, metrics = "webhook-cert-manager", "metrics-server-cert"
+	files, in := render(t, allOn(t))
+	for _, kind := range []string{"ServiceMonitor", "NetworkPolicy", metrics} {
+		if !strings.Contains(string(in.Objects), kind) {
+			t.Fatalf("the build has no %s", kind)
+		}
+	}
+	c := load(t, files)
+	if d := cmp.Diff(expected(t, in), template(t, op, c, nil)); d != "" {
+		t.Errorf("(-kustomize +helm):\n%s", d)
+	}
+	monitor := "ServiceMonitor " + op + "-system/" + op + "-controller-manager-metrics-monitor"
+	for name, want := range map[string]string{
+		"{certManager: {enabled: false}}": "{path: /metrics, port: https, scheme: https, bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token, tlsConfig: {insecureSkipVerify: true}}",
+		"{metrics: {secure: false}}":      "{path: /metrics, port: http, scheme: http}",
+	} {
+		got := template(t, op, c, parse(t, name).(map[string]any))
+		if d := cmp.Diff([]any{parse(t, want)}, got[monitor]["spec"].(map[string]any)["endpoints"]); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		if text, err := yaml.Marshal(got); err != nil || strings.Contains(string(text), metrics) {
+			t.Errorf("%s: the Secret %s is still referred to (%v)", name, metrics, err)
+		}
+	}
+}
+
+// TestRender_Texts: what looks like a directive, or like mysdk's marks, is text.
+func TestRender_Texts(t *testing.T) {
+	const manifests = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: odd, namespace: odd-ns}
+spec: {template: {metadata: {labels: {a: b}}, spec: {containers: [{image: "a/b:{{ x }}", name: any, args: ["--x={{ .Values }}"]}]}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: texts}
+data:
+  braces: "{{ .Values.a }} }} {{"
+  lines: |
+    {{- if eq 1 2 }}
+    qTMPL0q: null
+    qTMPLL99q: null
+    - qTMPL999q
+    {{ end }}
+  quoted: "a\u0007 {{ \"b\" }}"
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crds.example.com}
+spec: {versions: [{schema: {description: "say {{ .x }} to odd-manager-role"}}]}
+`
+	in := chart.Input{Name: "odd", Objects: []byte(manifests)}
+	files, err := chart.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := expected(t, in)
+	put(t, want["Deployment odd-ns/odd"], "metadata/namespace", "odd-system")
+	put(t, want["Deployment odd-ns/odd"], "spec/replicas", 1.0)
+	want["Deployment odd-system/odd"] = want["Deployment odd-ns/odd"]
+	delete(want, "Deployment odd-ns/odd")
+	if d := cmp.Diff(want, template(t, "odd", load(t, files), nil)); d != "" {
+		t.Errorf("(-want +helm):\n%s", d)
+	}
+}
+
+// FuzzRender: no manifests make it panic, and what they make is YAML or templates
+// that can be read.
+func FuzzRender(f *testing.F) {
+	for _, dir := range golden(f)[:2] {
+		_, in := render(f, dir)
+		f.Add(in.Objects)
+	}
+	f.Add([]byte("kind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{}]}}}\n"))
+	f.Fuzz(func(t *testing.T, manifests []byte) {
+		files, err := chart.Render(chart.Input{Name: "op", Objects: manifests})
+		if err == nil && len(files["values.yaml"]) == 0 {
+			t.Error("no values")
+		}
+	})
 }

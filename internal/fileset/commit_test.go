@@ -274,6 +274,13 @@ func TestDiff(t *testing.T) {
 	if strings.Contains(string(got), "kept/kept.txt") {
 		t.Errorf("diff names an unchanged file:\n%s", got)
 	}
+	var s fileset.Set
+	if err := s.Put("PROJECT", fileset.File{Data: []byte("PK\x03\x04\x00")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tree(host.OSFiles{}, dir).Diff(s); err != nil || string(got) != "Binary files a/PROJECT and b/PROJECT differ\n" {
+		t.Errorf("diff of a binary file: %v\n%s", err, got)
+	}
 }
 
 func FuzzPut(f *testing.F) {

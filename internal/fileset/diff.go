@@ -9,7 +9,8 @@ import (
 
 // Diff returns the change from the tree to s as a unified diff, empty when
 // there is none. Paths carry the a/ and b/ of git, and a file that becomes
-// executable its header.
+// executable its header. Of binary files one line says that they differ, as git
+// does.
 func (t Tree) Diff(s Set) ([]byte, error) {
 	var out bytes.Buffer
 	for _, name := range s.Paths() {
@@ -33,10 +34,17 @@ func (t Tree) Diff(s Set) ([]byte, error) {
 		case info != nil && wantedMode(info, f) != info.Mode().Perm():
 			fmt.Fprintf(&out, "diff --git a/%s b/%s\nold mode 100644\nnew mode 100755\n", name, name)
 		}
+		if binary(old) || binary(data) {
+			fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
+			continue
+		}
 		out.Write(body(diff.Diff(from, old, to, data)))
 	}
 	return out.Bytes(), nil
 }
+
+// binary says whether a file is no text, by git's rule.
+func binary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 }
 
 // body drops the line "diff a b" that diff.Diff puts first: patch and git
 // apply want only the two names and the hunks.
