@@ -45,7 +45,7 @@ var quarantine = map[string][]string{
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/controlplane/supervise"},
 	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/compat", "internal/host/hosttest"},
-	{"internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
+	{"internal/apidocs", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/manifests"},
 	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
@@ -66,6 +66,7 @@ var layers = [][]string{
 // alone are packages that import nothing of ours but what is named.
 var alone = map[string][]string{
 	"internal/chart":            {"internal/clierr", "internal/rewrite/merge3", "internal/rewrite/yamledit"},
+	"internal/apidocs":          {"internal/fields"},
 	"internal/clierr":           {},
 	"internal/compat":           {"internal/clierr"},
 	"internal/host":             {},

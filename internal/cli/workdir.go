@@ -17,7 +17,7 @@ import (
 func projectCommands() []string {
 	return []string{
 		"build-installer", "bundle generate", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
-		"edit", "generate", "generate bundle", "generate kustomize manifests", "image build", "install", "run local",
+		"edit", "generate", "generate bundle", "generate docs", "generate kustomize manifests", "image build", "install", "run local",
 		"undeploy", "uninstall", "upgrade",
 	}
 }

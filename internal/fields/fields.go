@@ -183,3 +183,9 @@ func asJSON(v any) string {
 func Rules(crd *unstructured.Unstructured, version string) []Rule {
 	return rules(schemaOf(crd, version))
 }
+
+// Description is what a CRD says of its objects as a whole, in one version.
+func Description(crd *unstructured.Unstructured, version string) string {
+	text, _ := schemaOf(crd, version)["description"].(string)
+	return text
+}

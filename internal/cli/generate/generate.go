@@ -142,7 +142,7 @@ func New(f *cli.Factory) *cobra.Command {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
 	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
-	c.AddCommand(bundlecmd.NewGenerateKustomize(f), bundlecmd.NewGenerate(f, "bundle"), chartcmd.New(f))
+	c.AddCommand(newDocs(f), bundlecmd.NewGenerateKustomize(f), bundlecmd.NewGenerate(f, "bundle"), chartcmd.New(f))
 	return c
 }
 

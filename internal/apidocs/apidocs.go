@@ -1,0 +1,154 @@
+// Package apidocs renders the reference of an API from its CRDs: each version of
+// each kind with its fields, defaults, limits and rules, and an example. It knows
+// Markdown and HTML; what a schema declares package fields reads.
+package apidocs
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/fields"
+)
+
+// Kind is a version of a kind.
+type Kind struct {
+	Kind, APIVersion string
+	About            string // where it lives and by which names
+	Notes            []string
+	Description      string
+	Rules            []fields.Rule // of the object as a whole
+	Example          string        // YAML, as it stands in its file
+	Objects          []Object
+}
+
+// Object is an object within a kind: spec, say, or the items of a list.
+type Object struct {
+	Path        string // such as spec.ports[]
+	Description string // of those at the top; a table has that of the others
+	Rules       []fields.Rule
+	Fields      []*fields.Field
+}
+
+// Anchor is the kind's in a page.
+func (k Kind) Anchor() string {
+	return strings.ToLower(strings.NewReplacer("/", "", ".", "").Replace(k.Kind + "-" + k.APIVersion))
+}
+
+// Kinds are those of the CRDs, by name, the newest version as its CRD has it
+// last. Samples are manifests, of which the first of each kind is its example.
+func Kinds(crds []*unstructured.Unstructured, samples [][]byte) []Kind {
+	examples := examplesIn(samples)
+	var out []Kind
+	for _, crd := range crds {
+		text := func(path ...string) string { s, _, _ := unstructured.NestedString(crd.Object, path...); return s }
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		for _, v := range versions {
+			version, _ := v.(map[string]any)
+			name, _ := version["name"].(string)
+			k := Kind{Kind: text("spec", "names", "kind"), APIVersion: text("spec", "group") + "/" + name, Description: fields.Description(crd, name), Rules: fields.Rules(crd, name)}
+			k.About = text("spec", "scope") + ", " + text("spec", "names", "plural")
+			if short, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames"); len(short) > 0 {
+				k.About += ", " + strings.Join(short, ", ")
+			}
+			k.Notes = notes(version)
+			k.Example = examples[k.APIVersion+" "+k.Kind]
+			k.Objects = objects(fields.Of(crd, name))
+			out = append(out, k)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Kind) int { return cmp.Compare(a.Kind, b.Kind) })
+	return out
+}
+
+// notes say what is special about a version.
+func notes(version map[string]any) (out []string) {
+	if version["served"] == false {
+		out = append(out, "This version is not served.")
+	}
+	if version["deprecated"] == true {
+		warning, _ := version["deprecationWarning"].(string)
+		out = append(out, cmp.Or(warning, "This version is deprecated."))
+	}
+	return out
+}
+
+// objects are those that the fields hold, from the outside in.
+func objects(list []*fields.Field) (out []Object) {
+	var plain []*fields.Field // that hold no fields
+	for _, f := range list {
+		if len(f.Fields) == 0 {
+			plain = append(plain, f)
+		}
+	}
+	if len(plain) > 0 {
+		out = append(out, Object{Fields: plain})
+	}
+	for _, f := range list {
+		if below := within(f); len(below) > 0 {
+			below[0].Description = f.Description
+			out = append(out, below...)
+		}
+	}
+	return out
+}
+
+// within is the object in a field, and those below.
+func within(f *fields.Field) (out []Object) {
+	if len(f.Fields) == 0 {
+		return nil
+	}
+	path := f.Fields[0].Path
+	out = append(out, Object{Path: path[:max(strings.LastIndex(path, "."), 0)], Rules: f.Rules, Fields: f.Fields})
+	for _, below := range f.Fields {
+		out = append(out, within(below)...)
+	}
+	return out
+}
+
+// examplesIn are the first objects of each kind, by apiVersion and kind. What is
+// no YAML is none.
+func examplesIn(manifests [][]byte) map[string]string {
+	out := map[string]string{}
+	for _, data := range manifests {
+		docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+		for {
+			doc, err := docs.Read()
+			if errors.Is(err, io.EOF) || err != nil {
+				break
+			}
+			var object struct{ APIVersion, Kind string }
+			if yaml.Unmarshal(doc, &object) != nil {
+				continue
+			}
+			if key := object.APIVersion + " " + object.Kind; out[key] == "" {
+				out[key] = strings.TrimSpace(strings.TrimPrefix(string(doc), "---"))
+			}
+		}
+	}
+	return out
+}
+
+// validation is what holds for the values of a field, in words.
+func validation(f *fields.Field) (out []string) {
+	if len(f.Enum) > 0 {
+		out = append(out, "one of "+strings.Join(f.Enum, ", "))
+	}
+	return append(out, f.Limits...)
+}
+
+// typeOf is the type of a field, with its format.
+func typeOf(f *fields.Field) string {
+	if f.Format != "" {
+		return f.Type + " (" + f.Format + ")"
+	}
+	return f.Type
+}

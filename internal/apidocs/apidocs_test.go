@@ -1,0 +1,107 @@
+package apidocs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const crd = `
+metadata: {name: shops.x.io}
+spec:
+  group: x.io
+  scope: Namespaced
+  names: {kind: Shop, plural: shops, shortNames: [sh]}
+  versions:
+  - name: v1alpha1
+    served: false
+    deprecated: true
+    deprecationWarning: use v1
+  - name: v1
+    served: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: Shop sells <things>.
+        x-kubernetes-validations: [{rule: size(self.metadata.name) < 9, message: too long}]
+        properties:
+          kind: {type: string}
+          data: {type: string}
+          spec:
+            type: object
+            description: spec is asked for.
+            required: [name]
+            properties:
+              name: {type: string, minLength: 1, pattern: '^a|b\.c*$', description: "name of\nit.\n\nUse ` + "`a_b`" + ` or a_b."}
+              size: {type: integer, format: int32, default: 3, minimum: 1}
+              mode: {type: string, enum: [a, b]}
+              tags: {type: array, items: {type: object, x-kubernetes-validations: [{rule: self.k == 'a||b'}], properties: {k: {type: string}}}}
+              more: {type: object, additionalProperties: {type: object, properties: {v: {type: boolean}}}}
+`
+
+const sample = "# a shop\napiVersion: x.io/v1\nkind: Shop\nmetadata:\n  name: a\n---\napiVersion: x.io/v1\nkind: Shop\n"
+
+const want = "# API reference\n\nWritten by `mysdk generate docs` from the Go types; do not edit.\n\n" +
+	"* [Shop](#shop-xiov1alpha1) `x.io/v1alpha1`\n* [Shop](#shop-xiov1) `x.io/v1`\n\n" +
+	"## <a id=\"shop-xiov1alpha1\"></a>Shop `x.io/v1alpha1`\n\nNamespaced, shops, sh\n\n**This version is not served.**\n\n**use v1**\n\n" +
+	"## <a id=\"shop-xiov1\"></a>Shop `x.io/v1`\n\nNamespaced, shops, sh\n\nShop sells &lt;things&gt;.\n\n" +
+	"* `size(self.metadata.name) < 9`: too long\n\n" +
+	"```yaml\n# a shop\napiVersion: x.io/v1\nkind: Shop\nmetadata:\n  name: a\n```\n\n" +
+	"| Field | Type | Default | Description |\n|---|---|---|---|\n| `data` | string |  |  |\n\n" +
+	"### `spec`\n\nspec is asked for.\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n" +
+	"| `mode` | string |  | one of a, b |\n| `more` | map of object |  |  |\n" +
+	"| `name` **required** | string |  | name of it.<br>Use `a_b` or a\\_b.<br>at least 1 characters<br>matches ^a\\|b\\\\.c\\*$ |\n" +
+	"| `size` | integer (int32) | `3` | at least 1 |\n| `tags` | list of object |  |  |\n\n" +
+	"### `spec.more.*`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n| `v` | boolean |  |  |\n\n" +
+	"### `spec.tags[]`\n\n* `self.k == 'a||b'`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n| `k` | string |  |  |\n"
+
+func kinds(t *testing.T) []Kind {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(crd), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return Kinds([]*unstructured.Unstructured{u}, [][]byte{[]byte("{{ no YAML"), []byte(sample)})
+}
+
+func TestMarkdown(t *testing.T) {
+	if diff := cmp.Diff(want, string(Markdown(kinds(t)))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	data, err := HTML(kinds(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		`<h2 id="shop-xiov1">Shop <code>x.io/v1</code></h2>`, "Shop sells &lt;things&gt;.", "<strong>use v1</strong>", "<code>size(self.metadata.name) &lt; 9</code>: too long",
+		`<code>name</code> <span class="required">required</span>`, "<td>integer (int32)</td><td><code>3</code></td>", "<p>one of a, b</p>", "<h3><code>spec.tags[]</code></h3>", "<pre># a shop",
+	} {
+		if !strings.Contains(string(data), part) {
+			t.Errorf("no %s in\n%s", part, data)
+		}
+	}
+	for _, foreign := range []string{"http:", "https:", "<script", "<link"} {
+		if strings.Contains(string(data), foreign) {
+			t.Errorf("%s in\n%s", foreign, data)
+		}
+	}
+}
+
+func TestCode(t *testing.T) {
+	for in, out := range map[string]string{"": "", "a": "`a`", "a`b": "`` a`b ``", "a\n  b": "`a b`"} {
+		if got := code(in); got != out {
+			t.Errorf("%q: %s, want %s", in, got, out)
+		}
+	}
+	for in, out := range map[string]string{"a_`b": "a\\_\\`b", "`a_b`_": "`a_b`\\_"} {
+		if got := escaped(in); got != out {
+			t.Errorf("%q: %s, want %s", in, got, out)
+		}
+	}
+}

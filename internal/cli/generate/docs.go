@@ -1,0 +1,148 @@
+package generate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/apidocs"
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/fileset"
+)
+
+// docsOptions are the flags of generate docs.
+type docsOptions struct {
+	format    string
+	outputDir string
+	check     bool
+	dryRun    bool
+}
+
+// newDocs is 'mysdk generate docs'.
+func newDocs(f *cli.Factory) *cobra.Command {
+	o := &docsOptions{format: "markdown"}
+	c := &cobra.Command{
+		Use: "docs", Short: "Write a reference of the API for its users",
+		Long: `Write a reference of the API for its users, from the Go types as they are now.
+
+Each version of each kind has its fields with types, defaults, limits and CEL
+rules, the comments of the Go types, and the sample in config/samples as an
+example. The file is api.md, or api.html, which is one page that needs nothing
+else, in docs/reference or the directory that --output-dir names.`,
+		Example: `  mysdk generate docs
+  mysdk generate docs --format html --output-dir dist
+
+  # fail with exit code 3 and a diff if it is out of date
+  mysdk generate docs --check`,
+		RunE: func(c *cobra.Command, _ []string) error { return runDocs(c.Context(), f, o) },
+	}
+	fs := c.Flags()
+	fs.Var(cli.Choice(&o.format, "markdown", "html"), "format", "format of the reference: markdown or html")
+	fs.StringVar(&o.outputDir, "output-dir", "docs/reference", "directory to write it to")
+	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if it is out of date; write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
+	return c
+}
+
+func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
+	if err := f.OldProject(); err != nil {
+		return err
+	}
+	if done, err := f.Recover(); done || err != nil {
+		return err
+	}
+	dir, err := f.Below(o.outputDir, "--output-dir")
+	if err != nil {
+		return err
+	}
+	kinds, err := documented(ctx, f)
+	if err != nil {
+		return err
+	}
+	name, data := path.Join(dir, "api.md"), apidocs.Markdown(kinds)
+	if o.format == "html" {
+		name = path.Join(dir, "api.html")
+		if data, err = apidocs.HTML(kinds); err != nil {
+			return err
+		}
+	}
+	var set fileset.Set
+	if before, err := f.ReadFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	} else if err != nil || !bytes.Equal(before, data) {
+		if err := set.Put(name, fileset.File{Data: data}); err != nil {
+			return err
+		}
+	}
+	if o.check || o.dryRun {
+		return f.DiffSet(set, o.check, "mysdk generate docs")
+	}
+	if set.Len() == 0 {
+		f.Say("Nothing to do: %s is up to date", name)
+		return nil
+	}
+	if err := f.Write(ctx, set, false); err != nil {
+		return err
+	}
+	f.Say("wrote %s", name)
+	return nil
+}
+
+// documented are the kinds of the project, with their samples.
+func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, error) {
+	opts, err := (&generateCommand{what: []string{"crds"}}).options(f)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.Render(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := currentCRDs(ctx, f, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no CRDs")
+	}
+	var crds []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(found[name], &crd.Object); err != nil {
+			return nil, err
+		}
+		crds = append(crds, crd)
+	}
+	samples, err := sampleFiles(f)
+	return apidocs.Kinds(crds, samples), err
+}
+
+// sampleFiles are the manifests in config/samples, none where it is not there.
+func sampleFiles(f *cli.Factory) (out [][]byte, err error) {
+	const dir = "config/samples"
+	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.IsDir() || !compat.IsManifest(e.Name()) {
+			continue
+		}
+		data, err := f.ReadFile(path.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data)
+	}
+	return out, nil
+}
