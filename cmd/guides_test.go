@@ -148,7 +148,11 @@ func TestGuides(t *testing.T) {
 func goCode(t *testing.T, dir string) string {
 	t.Helper()
 	files := hosttest.Snapshot(t, dir)
-	return strings.Join(hosttest.GoImports(t, "example.com/memcached", files), "\n") + files["go.mod"] + files["go.sum"]
+	imports, err := hosttest.GoImports("example.com/memcached", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(imports, "\n") + files["go.mod"] + files["go.sum"]
 }
 
 // running is a command that starts something or talks to what is running.

@@ -101,12 +101,15 @@ func checkScaffolds(t *testing.T, dirs []string) {
 	}
 	from := hosttest.New(t)
 	from.Env["CGO_ENABLED"] = "0"
-	checker := hosttest.NewTypeChecker(t, trees[dirs[0]].dir, from.Environ(), slices.Sorted(maps.Keys(imports)))
+	checker, err := hosttest.NewTypeChecker(trees[dirs[0]].dir, from.Environ(), slices.Sorted(maps.Keys(imports)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			tree := trees[dir]
-			if n := checker.Check(t, tree.module, tree.files); n < 4 {
-				t.Errorf("%d packages", n)
+			if n, err := checker.Check(tree.module, tree.files); n < 4 || err != nil {
+				t.Errorf("%d packages: %v", n, err)
 			}
 			for name, text := range tree.files {
 				if !strings.HasSuffix(name, ".go") {
@@ -140,7 +143,11 @@ func readGoTree(t *testing.T, golden string) goTree {
 	files := hosttest.Snapshot(t, dir)
 	first, requires, _ := strings.Cut(files["go.mod"], "\n")
 	module := strings.TrimPrefix(first, "module ")
-	return goTree{dir, module, requires + files["go.sum"], hosttest.GoImports(t, module, files), files}
+	imports, err := hosttest.GoImports(module, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return goTree{dir, module, requires + files["go.sum"], imports, files}
 }
 
 // isTidy compares with linked trees, which are tidy: with the same go.mod and

@@ -23,6 +23,9 @@ import (
 // programLine is a line of a script that runs mysdk in the foreground.
 var programLine = regexp.MustCompile(`(?m)^((?:\[[^\]]+\] )?(?:! )?)(?:exec|(untouched \d+)) (mysdk(?: .*[^&\n])?)$`)
 
+// compileLine is a line of a script that compiles its project.
+var compileLine = regexp.MustCompile(`(?m)^(\[[^\]]+\] )?exec go vet \./\.\.\.$`)
+
 // ownProcess is in the scripts that need processes: libraries look at the
 // environment and the directory of theirs, and stdin goes to one.
 var ownProcess = regexp.MustCompile(`(?m)^(?:stdin |env (?:PATH|DOCKER_CONFIG)=)|mysdk generate applyconfigurations`)
@@ -31,8 +34,8 @@ var ownProcess = regexp.MustCompile(`(?m)^(?:stdin |env (?:PATH|DOCKER_CONFIG)=)
 var setting = regexp.MustCompile(`(?m)^(?:env|freeport) (.+)$`)
 
 // inProcess copies the scripts of dir so that they call mysdk as a function: a
-// process for each of a thousand lines takes more time than what it does. What
-// runs in the background or is started by another program stays a process, and so
+// process for each of a thousand lines takes more time than what it does. Where
+// they compile a project, its types are checked. What runs in the background or is started by another program stays a process, and so
 // does everything where MYSDK_NIGHTLY is set. It returns the directory of the
 // copies and the variables that they set.
 func inProcess(t *testing.T, dir string) (copies string, variables []string) {
@@ -57,6 +60,7 @@ func inProcess(t *testing.T, dir string) (copies string, variables []string) {
 		if !ownProcess.Match(lines) {
 			lines = programLine.ReplaceAll(lines, []byte("${1}${2} run $3"))
 		}
+		lines = compileLine.ReplaceAll(lines, []byte("${1}typecheck"))
 		for _, m := range setting.FindAllSubmatch(lines, -1) {
 			variables = append(variables, variableNames(strings.Fields(string(m[1])))...)
 		}

@@ -111,6 +111,7 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
+	checkers := typeCheckers{}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +132,7 @@ func TestScripts(t *testing.T) {
 					return err
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"run": runInProcess, "untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
+					"run": runInProcess, "typecheck": checkers.check, "untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
 			})
 		})
 	}

@@ -2,6 +2,8 @@ package hosttest
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -15,11 +17,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // TypeChecker type-checks projects in memory. What they import of other modules
-// it reads as the compiler has left it in the go command's cache.
+// it reads as the compiler has left it in the go command's cache. It is not for
+// concurrent use.
 type TypeChecker struct {
 	set    *token.FileSet
 	others types.Importer
@@ -28,14 +30,13 @@ type TypeChecker struct {
 // NewTypeChecker is a checker of projects that import these packages, or such as
 // these import. They are looked up from the directory dir of a module that
 // requires them; env is the go command's environment, nil for that of the test.
-func NewTypeChecker(t testing.TB, dir string, env, imports []string) *TypeChecker {
-	t.Helper()
+func NewTypeChecker(dir string, env, imports []string) (*TypeChecker, error) {
 	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, imports...)...)
 	said := &bytes.Buffer{}
 	list.Dir, list.Env, list.Stderr = dir, env, said
 	out, err := list.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, said)
+		return nil, fmt.Errorf("go list: %w\n%s", err, said)
 	}
 	exports := map[string]string{}
 	for line := range strings.Lines(string(out)) {
@@ -46,14 +47,13 @@ func NewTypeChecker(t testing.TB, dir string, env, imports []string) *TypeChecke
 	return &TypeChecker{set: set, others: importer.ForCompiler(set, "gc", func(pkg string) (io.ReadCloser, error) {
 		data, err := os.ReadFile(exports[pkg])
 		return io.NopCloser(bytes.NewReader(data)), err
-	})}
+	})}, nil
 }
 
 // GoImports are the packages of other modules that the Go files of a project
 // import, tests and files of any build tag included. Files are by their
 // slash-separated paths.
-func GoImports(t testing.TB, module string, files map[string]string) []string {
-	t.Helper()
+func GoImports(module string, files map[string]string) ([]string, error) {
 	imports := map[string]bool{}
 	for name, text := range files {
 		if path.Ext(name) != ".go" {
@@ -61,48 +61,49 @@ func GoImports(t testing.TB, module string, files map[string]string) []string {
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for _, spec := range tree.Imports {
-			if pkg, err := strconv.Unquote(spec.Path.Value); err == nil && !strings.HasPrefix(pkg, module+"/") {
+			if pkg, err := strconv.Unquote(spec.Path.Value); err == nil && pkg != module && !strings.HasPrefix(pkg, module+"/") {
 				imports[pkg] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(imports))
+	return slices.Sorted(maps.Keys(imports)), nil
 }
 
 // Check checks all packages of a project, each together with its tests, and
 // returns how many there are.
-func (c *TypeChecker) Check(t testing.TB, module string, files map[string]string) int {
-	t.Helper()
-	p := &checkedProject{t: t, c: c, module: module, trees: map[string][]*ast.File{}, checked: map[string]*types.Package{}}
+func (c *TypeChecker) Check(module string, files map[string]string) (int, error) {
+	p := &checkedProject{c: c, trees: map[string][]*ast.File{}, checked: map[string]*types.Package{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if path.Ext(name) != ".go" {
 			continue
 		}
 		tree, err := parser.ParseFile(c.set, name, files[name], parser.SkipObjectResolution)
 		if err != nil {
-			t.Fatal(err)
+			return 0, err
 		}
 		pkg := path.Join(module, path.Dir(name))
+		if strings.HasSuffix(name, "_test.go") && strings.HasSuffix(tree.Name.Name, "_test") {
+			pkg += "_test"
+		}
 		p.trees[pkg] = append(p.trees[pkg], tree)
 	}
 	for pkg := range p.trees {
 		if _, err := p.Import(pkg); err != nil {
-			t.Errorf("%s: %v", pkg, err)
+			p.errs = append(p.errs, fmt.Errorf("%s: %w", pkg, err))
 		}
 	}
-	return len(p.trees)
+	return len(p.trees), errors.Join(p.errs...)
 }
 
 // checkedProject is the project that is being checked.
 type checkedProject struct {
-	t       testing.TB
 	c       *TypeChecker
-	module  string
 	trees   map[string][]*ast.File // by import path
 	checked map[string]*types.Package
+	errs    []error
 }
 
 // Import implements types.Importer.
@@ -117,7 +118,7 @@ func (p *checkedProject) Import(pkg string) (*types.Package, error) {
 	failed := 0
 	config := types.Config{Importer: p, Error: func(err error) {
 		if failed++; failed <= 20 {
-			p.t.Error(err)
+			p.errs = append(p.errs, err)
 		}
 	}}
 	checked, err := config.Check(pkg, p.c.set, trees, nil)

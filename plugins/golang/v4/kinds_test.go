@@ -45,10 +45,16 @@ func TestKinds(t *testing.T) {
 		}
 		const module = "example.com/shop"
 		if c == nil {
-			c = hosttest.NewTypeChecker(t, ".", nil, hosttest.GoImports(t, module, files))
+			imports, err := hosttest.GoImports(module, files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err = hosttest.NewTypeChecker(".", nil, imports); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if n := c.Check(t, module, files); n < 6 {
-			t.Errorf("%d packages were checked", n)
+		if n, err := c.Check(module, files); n < 6 || err != nil {
+			t.Errorf("%d packages were checked: %v", n, err)
 		}
 	}
 }
