@@ -24,7 +24,7 @@ import (
 var programLine = regexp.MustCompile(`(?m)^((?:\[[^\]]+\] )?(?:! )?)(?:exec|(untouched \d+)) (mysdk(?: .*[^&\n])?)$`)
 
 // compileLine is a line of a script that compiles its project.
-var compileLine = regexp.MustCompile(`(?m)^(\[[^\]]+\] )?exec go vet \./\.\.\.$`)
+var compileLine = regexp.MustCompile(`(?m)^(\[[^\]]+\] )?exec go (?:build|vet) \./\.\.\.$`)
 
 // ownProcess is in the scripts that need processes: libraries look at the
 // environment and the directory of theirs, and stdin goes to one.

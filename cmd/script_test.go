@@ -132,7 +132,7 @@ func TestScripts(t *testing.T) {
 					return err
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"run": runInProcess, "typecheck": checkers.check, "untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
+					"run": runInProcess, "typecheck": checkers.typecheck, "untouched": untouched, "plugin": installPlugin, "older": older, "registry": startRegistry, "eventually": eventually, "freeport": freePort},
 			})
 		})
 	}

@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -13,7 +14,7 @@ import (
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
-// typeCheckers check the projects of scripts, and share what they read of other
+// typeCheckers check the types of projects, and share what they read of other
 // modules among those with the same go.mod and go.sum.
 type typeCheckers struct {
 	lock sync.Mutex
@@ -25,41 +26,54 @@ type typeChecker struct {
 	imports []string // that it knows
 }
 
-// check is the command typecheck of scripts: go vet ./... without a compiler,
-// which takes seconds for a project that it has not seen.
-func (c *typeCheckers) check(ts *testscript.TestScript, neg bool, args []string) {
+// typecheck is the command of scripts: go build ./... and go vet ./... without a
+// compiler, which takes seconds for a project that it has not seen, and without a
+// linker.
+func (c *typeCheckers) typecheck(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: typecheck")
 	}
-	files := moduleFiles(ts)
+	ts.Check(c.check(ts.MkAbs("."), environment(ts)))
+}
+
+// check checks the types of the module in dir, tests included.
+func (c *typeCheckers) check(dir string, env []string) error {
+	files, err := moduleFiles(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
 	first, requires, _ := strings.Cut(files["go.mod"], "\n")
 	module := strings.TrimPrefix(first, "module ")
 	imports, err := hosttest.GoImports(module, files)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	known := c.all[requires+files["go.sum"]]
 	if known == nil || len(missing(imports, known.imports)) > 0 {
-		known = &typeChecker{imports: imports}
-		known.TypeChecker, err = hosttest.NewTypeChecker(ts.MkAbs("."), environment(ts), imports)
-		ts.Check(err)
+		checker, err := hosttest.NewTypeChecker(dir, env, imports)
+		if err != nil {
+			return err
+		}
+		known = &typeChecker{checker, imports}
 		if c.all == nil {
 			c.all = map[string]*typeChecker{}
 		}
 		c.all[requires+files["go.sum"]] = known
 	}
 	n, err := known.Check(module, files)
-	ts.Check(err)
-	if n == 0 {
-		ts.Fatalf("no packages")
+	if err == nil && n == 0 {
+		return fmt.Errorf("%s: no packages", dir)
 	}
+	return err
 }
 
-// moduleFiles are the Go files of the module in the script's directory that the
-// pattern ./... has, go.mod and go.sum.
-func moduleFiles(ts *testscript.TestScript) map[string]string {
-	out, root := map[string]string{}, os.DirFS(ts.MkAbs("."))
-	ts.Check(fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+// moduleFiles are the Go files of a module that the pattern ./... has, go.mod and
+// go.sum.
+func moduleFiles(root fs.FS) (map[string]string, error) {
+	out := map[string]string{}
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || name == ".":
 			return err
@@ -74,6 +88,6 @@ func moduleFiles(ts *testscript.TestScript) map[string]string {
 			return err
 		}
 		return nil
-	}))
-	return out
+	})
+	return out, err
 }
