@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -143,6 +144,9 @@ func (e *explorer) run(ctx context.Context) error {
 		if err := e.begin(ctx, s); err != nil {
 			return err
 		}
+	}
+	if len(e.plans) == 0 {
+		return clierr.Failedf("correct the samples, or what refuses them: the schema or a webhook", "no sample can be applied: %s", e.report.Notes[len(e.report.Notes)-1])
 	}
 	return e.work(ctx)
 }

@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
      seen 3 of 3 times; again: mysdk explore --replay 3f2a9c11
 
 Note: a note
-20 trials in 1m0s: 40 changes, 5 with a fault; findings: 1; seed 1; no time for 3 more
+trials: 20 in 1m0s, 5 with a fault; changes: 40; findings: 1; seed 1; out of time, with 3 left to try
 `, b.String()); d != "" {
 		t.Errorf("text (-want +got):\n%s", d)
 	}
@@ -91,7 +91,7 @@ func TestHTML(t *testing.T) {
 	page := b.String()
 	for _, want := range []string{
 		`<html lang="en">`, "default-src 'none'; style-src 'sha256-", "1 finding</h1>", "&lt;script&gt;alert(1)&lt;/script&gt;", "delete Shop/s, where the operator is killed after delete pods",
-		"kind: Shop", "<td>(the object)</td><td>there</td><td>(absent)</td>", "<mark>    7     r.Update(&lt;-c)</mark>", "    3 line\n", "   11 line\n", "seen 3 of 3 times", "mysdk explore --replay 3f2a9c11", "20 trials in 1m0s",
+		"kind: Shop", "<td>(the object)</td><td>there</td><td>(absent)</td>", "<mark>    7     r.Update(&lt;-c)</mark>", "    3 line\n", "   11 line\n", "seen 3 of 3 times", "mysdk explore --replay 3f2a9c11", "trials: 20 in 1m0s",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in\n%s", want, page)

@@ -30,21 +30,19 @@ func WriteText(w io.Writer, r Report) {
 
 // summary is the report in a line.
 func (r Report) summary() string {
-	return fmt.Sprintf("%d trials in %s: %d changes, %d with a fault; findings: %d; seed %d%s",
-		r.Trials, r.Took.Round(time.Second), r.Changes, r.Faults, len(r.Findings), r.Seed, r.ending())
+	return fmt.Sprintf("trials: %d in %s, %d with a fault; changes: %d; findings: %d; seed %d; %s",
+		r.Trials, r.Took.Round(time.Second), r.Faults, r.Changes, len(r.Findings), r.Seed, r.ending())
 }
 
 // ending says why an exploration ended, and what it has left out.
 func (r Report) ending() string {
 	switch r.Ended {
 	case EndedDone:
-		return "; nothing left to try"
+		return "nothing left to try"
 	case EndedTime:
-		return fmt.Sprintf("; no time for %d more", r.Left)
-	case EndedInterrupted, EndedFailed:
-		return fmt.Sprintf("; %s, with %d left to try", r.Ended, r.Left)
+		return fmt.Sprintf("out of time, with %d left to try", r.Left)
 	}
-	return ""
+	return fmt.Sprintf("%s, with %d left to try", r.Ended, r.Left)
 }
 
 // writeFinding writes how to see a finding, what differs, and where to look.
