@@ -73,6 +73,9 @@ func Compare(ctx context.Context, engine Engine, req Request) ([]Change, error) 
 	}
 	for i := range changes {
 		changes[i].Hint = hints[changes[i].Rule]
+		if strings.Contains(changes[i].Version, " -> ") {
+			changes[i].Hint = "without a conversion, values are lost or refused: let the versions be alike, or add one with 'mysdk create webhook --conversion'"
+		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int {
 		return slices.Compare([]string{a.CRD, a.Version, a.Field, a.Rule, a.Text}, []string{b.CRD, b.Version, b.Field, b.Rule, b.Text})

@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	engine := func(context.Context, Request) ([]Change, error) {
-		return []Change{{CRD: "b", Rule: "scope", Text: "x"}, {CRD: "a", Version: "v2", Field: "spec", Rule: "type", Text: "y"}, {CRD: "a", Version: "v1", Rule: CRDRemoval}, {CRD: "b", Rule: "scope", Text: "x"}}, nil
+		return []Change{{CRD: "b", Rule: "scope", Text: "x"}, {CRD: "a", Version: "v2", Field: "spec", Rule: "type", Text: "y"}, {CRD: "a", Version: "v1", Rule: CRDRemoval}, {CRD: "a", Version: "v1 -> v2", Rule: "type"}, {CRD: "b", Rule: "scope", Text: "x"}}, nil
 	}
 	got, err := Compare(t.Context(), engine, Request{})
 	if err != nil {
@@ -59,11 +59,11 @@ func TestCompare(t *testing.T) {
 	var titles []string
 	for _, c := range got {
 		titles = append(titles, c.Title())
-		if c.Hint == "" {
-			t.Errorf("%+v has no hint", c)
+		if pair := strings.Contains(c.Version, "->"); c.Hint == "" || pair != strings.Contains(c.Hint, "--conversion") {
+			t.Errorf("%+v has another hint", c)
 		}
 	}
-	if diff := cmp.Diff([]string{"a v1: ", "a v2: spec: y", "b: x"}, titles); diff != "" {
+	if diff := cmp.Diff([]string{"a v1: ", "a v1 -> v2: ", "a v2: spec: y", "b: x"}, titles); diff != "" {
 		t.Error(diff)
 	}
 	broken := func(context.Context, Request) ([]Change, error) { return nil, errors.New("broken") }
