@@ -80,12 +80,9 @@ type Plan struct {
 // lost, but for Chart.yaml, which has his versions, and for the values of a
 // chart that is not mysdk's.
 func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), force bool) (*Plan, error) {
-	names := slices.Sorted(maps.Keys(now))
-	for name := range base {
-		if now[name] == nil {
-			names = append(names, name)
-		}
-	}
+	all := maps.Clone(now)
+	maps.Copy(all, base)
+	names := slices.Sorted(maps.Keys(all))
 	mine := map[string][]byte{}
 	for _, name := range names {
 		for _, at := range []string{name, name + RejectSuffix} {

@@ -266,6 +266,18 @@ func TestRender_Names(t *testing.T) {
 	}
 }
 
+// A manager that has its names in its code keeps them, whatever the release's.
+func TestRender_FixedNames(t *testing.T) {
+	for _, op := range []string{"webhook-self", "webhook-olm"} {
+		files, _ := render(t, "../../testdata/golden/"+op+"/want")
+		for key := range template(t, "other", load(t, files), nil) {
+			if fixed := strings.Contains(key, "/"+op+"-"); fixed != (op == "webhook-self") && !strings.HasPrefix(key, "CustomResourceDefinition") {
+				t.Errorf("%s: %s", op, key)
+			}
+		}
+	}
+}
+
 // allOn is the project with everything that config/default can switch on: the
 // blocks that are commented out there are not.
 func allOn(t *testing.T) string {

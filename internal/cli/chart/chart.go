@@ -299,29 +299,33 @@ func (j *job) report(plan *chart.Plan, took string) error {
 	return nil
 }
 
-// WarnStale warns if the project has a chart that is not that of its manifests.
-// Generated files are taken as they are.
-func WarnStale(ctx context.Context, f *cli.Factory) error {
+// WarnStale warns if the project has a chart that is not that of its manifests,
+// or that cannot be compared with them. Generated files are taken as they are.
+func WarnStale(ctx context.Context, f *cli.Factory) {
 	file, err := project.Load(f.Host.Dir)
 	if err != nil || file.PluginField(PluginKey, outputField) == "" {
-		return nil //nolint:nilerr // a directory without a project has no chart
+		return // a directory without a project has no chart
 	}
 	there := *f
 	there.AsIs = true
-	j, _, err := open(&there, &Options{})
+	switch stale, err := stale(ctx, &there); {
+	case err != nil:
+		f.Warn("cannot tell whether the Helm chart is out of date: %v", err)
+	case stale:
+		f.Warn("the Helm chart is out of date; run 'mysdk generate chart'")
+	}
+}
+
+// stale says whether the chart is there and another one than that of now.
+func stale(ctx context.Context, f *cli.Factory) (bool, error) {
+	j, _, err := open(f, &Options{})
 	if err != nil {
-		return err
+		return false, err
 	}
 	base, err := j.base()
 	if base == nil || err != nil {
-		return err
+		return false, err
 	}
 	now, err := j.render(ctx)
-	if err != nil {
-		return fmt.Errorf("compare %s with the project: %w", j.dir, err)
-	}
-	if !maps.EqualFunc(base, now, slices.Equal) {
-		f.Warn("%s is out of date; run 'mysdk generate chart'", j.dir)
-	}
-	return nil
+	return err == nil && !maps.EqualFunc(base, now, slices.Equal), err
 }

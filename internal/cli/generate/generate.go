@@ -224,12 +224,15 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	if r, err = withOpenAPI(ctx, f, o, r); err != nil {
 		return err
 	}
+	if r.Set.Len() == 0 {
+		o.warnStale(ctx, f)
+	}
 	if o.check || o.dryRun {
 		return reportDrift(f, r, o.check)
 	}
 	if r.Set.Len() == 0 {
 		f.Say("Nothing to do: everything is up to date (%s)", f.Since(start))
-		return o.warnStale(ctx, f)
+		return nil
 	}
 	if err := f.Write(ctx, r.Set, false); err != nil {
 		return err
@@ -239,15 +242,15 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	}
 	noteModule(f, r.Set)
 	f.Detail("generated in %s", f.Since(start))
-	return o.warnStale(ctx, f)
+	o.warnStale(ctx, f)
+	return nil
 }
 
 // warnStale warns of a chart that is not that of what was generated.
-func (o *generateCommand) warnStale(ctx context.Context, f *cli.Factory) error {
-	if len(o.what)+len(o.args) > 0 {
-		return nil
+func (o *generateCommand) warnStale(ctx context.Context, f *cli.Factory) {
+	if len(o.what)+len(o.args) == 0 {
+		chartcmd.WarnStale(ctx, f)
 	}
-	return chartcmd.WarnStale(ctx, f)
 }
 
 // options are those of the project, with what was typed. Generators that were
