@@ -68,8 +68,8 @@ func (c *chart) classify() {
 	c.scope()
 }
 
-// scope finds out whether the manager's roles can be chosen to count for one
-// namespace or for all. They cannot where it has one of each.
+// scope finds out whether the manager can be restricted to one namespace. It
+// cannot where it is already: a Role is never made a ClusterRole.
 func (c *chart) scope() {
 	kinds := map[string]bool{}
 	for _, o := range c.objects {
@@ -77,8 +77,7 @@ func (c *chart) scope() {
 			kinds[o.kind] = true
 		}
 	}
-	c.values.Scoped = len(kinds) == 1
-	c.values.Namespaced = kinds["Role"]
+	c.values.Scoped = kinds["ClusterRole"] && len(kinds) == 1
 }
 
 // enabled is the template of a condition: every one of the sections is to be

@@ -256,16 +256,9 @@ func (c *chart) volumes(spec, container *yaml.Node, certs map[string]string) {
 	}
 }
 
-// environment puts values in place of the environment. WATCH_NAMESPACE goes
-// with the scope of the roles.
+// environment puts values in place of the environment.
 func (c *chart) environment(container *yaml.Node) {
-	env := yamledit.Value(container, "env")
-	if env != nil && c.values.Scoped {
-		env.Content = slices.DeleteFunc(env.Content, func(n *yaml.Node) bool {
-			return text(n, "name") == "WATCH_NAMESPACE" && text(n, "valueFrom.fieldRef.fieldPath") == "metadata.namespace"
-		})
-	}
-	c.values.set("manager.env", env, "[]")
+	c.values.set("manager.env", yamledit.Value(container, "env"), "[]")
 	replace(container, "env", c.lines("{{- with "+strings.Trim(c.call("managerEnv", "$"), "{} ")+" | fromYamlArray }}\nenv:\n  {{- toYaml . | nindent @2 }}\n{{- end }}"))
 }
 

@@ -104,6 +104,8 @@ func TestPack(t *testing.T) {
 // names of today.
 func TestMerge_Move(t *testing.T) {
 	mine := map[string][]byte{"Chart.yaml": []byte("version: 7\n"), "values.yaml": []byte(`manager:
+  image:
+    repository: mine
   replicas: 2
   enable: own
 
@@ -117,7 +119,7 @@ crd:
   # or not
   enable: false # not
 `)}
-	now := map[string][]byte{"Chart.yaml": []byte("version: 1\n"), "values.yaml": []byte("manager:\n  replicas: 1\n  args: []\nrbac:\n  namespaced: false\n  helpers:\n    enabled: false\ncrd:\n  enabled: true\n  keep: true\n")}
+	now := map[string][]byte{"Chart.yaml": []byte("version: 1\n"), "values.yaml": []byte("manager:\n  image:\n    repository: controller\n    tag: latest\n  replicas: 1\n  args: []\nrbac:\n  namespaced: false\n  helpers:\n    enabled: false\ncrd:\n  enabled: true\n  keep: true\n")}
 	read := func(name string) ([]byte, error) { return mine[name], nil }
 	if _, err := chart.Merge(nil, now, read, false); err == nil || !strings.Contains(err.Error(), "2 files differ") {
 		t.Errorf("without force: %v", err)
@@ -127,6 +129,9 @@ crd:
 		t.Fatal(err)
 	}
 	want := map[string][]byte{"values.yaml": []byte(`manager:
+  image:
+    tag: ""
+    repository: mine
   replicas: 2
   args: []
   enabled: own

@@ -10,7 +10,8 @@ import (
 
 // modern gives the values of a chart that an older kubebuilder has made the names
 // of today: SECTION.enable is SECTION.enabled since 4.15, and rbacHelpers is
-// rbac.helpers since 4.14. All else keeps its bytes.
+// rbac.helpers since 4.14. An image without a tag has that of Chart.yaml, as
+// before. All else keeps its bytes.
 func modern(values []byte) []byte {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(values, &doc); err != nil || len(doc.Content) == 0 {
@@ -34,6 +35,10 @@ func modern(values []byte) []byte {
 				}
 			}
 		}
+	}
+	if image := one(top, "manager.image"); image != nil && image.Style&yaml.FlowStyle == 0 && len(image.Content) > 0 && yamledit.Value(image, "tag") == nil {
+		first := image.Content[0]
+		lines[first.Line-1] = strings.Repeat(" ", first.Column-1) + "tag: \"\"\n" + lines[first.Line-1]
 	}
 	return []byte(strings.Join(lines, ""))
 }

@@ -23,12 +23,12 @@ var files embed.FS
 
 // values are the chart's values and what else its texts depend on.
 type values struct {
-	Name               string
-	Scoped, Namespaced bool   // the manager's roles can be of one namespace; and are
-	Accounts           bool   // the chart has the manager's ServiceAccount
-	FixedName          string // what the names of the objects have to begin with; mostly empty
-	defaults           map[string]*yaml.Node
-	sections           map[string]bool // whether each is enabled by default
+	Name      string
+	Scoped    bool   // the manager can be restricted to one namespace
+	Accounts  bool   // the chart has the manager's ServiceAccount
+	FixedName string // what the names of the objects have to begin with; mostly empty
+	defaults  map[string]*yaml.Node
+	sections  map[string]bool // whether each is enabled by default
 }
 
 func newValues(name string) values {
