@@ -31,6 +31,7 @@ func clientAPI(f *goFile) {
 					f.Replace(n.Sel, to)
 				}
 			}
+			f.budgets(n)
 		case *ast.CallExpr:
 			f.mutateCall(n)
 			f.recorderCall(n)
@@ -41,6 +42,15 @@ func clientAPI(f *goFile) {
 		}
 		return true
 	})
+}
+
+// budgets takes the typed client of budgets from the version that their types are
+// taken from: no API server has them in the old one.
+func (f *goFile) budgets(sel *ast.SelectorExpr) {
+	group, ok := sel.X.(*ast.CallExpr)
+	if ok && callee(group) == "PolicyV1beta1" && (sel.Sel.Name == "PodDisruptionBudgets" || sel.Sel.Name == "Evictions") {
+		f.rename(group.Fun, "PolicyV1")
+	}
 }
 
 // assigned is the value that a local variable got where it was declared.

@@ -4,6 +4,8 @@ import "testing"
 
 func TestClientAPI(t *testing.T) {
 	runPasses(t, map[string]passCase{
+		"budgets":           {"", "func f() { kc.PolicyV1beta1().PodDisruptionBudgets(ns).List(ctx, o) }", "", "func f() { kc.PolicyV1().PodDisruptionBudgets(ns).List(ctx, o) }"},
+		"security policies": {"", "func f() { kc.PolicyV1beta1().PodSecurityPolicies().List(ctx, o) }", "", ""},
 		"a variable of the package's name": {
 			importClient, "func f(client mine) { client.UseListOptions(client.MatchingField(a, b)) }\n\nvar x client.Client", "", "",
 		},

@@ -3,7 +3,6 @@ package migrate
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -105,10 +104,9 @@ func readObjects(name string, data []byte) ([]*object, error) {
 		return nil, err
 	}
 	var out []*object
-	budget := mostNodes
 	for _, d := range docs {
-		if !writeOut(d.Content[0], &budget) {
-			return nil, errors.New("an anchor contains itself, or too much")
+		if err := writeOut(d.Content[0]); err != nil {
+			return nil, err
 		}
 		o, err := readObject(d, name)
 		if err != nil {

@@ -110,7 +110,8 @@ func TestToday(t *testing.T) {
 		"inline":        {"patchesStrategicMerge:\n- |-\n  a: b\n  c: d\n", "patches:\n- patch: |-\n    a: b\n    c: d\n"},
 		"empty":         {"bases:\n", "{}\n"},
 		"flags":         {"args:\n- --enable-leader-election\n- --metrics-addr=:1\n- -x\n", "args:\n- --leader-elect\n- --metrics-bind-address=:1\n- -x\n"},
-		"anchors":       {"a: &x {b: 1}\nc: *x\n", "a: {b: 1}\nc: {b: 1}\n"},
+		"anchors":       {"a: &x {b: 1}\nc: *x\n", "a:\n  b: 1\nc:\n  b: 1\n"},
+		"merge keys":    {"a: &x {b: 1, d: 2}\nc:\n  <<: *x\n  b: 3\n", "a:\n  b: 1\n  d: 2\nc:\n  b: 3\n  d: 2\n"},
 		"other strings": {"env:\n- --metrics-addr\n", "env:\n- --metrics-addr\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +127,7 @@ func TestToday(t *testing.T) {
 	}
 	_, err := readConfig("a.yaml", []byte("a: &x\n  b: *x\n"))
 	var hinted *clierr.Error
-	if err == nil || !strings.Contains(err.Error(), "a.yaml: an anchor contains itself") || !errors.As(err, &hinted) {
+	if err == nil || !strings.Contains(err.Error(), "a.yaml: yaml: anchor 'x' value contains itself") || !errors.As(err, &hinted) {
 		t.Errorf("got %v", err)
 	}
 }

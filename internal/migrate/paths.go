@@ -31,7 +31,6 @@ const (
 	crZap        = "sigs.k8s.io/controller-runtime/pkg/log/zap"
 	apiMeta      = "k8s.io/apimachinery/pkg/api/meta"
 	apiRuntime   = "k8s.io/apimachinery/pkg/runtime"
-	apiLabels    = "k8s.io/apimachinery/pkg/labels"
 	coreV1       = "k8s.io/api/core/v1"
 	extensionsV1 = "k8s.io/api/extensions/v1beta1"
 	metaV1       = "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // controller is what the package of a single file has of the scaffold of old,
@@ -75,14 +77,7 @@ func receiverType(fn *ast.FuncDecl) string {
 	if fn.Recv.NumFields() == 0 {
 		return "" // the parser accepts an empty list
 	}
-	t := fn.Recv.List[0].Type
-	if s, ok := t.(*ast.StarExpr); ok {
-		t = s.X
-	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name
-	}
-	return ""
+	return goedit.TypeName(fn.Recv.List[0].Type)
 }
 
 // rename chooses the name of the type: ReconcileMemcached is

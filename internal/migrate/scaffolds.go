@@ -183,72 +183,35 @@ func plainAt(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// mostNodes is how many nodes a file may have when its anchors are written out:
-// anchors within anchors multiply.
-const mostNodes = 20_000
-
 // readConfig reads the documents of a file in config, in today's forms.
 func readConfig(name string, data []byte) ([]*yaml.Node, error) {
 	docs, err := documents(data)
 	if err != nil {
 		return nil, clierr.Failedf("repair it and run the command again", "%s: %w", name, err)
 	}
-	budget := mostNodes
 	for i, d := range docs {
 		docs[i] = d.Content[0]
-		if !writeOut(docs[i], &budget) {
-			return nil, clierr.Failedf("write its anchors out and run the command again", "%s: an anchor contains itself, or too much", name)
+		if err := writeOut(docs[i]); err != nil {
+			return nil, clierr.Failedf("write its anchors out and run the command again", "%s: %w", name, err)
 		}
 		today(docs[i])
 	}
 	return docs, nil
 }
 
-// writeOut puts what anchors stand for in the place of their names: parts of
-// the document come to places where the anchors are not. It is false where that
-// has no end.
-func writeOut(n *yaml.Node, budget *int) bool {
-	if *budget--; *budget < 0 {
-		return false
+// writeOut puts what anchors stand for in the place of their names, in documents
+// that have any: parts of the document come to places where the anchors are not.
+func writeOut(doc *yaml.Node) error {
+	if !hasAlias(doc) {
+		return nil
 	}
-	if n.Kind == yaml.AliasNode {
-		to := *n.Alias
-		to.Line, to.HeadComment, to.FootComment = n.Line, n.HeadComment, n.FootComment
-		to.Content = make([]*yaml.Node, len(n.Alias.Content))
-		for i, c := range n.Alias.Content {
-			to.Content[i] = plainAt(c)
-		}
-		*n = to
+	var v any
+	if err := doc.Decode(&v); err != nil {
+		return err
 	}
-	n.Anchor = ""
-	for _, c := range n.Content {
-		if !writeOut(c, budget) {
-			return false
-		}
-	}
-	mergeKeys(n)
-	return true
+	return doc.Encode(v)
 }
 
-// mergeKeys puts what << stands for in its place: the keys that the mapping
-// does not have itself.
-func mergeKeys(n *yaml.Node) {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Tag != "!!merge" {
-			continue
-		}
-		from := []*yaml.Node{n.Content[i+1]}
-		if from[0].Kind == yaml.SequenceNode {
-			from = from[0].Content
-		}
-		n.Content = slices.Delete(n.Content, i, i+2)
-		for _, f := range from {
-			for j := 0; j+1 < len(f.Content); j += 2 {
-				if yamledit.Value(n, f.Content[j].Value) == nil {
-					n.Content = append(n.Content, f.Content[j], f.Content[j+1])
-				}
-			}
-		}
-		i -= 2
-	}
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
