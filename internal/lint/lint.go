@@ -10,7 +10,12 @@ import (
 	"context"
 	"fmt"
 	"go/format"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -24,7 +29,35 @@ func Run(ctx context.Context, opts generate.Options, c Config) ([]generate.Findi
 	if err != nil {
 		return nil, clierr.Usagef("correct "+Key+" in the configuration", "lint: %w", err)
 	}
-	return generate.Analyze(ctx, opts, analyzers)
+	found, err := generate.Analyze(ctx, opts, analyzers)
+	if err != nil {
+		return nil, err
+	}
+	s := silencer{opts, map[string][]string{}}
+	return slices.DeleteFunc(found, func(f generate.Finding) bool { return s.silences(f.Position) }), nil
+}
+
+// nolint is a comment by which golangci-lint leaves a line out.
+var nolint = lazy.Delayed(`//nolint(:.*\b(kubeapilinter|all)\b|\s|$)`)
+
+// silencer knows the lines of files.
+type silencer struct {
+	opts  generate.Options
+	lines map[string][]string
+}
+
+// silences reports whether such a comment stands on the line or above it.
+func (s silencer) silences(at generate.Position) bool {
+	if _, read := s.lines[at.File]; !read {
+		file, laidOver := s.opts.Overlay.Get(at.File)
+		if !laidOver {
+			file.Data, _ = os.ReadFile(filepath.Join(s.opts.Dir, at.File)) // it was read before
+		}
+		s.lines[at.File] = strings.Split(string(file.Data), "\n")
+	}
+	lines := s.lines[at.File]
+	is := func(line int) bool { return line > 0 && line <= len(lines) && nolint.MatchString(lines[line-1]) }
+	return is(at.Line) || is(at.Line-1) && strings.HasPrefix(strings.TrimSpace(lines[at.Line-2]), "//")
 }
 
 // Fix returns the files that change when what the linters offer is applied. Of
