@@ -174,7 +174,7 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 		case strings.HasSuffix(a.flag, "-cert-path="):
 			certs[value] = a.when
 		default:
-			c.values.set(a.value, scalar0(value), "")
+			c.values.set(a.value, untyped(value), "")
 		}
 		if a.flag == "--metrics-bind-address=:" {
 			c.values.enable("metrics", true)
@@ -218,8 +218,8 @@ func (c *chart) between(n *yaml.Node, when string) []*yaml.Node {
 	return []*yaml.Node{c.line("{{- if " + when + " }}"), n, c.line("{{- end }}")}
 }
 
-// scalar0 is a scalar whose type YAML is to find out.
-func scalar0(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+// untyped is a scalar whose type YAML finds out.
+func untyped(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
 
 // ports drops the webhook server's port where there are no webhooks.
 func (c *chart) ports(container *yaml.Node) {

@@ -95,6 +95,7 @@ type job struct {
 	name string // of the project
 	dir  string // of the chart, relative to the project
 	set  fileset.Set
+	last map[string][]byte // the chart as it was written last, nil for none
 
 	foreign []string // templates that were there before mysdk's first chart
 }
@@ -182,7 +183,7 @@ func (j *job) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// base is the chart as it was written last, nil for none.
+// base reads the chart as it was written last, nil for none.
 func (j *job) base() (map[string][]byte, error) {
 	data, err := j.read(chart.BaseName)
 	if data == nil || err != nil {
@@ -196,15 +197,15 @@ func (j *job) base() (map[string][]byte, error) {
 }
 
 func (j *job) merge(now map[string][]byte) (*chart.Plan, error) {
-	base, err := j.base()
-	if err != nil {
+	var err error
+	if j.last, err = j.base(); err != nil {
 		return nil, err
 	}
-	plan, err := chart.Merge(base, now, j.read, j.Force)
+	plan, err := chart.Merge(j.last, now, j.read, j.Force)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.dir, err)
 	}
-	if base == nil {
+	if j.last == nil {
 		err = j.findForeign("templates", now)
 	}
 	return plan, err
@@ -229,11 +230,7 @@ func (j *job) findForeign(dir string, now map[string][]byte) error {
 
 // put makes a set of what will be written, with the base and PROJECT.
 func (j *job) put(now map[string][]byte, plan *chart.Plan) error {
-	base, err := j.base()
-	if err != nil {
-		return err
-	}
-	if !maps.EqualFunc(base, now, slices.Equal) { // the same files may be packed in other ways
+	if !maps.EqualFunc(j.last, now, slices.Equal) { // the same files may be packed in other ways
 		packed, err := chart.Pack(now)
 		if err != nil {
 			return err
@@ -256,6 +253,7 @@ func (j *job) put(now map[string][]byte, plan *chart.Plan) error {
 		if j.file.PluginField(PluginKey, field[0]) == field[1] {
 			continue
 		}
+		var err error
 		if j.file, err = j.file.WithPluginField(PluginKey, field[0], field[1]); err != nil {
 			return err
 		}
