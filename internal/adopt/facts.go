@@ -110,6 +110,9 @@ func (s source) call(c *ast.CallExpr, receiver string) {
 	case name == "NewManager" && s.manager == "":
 		s.manager = s.place(c)
 		return
+	case s.Is(sel, "sigs.k8s.io/controller-runtime/pkg/source", "Kind") && len(c.Args) > 2:
+		s.watch(c, receiver)
+		return
 	case name == "For" && len(c.Args) > 0:
 		object = c.Args[0]
 	case name == "NewWebhookManagedBy" && len(c.Args) == 2:
@@ -123,6 +126,20 @@ func (s source) call(c *ast.CallExpr, receiver string) {
 		s.controllers[kind] = append(s.controllers[kind], s.place(c))
 	case "NewWebhookManagedBy", "WebhookManagedBy":
 		s.webhooks[kind] = append(s.webhooks[kind], s.place(c))
+	}
+}
+
+// watch recognizes a controller without a builder by what it watches for its own
+// sake.
+func (s source) watch(c *ast.CallExpr, receiver string) {
+	object := c.Args[1]
+	if conversion, ok := object.(*ast.CallExpr); ok && len(conversion.Args) == 1 { // client.Object(&v1.Kind{})
+		object = conversion.Args[0]
+	}
+	const handlers = "sigs.k8s.io/controller-runtime/pkg/handler"
+	if s.kind(c.Args[2], "") == handlers+".EnqueueRequestForObject" {
+		kind := s.kind(object, receiver)
+		s.controllers[kind] = append(s.controllers[kind], s.place(c))
 	}
 }
 
