@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,10 @@ func (a *agenda) left() int { return len(a.faults) + len(a.rounds) + len(a.chang
 func (e *explorer) begin(ctx context.Context, s Sample) error {
 	life := s.life()
 	o, err := e.trial(ctx, life)
+	if errors.Is(err, errUnwatched) {
+		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s, %s, is left out: %v", s.Object.GetKind(), s.File, errUnwatched))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,11 @@ var errAlone = errors.New("the operator has ended")
 // crowd tries plans in which nothing goes wrong side by side, each in its own
 // namespace. Outcomes are in the order of the plans.
 func (e *explorer) crowd(ctx context.Context, plans []Plan) ([]Outcome, error) {
-	trials := make([]*trial, len(plans))
+	trials, before := make([]*trial, len(plans)), e.report
 	for i, p := range plans {
 		t, err := e.prepare(ctx, p)
 		if err != nil {
+			e.report = before // none of them is tried
 			return nil, err
 		}
 		t.crowded, t.kinds = true, maps.Clone(e.kinds)
@@ -87,7 +88,7 @@ func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (
 	if e.enough(until) {
 		return false, errOver
 	}
-	batch := a.rounds[:n]
+	all, batch := a.rounds, a.rounds[:n]
 	a.rounds = a.rounds[n:]
 	var plans []Plan
 	for _, i := range batch {
@@ -102,6 +103,9 @@ func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (
 		}
 	}
 	out, err := e.crowd(ctx, plans)
+	if isOver(err) {
+		a.rounds = all
+	}
 	for k := 0; k < n && err == nil; k++ {
 		err = e.weigh(ctx, a, batch[k], out[k])
 	}

@@ -146,7 +146,8 @@ func (e *explorer) run(ctx context.Context) error {
 		}
 	}
 	if len(e.plans) == 0 {
-		return clierr.Failedf("correct the samples, or what refuses them: the schema or a webhook", "no sample can be applied: %s", e.report.Notes[len(e.report.Notes)-1])
+		return clierr.Failedf("correct the sample, or what refuses it: the schema or a webhook; or add the controller to cmd/main.go",
+			"there is nothing to explore: %s", e.report.Notes[len(e.report.Notes)-1])
 	}
 	return e.work(ctx)
 }

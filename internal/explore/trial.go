@@ -114,6 +114,10 @@ func (t *trial) run(ctx context.Context) (Outcome, error) {
 	return t.out, t.clear(ctx)
 }
 
+// errUnwatched reports that the operator watches no kind of a plan's group, so
+// that there is nothing to see.
+var errUnwatched = fmt.Errorf("the operator does not watch it, not within %s of its start", startTimeout)
+
 // ready has the operator running and watching before the first step: one that
 // still starts would let the first object come and go unseen.
 func (t *trial) ready(ctx context.Context) error {
@@ -131,6 +135,9 @@ func (t *trial) ready(ctx context.Context) error {
 	}
 	if t.downs() && !t.started {
 		return clierr.Failedf("correct the operator; 'mysdk run local' shows all that it writes", "the operator does not start: it ends with %s", t.out.Exits[0])
+	}
+	if !t.started && !t.log.watches(t.own()) {
+		return errUnwatched
 	}
 	t.started = true
 	_, err := t.settle(ctx)
