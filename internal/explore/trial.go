@@ -283,10 +283,10 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 		blind := schema.GroupResource{Group: one.Group, Resource: one.Resource}
 		t.log.forget(blind)
 		stop()
-		<-ended // with ctx's error
+		_ = <-ended // ctx's error
 		return t.awaitWatch(ctx, blind, t.rest)
 	}
-	return t.await(ctx, f, hits, func() { stop(); <-ended })
+	return t.await(ctx, f, hits, func() { stop(); _ = <-ended })
 }
 
 // await waits until the fault has happened, or the operator has done all that it

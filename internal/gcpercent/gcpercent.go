@@ -20,7 +20,7 @@ var _ = raise()
 
 // raise sets our percentage unless the environment variable GOGC asked for
 // another than Go's own.
-func raise() int32 {
+func raise() int32 { //nolint:unparam // a variable is initialized by a value
 	if set := setGCPercent(ours); set != goDefault {
 		setGCPercent(set)
 	}

@@ -49,7 +49,7 @@ func AddResources(src Source, file string, dirs ...string) (out Source, added bo
 	if err != nil {
 		return src, false, fmt.Errorf("add resources to %s: %w", file, err)
 	}
-	list, _ := all["resources"].([]any) //nolint:errcheck // kustomize reports what is no list
+	list, _ := all["resources"].([]any) // kustomize reports what is no list
 	for _, dir := range dirs {
 		_, err := read(src, path.Join(path.Dir(file), dir, "kustomization.yaml"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ func Drive(ctx context.Context, o Options, d Deps, use func(ctx context.Context,
 	}
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go r.heed(work, cancel)
+	go r.heed(cancel)
 	if err = r.start(work, cancel); err == nil {
 		err = firstCause(work, use(work, &Driver{r}))
 	}
@@ -37,7 +37,7 @@ func Drive(ctx context.Context, o Options, d Deps, use func(ctx context.Context,
 
 // heed listens to what only follow does otherwise: the driver looks for itself
 // whether the operator runs.
-func (r *run) heed(ctx context.Context, cancel context.CancelCauseFunc) {
+func (r *run) heed(cancel context.CancelCauseFunc) {
 	for {
 		select {
 		case <-r.exits:

@@ -236,7 +236,7 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 		err := r.keepRecording(ctx)
 		stop()
 		<-watching
-		<-ended // with ctx's error
+		_ = <-ended // ctx's error
 		return err
 	})
 	return nil

@@ -145,7 +145,7 @@ func (m *migration) ownImports(f *goFile) {
 			}
 		}
 		if to[at] != "" {
-			f.repath(spec, at, path.Join(m.module, to[at]))
+			f.repath(spec, path.Join(m.module, to[at]))
 		}
 	}
 }

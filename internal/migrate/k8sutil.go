@@ -36,7 +36,7 @@ func (m *migration) compat(f *goFile) {
 	}
 	for _, spec := range f.Tree.Imports {
 		if strings.Trim(spec.Path.Value, `"`) == sdkK8sutil {
-			f.repath(spec, sdkK8sutil, m.module+"/internal/k8sutil")
+			f.repath(spec, m.module+"/internal/k8sutil")
 			m.put("internal/k8sutil/k8sutil.go", []byte(m.header()+k8sutilCode))
 		}
 	}

@@ -185,7 +185,7 @@ func put(doc *yaml.Node, l leaf) bool {
 		last := i == len(l.steps)-1
 		to := next(n, s)
 		if to != nil && !last && to.Tag == "!!null" { // a key without a value
-			to.Kind, to.Tag, to.Value = kindBefore(l.steps[i+1])
+			to.Kind, to.Tag = kindBefore(l.steps[i+1])
 		}
 		switch {
 		case to != nil && last && to.Kind != l.node.Kind && len(to.Content) > 0:
@@ -205,7 +205,7 @@ func put(doc *yaml.Node, l leaf) bool {
 			return true
 		default:
 			to = &yaml.Node{}
-			to.Kind, to.Tag, to.Value = kindBefore(l.steps[i+1])
+			to.Kind, to.Tag = kindBefore(l.steps[i+1])
 			addKey(n, nil, s.key, to)
 			n = to
 		}
@@ -213,13 +213,12 @@ func put(doc *yaml.Node, l leaf) bool {
 	return false
 }
 
-// kindBefore is the kind of a node that a step goes on from, with its tag, and
-// no value.
-func kindBefore(s step) (kind yaml.Kind, tag, value string) {
+// kindBefore is the kind of a node that a step goes on from, with its tag.
+func kindBefore(s step) (kind yaml.Kind, tag string) {
 	if s.item != "" {
-		return yaml.SequenceNode, "!!seq", ""
+		return yaml.SequenceNode, "!!seq"
 	}
-	return yaml.MappingNode, "!!map", ""
+	return yaml.MappingNode, "!!map"
 }
 
 // addKey adds a value to a mapping, with the comments of its old key.

@@ -130,7 +130,7 @@ func renameImports(f *goFile) {
 			to = "github.com/cert-manager/cert-manager/" + v1Only.ReplaceAllString(rest, "${1}v1")
 		}
 		if to != "" {
-			f.repath(spec, old, to)
+			f.repath(spec, to)
 			continue
 		}
 		if strings.HasPrefix(old, "k8s.io/code-generator/cmd/") {
@@ -142,7 +142,7 @@ func renameImports(f *goFile) {
 	}
 }
 
-func (f *goFile) repath(spec *ast.ImportSpec, old, to string) {
+func (f *goFile) repath(spec *ast.ImportSpec, to string) {
 	f.Replace(spec.Path, strconv.Quote(to))
 	if spec.Name != nil {
 		return

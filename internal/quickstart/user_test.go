@@ -121,7 +121,7 @@ func (u *user) stop() error {
 		return err
 	}
 	select {
-	case <-u.ended: //nolint:errcheck // it was interrupted
+	case <-u.ended: // it was interrupted
 		return nil
 	case <-time.After(30 * time.Second):
 		return errors.Join(errors.New("'mysdk run local' did not stop within 30 seconds"), u.local.Kill())

@@ -30,10 +30,10 @@ type feed struct {
 func newFeed(s Source) *feed { return &feed{fetch: s.Recording, changed: make(chan struct{})} }
 
 // read returns what there is and a channel that is closed when there is more.
-func (f *feed) read() (recording.Recording, error, <-chan struct{}) { //nolint:revive // the channel belongs to both
+func (f *feed) read() (recording.Recording, <-chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.now, f.failed, f.changed
+	return f.now, f.changed, f.failed
 }
 
 // update fetches what is new.
@@ -101,7 +101,7 @@ func (f *feed) join(ctx context.Context) (leave func()) {
 func (f *feed) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.update(ctx, feedWait)
-		if now, err, _ := f.read(); now.Active && err == nil {
+		if now, _, err := f.read(); now.Active && err == nil {
 			continue
 		}
 		select {

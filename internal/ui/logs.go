@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/recording"
@@ -50,13 +49,12 @@ func logURL(logID string) string { return "/logs?" + url.Values{"reconcile": {lo
 
 // lineList is the page's data.
 type lineList struct {
+	part[loggedLine]
 	Filter        logFilter
 	Levels        []string
 	Of            *recording.Reconcile // of the filter
 	Kept, Matches int                  // a line with what goes on behind it counts once
 	Lost          uint64
-	Rows          []loggedLine // the newest first
-	Older, Newest string       // addresses of other parts of the list
 	// Untied says why no line has a link to a reconcile; empty where some have.
 	Untied string
 }
@@ -67,14 +65,13 @@ func (l lineList) OfAddress() string { return addressOfCall(*l.Of) }
 // listLines picks lines; ?before=NUMBER pages through them.
 func listLines(rec recording.Recording, query url.Values) lineList {
 	f := logFilter{Text: query.Get("text"), Level: query.Get("level"), Reconcile: query.Get("reconcile")}
-	before, _ := strconv.ParseUint(query.Get("before"), 10, 64) // 0: from the newest on
 	calls := map[string]*recording.Reconcile{}
 	for i, c := range rec.Reconciles {
 		if c.LogID != "" {
 			calls[c.LogID] = &rec.Reconciles[i]
 		}
 	}
-	out := lineList{Filter: f, Levels: levels, Of: calls[f.Reconcile], Lost: rec.LinesLost(), Untied: untied(rec, len(calls))}
+	out := lineList{part: partOf[loggedLine](query), Filter: f, Levels: levels, Of: calls[f.Reconcile], Lost: rec.LinesLost(), Untied: untied(rec, len(calls))}
 	var rest []string
 	for i, l := range slices.Backward(rec.Lines) {
 		if l.More && i > 0 {
@@ -88,16 +85,7 @@ func listLines(rec recording.Recording, query url.Values) lineList {
 			continue
 		}
 		out.Matches++
-		switch {
-		case before > 0 && l.Number >= before:
-		case len(out.Rows) < rowsShown:
-			out.Rows = append(out.Rows, line)
-		case out.Older == "":
-			out.Older = withParameter(query, "before", strconv.FormatUint(out.Rows[rowsShown-1].Number, 10))
-		}
-	}
-	if before > 0 {
-		out.Newest = withParameter(query, "before", "")
+		out.add(line, l.Number)
 	}
 	return out
 }

@@ -37,18 +37,16 @@ type requestFilter struct {
 
 // requestList is the page's data.
 type requestList struct {
+	part[recording.Request]
 	Filter              requestFilter
 	Kinds, Verbs, Codes []string // to choose from
 	Total, Matching     int
-	Rows                []recording.Request // the newest first
-	Older, Newest       string              // addresses of other parts of the list
 }
 
 // listRequests picks requests; ?before=SEQ pages through them.
 func listRequests(rec recording.Recording, query url.Values) requestList {
 	f := requestFilter{Kind: query.Get("kind"), Verb: query.Get("verb"), Code: query.Get("code"), By: query.Get("by"), Name: query.Get("name")}
-	before, _ := strconv.ParseUint(query.Get("before"), 10, 64) // 0: from the newest on
-	out := requestList{Filter: f}
+	out := requestList{part: partOf[recording.Request](query), Filter: f}
 	kinds, verbs, codes := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, q := range slices.Backward(rec.Requests) {
 		if f.By != "all" && q.User != rec.Operator {
@@ -60,16 +58,7 @@ func listRequests(rec recording.Recording, query url.Values) requestList {
 			continue
 		}
 		out.Matching++
-		switch {
-		case before > 0 && q.Seq >= before:
-		case len(out.Rows) < rowsShown:
-			out.Rows = append(out.Rows, q)
-		case out.Older == "":
-			out.Older = withParameter(query, "before", strconv.FormatUint(out.Rows[rowsShown-1].Seq, 10))
-		}
-	}
-	if before > 0 {
-		out.Newest = withParameter(query, "before", "")
+		out.add(q, q.Seq)
 	}
 	out.Kinds, out.Verbs, out.Codes = sorted(kinds), sorted(verbs), sorted(codes)
 	return out
@@ -105,12 +94,3 @@ func resourceOf(q recording.Request) string {
 
 // unchanged reports whether a write changed nothing.
 func unchanged(q recording.Request) bool { return q.Writes() && q.Effect() == "unchanged" }
-
-// withParameter is the page's address with another value of one parameter.
-func withParameter(query url.Values, key, value string) string {
-	q := maps.Clone(query)
-	if q.Del(key); value != "" {
-		q.Set(key, value)
-	}
-	return "?" + q.Encode()
-}

@@ -103,7 +103,7 @@ func (s *Server) Serve(ctx context.Context) error {
 
 // view renders the page's data.
 func (s *Server) view(ctx context.Context, p Page, r *Request) View {
-	rec, failed, _ := s.feed.read()
+	rec, _, failed := s.feed.read()
 	r.Recording, r.Mirror, r.Source, r.trouble = rec, s.mirror, s.source, s.trouble
 	v := View{Page: p, Pages: s.pages, Query: r.Query, Source: s.source, Status: Status{
 		Active: rec.Active, Since: rec.Since, Operator: rec.Operator, Requests: len(rec.Requests), Calls: len(rec.Reconciles), Lost: rec.Lost,

@@ -313,7 +313,7 @@ func TestFeed(t *testing.T) {
 	} {
 		f.merge(got, nil)
 	}
-	now, err, _ := f.read()
+	now, _, err := f.read()
 	if d := cmp.Diff([]recording.Request{request(1), request(2), request(3)}, now.Requests); d != "" || err != nil || now.Active || now.Next != 4 {
 		t.Errorf("requests (-want +got):\n%s\n%v, active: %v, next: %d", d, err, now.Active, now.Next)
 	}

@@ -142,8 +142,8 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	samples, notes, err := exploreSamples(ctx, f, crds, o.kinds)
-	if err != nil {
+	what := explore.Options{Time: o.time, Seed: o.seed, Checks: o.checks, Progress: f.Stage}
+	if what.Samples, what.Notes, err = exploreSamples(ctx, f, crds, o.kinds); err != nil {
 		return err
 	}
 	project, err := o.testsFor(f)
@@ -154,11 +154,25 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	again, err := o.replayed(f, kept)
-	if err != nil {
+	if what.Replay, err = o.replayed(f, kept); err != nil {
 		return err
 	}
-	run := localrun.Options{Dir: f.Host.Dir, Name: p.Name, Env: o.env, Trace: true, Rights: localrun.RightsRole}
+	report, err := o.drive(ctx, f, p.Name, what)
+	if report == nil {
+		return err
+	}
+	if what.Replay == nil {
+		err = errors.Join(err, keep(f, kept, *report))
+	}
+	if project != nil {
+		err = errors.Join(err, writeTests(context.WithoutCancel(ctx), f, *project, report.Findings))
+	}
+	return o.report(f, *report, err)
+}
+
+// drive explores on a cluster of its own. The report is nil if nothing was tried.
+func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project string, what explore.Options) (report *explore.Report, err error) {
+	run := localrun.Options{Dir: f.Host.Dir, Name: project, Env: o.env, Trace: true, Rights: localrun.RightsRole}
 	quiet, began := f.Host, &beginning{}
 	quiet.IO.Out = f.Host.IO.Err // stdout is for the report
 	if !f.Verbose {
@@ -171,27 +185,20 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 		Render:       func(ctx context.Context) (localrun.Manifests, error) { return runManifests(ctx, f) },
 	}
 	f.Say("starting a cluster and building the operator")
-	var report *explore.Report // nil until something was tried
 	err = localrun.Drive(ctx, run, deps, func(ctx context.Context, d *localrun.Driver) error {
 		began.end()
-		f.Say("exploring %s for %s", cli.Count(len(samples), "sample"), o.time)
-		r, err := o.explore(ctx, f, d, name, explore.Options{Samples: samples, Notes: notes, Replay: again})
+		f.Say("exploring %s for %s", cli.Count(len(what.Samples), "sample"), o.time)
+		r, err := o.explore(ctx, f, d, name, what)
 		report, o.kept = &r, o.keep && err == nil
 		return err
 	})
 	if report == nil {
-		return errors.Join(began.tell(f.Host.IO.Err), err)
-	}
-	if again == nil {
-		err = errors.Join(err, keep(f, kept, *report))
+		return nil, errors.Join(began.tell(f.Host.IO.Err), err)
 	}
 	if o.kept {
 		f.Say("the cluster is kept; look with 'mysdk kubectl --cluster %s -n explore-0001 get all', remove it with 'mysdk cluster reset --yes --cluster %s'", name, name)
 	}
-	if project != nil {
-		err = errors.Join(err, writeTests(context.WithoutCancel(ctx), f, *project, report.Findings))
-	}
-	return o.report(f, *report, err)
+	return report, err
 }
 
 // explore explores with a running operator.
@@ -205,7 +212,6 @@ func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localru
 		return explore.Report{}, fmt.Errorf("explore on a client of type %T", d.Client())
 	}
 	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now, Keep: o.keep}
-	opts.Time, opts.Seed, opts.Checks, opts.Progress = o.time, o.seed, o.checks, f.Stage
 	return explore.Run(ctx, rig, opts)
 }
 

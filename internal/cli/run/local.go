@@ -91,8 +91,14 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
   mysdk run local --context kind-dev`,
 		RunE: func(c *cobra.Command, _ []string) error { return runLocal(c.Context(), f, o) },
 	}
-	o.Bind(c.Flags())
+	o.bind(c)
+	return c
+}
+
+// bind adds the flags.
+func (o *localOptions) bind(c *cobra.Command) {
 	fs := c.Flags()
+	o.Bind(fs)
 	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil, "namespaces to watch, separated by commas (default: as when deployed, else all)")
 	fs.StringVar(&o.flags, "operator-flags", "", "flags for the operator, as one string, split as a shell would")
 	fs.StringVar(&o.GoLDFlags, "go-ldflags", "", "-ldflags for the build of the operator")
@@ -113,7 +119,6 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
 	fs.IntVar(&o.Debug, "debug", 0, "run the operator under Delve, listening on this port of loopback (2345 without a value)")
 	fs.Lookup("debug").NoOptDefVal = strconv.Itoa(localrun.DebugPort)
 	fs.BoolVar(&o.delve, "enable-delve", false, "the same as --debug")
-	return c
 }
 
 func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
@@ -128,19 +133,8 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	if err != nil {
 		return err
 	}
-	if f.Given["rights"] && !o.Embedded() {
-		return clierr.Usagef("leave out --rights, or --kubeconfig and --context", "--rights is for the embedded cluster, but another one is named")
-	}
-	if o.ui && !o.Embedded() {
-		return clierr.Usagef("leave out --ui, or --kubeconfig and --context", "--ui is for the embedded cluster, but another one is named")
-	}
-	if o.Embedded() {
-		if err := f.KnownCluster(ctx, o.Target.Name); err != nil {
-			return err // before anything is written
-		}
-	}
-	if o.OperatorArgs, err = shell.Fields(o.flags, f.Host.Getenv); err != nil {
-		return clierr.Usagef("quote the whole string, and quote values that contain spaces", "--operator-flags: %w", err)
+	if err := o.check(ctx, f); err != nil {
+		return err
 	}
 	run := o.Options
 	if o.delve && run.Debug == 0 {
@@ -174,27 +168,51 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 		deps.Restart = restarts(ctx, f.Host.IO.In)
 	}
 	if o.ui {
-		source, err := recordedcmd.View(f, o.Target.Name)
-		if err != nil {
-			return err
-		}
-		crash := make(chan struct{})
-		deps.Crash = crash
-		source.Crash = func(ctx context.Context) error {
-			select {
-			case crash <- struct{}{}:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		stop, err := recordedcmd.ServeView(ctx, f, source, !o.noOpen)
+		stop, err := o.serveView(ctx, f, &deps)
 		if err != nil {
 			return err
 		}
 		defer stop()
 	}
 	return localrun.Run(ctx, run, deps)
+}
+
+// check refuses flags that do not go together, before anything is written.
+func (o *localOptions) check(ctx context.Context, f *cli.Factory) (err error) {
+	if f.Given["rights"] && !o.Embedded() {
+		return clierr.Usagef("leave out --rights, or --kubeconfig and --context", "--rights is for the embedded cluster, but another one is named")
+	}
+	if o.ui && !o.Embedded() {
+		return clierr.Usagef("leave out --ui, or --kubeconfig and --context", "--ui is for the embedded cluster, but another one is named")
+	}
+	if o.Embedded() {
+		if err := f.KnownCluster(ctx, o.Target.Name); err != nil {
+			return err
+		}
+	}
+	if o.OperatorArgs, err = shell.Fields(o.flags, f.Host.Getenv); err != nil {
+		return clierr.Usagef("quote the whole string, and quote values that contain spaces", "--operator-flags: %w", err)
+	}
+	return nil
+}
+
+// serveView serves the live view until stop, with a way to crash the operator.
+func (o *localOptions) serveView(ctx context.Context, f *cli.Factory, deps *localrun.Deps) (stop func(), err error) {
+	source, err := recordedcmd.View(f, o.Target.Name)
+	if err != nil {
+		return nil, err
+	}
+	crash := make(chan struct{})
+	deps.Crash = crash
+	source.Crash = func(ctx context.Context) error {
+		select {
+		case crash <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return recordedcmd.ServeView(ctx, f, source, !o.noOpen)
 }
 
 // likeDeployed takes over what the project's deployment says: its name, and the

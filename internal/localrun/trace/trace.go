@@ -29,9 +29,10 @@ const (
 	// Provider is the name of the plug-in for client-go that the operator's
 	// kubeconfig names.
 	Provider = "mysdk"
-	// ProjectEnv and ReportEnv are the operator's variables for the directory of
-	// the project, and for the control socket.
-	ProjectEnv, ReportEnv = "MYSDK_PROJECT", "MYSDK_REPORT"
+	// ProjectEnv is the operator's variable for the directory of the project.
+	ProjectEnv = "MYSDK_PROJECT"
+	// ReportEnv is the operator's variable for the control socket.
+	ReportEnv = "MYSDK_REPORT"
 
 	packageName = "mysdkreporter"
 )
