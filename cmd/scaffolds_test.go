@@ -25,7 +25,7 @@ import (
 // and all of their tests run.
 var linkedScaffolds = map[string]string{
 	"controller-only":    "./internal/controller/...",
-	"webhook-conversion": "./api/...",
+	"webhook-conversion": "./api/... ./internal/storageversion/...",
 	"webhook-olm":        "./internal/...",
 	"webhook-self":       "./...",
 }
@@ -70,7 +70,8 @@ func TestScaffoldsBuild(t *testing.T) {
 			if nightly() {
 				run(t, w, "go", "build", "./...")
 			}
-			for _, args := range [][]string{{"generate", "--check"}, {"test", packages, "-count=1"}} {
+			test := append([]string{"test", "-count=1"}, strings.Fields(packages)...)
+			for _, args := range [][]string{{"generate", "--check"}, test} {
 				if code := root.Main(t.Context(), w.Host, args); code != 0 {
 					t.Errorf("mysdk %s: exit code %d\n%s%s", strings.Join(args, " "), code, w.Out, w.Err)
 				}
@@ -208,7 +209,9 @@ func TestLinkedScaffolds(t *testing.T) {
 	for _, dir := range goldenCases(t) {
 		all = append(all, testNames(t, filepath.Join(dir, "want"))...)
 		if packages, ok := linkedScaffolds[filepath.Base(dir)]; ok {
-			linked = append(linked, testNames(t, filepath.Join(dir, "want", strings.TrimSuffix(packages, "...")))...)
+			for pattern := range strings.FieldsSeq(packages) {
+				linked = append(linked, testNames(t, filepath.Join(dir, "want", strings.TrimSuffix(pattern, "...")))...)
+			}
 		}
 	}
 	for _, name := range all {

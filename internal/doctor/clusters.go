@@ -38,6 +38,7 @@ func (e *exam) embedded() {
 		e.oneCluster(name+" "+c.Name, c)
 		if c.State == cluster.Running && c.Ready {
 			e.operator("operator in cluster "+c.Name, c.Kubeconfig, "")
+			e.stored("stored versions in cluster "+c.Name, c.Kubeconfig, "")
 		}
 	}
 }
@@ -108,6 +109,7 @@ func (e *exam) named() {
 	default:
 		e.ok(name, "%s, Kubernetes %s", c.Name(), c.Version)
 		e.operator("operator in context "+c.ContextName(), e.Kubeconfig, e.Context)
+		e.stored("stored versions in context "+c.ContextName(), e.Kubeconfig, e.Context)
 	}
 }
 

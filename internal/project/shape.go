@@ -146,6 +146,9 @@ func forgetRuns(n *yaml.Node, webhooks []string) (empty bool) {
 	runs.Content = slices.DeleteFunc(runs.Content, func(run *yaml.Node) bool {
 		for _, name := range webhooks {
 			yamledit.Remove(run, name)
+			if name == "conversion" {
+				yamledit.Remove(run, "migrateStorage")
+			}
 		}
 		return !slices.ContainsFunc(webhookFlags(), func(w webhookFlag) bool { return yamledit.Value(run, w.field) != nil })
 	})

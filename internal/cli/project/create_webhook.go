@@ -22,7 +22,9 @@ type createWebhookOptions struct {
 	plugin plugin.CreateWebhookSubcommand
 	domain string // of an external API
 	make   bool
-	dryRun bool
+	// migrate asks for the migration of stored objects.
+	migrate bool
+	dryRun  bool
 }
 
 func newCreateWebhook(f *cli.Factory) *cobra.Command {
@@ -36,6 +38,9 @@ What a kind has already stays: webhooks and versions are added to the files
 that are there, and no line is lost. Fields that two versions share are
 converted at once; a test names those that they do not share.
 
+With --migrate-storage the operator rewrites objects that are stored in an old
+version, and then takes that version out of status.storedVersions of the CRD.
+
 The certificates come from the operator itself (--certs self), which renews
 them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 		Example: `  # fill in defaults and refuse what is wrong
@@ -43,6 +48,9 @@ them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 
   # convert between v1, the hub, and v1alpha1
   mysdk create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1
+
+  # and rewrite what is stored, so that v1alpha1 can be removed later
+  mysdk create webhook --group cache --version v1 --kind Memcached --conversion --migrate-storage
 
   # leave the certificates to cert-manager
   mysdk create webhook --group cache --kind Memcached --defaulting --certs cert-manager
@@ -64,6 +72,9 @@ them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 		if o.make, err = c.Flags().GetBool("make"); err != nil {
 			return err
 		}
+		if o.migrate, err = c.Flags().GetBool("migrate-storage"); err != nil {
+			return err
+		}
 		o.domain, err = c.Flags().GetString("external-api-domain")
 		return err
 	}
@@ -82,6 +93,9 @@ func runCreateWebhook(ctx context.Context, f *cli.Factory, o *createWebhookOptio
 		return clierr.Usagef("such as: mysdk create webhook --group cache --kind Memcached --defaulting", "no --kind was given")
 	}
 	if err := o.complete(f, p); err != nil {
+		return err
+	}
+	if err := o.checkMigration(p); err != nil {
 		return err
 	}
 	set, after, err := project.CreateWebhook(o.plugin, project.APIOptions{
@@ -117,6 +131,22 @@ func (o *createWebhookOptions) complete(f *cli.Factory, p *project.Project) erro
 	group := cmp.Or(o.group, "GROUP")
 	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --kind %s' first, or name a kind of Kubernetes or of another project with --group and --version", group, o.kind),
 		"the project has no kind %s", o.kind)
+}
+
+// checkMigration refuses to migrate what is stored in the one version that a
+// kind has. It is no rule of the plugin's: the last old version may go later.
+func (o *createWebhookOptions) checkMigration(p *project.Project) error {
+	versions := 0
+	for _, r := range p.Resources {
+		if r.API && r.Group == o.group && r.Kind == o.kind {
+			versions++
+		}
+	}
+	if !o.migrate || versions != 1 {
+		return nil
+	}
+	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --version NEW --kind %s --from %s' first, or leave out --migrate-storage", o.group, o.kind, o.version),
+		"%s has one version: there is nothing to migrate", o.kind)
 }
 
 func reportWebhook(f *cli.Factory, set fileset.Set, after *project.Project, o *createWebhookOptions) {

@@ -31,8 +31,9 @@ Looked at are the machine (Go and its settings, directories, disk, other
 programs), the project in this directory (PROJECT, plugins, go.mod, generated
 files, scaffold, kustomizations, commands that were killed) and the embedded
 clusters. A cluster of yours is looked at where it is named. Where the project's
-operator is deployed, its pods, logs and permissions are checked too. Nothing is
-changed and nothing is downloaded; what the go command would fetch is listed.
+operator is deployed, its pods, logs and permissions are checked too, and where its
+CRDs are installed, whether they still store old versions. Nothing is changed and
+nothing is downloaded; what the go command would fetch is listed.
 
 Warnings leave the exit code at 0; with a problem it is 1.`,
 		Example: `  mysdk doctor

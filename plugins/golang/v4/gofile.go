@@ -22,6 +22,7 @@ type mainWiring struct {
 	reconciler, controllerName      string
 	repo                            string // the project's module
 	certsPath                       string // empty: nobody in the operator makes certificates
+	migrationPath                   string // empty: nobody in the operator migrates stored objects
 	webhookPath, webhookAlias       string // empty path: no webhook to set up
 	webhookKind                     string
 }
@@ -68,6 +69,10 @@ func wireMain(text string, w mainWiring) (string, error) {
 	if w.certsPath != "" {
 		name, line := importName(tree, w.certsPath, path.Base(w.certsPath))
 		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(name+".SetupWithManager(mgr)", "Failed to set up the webhook certificates")})
+	}
+	if w.migrationPath != "" {
+		name, line := importName(tree, w.migrationPath, path.Base(w.migrationPath))
+		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(name+".SetupWithManager(mgr)", "Failed to set up the migration of stored objects")})
 	}
 	if w.webhookPath != "" {
 		name, line := importName(tree, w.webhookPath, w.webhookAlias)

@@ -255,6 +255,9 @@ func (r *record) webhookFlags(has *resource.Webhooks, certs string) []map[string
 				flags[w[1]], left[w[0]] = "true", false
 			}
 		}
+		if flags["conversion"] != "" && run[migrateField] == true {
+			flags["migrate-storage"] = "true"
+		}
 		if len(flags) > 0 {
 			flags["certs"] = text(run[certsField])
 			out = append(out, flags)

@@ -52,6 +52,11 @@ func TestRecorded(t *testing.T) {
 			&resource.Webhooks{Defaulting: true, Validation: true, Conversion: true}, flags{"pattern": "blank", "controller": "true"},
 			[]flags{{"certs": "olm", "programmatic-validation": "true"}, {"certs": "olm", "conversion": "true", "defaulting": "true"}},
 		},
+		"stored objects are migrated": {
+			head + ours + "      webhooks:\n      - certs: self\n        conversion: true\n        migrateStorage: true\n", true,
+			&resource.Webhooks{Conversion: true}, flags{"pattern": "blank", "controller": "true"},
+			[]flags{{"certs": "self", "conversion": "true", "migrate-storage": "true"}},
+		},
 		"webhooks that went, and one of another tool": {
 			head + ours + "      webhooks:\n      - certs: self\n        validation: true\n", true,
 			&resource.Webhooks{Defaulting: true}, flags{"pattern": "blank", "controller": "true"},

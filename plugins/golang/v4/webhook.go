@@ -31,6 +31,7 @@ type createWebhookSubcommand struct {
 	plural                             string
 	defaulting, validation, conversion bool
 	spokes                             []string
+	migrate                            bool
 	defaultingPath, validationPath     string
 	certs                              string
 	force, generate                    bool
@@ -72,6 +73,7 @@ func (s *createWebhookSubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.validation, "programmatic-validation", false, "write a webhook that refuses what is wrong")
 	flags.BoolVar(&s.conversion, "conversion", false, "convert other versions to this one and back: it becomes the hub")
 	flags.StringSliceVar(&s.spokes, "spoke", nil, "versions to convert, separated by commas; default: all others of the kind")
+	flags.BoolVar(&s.migrate, "migrate-storage", false, "have the operator rewrite objects that are stored in old versions; with --conversion")
 	flags.StringVar(&s.defaultingPath, "defaulting-path", "", "URL path of the defaulting webhook, in place of the usual one")
 	flags.StringVar(&s.validationPath, "validation-path", "", "URL path of the validating webhook, in place of the usual one")
 	flags.StringVar(&s.certs, "certs", "", "who makes the certificates: self (the operator), cert-manager or olm; default: what the project has, else self")
@@ -208,6 +210,9 @@ func (s *createWebhookSubcommand) checkFlags() error {
 			return usage("use a path such as /mutate-it", "--%s %q is not a URL path of its own", f.flag, f.value)
 		}
 	}
+	if err := s.checkMigration(); err != nil {
+		return err
+	}
 	return s.checkExternal()
 }
 
@@ -300,6 +305,10 @@ func (s *createWebhookSubcommand) checkRecorded() error {
 	}
 	has := s.existing.Webhooks
 	newSpokes := len(s.allSpokes()) > len(s.recorded.spokes)
+	isMigrated, err := migrated(s.config, s.resource.GVK)
+	if err != nil {
+		return err
+	}
 	var there []string
 	if s.defaulting && has.Defaulting {
 		there = append(there, "--defaulting")
@@ -307,7 +316,7 @@ func (s *createWebhookSubcommand) checkRecorded() error {
 	if s.validation && has.Validation {
 		there = append(there, "--programmatic-validation")
 	}
-	if s.conversion && has.Conversion && !newSpokes {
+	if s.conversion && has.Conversion && !newSpokes && (isMigrated || !s.migrate) {
 		there = append(there, "--conversion")
 	}
 	if len(there) == 0 {

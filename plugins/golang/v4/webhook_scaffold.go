@@ -35,7 +35,7 @@ func (s *createWebhookSubcommand) Scaffold(disk machinery.Filesystem) error {
 		return err
 	}
 	for _, step := range []func(machinery.Filesystem, data) error{
-		s.writeWebhook, s.writeConversion, s.writeManifests, s.wire,
+		s.writeWebhook, s.writeConversion, s.writeManifests, s.wire, s.writeMigration,
 	} {
 		if err := step(draft, d); err != nil {
 			return err
@@ -45,6 +45,9 @@ func (s *createWebhookSubcommand) Scaffold(disk machinery.Filesystem) error {
 		return fmt.Errorf("recording the webhooks in PROJECT: %w", err)
 	}
 	if err := s.recordRun(); err != nil {
+		return err
+	}
+	if err := s.recordMigration(); err != nil {
 		return err
 	}
 	if s.core {

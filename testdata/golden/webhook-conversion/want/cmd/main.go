@@ -44,6 +44,7 @@ import (
 	cachev1alpha1 "example.com/webhook-conversion/api/v1alpha1"
 	cachev2 "example.com/webhook-conversion/api/v2"
 	"example.com/webhook-conversion/internal/controller"
+	"example.com/webhook-conversion/internal/storageversion"
 	webhookv1 "example.com/webhook-conversion/internal/webhook/v1"
 	// +kubebuilder:scaffold:imports
 )
@@ -92,6 +93,12 @@ func main() {
 	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
 		if err := webhookv1.SetupMemcachedWebhookWithManager(mgr); err != nil {
 			setupLog.Error(err, "Failed to create webhook", "webhook", "Memcached")
+			os.Exit(1)
+		}
+	}
+	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
+		if err := storageversion.SetupWithManager(mgr); err != nil {
+			setupLog.Error(err, "Failed to set up the migration of stored objects")
 			os.Exit(1)
 		}
 	}

@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
+)
+
+// stored says which CRDs of the project, as a cluster has them, still store old
+// versions: these cannot be removed from the CRD.
+func (e *exam) stored(name, kubeconfig, contextName string) {
+	var crds []*unstructured.Unstructured
+	for _, u := range e.applied {
+		if u.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, u)
+		}
+	}
+	if len(crds) == 0 {
+		return
+	}
+	c, err := e.connect(e.ctx, kubeconfig, contextName)
+	if err != nil {
+		e.failed(Warning, name, err, "see that the cluster runs")
+		return
+	}
+	clean := 0
+	for _, crd := range crds {
+		live, err := c.Read(e.ctx, crd)
+		switch old, storage := oldVersions(live); {
+		case err != nil:
+			e.failed(Warning, name, err, "see that the cluster runs")
+		case len(old) > 0:
+			e.warning(name, e.migrationHint(live, storage), "%s still stores %s; its storage version is %s", live.GetName(), strings.Join(old, ", "), storage)
+		case live != nil:
+			clean++
+		}
+	}
+	if clean > 0 && clean == len(crds) {
+		e.ok(name, "each CRD stores its storage version only")
+	}
+}
+
+// oldVersions are the stored versions of a CRD without its storage version; none
+// of a CRD that is not there.
+func oldVersions(crd *unstructured.Unstructured) (old []string, storage string) {
+	if crd == nil {
+		return nil, ""
+	}
+	// Fields of another type are none: the API server has checked them.
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok && m["storage"] == true {
+			storage, _ = m["name"].(string)
+		}
+	}
+	old, _, _ = unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")
+	return slices.DeleteFunc(old, func(v string) bool { return v == storage }), storage
+}
+
+// migrationHint is what to do about it: deploy an operator that migrates the
+// CRD, or have it written.
+func (e *exam) migrationHint(crd *unstructured.Unstructured, storage string) string {
+	text, err := e.Host.Files.ReadFile(e.abs(v4.MigrationPackage + "/crds.go"))
+	if err == nil && strings.Contains(string(text), crd.GetName()) {
+		return "the operator migrates its objects: run 'mysdk deploy', and look at its logs if this stays"
+	}
+	return fmt.Sprintf("run 'mysdk create webhook --version %s --kind %s --conversion --migrate-storage', and deploy the operator, which migrates them", storage, kube.ServedKind(crd).Kind)
+}
