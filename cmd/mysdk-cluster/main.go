@@ -62,7 +62,9 @@ func run(argv []string, started time.Time) error {
 	case "etcd":
 		return untilSignal(func(ctx context.Context) error { return controlplane.RunEtcd(ctx, args, os.Stdout) })
 	case "kube-apiserver":
-		return untilSignal(func(ctx context.Context) error { return controlplane.RunAPIServer(ctx, args, os.Stdout) })
+		return untilSignal(func(ctx context.Context) error {
+			return controlplane.RunAPIServer(ctx, args, os.Getenv(state.KubernetesEnv), os.Stdout)
+		})
 	case "kubectl":
 		return kubectl(args)
 	}
@@ -119,6 +121,7 @@ func serveFlags(out io.Writer) (*flag.FlagSet, *serveOptions) {
 	flags.BoolVar(&o.FSync, "fsync", false, "wait for the disk at every write: survives a power cut, slower")
 	flags.DurationVar(&o.History, "history", 0, "how long old states are kept at least, for lists as of a revision (0: some seconds; they cost memory)")
 	flags.BoolVar(&o.RemovedAPIs, "removed-apis", false, "answer versions of built-in APIs that Kubernetes has removed, such as policy/v1beta1, by those that replaced them")
+	flags.StringVar(&o.Kubernetes, "kubernetes", "", "minor `version` of Kubernetes to behave as, such as 1.34")
 	flags.BoolVar(&o.APIServerOnly, "apiserver-only", false, "run etcd and kube-apiserver only")
 	flags.IntVar(&o.Verbosity, "v", 0, "log `level` of the components (0: errors only)")
 	flags.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends")

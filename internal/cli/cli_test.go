@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -19,6 +20,18 @@ func TestInstallable(t *testing.T) {
 	} {
 		if got := installable(version); got != want {
 			t.Errorf("installable(%q) = %q, want %q", version, got, want)
+		}
+	}
+}
+
+func TestMinorVersion(t *testing.T) {
+	all := MinorVersions()
+	if len(all) != 4 || !strings.HasPrefix(ThisBuild().Kubernetes, "v"+all[0]+".") {
+		t.Fatalf("MinorVersions() = %v of Kubernetes %s", all, ThisBuild().Kubernetes)
+	}
+	for given, want := range map[string]string{all[0]: all[0], "v" + all[3]: all[3], all[3] + ".1": "", "1": "", "": ""} {
+		if got, err := MinorVersion(given); got != want || (err == nil) != (want != "") {
+			t.Errorf("MinorVersion(%q) = %q, %v, want %q", given, got, err, want)
 		}
 	}
 }

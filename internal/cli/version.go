@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -43,6 +48,36 @@ func ThisBuild() build {
 		}
 	}
 	return b
+}
+
+// emulated is how many minor versions back Kubernetes can behave as:
+// https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/
+const emulated = 3
+
+// MinorVersions are those that the control plane can behave as, such as 1.34: its
+// own first, then the three before.
+func MinorVersions() []string {
+	own := strings.TrimPrefix(semver.MajorMinor(ThisBuild().Kubernetes), "v")
+	major, minor, _ := strings.Cut(own, ".")
+	newest, err := strconv.Atoi(minor)
+	if err != nil {
+		return []string{own}
+	}
+	var all []string
+	for n := newest; n >= max(newest-emulated, 0); n-- {
+		all = append(all, major+"."+strconv.Itoa(n))
+	}
+	return all
+}
+
+// MinorVersion checks what --kubernetes was given: one of MinorVersions, with a v
+// before it or without.
+func MinorVersion(given string) (string, error) {
+	v, all := strings.TrimPrefix(given, "v"), MinorVersions()
+	if !slices.Contains(all, v) {
+		return "", clierr.Usagef("use one of: "+strings.Join(all, ", "), "--kubernetes: the control plane cannot behave as %q", given)
+	}
+	return v, nil
 }
 
 // installable is a version that go install accepts, for files that explain how to

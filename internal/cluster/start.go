@@ -30,6 +30,7 @@ type Options struct {
 	Verbosity     int               // of the server's log; 0 logs errors only
 	History       time.Duration     // for how long old states are kept; 0: as long as the server likes
 	RemovedAPIs   bool              // answer versions of built-in APIs that were removed, for old operators
+	Kubernetes    string            // minor version to behave as, such as 1.34; empty: its own
 	DieWithParent bool              // stop when this process ends, however it ends
 	Progress      func(step string) // called with a line for what takes long; may be nil
 	Detail        func(step string) // called with a line for every step of the start; may be nil
@@ -116,6 +117,9 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	}
 	if o.RemovedAPIs {
 		args = append(args, "--removed-apis")
+	}
+	if o.Kubernetes != "" {
+		args = append(args, "--kubernetes", o.Kubernetes)
 	}
 	cmd := host.Cmd{Name: binary, Args: args, Dir: l.Dir, Env: h.Environ(), Stdout: log, Stderr: log, Detach: true}
 	var lifeline *os.File

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericserver "k8s.io/apiserver/pkg/server"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -147,7 +148,7 @@ func configureAPI(ctx context.Context, o *apioptions.ServerRunOptions, version s
 }
 
 func (s *server) apiServerFlags() []string {
-	return []string{
+	flags := []string{
 		"--etcd-servers=" + s.etcdURL,
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--tls-cert-file=" + s.keys.server.certFile, "--tls-private-key-file=" + s.keys.server.keyFile,
@@ -168,13 +169,16 @@ func (s *server) apiServerFlags() []string {
 		"--enable-priority-and-fairness=false",
 		"--watch-cache-sizes=" + strings.Join(uncached(), ","),
 		"--etcd-compaction-interval=" + cmp.Or(s.History, defaultHistory).String(),
-		// It prices lists for the fairness that is off, in a goroutine for each
-		// kind which outlives the kind's CRD.
-		"--feature-gates=SizeBasedListCostEstimate=false",
 		// The node lifecycle controller, which would take the taint off again,
 		// does not run.
 		"--disable-admission-plugins=TaintNodesByCondition",
 	}
+	if s.Kubernetes == "" || semver.Compare("v"+s.Kubernetes, "v1.34") >= 0 { // which has it
+		// It prices lists for the fairness that is off, in a goroutine for each
+		// kind which outlives the kind's CRD.
+		flags = append(flags, "--feature-gates=SizeBasedListCostEstimate=false")
+	}
+	return append(flags, emulationFlags(s.Kubernetes)...)
 }
 
 // uncached are kinds that are watched in etcd. The cache keeps the last hundred

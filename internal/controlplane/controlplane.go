@@ -44,6 +44,7 @@ type Options struct {
 	FSync         bool          // let etcd wait for the disk: survives a power cut, and is slower
 	History       time.Duration // for how long etcd keeps old states at least
 	RemovedAPIs   bool          // answer versions of built-in APIs that were removed
+	Kubernetes    string        // minor version to behave as, such as 1.34; empty: its own
 	APIServerOnly bool          // etcd and kube-apiserver without controllers, scheduler and nodes
 	Verbosity     int           // 0 logs errors; n > 0 logs what klog has at verbosity n
 	Log           io.Writer     // the server's log
@@ -154,7 +155,7 @@ func (s *server) open(was state.State) error {
 	s.now = state.State{
 		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
 		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port), UID: was.UID,
-		Kubernetes: Version(), Build: s.Build, Nodes: s.Nodes,
+		Kubernetes: behavedAs(s.Kubernetes), Build: s.Build, Nodes: s.Nodes,
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
 	return nil

@@ -107,8 +107,9 @@ func (f *etcdFlags) complete() error {
 }
 
 // RunAPIServer behaves as the kube-apiserver binary: its flags, its health
-// endpoints, and an end soon after ctx's. Its help goes to out.
-func RunAPIServer(ctx context.Context, args []string, out io.Writer) error {
+// endpoints, and an end soon after ctx's. Its help goes to out. minor is the
+// version to behave as, such as 1.34; empty is its own.
+func RunAPIServer(ctx context.Context, args []string, minor string, out io.Writer) error {
 	if err := quiet(out, 0); err != nil {
 		return err
 	}
@@ -119,14 +120,14 @@ func RunAPIServer(ctx context.Context, args []string, out io.Writer) error {
 		help.AddFlagSet(set)
 	}
 	wanted := help.BoolP("help", "h", false, "print the flags")
-	if err := help.Parse(args); err != nil {
+	if err := help.Parse(append(emulationFlags(minor), args...)); err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}
 	if *wanted {
 		_, err := fmt.Fprint(out, help.FlagUsages())
 		return err
 	}
-	config, err := configureAPI(ctx, o, Version())
+	config, err := configureAPI(ctx, o, behavedAs(minor))
 	if err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}

@@ -99,7 +99,7 @@ func TestEnvtestHelp(t *testing.T) {
 		has, hasnt string
 	}{
 		"etcd":           {RunEtcd, "--listen-client-urls", "--secure-port"},
-		"kube-apiserver": {RunAPIServer, "--service-account-issuer", "--insecure-port"},
+		"kube-apiserver": {func(ctx context.Context, args []string, out io.Writer) error { return RunAPIServer(ctx, args, "", out) }, "--service-account-issuer", "--insecure-port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -2,8 +2,10 @@ package controlplane
 
 import (
 	"runtime/debug"
+	"strconv"
 	"strings"
 
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
@@ -27,6 +29,25 @@ func Version() string {
 	return moduleVersion(info.Deps, "k8s.io/kubernetes", linkedVersion)
 }
 
+// behavedAs is the version that a server reports which is to behave as another
+// minor one, such as 1.34; empty is its own. Of that the first patch is told: what
+// later ones correct is not undone.
+func behavedAs(minor string) string {
+	if own := Version(); minor != "" && !strings.HasPrefix(own, "v"+minor+".") {
+		return "v" + minor + ".0"
+	}
+	return Version()
+}
+
+// emulationFlags have kube-apiserver, and all that shares its feature gates,
+// behave as another minor version.
+func emulationFlags(minor string) []string {
+	if behavedAs(minor) == Version() {
+		return nil
+	}
+	return []string{"--emulated-version=" + minor}
+}
+
 // moduleVersion finds the version of a module among deps, or fallback.
 func moduleVersion(deps []*debug.Module, path, fallback string) string {
 	for _, m := range deps {
@@ -43,9 +64,9 @@ func moduleVersion(deps []*debug.Module, path, fallback string) string {
 	return fallback
 }
 
-// reported is an effective version that tells its true git version: builds by
-// the go command alone have a placeholder there, by which clients that require
-// a minimum version would refuse the server.
+// reported is an effective version that tells its true git version, or that which
+// it behaves as: builds by the go command alone have a placeholder there, by which
+// clients that require a minimum version would refuse the server.
 type reported struct {
 	compatibility.EffectiveVersion
 	git string
@@ -59,5 +80,8 @@ func (r reported) Info() *version.Info {
 	}
 	info.GitVersion = r.git
 	info.GitCommit, info.GitTreeState = "", ""
+	if v, err := utilversion.ParseSemantic(r.git); err == nil {
+		info.Major, info.Minor = strconv.FormatUint(uint64(v.Major()), 10), strconv.FormatUint(uint64(v.Minor()), 10)
+	}
 	return info
 }

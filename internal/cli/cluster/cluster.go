@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func newStart(f *cli.Factory) *cobra.Command {
 	merge := false
 	c := &cobra.Command{
 		Use: "start", Short: "Start the embedded cluster (no-op if it is running)",
-		Example: "  mysdk cluster start\n  mysdk cluster start --cluster test --fresh --nodes 3",
+		Example: "  mysdk cluster start\n  mysdk cluster start --cluster test --fresh --nodes 3\n  mysdk cluster start --cluster old --kubernetes 1.34",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return startCluster(c.Context(), f, o, merge)
 		},
@@ -51,6 +52,7 @@ func newStart(f *cli.Factory) *cobra.Command {
 	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty cluster")
 	fs.IntVar(&o.Nodes, "nodes", 1, "number of simulated nodes")
 	fs.BoolVar(&o.FSync, "fsync", false, "sync every write to disk: survives power loss, slower")
+	fs.StringVar(&o.Kubernetes, "kubernetes", "", "older minor `version` of Kubernetes to behave as, such as 1.34, until the cluster is stopped")
 	fs.BoolVar(&merge, "merge", false, "add the cluster to your own kubeconfig as well")
 	fs.IntVar(&o.Verbosity, "log-verbosity", 0, "verbosity of the cluster's log, from 0")
 	cli.RenameFlag(fs, "v", "log-verbosity")
@@ -59,9 +61,20 @@ func newStart(f *cli.Factory) *cobra.Command {
 
 func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
 	start := f.Host.Now()
+	if o.Kubernetes != "" {
+		minor, err := cli.MinorVersion(o.Kubernetes)
+		if err != nil {
+			return err
+		}
+		o.Kubernetes = minor
+	}
 	info, err := cluster.Start(ctx, f.Host, o)
 	if err != nil {
 		return err
+	}
+	if info.AlreadyRunning && o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+".") {
+		return clierr.Failedf(fmt.Sprintf("run '%s' first; its data is kept", cluster.Command("stop", info.Name)),
+			"cluster %s is running as Kubernetes %s", info.Name, info.Version)
 	}
 	if info.AlreadyRunning {
 		f.Say("Cluster %s is running at %s (Kubernetes %s)", info.Name, info.Server, info.Version)

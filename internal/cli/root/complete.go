@@ -35,6 +35,7 @@ var (
 		"group":              groups,
 		"install-mode":       oneOf("AllNamespaces", "OwnNamespace", "SingleNamespace=", "MultiNamespace="),
 		"kind":               kindNames,
+		"kubernetes":         func(*cli.Factory, *cobra.Command) []string { return cli.MinorVersions() },
 		"license":            oneOf("apache2", "none"),
 		"namespace":          namespaces,
 		"olm-namespace":      namespaces,

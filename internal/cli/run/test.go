@@ -20,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/relayout"
 )
@@ -28,6 +29,7 @@ import (
 type testOptions struct {
 	controllers bool
 	keep        bool
+	kubernetes  []string // minor versions, one after the other; none: the control plane's own
 	args        []string // for go test
 }
 
@@ -51,10 +53,14 @@ take the one of your kubeconfig.
 
 With --controllers the tests get a cluster of their own instead, by
 USE_EXISTING_CLUSTER and KUBECONFIG: with garbage collection, namespaces that
-go away, and pods that become Ready.`,
+go away, and pods that become Ready.
+
+With --kubernetes all of that behaves as older minor versions do, one after the
+other: what came later is not there.`,
 		Example: `  mysdk test
   mysdk test ./internal/controller -run TestMemcached -v
-  mysdk test --controllers --keep`,
+  mysdk test --controllers --keep
+  mysdk test --kubernetes 1.34,1.36`,
 		// go test has flags of its own, and more may come.
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
@@ -71,6 +77,7 @@ go away, and pods that become Ready.`,
 	}
 	c.Flags().BoolVar(&o.controllers, "controllers", false, "test against a whole cluster, not only an API server")
 	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
+	c.Flags().StringSliceVar(&o.kubernetes, "kubernetes", nil, "older minor versions of Kubernetes to test against, such as 1.34, separated by commas")
 	return c
 }
 
@@ -81,8 +88,37 @@ func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 	if err := needModule(f, o.args); err != nil {
 		return err
 	}
+	if len(o.kubernetes) == 0 {
+		return testOn(ctx, f, o, "")
+	}
+	for i, v := range o.kubernetes {
+		minor, err := cli.MinorVersion(v)
+		if err != nil {
+			return err
+		}
+		o.kubernetes[i] = minor
+	}
+	// The go command does not know what the API server reads, and would repeat what
+	// it has seen of another version.
+	o.args = append([]string{"-count=1"}, o.args...)
+	var failed error
+	for _, minor := range o.kubernetes {
+		f.Say("Kubernetes %s", minor)
+		if err := testOn(ctx, f, o, minor); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("Kubernetes %s: %w", minor, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
+}
+
+// testOn runs the tests against a minor version of Kubernetes, the control plane's
+// own if it is empty.
+func testOn(ctx context.Context, f *cli.Factory, o *testOptions, kubernetes string) error {
 	if o.controllers {
-		return testOnCluster(ctx, f, o)
+		return testOnCluster(ctx, f, o, kubernetes)
 	}
 	assets, err := cluster.Assets(ctx, f.Host, f.Progress)
 	if err != nil {
@@ -93,7 +129,7 @@ func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 	if err != nil {
 		return err
 	}
-	return goTest(ctx, f, o, packages, "KUBEBUILDER_ASSETS="+assets)
+	return goTest(ctx, f, o, packages, "KUBEBUILDER_ASSETS="+assets, state.KubernetesEnv+"="+kubernetes)
 }
 
 // needModule refuses a directory that the go command has no module for.
@@ -117,9 +153,9 @@ func needModule(f *cli.Factory, args []string) error {
 }
 
 // testOnCluster runs the tests against a cluster that is made for them.
-func testOnCluster(ctx context.Context, f *cli.Factory, o *testOptions) (err error) {
+func testOnCluster(ctx context.Context, f *cli.Factory, o *testOptions, kubernetes string) (err error) {
 	name := "test-" + strconv.FormatInt(f.Host.Now().UnixNano(), 36)
-	info, err := cluster.Start(ctx, f.Host, cluster.Options{Name: name, DieWithParent: !o.keep, Progress: f.Progress, Detail: f.Stage})
+	info, err := cluster.Start(ctx, f.Host, cluster.Options{Name: name, Kubernetes: kubernetes, DieWithParent: !o.keep, Progress: f.Progress, Detail: f.Stage})
 	if err != nil {
 		return err
 	}

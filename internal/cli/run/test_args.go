@@ -52,7 +52,7 @@ func ownFlag(word string) (name, value string, isSet bool) {
 	}
 	name, value, isSet = strings.Cut(word, "=")
 	name, ok := strings.CutPrefix(name, "--")
-	if !ok || !slices.Contains([]string{"controllers", "keep", "quiet", "verbose", "color"}, name) {
+	if !ok || !slices.Contains([]string{"controllers", "keep", "kubernetes", "quiet", "verbose", "color"}, name) {
 		return "", "", false
 	}
 	return name, value, isSet

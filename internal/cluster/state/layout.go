@@ -25,6 +25,10 @@ const (
 	KubectlConfigEnv = "MYSDK_KUBECTL_CONFIG" // KUBECONFIG as the user has it
 )
 
+// KubernetesEnv is the variable by which mysdk tells the kube-apiserver of tests
+// which minor version to behave as: envtest passes no flags of ours.
+const KubernetesEnv = "MYSDK_KUBERNETES"
+
 // Layout is a cluster's private directory. All of its paths are below it but
 // the sockets, whose names the operating system limits to about 100 bytes; see
 // RuntimeDir.
