@@ -83,6 +83,7 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 		}
 		if cut || s.Remove != nil && s.Remove(view(entries[i].Resource)) {
 			gone[entries[i].id] = true
+			forgetSpoke(list.Content, entries, entries[i])
 			continue
 		}
 		if keep = append(keep, n); s.Webhooks != nil {
@@ -132,6 +133,24 @@ func forget(plugins *yaml.Node, gone map[string]bool, dropped map[string][]strin
 		}
 		if yamledit.Remove(plugins.Content[i], "resources"); len(plugins.Content[i].Content) == 0 {
 			plugins.Content = slices.Delete(plugins.Content, i-1, i+1)
+		}
+	}
+}
+
+// forgetSpoke takes a version that goes out of those that its kind converts.
+func forgetSpoke(nodes []*yaml.Node, entries []entry, gone entry) {
+	for i, e := range entries {
+		if e.QualifiedGroup() != gone.QualifiedGroup() || e.Kind != gone.Kind {
+			continue
+		}
+		webhooks := yamledit.Value(nodes[i], "webhooks")
+		spokes := yamledit.Value(webhooks, "spoke")
+		if spokes == nil {
+			continue
+		}
+		spokes.Content = slices.DeleteFunc(spokes.Content, func(n *yaml.Node) bool { return n.Value == gone.Version })
+		if len(spokes.Content) == 0 {
+			yamledit.Remove(webhooks, "spoke")
 		}
 	}
 }
