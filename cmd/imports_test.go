@@ -24,6 +24,7 @@ var quarantine = map[string][]string{
 	"k8s.io/kube-openapi/":           {"internal/openapi", "internal/controlplane/"},
 	"k8s.io/gengo/":                  {"internal/openapi"},
 	"helm.sh/helm/":                  {}, // tests only: it would make mysdk a third bigger
+	"github.com/prometheus/":         {}, // tests only: they read and evaluate what the dashboards and alerts ask
 	"sigs.k8s.io/kustomize/":         {"internal/kustomize"},
 	"k8s.io/client-go/":              {"internal/kube", "internal/controlplane/", "cmd/mysdk-cluster"},
 	"k8s.io/kubernetes/":             {"internal/controlplane/"},
@@ -49,7 +50,7 @@ var layers = [][]string{
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/manifests"},
 	{"internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
-	{"internal/adopt", "internal/chart", "internal/explore", "internal/lint", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
+	{"internal/adopt", "internal/chart", "internal/explore", "internal/grafana", "internal/lint", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate", "internal/explore/gotest"},
 	{"internal/doctor"},
 	{"internal/cli"},
@@ -67,6 +68,7 @@ var layers = [][]string{
 var alone = map[string][]string{
 	"internal/chart":            {"internal/clierr", "internal/rewrite/merge3", "internal/rewrite/yamledit"},
 	"internal/apidocs":          {"internal/fields"},
+	"internal/grafana":          {"internal/clierr", "internal/rewrite/yamledit"},
 	"internal/clierr":           {},
 	"internal/compat":           {"internal/clierr"},
 	"internal/host":             {},

@@ -156,7 +156,7 @@ func TestInspectOrigin(t *testing.T) {
 		"other plugins": {strings.Replace(v4, "v4\n", "v4\n- mine.example.com/v1\n", 1) + "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha: {}\n  grafana.kubebuilder.io/v1-alpha: {}\n", "", "kubebuilder",
 			[]string{"go.kubebuilder.io/v4", "mine.example.com/v1"}, []Plugin{
 				{"deploy-image.go.kubebuilder.io/v1-alpha", "'create api --image' does its work, and records it there"},
-				{"grafana.kubebuilder.io/v1-alpha", "mysdk does not run it; its entry in PROJECT stays as it is"},
+				{"grafana.kubebuilder.io/v1-alpha", "'edit --plugins grafana/v1-alpha' does its work, and records it there"},
 				{"mine.example.com/v1", "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"},
 			}},
 	} {

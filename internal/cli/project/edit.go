@@ -12,6 +12,7 @@ import (
 	"github.com/example/mysdk/internal/cli/chart"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/grafana"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/scaffold"
 )
@@ -43,7 +44,11 @@ have it in their names. Files of yours move along, and what you have written
 into scaffolded files stays: where your lines conflict, nothing is
 written and they are listed.
 
---plugins helm/v2-alpha, as in kubebuilder, is 'mysdk generate chart'.`,
+--plugins names a plugin of kubebuilder's. helm/v2-alpha is 'mysdk generate
+chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, of the metrics of
+every controller and of those that the project's code makes, and alerts for
+Prometheus to config/prometheus. Run it again when metrics have changed: files
+that you have changed stay, unless --force is given.`,
 		Example: `  # make room for a second API group
   mysdk edit --multigroup
 
@@ -58,7 +63,10 @@ written and they are listed.
   mysdk edit --owner "Acme Inc"
 
   # the Helm chart, in charts/chart
-  mysdk edit --plugins helm/v2-alpha --output-dir charts`,
+  mysdk edit --plugins helm/v2-alpha --output-dir charts
+
+  # Grafana dashboards and Prometheus alerts
+  mysdk edit --plugins grafana/v1-alpha`,
 		RunE: func(c *cobra.Command, _ []string) error { return runEdit(c.Context(), f, o) },
 	}
 	fs := c.Flags()
@@ -68,9 +76,9 @@ written and they are listed.
 	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
 	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")
 	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
-	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that conflict; of a chart: overwrite them")
+	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that conflict; of a chart or dashboards: overwrite them")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
-	fs.StringSliceVar(&o.plugins, "plugins", nil, "generate the Helm chart: helm/v2-alpha")
+	fs.StringSliceVar(&o.plugins, "plugins", nil, "generate the Helm chart or the dashboards: helm/v2-alpha, grafana/v1-alpha")
 	o.chart.Bind(fs)
 	steps := f.Joined(c, "edit")
 	if steps != nil {
@@ -99,17 +107,22 @@ func typed[T any](f *cli.Factory, flag string, value *T) *T {
 // something to do without any.
 func (o *editOptions) check(plugins bool) error {
 	other := o.multigroup != nil || o.namespaced != nil || o.domain != nil || o.license != nil || o.licenseFile != nil || o.owner != nil
-	notChart := func(key string) bool { return key != "helm/v2-alpha" && key != chart.PluginKey }
+	unknown := func(key string) bool { return !isPlugin(key, chart.PluginKey) && !isPlugin(key, grafana.PluginKey) }
+	withChart := slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, chart.PluginKey) })
 	switch {
-	case slices.ContainsFunc(o.plugins, notChart):
+	case slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, "autoupdate.kubebuilder.io/v1-alpha") }):
+		return clierr.Usagef("mysdk upgrade --workflow", "--plugins autoupdate/v1-alpha: 'mysdk upgrade' does its work, and has a workflow for it")
+	case slices.ContainsFunc(o.plugins, unknown):
 		return clierr.Usagef("kubebuilder works on this project too: kubebuilder edit --plugins=NAME",
-			"--plugins takes helm/v2-alpha only: the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT")
+			"--plugins takes helm/v2-alpha and grafana/v1-alpha only: the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT")
 	case len(o.plugins) > 0 && other:
 		return clierr.Usagef("run the command twice", "--plugins cannot be combined with changes of the project")
+	case len(o.plugins) > 0 && withChart:
+		return nil
+	case (!plugins || len(o.plugins) > 0) && (o.chart.Manifests != "" || o.chart.OutputDir != ""):
+		return clierr.Usagef("add --plugins helm/v2-alpha", "--manifests and --output-dir are for the Helm chart")
 	case len(o.plugins) > 0:
 		return nil
-	case !plugins && (o.chart.Manifests != "" || o.chart.OutputDir != ""):
-		return clierr.Usagef("add --plugins helm/v2-alpha", "--manifests and --output-dir are for the Helm chart")
 	}
 	switch {
 	case !plugins && !other:
@@ -124,10 +137,14 @@ func (o *editOptions) check(plugins bool) error {
 	return nil
 }
 
+// isPlugin says whether a plugin is named by its key, or by the short form of it.
+func isPlugin(name, key string) bool {
+	return name == key || name == strings.Replace(key, ".kubebuilder.io", "", 1)
+}
+
 func runEdit(ctx context.Context, f *cli.Factory, o *editOptions) error {
 	if len(o.plugins) > 0 {
-		o.chart.Force, o.chart.DryRun = o.force, o.dryRun
-		return chart.Run(ctx, f, &o.chart)
+		return runPlugins(ctx, f, o)
 	}
 	p, done, err := f.LoadProject()
 	if done || err != nil {
@@ -147,6 +164,20 @@ func runEdit(ctx context.Context, f *cli.Factory, o *editOptions) error {
 		return err
 	}
 	return commitScaffold(ctx, f, s, len(p.Resources) > 0, o.force, o.dryRun)
+}
+
+// runPlugins runs each plugin that was named, once.
+func runPlugins(ctx context.Context, f *cli.Factory, o *editOptions) error {
+	if slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, chart.PluginKey) }) {
+		o.chart.Force, o.chart.DryRun = o.force, o.dryRun
+		if err := chart.Run(ctx, f, &o.chart); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, grafana.PluginKey) }) {
+		return runDashboards(ctx, f, o.force, o.dryRun)
+	}
+	return nil
 }
 
 // commitScaffold generates, and commits everything at once, unless something

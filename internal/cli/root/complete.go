@@ -175,7 +175,7 @@ func earlierVersions(f *cli.Factory, c *cobra.Command) (names []string) {
 
 func pluginKeys(f *cli.Factory, c *cobra.Command) []string {
 	if c.Name() == "edit" {
-		return []string{"helm/v2-alpha"}
+		return []string{"grafana/v1-alpha", "helm/v2-alpha"}
 	}
 	return append(f.BuiltIn().Aliases[:1:1], project.Installed(f.Host)...)
 }
