@@ -70,7 +70,7 @@ func (t *templates) substitute(data []byte) []byte {
 	s = t.entries.ReplaceAllStringFunc(s, func(line string) string {
 		m := t.entries.FindStringSubmatch(line)
 		text := column.ReplaceAllStringFunc(t.text(m[2]), func(at string) string {
-			n, _ := strconv.Atoi(at[1:]) //nolint:errcheck // the expression has digits only
+			n, _ := strconv.Atoi(at[1:]) // the expression has digits only
 			return strconv.Itoa(n + len(m[1]))
 		})
 		return m[1] + strings.ReplaceAll(text, "\n", "\n"+m[1]) + "\n"
@@ -79,7 +79,7 @@ func (t *templates) substitute(data []byte) []byte {
 }
 
 func (t *templates) text(number string) string {
-	i, _ := strconv.Atoi(number) //nolint:errcheck // the mark is nowhere but in our words
+	i, _ := strconv.Atoi(number) // the mark is nowhere but in our words
 	return t.texts[i]
 }
 
