@@ -22,9 +22,6 @@ CLUSTER := MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster
 # linker: without most of the garbage collection they take a fifth to a third less.
 GC := GOGC=400
 
-# Many tests wait for a cluster: one more than there are processors keeps them busy.
-PARALLEL := -parallel $$(($$(getconf _NPROCESSORS_ONLN) + 1))
-
 # What the race detector covers: compiling all of Kubernetes a second time for
 # it would take longer than everything else together.
 RACE := ./internal/clierr ./internal/filelock ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun ./internal/cluster/...
@@ -48,7 +45,7 @@ quickstart: ## Build, then do a newcomer's whole first session for real: init, c
 
 .PHONY: test
 test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, quickstart
-	$(CLUSTER) $(GC) go test -vet=off -timeout 75m -shuffle=on $(PARALLEL) ./...
+	$(CLUSTER) $(GC) go test -vet=off -timeout 75m -shuffle=on ./...
 	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: e2e
