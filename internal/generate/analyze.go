@@ -34,39 +34,30 @@ type Edit struct {
 // exchange facts between packages are an error. Findings come in the order of
 // files and lines.
 func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) ([]Finding, error) {
-	t := newTree(opts.Dir, opts.Overlay)
-	o, err := opts.withDefaults(t)
+	from, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	env, err := readGoEnv(ctx, o.Host, o.Dir)
+	if len(from.sources.problems) > 0 {
+		return nil, sourceError(from.sources.problems, from.env, "correct the Go code and run the command again")
+	}
+	l, _, err := loadTyped(ctx, from.options, from.tree, from.sources, from.env)
 	if err != nil {
 		return nil, err
 	}
-	src, err := discover(t, env, o.paths())
-	if err != nil {
-		return nil, err
-	}
-	if len(src.problems) > 0 {
-		return nil, sourceError(src.problems, env, "correct the Go code and run the command again")
-	}
-	l, _, err := loadTyped(ctx, o, t, src, env)
-	if err != nil {
-		return nil, err
-	}
-	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, sourceError(found, env, "correct the Go code and run the command again")
+	if found := packageProblems(from.tree, from.sources, l); len(found) > 0 {
+		return nil, sourceError(found, from.env, "correct the Go code and run the command again")
 	}
 	if len(l.typed) == 0 {
 		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no API types")
 	}
-	a := analyzing{tree: t}
+	a := analyzing{tree: from.tree}
 	for _, p := range l.typed {
 		for _, one := range analyzers {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := a.run(one, p, env); err != nil {
+			if err := a.run(one, p, from.env); err != nil {
 				return nil, err
 			}
 		}

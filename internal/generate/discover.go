@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -54,6 +55,27 @@ type discoverer struct {
 	build *build.Context
 	seen  map[string]bool // directories whose files are read
 	out   *sources
+}
+
+// parsedProject is a project whose Go files are parsed, and not type-checked.
+type parsedProject struct {
+	options Options // with defaults
+	tree    *tree
+	env     goEnv
+	sources *sources
+}
+
+// parse parses the Go files that the options name.
+func parse(ctx context.Context, opts Options) (p parsedProject, err error) {
+	p.tree = newTree(opts.Dir, opts.Overlay)
+	if p.options, err = opts.withDefaults(p.tree); err != nil {
+		return p, err
+	}
+	if p.env, err = readGoEnv(ctx, p.options.Host, p.options.Dir); err != nil {
+		return p, err
+	}
+	p.sources, err = discover(p.tree, p.env, p.options.paths())
+	return p, err
 }
 
 // discover parses the Go files below the given paths. A module nested in one

@@ -106,16 +106,7 @@ type Position struct {
 // Locate finds where in the Go types parts of CRDs come from: the marker, else
 // the field; the type where the path is that of a schema as a whole.
 func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error) {
-	t := newTree(opts.Dir, opts.Overlay)
-	o, err := opts.withDefaults(t)
-	if err != nil {
-		return nil, err
-	}
-	env, err := readGoEnv(ctx, o.Host, o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	src, err := discover(t, env, o.paths())
+	from, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +114,7 @@ func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error)
 	if err != nil {
 		return nil, err
 	}
-	l := newLocator(t, src, r)
+	l := newLocator(from.tree, from.sources, r)
 	out := make([]Position, len(parts))
 	for i, part := range parts {
 		found, err := l.locate(part.CRD, part.Path)
@@ -137,7 +128,7 @@ func Locate(ctx context.Context, opts Options, parts []Part) ([]Position, error)
 		if found.marker == "" && len(found.rest) > 0 {
 			at = found.field
 		}
-		p := newProblem(t, at, "")
+		p := newProblem(from.tree, at, "")
 		out[i] = Position{p.file, p.line, p.col}
 	}
 	return out, nil

@@ -22,16 +22,7 @@ type RoleMarker struct {
 // in the order of the files. A marker that does not parse is left out: Render
 // reports it.
 func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
-	t := newTree(opts.Dir, opts.Overlay)
-	o, err := opts.withDefaults(t)
-	if err != nil {
-		return nil, err
-	}
-	env, err := readGoEnv(ctx, o.Host, o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	src, err := discover(t, env, o.paths())
+	from, err := parse(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +31,7 @@ func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 		return nil, err
 	}
 	var list []RoleMarker
-	for _, p := range src.packages {
+	for _, p := range from.sources.packages {
 		for _, f := range p.files {
 			for _, m := range markersOf(f.ast, r) {
 				def := r.Lookup(m.text, markers.DescribesPackage)
@@ -51,7 +42,7 @@ func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 				if err != nil {
 					continue
 				}
-				at := newProblem(t, m.position(src), "")
+				at := newProblem(from.tree, m.position(from.sources), "")
 				for i, group := range rule.Groups {
 					if group == "core" {
 						rule.Groups[i] = "" // as the generator takes it
