@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +114,12 @@ func NotReady(u *unstructured.Unstructured) string {
 	case crdKind + "." + crdGroup:
 		return unless(condition(u, "Established", "True") != "", notTrue(u))
 	case "Pod":
-		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == "Succeeded" {
+		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+		if phase == "Succeeded" || condition(u, "Ready", "True") != "" {
 			return "" // a pod that has done its work is never Ready again
 		}
+		// A new one has no conditions yet.
+		return cmp.Or(condition(u, "Ready", "False"), condition(u, "Ready", "Unknown"), "phase "+phase)
 	case "PersistentVolumeClaim", "Namespace":
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 		return unless(phase == "Bound" || phase == "Active", "phase "+phase)

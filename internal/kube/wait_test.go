@@ -46,6 +46,7 @@ func TestMissing(t *testing.T) {
 		"claim, pending":              {"v1 PersistentVolumeClaim\nstatus: {phase: Pending}", "phase Pending"},
 		"claim, bound":                {"v1 PersistentVolumeClaim\nstatus: {phase: Bound}", ""},
 		"namespace":                   {"v1 Namespace\nstatus: {phase: Terminating}", "phase Terminating"},
+		"pod, new":                    {"v1 Pod\nstatus: {phase: Pending}", "phase Pending"},
 		"pod, starting":               {"v1 Pod\nstatus: {phase: Pending, conditions: [{type: Ready, status: 'False', reason: ContainersNotReady}]}", "ContainersNotReady"},
 		"pod, ready":                  {"v1 Pod\nstatus: {phase: Running, conditions: [{type: Ready, status: 'True'}]}", ""},
 		"pod, done":                   {"v1 Pod\nstatus: {phase: Succeeded, conditions: [{type: Ready, status: 'False', reason: PodCompleted}]}", ""},
