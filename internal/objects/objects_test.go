@@ -148,7 +148,7 @@ func TestTree(t *testing.T) {
 		object("Shop", "shop", 1, nil),
 		owned(object("Deployment", "web", 2, nil), "other", "shop"),
 		owned(object("Pod", "web-1", 3, waiting), "web"),
-		owned(object("Pod", "stray", 4, nil), "nobody"),
+		owned(object("Pod", "stray", 4, map[string]any{"status": map[string]any{"phase": "Pending"}}), "nobody"),
 		object("Event", "event", 5, nil),
 		object("Shop", "other", 6, nil),
 		owned(object("Ring", "ring-a", 7, nil), "ring-b"),
@@ -169,7 +169,7 @@ func TestTree(t *testing.T) {
 	}
 	walk("", roots)
 	want := []string{
-		"stray ready ", "ring-a ready ", "ring-b ready ", "other ready ",
+		"stray not ready phase Pending", "ring-a ready ", "ring-b ready ", "other ready ",
 		"shop not ready Pod web-1: no image", " web not ready Pod web-1: no image", "  web-1 not ready no image",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
