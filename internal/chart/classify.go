@@ -80,7 +80,7 @@ func (c *chart) scope() {
 	c.values.Scoped = kinds["ClusterRole"] && len(kinds) == 1
 }
 
-// enabled is the template of a condition: every one of the sections is to be
+// enabled is the template of a condition: all of the sections must be
 // enabled, as far as the chart has them.
 func (c *chart) enabled(sections string) string {
 	var all []string

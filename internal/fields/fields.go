@@ -184,7 +184,7 @@ func Rules(crd *unstructured.Unstructured, version string) []Rule {
 	return rules(schemaOf(crd, version))
 }
 
-// Description is what a CRD says of its objects as a whole, in one version.
+// Description describes the objects of a CRD as a whole, in one version.
 func Description(crd *unstructured.Unstructured, version string) string {
 	text, _ := schemaOf(crd, version)["description"].(string)
 	return text

@@ -13,7 +13,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 )
 
-// Finding is what an analyzer says of the types.
+// Finding is a problem that an analyzer reports in the types.
 type Finding struct {
 	Position
 	Rule string // the analyzer's name
