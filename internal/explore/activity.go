@@ -24,7 +24,7 @@ const (
 // activity is what goes on in a trial, and whether it still does. Silence alone
 // is no rest: an operator may sleep inside Reconcile.
 type activity struct {
-	namespace string
+	namespace string                        // the trial's; empty: the whole cluster, but for those of other trials
 	operator  string                        // user
 	since     time.Time                     // start of the process that runs
 	last      time.Time                     // something happened
@@ -35,6 +35,15 @@ type activity struct {
 	idle      []recording.Request
 	invalid   string
 	uses      []recording.Use
+}
+
+// covers reports whether what is in a namespace, or without one in "", is of the
+// trial.
+func (a *activity) covers(namespace string) bool {
+	if a.namespace == "" {
+		return !strings.HasPrefix(namespace, trialPrefix)
+	}
+	return namespace == a.namespace
 }
 
 // touch starts the wait for rest over.
@@ -68,7 +77,7 @@ func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKi
 			kinds[schema.GroupVersionKind{Group: q.Group, Version: q.Version, Kind: q.Kind}] = true
 		}
 		mine := q.User == a.operator
-		elsewhere := q.Namespace != a.namespace && (!mine || strings.HasPrefix(q.Namespace, trialPrefix))
+		elsewhere := !a.covers(q.Namespace) && (!mine || strings.HasPrefix(q.Namespace, trialPrefix))
 		if q.Resource == "leases" || q.Resource == "events" || elsewhere {
 			continue
 		}
@@ -81,16 +90,25 @@ func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKi
 			}
 			a.watched[schema.GroupResource{Group: q.Group, Resource: q.Resource}] = true
 		}
-		if mine && q.Writes() && q.Namespace == a.namespace && q.Code == http.StatusUnprocessableEntity {
-			a.invalid = q.Message
+		if mine && q.Writes() && a.covers(q.Namespace) {
+			a.wrote(q)
 		}
-		if mine && q.Writes() && q.Namespace == a.namespace && q.Code < http.StatusBadRequest && !q.DryRun {
-			if q.Changed() {
-				a.writes = append(a.writes, q)
-			} else {
-				a.idle = append(a.idle, q)
-			}
-		}
+	}
+}
+
+// wrote takes a write of the operator's. Its name is that of the object in a State.
+func (a *activity) wrote(q recording.Request) {
+	if q.Resource != "namespaces" { // which are within themselves, as requests see it
+		q.Name = keyName(a.namespace, q.Namespace, q.Name)
+	}
+	switch {
+	case q.Code == http.StatusUnprocessableEntity:
+		a.invalid = q.Message
+	case q.Code >= http.StatusBadRequest || q.DryRun:
+	case q.Changed():
+		a.writes = append(a.writes, q)
+	default:
+		a.idle = append(a.idle, q)
 	}
 }
 
@@ -126,13 +144,13 @@ func (a *activity) comesBack() bool {
 	return false
 }
 
-// panics are where calls for objects of the namespace have panicked, each once.
+// panics are where calls for objects of the trial have panicked, each once.
 // controller-runtime makes errors of them.
 func (a *activity) panics() []string {
 	var list []string
 	for _, c := range a.calls {
 		at, ok := strings.CutPrefix(c.Error, recording.Panic)
-		if ok && c.Namespace == a.namespace && !slices.Contains(list, at) {
+		if ok && a.covers(c.Namespace) && !slices.Contains(list, at) {
 			list = append(list, at)
 		}
 	}
@@ -153,8 +171,8 @@ func (a *activity) failing() bool {
 func (a *activity) lastCalls() map[string]recording.Reconcile {
 	last := map[string]recording.Reconcile{}
 	for _, c := range a.calls {
-		if c.Namespace == a.namespace && c.Begin.After(a.since) {
-			last[c.Controller+" "+c.Name] = c
+		if a.covers(c.Namespace) && c.Begin.After(a.since) {
+			last[c.Controller+" "+c.Namespace+"/"+c.Name] = c
 		}
 	}
 	return last

@@ -158,7 +158,7 @@ func leftovers(p Plan, o Outcome) []Finding {
 	var list []Finding
 	for _, object := range slices.Sorted(maps.Keys(rest.State)) {
 		for _, step := range o.Steps {
-			i := slices.IndexFunc(step.Writes, func(q recording.Request) bool { return q.Verb == "create" && q.Kind+"/"+q.Name == object })
+			i := slices.IndexFunc(step.Writes, func(q recording.Request) bool { return q.Code == http.StatusCreated && q.Kind+"/"+q.Name == object })
 			if i >= 0 {
 				list = append(list, Finding{Check: Leftovers, Plan: p, Frames: step.Writes[i].Frames,
 					Differences: []Difference{{Object: object, Got: there}}, Title: object + " stays behind after delete"})

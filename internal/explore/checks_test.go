@@ -67,6 +67,34 @@ func TestActivity(t *testing.T) {
 	}
 }
 
+// TestActivityOfCluster: for a kind without namespaces what is no other trial's counts.
+func TestActivityOfCluster(t *testing.T) {
+	a := activity{operator: "op"}
+	write := recording.Request{User: "op", Verb: "create", Resource: "configmaps", Kind: "ConfigMap", Namespace: "default", Name: "c", Code: 201}
+	other, space := write, write
+	other.Namespace = trialPrefix + "0001"
+	space.Resource, space.Kind, space.Namespace, space.Name = "namespaces", "Namespace", "z", "z"
+	calls := []recording.Reconcile{{Name: "z"}, {Namespace: "default", Name: "z"}, {Namespace: other.Namespace, Name: "z", Error: "x"}}
+	for i := range calls {
+		calls[i].Begin = time.Unix(1, 0)
+	}
+	a.take(recording.Recording{Requests: []recording.Request{write, other, space}, Reconciles: calls}, map[schema.GroupVersionKind]bool{})
+	writes, _, _ := a.takeWrites()
+	if len(writes) != 2 || writes[0].Name != "default/c" || writes[1].Name != "z" || len(a.lastCalls()) != 2 || a.failing() {
+		t.Errorf("writes %v, calls %v", writes, a.lastCalls())
+	}
+	o := Outcome{Steps: []Rest{{Writes: writes, State: State{"ConfigMap/default/c": {}, "Namespace/z": {}}}}}
+	var got []string
+	for _, i := range faultsOf(Plan{Steps: []Step{{}}}, o, 0) {
+		if f := i.plan.Fault; f.Do == state.FaultHold {
+			got = append(got, f.Namespace+" "+f.Name)
+		}
+	}
+	if d := cmp.Diff([]string{"default c", " z"}, got); d != "" {
+		t.Errorf("where it is killed (-want +got):\n%s", d)
+	}
+}
+
 // TestFindings: what an outcome says by itself, and beside another one.
 func TestFindings(t *testing.T) {
 	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}

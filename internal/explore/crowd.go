@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +24,12 @@ const (
 var errAlone = errors.New("the operator has ended")
 
 // crowd tries plans in which nothing goes wrong side by side, each in its own
-// namespace. Outcomes are in the order of the plans.
+// namespace; kinds without namespaces have no room for two. Outcomes are in the order
+// of the plans.
 func (e *explorer) crowd(ctx context.Context, plans []Plan) ([]Outcome, error) {
+	if slices.ContainsFunc(plans, e.clusterScoped) {
+		return e.oneByOne(ctx, plans, nil)
+	}
 	trials, before := make([]*trial, len(plans)), e.report
 	for i, p := range plans {
 		t, err := e.prepare(ctx, p)

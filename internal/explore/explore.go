@@ -172,7 +172,7 @@ func (e *explorer) wants(names ...string) bool {
 	return len(e.Checks) == 0 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.Checks, n) })
 }
 
-// trial tries a plan in the next namespace.
+// trial tries a plan in the next namespace, if its kind has namespaces.
 func (e *explorer) trial(ctx context.Context, p Plan) (o Outcome, err error) {
 	t, err := e.prepare(ctx, p)
 	if err != nil {
@@ -199,7 +199,17 @@ func (e *explorer) prepare(ctx context.Context, p Plan) (*trial, error) {
 		e.report.Faults++
 	}
 	e.Progress(fmt.Sprintf("trial %d (%s): %s", e.report.Trials, e.Now().Sub(e.began).Round(time.Second), p))
-	return e.newTrial(p, fmt.Sprintf("%s%04d", trialPrefix, e.report.Trials), e.limits, e.kinds), nil
+	namespace := fmt.Sprintf("%s%04d", trialPrefix, e.report.Trials)
+	if e.clusterScoped(p) {
+		namespace = ""
+	}
+	return e.newTrial(p, namespace, e.limits, e.kinds), nil
+}
+
+// clusterScoped reports whether a plan is about a kind that has no namespaces.
+func (e *explorer) clusterScoped(p Plan) bool {
+	gk := p.Steps[0].in("").GroupVersionKind().GroupKind()
+	return slices.ContainsFunc(e.Samples, func(s Sample) bool { return s.Object.GroupVersionKind().GroupKind() == gk && s.clusterScoped() })
 }
 
 // judge finds what is wrong with an outcome, and confirms it.

@@ -28,7 +28,7 @@ type Step struct {
 	Note   string         `json:"note,omitempty"` // what is different, for people
 }
 
-// Plan is one trial: steps in a namespace of their own, and what goes wrong
+// Plan is one trial: steps in a namespace of their own, if there are any, and what goes wrong
 // meanwhile. The same plan can be tried again at any time.
 type Plan struct {
 	Check string `json:"check"` // that it is made for; empty: a reference
@@ -39,7 +39,7 @@ type Plan struct {
 // Fault is what goes wrong during a step of a Plan.
 type Fault struct {
 	Step            int  `json:"step"` // index
-	state.Injection      // without a namespace
+	state.Injection      // without a namespace, if it is the trial's
 	Restart         bool `json:"restart,omitempty"` // the operator is killed and started when it happens
 	As              int  `json:"as,omitempty"`      // of FaultStale: lists are as after that step
 }

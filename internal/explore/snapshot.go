@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// State is what a namespace holds at rest: the values of all fields of its
-// objects, by object and path. Names that the API server makes up are replaced
-// by their beginning, and the namespace's own by NS.
+// State is what a namespace, or all of the cluster, holds at rest: the values of all
+// fields of its objects, by object and path. Names that the API server makes up are
+// replaced by their beginning, and the namespace's own by NS.
 type State map[string]map[string]string
 
 // volatile are fields that differ from run to run whatever an operator does:
@@ -28,7 +28,7 @@ var volatile = lazy.Delayed(`^metadata\.(uid|resourceVersion|creationTimestamp|d
 // ignored are kinds that others keep for themselves.
 func ignored(kind string) bool {
 	switch kind {
-	case "Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "Namespace":
+	case "Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision":
 		return true
 	}
 	return false
@@ -37,12 +37,16 @@ func ignored(kind string) bool {
 // tokenVolume is the name of the volume that the API server adds to each pod.
 var tokenVolume = lazy.Delayed(`kube-api-access-[a-z0-9]{5}`)
 
-// stateOf puts a namespace's objects into comparable form.
+// stateOf puts a namespace's objects, or with "" those of the cluster, into
+// comparable form.
 func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 	s := State{}
-	keys, names := namesOf(objects)
+	keys, names := namesOf(namespace, objects)
 	text := func(value string) string {
-		value = tokenVolume.ReplaceAllString(strings.ReplaceAll(value, namespace, "NS"), "kube-api-access")
+		if namespace != "" {
+			value = strings.ReplaceAll(value, namespace, "NS")
+		}
+		value = tokenVolume.ReplaceAllString(value, "kube-api-access")
 		if to, ok := names[value]; ok {
 			return to
 		}
@@ -65,19 +69,28 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 // namesOf returns what stands for each object, by index, and for names that the
 // API server has made up: their beginning. Objects with such names are counted,
 // as nobody can tell one from another.
-func namesOf(objects []*unstructured.Unstructured) (keys []string, names map[string]string) {
+func namesOf(namespace string, objects []*unstructured.Unstructured) (keys []string, names map[string]string) {
 	names = map[string]string{}
 	counts := map[string]int{}
 	for _, u := range objects {
-		key := u.GetKind() + "/" + u.GetName()
+		name := u.GetName()
 		if prefix := u.GetGenerateName(); prefix != "" {
 			names[u.GetName()] = prefix + "*"
 			counts[prefix]++
-			key = u.GetKind() + "/" + prefix + strconv.Itoa(counts[prefix])
+			name = prefix + strconv.Itoa(counts[prefix])
 		}
-		keys = append(keys, key)
+		keys = append(keys, u.GetKind()+"/"+keyName(namespace, u.GetNamespace(), name))
 	}
 	return keys, names
+}
+
+// keyName is an object's name in a State: with its namespace where the State is not
+// that of one.
+func keyName(of, namespace, name string) string {
+	if of != "" || namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
 }
 
 // hideData keeps of a Secret only which keys it has.

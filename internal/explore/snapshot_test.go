@@ -59,6 +59,26 @@ func TestSameStates(t *testing.T) {
 	}
 }
 
+// TestStateOfCluster: objects of several namespaces stay apart, and what they have in
+// common with a namespace's name stays as it is.
+func TestStateOfCluster(t *testing.T) {
+	config := func(ns string) *unstructured.Unstructured {
+		return object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: "+ns+"}\ndata: {k: "+ns+"}\n")
+	}
+	zone := object(t, "apiVersion: v1\nkind: Zone\nmetadata: {name: z}\nspec: {at: here}\n")
+	got := stateOf("", []*unstructured.Unstructured{config("a"), config("b"), podOf(t, "a", "abcde", ""), zone})
+	for object, want := range map[string][2]string{
+		"ConfigMap/a/c": {"data.k", "a"}, "ConfigMap/b/c": {"data.k", "b"}, "Pod/a/web-1": {"kind", "Pod"}, "Zone/z": {"spec.at", "here"},
+	} {
+		if got[object][want[0]] != want[1] {
+			t.Errorf("%s is %v", object, got[object])
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("objects: %v", got)
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	want := State{"A/a": {"x": "1", "y": "2"}, "B/b": {"x": "1"}}
 	got := State{"A/a": {"x": "3", "z": "4"}, "C/c": {"x": "1"}}

@@ -20,6 +20,11 @@ type Sample struct {
 	File   string // where it is from, for people
 }
 
+func (s Sample) clusterScoped() bool {
+	scope, _, _ := unstructured.NestedString(s.CRD.Object, "spec", "scope")
+	return scope == "Cluster"
+}
+
 // Minimal is an object of a CRD's kind with what its schema asks for at least, as
 // far as that can be known.
 func Minimal(crd *unstructured.Unstructured) *unstructured.Unstructured {
@@ -79,6 +84,9 @@ func faultsOf(p Plan, o Outcome, step int) []idea {
 	seen := map[state.Injection]int{}
 	for _, q := range o.Steps[step].Writes {
 		at := state.Injection{Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: nameOf(q, o)}
+		if namespace, name, ok := strings.Cut(at.Name, "/"); ok {
+			at.Namespace, at.Name = namespace, name
+		}
 		seen[at]++
 		first := seen[at] == 1
 		at.Nth = seen[at]

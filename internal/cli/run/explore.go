@@ -196,7 +196,7 @@ func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project stri
 		return nil, errors.Join(began.tell(f.Host.IO.Err), err)
 	}
 	if o.kept {
-		f.Say("the cluster is kept; look with 'mysdk kubectl --cluster %s -n explore-0001 get all', remove it with 'mysdk cluster reset --yes --cluster %s'", name, name)
+		f.Say("the cluster is kept; look with 'mysdk kubectl --cluster %s get all -A', remove it with 'mysdk cluster reset --yes --cluster %s'", name, name)
 	}
 	return report, err
 }

@@ -34,15 +34,9 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := 0
 	for _, crd := range crds {
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
-			continue
-		}
-		asked++
-		if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); scope != "Namespaced" {
-			f.Warn("%s is cluster-scoped and is left out: trials have a namespace of their own each", kind)
 			continue
 		}
 		list, from := ofKind(crd, written), manifests.Samples
@@ -58,11 +52,8 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 			samples = append(samples, explore.Sample{Object: u, CRD: crd, File: from})
 		}
 	}
-	switch {
-	case asked == 0:
+	if len(samples) == 0 {
 		return nil, nil, clierr.Usagef("name a kind of this project, or leave --kind out", "explore: the project has no kind %s", strings.Join(kinds, " or "))
-	case len(samples) == 0:
-		return nil, nil, clierr.Failedf("explore an operator of namespaced kinds", "explore: all kinds are cluster-scoped, which is not explored yet")
 	}
 	return samples, notes, nil
 }

@@ -234,7 +234,11 @@ func (t *Test) wants() (why string) {
 	}
 	for _, d := range list[:min(len(list), wanted)] {
 		kind, name, _ := strings.Cut(d.Object, "/")
-		u := map[string]any{"apiVersion": d.APIVersion, "kind": kind, "metadata": map[string]any{"name": name}}
+		meta := map[string]any{"name": name}
+		if namespace, within, ok := strings.Cut(name, "/"); ok {
+			meta = map[string]any{"name": within, "namespace": namespace}
+		}
+		u := map[string]any{"apiVersion": d.APIVersion, "kind": kind, "metadata": meta}
 		t.say("o.want(t, %s, %q, %q)", t.object(u), d.Path, d.Want)
 	}
 	if len(list) == 0 {

@@ -103,6 +103,7 @@ func TestRender(t *testing.T) {
 		"unrest":    {explore.Finding{Check: explore.Unrest, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"o.apply(t, object1)", "if !o.rest() {", `t.Error("the operator does not come to rest")`, "}"}},
 		"exits":     {explore.Finding{Check: explore.Exits, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"// The test ends with the operator.", "o.apply(t, object1)"}},
 		"status":    {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[2:]}, []string{"o.apply(t, object1)", `o.want(t, object2, "status.ready", "5")`}},
+		"elsewhere": {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Deployment/default/s", APIVersion: "apps/v1", Path: "spec.replicas", Want: "5"}}}, []string{"o.apply(t, object1)", `o.want(t, object2, "spec.replicas", "5")`}},
 		"no test":   {explore.Finding{Check: explore.Forbidden, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
 		"nor here":  {explore.Finding{Check: explore.Crash, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[:1]}, nil},
 	} {
