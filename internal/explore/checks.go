@@ -73,12 +73,15 @@ var figures = lazy.Delayed(`\b(0x[0-9a-f]+|[0-9]+)\b`)
 
 // key is what makes two findings the same: the field, whatever the object's
 // name, or what is wrong where there is none, whatever the figures in it; and the
-// line of code.
+// line of code. What is created or deleted too often says little about why, so that
+// what went wrong takes part.
 func (f Finding) key() string {
 	at, _, _ := strings.Cut(figures.ReplaceAllString(f.Title, "0"), "\n")
 	if len(f.Differences) > 0 {
 		kind, _, _ := strings.Cut(f.Differences[0].Object, "/")
 		at = kind + " " + f.Differences[0].Path
+	} else if f.Plan.Fault != nil && f.Check == f.Plan.Check {
+		at += " " + f.Plan.cause()
 	}
 	if len(f.Frames) > 0 {
 		at += " " + f.Frames[0]

@@ -155,6 +155,42 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestFindingKeys: one bug is one finding, whatever shows it; what is created too
+// often for another reason is another.
+func TestFindingKeys(t *testing.T) {
+	set := func(size int64) Step { return Step{Do: Apply, Object: map[string]any{"spec": size}} }
+	change, again := []Step{set(1), set(2)}, []Step{set(1), {Do: Delete}, set(1)}
+	plan := func(check, do string, steps []Step) Plan {
+		return Plan{Check: check, Steps: steps, Fault: &Fault{Step: len(steps) - 1, Injection: state.Injection{Do: do}}}
+	}
+	counted := func(title string, p Plan) Finding { return Finding{Check: p.Check, Plan: p, Title: title} }
+	differs := func(p Plan) Finding {
+		return Finding{Check: p.Check, Plan: p, Title: "x", Differences: []Difference{{Object: "Set/s", Path: "spec.x"}}}
+	}
+	one := counted("create Set s 3 times in place of 2", plan(Stale, state.FaultStale, change))
+	for name, tc := range map[string]struct {
+		other Finding
+		same  bool
+	}{
+		"another value":  {counted("create Set s 4 times in place of 2", plan(Stale, state.FaultStale, []Step{set(1), set(3)})), true},
+		"made anew":      {counted(one.Title, plan(Stale, state.FaultStale, again)), false},
+		"missed events":  {counted(one.Title, plan(Stale, state.FaultGap, change)), false},
+		"at its start":   {counted(one.Title, plan(Stale, state.FaultStale, change[:1])), false},
+		"another object": {counted("create Pod p 3 times in place of 2", plan(Stale, state.FaultStale, change)), false},
+	} {
+		if got := one.key() == tc.other.key(); got != tc.same {
+			t.Errorf("%s: the same is %v", name, got)
+		}
+	}
+	if differs(plan(Stale, state.FaultStale, change)).key() != differs(plan(Stale, state.FaultStale, again)).key() {
+		t.Error("the same field differs for two reasons")
+	}
+	denied := func(p Plan) Finding { return Finding{Check: Forbidden, Plan: p, Title: "the operator may not get pods"} }
+	if denied(plan(Stale, state.FaultStale, change)).key() != denied(plan(Crash, state.FaultHold, again)).key() {
+		t.Error("a right is missing twice")
+	}
+}
+
 // TestFaultPlans: a crash after each write, and the rest once for each kind.
 func TestFaultPlans(t *testing.T) {
 	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}

@@ -44,6 +44,17 @@ type Fault struct {
 	As              int  `json:"as,omitempty"`      // of FaultStale: lists are as after that step
 }
 
+// cause is the kind of the plan's fault and of the step that it befalls: after another
+// step the same step is a change, or makes an object anew. Which field is changed
+// does not count: one bug may show with each.
+func (p Plan) cause() string {
+	cause := p.Fault.Do + " " + p.Steps[p.Fault.Step].Do
+	if p.Fault.Step > 0 {
+		cause += " after " + p.Steps[p.Fault.Step-1].Do
+	}
+	return cause
+}
+
 // object is the name of the object that the plan is about.
 func (p Plan) object() string {
 	u := unstructured.Unstructured{Object: p.Steps[0].Object}
