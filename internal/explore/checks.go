@@ -33,6 +33,13 @@ const (
 	Unreachable = "unreachable" // an error of the API does not heal
 )
 
+// Faults stands for the checks in which requests are made to fail, or the operator is
+// killed.
+const Faults = "faults"
+
+// faultChecks are the checks that Faults stands for.
+var faultChecks = []string{Crash, Stale, Unreachable}
+
 // Checks are all of them with what they find, in the order of the reference.
 func Checks() [][2]string {
 	return [][2]string{

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -303,5 +304,24 @@ func TestReferences(t *testing.T) {
 	r.add(begins, run("b"), m)
 	if o, _ := r.of(begins); !r.sure(begins) || r.sure(plan) || o.Steps[0].State["Secret/s"]["data.k"] != "a" || !m["Secret/s\x00data.k"] {
 		t.Errorf("after two runs: %v, mask %v", o, m)
+	}
+}
+
+// TestWants: faults stands for the checks with faults.
+func TestWants(t *testing.T) {
+	for _, tc := range []struct {
+		checks []string
+		want   []string
+	}{
+		{nil, []string{Crash, Stale, Unreachable, History}},
+		{[]string{Faults}, []string{Crash, Stale, Unreachable}},
+		{[]string{Stale, History}, []string{Stale, History}},
+	} {
+		e := newExplorer(&Rig{Now: time.Now}, Options{Checks: tc.checks})
+		for _, c := range []string{Crash, Stale, Unreachable, History} {
+			if got, want := e.wants(c), slices.Contains(tc.want, c); got != want {
+				t.Errorf("--checks %v: wants %s is %v", tc.checks, c, got)
+			}
+		}
 	}
 }

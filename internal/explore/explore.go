@@ -37,7 +37,7 @@ type Options struct {
 	Notes    []string          // for the report, about the samples
 	Time     time.Duration     // never exceeded
 	Seed     uint64            // of the order; the same seed has the same order
-	Checks   []string          // names of checks; none: all
+	Checks   []string          // names of checks, or Faults; none: all
 	Replay   *Finding          // nil: everything; else only the plan of a finding, once
 	Progress func(line string) // may be nil
 }
@@ -126,6 +126,9 @@ func ended(ctx, limited context.Context, err error) string {
 }
 
 func newExplorer(r *Rig, o Options) *explorer {
+	if slices.Contains(o.Checks, Faults) {
+		o.Checks = append(slices.Clone(o.Checks), faultChecks...)
+	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}

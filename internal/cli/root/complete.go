@@ -111,7 +111,7 @@ func optionalValidators() []string {
 }
 
 func exploreChecks() []string {
-	var names []string
+	names := []string{explore.Faults}
 	for _, c := range explore.Checks() {
 		names = append(names, c[0])
 	}

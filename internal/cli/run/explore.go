@@ -60,8 +60,8 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 		Example: `  # two minutes, all samples, all checks
   mysdk explore
 
-  # longer, one kind, only what a crash does
-  mysdk explore --time 20m --kind Memcached --checks crash,stale
+  # longer, one kind, only with something that goes wrong
+  mysdk explore --time 20m --kind Memcached --checks faults
 
   # one finding of the last time, after its repair
   mysdk explore --replay 3f2a9c11
@@ -94,12 +94,13 @@ func exploreChecks() string {
 	for _, c := range explore.Checks() {
 		fmt.Fprintf(&b, "  %-12s %s\n", c[0], c[1])
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	fmt.Fprintf(&b, "\n%s stands for crash, stale and unreachable.", explore.Faults)
+	return b.String()
 }
 
 // check refuses what cannot be explored before anything is started.
 func (o *exploreOptions) check() error {
-	var names []string
+	names := []string{explore.Faults}
 	for _, c := range explore.Checks() {
 		names = append(names, c[0])
 	}
