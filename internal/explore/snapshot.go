@@ -19,7 +19,7 @@ type State map[string]map[string]string
 // identities, times, addresses and counts of changes.
 var volatile = lazy.Delayed(`^metadata\.(uid|resourceVersion|creationTimestamp|deletionTimestamp|deletionGracePeriodSeconds|managedFields|generation|selfLink|generateName)\b` +
 	`|\bownerReferences\[[^\]]*\]\.uid$` +
-	`|([tT]ime|Timestamp|startedAt|finishedAt|[aA]t)$|[oO]bservedGeneration$` +
+	`|((^|\.)(time|at)|[a-z](Time|At)|[tT]imestamp)$|[oO]bservedGeneration$` +
 	`|deployment\.kubernetes\.io/revision|controller-uid|controller-revision-hash` +
 	`|(^|\.)(clusterIPs?|podIPs?|hostIPs?|nodeName|nodePort|volumeName|containerID|imageID)\b` +
 	`|^status\.loadBalancer\.ingress\[[^\]]*\]\.ip$` +

@@ -40,6 +40,7 @@ func TestSameStates(t *testing.T) {
 		return []*unstructured.Unstructured{
 			podOf(t, ns, a, "10.0.0.1"), podOf(t, ns, b, "10.0.0.2"),
 			object(t, "apiVersion: v1\nkind: Shop\nmetadata: {name: s}\nstatus: {pods: [web-"+a+", web-"+b+"], url: s."+ns+".svc, lastTransitionTime: "+a+"}\n"),
+			object(t, "apiVersion: v1\nkind: Clock\nmetadata: {name: s}\nspec: {format: x, runtime: y}\nstatus: {at: "+a+", createdAt: "+a+", timestamp: "+a+"}\n"),
 			object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {password: "+a+"}\n"),
 			object(t, "apiVersion: v1\nkind: Event\nmetadata: {name: "+a+"}\n"),
 		}
@@ -54,7 +55,10 @@ func TestSameStates(t *testing.T) {
 	if got := one["Secret/s"]["data.password"]; got != "(secret)" {
 		t.Errorf("a Secret's value: %s", got)
 	}
-	if len(one) != 4 {
+	if got := len(one["Clock/s"]); got != 5 {
+		t.Errorf("what is no time: %v", one["Clock/s"])
+	}
+	if len(one) != 5 {
 		t.Errorf("objects: %v", one)
 	}
 }
@@ -65,10 +69,10 @@ func TestStateOfCluster(t *testing.T) {
 	config := func(ns string) *unstructured.Unstructured {
 		return object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: "+ns+"}\ndata: {k: "+ns+"}\n")
 	}
-	zone := object(t, "apiVersion: v1\nkind: Zone\nmetadata: {name: z}\nspec: {at: here}\n")
+	zone := object(t, "apiVersion: v1\nkind: Zone\nmetadata: {name: z}\nspec: {where: here}\n")
 	got := stateOf("", []*unstructured.Unstructured{config("a"), config("b"), podOf(t, "a", "abcde", ""), zone})
 	for object, want := range map[string][2]string{
-		"ConfigMap/a/c": {"data.k", "a"}, "ConfigMap/b/c": {"data.k", "b"}, "Pod/a/web-1": {"kind", "Pod"}, "Zone/z": {"spec.at", "here"},
+		"ConfigMap/a/c": {"data.k", "a"}, "ConfigMap/b/c": {"data.k", "b"}, "Pod/a/web-1": {"kind", "Pod"}, "Zone/z": {"spec.where", "here"},
 	} {
 		if got[object][want[0]] != want[1] {
 			t.Errorf("%s is %v", object, got[object])

@@ -263,7 +263,9 @@ func (t *trial) act(ctx context.Context, s Step) error {
 func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 	one := f.Injection
 	if one.Do == state.FaultStale {
-		one.Revision = t.revisions[f.As]
+		if one.Revision = t.revisions[f.As]; one.Revision == "" {
+			return act() // the object went at once, and nobody saw it go
+		}
 	}
 	if one.Do == state.FaultHold || one.Do == state.FaultLose || one.Do == state.FaultRefuse {
 		one.Namespace = cmp.Or(t.namespace, one.Namespace)
@@ -296,8 +298,11 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 		return err
 	}
 	if one.Do == state.FaultStale || one.Do == state.FaultGap {
-		if f.Restart { // what it is blind for is not watched yet
-			if err := t.start(ctx, schema.GroupResource{}); err != nil {
+		if f.Restart { // watches of what it is blind for are not answered, so that its lists count
+			if err := t.restart(ctx); err != nil {
+				return err
+			}
+			if err := t.awaitUntil(ctx, startTimeout, func() bool { return len(hits) > 0 }); err != nil {
 				return err
 			}
 		}
@@ -390,8 +395,13 @@ func isLock(u *unstructured.Unstructured) bool {
 // awaitWatch waits until the operator watches a resource again, for which clients
 // wait some seconds where a watch has failed.
 func (t *trial) awaitWatch(ctx context.Context, of schema.GroupResource, limit time.Duration) error {
-	until := t.Now().Add(limit)
-	for !t.downs() && !t.log.watches(of) && t.Now().Before(until) {
+	return t.awaitUntil(ctx, limit, func() bool { return t.log.watches(of) })
+}
+
+// awaitUntil waits until something is so, the limit is over or the operator ends too
+// often.
+func (t *trial) awaitUntil(ctx context.Context, limit time.Duration, so func() bool) error {
+	for until := t.Now().Add(limit); !t.downs() && !so() && t.Now().Before(until); {
 		if _, err := t.look(ctx); err != nil {
 			return err
 		}
