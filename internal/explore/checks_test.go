@@ -186,7 +186,9 @@ func TestFindingKeys(t *testing.T) {
 	if differs(plan(Stale, state.FaultStale, change)).key() != differs(plan(Stale, state.FaultStale, again)).key() {
 		t.Error("the same field differs for two reasons")
 	}
-	denied := func(p Plan) Finding { return Finding{Check: Forbidden, Plan: p, Title: "the operator may not get pods"} }
+	denied := func(p Plan) Finding {
+		return Finding{Check: Forbidden, Plan: p, Title: "the operator may not get pods"}
+	}
 	if denied(plan(Stale, state.FaultStale, change)).key() != denied(plan(Crash, state.FaultHold, again)).key() {
 		t.Error("a right is missing twice")
 	}

@@ -23,13 +23,6 @@ import (
 // startTimeout bounds how long an operator may take to watch anything.
 const startTimeout = time.Minute
 
-// goneTimeout bounds how long the end of a trial waits for an object to go.
-const goneTimeout = 5 * time.Second
-
-// clearTimeout bounds how long the end of a trial without a namespace waits for all
-// that it has made to go. The next trial does not count what is older than it.
-const clearTimeout = time.Minute
-
 // mostExits is how often an operator that ends by itself is started again in one
 // trial.
 const mostExits = 3
@@ -115,28 +108,6 @@ func (t *trial) run(ctx context.Context) (Outcome, error) {
 		return t.out, nil
 	}
 	return t.out, t.clear(ctx)
-}
-
-// place has the operator ready, and the trial a place of its own: a namespace, or
-// else a time, as objects know the second that they were made in.
-func (t *trial) place(ctx context.Context) error {
-	if t.namespace != "" {
-		if _, err := t.Cluster.EnsureNamespace(ctx, t.namespace); err != nil {
-			return err
-		}
-		return t.ready(ctx)
-	}
-	if err := t.ready(ctx); err != nil {
-		return err
-	}
-	t.since = t.Now().Truncate(time.Second).Add(time.Second)
-	for t.Now().Before(t.since) {
-		if _, err := t.look(ctx); err != nil {
-			return err
-		}
-	}
-	t.log.takeWrites()
-	return nil
 }
 
 // errUnwatched reports that the operator watches no kind of a plan's group, so
@@ -449,86 +420,4 @@ func (t *trial) look(ctx context.Context) (bool, error) {
 	}
 	t.log.take(rec, t.kinds)
 	return t.log.rested(t.Now(), t.quiet), nil
-}
-
-// snapshot reads the objects of the trial.
-func (t *trial) snapshot(ctx context.Context, s Step) (State, error) {
-	t.kinds[s.in("").GroupVersionKind()] = true
-	all, err := t.objects(ctx)
-	return stateOf(t.namespace, all), err
-}
-
-// objects are those of kinds that anybody has written in the trial's namespace, or
-// made in the cluster since it began.
-func (t *trial) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	for gvk := range t.kinds {
-		if ignored(gvk.Kind) {
-			continue
-		}
-		list, err := t.Cluster.List(ctx, gvk, kube.ListOptions{Namespace: t.namespace})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, slices.DeleteFunc(list, func(u *unstructured.Unstructured) bool { return !t.made(u) })...)
-	}
-	return all, nil
-}
-
-// made reports whether an object that was listed is of the trial.
-func (t *trial) made(u *unstructured.Unstructured) bool {
-	if t.namespace != "" {
-		return u.GetNamespace() != ""
-	}
-	return t.log.covers(u.GetNamespace()) && !u.GetCreationTimestamp().Time.Before(t.since)
-}
-
-// clear deletes what the trial leaves, by force. What is left in a namespace of its
-// own disturbs nobody.
-func (t *trial) clear(ctx context.Context) error {
-	for _, s := range t.plan.Steps {
-		if err := t.remove(ctx, s.in(t.namespace)); err != nil {
-			return err
-		}
-	}
-	if t.namespace != "" {
-		return nil
-	}
-	for until := t.Now().Add(clearTimeout); t.Now().Before(until); {
-		left, err := t.objects(ctx)
-		if err != nil || len(left) == 0 {
-			return err
-		}
-		for _, u := range left {
-			if len(u.GetOwnerReferences()) > 0 && u.GetDeletionTimestamp() == nil {
-				continue // it goes with its owner
-			}
-			if err := t.remove(ctx, u); err != nil {
-				return err
-			}
-		}
-		if _, err := t.look(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remove deletes an object, if it is there, without its finalizers where they keep it.
-func (t *trial) remove(ctx context.Context, obj *unstructured.Unstructured) error {
-	live, err := t.Cluster.Read(ctx, obj)
-	if err != nil || live == nil {
-		return err
-	}
-	if live.GetDeletionTimestamp() == nil {
-		if _, err := t.Cluster.Delete(ctx, []*unstructured.Unstructured{obj}, kube.DeleteOptions{Timeout: goneTimeout}); err == nil {
-			return nil
-		}
-	}
-	return t.Cluster.Edit(ctx, obj, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if live != nil {
-			live.SetFinalizers(nil)
-		}
-		return live, nil
-	})
 }
