@@ -237,6 +237,29 @@ func TestPlanID(t *testing.T) {
 	}
 }
 
+// TestRounds: a change is compared with what a new object with the same spec is, if
+// there can be one.
+func TestRounds(t *testing.T) {
+	state := func(value string) Rest { return Rest{State: State{"Shop/s": {"status.x": value}}} }
+	plan := Plan{Check: History, Steps: []Step{{}, {Path: "spec.x"}, {}}}
+	changed := Outcome{Steps: []Rest{state("1"), state("2"), state("1")}}
+	for name, tc := range map[string]struct {
+		fresh Rest
+		want  int
+	}{
+		"the same":        {state("2"), 0},
+		"another one":     {state("3"), 1},
+		"refused":         {Rest{Refused: "no"}, 0},
+		"it cannot be":    {Rest{Invalid: "no"}, 0},
+		"Reconcile fails": {Rest{Failing: true}, 0},
+	} {
+		e := &explorer{mask: mask{}}
+		if got := e.rounds(plan, Outcome{Steps: []Rest{tc.fresh}}, changed); len(got) != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestMistaken: a field of the property's name follows, to another value.
 func TestMistaken(t *testing.T) {
 	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}

@@ -293,7 +293,7 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	if len(o.Steps) > 2 { // else it was made smaller
 		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
 	}
-	if begun := fresh.Steps[0]; begun.Invalid != "" || begun.Failing {
+	if begun := fresh.Steps[0]; begun.Refused != "" || begun.Invalid != "" || begun.Failing {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
