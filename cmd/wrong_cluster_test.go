@@ -78,10 +78,9 @@ var arguments = map[string][]string{
 	"install": {}, "uninstall": {"--yes"}, "deploy": {"--image", "example.com/shop:v1"}, "undeploy": {}, "run local": {},
 	"run bundle": {"bundle"}, "run bundle-upgrade": {"bundle"}, "run packagemanifests": {"packagemanifests"}, "cleanup": {"shop"},
 	"olm install": {}, "olm status": {}, "olm uninstall": {}, "olm explain": {}, "scorecard": {"bundle", "--config", "scorecard.yaml"}, "doctor": {},
-	"kubectl": {"get", "pods"}, "up local": {}, "cleanup packagemanifests": {"packagemanifests"},
+	"kubectl": {"get", "pods"}, "up local": {},
 	"cluster simulate pod": {"web", "crash"}, "run": {"--local"},
 	"ui":         nil, // refuses both: nothing is recorded there
-	"test local": nil, // refuses --kubeconfig, and its tests have an API server of their own
 }
 
 // runnable maps every command that can be run to itself, by its words.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
 	"github.com/example/mysdk/internal/cli"
@@ -19,8 +18,8 @@ import (
 
 // addOptions are the flags of add api, add controller and add crd.
 type addOptions struct {
-	apiVersion, kind, crdVersion, customImport string
-	skipGeneration                             bool
+	apiVersion, kind, customImport string
+	skipGeneration                 bool
 }
 
 func newAdd(f *cli.Factory) *cobra.Command {
@@ -28,7 +27,7 @@ func newAdd(f *cli.Factory) *cobra.Command {
 		Use: "add", Short: "Add an API, a controller or a CRD to the project",
 		Example: "  mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached",
 	})
-	c.AddCommand(newAddAPI(f), newAddController(f), newAddCRD(f, "add crd"))
+	c.AddCommand(newAddAPI(f), newAddController(f), newAddCRD(f))
 	return c
 }
 
@@ -44,13 +43,13 @@ domain decides it, and the second group lays APIs out by group.`,
 		Example: `  mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached`,
 	}
 	o.bind(c)
-	return o.finish(f, oldVerb(c), otherOperators(), func(ctx context.Context, p *project.Project) error {
+	return o.finish(f, oldVerb(c), func(ctx context.Context, p *project.Project) error {
 		return addAPI(ctx, f, p, o, "add api")
 	})
 }
 
-// newAddCRD is the verb add crd, or generate crd as it was before that.
-func newAddCRD(f *cli.Factory, verb string) *cobra.Command {
+// newAddCRD is the verb add crd.
+func newAddCRD(f *cli.Factory) *cobra.Command {
 	o := &addOptions{}
 	c := &cobra.Command{
 		Use: "crd", Short: "Write a kind's CRD and sample, and the types that they are made of",
@@ -58,18 +57,18 @@ func newAddCRD(f *cli.Factory, verb string) *cobra.Command {
 
 A CRD is generated from Go types. If the project has them, it is generated
 again; otherwise they are written with it, as 'mysdk add api' does.`,
-		Example: "  mysdk " + verb + " --api-version=cache.example.com/v1alpha1 --kind=Memcached",
+		Example: "  mysdk add crd --api-version=cache.example.com/v1alpha1 --kind=Memcached",
 	}
 	o.bind(c)
-	return o.finish(f, oldVerb(c), nil, func(ctx context.Context, p *project.Project) error {
+	return o.finish(f, oldVerb(c), func(ctx context.Context, p *project.Project) error {
 		full, version, err := splitAPIVersion(o.apiVersion)
 		if err != nil {
 			return err
 		}
 		if _, ok := findAPI(p, full, version, o.kind); ok {
-			return translate(ctx, f, verb, mysdkStep("generate", "crds"))
+			return translate(ctx, f, "add crd", mysdkStep("generate", "crds"))
 		}
-		return addAPI(ctx, f, p, o, verb)
+		return addAPI(ctx, f, p, o, "add crd")
 	})
 }
 
@@ -90,7 +89,7 @@ Reconcile is empty.`,
 	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
 	fs.StringVar(&o.kind, "kind", "", "kind, such as Memcached")
 	fs.StringVar(&o.customImport, "custom-api-import", "", "Go package of the group, without the version, for kinds of other projects: host.com/repo/path[=identifier]")
-	return o.finish(f, oldVerb(c), nil, func(ctx context.Context, p *project.Project) error {
+	return o.finish(f, oldVerb(c), func(ctx context.Context, p *project.Project) error {
 		args, err := o.controllerArgs(p)
 		if err != nil {
 			return err
@@ -105,16 +104,11 @@ func (o *addOptions) bind(c *cobra.Command) {
 	fs.StringVar(&o.apiVersion, "api-version", "", "group and version, such as cache.example.com/v1alpha1")
 	fs.StringVar(&o.kind, "kind", "", "kind, such as Memcached")
 	fs.BoolVar(&o.skipGeneration, "skip-generation", false, "do not generate code and manifests")
-	crdVersionFlag(fs, &o.crdVersion)
 }
 
 // finish gives c the work to do on the project here.
-func (o *addOptions) finish(f *cli.Factory, c *cobra.Command, refused []refusal, run func(context.Context, *project.Project) error) *cobra.Command {
-	bindRefused(c.Flags(), refused)
+func (o *addOptions) finish(f *cli.Factory, c *cobra.Command, run func(context.Context, *project.Project) error) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := cmp.Or(checkRefused(f, c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
-			return err
-		}
 		if o.kind == "" {
 			return clierr.Usagef("such as: mysdk "+strings.TrimPrefix(c.CommandPath(), "mysdk ")+" --api-version=cache.example.com/v1alpha1 --kind=Memcached", "no --kind was given")
 		}
@@ -276,19 +270,4 @@ func gvkArgs(group, version, kind string) []string {
 		return args
 	}
 	return append([]string{"--group", group}, args...)
-}
-
-// crdVersionFlag is the flag for the version of the CRDs' own API.
-func crdVersionFlag(fs *pflag.FlagSet, value *string) {
-	fs.StringVar(value, "crd-version", "v1", "version of the CRD's own API: v1")
-}
-
-func checkCRDVersion(version string) error {
-	switch version {
-	case "", "v1":
-		return nil
-	case "v1beta1":
-		return useInstead("--crd-version v1beta1", "no Kubernetes since 1.22 serves CRDs of v1beta1", "leave the flag out")
-	}
-	return clierr.Usagef("leave the flag out", "--crd-version %q is not known: v1 is the only one", version)
 }

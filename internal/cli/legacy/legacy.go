@@ -3,13 +3,11 @@
 package legacy
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -53,13 +51,6 @@ func (s step) undoneBy(line string) step {
 	return s
 }
 
-// oldVerb tells in the help of c what sort of command it is.
-func oldVerb(c *cobra.Command) *cobra.Command {
-	c.Long = cmp.Or(c.Long, c.Short+".")
-	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a verb of operator-sdk v0.x. It prints its new spelling, and does the\nwork by it; docs/guides/old-verbs.md lists them all."
-	return c
-}
-
 // hidden leaves c, and what is below it, out of the help of its parent.
 func hidden(c *cobra.Command) *cobra.Command {
 	c.Hidden = true
@@ -69,26 +60,21 @@ func hidden(c *cobra.Command) *cobra.Command {
 // Join adds the old verbs to the tree of today's commands, and to those
 // the flags that they had.
 func Join(f *cli.Factory, root *cobra.Command) {
-	root.AddCommand(
-		newNew(f), newAdd(f), newBuild(f), newUp(f), newPrintDeps(f), newOLMCatalog(f), newAlpha(f),
-		newEntrypoint("exec-entrypoint"),
-	)
 	command := func(names ...string) *cobra.Command {
 		c, _, _ := root.Find(names)
 		return c
 	}
-	generate := command("generate")
-	generate.AddCommand(newGenerateK8s(f), newGenerateCSV(f), newGenerateCRD(f), newGenerateCatalog(f), newGeneratePackageManifests())
-	oldGenerate(generate)
-	oldGenerateBundle(f, command("generate", "bundle"))
-	command("bundle").AddCommand(newBundleCreate(f))
-	oldMigrate(f, command("migrate"))
-	oldCleanup(f, command("cleanup"))
-	oldScorecard(f, command("scorecard"))
+	command("generate").AddCommand(newGenerateK8s(f), hidden(newCSV(f, "csv", "generate csv")))
+	root.AddCommand(newNew(f), newAdd(f), newBuild(f), newUp(f), newOLMCatalog(f), newAlpha(f))
+	cli.RenameFlag(command("generate", "bundle").Flags(), "operator-name", "package")
+	cli.RenameFlag(command("generate", "kustomize", "manifests").Flags(), "operator-name", "package")
+	cli.RenameFlag(command("run", "packagemanifests").Flags(), "operator-version", "version")
+	for _, c := range []*cobra.Command{command("run", "packagemanifests"), command("cleanup")} {
+		cli.RenameFlag(c.Flags(), "operator-namespace", "namespace")
+	}
 	oldRun(f, command("run"))
-	oldPackageManifests(f, command("run", "packagemanifests"))
-	command("test").AddCommand(newTestLocal(f), newTestCluster())
-	retireFlags(f, root)
+	addGone(root)
+	root.SetFlagErrorFunc(goneFlag(root.FlagErrorFunc()))
 }
 
 // translate prints what verb is called today, and runs it.
@@ -176,73 +162,14 @@ func useInstead(what, why, instead string) error {
 	return clierr.Usagef(instead, "%s: %s", what, why)
 }
 
-// refusal says why an old flag was removed, and what to use instead.
-type refusal struct {
-	flag, why, instead string
-	isSwitch           bool // it takes no value
-}
-
-// bindRefused binds flags that are refused when they are given a value.
-func bindRefused(fs *pflag.FlagSet, list []refusal) {
-	for _, r := range list {
-		if r.isSwitch {
-			fs.Bool(r.flag, false, "removed: "+r.why)
-			continue
-		}
-		fs.String(r.flag, "", "removed: "+r.why)
-	}
-}
-
-// checkRefused is the error for the first of the flags that was given. What the
-// configuration says is for other commands, whose flags have the same name.
-func checkRefused(f *cli.Factory, fs *pflag.FlagSet, list []refusal) error {
-	for _, r := range list {
-		if flag := fs.Lookup(r.flag); f.Given[r.flag] && flag.Value.String() != "" && flag.Value.String() != "false" {
-			return useInstead("--"+r.flag, r.why, r.instead)
+// withFlags adds those of the flags, each followed by its value, that have one.
+func withFlags(args []string, flags ...string) []string {
+	for i := 0; i+1 < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			args = append(args, flags[i], flags[i+1])
 		}
 	}
-	return nil
-}
-
-// noticeIgnored says what became of each flag that was given.
-func noticeIgnored(f *cli.Factory, fs *pflag.FlagSet, reasons map[string]string) {
-	fs.VisitAll(func(flag *pflag.Flag) {
-		if why, ok := reasons[flag.Name]; ok && f.Given[flag.Name] {
-			f.Say("Note: --%s has no effect: %s", flag.Name, why)
-		}
-	})
-}
-
-// typedFlags are the flags of c that were given, old and global ones aside, to be
-// passed on.
-func typedFlags(f *cli.Factory, c *cobra.Command) []string {
-	var args []string
-	c.Flags().Visit(func(flag *pflag.Flag) {
-		value := flag.Value.String()
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			value = strings.Join(list.GetSlice(), ",")
-		}
-		if f.Given[flag.Name] && !flag.Hidden && c.InheritedFlags().Lookup(flag.Name) == nil {
-			args = append(args, "--"+flag.Name+"="+value)
-		}
-	})
 	return args
-}
-
-// without gives the command c flags that it had once and has no longer, left
-// out of its help.
-func without(f *cli.Factory, c *cobra.Command, refused []refusal) {
-	bindRefused(c.Flags(), refused)
-	for _, r := range refused {
-		c.Flags().Lookup(r.flag).Hidden = true
-	}
-	before := c.PreRunE
-	c.PreRunE = func(c *cobra.Command, args []string) error {
-		if err := checkRefused(f, c.Flags(), refused); err != nil || before == nil {
-			return err
-		}
-		return before(c, args)
-	}
 }
 
 // moved is an old verb whose flags are those of today.
@@ -259,16 +186,21 @@ func moved(f *cli.Factory, use, short, verb string, now ...string) *cobra.Comman
 	})
 }
 
-// gone is an old verb that has nothing to become.
-func gone(use, short, why, instead, example string) *cobra.Command {
-	return hidden(&cobra.Command{
-		Use: use, Short: short, Long: short + ".\n\nThis is a verb of operator-sdk v0.x that says what to use instead, and does\nnothing.", Example: "  " + example,
-		DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if cli.AsksHelp(args) {
-				return c.Help()
-			}
-			return clierr.Usagef(instead, "%s", why)
-		},
+// newAlpha holds what was tried out in operator-sdk v0.9 to v0.19.
+func newAlpha(f *cli.Factory) *cobra.Command {
+	c := hidden(&cobra.Command{
+		Use: "alpha", Short: "Deprecated aliases",
+		Example: "  mysdk alpha olm install",
 	})
+	olm := &cobra.Command{
+		Use: "olm", Short: "Install, inspect and uninstall the Operator Lifecycle Manager",
+		Example: "  mysdk alpha olm install",
+	}
+	olm.AddCommand(
+		moved(f, "install", "Install OLM into a cluster", "alpha olm install", "olm", "install"),
+		moved(f, "status", "Show the status of OLM's components", "alpha olm status", "olm", "status"),
+		moved(f, "uninstall", "Remove OLM", "alpha olm uninstall", "olm", "uninstall"),
+	)
+	c.AddCommand(olm, moved(f, "scorecard", "Run the tests of a bundle", "alpha scorecard", "scorecard"))
+	return c
 }

@@ -1,7 +1,6 @@
 package legacy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -9,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -24,13 +21,12 @@ const defaultDomain = "my.domain"
 // newOptions are the flags of new.
 type newOptions struct {
 	name, repo, domain, headerFile, kind, apiVersion string
-	operator, deps, crdVersion                       string
-	vendor, gitInit, skipGit, skipValidation         bool
-	skipGeneration                                   bool
+	operator                                         string
+	vendor, gitInit, skipValidation, skipGeneration  bool
 }
 
 func newNew(f *cli.Factory) *cobra.Command {
-	o := &newOptions{operator: "go", deps: "modules"}
+	o := &newOptions{operator: "go"}
 	c := hidden(oldVerb(&cobra.Command{
 		Use: "new NAME", Short: "Create a new operator project in a new directory",
 		Long: `Start a new operator project in the directory NAME, which is made.
@@ -46,20 +42,15 @@ of the first 'mysdk add api', unless --domain says it now.`,
 	flags.StringVar(&o.domain, "domain", "", "end of the project's API groups (default: that of the first API)")
 	flags.BoolVar(&o.vendor, "vendor", false, "copy the modules that the project needs into its directory vendor")
 	flags.BoolVar(&o.gitInit, "git-init", false, "make the directory a git repository")
-	flags.BoolVar(&o.skipGit, "skip-git-init", false, "make none, which is the default")
 	flags.StringVar(&o.headerFile, "header-file", "", "file with the header of Go files, copied to hack/boilerplate.go.txt")
 	flags.BoolVar(&o.skipValidation, "skip-validation", false, "do not compare the go command with the version that the project needs")
 	flags.StringVar(&o.apiVersion, "api-version", "", "with --kind: add this API too, such as cache.example.com/v1alpha1")
 	flags.StringVar(&o.kind, "kind", "", "with --api-version: its kind")
 	flags.BoolVar(&o.skipGeneration, "skip-generation", false, "with --kind: do not generate code and manifests")
 	flags.Var(cli.Choice(&o.operator, "go", "ansible", "helm"), "type", "sort of operator: go")
-	flags.Var(cli.Choice(&o.deps, "modules", "dep"), "dep-manager", "what keeps the dependencies: modules")
-	crdVersionFlag(flags, &o.crdVersion)
-	refused := otherOperators()
-	bindRefused(flags, refused)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.name = args[0]
-		if err := cmp.Or(o.check(), checkRefused(f, c.Flags(), refused), checkCRDVersion(o.crdVersion)); err != nil {
+		if err := o.check(); err != nil {
 			return err
 		}
 		return runNew(c.Context(), f, o)
@@ -67,46 +58,10 @@ of the first 'mysdk add api', unless --domain says it now.`,
 	return c
 }
 
-// goOnly and otherTool say of operators that are not written in Go why there
-// are none, and what to use.
-const (
-	goOnly    = "mysdk writes operators in Go"
-	otherTool = "for Helm and Ansible use operator-sdk: operator-sdk init --plugins=helm, or --plugins=ansible"
-)
-
-// newEntrypoint is a verb that ran an operator of Ansible or Helm within
-// the tool's own process, in the operator's image.
-func newEntrypoint(use string) *cobra.Command {
-	return gone(use, "Removed: run an operator of Ansible or Helm", goOnly+", which 'mysdk run local' runs", otherTool, "mysdk run local")
-}
-
-// oldMigrate gives the command migrate the flags that it had when it gave an
-// operator of Ansible or Helm a main.go, and refuses them.
-func oldMigrate(f *cli.Factory, c *cobra.Command) {
-	const own = "the project has it, and 'mysdk migrate' keeps it; adding Go to an operator of Ansible or Helm is for operator-sdk v0.19"
-	without(f, c, []refusal{
-		{flag: "repo", why: "the module path is the one in go.mod", instead: own},
-		{flag: "header-file", why: "the header is the one in hack/boilerplate.go.txt", instead: own},
-	})
-}
-
-// otherOperators are the flags for operators that are not written in Go.
-func otherOperators() []refusal {
-	const why, instead = goOnly, otherTool
-	return []refusal{
-		{flag: "helm-chart", why: why, instead: instead}, {flag: "helm-chart-repo", why: why, instead: instead}, {flag: "helm-chart-version", why: why, instead: instead},
-		{flag: "generate-playbook", why: why, instead: instead, isSwitch: true},
-	}
-}
-
 func (o *newOptions) check() error {
 	switch {
 	case o.operator != "go":
 		return useInstead("--type "+o.operator, goOnly, "leave --type out, or use operator-sdk: operator-sdk init --plugins="+o.operator)
-	case o.deps != "modules":
-		return useInstead("--dep-manager dep", "Go has modules, and dep is no longer kept up", "leave the flag out")
-	case o.gitInit && o.skipGit:
-		return clierr.Usagef("leave one of them out", "--git-init and --skip-git-init cannot be combined")
 	case (o.apiVersion == "") != (o.kind == ""):
 		return clierr.Usagef("give both, or none and add the API later with 'mysdk add api'", "--api-version and --kind name an API together")
 	case !filepath.IsLocal(o.name) || o.name == ".":
@@ -162,23 +117,15 @@ func (o *newOptions) steps() ([]step, error) {
 		}
 		group, version, o.domain = place.group, v, place.domain
 	}
-	if o.domain != "" {
-		args = append(args, "--domain", o.domain)
-	}
-	if o.repo != "" {
-		args = append(args, "--repo", o.repo)
-	}
-	if o.headerFile != "" {
-		file := o.headerFile
-		if !filepath.IsAbs(file) {
-			up, err := filepath.Rel(o.name, ".")
-			if err != nil {
-				return nil, err
-			}
-			file = filepath.ToSlash(filepath.Join(up, file))
+	header := o.headerFile
+	if header != "" && !filepath.IsAbs(header) {
+		up, err := filepath.Rel(o.name, ".")
+		if err != nil {
+			return nil, err
 		}
-		args = append(args, "--license-file", file)
+		header = filepath.ToSlash(filepath.Join(up, header))
 	}
+	args = withFlags(args, "--domain", o.domain, "--repo", o.repo, "--license-file", header)
 	if o.skipValidation {
 		args = append(args, "--skip-go-version-check")
 	}
@@ -197,41 +144,4 @@ func (o *newOptions) steps() ([]step, error) {
 		steps = append(steps, step{words: []string{"git", "init"}, dir: o.name})
 	}
 	return steps, nil
-}
-
-func newPrintDeps(f *cli.Factory) *cobra.Command {
-	c := hidden(oldVerb(&cobra.Command{
-		Use: "print-deps", Short: "Print the go.mod that a new project gets",
-		Long: `Print the go.mod that a new project gets from this version.
-
-It is for comparing with a project's own, which 'go list -m all' shows.`,
-		Example: `  mysdk print-deps`,
-	}))
-	c.Flags().Bool("as-file", true, "print it as a file, which is the only way left")
-	c.RunE = func(*cobra.Command, []string) error { return runPrintDeps(f) }
-	return c
-}
-
-func runPrintDeps(f *cli.Factory) error {
-	if err := f.OldProject(); err != nil {
-		f.Say("Note: %s", clierr.HintOf(err))
-	}
-	repo, domain, name := "example.com/my-operator", defaultDomain, "my-operator"
-	if own, err := project.Load(f.Host.Dir); err == nil {
-		if p, err := own.Project(); err == nil {
-			repo, domain, name = p.Repo, p.Domain, p.Name
-		}
-	}
-	scaffold := f.GoPlugin()
-	sub := scaffold.GetInitSubcommand()
-	project.BindFlags(sub, pflag.NewFlagSet("init", pflag.ContinueOnError))
-	set, _, err := project.Init(sub, project.InitOptions{
-		Dir: f.Host.Dir, Domain: domain, Repo: repo, Name: name, Layout: []string{plugin.KeyFor(scaffold)}, Force: true,
-	})
-	if err != nil {
-		return err
-	}
-	file, _ := set.Get("go.mod")
-	f.Say("Note: 'print-deps' has no successor: a new project's go.mod follows. This project's modules: go list -m all")
-	return f.Print(file.Data)
 }

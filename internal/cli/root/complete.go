@@ -52,7 +52,7 @@ var (
 	}
 	// pathArguments are the commands whose arguments are files or directories.
 	pathArguments = strings.Fields(`adopt bundle-build bundle-catalog bundle-validate controller-gen image-build image-save pkgman-to-bundle
-		run-bundle run-bundle-upgrade run-packagemanifests scorecard test test-local cleanup-packagemanifests`)
+		run-bundle run-bundle-upgrade run-packagemanifests scorecard test`)
 )
 
 // completeFlags has each flag below c completed with its values, and nothing with
