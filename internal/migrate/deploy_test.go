@@ -112,7 +112,7 @@ func TestDeploy(t *testing.T) {
 		},
 		"a Dockerfile with lines of its own": {
 			func(f map[string]string) { f["build/Dockerfile"] += "COPY templates /templates\n" },
-			map[string][]string{ReportName: {"had lines of its own: COPY templates /templates"}},
+			map[string][]string{"Dockerfile.before-migrate": {"COPY templates /templates"}},
 		},
 		"lines of gitignore": {
 			func(f map[string]string) { f[".gitignore"] = "mine\n" },

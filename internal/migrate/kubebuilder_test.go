@@ -132,7 +132,7 @@ func TestGoV3(t *testing.T) {
 		}
 	}
 	e, ok := p.entry(keptMain)
-	if lines := []int{28, 30, 32, 33}; !ok || e.From != "main.go" || len(e.Notes) != len(lines) {
+	if !ok || e.From != "main.go" || len(e.Notes) != 1 || e.Notes[0].Line != 28 {
 		t.Errorf("%s: %v", keptMain, e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -32,7 +33,7 @@ type oldProgram struct {
 	setup    string            // statements that set controllers up
 	election string            // name of the lease, as Go text; empty for the scaffold's
 	rules    []string          // markers of rules
-	taken    map[ast.Node]bool // statements that a later one was carried over with
+	taken    map[int]bool      // lines that were carried over
 	left     []Note            // what is not in the new main program, by line
 }
 
@@ -46,51 +47,24 @@ func (m *migration) readMain(name string) (*oldProgram, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &oldProgram{m: m, file: f, target: target, imports: map[string]string{}, taken: map[ast.Node]bool{}}
+	p := &oldProgram{m: m, file: f, target: target, imports: map[string]string{}, taken: map[int]bool{}}
 	for _, spec := range f.Tree.Imports {
 		at := goedit.PathOf(spec)
 		switch local := goedit.LocalName(spec); {
 		case goedit.IsName(local):
 			p.imports[local] = at
 		case !strings.HasPrefix(at, "k8s.io/client-go/plugin/pkg/client/auth") && !strings.HasPrefix(at, operatorSDK):
-			p.leave(spec, spec) // the new main program has the logins of kubeconfigs itself
+			p.leave(p.file.Line(spec.Pos()), p.file.Line(spec.End())) // the new main program has the logins of kubeconfigs itself
 		}
 	}
-	for _, d := range f.Tree.Decls {
-		p.declaration(d)
+	for fn := range f.Functions() {
+		if fn.Recv == nil && (fn.Name.Name == "main" || fn.Name.Name == "init" || p.runs(fn.Body)) {
+			p.statements(fn.Body.List)
+		}
 	}
-	slices.SortStableFunc(p.left, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
+	p.leaveLines()
 	p.readRules()
 	return p, nil
-}
-
-// declaration reads one declaration.
-func (p *oldProgram) declaration(d ast.Decl) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		scaffolded := slices.Contains([]string{"printVersion", "addMetrics", "serveCRMetrics", "getWatchNamespace"}, d.Name.Name)
-		switch {
-		case d.Recv == nil && scaffolded, d.Body == nil:
-		case d.Recv == nil && (d.Name.Name == "main" || d.Name.Name == "init" || p.runs(d.Body)):
-			p.statements(d.Body.List)
-		default:
-			p.leave(d, d)
-		}
-	case *ast.GenDecl:
-		for _, s := range d.Specs {
-			if v, ok := s.(*ast.ValueSpec); d.Tok != token.IMPORT && !(ok && areScaffoldNames(v.Names)) {
-				p.leave(s, s)
-			}
-		}
-	}
-}
-
-// areScaffoldNames says whether all variables are ones that the scaffolds of
-// main had.
-func areScaffoldNames(names []*ast.Ident) bool {
-	known := []string{"metricsHost", "metricsPort", "operatorMetricsPort", "log", "setupLog", "scheme", "err",
-		"metricsAddr", "probeAddr", "enableLeaderElection", "secureMetrics", "enableHTTP2", "configFile"}
-	return !slices.ContainsFunc(names, func(n *ast.Ident) bool { return !slices.Contains(known, n.Name) })
 }
 
 // runs says whether main leaves making the manager to a function.
@@ -101,53 +75,69 @@ func (p *oldProgram) runs(n ast.Node) bool {
 }
 
 // statements reads what main does: what the new main program does in its own
-// way, what it gets at its markers, and the rest, which is left.
+// way, and what it gets at its markers.
 func (p *oldProgram) statements(list []ast.Stmt) {
 	for _, s := range list {
-		if call := setupCall(s); call != nil {
-			p.takeDeclared(call)
+		if p.wire(s) || p.scheme(s) || p.leads(s) {
+			p.take(s)
 		}
-	}
-	var first, last ast.Stmt // of what is left
-	flush := func() {
-		if first != nil {
-			p.leave(first, last)
-		}
-		first = nil
-	}
-	for _, s := range list {
-		if check, ok := s.(*ast.IfStmt); ok && check.Init == nil && squeeze(p.file.Text(check.Cond)) == "err!=nil" || isBareReturn(s) {
-			if first != nil && ok {
-				last = s
+		for kv := range goedit.Each[*ast.KeyValueExpr](s) {
+			if value, ok := stringLiteral(kv.Value); ok && isNamed(kv.Key, "LeaderElectionID") {
+				p.election = strconv.Quote(value)
+				p.take(kv)
 			}
-			continue // it goes with the statement before
 		}
-		if p.taken[s] || p.wire(s) || p.scheme(s) || p.leads(s) || p.options(s) || p.ownWebhooks(s) || p.isScaffolds(s) {
-			flush()
+		for call := range goedit.Each[*ast.CallExpr](s) {
+			if callee(call) == setupWebhook && p.m.ownWebhook(p.file.Text(call.Fun)) {
+				p.take(call)
+			}
+		}
+	}
+}
+
+// take notes that a node was carried over.
+func (p *oldProgram) take(n ast.Node) {
+	for line := p.file.Line(n.Pos()); line <= p.file.Line(n.End()); line++ {
+		p.taken[line] = true
+	}
+}
+
+// leaveLines notes the lines below the imports that were not carried over and
+// that no scaffold wrote. A few of the scaffolds' lines in between, such as the
+// end of a block, go with them.
+func (p *oldProgram) leaveLines() {
+	const between = 3
+	from, to, n, imports := 0, 0, 0, p.file.Line(p.file.Tree.Name.End())
+	for _, spec := range p.file.Tree.Imports {
+		imports = p.file.Line(spec.End())
+	}
+	for line := range strings.Lines(string(p.file.Src)) {
+		n++
+		text := strings.TrimSpace(line)
+		if n <= imports || p.taken[n] || text == "" || strings.HasPrefix(text, "//") || isMainLine(text) {
 			continue
 		}
-		if first == nil {
-			first = s
+		if from > 0 && n > to+between+1 {
+			p.leave(from, to)
+			from = 0
 		}
-		last = s
+		to = n
+		if from == 0 {
+			from = n
+		}
 	}
-	flush()
+	if from > 0 {
+		p.leave(from, to)
+	}
 }
 
-// isBareReturn says whether a statement ends a function with what it has.
-func isBareReturn(s ast.Stmt) bool {
-	r, ok := s.(*ast.ReturnStmt)
-	return ok && !slices.ContainsFunc(r.Results, func(e ast.Expr) bool { return !isNamed(e, "nil", "err") })
-}
-
-// leave notes that the lines from one node to another are not in the new main
-// program.
-func (p *oldProgram) leave(from, to ast.Node) {
-	text, _, _ := strings.Cut(p.file.Text(from), "\n")
-	if last := p.file.Line(to.End()); last != p.file.Line(from.Pos()) {
-		text += fmt.Sprintf(" … (to line %d)", last)
+// leave notes lines that are not in the new main program.
+func (p *oldProgram) leave(from, to int) {
+	text := strings.Split(string(p.file.Src), "\n")[from-1]
+	if to > from {
+		text += fmt.Sprintf(" … (to line %d)", to)
 	}
-	p.left = append(p.left, Note{p.file.Line(from.Pos()), fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
+	p.left = append(p.left, Note{from, fmt.Sprintf("not in %s: %s", newMain, strings.Join(strings.Fields(text), " "))})
 }
 
 // setUps are the functions that set controllers up: the method of a reconciler,
@@ -185,20 +175,6 @@ func reconcilerOf(call *ast.CallExpr) ast.Expr {
 	return e
 }
 
-// takeDeclared notes the statement that gives a variable its reconciler: it
-// goes with the call.
-func (p *oldProgram) takeDeclared(call *ast.CallExpr) {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return
-	}
-	if id, ok := ast.Unparen(sel.X).(*ast.Ident); ok && id.Obj != nil && p.portableReconciler(assigned(id)) {
-		if a, ok := id.Obj.Decl.(*ast.AssignStmt); ok {
-			p.taken[a] = true
-		}
-	}
-}
-
 // portableReconciler says whether the new main program can make a reconciler.
 // Fields that it cannot set are marked.
 func (p *oldProgram) portableReconciler(e ast.Expr) bool {
@@ -222,6 +198,7 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	if e == nil || !p.portableReconciler(e) {
 		return false
 	}
+	p.take(e) // a variable's, maybe
 	made, name := p.file.Text(e), ""
 	if lit := literalOf(e); lit != nil {
 		_, name, _ = strings.Cut(p.file.Text(lit.Type), ".")

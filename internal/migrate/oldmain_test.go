@@ -39,21 +39,21 @@ func init() {
 func main() {
 	var metricsAddr string
 	var probeAddr string
-	flag.StringVar(&metricsAddr, "metrics-bind-address", ":8080", "x")
-	flag.StringVar(&probeAddr, "health-probe-bind-address", ":8081", "x")
 	FLAGS
 	flag.Parse()
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
-		Scheme: scheme, MetricsBindAddress: metricsAddr, Port: 9443, HealthProbeBindAddress: probeAddr, OPTIONS
+		Scheme:                 scheme,
+		MetricsBindAddress:     metricsAddr,
+		Port:                   9443,
+		HealthProbeBindAddress: probeAddr,
+		OPTIONS
 	})
 	if err != nil {
 		setupLog.Error(err, "unable to start manager")
 		os.Exit(1)
 	}
 	MANAGER
-	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		os.Exit(1)
-	}
+	// +kubebuilder:scaffold:builder
 	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
 		os.Exit(1)
 	}
@@ -85,7 +85,7 @@ func programOf(t *testing.T, more map[string]string) *oldProgram {
 // TestOldMain holds what of an old main program is left to its owner, and what
 // the new one gets.
 func TestOldMain(t *testing.T) {
-	const reconciler = "\tif err = (&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr); err != nil {\n\t\tsetupLog.Error(err, \"x\")\n\t\tos.Exit(1)\n\t}"
+	const reconciler = "\tif err = (&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr); err != nil {\n\t\tsetupLog.Error(err, \"unable to create controller\", \"controller\", \"Cart\")\n\t\tos.Exit(1)\n\t}"
 	const wired = "\tif err := (&controllers.CartReconciler{\n\t\tClient: mgr.GetClient(),\n\t\tLog: ctrl.Log.WithName(\"cart\"),\n\t}).SetupWithManager(mgr); err != nil {\n\t\tsetupLog.Error(err, \"Failed to create controller\", \"controller\", \"Cart\")\n\t\tos.Exit(1)\n\t}\n"
 	for name, test := range map[string]struct {
 		more    map[string]string
@@ -95,27 +95,27 @@ func TestOldMain(t *testing.T) {
 		lease   string
 	}{
 		"the scaffold's":          {more: nil},
-		"a flag":                  {more: map[string]string{"FLAGS": "wait := flag.Duration(\"wait\", 0, \"x\")\n\tfmt.Print(wait)"}, left: []string{"wait := flag.Duration(\"wait\", 0, \"x\") … (to line 34)"}},
+		"a flag":                  {more: map[string]string{"FLAGS": "wait := flag.Duration(\"wait\", 0, \"x\")\n\tfmt.Print(wait)"}, left: []string{"wait := flag.Duration(\"wait\", 0, \"x\") … (to line 32)"}},
 		"a controller":            {more: map[string]string{"MANAGER": reconciler}, setup: wired},
 		"a controller's variable": {more: map[string]string{"MANAGER": "r := &controllers.CartReconciler{Client: mgr.GetClient()}\n\tif err := r.SetupWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}"}, setup: strings.Replace(wired, "\t\tLog: ctrl.Log.WithName(\"cart\"),\n", "", 1)},
-		"a field of the user's":   {more: map[string]string{"MANAGER": strings.Replace(reconciler, "Client: mgr.GetClient()", "Wait: *wait", 1)}, setup: strings.Replace(wired, "Client: mgr.GetClient(),", "// TODO(migrate): cmd/main.go.old:42 has Wait: *wait: set it here", 1)},
+		"a field of the user's":   {more: map[string]string{"MANAGER": strings.Replace(reconciler, "Client: mgr.GetClient()", "Wait: *wait", 1)}, setup: strings.Replace(wired, "Client: mgr.GetClient(),", "// TODO(migrate): cmd/main.go.old:44 has Wait: *wait: set it here", 1)},
 		"arguments of the user's": {more: map[string]string{"MANAGER": strings.Replace(reconciler, "SetupWithManager(mgr)", "SetupWithManager(mgr, *wait)", 1)},
-			setup: "\t// TODO(migrate): cmd/main.go.old:42 hands more to SetupWithManager\n\t//\t(&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr, *wait)\n" + wired},
-		"under a condition":         {more: map[string]string{"MANAGER": "if *wait > 0 {\n" + reconciler + "\n\t}"}, left: []string{"if *wait > 0 { … (to line 47)"}},
+			setup: "\t// TODO(migrate): cmd/main.go.old:44 hands more to SetupWithManager\n\t//\t(&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr, *wait)\n" + wired},
+		"under a condition":         {more: map[string]string{"MANAGER": "if *wait > 0 {\n" + reconciler + "\n\t}"}, left: []string{"if *wait > 0 { … (to line 45)"}},
 		"types of others":           {more: map[string]string{"INIT": "utilruntime.Must(routev1.AddToScheme(scheme))"}, schemes: []string{"routev1.AddToScheme(scheme)"}},
 		"types by a function":       {more: map[string]string{"INIT": "utilruntime.Must(mine(scheme))"}, left: []string{"utilruntime.Must(mine(scheme))"}},
 		"what it logs of its own":   {more: map[string]string{"IMPORTS": "\"example.com/shop/version\"", "MANAGER": "setupLog.Info(\"x\", \"version\", version.Version)"}, left: []string{"setupLog.Info(\"x\", \"version\", version.Version)"}},
-		"an option":                 {more: map[string]string{"OPTIONS": "SyncPeriod: &wait"}, left: []string{"SyncPeriod: &wait"}},
-		"a value of an option":      {more: map[string]string{"OPTIONS": "Host: \"10.0.0.1\""}, left: []string{"Host: \"10.0.0.1\""}},
+		"an option":                 {more: map[string]string{"OPTIONS": "SyncPeriod: &wait"}, left: []string{"SyncPeriod: &wait,"}},
+		"a value of an option":      {more: map[string]string{"OPTIONS": "Host: \"10.0.0.1\""}, left: []string{"Host: \"10.0.0.1\","}},
 		"the lease":                 {more: map[string]string{"OPTIONS": "LeaderElectionID: \"shop\""}, lease: `"shop"`},
-		"the lease, by a variable":  {more: map[string]string{"OPTIONS": "LeaderElectionID: lease"}, left: []string{"LeaderElectionID: lease"}},
+		"the lease, by a variable":  {more: map[string]string{"OPTIONS": "LeaderElectionID: lease"}, left: []string{"LeaderElectionID: lease,"}},
 		"webhooks":                  {more: map[string]string{"MANAGER": "if err = (&shopv1.Cart{}).SetupWebhookWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}"}},
-		"webhooks of others":        {more: map[string]string{"MANAGER": "if err = (&podHook{}).SetupWebhookWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}"}, left: []string{"if err = (&podHook{}).SetupWebhookWithManager(mgr); err != nil { … (to line 44)"}},
+		"webhooks of others":        {more: map[string]string{"MANAGER": "if err = (&podHook{}).SetupWebhookWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}"}, left: []string{"if err = (&podHook{}).SetupWebhookWithManager(mgr); err != nil {"}},
 		"a lock":                    {more: map[string]string{"FLAGS": "err = leader.Become(ctx, \"x\")\n\tif err != nil {\n\t\tos.Exit(1)\n\t}"}},
 		"an import without a name":  {more: map[string]string{"IMPORTS": "_ \"net/http/pprof\"\n\t_ \"k8s.io/client-go/plugin/pkg/client/auth/gcp\""}, left: []string{"_ \"net/http/pprof\""}},
-		"declarations":              {more: map[string]string{"DECLS": "var lease = 1\n\ntype t int\n\nfunc (t) main() {}\n\nfunc printVersion() {}\n"}, left: []string{"lease = 1", "t int", "func (t) main() {}"}},
-		"a function that runs it":   {more: map[string]string{"DECLS": "func run() error {\n\tmgr, err := ctrl.NewManager(nil, ctrl.Options{})\n\tif err != nil {\n\t\treturn err\n\t}\n\tmine(mgr)\n\treturn nil\n}\n", "MANAGER": "if err := run(); err != nil {\n\t\tos.Exit(1)\n\t}"}, left: []string{"mine(mgr)"}},
-		"a check of the user's own": {more: map[string]string{"FLAGS": "err := mine()\n\tif err != nil {\n\t\tos.Exit(7)\n\t}"}, left: []string{"err := mine() … (to line 36)"}},
+		"declarations":              {more: map[string]string{"DECLS": "var lease = 1\n\ntype t int\n\nfunc (t) main() {}\n\nfunc printVersion() {}\n"}, left: []string{"var lease = 1 … (to line 57)"}},
+		"a function that runs it":   {more: map[string]string{"DECLS": "func run() error {\n\tmgr, err := ctrl.NewManager(nil, ctrl.Options{})\n\tif err != nil {\n\t\treturn err\n\t}\n\tmine(mgr)\n\treturn nil\n}\n", "MANAGER": "if err := run(); err != nil {\n\t\tos.Exit(1)\n\t}"}, left: []string{"if err := run(); err != nil {", "func run() error { … (to line 58)"}},
+		"a check of the user's own": {more: map[string]string{"FLAGS": "err := mine()\n\tif err != nil {\n\t\tos.Exit(7)\n\t}"}, left: []string{"err := mine() … (to line 33)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := programOf(t, test.more)

@@ -77,7 +77,7 @@ func content(s fileset.Set) map[string]string {
 
 func TestSDK0(t *testing.T) {
 	p := mustPlan(t, memcached(t))
-	if n := p.Open(); n != 2 { // the old main program, and the argument for its flag
+	if n := p.Open(); n != 3 { // the old main program, the argument for its flag, and the Dockerfile
 		t.Errorf("%d files need somebody: %v", n, p.Files)
 	}
 	got := content(p.Result)

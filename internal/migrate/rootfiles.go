@@ -10,39 +10,18 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 )
 
-// buildFiles decides about what built the image, and the version package.
+// buildFiles decides about what built the image.
 func (m *migration) buildFiles() error {
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if !strings.HasPrefix(name, "build/") {
-			continue
-		}
 		switch {
 		case name == "build/Dockerfile":
-			m.drop(name, "'mysdk image build' needs none, and the new Dockerfile is in the root")
-			if lines := unusualLines(m.files[name].data); len(lines) > 0 {
-				m.note("Dockerfile", "%s had lines of its own: %s", name, strings.Join(lines, "; "))
-			}
-		case strings.HasPrefix(name, "build/bin/"):
-			m.drop(name, "the image runs as any user without it")
-		case strings.HasPrefix(name, "build/test-framework/"):
-			m.drop(name, "it built the image of the old test framework")
+			m.keep(name, "Dockerfile"+asideEnding, m.files[name].data)
+			m.note("Dockerfile"+asideEnding, "'mysdk image build' needs no Dockerfile: take over what you need of it into Dockerfile, and remove it")
+		case strings.HasPrefix(name, "build/bin/") || strings.HasPrefix(name, "build/test-framework/"):
+			m.drop(name, "the image is built without it")
 		}
 	}
 	return nil
-}
-
-// unusualLines are the lines of a Dockerfile that the scaffolds of v0.x did
-// not write.
-func unusualLines(data []byte) []string {
-	known := regexp.MustCompile(`^(#|$|FROM |COPY build/(_output/bin|bin)|RUN +/usr/local/bin/user_setup|ENTRYPOINT|USER \$\{USER_UID\}|ENV (OPERATOR|USER_UID|USER_NAME)=\S+ ?\\?$|\s+USER_(UID|NAME)=\S+ ?\\?$)`)
-	var out []string
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimRight(line, "\r\n")
-		if !known.MatchString(line) && strings.TrimSpace(line) != "" {
-			out = append(out, strings.TrimSpace(line))
-		}
-	}
-	return out
 }
 
 // rootFiles brings the user's files and the scaffold's together where both
@@ -86,8 +65,9 @@ func (m *migration) aside(name string) {
 		delete(m.out, name)
 		return
 	}
-	lines, known := m.ownLinesOf(name)
-	if known && len(lines) == 0 {
+	known := map[string]string{"Makefile": makefileLines, "Dockerfile": dockerfileLines}[name]
+	lines := ownBuildLines(m.files[name].data, known)
+	if known != "" && len(lines) == 0 {
 		m.dropped[name] = "it was as the scaffold of old wrote it"
 		return
 	}

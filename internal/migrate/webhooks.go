@@ -29,32 +29,6 @@ func (m *migration) ownWebhook(call string) bool {
 	})
 }
 
-// ownWebhooks reads a block that sets webhooks up under a condition. Those of
-// the project's kinds are set up by the new main program, unless ENABLE_WEBHOOKS
-// is false. A block that does something else, too, is not one.
-func (p *oldProgram) ownWebhooks(s ast.Stmt) bool {
-	f := p.file
-	block, ok := s.(*ast.IfStmt)
-	if !ok || block.Init != nil || block.Else != nil || squeeze(f.Text(block.Cond)) == "err!=nil" {
-		return false
-	}
-	var rest []ast.Stmt
-	for i, inner := range block.Body.List {
-		check, isCheck := inner.(*ast.IfStmt)
-		own := p.isScaffolds(inner) && strings.Contains(f.Text(inner), setupWebhook)
-		if after := i > 0 && isCheck && check.Init == nil && squeeze(f.Text(check.Cond)) == "err!=nil"; !own && !after {
-			rest = append(rest, inner)
-		}
-	}
-	if len(rest) > 0 || len(block.Body.List) == 0 {
-		return false
-	}
-	if cond := squeeze(f.Text(block.Cond)); cond != `os.Getenv("ENABLE_WEBHOOKS")!="false"` {
-		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set webhooks up if %s. They are set up now unless the environment says ENABLE_WEBHOOKS=false.", f.Name, f.Line(block.Pos()), f.Text(block.Cond))})
-	}
-	return true
-}
-
 // pass takes out of the types' package what registered the webhooks. The
 // methods stay: the new webhooks call them.
 func (w *webhookFile) pass(f *goFile) {

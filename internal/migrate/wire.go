@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/relayout"
@@ -82,9 +83,11 @@ func (p *oldProgram) elect() error {
 	}
 	const name = "leader-election-id"
 	f := p.target
-	for n := range goedit.Each[*ast.CallExpr](f.Tree) {
-		if c := f.flagCall(n); c != nil && c.name == name {
-			f.Replace(c.value, p.election)
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		for i, arg := range call.Args[:max(0, len(call.Args)-1)] {
+			if f.Text(arg) == strconv.Quote(name) {
+				f.Replace(call.Args[i+1], p.election)
+			}
 		}
 	}
 	if !f.Edited() {
