@@ -86,6 +86,14 @@ type ControllerGen struct {
 	Args string `json:"args"`
 }
 
+// Resource is an entry of PROJECT.
+type Resource struct {
+	Group   string `json:"group"` // as a cluster knows it
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	API     bool   `json:"api"` // the project defines the types
+}
+
 // Report is what was found.
 type Report struct {
 	Tool       string   `json:"tool"` // that made the project, with its version where the project tells
@@ -144,10 +152,7 @@ func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 		return nil, fileset.Set{}, err
 	}
 	var err error
-	if in.facts, err = scan(in.tree, in.report.Repo); err != nil {
-		return nil, fileset.Set{}, err
-	}
-	if err := in.resources(); err != nil {
+	if in.facts, err = scan(in.tree); err != nil {
 		return nil, fileset.Set{}, err
 	}
 	if in.isGo() {
@@ -189,6 +194,11 @@ func (in *inspection) read() error {
 	}
 	in.broken = err
 	r := in.report
+	if in.project != nil {
+		for _, kind := range in.project.Resources {
+			r.Resources = append(r.Resources, Resource{kind.QualifiedGroup(), kind.Version, kind.Kind, kind.API})
+		}
+	}
 	r.Version, r.Name, r.Domain, r.Repo = in.file.Version, in.file.ProjectName, in.file.Domain, in.file.Repo
 	r.MultiGroup, r.Namespaced = in.file.MultiGroup, in.file.Namespaced
 	switch l := in.file.Layout.(type) {

@@ -205,30 +205,19 @@ func TestInspectRefuses(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	w := world(t, map[string]string{
-		"api/v1/k.go":          "package v1\n\ntype K struct{}\n\nfunc (r *K) Setup(m M) error {\n\treturn ctrl.NewWebhookManagedBy(m).For(r).Complete()\n}\n",
-		"internal/w/w.go":      "package w\n\nimport (\n\tv1 \"example.com/op/api/v1\"\n\t\"sigs.k8s.io/controller-runtime/pkg/handler\"\n\t\"sigs.k8s.io/controller-runtime/pkg/source\"\n)\n\nfunc add() {\n\tc.Watch(source.Kind(k, client.Object(&v1.W{}), &handler.EnqueueRequestForObject{}))\n\tc.Watch(source.Kind(k, client.Object(&v1.O{}), owner))\n}\n",
-		"internal/c/k.go":      "package c\n\nimport v1 \"example.com/op/api/v1\"\n\nfunc a() { ctrl.NewControllerManagedBy(m).Named(\"x\").For(&v1.K{}, opt).Owns(&v1.L{}).Complete(r) }\n",
-		"internal/c/k_test.go": "package c\n",
-		"internal/w/k.go":      "package w\n\nimport v1 \"example.com/op/api/v1\"\n\nfunc a() { ctrl.NewWebhookManagedBy(m, &v1.K{}).Complete() }\n",
-		"internal/w/other.go":  "package w\n\nfunc a() { something().For(&v1.K{}) }\n",
-		"broken.go":            "package {\n",
+		"cmd/main.go":     "package main\n\n// ctrl.NewManager( is below\nvar m, _ = ctrl.NewManager(c, o)\n",
+		"cmd/ns.go":       "package main\n\nconst ns = \"WATCH_NAMESPACE\"\n",
+		"c/suite_test.go": "package c\n\nvar e = &envtest.Environment{\n\tUseExistingCluster: &yes,\n}\n",
+		"c/k_test.go":     "package c\n",
+		"broken.go":       "package {\n",
 	})
-	f, err := scan(relayout.NewTree(w.Files, w.Dir), "example.com/op")
+	f, err := scan(relayout.NewTree(w.Files, w.Dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kind = "example.com/op/api/v1.K"
-	if got := f.types[kind]; got != "api/v1/k.go:3" {
-		t.Errorf("types %q", got)
-	}
-	if d := cmp.Diff(map[string][]string{kind: {"internal/c/k.go:5"}, "example.com/op/api/v1.W": {"internal/w/w.go:10"}}, f.controllers); d != "" {
-		t.Errorf("controllers (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(map[string][]string{kind: {"api/v1/k.go:6", "internal/w/k.go:5"}}, f.webhooks); d != "" {
-		t.Errorf("webhooks (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff([]string{"internal/c/k_test.go"}, f.testsOf(append(f.controllers[kind], f.webhooks[kind]...)...)); d != "" {
-		t.Errorf("tests (-want +got):\n%s", d)
+	want := &facts{namespaces: "cmd/ns.go:3", manager: "cmd/main.go:4", envtest: []string{"c/suite_test.go:3"}, existing: "c/suite_test.go:4", tests: 2}
+	if d := cmp.Diff(want, f, cmp.AllowUnexported(facts{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

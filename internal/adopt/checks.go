@@ -171,8 +171,8 @@ func (in *inspection) test() (Command, fileset.Set, error) {
 			in.facts.existing+": leave UseExistingCluster out, so that the suite starts what 'mysdk test' serves")
 	case len(in.facts.envtest) > 0:
 		return works(name, "envtest suites at %s", strings.Join(in.facts.envtest, ", "))
-	case len(in.facts.tests) > 0:
-		return works(name, "files with tests: %d, no envtest suite among them", len(in.facts.tests))
+	case in.facts.tests > 0:
+		return works(name, "files with tests: %d, no envtest suite among them", in.facts.tests)
 	}
 	return works(name, "there are no tests yet")
 }

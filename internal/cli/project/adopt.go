@@ -36,8 +36,8 @@ func NewAdopt(f *cli.Factory) *cobra.Command {
 		Long: `Say what mysdk can do with a project of kubebuilder or operator-sdk.
 
 The project is looked at as it is, and nothing in it is changed: which tool and
-versions made it, what there is of every kind, and for every command whether
-it works as the project is, or what it needs and where. Commands that would
+versions made it, its kinds, and for every command whether it works as the
+project is, or what it needs and where. Commands that would
 write are carried out in memory to find out.
 
 --write makes the safe changes, all at once: it restores missing scaffold
@@ -220,16 +220,7 @@ func adoptText(b io.Writer, r *adopt.Report) {
 		fmt.Fprintf(b, "  %s\n", note)
 	}
 	for _, res := range r.Resources {
-		fmt.Fprintf(b, "\n%s/%s %s\n", res.Group, res.Version, res.Kind)
-		if res.API {
-			fmt.Fprintf(b, "  types       %s\n  CRD         %s\n", orNone(res.Types), orNone(res.CRD))
-		}
-		for _, line := range []struct {
-			name   string
-			places []string
-		}{{"controller", res.Controllers}, {"webhooks", res.Webhooks}, {"tests", res.Tests}} {
-			fmt.Fprintf(b, "  %-11s %s\n", line.name, orNone(strings.Join(line.places, ", ")))
-		}
+		fmt.Fprintf(b, "  kind %s/%s %s\n", res.Group, res.Version, res.Kind)
 	}
 	fmt.Fprintln(b)
 	for _, c := range r.Commands {
