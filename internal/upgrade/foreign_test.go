@@ -391,13 +391,13 @@ func TestForeign_MainRepaired(t *testing.T) {
 	s, table := otherTool(t, foreignProject)
 	s.opts.peers = table
 	s.edit("go.mod", runtimeModule+" v0.22.0", runtimeModule+" v0.15.0")
-	s.edit("cmd/main.go", "func main() {", "func mine() any { return ctrl.Options{Port: 9443} }\n\nfunc main() {")
+	s.edit("cmd/main.go", "func main() {", "type thing struct{}\n\nfunc mine(mgr ctrl.Manager) error { return ctrl.NewWebhookManagedBy(mgr).For(&thing{}).Complete() }\n\nfunc main() {")
 	p := s.upgrade()
 	i := slices.IndexFunc(p.Files, func(f File) bool { return f.Path == mainFile })
 	if i < 0 || p.Files[i].Action != Merged || !strings.HasSuffix(p.Files[i].Detail, "; otherwise kept: not as kubebuilder wrote it") {
 		t.Errorf("%v", p.Files)
 	}
-	if text := s.read(mainFile); !strings.Contains(text, "ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{Port: 9443})}") || !strings.Contains(text, "No manager") {
+	if text := s.read(mainFile); !strings.Contains(text, "ctrl.NewWebhookManagedBy(mgr, &thing{}).Complete()") || !strings.Contains(text, "No manager") {
 		t.Errorf("main.go is\n%s", text)
 	}
 }

@@ -8,73 +8,24 @@ import (
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-// optionGroup is where options of the manager have gone.
-type optionGroup struct {
-	field       string            // that has them now
-	path, name  string            // package of its type, and what a file calls it by choice
-	open, close string            // around them; % is the package
-	options     map[string]string // how each is written now: % is the package, and $ its value
+// optionFields are the fields of the manager's options that have what was among
+// the options themselves.
+var optionFields = map[string]string{
+	"MetricsBindAddress": "Metrics", "Host": "WebhookServer", "Port": "WebhookServer", "CertDir": "WebhookServer", "TLSOpts": "WebhookServer",
+	"SyncPeriod": "Cache", "Namespace": "Cache.DefaultNamespaces",
 }
 
-// optionGroups are the places that options of the manager have gone to.
-func optionGroups() []optionGroup {
-	return []optionGroup{
-		{"Metrics", runtimePath + "/pkg/metrics/server", "metricsserver", "%.Options{", "}", map[string]string{"MetricsBindAddress": "BindAddress: $"}},
-		{"WebhookServer", webhookPath, "webhook", "%.NewServer(%.Options{", "})", map[string]string{
-			"Host": "Host: $", "Port": "Port: $", "CertDir": "CertDir: $", "TLSOpts": "TLSOpts: $",
-		}},
-		{"Cache", runtimePath + "/pkg/cache", "cache", "%.Options{", "}", map[string]string{
-			"SyncPeriod": "SyncPeriod: $", "Namespace": "DefaultNamespaces: map[string]%.Config{$: {}}",
-		}},
-	}
-}
-
-// managerOptions moves the options of a manager to where they are today.
+// managerOptions notes the options of a manager that are elsewhere today.
 func (w *rewriter) managerOptions(s *goedit.File) {
 	for lit := range goedit.Each[*ast.CompositeLit](s.Tree) {
-		if s.Is(lit.Type, runtimePath, "Options") || s.Is(lit.Type, runtimePath+"/pkg/manager", "Options") {
-			for _, g := range optionGroups() {
-				w.moveOptions(s, lit, g)
+		if !s.Is(lit.Type, runtimePath, "Options") && !s.Is(lit.Type, runtimePath+"/pkg/manager", "Options") {
+			continue
+		}
+		for _, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && optionFields[s.Text(kv.Key)] != "" {
+				w.note(s, kv, "this option of the manager is no longer its own, but one of its field "+optionFields[s.Text(kv.Key)]+": "+s.Text(kv))
 			}
 		}
-	}
-}
-
-// moveOptions moves the options of one group: the first of them gives way to
-// the field that has them all.
-func (w *rewriter) moveOptions(s *goedit.File, lit *ast.CompositeLit, g optionGroup) {
-	var moved []ast.Node
-	var cuts []goedit.Edit
-	var texts []string
-	end, safe := lit.Lbrace+1, true
-	for _, e := range lit.Elts {
-		kv, ok := e.(*ast.KeyValueExpr)
-		if !ok {
-			return // without names there is nothing to tell them by
-		}
-		name := s.Text(kv.Key)
-		safe = safe && name != g.field
-		if now, ok := g.options[name]; ok {
-			if len(moved) > 0 { // with the comma before it, and no comment
-				cuts = append(cuts, goedit.Edit{From: end, To: kv.End()})
-				safe = safe && strings.Trim(s.Between(end, kv.Pos()), ", \t\r\n") == ""
-			}
-			moved = append(moved, kv)
-			texts = append(texts, strings.ReplaceAll(now, "$", s.Text(kv.Value)))
-		}
-		end = kv.End()
-	}
-	if len(moved) > 0 && !safe {
-		w.note(s, moved[0], "options of the manager are no longer its own, but those of its field "+g.field+": "+strings.Join(texts, ", "))
-		return
-	}
-	if len(moved) == 0 {
-		return
-	}
-	name := s.Need(g.path, g.name)
-	s.Replace(moved[0], g.field+": "+strings.ReplaceAll(g.open+strings.Join(texts, ", ")+g.close, "%", name))
-	for _, c := range cuts {
-		s.ReplaceRange(c.From, c.To, "")
 	}
 }
 
