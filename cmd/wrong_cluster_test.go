@@ -80,7 +80,7 @@ var arguments = map[string][]string{
 	"olm install": {}, "olm status": {}, "olm uninstall": {}, "olm explain": {}, "scorecard": {"bundle", "--config", "scorecard.yaml"}, "doctor": {},
 	"kubectl": {"get", "pods"}, "up local": {},
 	"cluster simulate pod": {"web", "crash"}, "run": {"--local"},
-	"ui":         nil, // refuses both: nothing is recorded there
+	"ui": nil, // refuses both: nothing is recorded there
 }
 
 // runnable maps every command that can be run to itself, by its words.
