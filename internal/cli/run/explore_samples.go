@@ -49,6 +49,9 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 		}
 		for _, u := range list {
 			u.SetNamespace("")
+			if spec, written := u.Object["spec"]; written && spec == nil { // nothing but a comment, as kubebuilder writes it
+				u.Object["spec"] = explore.Minimal(crd).Object["spec"]
+			}
 			samples = append(samples, explore.Sample{Object: u, CRD: crd, File: from})
 		}
 	}
