@@ -284,6 +284,16 @@ func TestMistaken(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
+	for path, want := range map[string]int{"spec.size": 1, "spec.server.nodeCount": 1, "spec.port": 0} {
+		plan := Plan{Steps: []Step{{Object: sample.Object.Object}, {Path: path}}}
+		state := func(own, other string) Rest {
+			return Rest{State: State{"Shop/s": {path: own}, "Deployment/s": {"spec.replicas": other}}}
+		}
+		e := &explorer{mask: mask{}}
+		if got := e.mistaken(plan, Outcome{Steps: []Rest{state("3", "3"), state("5", "6")}}); len(got) != want {
+			t.Errorf("replicas like %s: %v", path, got)
+		}
+	}
 }
 
 // TestDisturb: the first change of its way is disturbed, with what hides it first.

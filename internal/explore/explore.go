@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -304,6 +305,9 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	return list
 }
 
+// counting are names that custom resources have for the replicas of workloads.
+var counting = lazy.Delayed(`(?i)(size|count|nodes|instances|members)$`)
+
 // mistaken finds fields of other objects that had the property's value, and were
 // changed with it to another one.
 func (e *explorer) mistaken(p Plan, o Outcome) []Finding {
@@ -316,7 +320,8 @@ func (e *explorer) mistaken(p Plan, o Outcome) []Finding {
 	}
 	leaf := path[strings.LastIndex(path, ".")+1:]
 	for _, d := range e.mask.without(differences(o.Steps[0].State, o.Steps[1].State)) {
-		if strings.HasPrefix(d.Path, "spec.") && strings.HasSuffix(d.Path, "."+leaf) && d.Want == before && d.Got != after && d.Got != "" && !strings.HasPrefix(d.Object, kind+"/") {
+		named := strings.HasPrefix(d.Path, "spec.") && strings.HasSuffix(d.Path, "."+leaf) || d.Path == "spec.replicas" && counting.MatchString(leaf)
+		if named && d.Want == before && d.Got != after && d.Got != "" && !strings.HasPrefix(d.Object, kind+"/") {
 			d.Want = after
 			return []Finding{{Check: Mistaken, Plan: p, Differences: []Difference{d}, Frames: framesOf(d, o), Title: d.String() + " like " + path}}
 		}
