@@ -29,36 +29,18 @@ func (m *migration) kubebuilderConfig() error {
 		}
 		m.configFile(name, known)
 	}
-	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: see 'git diff' for the whole."})
-	m.electedBefore()
+	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: see 'git diff' for the whole. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
 	return m.bareSamples()
 }
 
-// electedBefore says that leader election is on now where it was not.
-func (m *migration) electedBefore() {
-	for name, f := range m.files {
-		if hasAnyPrefix(name, "config/manager/", "config/default/") && elects.Match(f.data) {
-			return
-		}
-	}
-	if strings.Contains(string(m.out[managerPath].data), "--leader-elect") {
-		m.general = append(m.general, Note{Text: "Leader election was off. It is on now: remove --leader-elect from the arguments in " + managerPath + " to turn it off."})
-	}
-}
-
-// elects is leader election in the manager's arguments, or in its options.
-var elects = lazy.Delayed(`(?m)--(enable-)?leader-elect(ion)?\b|^\s*leaderElect:\s*true\b`)
-
 // configFile decides about one file of config.
 func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
-	rendered, scaffolded := m.rendered[name]
+	_, scaffolded := m.rendered[name]
 	switch {
 	case path.Base(name) == "kustomization.yaml" && scaffolded:
 		m.carryOver(name, known)
 		return
-	case strings.HasPrefix(name, "config/scorecard/") && scaffolded && scorecardText(m.files[name].data) == scorecardText(rendered):
-		return
-	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/"), strings.HasPrefix(name, "config/scorecard/") && scaffolded:
+	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/", "config/scorecard/"):
 		m.keep(name, name, m.files[name].data)
 		return
 	case !isYAML(name), relayout.IsGenerated(name):
@@ -77,10 +59,10 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 		return
 	}
 	data := m.files[name].data
-	if m.defaultAccount() {
-		data = accountLines(data)
-	}
 	m.keep(name, name, markGoneConfig(data))
+	if forDefault.Match(data) {
+		m.note(name, "the manager's ServiceAccount is controller-manager now: name that one in the subjects if default was the manager's")
+	}
 }
 
 // isObsolete are files of the old scaffold without a successor.

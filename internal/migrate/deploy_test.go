@@ -142,7 +142,7 @@ func TestDeploy(t *testing.T) {
 		},
 		"vendored code": {
 			func(f map[string]string) { f["vendor/x/y.go"] = "no Go at all" },
-			map[string][]string{ReportName: {"| vendor/x/y.go |"}},
+			map[string][]string{ReportName: {"| vendor |"}},
 		},
 		"before modules": {
 			func(f map[string]string) { delete(f, "go.mod"); f["Gopkg.toml"] = "" },

@@ -63,11 +63,13 @@ func (m *migration) changesIn(dir string) bool {
 	return false
 }
 
-// dropVendor takes vendored code out: it is that of the old go.mod.
+// dropVendor takes vendored code out: it is that of the old go.mod. One line
+// tells of all of it.
 func (m *migration) dropVendor() {
 	for name := range m.files {
 		if strings.HasPrefix(name, "vendor/") {
-			m.drop(name, "go.mod and the module cache are in the place of vendored code")
+			m.drop(name, "it is vendored")
+			m.drop("vendor", "go.mod and the module cache are in the place of vendored code")
 		}
 	}
 }

@@ -85,9 +85,12 @@ func TestVendored(t *testing.T) {
 	files := goV3()
 	files["vendor/modules.txt"], files["vendor/x/x.go"] = "# x\n", "package {{"
 	p := mustPlan(t, files)
+	if e, _ := p.entry("vendor"); e.Status != Dropped {
+		t.Errorf("%+v", e)
+	}
 	for _, name := range []string{"vendor/modules.txt", "vendor/x/x.go"} {
-		if e, _ := p.entry(name); e.Status != Dropped {
-			t.Errorf("%s: %+v", name, e)
+		if f, _ := p.Changes.Get(name); !f.Removed {
+			t.Errorf("%s stays", name)
 		}
 	}
 }

@@ -199,29 +199,3 @@ func TestResource(t *testing.T) {
 		})
 	}
 }
-
-// TestElectedBefore: that leader election comes on is said.
-func TestElectedBefore(t *testing.T) {
-	const note = "Leader election was off."
-	tests := map[string]struct {
-		name, text string
-		says       bool
-	}{
-		"off":             {managerPath, "args: [--metrics-addr=x]\n", true},
-		"on":              {managerPath, "args:\n- --leader-elect\n", false},
-		"by its old name": {"config/default/manager_auth_proxy_patch.yaml", "args: [--enable-leader-election]\n", false},
-		"turned off":      {managerPath, "args: [\"--leader-elect=false\"]\n", false}, // the argument is carried
-		"by options":      {"config/manager/controller_manager_config.yaml", "leaderElection:\n  leaderElect: true\n", false},
-		"off by options":  {"config/manager/controller_manager_config.yaml", "leaderElection:\n  leaderElect: false\n", true},
-		"somewhere else":  {"config/rbac/leader_election_role.yaml", "# --leader-elect\n", true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			m := &migration{files: map[string]file{test.name: {data: []byte(test.text)}}, out: map[string]output{managerPath: {file: file{data: []byte("args: [--leader-elect]\n")}}}}
-			m.electedBefore()
-			if says := len(m.general) > 0 && strings.HasPrefix(m.general[0].Text, note); says != test.says {
-				t.Errorf("%v", m.general)
-			}
-		})
-	}
-}

@@ -46,16 +46,16 @@ const (
 
 // Note is something that is left to do, or to know.
 type Note struct {
-	Line int // in the file as it will be, counted from 1; 0 for all of it
-	Text string
+	Line int    `json:"line,omitempty"` // in the file as it will be, counted from 1; 0 for all of it
+	Text string `json:"text"`
 }
 
 // Entry is one file of the plan.
 type Entry struct {
-	Path   string // where it will be; where it was, if it is dropped
-	From   string // where it was, empty where it is new or stays
-	Status Status
-	Notes  []Note
+	Path   string `json:"path"`           // where it will be; where it was, if it is dropped
+	From   string `json:"from,omitempty"` // where it was, empty where it is new or stays
+	Status Status `json:"status"`
+	Notes  []Note `json:"notes,omitempty"`
 }
 
 // Plan is what a migration would do.
@@ -77,9 +77,10 @@ type Plan struct {
 
 // Problem is a place of the result that does not compile.
 type Problem struct {
-	File         string // or what else is to blame
-	Line, Column int    // 0 where there is none
-	Text         string
+	File   string `json:"file"`           // or what else is to blame
+	Line   int    `json:"line,omitempty"` // 0 where there is none
+	Column int    `json:"column,omitempty"`
+	Text   string `json:"text"`
 }
 
 // At is the place as compilers write it.
@@ -297,7 +298,7 @@ func (m *migration) plan() (*Plan, error) {
 		p.Files = append(p.Files, m.entry(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.dropped)) {
-		if _, ok := m.out[name]; !ok {
+		if _, ok := m.out[name]; !ok && !strings.HasPrefix(name, "vendor/") {
 			p.Files = append(p.Files, Entry{Path: name, Status: Dropped, Notes: []Note{{Text: m.dropped[name]}}})
 		}
 	}

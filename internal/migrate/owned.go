@@ -5,9 +5,6 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
-	"go.yaml.in/yaml/v3"
-
-	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // roleForUsers are the roles that the scaffolds wrote for a kind's users.
@@ -44,6 +41,10 @@ func isScaffoldRole(rules []rule, editor bool) bool {
 		slices.Equal(rules[1].Resources, []string{kind + "/status"}) && slices.Equal(rules[1].Verbs, []string{"get"})
 }
 
+// forDefault is a subject that is a namespace's default account, as which the
+// manager of go/v2 ran.
+var forDefault = lazy.Delayed(`(?m)^- kind: ServiceAccount[^\n]*\n\s+name: default$`)
+
 // markGoneConfig marks the lines that name what is gone, or has another place.
 func markGoneConfig(data []byte) []byte {
 	gone := []struct{ text, why string }{
@@ -63,60 +64,4 @@ func markGoneConfig(data []byte) []byte {
 		out.WriteString(line)
 	}
 	return []byte(out.String())
-}
-
-// defaultAccount says whether the manager ran as its namespace's default
-// account, as it did in go/v2. Today it has one of its own.
-func (m *migration) defaultAccount() bool {
-	docs, err := documents(m.files[managerPath].data)
-	if err != nil {
-		return false // the file is read again, and the error told
-	}
-	for _, d := range docs {
-		spec := find(d.Content[0], stepsOf("spec/template/spec"))
-		if managerContainer(d.Content[0]) != nil && spec != nil {
-			return scalar(spec, "serviceAccountName") == ""
-		}
-	}
-	return false
-}
-
-// accountLines names the manager's account in subjects that name the default
-// one. Other lines keep their bytes.
-func accountLines(data []byte) []byte {
-	docs, err := documents(data)
-	if err != nil {
-		return data
-	}
-	lines := strings.SplitAfter(string(data), "\n")
-	for _, d := range docs {
-		list := yamledit.Value(d.Content[0], "subjects")
-		if list == nil {
-			continue
-		}
-		for _, s := range list.Content {
-			if name := yamledit.Value(s, "name"); name != nil && name.Value == "default" && scalar(s, "kind") == "ServiceAccount" {
-				line := lines[name.Line-1]
-				at := name.Column - 1
-				lines[name.Line-1] = line[:at] + strings.Replace(line[at:], "default", "controller-manager", 1)
-			}
-		}
-	}
-	return []byte(strings.Join(lines, ""))
-}
-
-var scorecardImage = lazy.Delayed(`(quay\.io/operator-framework/scorecard-test):[^\s"]+`)
-
-// scorecardText is what a file of the scorecard says, but for the version of
-// operator-sdk that it asks for.
-func scorecardText(data []byte) string {
-	var v any
-	if err := yaml.Unmarshal(scorecardImage.ReplaceAll(data, []byte("$1")), &v); err != nil {
-		return string(data)
-	}
-	n := &yaml.Node{}
-	if err := n.Encode(v); err != nil {
-		return string(data)
-	}
-	return value(n)
 }

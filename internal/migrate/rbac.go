@@ -197,7 +197,6 @@ func (m *migration) markRules() error {
 			if line := r.marker(namespace); len(r.Verbs) > 0 && !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
-			m.ownName(r)
 		}
 	}
 	if len(lines) == 0 {
@@ -221,20 +220,6 @@ func (m *migration) markRules() error {
 	text := m.header() + "package controller\n\n" + strings.Join(lines, "\n") + "\n"
 	m.put("internal/controller/rbac.go", []byte(text))
 	return nil
-}
-
-// ownName tells of rules on the operator's own objects, which have other names
-// now.
-func (m *migration) ownName(r rule) {
-	d := m.readDeployment()
-	if d == nil || !slices.Contains(r.Names, d.Metadata.Name) {
-		return
-	}
-	n := Note{Text: fmt.Sprintf("A rule is for the %s %q by name. The Deployment is called %s-controller-manager now.",
-		strings.Join(r.Resources, ", "), d.Metadata.Name, m.projectName())}
-	if !slices.Contains(m.general, n) {
-		m.general = append(m.general, n)
-	}
 }
 
 // markReconcile puts markers above Reconcile, those that the file has not.

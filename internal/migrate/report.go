@@ -99,45 +99,15 @@ func (c Problem) because() string {
 	return ""
 }
 
-// writeDropped lists dropped files; those of one directory with the same
-// reason are one line.
+// writeDropped lists dropped files.
 func writeDropped(b *strings.Builder, dropped []Entry) {
 	if len(dropped) == 0 {
 		return
 	}
 	b.WriteString("\n## Dropped\n\n| file | why |\n|---|---|\n")
-	for _, e := range Grouped(dropped) {
+	for _, e := range dropped {
 		fmt.Fprintf(b, "| %s | %s |\n", e.Path, e.Notes[0].Text)
 	}
-}
-
-// Grouped joins dropped files of the same top directory with the same reason,
-// where there are many.
-func Grouped(dropped []Entry) []Entry {
-	const many = 10
-	count := map[string]int{}
-	key := func(e Entry) string {
-		top, _, _ := strings.Cut(e.Path, "/")
-		return top + "/" + "\x00" + e.Notes[0].Text
-	}
-	for _, e := range dropped {
-		count[key(e)]++
-	}
-	var out []Entry
-	for _, e := range dropped {
-		k := key(e)
-		switch n := count[k]; {
-		case n < 0:
-		case n < many:
-			out = append(out, e)
-		default:
-			top, _, _ := strings.Cut(k, "\x00")
-			e.Path = fmt.Sprintf("%s (%d files)", top, n)
-			out = append(out, e)
-			count[k] = -1
-		}
-	}
-	return out
 }
 
 // todoLine is a marked line for Go code.

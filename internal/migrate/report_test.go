@@ -86,36 +86,3 @@ func TestReportAgrees(t *testing.T) {
 		}
 	}
 }
-
-func TestGroupedByReason(t *testing.T) {
-	entries := func(n int, dir, why string) []Entry {
-		var out []Entry
-		for i := range n {
-			out = append(out, Entry{Path: fmt.Sprintf("%s/%d", dir, i), Notes: []Note{{Text: why}}})
-		}
-		return out
-	}
-	tests := map[string]struct {
-		dropped []Entry
-		want    int
-	}{
-		"none":                  {nil, 0},
-		"few":                   {entries(9, "a", "x"), 9},
-		"many":                  {entries(10, "a", "x"), 1},
-		"below":                 {append(entries(5, "a/b", "x"), entries(5, "a/c", "x")...), 1},
-		"for different reasons": {append(entries(9, "a", "x"), entries(9, "a", "y")...), 18},
-		"in different places":   {append(entries(9, "a", "x"), entries(9, "b", "x")...), 18},
-		"two groups":            {append(entries(20, "a", "x"), entries(20, "b", "x")...), 2},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			before := fmt.Sprint(test.dropped)
-			if got := Grouped(test.dropped); len(got) != test.want {
-				t.Errorf("got %v", got)
-			}
-			if fmt.Sprint(test.dropped) != before {
-				t.Error("what it was given is changed")
-			}
-		})
-	}
-}

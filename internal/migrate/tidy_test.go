@@ -39,18 +39,6 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-func TestGrouped(t *testing.T) {
-	var dropped []Entry
-	for range 12 {
-		dropped = append(dropped, Entry{Path: "vendor/a/b.go", Notes: []Note{{Text: "why"}}})
-	}
-	dropped = append(dropped, Entry{Path: "build/x", Notes: []Note{{Text: "why"}}})
-	got := Grouped(dropped)
-	if len(got) != 2 || got[0].Path != "vendor/ (12 files)" || got[1].Path != "build/x" {
-		t.Errorf("got %v", got)
-	}
-}
-
 // TestReplaced holds that directories in go.mod get other names, and nothing
 // else.
 func TestReplaced(t *testing.T) {

@@ -174,11 +174,10 @@ func migrationText(p *migrate.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "From the layout of %s to %s:\n\n", p.From, migrate.LayoutCurrent)
 	count := map[migrate.Status]int{}
-	var dropped []migrate.Entry
 	for _, e := range p.Files {
 		count[e.Status]++
 		if e.Status == migrate.Dropped {
-			dropped = append(dropped, e)
+			fmt.Fprintf(&b, "%-10s %s: %s\n", e.Status, e.Path, e.Notes[0].Text)
 			continue
 		}
 		fmt.Fprintf(&b, "%-10s %s", e.Status, e.Path)
@@ -193,9 +192,6 @@ func migrationText(p *migrate.Plan) string {
 				fmt.Fprintf(&b, "             %s\n", n.Text)
 			}
 		}
-	}
-	for _, e := range migrate.Grouped(dropped) {
-		fmt.Fprintf(&b, "%-10s %s: %s\n", e.Status, e.Path, e.Notes[0].Text)
 	}
 	fmt.Fprintf(&b, "\n%d clean, %d changed, %d new, %d dropped, %d manual\n",
 		count[migrate.Clean], count[migrate.Changed], count[migrate.New], count[migrate.Dropped], count[migrate.Needs])
