@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,42 +65,52 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 			f.Warn("the result was not compiled: %v", err)
 			return nil
 		}
-		byFile := map[string][]migrate.Problem{}
-		for _, e := range errs {
-			byFile[e.File] = append(byFile[e.File], migrate.Problem(e))
+		problems := make([]migrate.Problem, len(errs))
+		for i, e := range errs {
+			problems[i] = migrate.Problem(e)
 		}
-		changed, err := corrected(f, p, byFile, set)
+		changed, err := correct(problems, func(name string) ([]byte, error) {
+			file, _ := set.Get(name) // nothing of what is removed, and of other projects
+			return file.Data, nil
+		}, func(name string, data []byte) error {
+			if err := replaceIn(set, name, data); err != nil {
+				return err
+			}
+			p.Remark(name, data)
+			return os.WriteFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)), data, 0o600)
+		})
 		if err != nil {
 			return err
 		}
 		if !changed {
-			for _, e := range errs {
-				p.Problems = append(p.Problems, migrate.Problem(e))
-			}
+			p.Problems = append(p.Problems, problems...)
 			return nil
 		}
 	}
 }
 
-// corrected changes files by the compiler's errors in them, in the copy and in
-// what is written.
-func corrected(f *cli.Factory, p *migrate.Plan, byFile map[string][]migrate.Problem, set *fileset.Set) (changed bool, err error) {
-	for name, problems := range byFile {
-		file, ok := set.Get(name)
-		if !ok || file.Removed || !filepath.IsLocal(name) {
+// correct changes the files whose errors have one remedy, and says whether there
+// were any.
+func correct(problems []migrate.Problem, read func(string) ([]byte, error), write func(string, []byte) error) (changed bool, err error) {
+	byFile := map[string][]migrate.Problem{}
+	for _, p := range problems {
+		byFile[p.File] = append(byFile[p.File], p)
+	}
+	for name, list := range byFile {
+		if !filepath.IsLocal(name) {
 			continue
 		}
-		data, err := migrate.Corrected(name, file.Data, problems)
-		if err != nil || bytes.Equal(data, file.Data) {
+		src, err := read(name)
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", name, err)
+		}
+		data, err := migrate.Corrected(name, src, list)
+		if err != nil || bytes.Equal(data, src) {
 			continue // what does not parse is the user's to read
 		}
-		if err := replaceIn(set, name, data); err != nil {
+		if err := write(name, data); err != nil {
 			return false, err
 		}
-		if err := os.WriteFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)), data, 0o600); err != nil {
-			return false, err
-		}
-		p.Remark(name, data)
 		changed = true
 	}
 	return changed, nil

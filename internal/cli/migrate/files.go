@@ -1,10 +1,8 @@
 package migrate
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/example/mysdk/internal/cli"
@@ -62,7 +60,13 @@ func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 				found = append(found, migrate.Problem(e))
 			}
 		}
-		if changed, err = correctFiles(ctx, f, found); err != nil {
+		var set fileset.Set
+		changed, err = correct(found, func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) },
+			func(name string, data []byte) error { return set.Put(name, fileset.File{Data: data}) })
+		if err == nil && changed {
+			err = f.Write(ctx, set, false)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -77,33 +81,6 @@ func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 			"the files were rewritten but do not compile: %s", cli.Count(n, "error"))
 	}
 	return nil
-}
-
-// correctFiles corrects the errors that have one remedy, and says whether there
-// were any.
-func correctFiles(ctx context.Context, f *cli.Factory, problems []migrate.Problem) (changed bool, err error) {
-	byFile := map[string][]migrate.Problem{}
-	for _, p := range problems {
-		byFile[p.File] = append(byFile[p.File], p)
-	}
-	var set fileset.Set
-	for name, list := range byFile {
-		src, err := f.Host.Files.ReadFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)))
-		if err != nil {
-			return false, fmt.Errorf("read %s: %w", name, err)
-		}
-		data, err := migrate.Corrected(name, src, list)
-		if err != nil || bytes.Equal(data, src) {
-			continue // what does not parse is the user's to read
-		}
-		if err := set.Put(name, fileset.File{Data: data}); err != nil {
-			return false, err
-		}
-	}
-	if set.Len() == 0 {
-		return false, nil
-	}
-	return true, f.Write(ctx, set, false)
 }
 
 // WarnOfStrays names code of the project that lies where nothing builds it any
