@@ -21,14 +21,11 @@ import (
 func TestOldVerbs(t *testing.T) {
 	t.Setenv("PATH", "") // no go command: every verb ends before it does much
 	for typed, want := range map[string]string{
-		"new op": "mkdir op && cd op && mysdk init",
-		"new op --repo=example.com/x/op --vendor --git-init":      "mkdir op && cd op && mysdk init --repo example.com/x/op && go mod vendor && git init",
-		"new op --domain acme.io --skip-validation":               "mkdir op && cd op && mysdk init --domain acme.io --skip-go-version-check",
-		"new op --header-file=no.txt":                             "mkdir op && cd op && mysdk init --license-file ../no.txt",
-		"new op --header-file=/no.txt":                            "mkdir op && cd op && mysdk init --license-file /no.txt",
-		"new op --api-version=a.acme.io/v1 --kind=A":              "mkdir op && cd op && mysdk init --domain acme.io && mysdk create api --group a --version v1 --kind A",
-		"new op --api-version=a.b.io/v1 --kind=A --domain=b.io":   "mkdir op && cd op && mysdk init --domain b.io && mysdk create api --group a --version v1 --kind A",
-		"new op --api-version=a.io/v1 --kind=A --skip-generation": "mkdir op && cd op && mysdk init --domain io && mysdk create api --group a --version v1 --kind A --make=false",
+		"new op":                         "mkdir op && cd op && mysdk init",
+		"new op --repo=example.com/x/op": "mkdir op && cd op && mysdk init --repo example.com/x/op",
+		"new op --domain acme.io --skip-validation": "mkdir op && cd op && mysdk init --domain acme.io --skip-go-version-check",
+		"new op --header-file=no.txt":               "mkdir op && cd op && mysdk init --license-file ../no.txt",
+		"new op --header-file=/no.txt":              "mkdir op && cd op && mysdk init --license-file /no.txt",
 
 		"add api --api-version=cache.example.com/v1 --kind=B":                               "mysdk create api --group cache --version v1 --kind B --controller=false",
 		"add api --api-version=example.com/v1 --kind=B --skip-generation":                   "mysdk edit --multigroup && mysdk create api --version v1 --kind B --controller=false --make=false",
@@ -136,11 +133,6 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 		"new ../up":             {`project name "../up"`, "mysdk new"},
 		"new op --type=ansible": {"--type ansible: mysdk writes operators in Go", "operator-sdk init --plugins=ansible"},
 		"new op --type=rust":    {"must be one of go, ansible, helm", "--help"},
-		"new op --kind=A":       {"--api-version and --kind", "mysdk add api"},
-		"new op --kind=lower --api-version=a.io/v1":             {`kind "lower"`, "--kind Lower"},
-		"new op --kind=A --api-version=a.c.io/one":              {`version "one"`, "v1alpha1"},
-		"new op --kind=A --api-version=a.c.io/v1 --domain b.io": {"group a.c.io does not end in the domain b.io", "--domain c.io, or leave --domain out"},
-		"new op --kind=A --api-version=v1":                      {"with a / between them", "cache.example.com/v1alpha1"},
 
 		"add":                                  {"needs a subcommand", "api, controller, crd"},
 		"add apis":                             {`unknown command "apis"`, `did you mean "api"`},
@@ -198,6 +190,8 @@ func TestOldVerbsThatCannotBe(t *testing.T) {
 func TestGone(t *testing.T) {
 	for typed, want := range map[string]struct{ err, hint string }{
 		"new op --helm-chart=x":                     {"--helm-chart: mysdk writes operators in Go", "--plugins=helm"},
+		"new op --git-init":                         {"--git-init: no git repository is made", "git init"},
+		"new op --api-version=a.io/v1 --kind=A":     {"--api-version: an API is added", "mysdk add api"},
 		"new op --dep-manager=dep":                  {"--dep-manager: dependencies are Go modules", "leave the flag out"},
 		"add api --generate-playbook":               {"--generate-playbook: mysdk writes operators in Go", "--plugins=ansible"},
 		"add crd --crd-version=v1beta1":             {"no Kubernetes since 1.22", "leave the flag out"},

@@ -45,7 +45,9 @@ var goneVerbs = []struct{ verb, short, why, instead string }{
 var goneFlags = []struct{ names, why, instead string }{
 	{"helm-chart helm-chart-repo helm-chart-version generate-playbook watches-file reconcile-period max-workers", goOnly, otherTool},
 	{"dep-manager", "dependencies are Go modules", leaveOut},
-	{"skip-git-init", "no git repository is made without --git-init", leaveOut},
+	{"git-init skip-git-init", "no git repository is made", "leave the flag out, and run 'git init' in the new directory"},
+	{"vendor", "modules are not vendored", "leave the flag out, and run 'go mod vendor' in the new directory"},
+	{"api-version", "an API is added to a project that is there", "mysdk add api --api-version=GROUP/VERSION --kind=KIND"},
 	{"repo", "the module path is the one in go.mod", leaveOut},
 	{"header-file", "the header is the one in hack/boilerplate.go.txt", leaveOut},
 	{"crd-version", "CRDs are of v1: no Kubernetes since 1.22 serves those of v1beta1", leaveOut},

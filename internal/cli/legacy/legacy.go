@@ -11,7 +11,6 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/host"
 )
 
 // The verbs that operator-sdk had before its v1, which guides still teach, are
@@ -25,7 +24,7 @@ type step struct {
 	dir   string   // where it runs, relative to the working directory
 	quiet bool     // what it tells is of no interest: a step after it tells more
 	undo  string   // a command line that takes it back; empty where nobody knows one
-	// run does the work of a program that mysdk does itself; nil runs words.
+	// run does the work of another program; nil runs words, which are mysdk's.
 	run func(ctx context.Context) error
 }
 
@@ -111,20 +110,10 @@ func withDone(err error, done []step) error {
 
 // runStep runs one command line.
 func runStep(ctx context.Context, f *cli.Factory, s step) error {
-	switch {
-	case s.run != nil:
+	if s.run != nil {
 		return s.run(ctx)
-	case s.words[0] == "mysdk":
-		return as(ctx, f, s)
 	}
-	if _, err := f.Host.LookPath(s.words[0]); err != nil {
-		return clierr.Failedf("install "+s.words[0]+", or leave out the flag that needs it", "%s is not in PATH: %w", s.words[0], err)
-	}
-	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: s.words[0], Args: s.words[1:], Dir: f.Host.Path(s.dir), Env: f.Host.Environ(),
-		Stdout: f.Host.IO.Err, Stderr: f.Host.IO.Err,
-	})
-	return clierr.WithHint(err, "what '"+spell([]step{s})+"' printed above says why")
+	return as(ctx, f, s)
 }
 
 // as runs a step of mysdk, with the global flags of the command that runs.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/project"
 )
 
 // defaultDomain is the domain of a project that was given none: there is one,
@@ -20,9 +18,8 @@ const defaultDomain = "my.domain"
 
 // newOptions are the flags of new.
 type newOptions struct {
-	name, repo, domain, headerFile, kind, apiVersion string
-	operator                                         string
-	vendor, gitInit, skipValidation, skipGeneration  bool
+	name, repo, domain, headerFile, operator string
+	skipValidation                           bool
 }
 
 func newNew(f *cli.Factory) *cobra.Command {
@@ -40,13 +37,8 @@ of the first 'mysdk add api', unless --domain says it now.`,
 	flags := c.Flags()
 	flags.StringVar(&o.repo, "repo", "", "Go module path (default: the git remote, GOPATH, or domain and name)")
 	flags.StringVar(&o.domain, "domain", "", "end of the project's API groups (default: that of the first API)")
-	flags.BoolVar(&o.vendor, "vendor", false, "copy the modules that the project needs into its directory vendor")
-	flags.BoolVar(&o.gitInit, "git-init", false, "make the directory a git repository")
 	flags.StringVar(&o.headerFile, "header-file", "", "file with the header of Go files, copied to hack/boilerplate.go.txt")
 	flags.BoolVar(&o.skipValidation, "skip-validation", false, "do not compare the go command with the version that the project needs")
-	flags.StringVar(&o.apiVersion, "api-version", "", "with --kind: add this API too, such as cache.example.com/v1alpha1")
-	flags.StringVar(&o.kind, "kind", "", "with --api-version: its kind")
-	flags.BoolVar(&o.skipGeneration, "skip-generation", false, "with --kind: do not generate code and manifests")
 	flags.Var(cli.Choice(&o.operator, "go", "ansible", "helm"), "type", "sort of operator: go")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.name = args[0]
@@ -62,8 +54,6 @@ func (o *newOptions) check() error {
 	switch {
 	case o.operator != "go":
 		return useInstead("--type "+o.operator, goOnly, "leave --type out, or use operator-sdk: operator-sdk init --plugins="+o.operator)
-	case (o.apiVersion == "") != (o.kind == ""):
-		return clierr.Usagef("give both, or none and add the API later with 'mysdk add api'", "--api-version and --kind name an API together")
 	case !filepath.IsLocal(o.name) || o.name == ".":
 		return clierr.Usagef("such as: mysdk new memcached-operator", "project name %q must be the name of a new directory here", o.name)
 	}
@@ -71,17 +61,17 @@ func (o *newOptions) check() error {
 }
 
 func runNew(ctx context.Context, f *cli.Factory, o *newOptions) error {
-	steps, err := o.steps()
+	args, err := o.args()
 	if err != nil {
 		return err
 	}
+	steps := []step{mysdkStep(args...).in(o.name)}
 	made := false
 	switch info, err := f.Host.Files.Lstat(f.Host.Path(o.name)); {
 	case err == nil && info.Mode().IsRegular():
 		return clierr.Usagef("choose another name, or move the file away", "%s is a file", o.name)
 	case errors.Is(err, fs.ErrNotExist):
 		made = true
-		steps[0] = steps[0].undoneBy("rm -r " + cli.ShellQuote(o.name))
 		mkdir := step{words: []string{"mkdir", o.name}, run: func(context.Context) error {
 			return clierr.WithHint(f.Host.Files.Mkdir(f.Host.Path(o.name), 0o755), "make the directory above it, and run the command again")
 		}}
@@ -95,28 +85,8 @@ func runNew(ctx context.Context, f *cli.Factory, o *newOptions) error {
 	return err
 }
 
-// steps are the command lines of today, in the new directory.
-func (o *newOptions) steps() ([]step, error) {
-	args, group, version := []string{"init"}, "", ""
-	if o.kind != "" {
-		full, v, err := splitAPIVersion(o.apiVersion)
-		if err != nil {
-			return nil, err
-		}
-		p := &project.Project{Domain: o.domain}
-		if o.domain == "" {
-			p.Domain = defaultDomain
-		}
-		place, ok := placeGroup(p, full)
-		if !ok {
-			_, domain, _ := strings.Cut(full, ".")
-			return nil, clierr.Usagef("--domain "+domain+", or leave --domain out", "group %s does not end in the domain %s", full, o.domain)
-		}
-		if err := place.check(v, o.kind); err != nil {
-			return nil, err // before there is a directory
-		}
-		group, version, o.domain = place.group, v, place.domain
-	}
+// args is the command line of today, in the new directory.
+func (o *newOptions) args() ([]string, error) {
 	header := o.headerFile
 	if header != "" && !filepath.IsAbs(header) {
 		up, err := filepath.Rel(o.name, ".")
@@ -125,23 +95,9 @@ func (o *newOptions) steps() ([]step, error) {
 		}
 		header = filepath.ToSlash(filepath.Join(up, header))
 	}
-	args = withFlags(args, "--domain", o.domain, "--repo", o.repo, "--license-file", header)
+	args := withFlags([]string{"init"}, "--domain", o.domain, "--repo", o.repo, "--license-file", header)
 	if o.skipValidation {
 		args = append(args, "--skip-go-version-check")
 	}
-	steps := []step{mysdkStep(args...).in(o.name)}
-	if o.kind != "" {
-		args := append([]string{"create", "api"}, gvkArgs(group, version, o.kind)...)
-		if o.skipGeneration {
-			args = append(args, "--make=false")
-		}
-		steps = append(steps, mysdkStep(args...).in(o.name))
-	}
-	if o.vendor {
-		steps = append(steps, step{words: []string{"go", "mod", "vendor"}, dir: o.name})
-	}
-	if o.gitInit {
-		steps = append(steps, step{words: []string{"git", "init"}, dir: o.name})
-	}
-	return steps, nil
+	return args, nil
 }
