@@ -1,0 +1,169 @@
+package scaffold
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
+)
+
+// openGolden opens a copy of a golden tree. Its license header is of another
+// year than the plugin's.
+func openGolden(t *testing.T, name string) *Scaffold {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../testdata/golden", name, "want"))); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(host.OSFiles{}, dir, v4.Plugin{Year: 2030}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// resource is the project's first resource of that version.
+func (s *Scaffold) resource(t *testing.T, version string) project.Resource {
+	t.Helper()
+	for _, r := range s.project.Resources {
+		if r.Version == version {
+			return r
+		}
+	}
+	t.Fatalf("the project has no version %s", version)
+	return project.Resource{}
+}
+
+func TestSetLicense(t *testing.T) {
+	tests := map[string]struct {
+		license License
+		file    string // content of --license-file
+		want    string // in the header of files, "" for none
+		same    bool   // nothing changes
+	}{
+		"nothing":                      {License{}, "", "Copyright 2026 Acme.", true},
+		"the same":                     {License{Name: new("apache2"), Owner: new("Acme")}, "", "Copyright 2026 Acme.", true},
+		"the owner; the year stays":    {License{Owner: new("Shop & Sons")}, "", "Copyright 2026 Shop & Sons.", false},
+		"none":                         {License{Name: new("none")}, "", "", false},
+		"the user's own from a file":   {License{File: new("header.txt")}, "// Ours, all of it.\n", "// Ours, all of it.", false},
+		"without an owner, by the way": {License{Name: new("apache2"), Owner: new("")}, "", "Copyright 2026.", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := openGolden(t, "memcached")
+			s.plugin.ReadFile = func(string) ([]byte, error) { return []byte(tt.file), nil }
+			if err := s.SetLicense(tt.license); err != nil {
+				t.Fatal(err)
+			}
+			if set := s.Set(); (set.Len() == 0) != tt.same {
+				t.Errorf("changed: %v", set.Paths())
+			}
+			for _, name := range []string{"cmd/main.go", project.HeaderFile} {
+				src, there, err := s.tree.Read(name)
+				if err != nil || there != (tt.want != "" || name == "cmd/main.go") {
+					t.Fatalf("%s is there: %v, %v", name, there, err)
+				}
+				if head, _, _ := strings.Cut(string(src), "\npackage "); !strings.Contains(head, tt.want) || tt.want == "" && strings.Contains(head, "Copyright") {
+					t.Errorf("%s begins with\n%s\nwant %q", name, head, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tests := map[string]struct {
+		project    string
+		change     func(t *testing.T, s *Scaffold) error
+		said, hint string
+	}{
+		"an owner for a header that names none": {"memcached", func(_ *testing.T, s *Scaffold) error {
+			s.header = []byte("// Ours, all of it.\n")
+			return s.SetLicense(License{Owner: new("Acme")})
+		}, "has no place for an owner", "add --license apache2"},
+		"one group for two": {"multigroup", func(_ *testing.T, s *Scaffold) error {
+			return s.SetLayout(Layout{MultiGroup: new(false)})
+		}, "the project has 2 groups (cache.example.com, ship.example.com)", "mysdk delete api"},
+		"namespaces for a cluster-scoped kind": {"cluster-scoped", func(_ *testing.T, s *Scaffold) error {
+			return s.SetLayout(Layout{Namespaced: new(true)})
+		}, "kind Memcached is cluster-scoped", "delete the kind first"},
+		"a domain that is none": {"memcached", func(_ *testing.T, s *Scaffold) error {
+			return s.SetLayout(Layout{Domain: new("-")})
+		}, `"-"`, ""},
+		"a domain for a project with APIs": {"memcached", func(_ *testing.T, s *Scaffold) error {
+			return s.SetLayout(Layout{Domain: new("example.org")})
+		}, "have the domain example.com in their names", "delete the APIs first"},
+		"a kind with webhooks": {"webhook-self", func(t *testing.T, s *Scaffold) error {
+			return s.DeleteAPI(s.resource(t, "v1alpha1"))
+		}, "cache.example.com/v1alpha1 Memcached has webhooks", "mysdk delete webhook --group cache --version v1alpha1 --kind Memcached"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := openGolden(t, tt.project)
+			err := tt.change(t, s)
+			if err == nil || !strings.Contains(err.Error(), tt.said) || !strings.Contains(clierr.HintOf(err), tt.hint) {
+				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
+			}
+			if set := s.Set(); set.Len() > 0 {
+				t.Errorf("changed all the same: %v", set.Paths())
+			}
+		})
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	s := openGolden(t, "multigroup")
+	if err := s.SetLayout(Layout{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetLayout(Layout{Namespaced: new(false), Domain: new("example.com")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteWebhooks(s.resource(t, "v1alpha1"), func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if set := s.Set(); set.Len() > 0 {
+		t.Errorf("changed: %v", set.Paths())
+	}
+}
+
+// TestDeleteAPI: the CRD goes with the last of its versions.
+func TestDeleteAPI(t *testing.T) {
+	const crd = "config/crd/bases/cache.example.com_memcacheds.yaml"
+	for name, tt := range map[string]struct {
+		project, version string
+		goes, stays      []string
+	}{
+		"one of two versions": {"second-version", "v1", []string{"api/v1/memcached_types.go"}, []string{crd, "api/v1alpha1/memcached_types.go", "internal/controller/memcached_controller.go"}},
+		"the last version":    {"memcached", "v1alpha1", []string{crd, "api/v1alpha1/memcached_types.go", "internal/controller/memcached_controller.go"}, []string{"cmd/main.go"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openGolden(t, tt.project)
+			if err := s.DeleteAPI(s.resource(t, tt.version)); err != nil {
+				t.Fatal(err)
+			}
+			for want, names := range map[bool][]string{false: tt.goes, true: tt.stays} {
+				for _, name := range names {
+					if _, there, err := s.tree.Read(name); there != want || err != nil {
+						t.Errorf("%s is there: %v, want %v; %v", name, there, want, err)
+					}
+				}
+			}
+			data, _, err := s.tree.Read(project.FileName)
+			if err != nil || strings.Contains(string(data), "  version: "+tt.version+"\n") {
+				t.Errorf("PROJECT (%v):\n%s", err, data)
+			}
+			if diff := cmp.Diff([]relayout.Problem(nil), s.Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
