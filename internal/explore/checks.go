@@ -139,11 +139,25 @@ func unrest(p Plan, rest Rest) []Finding {
 	}
 	f := Finding{Check: Unrest, Plan: p, Title: "the operator does not come to rest"}
 	if all := slices.Concat(rest.Writes, rest.Idle); len(all) > 0 {
-		last := all[len(all)-1]
-		f.Title += ": " + last.Verb + " " + last.Target() + ", again and again"
-		f.Frames = last.Frames
+		most := mostFrequent(all)
+		f.Title += ": " + most.Verb + " " + most.Target() + ", again and again"
+		f.Frames = most.Frames
 	}
 	return []Finding{f}
+}
+
+// mostFrequent is a write of those of which there are most: which one comes last is
+// chance.
+func mostFrequent(writes []recording.Request) recording.Request {
+	n := map[string]int{}
+	best := writes[0]
+	what := func(q recording.Request) string { return q.Verb + " " + q.Target() }
+	for _, q := range writes {
+		if n[what(q)]++; n[what(q)] > n[what(best)] {
+			best = q
+		}
+	}
+	return best
 }
 
 // observed is the object's observedGeneration, and its generation.

@@ -108,6 +108,7 @@ func TestFindings(t *testing.T) {
 	held := object(t, shop)
 	held.SetFinalizers([]string{"example.com/f"})
 	create := recording.Request{Verb: "create", Kind: "ConfigMap", Name: "c", Code: 201, Frames: []string{"shop.go:7"}}
+	status := recording.Request{Verb: "patch", Kind: "Shop", Name: "s", Subresource: "status", Code: 200}
 	for name, tc := range map[string]struct {
 		plan Plan
 		out  Outcome
@@ -117,6 +118,7 @@ func TestFindings(t *testing.T) {
 		"it ends":              {life, Outcome{Exits: []string{"exit code 2"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: the operator ends with exit code 2"}},
 		"a right is missing":   {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
 		"it does not rest":     {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
+		"it writes two things": {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it is behind":         {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
 		"the object stays":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
 		"what it made stays":   {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},

@@ -382,7 +382,7 @@ func (f Finding) same(g Finding) bool {
 		return false
 	}
 	if len(f.Differences) == 0 {
-		return len(g.Differences) == 0 && slices.Equal(f.Frames, g.Frames)
+		return len(g.Differences) == 0 && (f.Check == Unrest || slices.Equal(f.Frames, g.Frames))
 	}
 	return len(common(f.Differences, g.Differences)) > 0
 }
