@@ -13,7 +13,7 @@ import (
 
 // linkedVersion is the version of k8s.io/kubernetes in go.mod, for binaries
 // built without module information. A test holds it to go.mod.
-const linkedVersion = "v1.36.3"
+const linkedVersion = "v1.37.2"
 
 // Version is the version of Kubernetes that the server reports: the one set by
 // the linker, else that of the module k8s.io/kubernetes that was linked.

@@ -173,7 +173,8 @@ func (c *container) ask(ctx context.Context, p *corev1.Probe, l *launch) error {
 		}
 		result, said, err = tcpprobe.New().Probe(loopback, at.at(port), timeout)
 	case p.GRPC != nil:
-		result, said, err = grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), at.at(int(p.GRPC.Port)), timeout)
+		options := grpcprobe.ProbeOptions{UseTLS: ptr.Deref(p.GRPC.Mode, "") == corev1.GRPCProbeModeTLS}
+		result, said, err = grpcprobe.New().Probe(loopback, ptr.Deref(p.GRPC.Service, ""), at.at(int(p.GRPC.Port)), timeout, options)
 	case p.Exec != nil:
 		return c.runProbe(ctx, p.Exec.Command, timeout, l)
 	default:

@@ -20,9 +20,9 @@ func CurrentVersions() Versions {
 		Go:                "1.26.0",
 		GoToolchainImage:  "golang:1.26",
 		DistrolessImage:   "gcr.io/distroless/static:nonroot",
-		ControllerRuntime: "v0.24.1",
-		Kubernetes:        "v0.36.3",
-		ControllerTools:   "v0.21.0",
+		ControllerRuntime: "v0.25.2",
+		Kubernetes:        "v0.37.2",
+		ControllerTools:   "v0.23.0",
 		GolangciLint:      "v2.12.2",
 		Kustomize:         "v5.8.1",
 	}
