@@ -16,9 +16,9 @@ func TestDifference(t *testing.T) {
 		line int
 		why  string
 	}{
-		"another generator": {versioned + "v0.14.0\nspec: 1\n", fileset.File{Data: []byte(versioned + "v0.21.0\nspec: 1\n")}, 3,
-			"only the version of controller-gen (v0.14.0, now v0.21.0)"},
-		"and more": {versioned + "v0.14.0\nspec: 1\n", fileset.File{Data: []byte(versioned + "v0.21.0\nspec: 2\n")}, 3,
+		"another generator": {versioned + "v0.14.0\nspec: 1\n", fileset.File{Data: []byte(versioned + "v0.23.0\nspec: 1\n")}, 3,
+			"only the version of controller-gen (v0.14.0, now v0.23.0)"},
+		"and more": {versioned + "v0.14.0\nspec: 1\n", fileset.File{Data: []byte(versioned + "v0.23.0\nspec: 2\n")}, 3,
 			"content"},
 		"content":  {"a: 1\nb: 2\n", fileset.File{Data: []byte("a: 1\nb: 3\n")}, 2, "content"},
 		"longer":   {"a: 1\n", fileset.File{Data: []byte("a: 1\nb: 3\n")}, 2, "content"},

@@ -183,7 +183,7 @@ func TestModules(t *testing.T) {
 		},
 		"many old ones": {
 			head + "require (\n\tk8s.io/api v0.30.0\n\tk8s.io/apimachinery v0.30.0\n\tk8s.io/client-go v0.30.0\n\tsigs.k8s.io/controller-runtime v0.18.0\n)\n", nil,
-			want{"go.mod", doctor.Warning, "k8s.io/apimachinery v0.30.0 (v0.36.3) and 1 more", "mysdk upgrade --plan"},
+			want{"go.mod", doctor.Warning, "k8s.io/apimachinery v0.30.0 (v0.37.2) and 1 more", "mysdk upgrade --plan"},
 		},
 		"a module of the tree": {old + "replace sigs.k8s.io/controller-runtime v0.20.0 => ../fork\n", nil, want{"module cache", doctor.OK, "nothing has to be fetched", ""}},
 	} {

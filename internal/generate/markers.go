@@ -119,12 +119,6 @@ func didYouMean(msg, suggestion, sign string) string {
 // unknownArgument is how controller-tools' parser names one.
 var unknownArgument = lazy.Delayed(`^unknown argument "([^"]*)"`)
 
-// newer are the arguments of markers that controller-tools has after
-// ControllerToolsVersion.
-func newer() map[string][]string {
-	return map[string][]string{prefix + "webhook": {"patch"}}
-}
-
 // malformed says why the marker does not parse; "" when it does.
 func malformed(def *markers.Definition, text string) string {
 	err := parseMarker(def, text)
@@ -137,9 +131,7 @@ func malformed(def *markers.Definition, text string) string {
 	if errors.As(first, &scan) {
 		msg = scan.Msg // without the position in text that the user does not see as such
 	}
-	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil && slices.Contains(newer()[def.Name], arg[1]) {
-		msg = fmt.Sprintf("argument %q needs a newer controller-tools than %s, which mysdk has", arg[1], ControllerToolsVersion)
-	} else if arg != nil {
+	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil {
 		msg = didYouMean(msg, clierr.Closest(arg[1], slices.Sorted(maps.Keys(def.Fields))), "")
 	}
 	return fmt.Sprintf("marker +%s: %s", def.Name, msg)

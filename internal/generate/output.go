@@ -13,7 +13,7 @@ import (
 
 // ControllerToolsVersion is the release of controller-tools that is linked in.
 // It goes into the CRDs, where controller-gen writes its own.
-const ControllerToolsVersion = "v0.21.0"
+const ControllerToolsVersion = "v0.23.0"
 
 // output collects what a generator writes, in memory. It implements
 // genall.OutputRule.

@@ -60,7 +60,7 @@ other: what came later is not there.`,
 		Example: `  mysdk test
   mysdk test ./internal/controller -run TestMemcached -v
   mysdk test --controllers --keep
-  mysdk test --kubernetes 1.34,1.36`,
+  mysdk test --kubernetes 1.34,1.37`,
 		// go test has flags of its own, and more may come.
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,

@@ -92,8 +92,8 @@ manifests:
     $(CONTROLLER_GEN) $(CRD_OPTIONS) rbac:roleName=m paths=./...
 `, []string{
 			"Makefile:4: crd rbac:roleName=m paths=./...",
-			"Makefile:4: trivialVersions=true is left out: controller-tools v0.21.0 does not have it",
-			"Makefile:4: preserveUnknownFields=false is left out: controller-tools v0.21.0 does not have it",
+			"Makefile:4: trivialVersions=true is left out: controller-tools v0.23.0 does not have it",
+			"Makefile:4: preserveUnknownFields=false is left out: controller-tools v0.23.0 does not have it",
 		}},
 		"the ways to name the program": {`
 manifests:
