@@ -167,7 +167,7 @@ func TestModules(t *testing.T) {
 	}{
 		"no go.sum":     {old, func(p *patient) { p.remove("go.sum") }, want{"go.mod", doctor.Problem, "no go.sum", "go mod tidy"}},
 		"not a go.mod":  {"modul x\n", nil, want{"go.mod", doctor.Problem, "go.mod:1: unknown directive: modul", "correct"}},
-		"an old module": {old, nil, want{"go.mod", doctor.Warning, "sigs.k8s.io/controller-runtime v0.20.0 (v0.24.1)", "mysdk upgrade --plan"}},
+		"an old module": {old, nil, want{"go.mod", doctor.Warning, "sigs.k8s.io/controller-runtime v0.20.0 (v0.25.2)", "mysdk upgrade --plan"}},
 		"an old module in whose place is another": {
 			old + "replace sigs.k8s.io/controller-runtime => ../fork\n", nil, want{"go.mod", doctor.OK, "none older", ""},
 		},

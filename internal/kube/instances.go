@@ -42,7 +42,8 @@ func (c *Client) Count(ctx context.Context, crds []*unstructured.Unstructured) (
 		}
 		n := InstanceCount{CRD: live.GetName(), Kind: crdNames(live).kind}
 		objs, err := c.instances(ctx, live)
-		if err != nil && converts(live) && apierrors.IsInternalError(err) {
+		// The second is how Kubernetes 1.37 calls it.
+		if err != nil && converts(live) && (apierrors.IsInternalError(err) || apierrors.IsStoreReadError(err)) {
 			n.Count, objs, err = -1, nil, nil
 		}
 		if err != nil {

@@ -69,6 +69,9 @@ func (r *Recorder) Filter(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
+		// Watches are read as they are answered, which since Kubernetes 1.37 may be
+		// compressed. Nothing leaves this machine that would be worth it.
+		req.Header.Del("Accept-Encoding")
 		n := &note{request: recording.Request{Time: time.Now(), Reconcile: reconcile}}
 		n.request.Agent, _, _ = strings.Cut(req.UserAgent(), " ")
 		if frames != "" {
