@@ -1,13 +1,16 @@
 // Package apidocs renders the reference of an API from its CRDs: each version of
 // each kind with its fields, defaults, limits and rules, and an example. It knows
-// Markdown and HTML; what a schema declares package fields reads.
+// Markdown and HTML; what a schema declares package fields reads. It has the test
+// that applies the examples, too.
 package apidocs
 
 import (
 	"bufio"
 	"bytes"
 	"cmp"
+	_ "embed"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -18,6 +21,27 @@ import (
 
 	"github.com/example/mysdk/internal/fields"
 )
+
+//go:embed templates/test/samples/samples_test.go.tmpl
+var samplesTest []byte
+
+// SamplesTest is the path of the test that applies the samples.
+const SamplesTest = "test/samples/samples_test.go"
+
+// TestOfSamples is the text of SamplesTest below the license header of the
+// project, which may be empty.
+func TestOfSamples(header []byte) []byte {
+	if header = bytes.TrimSpace(header); len(header) == 0 {
+		return samplesTest
+	}
+	return slices.Concat(header, []byte("\n\n"), samplesTest)
+}
+
+// Sample is a file of manifests.
+type Sample struct {
+	Name string
+	Data []byte
+}
 
 // Kind is a version of a kind.
 type Kind struct {
@@ -44,9 +68,12 @@ func (k Kind) Anchor() string {
 }
 
 // Kinds are those of the CRDs, by name, the newest version as its CRD has it
-// last. Samples are manifests, of which the first of each kind is its example.
-func Kinds(crds []*unstructured.Unstructured, samples [][]byte) []Kind {
-	examples := examplesIn(samples)
+// last. The first object of each kind in the samples is its example.
+func Kinds(crds []*unstructured.Unstructured, samples []Sample) ([]Kind, error) {
+	examples, err := examplesIn(samples)
+	if err != nil {
+		return nil, err
+	}
 	var out []Kind
 	for _, crd := range crds {
 		text := func(path ...string) string { s, _, _ := unstructured.NestedString(crd.Object, path...); return s }
@@ -66,7 +93,7 @@ func Kinds(crds []*unstructured.Unstructured, samples [][]byte) []Kind {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Kind) int { return cmp.Compare(a.Kind, b.Kind) })
-	return out
+	return out, nil
 }
 
 // notes say what is special about a version.
@@ -114,27 +141,29 @@ func within(f *fields.Field) (out []Object) {
 	return out
 }
 
-// examplesIn are the first objects of each kind, by apiVersion and kind. What is
-// no YAML is none.
-func examplesIn(manifests [][]byte) map[string]string {
+// examplesIn are the first objects of each kind, by apiVersion and kind.
+func examplesIn(samples []Sample) (map[string]string, error) {
 	out := map[string]string{}
-	for _, data := range manifests {
-		docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for _, sample := range samples {
+		docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(sample.Data)))
 		for {
 			doc, err := docs.Read()
-			if errors.Is(err, io.EOF) || err != nil {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			var object struct{ APIVersion, Kind string }
-			if yaml.Unmarshal(doc, &object) != nil {
-				continue
+			if err == nil {
+				err = yaml.Unmarshal(doc, &object)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read the example in %s: %w", sample.Name, err)
 			}
 			if key := object.APIVersion + " " + object.Kind; out[key] == "" {
 				out[key] = strings.TrimSpace(strings.TrimPrefix(string(doc), "---"))
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // validation is what holds for the values of a field, in words.

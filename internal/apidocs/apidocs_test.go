@@ -64,7 +64,18 @@ func kinds(t *testing.T) []Kind {
 	if err := yaml.Unmarshal([]byte(crd), &u.Object); err != nil {
 		t.Fatal(err)
 	}
-	return Kinds([]*unstructured.Unstructured{u}, [][]byte{[]byte("{{ no YAML"), []byte(sample)})
+	list, err := Kinds([]*unstructured.Unstructured{u}, []Sample{{"a.yaml", []byte(sample)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestKinds_BrokenSample(t *testing.T) {
+	_, err := Kinds(nil, []Sample{{"a.yaml", []byte(sample)}, {"b.yaml", []byte("kind: [")}})
+	if err == nil || !strings.HasPrefix(err.Error(), "read the example in b.yaml: ") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestMarkdown(t *testing.T) {

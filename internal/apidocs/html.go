@@ -7,7 +7,7 @@ import (
 	"html/template"
 )
 
-//go:embed page.html.tmpl
+//go:embed templates/page.html.tmpl
 var page string
 
 // HTML is the reference as one page that needs nothing else.

@@ -131,6 +131,9 @@ func malformed(def *markers.Definition, text string) string {
 	if errors.As(first, &scan) {
 		msg = scan.Msg // without the position in text that the user does not see as such
 	}
+	if number, ok := errors.AsType[*strconv.NumError](first); ok { // of a marker with a parser of its own
+		msg = fmt.Sprintf("expected a number, got %q", number.Num)
+	}
 	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil {
 		msg = didYouMean(msg, clierr.Closest(arg[1], slices.Sorted(maps.Keys(def.Fields))), "")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/project"
 )
 
 // docsOptions are the flags of generate docs.
@@ -38,7 +39,8 @@ func newDocs(f *cli.Factory) *cobra.Command {
 Each version of each kind has its fields with types, defaults, limits and CEL
 rules, the comments of the Go types, and the sample in config/samples as an
 example. The file is api.md, or api.html, which is one page that needs nothing
-else, in docs/reference or the directory that --output-dir names.`,
+else, in docs/reference or the directory that --output-dir names. When it is new,
+so is test/samples: a test for 'mysdk test' that applies every sample.`,
 		Example: `  mysdk generate docs
   mysdk generate docs --format html --output-dir dist
 
@@ -76,13 +78,9 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 			return err
 		}
 	}
-	var set fileset.Set
-	if before, err := f.ReadFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	set, err := docsSet(f, name, data)
+	if err != nil {
 		return err
-	} else if err != nil || !bytes.Equal(before, data) {
-		if err := set.Put(name, fileset.File{Data: data}); err != nil {
-			return err
-		}
 	}
 	if o.check || o.dryRun {
 		return f.DiffSet(set, o.check, "mysdk generate docs")
@@ -94,8 +92,34 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err := f.Write(ctx, set, false); err != nil {
 		return err
 	}
-	f.Say("wrote %s", name)
+	for _, name := range set.Paths() {
+		f.Say("wrote %s", name)
+	}
 	return nil
+}
+
+// docsSet is the reference as far as it differs, with the first of which comes the
+// test of its examples.
+func docsSet(f *cli.Factory, name string, data []byte) (set fileset.Set, err error) {
+	before, err := f.ReadFile(name)
+	first := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !first || bytes.Equal(before, data) {
+		return set, err
+	}
+	if err := set.Put(name, fileset.File{Data: data}); err != nil || !first {
+		return set, err
+	}
+	switch _, err := f.ReadFile(apidocs.SamplesTest); {
+	case err == nil:
+		return set, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return set, err
+	}
+	header, err := f.ReadFile(project.HeaderFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return set, err
+	}
+	return set, set.Put(apidocs.SamplesTest, fileset.File{Data: apidocs.TestOfSamples(header)})
 }
 
 // documented are the kinds of the project, with their samples.
@@ -124,11 +148,15 @@ func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, error) {
 		crds = append(crds, crd)
 	}
 	samples, err := sampleFiles(f)
-	return apidocs.Kinds(crds, samples), err
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := apidocs.Kinds(crds, samples)
+	return kinds, clierr.WithHint(err, "correct the YAML of the sample")
 }
 
 // sampleFiles are the manifests in config/samples, none where it is not there.
-func sampleFiles(f *cli.Factory) (out [][]byte, err error) {
+func sampleFiles(f *cli.Factory) (out []apidocs.Sample, err error) {
 	const dir = "config/samples"
 	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,11 +166,12 @@ func sampleFiles(f *cli.Factory) (out [][]byte, err error) {
 		if e.IsDir() || !compat.IsManifest(e.Name()) {
 			continue
 		}
-		data, err := f.ReadFile(path.Join(dir, e.Name()))
+		name := path.Join(dir, e.Name())
+		data, err := f.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, data)
+		out = append(out, apidocs.Sample{Name: name, Data: data})
 	}
 	return out, nil
 }

@@ -1,0 +1,86 @@
+package chart_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/action"
+	helmkube "helm.sh/helm/v4/pkg/kube"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
+)
+
+// foreignCRDs are those of cert-manager and of the Prometheus operator, as far as
+// charts need them.
+func foreignCRDs(t *testing.T) (crds []*unstructured.Unstructured) {
+	t.Helper()
+	for kind, group := range map[string]string{"Certificate": "cert-manager.io", "Issuer": "cert-manager.io", "ServiceMonitor": "monitoring.coreos.com"} {
+		text := fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.%[2]s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {kind: %[3]s, plural: %[1]ss}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, map[string]string{"Certificate": "certificate", "Issuer": "issuer", "ServiceMonitor": "servicemonitor"}[kind], group, kind)
+		crds = append(crds, &unstructured.Unstructured{Object: parse(t, text).(map[string]any)})
+	}
+	return crds
+}
+
+// TestInstall_Matrix has helm install and remove the chart of each golden project
+// with each set of values.
+func TestInstall_Matrix(t *testing.T) {
+	if os.Getenv("MYSDK_NIGHTLY") == "" {
+		t.Skip("only for MYSDK_NIGHTLY")
+	}
+	r := openCluster(t, "")
+	if _, err := r.client.Apply(t.Context(), foreignCRDs(t), kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sets := map[string]string{
+		"defaults":                "{}",
+		"small":                   "{metrics: {enabled: false}, rbac: {helpers: {enabled: false}}}",
+		"watched":                 "{prometheus: {enabled: true}, networkPolicy: {enabled: true}}",
+		"plain metrics":           "{metrics: {secure: false, port: 8080}}",
+		"no webhooks":             "{webhook: {enabled: false}}",
+		"no cert-manager":         "{certManager: {enabled: false}}",
+		"namespaced":              "{rbac: {namespaced: true}}",
+		"larger and more visible": `{manager: {replicas: 2, labels: {a: b}, annotations: {c: d}, env: [{name: A, value: b}], nodeSelector: {kubernetes.io/os: linux}}, fullnameOverride: other}`,
+	}
+	for _, dir := range golden(t) {
+		project := filepath.Base(filepath.Dir(dir))
+		files, in := render(t, dir)
+		for name, text := range sets {
+			t.Run(project+"/"+name, func(t *testing.T) {
+				values := parse(t, text).(map[string]any)
+				// Of the projects some have the same CRD.
+				values["crd"] = map[string]any{"keep": false}
+				r.name, r.ns = in.Name, in.Name+"-system"
+				r.installAndRemove(t, files, values)
+			})
+		}
+	}
+}
+
+func (r *release) installAndRemove(t *testing.T, files map[string][]byte, values map[string]any) {
+	t.Helper()
+	i := action.NewInstall(r.cfg)
+	i.ReleaseName, i.Namespace, i.CreateNamespace, i.WaitStrategy, i.Timeout = r.name, r.ns, true, helmkube.StatusWatcherStrategy, patience
+	done, err := i.RunWithContext(t.Context(), load(t, files), maps.Clone(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = done
+	x := action.NewUninstall(r.cfg)
+	x.WaitStrategy, x.Timeout, x.DeletionPropagation = helmkube.StatusWatcherStrategy, patience, "foreground"
+	if _, err := x.Run(r.name); err != nil {
+		t.Fatal(err)
+	}
+}
