@@ -197,7 +197,7 @@ func TestGone(t *testing.T) {
 		"add crd --crd-version=v1beta1":             {"no Kubernetes since 1.22", "leave the flag out"},
 		"generate crds --crd-version=v1beta1":       {"no Kubernetes since 1.22", "leave the flag out"},
 		"generate bundle --apis-dir pkg/apis":       {"--apis-dir: types are found", "leave the flag out"},
-		"generate crd --kind=B":                     {"a CRD is made of Go types", "mysdk generate crds"},
+		"generate crd --kind=B":                     {"a CRD is made of Go types", "did you mean \"crds\"?"},
 		"generate packagemanifests --version 1.0.0": {"generate packagemanifests: package manifests are read, and no longer written", "mysdk bundle generate"},
 		"build op --image-build-args=--squash":      {"--image-build-args: no Dockerfile", "docker build"},
 		"build op --image-builder=podman":           {"mysdk builds the image itself", "leave the flag out"},

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"

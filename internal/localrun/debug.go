@@ -118,6 +118,8 @@ trap 'asked=yes; [ -z "$dlv" ] || kill -TERM $dlv' TERM
 exec 3<&-
 wait $dlv; code=$?
 while kill -0 $dlv 2>/dev/null; do wait $dlv; code=$?; done
+# It may have ended while a signal broke off the wait; 127 says that its code was read.
+wait $dlv 2>/dev/null; last=$?; [ $last = 127 ] || code=$last
 exit $code`
 
 // leashed wraps a command that runs the operator under Delve. Closing the file

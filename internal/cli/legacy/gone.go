@@ -28,7 +28,7 @@ var goneVerbs = []struct{ verb, short, why, instead string }{
 	{"run ansible", "run an operator of Ansible", goOnly, otherTool},
 	{"run helm", "run an operator of Helm", goOnly, otherTool},
 	{"generate packagemanifests", "write package manifests, of which bundles took the place", "package manifests are read, and no longer written", "write a bundle: mysdk bundle generate"},
-	{"generate crd", "write a kind's CRD", "a CRD is made of Go types", "mysdk create api --group GROUP --version VERSION --kind KIND --controller=false, or for those that are there: mysdk generate crds"},
+	{"generate crd", "write a kind's CRD", "a CRD is made of Go types", "did you mean \"crds\"? Or add a kind: mysdk create api --group GROUP --version VERSION --kind KIND --controller=false"},
 	{"generate olm-catalog", "write a ClusterServiceVersion", "it is in a bundle", "mysdk bundle generate --version VERSION --image IMAGE"},
 	{"bundle create", "write a bundle and build its image", "it is two commands", "mysdk bundle generate && mysdk bundle build --image IMAGE"},
 	{"cleanup packagemanifests", "remove an operator that OLM has installed", "the package is named", "mysdk cleanup PACKAGE"},

@@ -387,15 +387,21 @@ func TestFindingJSON(t *testing.T) {
 // TestLeaderLeases finds the lease in the log, once, and leaves those of other
 // namespaces alone.
 func TestLeaderLeases(t *testing.T) {
-	w := worldOf(t, csvYAML+succeeded+readyYAML+podYAML+"{phase: Running}\n")
-	w.logs["shop-manager-abc-1"] = `I1 leaderelection.go:258] "Attempting to acquire leader lease..." lock="ns/81e1f50.example.com"
-I1 leaderelection.go:272] "Successfully acquired lease" lock="ns/81e1f50.example.com"
-I1 leaderelection.go:258] "Attempting to acquire leader lease..." lock="ns/81e1f50.example.com"
-I1 leaderelection.go:258] "Attempting to acquire leader lease..." lock="elsewhere/other"
-`
-	leases, err := leaderLeases(t.Context(), w, "ns", "shop.v1", "missing.v1")
-	if err != nil || len(leases) != 1 || leases[0].GetName() != "81e1f50.example.com" {
-		t.Errorf("%v, %v", leases, err)
+	for name, line := range map[string]string{
+		"klog":     `I1 leaderelection.go:258] "Attempting to acquire leader lease..." lock=%q`,
+		"zap":      `2026-11-23T16:00:00Z	INFO	leaderelection	Attempting to acquire leader lease...	{"lock": %q}`,
+		"zap JSON": `{"level":"info","logger":"leaderelection","msg":"Attempting to acquire leader lease...","lock":%q}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := worldOf(t, csvYAML+succeeded+readyYAML+podYAML+"{phase: Running}\n")
+			for _, lock := range []string{"ns/81e1f50.example.com", "ns/81e1f50.example.com", "elsewhere/other"} {
+				w.logs["shop-manager-abc-1"] += fmt.Sprintf(line, lock) + "\n"
+			}
+			leases, err := leaderLeases(t.Context(), w, "ns", "shop.v1", "missing.v1")
+			if err != nil || len(leases) != 1 || leases[0].GetName() != "81e1f50.example.com" {
+				t.Errorf("%v, %v", leases, err)
+			}
+		})
 	}
 }
 

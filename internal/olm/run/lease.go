@@ -10,8 +10,9 @@ import (
 	"github.com/example/mysdk/internal/kube"
 )
 
-// lockPattern is how client-go's leader election names its lease in the log.
-const lockPattern = `leader lease.*lock="([^/"]+)/([^"]+)"`
+// lockPattern is how client-go's leader election names its lease in the log: that
+// of klog, or since controller-runtime 0.25 the manager's own, as text or JSON.
+const lockPattern = `leader lease.*lock(?:=|": ?)"([^/"]+)/([^"]+)"`
 
 // leaderLeases are the leases by which the operators of these CSVs elect their
 // leader. When a CSV goes, its roles go before its pods, and the lease cannot
