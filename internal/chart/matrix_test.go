@@ -2,9 +2,9 @@ package chart_test
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -19,19 +19,25 @@ import (
 func foreignCRDs(t *testing.T) (crds []*unstructured.Unstructured) {
 	t.Helper()
 	for kind, group := range map[string]string{"Certificate": "cert-manager.io", "Issuer": "cert-manager.io", "ServiceMonitor": "monitoring.coreos.com"} {
+		plural := strings.ToLower(kind) + "s"
 		text := fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: %[1]ss.%[2]s}
+metadata: {name: %[1]s.%[2]s}
 spec:
   group: %[2]s
   scope: Namespaced
-  names: {kind: %[3]s, plural: %[1]ss}
+  names: {kind: %[3]s, plural: %[1]s}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`, map[string]string{"Certificate": "certificate", "Issuer": "issuer", "ServiceMonitor": "servicemonitor"}[kind], group, kind)
+`, plural, group, kind)
 		crds = append(crds, &unstructured.Unstructured{Object: parse(t, text).(map[string]any)})
 	}
 	return crds
+}
+
+// certificate is a Secret that cert-manager would make. Pods wait for it.
+func certificate(name, namespace string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: %s}, stringData: {tls.crt: a, tls.key: b, ca.crt: c}}", name, namespace)
 }
 
 // TestInstall_Matrix has helm install and remove the chart of each golden project
@@ -40,8 +46,12 @@ func TestInstall_Matrix(t *testing.T) {
 	if os.Getenv("MYSDK_NIGHTLY") == "" {
 		t.Skip("only for MYSDK_NIGHTLY")
 	}
-	r := openCluster(t, "")
-	if _, err := r.client.Apply(t.Context(), foreignCRDs(t), kube.ApplyOptions{}); err != nil {
+	r := openCluster(t, "matrix")
+	there := foreignCRDs(t)
+	for _, text := range []string{"{apiVersion: v1, kind: Namespace, metadata: {name: " + r.ns + "}}", certificate("webhook-server-cert", r.ns), certificate("metrics-server-cert", r.ns)} {
+		there = append(there, &unstructured.Unstructured{Object: parse(t, text).(map[string]any)})
+	}
+	if _, err := r.client.Apply(t.Context(), there, kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	sets := map[string]string{
@@ -62,7 +72,7 @@ func TestInstall_Matrix(t *testing.T) {
 				values := parse(t, text).(map[string]any)
 				// Of the projects some have the same CRD.
 				values["crd"] = map[string]any{"keep": false}
-				r.name, r.ns = in.Name, in.Name+"-system"
+				r.name = in.Name
 				r.installAndRemove(t, files, values)
 			})
 		}
@@ -73,11 +83,9 @@ func (r *release) installAndRemove(t *testing.T, files map[string][]byte, values
 	t.Helper()
 	i := action.NewInstall(r.cfg)
 	i.ReleaseName, i.Namespace, i.CreateNamespace, i.WaitStrategy, i.Timeout = r.name, r.ns, true, helmkube.StatusWatcherStrategy, patience
-	done, err := i.RunWithContext(t.Context(), load(t, files), maps.Clone(values))
-	if err != nil {
+	if _, err := i.RunWithContext(t.Context(), load(t, files), values); err != nil {
 		t.Fatal(err)
 	}
-	_ = done
 	x := action.NewUninstall(r.cfg)
 	x.WaitStrategy, x.Timeout, x.DeletionPropagation = helmkube.StatusWatcherStrategy, patience, "foreground"
 	if _, err := x.Run(r.name); err != nil {
