@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +172,39 @@ func TestEveryPage(t *testing.T) {
 		}
 		if strings.Count(body, "<th>") > 0 {
 			t.Errorf("%s: a th without scope", p.Name)
+		}
+	}
+}
+
+// TestWeight: however much was recorded, a page and what it loads stay below
+// 150 KB and ten requests.
+func TestWeight(t *testing.T) {
+	rec := recording.Recording{Operator: operator, Since: time.Unix(1, 0), Next: 5001}
+	for i := range 5000 {
+		at := time.Unix(1, 0).Add(time.Duration(i) * time.Second)
+		id := fmt.Sprintf("reconcile-%d", i/2)
+		rec.Requests = append(rec.Requests, recording.Request{
+			Seq: uint64(i + 1), Time: at, User: operator, Verb: "update", Group: "apps", Resource: "deployments", Kind: "Deployment", Namespace: "default",
+			Name: fmt.Sprintf("shop-%d", i%200), Code: 200, Reconcile: id, Frames: []string{"internal/controller/shop_controller.go:61"},
+			Changes: []recording.Change{{Path: "spec.replicas", Old: i, New: i + 1}},
+		})
+		rec.Lines = append(rec.Lines, recording.Line{Number: uint64(i + 1), Time: at, Level: "info", Text: "scaled the Deployment", LogID: id})
+		if i%2 == 0 {
+			rec.Reconciles = append(rec.Reconciles, recording.Reconcile{ID: id, LogID: id, Begin: at, End: at.Add(time.Millisecond), Kind: "Shop", Namespace: "default", Name: fmt.Sprintf("shop-%d", i%200)})
+		}
+	}
+	srv := serve(t, sourceOf(rec))
+	c := browser(t, srv)
+	loaded := regexp.MustCompile(`(?:src|<link [^>]*href)="([^"]+)"`)
+	for _, p := range srv.pages {
+		_, body := get(t, c, at(srv, "/"+p.Name))
+		size, requests := len(body), 2 // the page and its stream
+		for _, m := range loaded.FindAllStringSubmatch(body, -1) {
+			_, asset := get(t, c, at(srv, m[1]))
+			size, requests = size+len(asset), requests+1
+		}
+		if size >= 150<<10 || requests >= 10 || requests < 5 {
+			t.Errorf("%s: %d bytes in %d requests", p.Name, size, requests)
 		}
 	}
 }
