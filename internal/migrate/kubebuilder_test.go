@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // goV3 is a project of the layout go/v3 with a webhook.
@@ -113,7 +115,7 @@ func TestGoV3(t *testing.T) {
 		"config/rbac/kustomization.yaml":         {"- mine.yaml"},
 		"config/rbac/mine.yaml":                  {"kind: Role"},
 		"config/samples/cache_v1_memcached.yaml": {"mine: 1"},
-		"go.mod":                                 {"github.com/google/uuid v1.6.0\n", "github.com/acme/shelf v1.3.0\n", "sigs.k8s.io/controller-runtime v0.24.1"},
+		"go.mod":                                 {"github.com/google/uuid v1.6.0\n", "github.com/acme/shelf v1.3.0\n", "sigs.k8s.io/controller-runtime " + v4.CurrentVersions().ControllerRuntime},
 	} {
 		for _, part := range want {
 			if !strings.Contains(got[name], part) {

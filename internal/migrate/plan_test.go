@@ -96,7 +96,7 @@ func TestSDK0(t *testing.T) {
 		"config/manager/manager.yaml":       {"--zap-log-level=debug", "--delay=1s", "name: FLAVOUR", "memory: 200Mi"},
 		"config/manager/kustomization.yaml": {"newName: quay.io/example/memcached-operator", `newTag: "v0.3.0"`},
 		"config/samples/kustomization.yaml": {"- cache_v1alpha1_memcached.yaml"},
-		"go.mod":                            {"sigs.k8s.io/controller-runtime v0.24.1", "github.com/spf13/pflag"},
+		"go.mod":                            {"sigs.k8s.io/controller-runtime " + v4.CurrentVersions().ControllerRuntime, "github.com/spf13/pflag"},
 		"Makefile":                          {"VERSION ?= 0.3.0"},
 		"README.md":                         {"This text stays."},
 		"MIGRATION.md":                      {"- [ ] `cmd/main.go.old:43`: not in cmd/main.go: delay := pflag.Duration(", "- [ ] `cmd/main.go.old:59`: not in cmd/main.go: time.Sleep(*delay)", "led for life", "| pkg/controller/memcached/memcached_controller.go | internal/controller/memcached/memcached_controller.go |"},

@@ -117,7 +117,7 @@ func TestRender(t *testing.T) {
 	}
 	for _, part := range []string{
 		"func GetOpenAPIDefinitions(ref common.ReferenceCallback)", `"example.com/op/api/v1.CacheSpec":`, `"example.com/op/api/v1.Shard":`,
-		`Description: "size is the number of pods."`, `Required: []string{"size", "shards"}`, `Ref:     ref("example.com/op/api/v1.Shard")`,
+		`Description: "size is the number of pods."`, `Required: []string{"size", "shards"}`, `Ref: ref("example.com/op/api/v1.Shard")`,
 		`Enum:        []interface{}{"Fast", "Safe"}`,
 	} {
 		if !strings.Contains(got, part) {
