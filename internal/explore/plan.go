@@ -45,7 +45,7 @@ type Fault struct {
 }
 
 // cause is the kind of the plan's fault and of the step that it befalls: after another
-// step the same step is a change, or makes an object anew. Which field is changed
+// step the same step is a change, or creates an object again. Which field is changed
 // does not count: one bug may show with each.
 func (p Plan) cause() string {
 	cause := p.Fault.Do + " " + p.Steps[p.Fault.Step].Do
