@@ -47,6 +47,26 @@ func crdNames(crd *unstructured.Unstructured) names {
 	return n
 }
 
+// serves reports whether discovery knows of all versions of a CRD that are served.
+func (c *Client) serves(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		m, ok := v.(map[string]any)
+		if !ok || m["served"] != true {
+			continue
+		}
+		version, _ := m["name"].(string)
+		_, err := c.kinds.find(ctx, crdNames(crd).groupKind().WithVersion(version))
+		if _, ok := errors.AsType[*noKindError](err); ok {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // ServedKind is the kind that a CRD serves, in the version that its objects are
 // stored in, or else the first that is served.
 func ServedKind(crd *unstructured.Unstructured) schema.GroupVersionKind {
@@ -106,13 +126,10 @@ func (c *Client) waitServed(ctx context.Context, name string, timeout time.Durat
 			why = notTrue(live)
 			return false, nil
 		}
-		// The condition comes a moment before discovery knows of the kind.
+		// The condition comes a moment before discovery knows of the kind, and stays
+		// as it is where a version is added.
 		why = "its kind is not served yet"
-		_, err = c.kinds.find(ctx, crdNames(live).groupKind().WithVersion(crdNames(live).version))
-		if _, ok := errors.AsType[*noKindError](err); ok {
-			return false, nil
-		}
-		return err == nil, err
+		return c.serves(ctx, live)
 	})
 	if errors.Is(err, errTimeout{}) {
 		return clierr.Unavailablef("look at its conditions: mysdk kubectl describe crd "+name,
