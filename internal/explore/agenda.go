@@ -7,6 +7,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
 )
 
 // faultsEach is how many faults of each kind are tried between two crowds of
@@ -42,7 +48,10 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		return err
 	}
 	a := &agenda{}
-	changes := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
+	changes, err := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
+	if err != nil {
+		return err
+	}
 	for _, m := range changes {
 		plan, fresh, ok := s.round(m)
 		if !ok || !e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale) {
@@ -101,19 +110,59 @@ func (e *explorer) work(ctx context.Context) error {
 
 // next tries the first idea of one of an agenda's lists, if there is one.
 func (e *explorer) next(ctx context.Context, a *agenda, list *[]idea, until time.Time) (tried bool, err error) {
-	if len(*list) == 0 {
-		return false, nil
-	}
-	if e.enough(until) {
+	if len(*list) > 0 && e.enough(until) {
 		return false, errOver
 	}
-	first := (*list)[0]
-	*list = (*list)[1:]
-	o, err := e.trial(ctx, first.plan)
+	first, err := e.take(ctx, list, 1)
+	if len(first) == 0 || err != nil {
+		return false, err
+	}
+	o, err := e.trial(ctx, first[0].plan)
 	if err == nil {
-		err = e.weigh(ctx, a, first, o)
+		err = e.weigh(ctx, a, first[0], o)
 	}
 	return true, err
+}
+
+// take takes the first n ideas off a list. Those that are not valid objects are
+// dropped, for which the API server is asked before they cost a trial.
+func (e *explorer) take(ctx context.Context, list *[]idea, n int) ([]idea, error) {
+	var out []idea
+	for len(*list) > 0 && len(out) < n {
+		first := (*list)[0]
+		valid, err := e.valid(ctx, first.plan)
+		if err != nil {
+			return out, err
+		}
+		if *list = (*list)[1:]; valid {
+			out = append(out, first)
+		}
+	}
+	return out, nil
+}
+
+// valid reports whether the schemas allow what a plan changes. What admission
+// refuses may depend on what is there, and is tried.
+func (e *explorer) valid(ctx context.Context, p Plan) (bool, error) {
+	namespace := metav1.NamespaceDefault
+	if e.clusterScoped(p) {
+		namespace = ""
+	}
+	for _, s := range p.Steps {
+		if s.Do != Apply || s.Path == "" {
+			continue
+		}
+		for _, object := range []map[string]any{s.Via, s.Object} {
+			if object == nil {
+				continue
+			}
+			obj := []*unstructured.Unstructured{Step{Object: object}.in(namespace)}
+			if _, err := e.Cluster.Apply(ctx, obj, kube.ApplyOptions{Force: true, DryRun: true}); apierrors.IsInvalid(err) {
+				return false, nil
+			}
+		}
+	}
+	return true, ctx.Err()
 }
 
 // enough reports whether the rest of the time is for making findings smaller.

@@ -215,7 +215,7 @@ func TestFaultPlans(t *testing.T) {
 		t.Errorf("plans (-want +got):\n%s", d)
 	}
 	var blind []string
-	for _, i := range sample.staleOf(mutationsOf(schemaOf(sample.CRD, "v1"), sample.Object.Object, 1)) {
+	for _, i := range sample.staleOf(mutated(t, sample.CRD, sample.Object, 1)) {
 		if i.plan.Fault.Do == state.FaultGap && i.plan.Steps[1].Via == nil {
 			t.Errorf("nothing is missed in %s", i.plan)
 		}
@@ -302,7 +302,7 @@ func TestMistaken(t *testing.T) {
 func TestDisturb(t *testing.T) {
 	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
 	e := &explorer{ways: map[string]bool{}}
-	changes := mutationsOf(schemaOf(sample.CRD, "v1"), sample.Object.Object, 1)
+	changes := mutated(t, sample.CRD, sample.Object, 1)
 	a := &agenda{changed: sample.recreated(), others: sample.staleOf(changes)}
 	all := a.left()
 	scale := recording.Request{Verb: "patch", Group: "apps", Resource: "deployments", Kind: "Deployment", Name: "s"}

@@ -86,15 +86,13 @@ func (e *explorer) oneByOne(ctx context.Context, plans []Plan, left []*trial) ([
 
 // nextRounds tries the next changes of an agenda, with what they are compared with.
 func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (tried bool, err error) {
-	n := min(len(a.rounds), abreast)
-	if n == 0 {
-		return false, nil
-	}
-	if e.enough(until) {
+	if len(a.rounds) > 0 && e.enough(until) {
 		return false, errOver
 	}
-	all, batch := a.rounds, a.rounds[:n]
-	a.rounds = a.rounds[n:]
+	batch, err := e.take(ctx, &a.rounds, abreast)
+	if len(batch) == 0 || err != nil {
+		return false, err
+	}
 	var plans []Plan
 	for _, i := range batch {
 		plans = append(plans, i.plan)
@@ -109,9 +107,9 @@ func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (
 	}
 	out, err := e.crowd(ctx, plans)
 	if isOver(err) {
-		a.rounds = all
+		a.rounds = append(batch, a.rounds...)
 	}
-	for k := 0; k < n && err == nil; k++ {
+	for k := 0; k < len(batch) && err == nil; k++ {
 		err = e.weigh(ctx, a, batch[k], out[k])
 	}
 	return true, err

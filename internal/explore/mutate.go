@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -19,15 +18,21 @@ const maxDepth = 6
 
 // mutation is a change of one property of an object.
 type mutation struct {
-	path  []string // below the object
-	note  string
-	value any // nil removes the property
-	cost  int // the dearer, the later
+	path    []string // below the object
+	note    string
+	value   any        // nil removes the property
+	enabled [][]string // switches that are turned on with it, without which it has no effect
+	cost    int        // the dearer, the later
 }
 
 // apply returns a changed copy of an object; nil where it does not fit.
 func (m mutation) apply(object map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(object)
+	for _, path := range m.enabled {
+		if unstructured.SetNestedField(out, true, path...) != nil {
+			return nil
+		}
+	}
 	if m.value == nil {
 		if _, found, err := unstructured.NestedFieldNoCopy(out, m.path...); err != nil || !found {
 			return nil
@@ -57,19 +62,25 @@ func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
 // its mind about is at the top, and what it hands through lies deep, so that the
 // top comes first, a property that has a value before one that has none, and a
 // first value before a second one. Among equals the seed decides.
-func mutationsOf(schema, object map[string]any, seed uint64) []mutation {
-	g := &generator{object: object}
+func mutationsOf(schema, object map[string]any, seed uint64) ([]mutation, error) {
+	types, err := coreTypes()
+	if err != nil {
+		return nil, err
+	}
+	g := &generator{maker: maker{types}, object: object}
 	spec, _, _ := unstructured.NestedMap(schema, "properties", "spec")
 	g.walk(spec, []string{"spec"})
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same seed is to give the same plan
 	random.Shuffle(len(g.all), func(i, j int) { g.all[i], g.all[j] = g.all[j], g.all[i] })
 	slices.SortStableFunc(g.all, func(a, b mutation) int { return cmp.Compare(a.cost, b.cost) })
-	return g.all
+	return g.all, nil
 }
 
 type generator struct {
-	object map[string]any
-	all    []mutation
+	maker
+	object  map[string]any
+	enabled [][]string // switches above where it is
+	all     []mutation
 }
 
 // add takes the values that a property may be given besides the one it has.
@@ -86,7 +97,7 @@ func (g *generator) add(path []string, now any, values ...any) {
 		if v == nil {
 			note = "no " + strings.Join(path, ".")
 		}
-		g.all = append(g.all, mutation{slices.Clone(path), note, v, cost})
+		g.all = append(g.all, mutation{path: slices.Clone(path), note: note, value: v, enabled: g.enabled, cost: cost})
 		cost++
 	}
 }
@@ -98,11 +109,36 @@ func (g *generator) walk(schema map[string]any, path []string) {
 		return
 	}
 	required, _, _ := unstructured.NestedStringSlice(schema, "required")
+	above, off := g.enabled, g.switchedOff(properties, path)
+	defer func() { g.enabled = above }()
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if g.enabled = above; off != nil && name != off[len(off)-1] {
+			g.enabled = append(slices.Clone(above), off)
+		}
 		if p, ok := properties[name].(map[string]any); ok {
 			g.property(p, append(slices.Clone(path), name), slices.Contains(required, name))
 		}
 	}
+}
+
+// switchedOff is the path of the switch among properties that has to be on for
+// the others to have an effect; nil where there is none, or it is on.
+func (g *generator) switchedOff(properties map[string]any, path []string) []string {
+	for _, name := range []string{"enabled", "enable"} {
+		p, _ := properties[name].(map[string]any)
+		if p["type"] != "boolean" {
+			continue
+		}
+		at := append(slices.Clone(path), name)
+		now, found, _ := unstructured.NestedFieldNoCopy(g.object, at...)
+		if !found {
+			now = p["default"]
+		}
+		if now != true {
+			return at
+		}
+	}
+	return nil
 }
 
 func (g *generator) property(schema map[string]any, path []string, required bool) {
@@ -115,168 +151,41 @@ func (g *generator) property(schema map[string]any, path []string, required bool
 	if now == nil {
 		now = byDefault
 	}
-	values := valuesFor(schema, path[len(path)-1], now)
+	values := g.valuesFor(schema, path[len(path)-1], now)
 	if removable {
 		values = append(values, nil)
 	}
 	g.add(path, now, values...)
-	g.walk(schema, path)
+	if have, ok := now.([]any); ok {
+		g.items(schema, path, have)
+	}
+	if now != nil || coreValue(g.types, schema) == nil {
+		g.walk(schema, path)
+	}
 }
 
-// valuesFor are values of a property's type, the likeliest to matter first.
-func valuesFor(schema map[string]any, name string, now any) []any {
-	if enum, ok := schema["enum"].([]any); ok {
-		return slices.Clone(enum)
-	}
-	if schema["x-kubernetes-int-or-string"] == true {
-		if strings.Contains(fmt.Sprint(schema["pattern"]), "Ki|Mi|Gi") || strings.Contains(fmt.Sprint(schema["pattern"]), "[KMGTPE]i") {
-			return quantities(schema, now)
-		}
-		return []any{int64(1), "50%"}
-	}
-	switch schema["type"] {
-	case "integer", "number":
-		return integers(schema, now)
-	case "boolean":
-		return []any{now != true}
-	case "string":
-		return texts(schema, name, now)
-	case "array":
-		return lists(schema, now)
-	case "object":
-		return objectsFor(schema, now)
-	}
-	return nil
-}
-
-// integers go up and down within the bounds.
-func integers(schema map[string]any, now any) []any {
-	value, ok := now.(int64)
-	if !ok {
-		value, _ = schema["default"].(int64)
-	}
-	least, _ := number(schema["minimum"])
-	within := func(v int64) bool {
-		low, hasLow := number(schema["minimum"])
-		high, hasHigh := number(schema["maximum"])
-		return (!hasLow || v >= low) && (!hasHigh || v <= high)
-	}
-	var list []any
-	for _, v := range []int64{value + 2, value + 1, value - 1, 0, 1, least} {
-		if within(v) && v >= 0 && !slices.Contains(list, any(v)) {
-			list = append(list, v)
-		}
-	}
-	return list
-}
-
-func number(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), true
-	}
-	return 0, false
-}
-
-// texts are strings that fit the name or the format.
-func texts(schema map[string]any, name string, now any) []any {
-	text, _ := now.(string)
-	lower := strings.ToLower(name)
-	switch {
-	case schema["format"] == "date-time":
-		return []any{"2030-01-01T00:00:00Z"}
-	case schema["format"] == "duration" || strings.HasSuffix(lower, "timeout") || strings.HasSuffix(lower, "interval"):
-		return []any{"30s", "5m"}
-	case strings.Contains(lower, "image"):
-		return []any{"registry.example.com/other:v2"}
-	case strings.HasSuffix(lower, "size") || strings.Contains(lower, "storage") || strings.Contains(lower, "memory"):
-		return append(quantities(schema, now), text+"x")
-	}
-	if text == "" {
-		return []any{"changed"}
-	}
-	return []any{text + "x", "changed"}
-}
-
-// quantities are twice and half of what a property has, or usual ones.
-func quantities(schema map[string]any, now any) []any {
-	if now == nil {
-		now = schema["default"]
-	}
-	twice, err := resource.ParseQuantity(fmt.Sprint(now))
-	if err != nil {
-		return []any{"2Gi", "100m"}
-	}
-	half := resource.NewMilliQuantity(twice.MilliValue()/2, twice.Format)
-	twice.Add(twice)
-	return []any{twice.String(), half.String()}
-}
-
-// lists lose and gain an item, and are reordered.
-func lists(schema map[string]any, now any) []any {
+// items changes the first item of a list, property by property.
+func (g *generator) items(schema map[string]any, path []string, have []any) {
 	items, _ := schema["items"].(map[string]any)
-	have, _ := now.([]any)
-	var out []any
-	if one := minimal(items, "item"); one != nil {
-		out = append(out, append(slices.Clone(have), one))
+	if len(have) == 0 || len(path) >= maxDepth {
+		return
 	}
-	if len(have) > 0 {
-		out = append(out, slices.Clone(have[1:]))
+	first, ok := have[0].(map[string]any)
+	if !ok {
+		return
 	}
-	if len(have) > 1 {
-		turned := slices.Clone(have)
-		slices.Reverse(turned)
-		out = append(out, turned)
-	}
-	return out
-}
-
-// objectsFor are maps with one more entry, and objects that are not there yet.
-func objectsFor(schema map[string]any, now any) []any {
-	have, _ := now.(map[string]any)
-	if extra, ok := schema["additionalProperties"].(map[string]any); ok {
-		more := maps.Clone(have)
-		if more == nil {
-			more = map[string]any{}
+	of := &generator{maker: g.maker, object: first}
+	of.walk(items, nil)
+	for _, m := range of.all {
+		changed := slices.Clone(have)
+		if changed[0] = m.apply(first); changed[0] == nil {
+			continue
 		}
-		if more["explored"] = minimal(extra, "explored"); more["explored"] != nil {
-			return []any{more}
+		at := strings.Join(path, ".") + "[0]."
+		note := at + m.note
+		if m.value == nil {
+			note = "no " + at + strings.Join(m.path, ".")
 		}
-		return nil
+		g.all = append(g.all, mutation{path: path, note: note, value: changed, enabled: g.enabled, cost: len(path) + 1 + m.cost})
 	}
-	if have != nil {
-		return nil // its properties are changed one by one
-	}
-	if one, ok := minimal(schema, "").(map[string]any); ok && len(one) > 0 {
-		return []any{one} // an empty one says as much as none
-	}
-	return nil
-}
-
-// minimal is a value that a schema asks for at least; nil where that is not
-// known.
-func minimal(schema map[string]any, name string) any {
-	if d, ok := schema["default"]; ok {
-		return d
-	}
-	if schema["type"] != "object" {
-		for _, v := range valuesFor(schema, name, nil) {
-			return v
-		}
-		return nil
-	}
-	out := map[string]any{}
-	properties, _ := schema["properties"].(map[string]any)
-	required, _, _ := unstructured.NestedStringSlice(schema, "required")
-	for _, name := range required {
-		p, _ := properties[name].(map[string]any)
-		v := minimal(p, name)
-		if v == nil {
-			return nil
-		}
-		out[name] = v
-	}
-	return out
 }

@@ -1,10 +1,12 @@
 package explore
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const shopCRD = `
@@ -42,7 +44,7 @@ const shop = "apiVersion: example.com/v1\nkind: Shop\nmetadata: {name: s}\nspec:
 // forbids.
 func TestMutations(t *testing.T) {
 	crd, sample := object(t, shopCRD), object(t, shop)
-	all := mutationsOf(schemaOf(crd, "v1"), sample.Object, 1)
+	all := mutated(t, crd, sample, 1)
 	var notes []string
 	for _, m := range all {
 		notes = append(notes, m.note)
@@ -54,7 +56,7 @@ func TestMutations(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"no spec.tags", "spec.image: registry.example.com/other:v2", "spec.labels: map[explored:changed]",
 		"spec.limits.cpu: changed", "spec.limits.memory: 100m", "spec.limits.memory: 2Gi", "spec.limits: map[memory:2Gi]",
-		"spec.mode: fast", "spec.open: true", "spec.size: 1", "spec.size: 2", "spec.size: 4", "spec.size: 5", "spec.tags: [a b changed]", "spec.tags: [b a]", "spec.tags: [b]",
+		"spec.mode: fast", "spec.open: true", "spec.size: 1", "spec.size: 2", "spec.size: 4", "spec.size: 5", "spec.tags: []", "spec.tags: [a b changed]", "spec.tags: [b a]", "spec.tags: [b]",
 	}, notes); d != "" {
 		t.Errorf("mutations (-want +got):\n%s", d)
 	}
@@ -63,11 +65,20 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+func mutated(t *testing.T, crd, sample *unstructured.Unstructured, seed uint64) []mutation {
+	t.Helper()
+	all, err := mutationsOf(schemaOf(crd, "v1"), sample.Object, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // TestSeed: the same seed has the same order, another one another.
 func TestSeed(t *testing.T) {
 	crd, sample := object(t, shopCRD), object(t, shop)
 	order := func(seed uint64) (list []string) {
-		for _, m := range mutationsOf(schemaOf(crd, "v1"), sample.Object, seed) {
+		for _, m := range mutated(t, crd, sample, seed) {
 			list = append(list, m.note)
 		}
 		return list
@@ -80,14 +91,54 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestMutations_inside: items of lists and entries of maps are changed too, and what
+// is behind a switch only together with the switch.
+func TestMutations_inside(t *testing.T) {
+	crd := object(t, `{"kind": "CustomResourceDefinition", "spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"properties": {"spec": {"properties": {
+		"listeners": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "on": {"type": "boolean"}}}},
+		"labels": {"type": "object", "additionalProperties": {"type": "string"}},
+		"tls": {"type": "object", "properties": {"enabled": {"type": "boolean"}, "secret": {"type": "string", "enum": ["own"]}}}}}}}}}]}}`)
+	sample := object(t, `{"kind": "Shop", "spec": {"listeners": [{"name": "a", "on": true}, {"name": "b"}], "labels": {"x": "1", "y": "2"}}}`)
+	want := map[string]string{
+		"spec.listeners[0].on: false":                `{"labels":{"x":"1","y":"2"},"listeners":[{"name":"a","on":false},{"name":"b"}]}`,
+		"no spec.listeners[0].on":                    `{"labels":{"x":"1","y":"2"},"listeners":[{"name":"a"},{"name":"b"}]}`,
+		"spec.labels: map[x:1x y:2]":                 `{"labels":{"x":"1x","y":"2"},"listeners":[{"name":"a","on":true},{"name":"b"}]}`,
+		"spec.labels: map[y:2]":                      `{"labels":{"y":"2"},"listeners":[{"name":"a","on":true},{"name":"b"}]}`,
+		"spec.tls.enabled: true":                     `{"labels":{"x":"1","y":"2"},"listeners":[{"name":"a","on":true},{"name":"b"}],"tls":{"enabled":true}}`,
+		"spec.tls.secret: own":                       `{"labels":{"x":"1","y":"2"},"listeners":[{"name":"a","on":true},{"name":"b"}],"tls":{"enabled":true,"secret":"own"}}`,
+		"spec.listeners[0].name: ax":                 `{"labels":{"x":"1","y":"2"},"listeners":[{"name":"ax","on":true},{"name":"b"}]}`,
+		"spec.listeners: [map[name:b]]":              `{"labels":{"x":"1","y":"2"},"listeners":[{"name":"b"}]}`,
+		"no spec.labels":                             `{"listeners":[{"name":"a","on":true},{"name":"b"}]}`,
+		"spec.labels: map[explored:changed x:1 y:2]": `{"labels":{"explored":"changed","x":"1","y":"2"},"listeners":[{"name":"a","on":true},{"name":"b"}]}`,
+	}
+	got := map[string]string{}
+	for _, m := range mutated(t, crd, sample, 1) {
+		if want[m.note] == "" {
+			continue
+		}
+		data, err := json.Marshal(m.apply(sample.Object)["spec"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[m.note] = string(data)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestMinimal: what the schema asks for, within its bounds, and no more.
 func TestMinimal(t *testing.T) {
 	crd := object(t, `{"kind": "CustomResourceDefinition", "spec": {"group": "example.com", "names": {"kind": "Shop"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
 		"properties": {"spec": {"type": "object", "required": ["size", "kind", "parts"], "properties": {
 			"size": {"type": "integer", "minimum": 3}, "kind": {"type": "string", "enum": ["small", "large"]}, "other": {"type": "string"},
-			"parts": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "default": "p"}}}}}}}}}]}}`)
-	want := object(t, `{"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "shop-sample"}, "spec": {"size": 3, "kind": "small", "parts": {"name": "p"}}}`)
-	if d := cmp.Diff(want, Minimal(crd)); d != "" {
+			"parts": {"type": "object", "required": ["color"], "properties": {"color": {"type": "string", "default": "red"}}}}}}}}}]}}`)
+	want := object(t, `{"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "shop-sample"}, "spec": {"size": 3, "kind": "small", "parts": {"color": "red"}}}`)
+	got, err := Minimal(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
