@@ -67,7 +67,8 @@ func coreTypes() ([]coreType, error) {
 
 // jsonFields collects the names of a type's fields in JSON.
 func jsonFields(t reflect.Type, to map[string]bool) {
-	for f := range t.Fields() {
+	for i := range t.NumField() { // for the iterator Fields, the linker keeps all methods of all types
+		f := t.Field(i)
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			to[name] = true
 		} else if f.Anonymous {
