@@ -16,7 +16,7 @@ import (
 )
 
 // kubernetesVersion is what the components report, as go.mod pins them.
-const kubernetesVersion = "v1.36.3"
+const kubernetesVersion = "v1.37.2"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(boxEnv); dir != "" {
@@ -77,7 +77,7 @@ func (n *node) build(t *testing.T) {
 		return
 	}
 	version := "-X k8s.io/component-base/version."
-	ldflags := "-s -w " + version + "gitVersion=" + kubernetesVersion + " " + version + "gitMajor=1 " + version + "gitMinor=36"
+	ldflags := "-s -w " + version + "gitVersion=" + kubernetesVersion + " " + version + "gitMajor=1 " + version + "gitMinor=37"
 	for dir, what := range map[string]string{"cluster": "tool", "dns": "."} {
 		out := n.bin + string(filepath.Separator)
 		run(t, filepath.Join("..", "..", "testdata", "e2e", dir), "go", "build", "-tags", "containers_image_openpgp", "-ldflags", ldflags, "-o", out, what)
