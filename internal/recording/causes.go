@@ -286,13 +286,20 @@ func (h *history) relation(x change) string {
 	switch {
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
-	case !h.watched[x.Resource+"."+x.Group]:
+	case !h.watched[x.Resource+"."+x.Group], !h.hears(x.Request):
 	case slices.ContainsFunc(x.Owners, func(owner Owner) bool { return strings.EqualFold(owner.Kind, o.Kind) && owner.Name == o.Name }):
 		return OwnedChanged
 	case len(x.Owners) == 0 && !reconciled:
 		return WatchedChanged
 	}
 	return ""
+}
+
+// hears reports whether the controller watches the kind that was written. One of
+// a subresource's own, such as Scale, says nothing of that.
+func (h *history) hears(q *Request) bool {
+	watches := h.calls[0].Watches
+	return len(watches) == 0 || q.Kind == "" || q.Subresource != "" && q.Subresource != "status" || slices.Contains(watches, q.Kind)
 }
 
 // near reports whether a call followed a time as soon as it could: when those

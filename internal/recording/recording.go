@@ -157,6 +157,9 @@ type Reconcile struct {
 	// LogID is controller-runtime's own ID of the call, the reconcileID of its log.
 	// Empty before version 0.14.
 	LogID string `json:"logId,omitempty"`
+	// Watches are the kinds that the controller watches, where its code says all
+	// of them.
+	Watches []string `json:"watches,omitempty"`
 }
 
 // Use counts what the operator asked for with one right.

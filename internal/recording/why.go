@@ -97,7 +97,17 @@ func (r Recording) byReconcile() map[string][]Request {
 
 // Changed reports whether a request changed an object in the store.
 func (r Request) Changed() bool {
-	return r.Writes() && r.Code < 300 && !r.DryRun && (len(r.Changes) > 0 || r.Verb == "create" || r.Verb == "delete" || r.Revision == "")
+	return r.Writes() && !r.connects() && r.Code < 300 && !r.DryRun && (len(r.Changes) > 0 || r.Verb == "create" || r.Verb == "delete" || r.Revision == "")
+}
+
+// connects reports whether a request opens a connection to an object, such as
+// exec, which is authorized as a creation.
+func (r Request) connects() bool {
+	switch r.Subresource {
+	case "exec", "attach", "portforward", "proxy":
+		return true
+	}
+	return false
 }
 
 // Text is the cause in words.
@@ -138,6 +148,8 @@ func (r Request) Effect() string {
 	switch {
 	case r.Code >= 400:
 		return "refused"
+	case r.connects():
+		return "called"
 	case r.Verb == "delete" || r.Verb == "deletecollection":
 		return "deleted"
 	case r.Verb == "create" || r.Revision == "":

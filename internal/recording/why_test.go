@@ -23,6 +23,12 @@ func call(id string, begin float64, change func(*Reconcile)) Reconcile {
 	return c
 }
 
+// watching is a call of a controller whose code says what it watches.
+func watching(c Reconcile, kinds ...string) Reconcile {
+	c.Watches = kinds
+	return c
+}
+
 // write is an update of an object of the shop's.
 func write(seq uint64, at float64, kind, name string, change func(*Request)) Request {
 	q := Request{
@@ -96,6 +102,19 @@ func TestWhy(t *testing.T) {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
 			[]Request{write(3, 4.99, "Deployment", "shared", nil)},
 			nil, [][]string{{"the operator started"}, {"Deployment shared changed by kubectl"}},
+		},
+		"a kind that another controller watches": {
+			[]Reconcile{watching(call("a", 1, nil), "Shop", "Pod"), watching(call("b", 5, nil), "Shop", "Pod")},
+			[]Request{write(3, 4.98, "Shop", "s", nil), write(4, 4.99, "Deployment", "shared", nil), write(5, 4.99, "Deployment", "s-web", owned)},
+			nil, [][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+		},
+		"a connection changes nothing": {
+			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
+			[]Request{write(3, 4.99, "PodExecOptions", "s", func(q *Request) {
+				owned(q)
+				q.Verb, q.Subresource, q.Changes = "create", "exec", nil
+			})},
+			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
 		},
 		"an error is retried": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "no" }), call("b", 4, nil)}, nil,

@@ -68,8 +68,11 @@ func Overlay(files Files, dir, mainPkg string) (map[string][]byte, error) {
 	module := mod.Module.Mod.Path
 	pkg := module + "/internal/" + packageName
 	out := map[string][]byte{}
-	o := overlay{files: files, pkg: pkg, out: out}
+	o := overlay{files: files, pkg: pkg, out: out, receivers: map[string]int{}}
 	if err := o.walk(dir); err != nil {
+		return nil, err
+	}
+	if err := o.instrumentAll(); err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
@@ -118,6 +121,21 @@ type overlay struct {
 	// builds says that the project uses controller-runtime's builder, so that all
 	// modules are there that it needs.
 	builds bool
+	found  []sources
+	// receivers counts the packages that have a reconciler of a name.
+	receivers map[string]int
+}
+
+// sources are the files of one package that may have reconcilers.
+type sources struct {
+	files map[string]*goedit.File // by path
+	built map[string]built        // by receiver
+}
+
+// built is what a controller is set up for.
+type built struct {
+	kind    string   // of For
+	watches []string // kinds; none where the code does not say them all
 }
 
 // walk looks through the packages of one module.
@@ -139,7 +157,7 @@ func (o *overlay) walk(dir string) error {
 			if err != nil {
 				return fmt.Errorf("look for reconcilers: %w", err)
 			}
-			if !bytes.Contains(src, []byte("Reconcile(")) && !bytes.Contains(src, []byte(".For(")) {
+			if !slices.ContainsFunc([]string{"Reconcile(", ".For(", ".Owns(", "Watch"}, func(s string) bool { return bytes.Contains(src, []byte(s)) }) {
 				continue
 			}
 			if f, err := goedit.Parse(name, src); err == nil {
@@ -150,13 +168,31 @@ func (o *overlay) walk(dir string) error {
 			}
 		}
 	}
-	kinds := map[string]string{}
-	for _, f := range parsed {
-		findKinds(f, kinds)
+	if len(parsed) == 0 {
+		return nil
 	}
-	for name, f := range parsed {
-		if err := o.instrument(name, f, kinds); err != nil {
-			return err
+	o.found = append(o.found, sources{parsed, findBuilt(parsed)})
+	names := map[string]bool{}
+	for _, f := range parsed {
+		for fn := range f.Functions() {
+			if reconciles(fn) {
+				names[receiver(fn)] = true
+			}
+		}
+	}
+	for name := range names {
+		o.receivers[name]++
+	}
+	return nil
+}
+
+// instrumentAll has all reconcilers report.
+func (o *overlay) instrumentAll() error {
+	for _, p := range o.found {
+		for name, f := range p.files {
+			if err := o.instrument(name, f, p.built); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -181,36 +217,12 @@ func receiver(d *ast.FuncDecl) string {
 	return goedit.TypeName(d.Recv.List[0].Type)
 }
 
-// findKinds notes what a reconciler is set up for: the For of its builder.
-func findKinds(f *goedit.File, kinds map[string]string) {
-	for _, d := range f.Tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || receiver(fn) == "" || fn.Body == nil {
-			continue
-		}
-		for call := range goedit.Each[*ast.CallExpr](fn.Body) {
-			if len(call.Args) == 0 {
-				continue
-			}
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || sel.Sel.Name != "For" {
-				continue
-			}
-			if u, ok := call.Args[0].(*ast.UnaryExpr); ok {
-				if lit, ok := u.X.(*ast.CompositeLit); ok {
-					kinds[receiver(fn)] = goedit.TypeName(lit.Type)
-				}
-			}
-		}
-	}
-}
-
 // instrument has each Reconcile of a file report. All that is added is on lines
 // that are there, so that their numbers stay.
-func (o *overlay) instrument(name string, f *goedit.File, kinds map[string]string) error {
+func (o *overlay) instrument(name string, f *goedit.File, of map[string]built) error {
 	for _, d := range f.Tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && reconciles(fn) {
-			o.begin(f, fn, kinds)
+			o.begin(f, fn, of[receiver(fn)])
 		}
 	}
 	if !f.Edited() {
@@ -225,36 +237,52 @@ func (o *overlay) instrument(name string, f *goedit.File, kinds map[string]strin
 	return nil
 }
 
-// reconciles reports whether a method has the form of Reconcile: a context and
-// one more parameter, a result and an error.
+// reconciles reports whether a method has the form of Reconcile: a context, which
+// was not there before controller-runtime 0.7, and one more parameter, a result
+// and an error.
 func reconciles(fn *ast.FuncDecl) bool {
 	if fn.Name.Name != "Reconcile" || receiver(fn) == "" || fn.Body == nil || fn.Type.Results == nil {
 		return false
 	}
-	params := fn.Type.Params
-	if params.NumFields() != 2 || fn.Type.Results.NumFields() != 2 || len(params.List) != 2 || len(fn.Type.Results.List) != 2 {
+	params, results := fn.Type.Params, fn.Type.Results
+	if results.NumFields() != 2 || len(results.List) != 2 || goedit.TypeName(results.List[1].Type) != "error" || params.NumFields() != len(params.List) {
 		return false
 	}
-	return goedit.TypeName(params.List[0].Type) == "Context" && goedit.TypeName(fn.Type.Results.List[1].Type) == "error"
+	switch len(params.List) {
+	case 1:
+		return goedit.TypeName(params.List[0].Type) == "Request"
+	case 2:
+		return goedit.TypeName(params.List[0].Type) == "Context"
+	}
+	return false
 }
 
 // begin adds the call to the first line of the body, and names to what has none.
-func (o *overlay) begin(f *goedit.File, fn *ast.FuncDecl, kinds map[string]string) {
-	ctx := named(f, fn.Type.Params.List[0], "mysdkCtx")
-	request := named(f, fn.Type.Params.List[1], "mysdkRequest")
-	results := fn.Type.Results
+func (o *overlay) begin(f *goedit.File, fn *ast.FuncDecl, b built) {
+	params, results := fn.Type.Params.List, fn.Type.Results
 	if !results.Opening.IsValid() {
 		return
 	}
+	ctx := "nil"
+	if len(params) == 2 {
+		ctx = "&" + named(f, params[0], "mysdkCtx")
+	}
+	last := params[len(params)-1]
+	request := named(f, last, "mysdkRequest")
 	result := named(f, results.List[0], "mysdkResult")
 	err := named(f, results.List[1], "mysdkErr")
-	controller, kind := receiver(fn), kinds[receiver(fn)]
-	if kind == "" {
-		if t := goedit.TypeName(fn.Type.Params.List[1].Type); t != "Request" {
-			kind = t
-		}
+	controller := receiver(fn)
+	if o.receivers[controller] > 1 {
+		controller = f.Tree.Name.Name + "." + controller
 	}
-	f.Insert(fn.Body.Lbrace+1, fmt.Sprintf(" defer %s.Begin(&%s, %q, %q, %s)(&%s, &%s);", packageName, ctx, controller, kind, request, result, err))
+	if t := goedit.TypeName(last.Type); b.kind == "" && t != "Request" {
+		b.kind = t
+	}
+	watches := "nil"
+	if len(b.watches) > 0 {
+		watches = fmt.Sprintf("%#v", b.watches)
+	}
+	f.Insert(fn.Body.Lbrace+1, fmt.Sprintf(" defer %s.Begin(%s, %q, %q, %s, %s)(&%s, &%s);", packageName, ctx, controller, b.kind, watches, request, result, err))
 }
 
 // named is the name of a parameter or result, which gets one where it has none.

@@ -53,18 +53,22 @@ func TestOverlay(t *testing.T) {
 	tests := map[string]struct{ src, want string }{
 		"as scaffolded": {
 			"package c\n\nimport \"context\"\n\nfunc (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n\nfunc (r *ShopReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).For(&v1.Shop{}, x).Complete(r)\n}\n",
-			"func (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"ShopReconciler\", \"Shop\", req)(&mysdkResult, &mysdkErr);",
+			"func (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"ShopReconciler\", \"Shop\", []string{\"Shop\"}, req)(&mysdkResult, &mysdkErr);",
 		},
 		"named, and ignored": {
 			"package c\n\nfunc (r R) Reconcile(_ context.Context, _ ctrl.Request) (res ctrl.Result, err error) { return }\n",
-			"func (r R) Reconcile(mysdkCtx context.Context, mysdkRequest ctrl.Request) (res ctrl.Result, err error) { defer mysdkreporter.Begin(&mysdkCtx, \"R\", \"\", mysdkRequest)(&res, &err); return }",
+			"func (r R) Reconcile(mysdkCtx context.Context, mysdkRequest ctrl.Request) (res ctrl.Result, err error) { defer mysdkreporter.Begin(&mysdkCtx, \"R\", \"\", nil, mysdkRequest)(&res, &err); return }",
 		},
 		"of objects": {
 			"package c\n\nfunc (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
-			"func (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"R\", \"Shop\", o)(&mysdkResult, &mysdkErr);",
+			"func (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"R\", \"Shop\", nil, o)(&mysdkResult, &mysdkErr);",
 		},
-		"a function":         {"package c\n\nfunc Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
-		"before 0.7":         {"package c\n\nfunc (r *R) Reconcile(req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
+		"a function": {"package c\n\nfunc Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
+		"before 0.7": {
+			"package c\n\nfunc (r *R) Reconcile(req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
+			"func (r *R) Reconcile(req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(nil, \"R\", \"\", nil, req)(&mysdkResult, &mysdkErr); return x, nil }",
+		},
+		"no request":         {"package c\n\nfunc (r *R) Reconcile(a string) (string, error) { return x, nil }\n", ""},
 		"another method":     {"package c\n\nfunc (r *R) Reconcile(ctx context.Context, a, b string) (string, error) { return x, nil }\n", ""},
 		"does not parse":     {"package c\n\nfunc (r *R) Reconcile(\n", ""},
 		"a generated client": {"package c\n\n// Reconcile( and .For( in a comment\nvar x = 1\n", ""},
@@ -84,6 +88,45 @@ func TestOverlay(t *testing.T) {
 			}
 			if strings.Count(got, "\n") != strings.Count(tc.src, "\n") {
 				t.Errorf("lines moved:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestOverlayNames: reconcilers of the same name are told apart by their packages.
+func TestOverlayNames(t *testing.T) {
+	const reconciler = "\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n"
+	_, overlay := project(t, map[string]string{
+		"go.mod": module, "c/one/c.go": "package one" + reconciler, "c/two/c.go": "package two" + reconciler,
+		"c/alone/c.go": "package alone" + strings.ReplaceAll(reconciler, "*R", "*S"),
+	})
+	for file, want := range map[string]string{"c/one/c.go": `"one.R"`, "c/two/c.go": `"two.R"`, "c/alone/c.go": `"S"`} {
+		if !strings.Contains(overlay[file], "Begin(&ctx, "+want+",") {
+			t.Errorf("%s: no %s in\n%s", file, want, overlay[file])
+		}
+	}
+}
+
+// TestWatches: which kinds a controller watches, as far as its code says it.
+func TestWatches(t *testing.T) {
+	const builder = "func (r *R) SetupWithManager(mgr ctrl.Manager) error { return ctrl.NewControllerManagedBy(mgr).For(&v1.Shop{})"
+	tests := map[string]struct{ src, want string }{
+		"of its builder":     {builder + ".Owns(&v1.Pod{}, builder.WithPredicates(predicate.Funcs{})).Watches(new(v1.Secret), handler.Funcs{}).Complete(r) }", `[]string{"Pod", "Secret", "Shop"}`},
+		"by sources":         {builder + ".WatchesRawSource(source.Kind(mgr.GetCache(), &v1.Node{}, &handler.EnqueueRequestForObject{})).Complete(r) }", `[]string{"Node", "Shop"}`},
+		"before 0.15":        {builder + ".Watches(&source.Kind{Type: &v1.Node{}}, h).Complete(r) }", `[]string{"Node", "Shop"}`},
+		"from elsewhere too": {builder + ".WatchesRawSource(source.Channel(r.events, h)).Watches(&source.Channel{Source: r.events}, h).Complete(r) }", `[]string{"Shop"}`},
+		"in another method":  {builder + ".Complete(r) }\nfunc (r *R) more(b *builder.Builder) { b.Owns(&v1.Pod{}) }", `[]string{"Pod", "Shop"}`},
+		"in a function":      {builder + ".Complete(r) }\nfunc more(b *builder.Builder) { b.Owns(&v1.Pod{}) }", `[]string{"Pod", "Shop"}`},
+		"a variable":         {builder + ".Owns(r.child).Complete(r) }", "nil"},
+		"of any kind":        {builder + ".Owns(&unstructured.Unstructured{}).Complete(r) }", "nil"},
+		"without a builder":  {"func add(c controller.Controller) { c.Watch(&source.Kind{Type: &v1.Shop{}}, h) }", "nil"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			src := "package c\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n" + tc.src + "\n"
+			_, overlay := project(t, map[string]string{"go.mod": module, "c/c.go": src})
+			if !strings.Contains(overlay["c/c.go"], ", "+tc.want+", req)") {
+				t.Errorf("want %s in\n%s", tc.want, overlay["c/c.go"])
 			}
 		})
 	}
@@ -129,7 +172,11 @@ func TestReporter(t *testing.T) {
 	}
 	const rest = `package rest
 
-import "net/http"
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
 
 type AuthProvider interface {
 	WrapTransport(http.RoundTripper) http.RoundTripper
@@ -137,15 +184,34 @@ type AuthProvider interface {
 }
 type AuthProviderConfigPersister interface{ Persist(map[string]string) error }
 
-func RegisterAuthProviderPlugin(string, func(string, map[string]string, AuthProviderConfigPersister) (AuthProvider, error)) error {
-	return nil
+var client http.RoundTripper
+
+type printing struct{}
+
+func (printing) RoundTrip(r *http.Request) (*http.Response, error) {
+	fmt.Println(r.URL.Path, r.Header.Get("Mysdk-Reconcile") != "")
+	return nil, nil
+}
+
+func RegisterAuthProviderPlugin(_ string, provider func(string, map[string]string, AuthProviderConfigPersister) (AuthProvider, error)) error {
+	p, err := provider("", nil, nil)
+	client = p.WrapTransport(printing{})
+	return err
+}
+
+// Get prints the path of a request, and whether it is tied to a call.
+func Get(ctx context.Context, path string) {
+	r, _ := http.NewRequestWithContext(ctx, "GET", "https://x/"+path, nil)
+	client.RoundTrip(r)
 }
 `
 	const program = `package main
 
 import (
 	"context"
-	"fmt"
+	"sync"
+
+	"k8s.io/client-go/rest"
 )
 
 type Request struct{ Namespace, Name string }
@@ -153,14 +219,28 @@ type Result struct{ RequeueAfter int64 }
 type R struct{}
 
 func (R) Reconcile(ctx context.Context, req Request) (Result, error) {
-	defer fmt.Println("reconciled", req.Name)
+	var wait sync.WaitGroup
+	wait.Go(func() { rest.Get(ctx, "elsewhere") })
+	wait.Wait()
+	wait.Go(func() { rest.Get(context.Background(), "untied") })
+	wait.Wait()
+	inner{}.Reconcile(req)
+	rest.Get(context.Background(), req.Name)
 	return Result{5}, nil
+}
+
+type inner struct{}
+
+func (inner) Reconcile(req Request) (Result, error) {
+	rest.Get(context.TODO(), "inner")
+	return Result{}, nil
 }
 
 func main() {
 	if r, err := (R{}).Reconcile(context.Background(), Request{"default", "s"}); err != nil || r.RequeueAfter != 5 {
 		panic("the result was changed")
 	}
+	rest.Get(context.Background(), "after")
 }
 `
 	dir, overlay := project(t, map[string]string{
@@ -180,7 +260,7 @@ func main() {
 	c := exec.CommandContext(t.Context(), "go", "run", "./cmd")
 	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	out, err := c.CombinedOutput()
-	if err != nil || string(out) != "reconciled s\n" {
+	if err != nil || string(out) != "/elsewhere true\n/untied false\n/inner true\n/s true\n/after false\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

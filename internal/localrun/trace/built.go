@@ -1,0 +1,99 @@
+package trace
+
+import (
+	"go/ast"
+	"slices"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
+)
+
+// findBuilt reads what the reconcilers of a package are set up for: the calls of
+// their builders. Functions that are no methods count for all of them.
+func findBuilt(files map[string]*goedit.File) map[string]built {
+	calls := map[string][]*ast.CallExpr{}
+	for _, f := range files {
+		for fn := range f.Functions() {
+			for call := range goedit.Each[*ast.CallExpr](fn.Body) {
+				if watching(call) != "" {
+					calls[receiver(fn)] = append(calls[receiver(fn)], call)
+				}
+			}
+		}
+	}
+	out := map[string]built{}
+	for name, list := range calls {
+		if b := builtBy(slices.Concat(list, calls[""])); name != "" && b.kind != "" {
+			out[name] = b
+		}
+	}
+	return out
+}
+
+// watching is the name of a builder's method, or a controller's, that has it
+// watch something; empty for other calls.
+func watching(call *ast.CallExpr) string {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return ""
+	}
+	switch sel.Sel.Name {
+	case "For", "Owns", "Watches", "WatchesMetadata", "WatchesRawSource", "Watch":
+		return sel.Sel.Name
+	}
+	return ""
+}
+
+// builtBy is what calls of a builder set up.
+func builtBy(calls []*ast.CallExpr) built {
+	var b built
+	known := true
+	for _, call := range calls {
+		kind := kindOf(call.Args[0])
+		if watching(call) == "For" && kind != "" {
+			b.kind = kind
+		}
+		known = known && kind != ""
+		if kind != channel {
+			b.watches = append(b.watches, kind)
+		}
+	}
+	if slices.Sort(b.watches); !known {
+		b.watches = nil
+	}
+	b.watches = slices.Compact(b.watches)
+	return b
+}
+
+// channel stands for events that come from no object.
+const channel = "Channel"
+
+// kindOf is the kind of the object that an argument is, or watches: &T{},
+// source.Kind(cache, &T{}), and &source.Kind{Type: &T{}} of before 0.15. It is
+// empty where the code leaves that open.
+func kindOf(arg ast.Expr) string {
+	switch a := ast.Unparen(arg).(type) {
+	case *ast.UnaryExpr:
+		return kindOf(a.X)
+	case *ast.KeyValueExpr:
+		return kindOf(a.Value)
+	case *ast.CompositeLit:
+		switch t := goedit.TypeName(a.Type); {
+		case t == "Unstructured" || t == "PartialObjectMetadata":
+			return "" // of any kind
+		case t == "Kind" && len(a.Elts) == 1:
+			return kindOf(a.Elts[0])
+		default:
+			return t
+		}
+	case *ast.CallExpr:
+		switch f := goedit.TypeName(a.Fun); {
+		case f == channel || f == "TypedChannel":
+			return channel
+		case (f == "Kind" || f == "TypedKind") && len(a.Args) > 1:
+			return kindOf(a.Args[1])
+		case f == "new" && len(a.Args) == 1:
+			return goedit.TypeName(a.Args[0])
+		}
+	}
+	return ""
+}
