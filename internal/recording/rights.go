@@ -31,9 +31,8 @@ type Unused struct {
 	Line   int     `json:"line"`
 	Rights []Right `json:"rights"`
 	All    bool    `json:"all,omitempty"` // nothing of the marker was used
-	// Marker is what would grant only what was used; empty with All, and where
-	// that cannot be said in one marker.
-	Marker string `json:"marker,omitempty"`
+	// Markers are what would grant only what was used; empty with All.
+	Markers []string `json:"markers,omitempty"`
 }
 
 // CompareRights judges uses by the rules.
@@ -100,7 +99,7 @@ func unusedOf(r Rule, used []Use) Unused {
 		needed = append(needed, right)
 	}
 	if !out.All && len(out.Rights) > 0 {
-		out.Marker = markerFor(needed, r.ResourceNames)
+		out.Markers = MarkersFor(needed, r.ResourceNames)
 	}
 	return out
 }
@@ -144,19 +143,11 @@ func rightsOf(r Rule) []Right {
 // verbOrder is the order in which kubebuilder writes verbs.
 var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// markerFor is the marker that grants the rights, or empty where one is not
-// enough: all resources must need the same verbs.
-func markerFor(rights []Right, names []string) string {
-	list := MarkersFor(rights, names)
-	if len(list) != 1 {
-		return ""
-	}
-	return list[0]
-}
+// alike is what a group's resources need alike, or a path.
+type alike struct{ group, verbs, path string }
 
-// MarkersFor returns the markers that grant exactly the rights, one for the
-// resources of a group that need the same verbs.
-func MarkersFor(rights []Right, names []string) []string {
+// byVerbs joins the resources that need the same verbs.
+func byVerbs(rights []Right) map[alike][]string {
 	type target struct{ group, resource, path string }
 	verbs := map[target][]string{}
 	for _, r := range rights {
@@ -165,20 +156,48 @@ func MarkersFor(rights []Right, names []string) []string {
 			verbs[t] = append(verbs[t], r.Verb)
 		}
 	}
-	type rule struct{ group, verbs, path string }
-	resources := map[rule][]string{}
+	resources := map[alike][]string{}
 	for t, list := range verbs {
 		slices.SortFunc(list, compareVerbs)
-		k := rule{t.group, strings.Join(list, ";"), t.path}
+		k := alike{t.group, strings.Join(list, ";"), t.path}
 		resources[k] = append(resources[k], t.resource)
 	}
+	for _, list := range resources {
+		slices.Sort(list)
+	}
+	return resources
+}
+
+// Summary are rights in words, those of resources that have the same verbs at once.
+func Summary(rights []Right) []string {
 	var out []string
-	for k, list := range resources {
+	for k, list := range byVerbs(rights) {
+		verbs := strings.ReplaceAll(k.verbs, ";", ",")
+		if k.path != "" {
+			out = append(out, verbs+" "+k.path)
+			continue
+		}
+		for i, resource := range list {
+			list[i] = Right{Verb: verbs, Group: k.group, Resource: resource}.String()
+			if i > 0 {
+				list[i] = strings.TrimPrefix(list[i], verbs+" ")
+			}
+		}
+		out = append(out, strings.Join(list, ", "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// MarkersFor returns the markers that grant exactly the rights, one for the
+// resources of a group that need the same verbs.
+func MarkersFor(rights []Right, names []string) []string {
+	var out []string
+	for k, list := range byVerbs(rights) {
 		if k.path != "" {
 			out = append(out, "+kubebuilder:rbac:urls="+k.path+",verbs="+k.verbs)
 			continue
 		}
-		slices.Sort(list)
 		limit := ""
 		if len(names) > 0 {
 			limit = ",resourceNames=" + strings.Join(names, ";")

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func TestCompareRights(t *testing.T) {
 		"resources that need different verbs": {
 			[]Use{use("get", "", "pods", false), use("list", "", "services", false)},
 			[]Rule{rule(1, one(""), []string{"pods", "services"}, []string{"get", "list"})},
-			nil, one("1: get services, list pods → "),
+			nil, one("1: get services, list pods → +kubebuilder:rbac:groups=core,resources=pods,verbs=get; +kubebuilder:rbac:groups=core,resources=services,verbs=list"),
 		},
 		"wildcards": {
 			[]Use{use("get", "batch", "jobs", false), use("update", "batch", "jobs/status", false)},
@@ -81,7 +82,7 @@ func TestCompareRights(t *testing.T) {
 					}
 					text += r.String()
 				}
-				if text += " → " + u.Marker; u.All {
+				if text += " → " + strings.Join(u.Markers, "; "); u.All {
 					text += "all"
 				}
 				unused = append(unused, text)
@@ -107,6 +108,16 @@ func TestMarkersFor(t *testing.T) {
 		"+kubebuilder:rbac:urls=/metrics,verbs=get",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	got := Summary([]Right{
+		{Verb: "list", Resource: "pods"}, {Verb: "get", Resource: "services"}, {Verb: "get", Resource: "pods"}, {Verb: "list", Resource: "services"},
+		{Verb: "delete", Group: "apps", Resource: "deployments"}, {Verb: "get", Path: "/metrics"},
+	})
+	if diff := cmp.Diff([]string{"delete deployments.apps", "get /metrics", "get,list pods, services"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

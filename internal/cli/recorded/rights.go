@@ -129,8 +129,8 @@ func writeRights(w io.Writer, r recording.Rights) {
 	}
 	for _, u := range r.Unused {
 		fmt.Fprintf(w, "  %s:%d: %s\n", u.File, u.Line, unusedText(u))
-		if u.Marker != "" {
-			fmt.Fprintf(w, "    write: // %s\n", u.Marker)
+		for _, m := range u.Markers {
+			fmt.Fprintf(w, "    write: // %s\n", m)
 		}
 	}
 	fmt.Fprintf(w, "Used: %s\n", cli.Count(len(r.Used), "right"))
@@ -140,9 +140,5 @@ func unusedText(u recording.Unused) string {
 	if u.All {
 		return "nothing of this marker was used: remove it"
 	}
-	var list []string
-	for _, r := range u.Rights {
-		list = append(list, r.String())
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(recording.Summary(u.Rights), "; ")
 }
