@@ -29,7 +29,12 @@ func TestLines(t *testing.T) {
 		"windows line ends":   {[]string{"a\r\nb\r\n"}, "> a\n> b\n", "\n  a\n  b"},
 		"nothing":             {nil, "", ""},
 		"the tail is bounded": {[]string{"1\n2\n3\n4\n5\n6\n7\n"}, "> 1\n> 2\n> 3\n> 4\n> 5\n> 6\n> 7\n", "\n  3\n  4\n  5\n  6\n  7"},
-		"bytes of any kind":   {[]string{"\xff\x00\n"}, "> \xff\x00\n", "\n  \xff\x00"},
+		"errors, not their stacks": {
+			[]string{"x\tERROR\tno A\nmain.main\n\t/src/main.go:4\nx\tERROR\tno B\nmain.main\n\t/src/main.go:5\nruntime.main\n\tproc.go:1\n"},
+			"> x\tERROR\tno A\n> main.main\n> \t/src/main.go:4\n> x\tERROR\tno B\n> main.main\n> \t/src/main.go:5\n> runtime.main\n> \tproc.go:1\n",
+			"\n  x\tERROR\tno A\n  x\tERROR\tno B",
+		},
+		"bytes of any kind": {[]string{"\xff\x00\n"}, "> \xff\x00\n", "\n  \xff\x00"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -99,9 +99,9 @@ func (l *lines) flush() {
 // print prints one line. Windows' line ends would overwrite the prefix.
 func (l *lines) print(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
-	l.tail.add(string(line))
+	l.last = recording.ReadLine(string(line), l.last)
+	l.tail.add(string(line), l.last.More)
 	if l.note != nil {
-		l.last = recording.ReadLine(string(line), l.last)
 		l.note(l.last)
 	}
 	if l.quiet != nil && l.quiet() && routine.Match(line) {
@@ -117,10 +117,11 @@ type tail struct {
 	badFlag string // the flag that package flag complained of, before it printed them all
 }
 
-// add keeps a line, and remembers what package flag and pflag say first of an
-// unknown flag, before they print all the others.
-func (t *tail) add(line string) {
-	if line == "" {
+// add keeps a line that is no stack's, as one would leave no place for the error,
+// and remembers what package flag and pflag say first of an unknown flag, before
+// they print all the others.
+func (t *tail) add(line string, stack bool) {
+	if line == "" || stack {
 		return
 	}
 	t.mu.Lock()
