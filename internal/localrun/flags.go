@@ -47,6 +47,18 @@ func scanMain(h host.Host, dir string) (mainFacts, error) {
 	return found, nil
 }
 
+// scan is what the main package tells, and the flags that the operator is given
+// when it is deployed: those it knows, wherever it defines them.
+func (r *run) scan() (mainFacts, error) {
+	found, err := scanMain(r.Host, filepath.Join(r.Dir, filepath.FromSlash(r.plan.mainPkg)))
+	for _, a := range r.Deployed.Args {
+		if name, _, _ := strings.Cut(a, "="); strings.HasPrefix(name, "-") {
+			found.flags[strings.TrimLeft(name, "-")] = true
+		}
+	}
+	return found, err
+}
+
 // scan looks at calls only: a flag defined by a library is not ours to set.
 func (f *mainFacts) scan(file *ast.File) {
 	define := regexp.MustCompile(`^((String|Bool|Int|Int64|Uint|Uint64|Float64|Duration|Text)(Var)?P?|(Var|Func|BoolFunc)P?)$`)

@@ -37,6 +37,9 @@ const refusedWait = 20 * time.Second
 type Role struct {
 	Namespace, Account string                       // of its service account
 	Objects            []*unstructured.Unstructured // roles and bindings of that account
+	// Others are service accounts that the operator gives to pods, with their
+	// roles and bindings.
+	Others []*unstructured.Unstructured
 }
 
 // ControlPlane is what a run needs of the embedded cluster besides its API.
@@ -62,17 +65,16 @@ func (r *run) identify(ctx context.Context) error {
 	}
 	role := r.wanted().Role
 	u := state.User{Name: "system:serviceaccount:" + cmp.Or(role.Namespace, "default") + ":" + cmp.Or(role.Account, r.plan.name)}
-	limited := r.Rights != RightsAdmin
-	if limited && len(role.Objects) == 0 {
-		r.screen.say("warning: config/default has no role for the operator; it runs with all rights")
-		limited = false
-	}
+	limited := r.limited()
 	u.Groups = []string{"system:masters"}
-	if limited {
+	switch {
+	case limited:
 		u.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + cmp.Or(role.Namespace, "default")}
-		if err := r.applyRole(ctx); err != nil {
-			return err
-		}
+	case r.Rights != RightsAdmin:
+		r.screen.say("warning: config/default has no role for the operator; it runs with all rights")
+	}
+	if err := r.applyRole(ctx); err != nil {
+		return err
 	}
 	if reports {
 		u.AuthProvider = trace.Provider
@@ -92,15 +94,25 @@ func (r *run) identify(ctx context.Context) error {
 	return r.record(ctx, u.Name, limited)
 }
 
-// applyRole brings the operator's roles and bindings to the cluster, where they
-// have changed. Those of the namespace that it is deployed to hold where it runs
+// limited reports whether the operator has the rights of its roles only.
+func (r *run) limited() bool {
+	return r.Rights != RightsAdmin && len(r.wanted().Role.Objects) > 0
+}
+
+// applyRole brings the operator's roles and bindings to the cluster, and other
+// service accounts with theirs, where they have changed. Those of the namespace that it is deployed to hold where it runs
 // and in the namespaces that it watches.
 func (r *run) applyRole(ctx context.Context) error {
-	if r.control == nil || r.Rights == RightsAdmin {
+	if r.control == nil {
 		return nil
 	}
+	role, limited := r.wanted().Role, r.limited()
+	objs := role.Others
+	if limited {
+		objs = slices.Concat(role.Objects, objs)
+	}
 	var changed []*unstructured.Unstructured
-	for _, u := range r.placedRole() {
+	for _, u := range r.placed(objs) {
 		sum, err := digest(u)
 		if err != nil {
 			return err
@@ -126,13 +138,15 @@ func (r *run) applyRole(ctx context.Context) error {
 			r.created = append(r.created, changed[i])
 		}
 	}
-	if err == nil {
+	if err == nil && limited {
 		err = r.awaitRights(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("apply the operator's roles: %w", err)
 	}
-	r.screen.say("the operator runs as %s, with the rights of its roles (--rights admin for all)", r.wanted().Role.Account)
+	if limited {
+		r.screen.say("the operator runs as %s, with the rights of its roles (--rights admin for all)", role.Account)
+	}
 	return nil
 }
 
@@ -142,7 +156,7 @@ func (r *run) awaitRights(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rightsWait)
 	defer cancel()
 	role := r.wanted().Role
-	for _, a := range samplesOf(r.placedRole()) {
+	for _, a := range samplesOf(r.placed(role.Objects)) {
 		a.AccountNamespace, a.Account = role.Namespace, role.Account
 		for {
 			allowed, err := r.client.Allowed(ctx, a)
@@ -188,11 +202,11 @@ func (r *run) removeRole(ctx context.Context) error {
 	return nil
 }
 
-// placedRole are the roles and bindings in the namespaces of this run.
-func (r *run) placedRole() []*unstructured.Unstructured {
+// placed are objects of the deployment in the namespaces of this run.
+func (r *run) placed(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 	role := r.wanted().Role
 	var list []*unstructured.Unstructured
-	for _, u := range role.Objects {
+	for _, u := range objs {
 		if u.GetNamespace() != role.Namespace || u.GetNamespace() == "" {
 			list = append(list, u)
 			continue

@@ -87,7 +87,7 @@ metadata: {name: shop-leases, namespace: shop-system}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: elsewhere, namespace: other}
-`)}
+`), Others: objects(t, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: shop-database, namespace: shop-system}}`)}
 }
 
 // TestIdentity: who the operator is, what is brought for it, and what stays.
@@ -107,12 +107,12 @@ func TestIdentity(t *testing.T) {
 	}{
 		"with its role": {
 			role: true, groups: limited, user: user,
-			applied: []string{"ensure namespace default", "ensure namespace other", "apply ClusterRole", "apply Role in", "apply RoleBinding"},
+			applied: []string{"ensure namespace default", "ensure namespace other", "apply ClusterRole", "apply Role in", "apply RoleBinding", "apply ServiceAccount"},
 			says:    "the operator runs as shop, with the rights of its roles",
 		},
 		"in a cluster that stays": {role: true, already: true, groups: limited, user: user, removed: true},
 		"in namespaces":           {options: Options{WatchNamespaces: []string{"a", "b"}}, role: true, groups: limited, user: user, applied: []string{"ensure namespace a", "ensure namespace b"}},
-		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, notSaid: "with the rights of its roles"},
+		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, applied: []string{"apply ServiceAccount"}, notSaid: "with the rights of its roles"},
 		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator; it runs with all rights"},
 	}
 	for name, tc := range tests {

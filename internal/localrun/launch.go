@@ -2,7 +2,7 @@ package localrun
 
 import (
 	"context"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,12 +25,17 @@ type launch struct {
 // are passed only if it defines them: a program that does not know a flag ends
 // at once.
 func (r *run) launch(ctx context.Context) (launch, error) {
-	found, err := scanMain(r.Host, filepath.Join(r.Dir, filepath.FromSlash(r.plan.mainPkg)))
+	found, err := r.scan()
 	if err != nil {
 		return launch{}, err
 	}
 	var l launch
-	if l.shown, err = operatorArgs(found, r.Options); err != nil {
+	o := r.Options
+	words, rest := leadingWords(o.OperatorArgs)
+	if o.OperatorArgs = rest; len(words) == 0 {
+		words, _ = leadingWords(o.Deployed.Args)
+	}
+	if l.shown, err = operatorArgs(found, o); err != nil {
 		return launch{}, err
 	}
 	// Without webhooks the operator is told so, where it asks: its webhook
@@ -38,13 +43,14 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	var extra []string
 	if h := r.webhooks(); h != nil {
 		var args []string
-		if args, extra, l.address, err = h.webhookArgs(ctx, found, r.Options); err != nil {
+		if args, extra, l.address, err = h.webhookArgs(ctx, found, o); err != nil {
 			return launch{}, err
 		}
 		l.shown = append(args, l.shown...)
 	} else if found.webhookSwitch {
 		extra = append(extra, "ENABLE_WEBHOOKS=false")
 	}
+	l.shown = append(words, l.shown...)
 	l.set, l.env = r.environment(extra)
 	l.program, l.args = r.plan.binary, l.shown
 	if r.Debug > 0 {
@@ -53,8 +59,19 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	return l, nil
 }
 
-// environment is the operator's: the user's own, what it needs to know about
-// this run, and what was given with --env, each over the one before.
+// leadingWords takes the subcommand off arguments, the words before all flags.
+func leadingWords(args []string) (words, rest []string) {
+	word := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	i := 0
+	for i < len(args) && word.MatchString(args[i]) {
+		i++
+	}
+	return slices.Clone(args[:i]), args[i:]
+}
+
+// environment is the operator's: what it has when deployed, the user's own, what
+// it needs to know about this run, and what was given with --env, each over the
+// one before.
 func (r *run) environment(extra []string) (set, all []string) {
 	set = slices.Concat([]string{
 		"WATCH_NAMESPACE=" + strings.Join(r.plan.namespaces, ","),
@@ -62,12 +79,23 @@ func (r *run) environment(extra []string) (set, all []string) {
 		"POD_NAMESPACE=" + r.podNamespace(),
 		"KUBECONFIG=" + r.operatorConfig,
 	}, extra)
+	for _, e := range expanded(r.Deployed.Env, set) {
+		key, _, _ := strings.Cut(e, "=")
+		if !sets(set, key) && !sets(r.Host.Environ(), key) {
+			set = append(set, e)
+		}
+	}
 	set = override(set, expanded(r.plan.userEnv, set))
 	all = override(r.Host.Environ(), set)
 	if r.reports {
 		all = append(all, trace.ProjectEnv+"="+r.Dir, trace.ReportEnv+"="+r.socket)
 	}
 	return set, all
+}
+
+// sets reports whether env has the variable.
+func sets(env []string, key string) bool {
+	return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, key+"=") })
 }
 
 // expanded puts the variables of a run where env has $(NAME), as Kubernetes does

@@ -56,9 +56,16 @@ type Options struct {
 	Watch           bool     // rebuild and restart on changes; needs Deps.Regenerate
 	Debug           int      // port of a debugger to run the operator under; 0: none
 	Deployments     []string // names of the Deployments that run the operator where it is deployed
+	Deployed        Deployed // how they start it
 	Color           bool     // color the prefix of the operator's lines
 	Trace           bool     // build the operator so that it reports which line made a request, and what Reconcile is called for
 	Rights          string   // RightsRole or RightsAdmin on the embedded cluster; empty: RightsRole
+}
+
+// Deployed is how a container starts the operator.
+type Deployed struct {
+	Args []string // behind the program's name
+	Env  []string // KEY=VALUE; $(NAME) is a variable of the run
 }
 
 // Cluster is a started embedded cluster.

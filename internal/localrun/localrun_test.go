@@ -137,6 +137,45 @@ func TestRunCommands(t *testing.T) {
 	}
 }
 
+// TestRunDeployed: the operator is started as its Deployment starts it, as far as
+// that means something on this machine.
+func TestRunDeployed(t *testing.T) {
+	deployed := Deployed{
+		Args: []string{"manager", "--leader-elect", "--metrics-bind-address=:8443"},
+		Env:  []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "MINE=theirs", "OPERATOR_NAME=theirs"},
+	}
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"its subcommand": {nil, []string{"manager", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0"}},
+		"the user's":     {[]string{"agent", "-v"}, []string{"agent", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0", "-v"}},
+		"the user's flag": {
+			[]string{"--metrics-bind-address=:9"}, []string{"manager", "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=:9"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Env["MINE"] = "mine"
+			ctx := cancelOn(t, w, "run operator")
+			if err := Run(ctx, Options{Dir: w.Dir, Name: "shop", Deployed: deployed, OperatorArgs: tc.args}, w.deps()); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			op := w.started[1]
+			if diff := cmp.Diff(tc.want, op.Args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			for _, want := range []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=default", "MINE=mine", "OPERATOR_NAME=shop"} {
+				key, _, _ := strings.Cut(want, "=")
+				if got := slices.DeleteFunc(slices.Clone(op.Env), func(e string) bool { return !strings.HasPrefix(e, key+"=") }); !slices.Equal(got, []string{want}) {
+					t.Errorf("environment: %q, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestRunNamed(t *testing.T) {
 	tests := map[string]struct {
 		options    Options

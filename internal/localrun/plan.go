@@ -52,7 +52,7 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if r.plan.mainPkg, err = findMain(d.Host, o); err != nil {
 		return nil, err
 	}
-	found, err := scanMain(d.Host, filepath.Join(o.Dir, filepath.FromSlash(r.plan.mainPkg)))
+	found, err := r.scan()
 	if err != nil {
 		return nil, err
 	}

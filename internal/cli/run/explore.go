@@ -174,6 +174,9 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 // drive explores on a cluster of its own. The report is nil if nothing was tried.
 func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project string, what explore.Options) (report *explore.Report, err error) {
 	run := localrun.Options{Dir: f.Host.Dir, Name: project, Env: o.env, Trace: true, Rights: localrun.RightsRole}
+	if objs, err := deployedObjects(ctx, f); err == nil { // else runManifests says why
+		run.Deployed = startedBy(objs)
+	}
 	quiet, began := f.Host, &beginning{}
 	quiet.IO.Out = f.Host.IO.Err // stdout is for the report
 	if !f.Verbose {

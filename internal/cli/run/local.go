@@ -13,9 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"mvdan.cc/sh/v3/shell"
 
 	"github.com/example/mysdk/internal/cli"
@@ -62,7 +60,8 @@ cluster is written to by accident. Which one it is, is printed before it is writ
 
 Code and manifests are generated, the CRDs are applied, and the operator runs
 until Ctrl-C with its log on the screen. It gets WATCH_NAMESPACE,
-OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG; leader election is off.
+OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG, and the subcommand and the other
+variables of its Deployment in config/default; leader election is off.
 
 Webhooks, conversions too, work as they do when deployed: the API server calls
 this machine, with certificates made for the run. What the cluster had before
@@ -213,46 +212,6 @@ func (o *localOptions) serveView(ctx context.Context, f *cli.Factory, deps *loca
 		}
 	}
 	return recordedcmd.ServeView(ctx, f, source, !o.noOpen)
-}
-
-// likeDeployed takes over what the project's deployment says: its name, and the
-// namespaces that it watches, unless others were named.
-func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
-	objs, err := deployedObjects(ctx, f)
-	if err != nil {
-		f.Warn("%s: cannot determine which namespaces the operator watches when deployed: %v", cli.DeployDir, err)
-		return
-	}
-	for _, u := range objs {
-		if u.GetKind() != "Deployment" {
-			continue
-		}
-		o.Deployments = append(o.Deployments, u.GetName())
-		if names := watchedBy(u); len(names) > 0 && !f.Given["watch-namespace"] {
-			o.WatchNamespaces = names
-			f.Say("watching namespace %s, as when deployed; --watch-namespace names others, --watch-namespace= all", strings.Join(names, ", "))
-		}
-	}
-}
-
-// watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.
-func watchedBy(u *unstructured.Unstructured) []string {
-	var d appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
-		return nil // deploy has more to say about it
-	}
-	for _, c := range d.Spec.Template.Spec.Containers {
-		for _, e := range c.Env {
-			switch {
-			case e.Name != "WATCH_NAMESPACE":
-			case e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
-				return []string{d.Namespace}
-			case e.Value != "":
-				return strings.Split(e.Value, ",")
-			}
-		}
-	}
-	return nil
 }
 
 // restarts gets an element for each line "r" of the terminal. A process in the

@@ -1,13 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/kube"
@@ -24,40 +25,66 @@ func deployedObjects(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	return kube.ParseManifests(data, cli.DeployDir)
+	objs, err := kube.ParseManifests(data, cli.DeployDir)
+	placeInDefault(objs)
+	return objs, err
 }
 
-// roleOf finds the service account of the Deployment among objs, and the roles
-// that are bound to it. Bindings stay as they are, with other subjects too: they
+// placeInDefault gives the operator the namespace that 'kubectl apply' would
+// deploy it to, where the manifests leave that open.
+func placeInDefault(objs []*unstructured.Unstructured) {
+	for _, u := range objs {
+		switch u.GetKind() {
+		case "Deployment", "ServiceAccount", "Role", "RoleBinding":
+			u.SetNamespace(cmp.Or(u.GetNamespace(), metav1.NamespaceDefault))
+		}
+	}
+}
+
+// roleOf finds the service account of the Deployment among objs, the roles that
+// are bound to it, and the other service accounts there. Bindings stay as they are, with other subjects too: they
 // may be those of a deployed operator.
 func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	var role localrun.Role
-	for _, u := range objs {
-		var d appsv1.Deployment
-		if u.GetKind() == "Deployment" && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d) == nil {
-			role.Namespace, role.Account = d.Namespace, d.Spec.Template.Spec.ServiceAccountName
-			break
-		}
+	if list := deployments(objs); len(list) > 0 {
+		role.Namespace, role.Account = list[0].Namespace, list[0].Spec.Template.Spec.ServiceAccountName
 	}
 	if role.Account == "" {
 		return role
 	}
+	role.Objects = boundTo(objs, role.Namespace, role.Account)
+	for _, u := range objs {
+		if u.GetKind() != "ServiceAccount" || u.GetNamespace() != role.Namespace || u.GetName() == role.Account {
+			continue
+		}
+		for _, o := range append([]*unstructured.Unstructured{u}, boundTo(objs, role.Namespace, u.GetName())...) {
+			if !slices.Contains(role.Objects, o) && !slices.Contains(role.Others, o) {
+				role.Others = append(role.Others, o)
+			}
+		}
+	}
+	return role
+}
+
+// boundTo are the bindings of a service account, and the roles that they bind.
+func boundTo(objs []*unstructured.Unstructured, namespace, account string) []*unstructured.Unstructured {
+	var list []*unstructured.Unstructured
 	bound := map[string]bool{} // kind and name, with the namespace of a Role
 	for _, u := range objs {
-		if k := u.GetKind(); k != "ClusterRoleBinding" && k != "RoleBinding" || !binds(u, role) {
+		if k := u.GetKind(); k != "ClusterRoleBinding" && k != "RoleBinding" || !binds(u, namespace, account) {
 			continue
 		}
 		kind, _, _ := unstructured.NestedString(u.Object, "roleRef", "kind")
 		name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name")
 		bound[roleKey(kind, u.GetNamespace(), name)] = true
-		role.Objects = append(role.Objects, u)
+		list = append(list, u)
 	}
 	for _, u := range objs {
 		if bound[roleKey(u.GetKind(), u.GetNamespace(), u.GetName())] {
-			role.Objects = append(role.Objects, u)
+			list = append(list, u)
 		}
 	}
-	return role
+	return list
 }
 
 func roleKey(kind, namespace, name string) string {
@@ -68,11 +95,15 @@ func roleKey(kind, namespace, name string) string {
 }
 
 // binds reports whether a binding names the service account.
-func binds(u *unstructured.Unstructured, role localrun.Role) bool {
+func binds(u *unstructured.Unstructured, namespace, account string) bool {
 	subjects, _, _ := unstructured.NestedSlice(u.Object, "subjects")
 	for _, s := range subjects {
 		m, ok := s.(map[string]any)
-		if ok && m["kind"] == "ServiceAccount" && m["name"] == role.Account && m["namespace"] == role.Namespace {
+		if !ok || m["kind"] != "ServiceAccount" || m["name"] != account {
+			continue
+		}
+		// Without one, a RoleBinding means its own.
+		if ns, _ := m["namespace"].(string); cmp.Or(ns, u.GetNamespace()) == namespace {
 			return true
 		}
 	}

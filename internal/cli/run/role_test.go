@@ -65,3 +65,89 @@ func TestRoleOf(t *testing.T) {
 		t.Errorf("without a Deployment:\n%s", diff)
 	}
 }
+
+// TestDeployedToNoNamespace: manifests that leave the namespace to whoever
+// applies them.
+func TestDeployedToNoNamespace(t *testing.T) {
+	objs, err := kube.ParseManifests([]byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m}
+spec: {template: {spec: {serviceAccountName: m, containers: [{name: m, env: [{name: WATCH_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}]}]}}}
+---
+kind: RoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: m}
+roleRef: {kind: Role, name: m}
+subjects: [{kind: ServiceAccount, name: m}]
+---
+{kind: Role, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: m}}
+---
+{kind: ServiceAccount, apiVersion: v1, metadata: {name: m}}
+---
+{kind: ServiceAccount, apiVersion: v1, metadata: {name: database}}
+---
+kind: RoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: database}
+roleRef: {kind: Role, name: database}
+subjects: [{kind: ServiceAccount, name: database}]
+---
+{kind: Role, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: database}}
+`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	placeInDefault(objs)
+	role := roleOf(objs)
+	if role.Namespace != "default" || len(role.Objects) != 2 {
+		t.Errorf("%+v", role)
+	}
+	var others []string
+	for _, u := range role.Others {
+		others = append(others, u.GetKind()+" "+u.GetName())
+	}
+	if diff := cmp.Diff([]string{"ServiceAccount database", "RoleBinding database", "Role database"}, others); diff != "" {
+		t.Errorf("of pods (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"default"}, watchedBy(deployments(objs)[0])); diff != "" {
+		t.Errorf("watched (-want +got):\n%s", diff)
+	}
+}
+
+// TestStartedBy: what a run takes from the container of the operator.
+func TestStartedBy(t *testing.T) {
+	objs, err := kube.ParseManifests([]byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: sys}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: proxy, args: [--upstream=x]}
+      - name: manager
+        command: [/operator, manager]
+        args: [--metrics-bind-address=:8443]
+        env:
+        - {name: AGENT_IMAGE, value: example.com/agent}
+        - {name: HOME_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+        - {name: TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}
+        - {name: ENABLE_WEBHOOKS, value: "false"}
+`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := localrun.Deployed{
+		Args: []string{"manager", "--metrics-bind-address=:8443"},
+		Env:  []string{"AGENT_IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "POD_NAME=$(OPERATOR_NAME)"},
+	}
+	if diff := cmp.Diff(want, startedBy(objs)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(localrun.Deployed{}, startedBy(nil)); diff != "" {
+		t.Errorf("without a Deployment:\n%s", diff)
+	}
+}

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/localrun"
+)
+
+// likeDeployed takes over what the project's deployment says: its name, how it
+// starts the operator, and the namespaces that it watches, unless others were named.
+func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
+	objs, err := deployedObjects(ctx, f)
+	if err != nil {
+		f.Warn("%s: cannot determine which namespaces the operator watches when deployed: %v", cli.DeployDir, err)
+		return
+	}
+	for _, d := range deployments(objs) {
+		o.Deployments = append(o.Deployments, d.Name)
+		if names := watchedBy(d); len(names) > 0 && !f.Given["watch-namespace"] {
+			o.WatchNamespaces = names
+			f.Say("watching namespace %s, as when deployed; --watch-namespace names others, --watch-namespace= all", strings.Join(names, ", "))
+		}
+	}
+	o.Deployed = startedBy(objs)
+}
+
+// deployments are those among objs. One that cannot be read is left out: deploy
+// has more to say about it.
+func deployments(objs []*unstructured.Unstructured) []appsv1.Deployment {
+	var list []appsv1.Deployment
+	for _, u := range objs {
+		var d appsv1.Deployment
+		if u.GetKind() == "Deployment" && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d) == nil {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.
+func watchedBy(d appsv1.Deployment) []string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, e := range c.Env {
+			switch {
+			case e.Name != "WATCH_NAMESPACE":
+			case fieldOf(e) == "metadata.namespace":
+				return []string{d.Namespace}
+			case e.Value != "":
+				return strings.Split(e.Value, ",")
+			}
+		}
+	}
+	return nil
+}
+
+// fieldOf is the field of the pod that a variable has, empty for others.
+func fieldOf(e corev1.EnvVar) string {
+	if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
+		return ""
+	}
+	return e.ValueFrom.FieldRef.FieldPath
+}
+
+// startedBy is how the first Deployment among objs starts the operator. What
+// Secrets and ConfigMaps hold is left out: it is not here.
+func startedBy(objs []*unstructured.Unstructured) localrun.Deployed {
+	var out localrun.Deployed
+	list := deployments(objs)
+	if len(list) == 0 || len(list[0].Spec.Template.Spec.Containers) == 0 {
+		return out
+	}
+	containers := list[0].Spec.Template.Spec.Containers
+	c := containers[max(0, slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == "manager" }))]
+	if len(c.Command) > 0 {
+		out.Args = c.Command[1:]
+	}
+	out.Args = slices.Concat(out.Args, c.Args)
+	for _, e := range c.Env {
+		switch field := fieldOf(e); {
+		case e.Name == "ENABLE_WEBHOOKS": // the run serves what the project has
+		case e.Value != "":
+			out.Env = append(out.Env, e.Name+"="+e.Value)
+		case field == "metadata.namespace":
+			out.Env = append(out.Env, e.Name+"=$(POD_NAMESPACE)")
+		case field == "metadata.name":
+			out.Env = append(out.Env, e.Name+"=$(OPERATOR_NAME)")
+		}
+	}
+	return out
+}
