@@ -48,15 +48,27 @@ const (
 	patchName   = "schemapatch"
 )
 
+// ThisYear in place of a call's year is that of Options.
+const ThisYear = "YEAR"
+
+// replaceInArgs returns the calls with another text in their arguments.
+func replaceInArgs(calls []Call, old, text string) []Call {
+	calls = slices.Clone(calls)
+	for i, c := range calls {
+		calls[i].Args = slices.Clone(c.Args)
+		for k, arg := range c.Args {
+			calls[i].Args[k] = strings.ReplaceAll(arg, old, text)
+		}
+	}
+	return calls
+}
+
 // defaultCalls are those of kubebuilder's Makefile.
-func defaultCalls(t *tree, year string) []Call {
+func defaultCalls(t *tree) []Call {
 	object, apply := objectName, applyName
 	if t.exists(DefaultHeader) {
-		object += ":headerFile=" + DefaultHeader
+		object += ":headerFile=" + DefaultHeader + ",year=" + ThisYear
 		apply += ":headerFile=" + DefaultHeader
-		if year != "" {
-			object += ",year=" + year
-		}
 	}
 	return []Call{
 		{Args: []string{rbacName + ":roleName=" + DefaultRoleName, crdName, webhookName, "paths=./...", "output:crd:artifacts:config=" + crdDir}},
@@ -393,12 +405,13 @@ func Usual(calls []Call, dir string) bool {
 	t := newTree(dir, fileset.Set{})
 	all := Options{Calls: calls, Deepcopy: true, CRDs: true, RBAC: true, Webhooks: true}
 	usual := all
-	usual.Calls = defaultCalls(t, "")
+	usual.Calls = defaultCalls(t)
+	if header, err := t.read(DefaultHeader); err != nil || !bytes.Contains(header, []byte(" "+ThisYear)) {
+		// It has no place for one.
+		all.Calls, usual.Calls = replaceInArgs(all.Calls, ",year="+ThisYear, ""), replaceInArgs(usual.Calls, ",year="+ThisYear, "")
+	}
 	if all.plan(t) != nil || usual.plan(t) != nil || len(all.jobs) != len(usual.jobs) {
 		return false
-	}
-	if header, err := t.read(DefaultHeader); err == nil && bytes.Contains(header, []byte(" YEAR")) {
-		return false // mysdk puts the year there
 	}
 	for _, j := range all.jobs {
 		same := func(u job) bool { return reflect.DeepEqual(j, u) }
@@ -422,7 +435,7 @@ func (o *Options) Complete() {
 			had[name] = true
 		}
 	}
-	for _, c := range defaultCalls(newTree(o.Dir, o.Overlay), o.Year) {
+	for _, c := range defaultCalls(newTree(o.Dir, o.Overlay)) {
 		c.Args = slices.DeleteFunc(c.Args, func(arg string) bool {
 			name, _, _ := strings.Cut(arg, ":")
 			return had[name] || name == "output" && had[crdName]

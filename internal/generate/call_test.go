@@ -24,7 +24,7 @@ func calls(lines ...string) []Call {
 
 // every is the default calls on other paths.
 func every(paths ...string) []Call {
-	out := defaultCalls(newTree("/none", fileset.Set{}), "")
+	out := defaultCalls(newTree("/none", fileset.Set{}))
 	for i, c := range out {
 		out[i].Args = slices.DeleteFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, "paths=") })
 		for _, p := range paths {

@@ -48,7 +48,7 @@ type Options struct {
 	// means those of kubebuilder's Makefile. Of two that write one file, the
 	// later wins.
 	Calls []Call
-	// Year replaces YEAR in the header of the default calls.
+	// Year replaces YEAR in headers, where the call says year=YEAR.
 	Year string
 
 	jobs    []job    // of the calls, those that are selected
@@ -99,8 +99,9 @@ func (o Options) withDefaults(t *tree) (Options, error) {
 		o.Deepcopy, o.CRDs, o.RBAC, o.Webhooks = true, true, true, true
 	}
 	if len(o.Calls) == 0 {
-		o.Calls = defaultCalls(t, o.Year)
+		o.Calls = defaultCalls(t)
 	}
+	o.Calls = replaceInArgs(o.Calls, "year="+ThisYear, fmt.Sprintf("year=%q", o.Year))
 	if err := o.plan(t); err != nil {
 		return o, fmt.Errorf("generate: %w", err)
 	}

@@ -143,10 +143,14 @@ func TestOptions(t *testing.T) {
 		has, not string
 	}{
 		"the default header with its year": {func(o *Options) { o.Year = "2026" }, codePath, "// Copyright 2026 The Authors.", "YEAR"},
-		"a header":                         {func(o *Options) { o.Calls = calls("object:headerFile=other.txt paths=./...") }, codePath, "// Other.", "Copyright"},
-		"a role name":                      {func(o *Options) { o.Calls = calls("rbac:roleName=boss paths=./...") }, rolePath, "name: boss", DefaultRoleName},
-		"no descriptions":                  {func(o *Options) { o.Calls = calls("crd:maxDescLen=0 paths=./... output:dir=config/crd/bases") }, crdPath, "type: integer", "description:"},
-		"descriptions":                     {func(*Options) {}, crdPath, "description: CacheSpec is what is wanted.", "(devel)"},
+		"the year of a call": {func(o *Options) {
+			o.Year = "2026"
+			o.Calls = calls("object:year=YEAR,headerFile=hack/boilerplate.go.txt paths=./...")
+		}, codePath, "// Copyright 2026 The Authors.", "YEAR"},
+		"a header":        {func(o *Options) { o.Calls = calls("object:headerFile=other.txt paths=./...") }, codePath, "// Other.", "Copyright"},
+		"a role name":     {func(o *Options) { o.Calls = calls("rbac:roleName=boss paths=./...") }, rolePath, "name: boss", DefaultRoleName},
+		"no descriptions": {func(o *Options) { o.Calls = calls("crd:maxDescLen=0 paths=./... output:dir=config/crd/bases") }, crdPath, "type: integer", "description:"},
+		"descriptions":    {func(*Options) {}, crdPath, "description: CacheSpec is what is wanted.", "(devel)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

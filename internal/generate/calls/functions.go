@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/generate"
 )
 
 // function is the result of one of make's functions that needs no shell.
@@ -31,6 +33,8 @@ func (m *makefile) function(name, args, target string, depth int) string {
 	switch {
 	case name == "shell" && (args == "pwd" || args == "git rev-parse --show-toplevel"):
 		return m.root
+	case name == "shell" && isYear(strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(args))):
+		return generate.ThisYear
 	case name == "strip" || name == "realpath":
 		return eachWord(last, func(w string) string { return w })
 	case name == "abspath":
@@ -121,4 +125,9 @@ func substitute(word, from, to string) string {
 		return word
 	}
 	return strings.Replace(to, "%", strings.TrimSuffix(stem, tail), 1)
+}
+
+// isYear says whether a command prints the year.
+func isYear(command []string) bool {
+	return slices.Equal(slices.DeleteFunc(command, func(w string) bool { return w == "-u" }), []string{"date", "+%Y"})
 }

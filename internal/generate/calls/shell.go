@@ -200,6 +200,8 @@ func (s *shell) print(words []string) {
 		}
 	case strings.Join(words, " ") == "git rev-parse --show-toplevel":
 		text = s.root
+	case isYear(words):
+		text = generate.ThisYear
 	}
 	// A shell that only prints cannot fail to.
 	_, _ = io.WriteString(s.out, text+"\n")
