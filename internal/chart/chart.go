@@ -60,6 +60,7 @@ func Render(in Input) (map[string][]byte, error) {
 		c.prefix = in.Name + "-"
 	}
 	c.ns = c.manager.ns
+	c.address()
 	c.classify()
 	for _, o := range c.objects {
 		c.label(o)

@@ -168,13 +168,23 @@ func template(t testing.TB, name string, c *v2.Chart, values map[string]any) obj
 }
 
 // expected is what kustomize built as a chart has it: without the namespace, with
-// helm's labels, with CRDs that stay, and without empty lists of volumes.
+// helm's labels, with CRDs that stay, without empty lists of volumes, and with
+// the metrics Service in its certificate.
 func expected(t testing.TB, in chart.Input) objects {
 	t.Helper()
 	want := objects{}
 	want.add(t, "kustomize", string(in.Objects))
 	delete(want, "Namespace /"+in.Name+"-system")
-	for _, o := range want {
+	service := ""
+	for key := range want {
+		if ns, name, ok := strings.Cut(strings.TrimPrefix(key, "Service "), "/"); ok && strings.HasSuffix(name, "-metrics-service") {
+			service = name + "." + ns
+		}
+	}
+	for key, o := range want {
+		if strings.HasSuffix(key, "metrics-certs") {
+			put(t, o, "spec/dnsNames", []any{service + ".svc", service + ".svc.cluster.local"})
+		}
 		meta := o["metadata"].(map[string]any)
 		if labels, ok := meta["labels"].(map[string]any); ok && labels["app.kubernetes.io/managed-by"] != nil {
 			labels["app.kubernetes.io/managed-by"] = "Helm"

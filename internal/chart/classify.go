@@ -104,6 +104,9 @@ func (c *chart) enabled(sections string) string {
 // of any object.
 func (c *chart) condition() {
 	for _, o := range c.objects {
+		if !o.optional { // what is installed by default does not depend on what is off by default
+			o.when = strings.Join(slices.DeleteFunc(strings.Fields(o.when), func(s string) bool { return !c.values.On(s) }), " ")
+		}
 		o.when = c.enabled(o.when)
 		meta := yamledit.Value(o.node, "metadata")
 		c.some(meta, "annotations", func(key *yaml.Node) string {

@@ -312,7 +312,7 @@ func (c *chart) parametrize() {
 		was := r.was
 		if strings.Contains(r.was, ".") {
 			was = c.values.text(r.was)
-		} else if !c.values.Has("metrics.secure") {
+		} else if !c.values.On("metrics.secure") {
 			continue
 		}
 		for _, o := range c.objects {
@@ -327,7 +327,7 @@ func (c *chart) parametrize() {
 		}
 	}
 	for _, o := range c.objects {
-		if o.dir == "prometheus" && c.values.Has("metrics.secure") {
+		if o.dir == "prometheus" && c.values.On("metrics.secure") {
 			c.plainMonitor(o)
 		}
 	}

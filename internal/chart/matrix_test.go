@@ -48,7 +48,7 @@ func TestInstall_Matrix(t *testing.T) {
 	}
 	r := openCluster(t, "matrix")
 	there := foreignCRDs(t)
-	for _, text := range []string{"{apiVersion: v1, kind: Namespace, metadata: {name: " + r.ns + "}}", certificate("webhook-server-cert", r.ns), certificate("metrics-server-cert", r.ns)} {
+	for _, text := range []string{"{apiVersion: v1, kind: Namespace, metadata: {name: " + r.ns + "}}", certificate("webhook-server-cert", r.ns), certificate("other-webhook-server-cert", r.ns), certificate("metrics-server-cert", r.ns)} {
 		there = append(there, &unstructured.Unstructured{Object: parse(t, text).(map[string]any)})
 	}
 	if _, err := r.client.Apply(t.Context(), there, kube.ApplyOptions{}); err != nil {

@@ -3,6 +3,7 @@ package chart
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,6 +73,7 @@ type Plan struct {
 	Conflicts []string // files whose changes met the user's; each has a reject
 	Kept      []string // files of an earlier chart that the user changed, which nothing makes any longer
 	Gone      []string // files that the user removed, which stay so
+	Unread    []string // sections of the values of another tool's chart that have no meaning in this one
 }
 
 // Merge carries the change from the last chart to the one of now over to what is
@@ -98,8 +100,11 @@ func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), 
 	p := &Plan{Write: map[string][]byte{}}
 	if force {
 		p.overwrite(names, now, mine)
-		if v := mine[valuesFile]; base == nil && v != nil && merge3.Valid(valuesFile, v) {
-			p.Write[valuesFile], _ = merge3.Merge(valuesFile, nil, modern(v), now[valuesFile])
+		if base == nil && mine[valuesFile] != nil {
+			if err := parses(valuesFile, mine[valuesFile]); err != nil {
+				return nil, err
+			}
+			p.takeOver(mine[valuesFile], now[valuesFile], mine[chartFile])
 		}
 		return p, nil
 	}
@@ -147,13 +152,7 @@ func check(base, now, mine map[string][]byte) error {
 	case base != nil && mine[chartFile] == nil:
 		return clierr.Failedf("restore it from version control, or add --force to write the chart again", "the chart has no %s", chartFile)
 	}
-	for _, name := range []string{chartFile, valuesFile} {
-		var v map[string]any
-		if err := yaml.Unmarshal(mine[name], &v); err != nil {
-			return clierr.Failedf("correct the file and run the command again", "%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
-		}
-	}
-	return nil
+	return cmp.Or(parses(chartFile, mine[chartFile]), parses(valuesFile, mine[valuesFile]))
 }
 
 func more(list []string) string {
@@ -188,13 +187,21 @@ func (p *Plan) conflict(name string, was, own, is []byte) {
 	if strings.HasPrefix(name, "templates/") {
 		as += ".tpl" // directives are no YAML: line by line
 	}
+	if name == valuesFile {
+		was, is = indented(was, own), indented(is, own)
+	}
 	merged, wanted := own, is
 	if was != nil { // else it is a file of the user's own
 		merged, wanted = merge3.Merge(as, was, own, is)
 	}
-	if parses(name, own) && !parses(name, merged) {
+	if parses(name, own) == nil && parses(name, merged) != nil {
 		merged, wanted = own, is
 	}
+	p.put(name, own, merged, wanted)
+}
+
+// put notes what a file becomes, and what of it the user has to decide.
+func (p *Plan) put(name string, own, merged, wanted []byte) {
 	if !bytes.Equal(merged, own) {
 		p.Write[name] = merged
 	}
@@ -204,14 +211,17 @@ func (p *Plan) conflict(name string, was, own, is []byte) {
 	}
 }
 
-// parses says whether a template can be read; of other files, merge3 sees to
-// it.
-func parses(name string, text []byte) bool {
-	if !strings.HasPrefix(name, "templates/") {
-		return true
+// parses says why a template or a mapping in YAML cannot be read.
+func parses(name string, text []byte) error {
+	if strings.HasPrefix(name, "templates/") {
+		t := parse.New(name)
+		t.Mode = parse.SkipFuncCheck
+		_, err := t.Parse(string(text), "", "", map[string]*parse.Tree{})
+		return err
 	}
-	t := parse.New(name)
-	t.Mode = parse.SkipFuncCheck
-	_, err := t.Parse(string(text), "", "", map[string]*parse.Tree{})
-	return err == nil
+	var v map[string]any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		return clierr.Failedf("correct the file and run the command again", "%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	return nil
 }

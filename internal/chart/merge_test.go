@@ -152,3 +152,46 @@ crd:
 		t.Error(d)
 	}
 }
+
+// TestMerge_TakeOver: values of a foreign chart in four columns get what is new in
+// four, and a key that nobody reads is named. Values that cannot be read, or that
+// cannot take in what is new, are not lost.
+func TestMerge_TakeOver(t *testing.T) {
+	const now = "# Of the file.\n\nmanager:\n  replicas: 1\n  # more\n  args:\n    - a\n  env:\n    - name: A\n      value: b\naccount:\n  enabled: true\n"
+	for name, c := range map[string]struct {
+		mine, want, reject string
+		unread             []string
+		fails              string
+	}{
+		"four columns": {
+			mine:   "manager:\n    replicas: 2\n    old: 1\n\n# own\nrbacHelpers:\n    enable: true\nextra: []\nsub:\n  a: b\nglobal: {}\n",
+			want:   "manager:\n    replicas: 2\n    # more\n    args:\n        - a\n    env:\n        -   name: A\n            value: b\n    old: 1\naccount:\n    enabled: true\n\n# own\nrbac:\n    helpers:\n        enabled: true\nextra: []\nsub:\n  a: b\nglobal: {}\n",
+			unread: []string{"extra", "manager.old", "rbac"},
+		},
+		"no room": {mine: "manager: {replicas: 2}\n", want: "manager: {replicas: 2}\naccount:\n  enabled: true\n", reject: "+  env:"},
+		"no YAML": {mine: "a: b\n  c: [\n", fails: "values.yaml: line 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine := map[string][]byte{"Chart.yaml": []byte("dependencies:\n- name: sub\n"), "values.yaml": []byte(c.mine)}
+			p, err := chart.Merge(nil, map[string][]byte{"Chart.yaml": nil, "values.yaml": []byte(now)}, func(name string) ([]byte, error) { return mine[name], nil }, true)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("want an error with %q, got %v", c.fails, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(p.Write["values.yaml"]); c.want != "" && got != c.want {
+				t.Errorf("(-want +got):\n%s", cmp.Diff(c.want, got))
+			}
+			if d := cmp.Diff(c.unread, p.Unread); d != "" {
+				t.Errorf("unread (-want +got):\n%s", d)
+			}
+			if r := string(p.Write["values.yaml"+chart.RejectSuffix]); (c.reject != "") != (r != "") || !strings.Contains(r, c.reject) {
+				t.Errorf("want %q in the reject:\n%s", c.reject, r)
+			}
+		})
+	}
+}

@@ -14,18 +14,46 @@ import (
 // namespace/name.
 var nameIn = lazy.Delayed(`[A-Za-z0-9][-A-Za-z0-9]*`)
 
+// address gives certificates and ServiceMonitors the name of the Service, where
+// config/default leaves kubebuilder's placeholders in them.
+func (c *chart) address() {
+	for _, o := range c.objects {
+		suffix := "webhook-service"
+		if o.kind == "ServiceMonitor" || strings.HasSuffix(o.name, "metrics-certs") {
+			suffix = "metrics-service"
+		}
+		i := slices.IndexFunc(c.objects, func(s *object) bool { return s.kind == "Service" && strings.HasSuffix(s.name, suffix) })
+		if i < 0 {
+			continue
+		}
+		names := strings.NewReplacer("SERVICE_NAMESPACE", c.ns, "SERVICE_NAME", c.objects[i].name)
+		for _, n := range append(at(o.node, "spec.dnsNames.*"), at(o.node, "spec.endpoints.*.tlsConfig.serverName")...) {
+			n.Value = names.Replace(n.Value)
+		}
+	}
+}
+
 // rename puts the release's names in place of kustomize's: of the objects with
 // the prefix, wherever they occur, and of the namespace. Of CRDs only the parts
 // that name other objects count: the rest is the API's.
 func (c *chart) rename() {
 	names := map[string]string{}
+	name := func(helper, suffix string) string {
+		return c.word(c.call(helper, `(dict "suffix" "`+suffix+`" "context" $)`))
+	}
 	for _, o := range c.objects {
 		if suffix, ok := strings.CutPrefix(o.name, c.prefix); ok && o.dir != "" && !o.crd {
-			names[o.name] = c.word(c.call("resourceName", `(dict "suffix" "`+suffix+`" "context" $)`))
+			names[o.name] = name("resourceName", suffix)
+		}
+		if secret := text(o.node, "spec.secretName"); o.kind == "Certificate" && secret != "" {
+			names[secret] = name("secretName", secret)
+			if suffix, ok := strings.CutPrefix(secret, c.prefix); ok {
+				names[secret] = name("resourceName", suffix)
+			}
 		}
 	}
 	if c.values.Accounts {
-		names[c.prefix+managerName] = c.word(c.call("resourceName", `(dict "suffix" "`+managerName+`" "context" $)`))
+		names[c.prefix+managerName] = name("resourceName", managerName)
 	}
 	for _, o := range c.objects {
 		parts := []*yaml.Node{o.node}

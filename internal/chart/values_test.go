@@ -245,7 +245,7 @@ func TestRender_Scope(t *testing.T) {
 // Names follow the release, so that two of them can be in one cluster.
 func TestRender_Names(t *testing.T) {
 	files, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
-	in.Objects = []byte(strings.NewReplacer("webhook-cert-manager-system", "shop-system", "webhook-cert-manager-", "shop-").Replace(string(in.Objects)))
+	in.Objects = []byte(strings.NewReplacer("webhook-cert-manager-system", "shop-system", "webhook-cert-manager-", "shop-", "secretName: ", "secretName: shop-").Replace(string(in.Objects)))
 	want := expected(t, in)
 	delete(want, "Namespace /shop-system")
 	for _, o := range want {
@@ -262,6 +262,42 @@ func TestRender_Names(t *testing.T) {
 		if !strings.Contains(key, "/shop-webhook-cert-manager-") && !strings.HasPrefix(key, "CustomResourceDefinition") {
 			t.Errorf("%s does not have the release's name", key)
 		}
+	}
+	// A Secret that cert-manager does not make has a name that can be known.
+	got = template(t, "shop", load(t, files), map[string]any{"certManager": map[string]any{"enabled": false}})
+	spec, _ := pod(got["Deployment shop-system/shop-webhook-cert-manager-controller-manager"])
+	if d := cmp.Diff(parse(t, "[{name: webhook-certs, secret: {secretName: webhook-server-cert}}]"), spec["volumes"]); d != "" {
+		t.Errorf("(-want +helm):\n%s", d)
+	}
+}
+
+// What other projects have in config/default is what the chart has.
+func TestRender_Foreign(t *testing.T) {
+	for name, edits := range map[string][]string{
+		"metrics over http, with roles":   {"- --leader-elect", "- --leader-elect\n        - --metrics-secure=false"},
+		"a Secret with the prefix":        {"secretName: ", "secretName: webhook-cert-manager-"},
+		"a role with a rather long name":  {"webhook-cert-manager-memcached-admin-role", "webhook-cert-manager-" + strings.Repeat("long", 15) + "-admin-role"},
+		"a Secret that nobody else names": {"secretName: webhook-server-cert\n---", "secretName: other\n---"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
+			in.Objects, in.Optional = []byte(strings.NewReplacer(edits...).Replace(string(in.Objects))), nil
+			files, err := chart.Render(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := expected(t, in), template(t, in.Name, load(t, files), nil)
+			for key, o := range want {
+				if short := strings.Replace(key, "webhook-cert-manager-long", "webhook-ce-long", 1); short != key { // what is left of the prefix
+					delete(want, key)
+					want[short] = o
+					put(t, o, "metadata/name", strings.TrimPrefix(short, "ClusterRole /"))
+				}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("(-kustomize +helm):\n%s", d)
+			}
+		})
 	}
 }
 

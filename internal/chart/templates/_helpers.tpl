@@ -10,11 +10,22 @@
 {{- .Values.fullnameOverride | default $full | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Name of an object, at most 63 characters long: dict "suffix" "metrics" "context" $ */}}
+{{/* Name of an object, 63 characters long at most unless the suffix is: dict "suffix" "metrics" "context" $ */}}
 {{- define "[[ .Name ]].resourceName" -}}
-{{- $room := sub 62 (len .suffix) | int }}
+{{- $room := sub 62 (len .suffix) | max 10 | int }}
 {{- printf "%s-%s" (include "[[ .Name ]].fullname" .context | trunc $room | trimSuffix "-") .suffix }}
 {{- end }}
+[[- if .Has "certManager" ]]
+
+{{/* Secret of a certificate: of the release's own, if it is not named like the chart and cert-manager makes it. */}}
+{{- define "[[ .Name ]].secretName" -}}
+{{- if and .context.Values.certManager.enabled (ne (include "[[ .Name ]].fullname" .context) .context.Chart.Name) }}
+{{- include "[[ .Name ]].resourceName" . }}
+{{- else }}
+{{- .suffix }}
+{{- end }}
+{{- end }}
+[[- end ]]
 [[- if .Accounts ]]
 
 {{/* ServiceAccount of the manager. */}}

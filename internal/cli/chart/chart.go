@@ -160,7 +160,7 @@ func open(f *cli.Factory, o *Options) (j *job, done bool, err error) {
 func (j *job) render(ctx context.Context) (map[string][]byte, error) {
 	in := chart.Input{Name: j.name}
 	var err error
-	if j.Manifests == cli.InstallerFile {
+	if j.Manifests == cli.InstallerFile && (j.has(cli.DeployDir) || !j.has(cli.InstallerFile)) {
 		in.Objects, in.Optional, err = j.f.OptionalManifests(ctx, j.Image)
 	} else if in.Objects, err = j.f.Host.Files.ReadFile(j.f.Host.Path(j.Manifests)); errors.Is(err, fs.ErrNotExist) {
 		return nil, clierr.Usagef("build it first, or leave --manifests out", "there is no %s", j.Manifests)
@@ -169,6 +169,12 @@ func (j *job) render(ctx context.Context) (map[string][]byte, error) {
 		return nil, err
 	}
 	return chart.Render(in)
+}
+
+// has says whether a file or directory is there.
+func (j *job) has(name string) bool {
+	_, err := j.f.Host.Files.Lstat(j.f.Host.Path(name))
+	return err == nil
 }
 
 // read returns a file of the chart, nil for none.
@@ -222,7 +228,7 @@ func (j *job) findForeign(dir string, now map[string][]byte) error {
 		if e.IsDir() {
 			err = errors.Join(err, j.findForeign(name, now))
 		} else if now[name] == nil {
-			j.foreign = append(j.foreign, name)
+			j.foreign = append(j.foreign, path.Join(j.dir, name))
 		}
 	}
 	return err
@@ -271,8 +277,11 @@ func (j *job) report(plan *chart.Plan, took string) error {
 	for _, name := range plan.Kept {
 		j.f.Warn("%s stays because you changed it, but nothing of the project makes it any longer", path.Join(j.dir, name))
 	}
-	for _, name := range j.foreign {
-		j.f.Warn("%s stays, and is part of the chart: remove it unless it is yours", path.Join(j.dir, name))
+	if len(j.foreign) > 0 {
+		j.f.Warn("the chart has %s that mysdk does not write; remove those that are not yours:\n  %s", cli.Count(len(j.foreign), "template"), strings.Join(j.foreign, "\n  "))
+	}
+	if len(plan.Unread) > 0 {
+		j.f.Warn("mysdk's templates do not read these values: %s; move what you need of them to the values that they read", strings.Join(plan.Unread, ", "))
 	}
 	for _, name := range plan.Gone {
 		j.f.Detail("%s stays removed; --force writes it again", path.Join(j.dir, name))

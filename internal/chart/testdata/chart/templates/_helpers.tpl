@@ -10,10 +10,19 @@
 {{- .Values.fullnameOverride | default $full | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Name of an object, at most 63 characters long: dict "suffix" "metrics" "context" $ */}}
+{{/* Name of an object, 63 characters long at most unless the suffix is: dict "suffix" "metrics" "context" $ */}}
 {{- define "webhook-cert-manager.resourceName" -}}
-{{- $room := sub 62 (len .suffix) | int }}
+{{- $room := sub 62 (len .suffix) | max 10 | int }}
 {{- printf "%s-%s" (include "webhook-cert-manager.fullname" .context | trunc $room | trimSuffix "-") .suffix }}
+{{- end }}
+
+{{/* Secret of a certificate: of the release's own, if it is not named like the chart and cert-manager makes it. */}}
+{{- define "webhook-cert-manager.secretName" -}}
+{{- if and .context.Values.certManager.enabled (ne (include "webhook-cert-manager.fullname" .context) .context.Chart.Name) }}
+{{- include "webhook-cert-manager.resourceName" . }}
+{{- else }}
+{{- .suffix }}
+{{- end }}
 {{- end }}
 
 {{/* ServiceAccount of the manager. */}}
