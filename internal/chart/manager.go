@@ -183,7 +183,7 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 			n = c.scalar(a.template)
 		}
 		out = append(out, c.between(n, c.enabled(a.when))...)
-		if a.flag == "--metrics-bind-address=:" && !slices.ContainsFunc(at(args, "*"), func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, "--metrics-secure=") }) {
+		if a.flag == "--metrics-bind-address=:" && !slices.ContainsFunc(at(args, "*"), func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, "--metrics-secure") }) {
 			c.values.enable("metrics.secure", true)
 			out = append(out, c.line("{{- if not .Values.metrics.secure }}\n- --metrics-secure=false\n{{- end }}"))
 		}
@@ -205,6 +205,9 @@ func argumentOf(text string) (*argument, string) {
 	for _, a := range arguments() {
 		if value, ok := strings.CutPrefix(text, a.flag); ok {
 			return &a, value
+		}
+		if a.value == "metrics.secure" && text+"=" == a.flag {
+			return &a, "true"
 		}
 	}
 	return nil, ""

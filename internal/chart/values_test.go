@@ -3,6 +3,7 @@ package chart_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -275,6 +276,7 @@ func TestRender_Names(t *testing.T) {
 func TestRender_Foreign(t *testing.T) {
 	for name, edits := range map[string][]string{
 		"metrics over http, with roles":   {"- --leader-elect", "- --leader-elect\n        - --metrics-secure=false"},
+		"metrics over https, as a switch": {"- --leader-elect", "- --leader-elect\n        - --metrics-secure"},
 		"a Secret with the prefix":        {"secretName: ", "secretName: webhook-cert-manager-"},
 		"a role with a rather long name":  {"webhook-cert-manager-memcached-admin-role", "webhook-cert-manager-" + strings.Repeat("long", 15) + "-admin-role"},
 		"a Secret that nobody else names": {"secretName: webhook-server-cert\n---", "secretName: other\n---"},
@@ -294,8 +296,20 @@ func TestRender_Foreign(t *testing.T) {
 					put(t, o, "metadata/name", strings.TrimPrefix(short, "ClusterRole /"))
 				}
 			}
+			for _, o := range []objects{want, got} {
+				_, container := pod(o["Deployment webhook-cert-manager-system/webhook-cert-manager-controller-manager"])
+				for i, arg := range container["args"].([]any) {
+					container["args"].([]any)[i] = strings.TrimSuffix(arg.(string), "=true")
+				}
+				slices.SortFunc(container["args"].([]any), func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("(-kustomize +helm):\n%s", d)
+			}
+			plain := template(t, in.Name, load(t, files), parse(t, "{metrics: {secure: false}}").(map[string]any))
+			_, container := pod(plain["Deployment webhook-cert-manager-system/webhook-cert-manager-controller-manager"])
+			if args := container["args"].([]any); slices.Contains(args, any("--metrics-secure")) || !slices.Contains(args, any("--metrics-secure=false")) {
+				t.Errorf("metrics.secure=false is not among %v", args)
 			}
 		})
 	}
