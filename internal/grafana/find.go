@@ -43,8 +43,8 @@ type finder struct {
 }
 
 // Find returns the metrics that the Go code below a tree makes with Prometheus'
-// library, by their names, and the places, as file:line:col, of those whose names
-// are not known. module is the path of the tree's Go module. Tests and other
+// library, by their names, and what is not known of others, after file:line:col.
+// module is the path of the tree's Go module. Tests and other
 // modules are left out; a file that is not Go is an error.
 func Find(tree fs.FS, module string) (found []Metric, problems []string, err error) {
 	f := &finder{
@@ -126,8 +126,12 @@ func (f *finder) visit(n ast.Node) bool {
 		return true
 	}
 	m := Metric{Kind: kind}
+	problem := "the name of this metric is not a constant"
+	if kind == "" {
+		problem = "prometheus.NewDesc does not say the type of the metric"
+	}
 	if m.Name, m.Help, ok = f.options(opts); !ok {
-		f.problems = append(f.problems, f.files.Position(call.Pos()).String())
+		f.problems = append(f.problems, f.files.Position(call.Pos()).String()+": "+problem)
 		return true
 	}
 	if isVec && len(call.Args) > 1 {

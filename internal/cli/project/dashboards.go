@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -25,7 +25,7 @@ func runDashboards(ctx context.Context, f *cli.Factory, force, dryRun bool) erro
 	if done || err != nil {
 		return err
 	}
-	in, err := dashboardsInput(f, p)
+	in, err := dashboardsInput(ctx, f, p)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,11 @@ func runDashboards(ctx context.Context, f *cli.Factory, force, dryRun bool) erro
 	for _, name := range set.Paths() {
 		f.Say("  %s", name)
 	}
-	f.Say("Next: import the dashboards into Grafana; ../prometheus in config/default/kustomization.yaml deploys the alerts")
+	next := "import the dashboards into Grafana"
+	if _, ok := set.Get(grafana.AlertsFile); ok {
+		next += "; ../prometheus in config/default/kustomization.yaml deploys the alerts"
+	}
+	f.Say("Next: %s", next)
 	return nil
 }
 
@@ -60,13 +64,13 @@ func readIfThere(f *cli.Factory, name string) ([]byte, error) {
 }
 
 // dashboardsInput finds the metrics, and what config/default calls the operator.
-func dashboardsInput(f *cli.Factory, p *project.Project) (in grafana.Input, err error) {
-	found, unnamed, err := grafana.Find(os.DirFS(f.Host.Dir), p.Repo)
+func dashboardsInput(ctx context.Context, f *cli.Factory, p *project.Project) (in grafana.Input, err error) {
+	found, problems, err := grafana.Find(os.DirFS(f.Host.Dir), p.Repo)
 	if err != nil {
 		return in, clierr.Failedf("correct the Go code and run the command again", "%w", err)
 	}
-	for _, at := range unnamed {
-		f.Warn("%s: the name of this metric is not a constant; list it in %s", at, grafana.ConfigFile)
+	for _, problem := range problems {
+		f.Warn("%s; list the metric in %s", problem, grafana.ConfigFile)
 	}
 	data, err := readIfThere(f, grafana.ConfigFile)
 	if err != nil {
@@ -76,21 +80,22 @@ func dashboardsInput(f *cli.Factory, p *project.Project) (in grafana.Input, err 
 	if err != nil {
 		return in, err
 	}
-	var names struct {
-		Namespace string
-		Prefix    string `yaml:"namePrefix"`
+	in = grafana.Input{Project: p.Name, Namespace: p.Name + "-system", Job: p.Name + "-controller-manager-metrics-service", Metrics: grafana.Merge(found, config)}
+	there := *f
+	there.AsIs = true
+	_, objects, err := there.OperatorManifests(ctx, "")
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "Service" && strings.Contains(o.GetName(), "metrics")
+	})
+	switch {
+	case err != nil:
+		f.Warn("the queries are for the metrics Service %s in namespace %s, as config/default does not tell: %v", in.Job, in.Namespace, err)
+	case i < 0:
+		f.Warn("the queries are for the metrics Service %s, and config/default has none", in.Job)
+	default:
+		in.Namespace, in.Job = cmp.Or(objects[i].GetNamespace(), in.Namespace), objects[i].GetName()
 	}
-	const file = "config/default/kustomization.yaml"
-	if data, err = readIfThere(f, file); err == nil {
-		err = yaml.Unmarshal(data, &names)
-	}
-	if err != nil {
-		return in, fmt.Errorf("%s: %w", file, err)
-	}
-	return grafana.Input{
-		Project: p.Name, Namespace: cmp.Or(names.Namespace, p.Name+"-system"),
-		Job: cmp.Or(names.Prefix, p.Name+"-") + "controller-manager-metrics-service", Metrics: grafana.Merge(found, config),
-	}, nil
+	return in, nil
 }
 
 // putDashboards adds the files to the set, but for those that the user changed.
