@@ -29,12 +29,14 @@ var samplesTest []byte
 const SamplesTest = "test/samples/samples_test.go"
 
 // TestOfSamples is the text of SamplesTest below the license header of the
-// project, which may be empty.
-func TestOfSamples(header []byte) []byte {
-	if header = bytes.TrimSpace(header); len(header) == 0 {
-		return samplesTest
+// project, which may be empty, for CRDs in directories of the project.
+func TestOfSamples(header []byte, crds []string) []byte {
+	var dirs []string
+	for _, dir := range crds {
+		dirs = append(dirs, `filepath.Join(root, "`+strings.ReplaceAll(dir, "/", `", "`)+`")`)
 	}
-	return slices.Concat(header, []byte("\n\n"), samplesTest)
+	text := bytes.Replace(samplesTest, []byte(`filepath.Join(root, "config", "crd", "bases")`), []byte(strings.Join(dirs, ", ")), 1)
+	return bytes.TrimLeft(slices.Concat(bytes.TrimSpace(header), []byte("\n\n"), text), "\n")
 }
 
 // Sample is a file of manifests.
@@ -82,9 +84,9 @@ func Kinds(crds []*unstructured.Unstructured, samples []Sample) ([]Kind, error) 
 			version, _ := v.(map[string]any)
 			name, _ := version["name"].(string)
 			k := Kind{Kind: text("spec", "names", "kind"), APIVersion: text("spec", "group") + "/" + name, Description: fields.Description(crd, name), Rules: fields.Rules(crd, name)}
-			k.About = text("spec", "scope") + ", " + text("spec", "names", "plural")
+			k.About = "Scope: " + text("spec", "scope") + ". Resource: " + text("spec", "names", "plural") + "."
 			if short, _, _ := unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames"); len(short) > 0 {
-				k.About += ", " + strings.Join(short, ", ")
+				k.About += " Short: " + strings.Join(short, ", ") + "."
 			}
 			k.Notes = notes(version)
 			k.Example = examples[k.APIVersion+" "+k.Kind]
@@ -159,19 +161,39 @@ func examplesIn(samples []Sample) (map[string]string, error) {
 				return nil, fmt.Errorf("read the example in %s: %w", sample.Name, err)
 			}
 			if key := object.APIVersion + " " + object.Kind; out[key] == "" {
-				out[key] = strings.TrimSpace(strings.TrimPrefix(string(doc), "---"))
+				out[key] = withoutLicense(strings.TrimSpace(strings.TrimPrefix(string(doc), "---")))
 			}
 		}
 	}
 	return out, nil
 }
 
+// withoutLicense leaves out the comment at the top if it is the license of the
+// file.
+func withoutLicense(text string) string {
+	rest := text
+	for strings.HasPrefix(rest, "#") {
+		_, rest, _ = strings.Cut(rest, "\n")
+	}
+	head := strings.ToLower(text[:len(text)-len(rest)])
+	if strings.Contains(head, "license") || strings.Contains(head, "copyright") {
+		return strings.TrimSpace(rest)
+	}
+	return text
+}
+
+// quantity is the limit of Kubernetes' quantities.
+const quantity = `matches ^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
 // validation is what holds for the values of a field, in words.
 func validation(f *fields.Field) (out []string) {
 	if len(f.Enum) > 0 {
 		out = append(out, "one of "+strings.Join(f.Enum, ", "))
 	}
-	return append(out, f.Limits...)
+	for _, limit := range f.Limits {
+		out = append(out, strings.Replace(limit, quantity, "a quantity, such as 500m or 2Gi", 1))
+	}
+	return out
 }
 
 // typeOf is the type of a field, with its format.

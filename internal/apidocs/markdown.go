@@ -4,7 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/fields"
+)
+
+var (
+	pattern = lazy.Delayed(`^((?:each )?matches )(.+)$`)
+	item    = lazy.Delayed(`\n *(?:-|\\\*|[0-9]+[.)]) `)
 )
 
 // Markdown is the reference as GitHub and others show it, with tables.
@@ -61,7 +68,11 @@ func described(f *fields.Field) string {
 		parts = append(parts, escaped(f.Description))
 	}
 	for _, v := range validation(f) {
-		parts = append(parts, escaped(v))
+		if m := pattern.FindStringSubmatch(v); m != nil {
+			parts = append(parts, m[1]+code(m[2]))
+		} else {
+			parts = append(parts, escaped(v))
+		}
 	}
 	if len(f.Fields) == 0 { // else they are with the object
 		for _, r := range f.Rules {
@@ -113,11 +124,13 @@ func code(s string) string {
 }
 
 // cell is text in a cell of a table, where lines end and columns begin by what
-// is no text.
+// is no text. Entries of lists keep their lines.
 func cell(s string) string {
 	var paragraphs []string
-	for _, p := range strings.Split(s, "\n\n") {
-		paragraphs = append(paragraphs, strings.Join(strings.Fields(p), " "))
+	for _, p := range strings.Split(item.ReplaceAllString(s, "\n$0"), "\n\n") {
+		if p = strings.Join(strings.Fields(p), " "); p != "" {
+			paragraphs = append(paragraphs, p)
+		}
 	}
 	return strings.ReplaceAll(strings.Join(paragraphs, "<br>"), "|", `\|`)
 }

@@ -77,24 +77,20 @@ func read(schema map[string]any, path string) *Field {
 	if d, ok := schema["default"]; ok {
 		f.Default = asJSON(d)
 	}
-	if values, ok := schema["enum"].([]any); ok {
-		for _, v := range values {
-			f.Enum = append(f.Enum, plain(v))
-		}
+	values, _ := schema["enum"].([]any)
+	for _, v := range values {
+		f.Enum = append(f.Enum, plain(v))
 	}
+	f.both(schema)
 	items, isList := schema["items"].(map[string]any)
-	values, isMap := schema["additionalProperties"].(map[string]any)
+	entries, isMap := schema["additionalProperties"].(map[string]any)
 	switch {
 	case schema["x-kubernetes-int-or-string"] == true:
 		f.Type, f.kind = "integer or string", "int-or-string"
 	case isList:
-		inner := read(items, path+"[]")
-		f.Type, f.Fields, f.list = "list of "+inner.Type, inner.Fields, true
-		f.Rules = append(f.Rules, inner.Rules...)
-		f.Enum = append(f.Enum, inner.Enum...)
+		f.holds("list of ", read(items, path+"[]"))
 	case isMap:
-		inner := read(values, path+".*")
-		f.Type, f.Fields, f.list = "map of "+inner.Type, inner.Fields, true
+		f.holds("map of ", read(entries, path+".*"))
 	default:
 		f.Type = cmp.Or(f.kind, "any")
 		f.Fields = properties(schema, path)
@@ -102,12 +98,37 @@ func read(schema map[string]any, path string) *Field {
 	return f
 }
 
+// holds makes a field a list or map of others.
+func (f *Field) holds(what string, inner *Field) {
+	f.Type, f.Fields, f.list = what+inner.Type, inner.Fields, true
+	f.Rules, f.Enum = append(f.Rules, inner.Rules...), append(f.Enum, inner.Enum...)
+	for _, limit := range inner.Limits {
+		f.Limits = append(f.Limits, "each "+strings.TrimPrefix(limit, "each "))
+	}
+}
+
+// both adds what a type and its field demand, each in a schema of its own.
+func (f *Field) both(schema map[string]any) {
+	all, _ := schema["allOf"].([]any)
+	for _, one := range all {
+		m, _ := one.(map[string]any)
+		part := read(m, f.Path)
+		f.Limits, f.Rules = append(f.Limits, part.Limits...), append(f.Rules, part.Rules...)
+		if len(f.Enum) == 0 {
+			f.Enum = part.Enum
+		} else if len(part.Enum) > 0 {
+			f.Enum = slices.DeleteFunc(slices.Clone(f.Enum), func(v string) bool { return !slices.Contains(part.Enum, v) })
+		}
+	}
+}
+
 // limits are the bounds of a value, in words.
 func limits(schema map[string]any) []string {
 	var list []string
+	one := strings.NewReplacer(" 1 characters", " 1 character", " 1 items", " 1 item", " 1 entries", " 1 entry")
 	add := func(key, words string) {
 		if v, ok := schema[key]; ok {
-			list = append(list, fmt.Sprintf(words, plain(v)))
+			list = append(list, one.Replace(fmt.Sprintf(words, plain(v))))
 		}
 	}
 	least, most := "at least %s", "at most %s"
@@ -127,7 +148,11 @@ func limits(schema map[string]any) []string {
 	add("maxItems", "at most %s items")
 	add("minProperties", "at least %s entries")
 	add("maxProperties", "at most %s entries")
-	add("x-kubernetes-list-type", "list type %s")
+	by := ""
+	if keys := texts(schema["x-kubernetes-list-map-keys"]); len(keys) > 0 {
+		by = " by " + strings.Join(keys, ", ")
+	}
+	add("x-kubernetes-list-type", "list type %s"+by)
 	if schema["nullable"] == true {
 		list = append(list, "may be null")
 	}

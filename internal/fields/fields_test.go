@@ -33,14 +33,17 @@ spec:
               open: {type: boolean}
               port: {x-kubernetes-int-or-string: true}
               any: {type: object, x-kubernetes-preserve-unknown-fields: true}
-              tags: {type: array, items: {type: string}, maxItems: 3}
-              labels: {type: object, additionalProperties: {type: string}}
+              tags: {type: array, items: {type: string, minLength: 1}, maxItems: 3}
+              labels: {type: object, additionalProperties: {type: string, enum: [b], pattern: a}}
+              size2: {type: string, allOf: [{enum: [a, b, c], maxLength: 9}, {enum: [c, b]}]}
               address:
                 type: object
                 properties:
                   street: {type: string, pattern: "^[A-Z]"}
               doors:
                 type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name, kind]
                 items: {type: object, required: [name], properties: {name: {type: string}}}
           status: {type: object}
 `
@@ -79,14 +82,15 @@ func TestOf(t *testing.T) {
 		"spec.address.street: string, text, matches ^[A-Z]",
 		"spec.any: object, yaml, may have any other fields",
 		"spec.color: string, choice, red, green",
-		"spec.doors: list of object, yaml",
+		"spec.doors: list of object, yaml, list type map by name, kind",
 		"spec.doors[].name: string, text, required",
-		"spec.labels: map of string, yaml",
+		"spec.labels: map of string, yaml, each matches a, b",
 		"spec.open: boolean, choice",
 		"spec.port: integer or string, text",
 		"spec.ratio: number, number, more than 0",
 		"spec.size: integer, number, at least 1, 2, int32, required",
-		"spec.tags: list of string, yaml, at most 3 items",
+		"spec.size2: string, choice, at most 9 characters, b, c",
+		"spec.tags: list of string, yaml, at most 3 items, each at least 1 character",
 		"status: object, yaml",
 	}
 	if diff := cmp.Diff(want, lines(Of(crd(t), "v1"))); diff != "" {

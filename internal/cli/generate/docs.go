@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -67,7 +68,7 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := documented(ctx, f)
+	kinds, crds, err := documented(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 			return err
 		}
 	}
-	set, err := docsSet(f, name, data)
+	set, err := docsSet(f, name, data, crds)
 	if err != nil {
 		return err
 	}
@@ -99,8 +100,8 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 }
 
 // docsSet is the reference as far as it differs, with the first of which comes the
-// test of its examples.
-func docsSet(f *cli.Factory, name string, data []byte) (set fileset.Set, err error) {
+// test of its examples. crds are the directories of the CRDs.
+func docsSet(f *cli.Factory, name string, data []byte, crds []string) (set fileset.Set, err error) {
 	before, err := f.ReadFile(name)
 	first := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !first || bytes.Equal(before, data) {
@@ -119,40 +120,42 @@ func docsSet(f *cli.Factory, name string, data []byte) (set fileset.Set, err err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return set, err
 	}
-	return set, set.Put(apidocs.SamplesTest, fileset.File{Data: apidocs.TestOfSamples(header)})
+	header = bytes.ReplaceAll(header, []byte(" "+generate.ThisYear), []byte(f.Host.Now().Format(" 2006")))
+	return set, set.Put(apidocs.SamplesTest, fileset.File{Data: apidocs.TestOfSamples(header, crds)})
 }
 
-// documented are the kinds of the project, with their samples.
-func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, error) {
+// documented are the kinds of the project, with their samples, and the directories
+// of their CRDs.
+func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, []string, error) {
 	opts, err := (&generateCommand{what: []string{"crds"}}).options(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := f.Render(ctx, opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found, _, err := currentCRDs(ctx, f, r)
+	found, dirs, err := currentCRDs(ctx, f, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(found) == 0 {
-		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no CRDs")
+		return nil, nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no CRDs")
 	}
 	var crds []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		crd := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(found[name], &crd.Object); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		crds = append(crds, crd)
 	}
 	samples, err := sampleFiles(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	kinds, err := apidocs.Kinds(crds, samples)
-	return kinds, clierr.WithHint(err, "correct the YAML of the sample")
+	return kinds, dirs, clierr.WithHint(err, "correct the YAML of the sample")
 }
 
 // sampleFiles are the manifests in config/samples, none where it is not there.
