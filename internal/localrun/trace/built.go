@@ -37,8 +37,12 @@ func watching(call *ast.CallExpr) string {
 		return ""
 	}
 	switch sel.Sel.Name {
-	case "For", "Owns", "Watches", "WatchesMetadata", "WatchesRawSource", "Watch":
+	case "For", "Owns", "Watches", "WatchesMetadata", "WatchesRawSource":
 		return sel.Sel.Name
+	case "Watch": // a client's and others take a context
+		if goedit.TypeName(call.Args[0]) != "ctx" {
+			return sel.Sel.Name
+		}
 	}
 	return ""
 }

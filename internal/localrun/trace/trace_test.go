@@ -117,6 +117,8 @@ func TestWatches(t *testing.T) {
 		"from elsewhere too": {builder + ".WatchesRawSource(source.Channel(r.events, h)).Watches(&source.Channel{Source: r.events}, h).Complete(r) }", `[]string{"Shop"}`},
 		"in another method":  {builder + ".Complete(r) }\nfunc (r *R) more(b *builder.Builder) { b.Owns(&v1.Pod{}) }", `[]string{"Pod", "Shop"}`},
 		"in a function":      {builder + ".Complete(r) }\nfunc more(b *builder.Builder) { b.Owns(&v1.Pod{}) }", `[]string{"Pod", "Shop"}`},
+		"another Watch":      {builder + ".Complete(r) }\nfunc (r *R) register(ctx context.Context) { r.watcher.Watch(ctx, r.name) }", `[]string{"Shop"}`},
+		"at run time":        {builder + ".Complete(r) }\nfunc (r *R) follow(o client.Object) { r.controller.Watch(source.Kind(r.cache, o)) }", "nil"},
 		"a variable":         {builder + ".Owns(r.child).Complete(r) }", "nil"},
 		"of any kind":        {builder + ".Owns(&unstructured.Unstructured{}).Complete(r) }", "nil"},
 		"without a builder":  {"func add(c controller.Controller) { c.Watch(&source.Kind{Type: &v1.Shop{}}, h) }", "nil"},
