@@ -201,6 +201,7 @@ func (h *history) find(n int) []Cause {
 	case n == 0:
 		return []Cause{{Reason: Started}} // it was there when the operator looked first
 	}
+	guess := slices.DeleteFunc(slices.Clone(others), func(x candidate) bool { return !x.fresh || !h.near(n, x.end(), atOnce) })
 	// Several events of one write may come apart, one for each cache, and one
 	// that was sent may not have been heard yet.
 	told := func(x candidate) bool { return x.sent && !h.near(n, x.at, atOnce) }
@@ -210,6 +211,10 @@ func (h *history) find(n int) []Cause {
 		if len(again) > 0 {
 			return []Cause{again[len(again)-1].Cause}
 		}
+	}
+	// What its code watches, and came right before, needs no more proof.
+	if len(guess) > 0 && len(c.Watches) > 0 {
+		return []Cause{guess[len(guess)-1].Cause}
 	}
 	return []Cause{{Reason: Unknown}}
 }

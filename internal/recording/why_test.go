@@ -103,6 +103,16 @@ func TestWhy(t *testing.T) {
 			[]Request{write(3, 4.99, "Deployment", "shared", nil)},
 			nil, [][]string{{"the operator started"}, {"Deployment shared changed by kubectl"}},
 		},
+		"a kind that it watches, after changes that it left out": {
+			[]Reconcile{watching(call("a", 1, nil), "Shop", "Deployment"), watching(call("b", 9, nil), "Shop", "Deployment")},
+			[]Request{write(3, 4, "Deployment", "shared", nil), write(4, 6, "Deployment", "shared", nil), write(5, 8.99, "Deployment", "shared", nil)},
+			nil, [][]string{{"the operator started"}, {"Deployment shared changed by kubectl"}},
+		},
+		"the same where the code does not say so": {
+			[]Reconcile{call("a", 1, nil), call("b", 9, nil)},
+			[]Request{write(3, 4, "Deployment", "shared", nil), write(4, 6, "Deployment", "shared", nil), write(5, 8.99, "Deployment", "shared", nil)},
+			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+		},
 		"a kind that another controller watches": {
 			[]Reconcile{watching(call("a", 1, nil), "Shop", "Pod"), watching(call("b", 5, nil), "Shop", "Pod")},
 			[]Request{write(3, 4.98, "Shop", "s", nil), write(4, 4.99, "Deployment", "shared", nil), write(5, 4.99, "Deployment", "s-web", owned)},

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/example/mysdk/internal/recording"
 )
@@ -38,6 +41,21 @@ func TestBounds(t *testing.T) {
 	}
 	if since, _ := r.Snapshot(recording.Position{Request: last.Seq + 4}); len(since.Requests) != 1 {
 		t.Errorf("%d requests behind the last but one", len(since.Requests))
+	}
+}
+
+// TestNamespaces: a Namespace is in none, though requests for it are authorized in
+// itself; its events name none either.
+func TestNamespaces(t *testing.T) {
+	r := New()
+	defer r.Begin("op", time.Now())()
+	for resource, want := range map[string]string{"namespaces": "", "pods": "shop"} {
+		ctx := genericrequest.WithRequestInfo(t.Context(), &genericrequest.RequestInfo{IsResourceRequest: true, Verb: "patch", Resource: resource})
+		n := &note{}
+		r.asked(ctx, n, authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "op"}, ResourceRequest: true, Verb: "patch", Resource: resource, Namespace: "shop", Name: "shop"}, true)
+		if n.request.Namespace != want || n.request.Name != "shop" {
+			t.Errorf("%s: %+v", resource, n.request)
+		}
 	}
 }
 
