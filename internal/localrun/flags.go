@@ -18,6 +18,7 @@ import (
 // mainFacts is what the main package's source tells about the operator.
 type mainFacts struct {
 	flags         map[string]bool // names that it defines
+	leads         string          // its flag for leader election that is on without it
 	webhookSwitch bool            // it looks at ENABLE_WEBHOOKS, as kubebuilder's scaffold does
 }
 
@@ -79,15 +80,21 @@ func (f *mainFacts) scan(file *ast.File) {
 // add takes the flag's name from a call of package flag or pflag: the first
 // text among the first two arguments.
 func (f *mainFacts) add(args []ast.Expr) {
-	for _, a := range args[:min(2, len(args))] {
+	for i, a := range args[:min(2, len(args))] {
 		if lit, ok := a.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			if name, err := strconv.Unquote(lit.Value); err == nil {
 				f.flags[name] = true
+				if on, ok := args[min(i+1, len(args)-1)].(*ast.Ident); ok && on.Name == "true" && slices.Contains(leaderFlags, name) {
+					f.leads = name
+				}
 			}
 			return
 		}
 	}
 }
+
+// leaderFlags turn leader election on: today's, and that of before kubebuilder v3.
+var leaderFlags = []string{"leader-elect", "enable-leader-election"}
 
 // operatorArgs are the operator's arguments: addresses that collide with no
 // other process, leader election where it is wanted, then the user's own.
@@ -103,13 +110,14 @@ func operatorArgs(found mainFacts, o Options) ([]string, error) {
 		}
 	}
 	if o.LeaderElect {
-		names := []string{"leader-elect", "enable-leader-election"}
-		i := slices.IndexFunc(names, func(n string) bool { return found.flags[n] })
+		i := slices.IndexFunc(leaderFlags, func(n string) bool { return found.flags[n] })
 		if i < 0 {
 			return nil, clierr.Usagef("pass the operator's own flag with --operator-flags",
 				"--leader-elect: the operator's main package defines no flag --leader-elect")
 		}
-		args = append(args, "--"+names[i])
+		args = append(args, "--"+leaderFlags[i])
+	} else if found.leads != "" && !given(o.OperatorArgs, found.leads) {
+		args = append(args, "--"+found.leads+"=false")
 	}
 	return append(args, o.OperatorArgs...), nil
 }

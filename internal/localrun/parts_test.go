@@ -157,6 +157,34 @@ func TestScanMain(t *testing.T) {
 	}
 }
 
+// TestLeads: leader election that is on unless it is turned off stays off.
+func TestLeads(t *testing.T) {
+	for code, want := range map[string][]string{
+		`flag.BoolVar(&l, "leader-elect", true, "")`:         {"--leader-elect=false"},
+		`flag.Bool("enable-leader-election", true, "")`:      {"--enable-leader-election=false"},
+		`flag.BoolVar(&l, "leader-elect", false, "")`:        nil,
+		`flag.BoolVar(&l, "leader-elect-more", true, "")`:    nil,
+		`flag.BoolVar(&l, "leader-elect", enabled, "is on")`: nil,
+	} {
+		w := newWorld(t)
+		w.write(t, "m/main.go", "package main\n\nfunc f() {\n"+code+"\n}\n")
+		found, err := scanMain(w.Host, filepath.Join(w.Dir, "m"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := operatorArgs(found, Options{})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", code, err, diff)
+		}
+		if want == nil {
+			continue
+		}
+		if got, err = operatorArgs(found, Options{LeaderElect: true}); err != nil || strings.Contains(got[0], "=") {
+			t.Errorf("%s, turned on: %v %v", code, got, err)
+		}
+	}
+}
+
 func TestOperatorArgs(t *testing.T) {
 	tests := map[string]struct {
 		flags   []string
