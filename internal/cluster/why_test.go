@@ -95,7 +95,7 @@ func runShop(t *testing.T, control state.Control) io.Writer {
 			t.Fatal(err)
 		}
 	}
-	files, err := trace.Overlay(host.OSFiles{}, dir, ".")
+	files, err := trace.Overlay(host.OSFiles{}, dir, ".", trace.Pod{})
 	if err != nil {
 		t.Fatal(err)
 	}

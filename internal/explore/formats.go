@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/example/mysdk/internal/recording"
 	"github.com/example/mysdk/internal/sarif"
 )
 
@@ -82,7 +83,7 @@ func SARIF(r Report) sarif.Log {
 
 // position splits the innermost frame.
 func position(frames []string) (file string, line int, ok bool) {
-	if len(frames) == 0 {
+	if len(frames) == 0 || !recording.InProject(frames[0]) {
 		return "", 0, false
 	}
 	file, rest, _ := strings.Cut(frames[0], ":")

@@ -37,8 +37,8 @@ const refusedWait = 20 * time.Second
 type Role struct {
 	Namespace, Account string                       // of its service account
 	Objects            []*unstructured.Unstructured // roles and bindings of that account
-	// Others are service accounts that the operator gives to pods, with their
-	// roles and bindings.
+	// Others are what the operator and its pods use besides: service accounts with
+	// their roles and bindings, and configuration.
 	Others []*unstructured.Unstructured
 }
 
@@ -71,7 +71,7 @@ func (r *run) identify(ctx context.Context) error {
 	case limited:
 		u.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + cmp.Or(role.Namespace, "default")}
 	case r.Rights != RightsAdmin:
-		r.screen.say("warning: config/default has no role for the operator; it runs with all rights")
+		r.screen.say("warning: config/default has no role for the operator, or binds one that it has not; it runs with all rights")
 	}
 	if err := r.applyRole(ctx); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (r *run) limited() bool {
 	return r.Rights != RightsAdmin && len(r.wanted().Role.Objects) > 0
 }
 
-// applyRole brings the operator's roles and bindings to the cluster, and other
-// service accounts with theirs, where they have changed. Those of the namespace that it is deployed to hold where it runs
+// applyRole brings the operator's roles and bindings to the cluster, and what is
+// used besides, where they have changed. Those of the namespace that it is deployed to hold where it runs
 // and in the namespaces that it watches.
 func (r *run) applyRole(ctx context.Context) error {
 	if r.control == nil {
@@ -268,7 +268,7 @@ func (r *run) tellRefused(ctx context.Context) {
 		}
 		for _, u := range uses[known:] {
 			where := "the controller"
-			if len(u.Frames) > 0 {
+			if len(u.Frames) > 0 && recording.InProject(u.Frames[0]) {
 				file, _, _ := strings.Cut(u.Frames[0], ":")
 				where = file
 			}

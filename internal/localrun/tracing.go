@@ -16,12 +16,16 @@ func (b *build) overlay() ([]string, error) {
 	if !r.Trace {
 		return nil, nil
 	}
-	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg)
+	dir := filepath.Join(r.plan.cache, "overlay")
+	pod := trace.Pod{Namespace: r.podNamespace(), NamespaceFile: filepath.Join(dir, "namespace")}
+	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg, pod)
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(r.plan.cache, "overlay")
 	if err := makeDirs(r.Host, dir); err != nil {
+		return nil, err
+	}
+	if err := r.Host.Files.WriteFile(pod.NamespaceFile, []byte(pod.Namespace), 0o600); err != nil {
 		return nil, err
 	}
 	replace, names := map[string]string{}, []string{}

@@ -7,6 +7,7 @@ package recording
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -116,7 +117,9 @@ type Request struct {
 	Message     string        `json:"message,omitempty"` // of a refusal
 
 	// Frames are where the request was made in the project's code, the caller
-	// first: file:line relative to the project. Empty for other programs.
+	// first: file:line relative to the project. Where no code of the project is
+	// among the callers they are those in libraries, by import path: see
+	// InProject. Empty for other programs.
 	Frames    []string `json:"frames,omitempty"`
 	Reconcile string   `json:"reconcile,omitempty"` // ID of the Reconcile that it belongs to
 
@@ -192,6 +195,12 @@ func (r Right) String() string {
 		return r.Verb + " " + r.Resource + "." + r.Group
 	}
 	return r.Verb + " " + r.Resource
+}
+
+// InProject reports whether a frame is in the project, and not in a library.
+func InProject(frame string) bool {
+	first, _, below := strings.Cut(frame, "/")
+	return !below || !strings.Contains(first, ".")
 }
 
 // Writes reports whether the request changes objects.

@@ -121,3 +121,13 @@ func TestSummary(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestInProject(t *testing.T) {
+	for frame, want := range map[string]bool{
+		"main.go:12": true, "internal/controller/shop.go:7": true, "example.org/helper/pkg/helper.go:9": false,
+	} {
+		if got := InProject(frame); got != want {
+			t.Errorf("%s: %v", frame, got)
+		}
+	}
+}

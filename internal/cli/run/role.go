@@ -26,23 +26,27 @@ func deployedObjects(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstr
 		return nil, err
 	}
 	objs, err := kube.ParseManifests(data, cli.DeployDir)
-	placeInDefault(objs)
+	placeTogether(objs)
 	return objs, err
 }
 
-// placeInDefault gives the operator the namespace that 'kubectl apply' would
-// deploy it to, where the manifests leave that open.
-func placeInDefault(objs []*unstructured.Unstructured) {
+// placeTogether gives what the manifests name no namespace for that of the
+// operator, or the one that 'kubectl apply' would take for it.
+func placeTogether(objs []*unstructured.Unstructured) {
+	namespace := metav1.NamespaceDefault
+	if list := deployments(objs); len(list) > 0 {
+		namespace = cmp.Or(list[0].Namespace, namespace)
+	}
 	for _, u := range objs {
 		switch u.GetKind() {
-		case "Deployment", "ServiceAccount", "Role", "RoleBinding":
-			u.SetNamespace(cmp.Or(u.GetNamespace(), metav1.NamespaceDefault))
+		case "Deployment", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "Secret":
+			u.SetNamespace(cmp.Or(u.GetNamespace(), namespace))
 		}
 	}
 }
 
 // roleOf finds the service account of the Deployment among objs, the roles that
-// are bound to it, and the other service accounts there. Bindings stay as they are, with other subjects too: they
+// are bound to it, and what else there pods use. Bindings stay as they are, with other subjects too: they
 // may be those of a deployed operator.
 func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	var role localrun.Role
@@ -54,10 +58,18 @@ func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	}
 	role.Objects = boundTo(objs, role.Namespace, role.Account)
 	for _, u := range objs {
-		if u.GetKind() != "ServiceAccount" || u.GetNamespace() != role.Namespace || u.GetName() == role.Account {
+		var bound []*unstructured.Unstructured
+		switch u.GetKind() {
+		case "ServiceAccount":
+			if u.GetNamespace() != role.Namespace || u.GetName() == role.Account {
+				continue
+			}
+			bound = boundTo(objs, role.Namespace, u.GetName())
+		case "ConfigMap", "Secret", "PriorityClass":
+		default:
 			continue
 		}
-		for _, o := range append([]*unstructured.Unstructured{u}, boundTo(objs, role.Namespace, u.GetName())...) {
+		for _, o := range append([]*unstructured.Unstructured{u}, bound...) {
 			if !slices.Contains(role.Objects, o) && !slices.Contains(role.Others, o) {
 				role.Others = append(role.Others, o)
 			}
@@ -66,23 +78,33 @@ func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	return role
 }
 
-// boundTo are the bindings of a service account, and the roles that they bind.
+// everywhere are the roles of Kubernetes' own that operators are bound to.
+var everywhere = []string{"cluster-admin", "admin", "edit", "view"}
+
+// boundTo are the bindings of a service account, and the roles that they bind;
+// nothing where one is not there, as with names that another layer completes.
 func boundTo(objs []*unstructured.Unstructured, namespace, account string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
-	bound := map[string]bool{} // kind and name, with the namespace of a Role
+	missing := map[string]bool{} // kind and name, with the namespace of a Role
 	for _, u := range objs {
 		if k := u.GetKind(); k != "ClusterRoleBinding" && k != "RoleBinding" || !binds(u, namespace, account) {
 			continue
 		}
 		kind, _, _ := unstructured.NestedString(u.Object, "roleRef", "kind")
 		name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name")
-		bound[roleKey(kind, u.GetNamespace(), name)] = true
+		if !slices.Contains(everywhere, name) {
+			missing[roleKey(kind, u.GetNamespace(), name)] = true
+		}
 		list = append(list, u)
 	}
 	for _, u := range objs {
-		if bound[roleKey(u.GetKind(), u.GetNamespace(), u.GetName())] {
+		if key := roleKey(u.GetKind(), u.GetNamespace(), u.GetName()); missing[key] {
 			list = append(list, u)
+			delete(missing, key)
 		}
+	}
+	if len(missing) > 0 {
+		return nil
 	}
 	return list
 }

@@ -94,11 +94,15 @@ roleRef: {kind: Role, name: database}
 subjects: [{kind: ServiceAccount, name: database}]
 ---
 {kind: Role, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: database}}
+---
+{kind: ConfigMap, apiVersion: v1, metadata: {name: images}}
+---
+{kind: Service, apiVersion: v1, metadata: {name: metrics}}
 `), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	placeInDefault(objs)
+	placeTogether(objs)
 	role := roleOf(objs)
 	if role.Namespace != "default" || len(role.Objects) != 2 {
 		t.Errorf("%+v", role)
@@ -107,7 +111,7 @@ subjects: [{kind: ServiceAccount, name: database}]
 	for _, u := range role.Others {
 		others = append(others, u.GetKind()+" "+u.GetName())
 	}
-	if diff := cmp.Diff([]string{"ServiceAccount database", "RoleBinding database", "Role database"}, others); diff != "" {
+	if diff := cmp.Diff([]string{"ServiceAccount database", "RoleBinding database", "Role database", "ConfigMap images"}, others); diff != "" {
 		t.Errorf("of pods (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"default"}, watchedBy(deployments(objs)[0])); diff != "" {
@@ -149,5 +153,30 @@ spec:
 	}
 	if diff := cmp.Diff(localrun.Deployed{}, startedBy(nil)); diff != "" {
 		t.Errorf("without a Deployment:\n%s", diff)
+	}
+}
+
+// TestRoleOfOtherNames: bindings to roles whose names another layer would complete
+// grant nothing, unlike those to Kubernetes' own.
+func TestRoleOfOtherNames(t *testing.T) {
+	for name, want := range map[string]int{"prefix-manager": 0, "cluster-admin": 1} {
+		objs, err := kube.ParseManifests([]byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: sys}
+spec: {template: {spec: {serviceAccountName: m}}}
+---
+kind: ClusterRoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: m}
+roleRef: {kind: ClusterRole, name: `+name+`}
+subjects: [{kind: ServiceAccount, name: m, namespace: sys}]
+`), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := roleOf(objs).Objects; len(got) != want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

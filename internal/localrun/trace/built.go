@@ -2,6 +2,7 @@ package trace
 
 import (
 	"go/ast"
+	"maps"
 	"slices"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -20,6 +21,11 @@ func findBuilt(files map[string]*goedit.File) map[string]built {
 			}
 		}
 	}
+	// A function that sets controllers up does so for the only reconciler.
+	if only := slices.Collect(maps.Keys(reconcilersIn(files))); len(only) == 1 {
+		calls[only[0]] = append(calls[only[0]], calls[""]...)
+		delete(calls, "")
+	}
 	out := map[string]built{}
 	for name, list := range calls {
 		if b := builtBy(slices.Concat(list, calls[""])); name != "" && b.kind != "" {
@@ -27,6 +33,19 @@ func findBuilt(files map[string]*goedit.File) map[string]built {
 		}
 	}
 	return out
+}
+
+// reconcilersIn are the types of a package that have a method Reconcile.
+func reconcilersIn(files map[string]*goedit.File) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range files {
+		for fn := range f.Functions() {
+			if reconciles(fn) {
+				names[receiver(fn)] = true
+			}
+		}
+	}
+	return names
 }
 
 // watching is the name of a builder's method, or a controller's, that has it
@@ -53,7 +72,7 @@ func builtBy(calls []*ast.CallExpr) built {
 	known := true
 	for _, call := range calls {
 		kind := kindOf(call.Args[0])
-		if watching(call) == "For" && kind != "" {
+		if kind != "" && (watching(call) == "For" || b.kind == "" && itself(call)) {
 			b.kind = kind
 		}
 		known = known && kind != ""
@@ -66,6 +85,12 @@ func builtBy(calls []*ast.CallExpr) built {
 	}
 	b.watches = slices.Compact(b.watches)
 	return b
+}
+
+// itself reports whether the watched object is the one to reconcile, as in what
+// operator-sdk scaffolded before it had builders.
+func itself(call *ast.CallExpr) bool {
+	return watching(call) == "Watch" && len(call.Args) > 1 && goedit.Has(call.Args[1], func(id *ast.Ident) bool { return id.Name == "EnqueueRequestForObject" })
 }
 
 // channel stands for events that come from no object.

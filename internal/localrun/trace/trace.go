@@ -47,10 +47,11 @@ type Files interface {
 }
 
 // Overlay returns the files to build with, by absolute path: the reporter, one
-// file that links it into the main package, and those with a method Reconcile.
+// file that links it into the main package, and those with a method Reconcile, or
+// that look for the namespace of the operator's pod, which they find as pod says.
 // dir is the root of the project's module. A file that does not parse is left
 // out: the compiler has more to say about it.
-func Overlay(files Files, dir, mainPkg string) (map[string][]byte, error) {
+func Overlay(files Files, dir, mainPkg string, pod Pod) (map[string][]byte, error) {
 	data, err := files.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return nil, fmt.Errorf("read the project's module: %w", err)
@@ -68,7 +69,7 @@ func Overlay(files Files, dir, mainPkg string) (map[string][]byte, error) {
 	module := mod.Module.Mod.Path
 	pkg := module + "/internal/" + packageName
 	out := map[string][]byte{}
-	o := overlay{files: files, pkg: pkg, out: out, receivers: map[string]int{}}
+	o := overlay{files: files, pkg: pkg, out: out, pod: pod, receivers: map[string]int{}}
 	if err := o.walk(dir); err != nil {
 		return nil, err
 	}
@@ -118,6 +119,7 @@ type overlay struct {
 	files Files
 	pkg   string
 	out   map[string][]byte
+	pod   Pod
 	// builds says that the project uses controller-runtime's builder, so that all
 	// modules are there that it needs.
 	builds bool
@@ -157,7 +159,7 @@ func (o *overlay) walk(dir string) error {
 			if err != nil {
 				return fmt.Errorf("look for reconcilers: %w", err)
 			}
-			if !slices.ContainsFunc([]string{"Reconcile(", ".For(", ".Owns(", "Watch"}, func(s string) bool { return bytes.Contains(src, []byte(s)) }) {
+			if !slices.ContainsFunc([]string{"Reconcile(", ".For(", ".Owns(", "Watch", podNamespace, "LeaderElection:"}, func(s string) bool { return bytes.Contains(src, []byte(s)) }) {
 				continue
 			}
 			if f, err := goedit.Parse(name, src); err == nil {
@@ -172,15 +174,7 @@ func (o *overlay) walk(dir string) error {
 		return nil
 	}
 	o.found = append(o.found, sources{parsed, findBuilt(parsed)})
-	names := map[string]bool{}
-	for _, f := range parsed {
-		for fn := range f.Functions() {
-			if reconciles(fn) {
-				names[receiver(fn)] = true
-			}
-		}
-	}
-	for name := range names {
+	for name := range reconcilersIn(parsed) {
 		o.receivers[name]++
 	}
 	return nil
@@ -220,15 +214,18 @@ func receiver(d *ast.FuncDecl) string {
 // instrument has each Reconcile of a file report. All that is added is on lines
 // that are there, so that their numbers stay.
 func (o *overlay) instrument(name string, f *goedit.File, of map[string]built) error {
-	for _, d := range f.Tree.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && reconciles(fn) {
+	for fn := range f.Functions() {
+		if reconciles(fn) {
 			o.begin(f, fn, of[receiver(fn)])
 		}
 	}
+	if f.Edited() {
+		f.Insert(f.Tree.Name.End(), "; import "+packageName+" "+strconv.Quote(o.pkg))
+	}
+	o.pod.place(f)
 	if !f.Edited() {
 		return nil
 	}
-	f.Insert(f.Tree.Name.End(), "; import "+packageName+" "+strconv.Quote(o.pkg))
 	out, err := f.Apply()
 	if err != nil {
 		return fmt.Errorf("%s: report its calls of Reconcile: %w", name, err)

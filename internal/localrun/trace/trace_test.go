@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ func project(t *testing.T, files map[string]string) (dir string, overlay map[str
 			t.Fatal(err)
 		}
 	}
-	out, err := Overlay(disk{}, dir, "./cmd")
+	out, err := Overlay(disk{}, dir, "./cmd", Pod{"here", "/cache/namespace"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +123,9 @@ func TestWatches(t *testing.T) {
 		"a variable":         {builder + ".Owns(r.child).Complete(r) }", "nil"},
 		"of any kind":        {builder + ".Owns(&unstructured.Unstructured{}).Complete(r) }", "nil"},
 		"without a builder":  {"func add(c controller.Controller) { c.Watch(&source.Kind{Type: &v1.Shop{}}, h) }", "nil"},
+		"in a function only": {"func add(mgr manager.Manager, r reconcile.Reconciler) error { return builder.ControllerManagedBy(mgr).For(&v1.Shop{}).Complete(r) }", `[]string{"Shop"}`},
+		"before builders":    {"func add(c controller.Controller) { c.Watch(&source.Kind{Type: &v1.Shop{}}, &handler.EnqueueRequestForObject{}); c.Watch(&source.Kind{Type: &v1.Pod{}}, &handler.EnqueueRequestForOwner{OwnerType: &v1.Shop{}}) }", `[]string{"Pod", "Shop"}`},
+		"of another type":    {"func (s *S) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n\nfunc add(mgr manager.Manager, r reconcile.Reconciler) error { return builder.ControllerManagedBy(mgr).For(&v1.Shop{}).Complete(r) }", "nil"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +165,7 @@ func TestOverlayFiles(t *testing.T) {
 			t.Errorf("%q: reads the IDs of the log: %v", requires, got)
 		}
 	}
-	if _, err := Overlay(disk{}, t.TempDir(), "."); err == nil {
+	if _, err := Overlay(disk{}, t.TempDir(), ".", Pod{}); err == nil {
 		t.Error("a project without go.mod: no error")
 	}
 }
@@ -178,6 +182,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 type AuthProvider interface {
@@ -191,7 +196,8 @@ var client http.RoundTripper
 type printing struct{}
 
 func (printing) RoundTrip(r *http.Request) (*http.Response, error) {
-	fmt.Println(r.URL.Path, r.Header.Get("Mysdk-Reconcile") != "")
+	frame, _, _ := strings.Cut(r.Header.Get("Mysdk-Frames"), "<")
+	fmt.Println(r.URL.Path, r.Header.Get("Mysdk-Reconcile") != "", frame)
 	return nil, nil
 }
 
@@ -213,6 +219,7 @@ import (
 	"context"
 	"sync"
 
+	"example.org/helper/pkg/helper"
 	"k8s.io/client-go/rest"
 )
 
@@ -225,6 +232,8 @@ func (R) Reconcile(ctx context.Context, req Request) (Result, error) {
 	wait.Go(func() { rest.Get(ctx, "elsewhere") })
 	wait.Wait()
 	wait.Go(func() { rest.Get(context.Background(), "untied") })
+	wait.Wait()
+	wait.Go(helper.Get)
 	wait.Wait()
 	inner{}.Reconcile(req)
 	rest.Get(context.Background(), req.Name)
@@ -245,10 +254,20 @@ func main() {
 	rest.Get(context.Background(), "after")
 }
 `
-	dir, overlay := project(t, map[string]string{
-		"go.mod":                 module + "\nrequire k8s.io/client-go v0.0.0\n\nreplace k8s.io/client-go => ./client-go\n",
+	library := t.TempDir()
+	for name, text := range map[string]string{
 		"client-go/go.mod":       "module k8s.io/client-go\n\ngo 1.13\n",
-		"client-go/rest/rest.go": rest, "cmd/main.go": program,
+		"client-go/rest/rest.go": rest,
+		"go.mod":                 "module example.org/helper\n\ngo 1.13\n\nrequire k8s.io/client-go v0.0.0\n",
+		"pkg/helper/helper.go":   "package helper\n\nimport (\n\t\"context\"\n\n\t\"k8s.io/client-go/rest\"\n)\n\nfunc Get() { rest.Get(context.TODO(), \"library\") }\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(library, name)), 0o755), os.WriteFile(filepath.Join(library, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, overlay := project(t, map[string]string{
+		"go.mod":      module + "\nrequire (\n\tk8s.io/client-go v0.0.0\n\texample.org/helper v0.0.0\n)\n\nreplace (\n\tk8s.io/client-go => " + library + "/client-go\n\texample.org/helper => " + library + "\n)\n",
+		"cmd/main.go": program,
 	})
 	for name, text := range overlay {
 		full := filepath.Join(dir, filepath.FromSlash(name))
@@ -260,9 +279,16 @@ func main() {
 		}
 	}
 	c := exec.CommandContext(t.Context(), "go", "run", "./cmd")
-	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", ProjectEnv+"="+dir)
 	out, err := c.CombinedOutput()
-	if err != nil || string(out) != "/elsewhere true\n/untied false\n/inner true\n/s true\n/after false\n" {
-		t.Errorf("%v\n%s", err, out)
+	want := `/elsewhere true cmd/main.go:17
+/untied false cmd/main.go:19
+/library false example.org/helper/pkg/helper/helper.go:9
+/inner true cmd/main.go:31
+/s true cmd/main.go:24
+/after false cmd/main.go:39
+`
+	if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
