@@ -115,7 +115,7 @@ func handWritten(u *unstructured.Unstructured) []recording.Rule {
 
 func writeRights(w io.Writer, r recording.Rights) {
 	if len(r.Missing) > 0 {
-		fmt.Fprintln(w, "Missing: requests were refused")
+		fmt.Fprintln(w, "Missing: no rule grants what was asked for")
 		for _, u := range r.Missing {
 			fmt.Fprintf(w, "  %s%s\n", u.Right, at(u.Frames))
 		}

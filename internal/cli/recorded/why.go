@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -137,7 +138,7 @@ func known(rec recording.Recording) string {
 	seen := map[string]bool{}
 	var list []string
 	for _, c := range rec.Reconciles {
-		one := fmt.Sprintf("mysdk why %s/%s", strings.ToLower(c.Kind), c.Name)
+		one := fmt.Sprintf("mysdk why %s/%s", strings.ToLower(cmp.Or(c.Kind, "kind")), c.Name)
 		if c.Namespace != "default" {
 			one += " -n '" + c.Namespace + "'"
 		}
@@ -146,7 +147,7 @@ func known(rec recording.Recording) string {
 		}
 	}
 	if len(list) == 0 {
-		return "create an object of the operator's kind: no call of Reconcile was recorded. With a controller-runtime before 0.7 none is"
+		return "create an object of the operator's kind: no call of Reconcile was recorded"
 	}
 	return "objects that were: " + strings.Join(list, "; ")
 }
