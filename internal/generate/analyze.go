@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -18,6 +21,8 @@ type Finding struct {
 	Position
 	Rule string // the analyzer's name
 	Text string
+	// Aside is true in a type that no kind is made of.
+	Aside bool
 	// Fix are the edits that correct it; none where nobody but the user can.
 	Fix []Edit
 }
@@ -51,7 +56,7 @@ func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) 
 	if len(l.typed) == 0 {
 		return nil, clierr.Failedf("add an API with 'mysdk create api --group cache --kind Memcached'", "the project has no API types")
 	}
-	a := analyzing{tree: from.tree}
+	a := analyzing{tree: from.tree, api: apiTypes(l.typed)}
 	for _, p := range l.typed {
 		for _, one := range analyzers {
 			if err := ctx.Err(); err != nil {
@@ -73,6 +78,7 @@ func Analyze(ctx context.Context, opts Options, analyzers []*analysis.Analyzer) 
 // golang.org/x/tools does, whose facts would link encoding/gob.
 type analyzing struct {
 	tree    *tree
+	api     map[string]bool
 	results map[*analysis.Analyzer]any // of a package, by the analyzers that ran
 	found   []Finding
 }
@@ -92,7 +98,7 @@ func (a *analyzing) run(one *analysis.Analyzer, p *loader.Package, env goEnv) er
 	}
 	pass := &analysis.Pass{
 		Analyzer: one, Fset: p.Fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes,
-		ResultOf: a.results, Report: func(d analysis.Diagnostic) { a.report(one.Name, p.Fset, d) },
+		ResultOf: a.results, Report: func(d analysis.Diagnostic) { a.report(one.Name, p, d) },
 	}
 	result, err := call(one, pass, env)
 	if err != nil {
@@ -113,9 +119,10 @@ func call(one *analysis.Analyzer, pass *analysis.Pass, env goEnv) (result any, e
 
 // report takes a diagnostic in. Of several fixes the first counts, as in the
 // checker of golang.org/x/tools.
-func (a *analyzing) report(rule string, fset *token.FileSet, d analysis.Diagnostic) {
+func (a *analyzing) report(rule string, p *loader.Package, d analysis.Diagnostic) {
+	fset := p.Fset
 	at := newProblem(a.tree, fset.Position(d.Pos), "")
-	f := Finding{Position: Position{at.file, at.line, at.col}, Rule: rule, Text: d.Message}
+	f := Finding{Position: Position{at.file, at.line, at.col}, Rule: rule, Text: d.Message, Aside: a.aside(p, d.Pos)}
 	src, err := a.tree.read(at.file)
 	if err == nil && len(d.SuggestedFixes) > 0 {
 		for _, e := range d.SuggestedFixes[0].TextEdits {
@@ -126,4 +133,91 @@ func (a *analyzing) report(rule string, fset *token.FileSet, d analysis.Diagnost
 		}
 	}
 	a.found = append(a.found, f)
+}
+
+// aside reports whether a place is in a type that no kind is made of, or in its
+// comment.
+func (a *analyzing) aside(p *loader.Package, at token.Pos) bool {
+	for _, file := range p.Syntax {
+		for _, decl := range file.Decls {
+			d, ok := decl.(*ast.GenDecl)
+			for i := 0; ok && i < len(d.Specs); i++ {
+				t, isType := d.Specs[i].(*ast.TypeSpec)
+				if !isType {
+					continue
+				}
+				from := t.Pos()
+				for _, doc := range []*ast.CommentGroup{d.Doc, t.Doc} {
+					if doc != nil && (doc == t.Doc || !d.Lparen.IsValid()) {
+						from = doc.Pos()
+					}
+				}
+				if from <= at && at <= t.End() {
+					return len(a.api) > 0 && !a.api[p.PkgPath+"."+t.Name.Name]
+				}
+			}
+		}
+	}
+	return false
+}
+
+// apiTypes are the kinds in packages, which have a TypeMeta, what has JSON tags
+// beside them, and what the fields of both are made of, as far as those packages
+// have it.
+func apiTypes(all []*loader.Package) map[string]bool {
+	seen, own := map[string]bool{}, map[string]bool{}
+	for _, p := range all {
+		own[p.PkgPath] = true
+	}
+	var walk func(types.Type)
+	name := func(o *types.TypeName, next types.Type) {
+		if key := o.Name(); o.Pkg() != nil && own[o.Pkg().Path()] && !seen[o.Pkg().Path()+"."+key] {
+			seen[o.Pkg().Path()+"."+key] = true
+			walk(next)
+		}
+	}
+	walk = func(t types.Type) {
+		switch t := t.(type) {
+		case *types.Alias:
+			name(t.Obj(), t.Rhs())
+		case *types.Named:
+			name(t.Obj(), t.Underlying())
+			for arg := range t.TypeArgs().Types() {
+				walk(arg)
+			}
+		case *types.Map:
+			walk(t.Key())
+			walk(t.Elem())
+		case interface{ Elem() types.Type }: // pointers, lists
+			walk(t.Elem())
+		case *types.Struct:
+			for f := range t.Fields() {
+				if f.Exported() {
+					walk(f.Type())
+				}
+			}
+		}
+	}
+	for _, p := range all {
+		var tagged []types.Type
+		kinds := false
+		for _, n := range p.Types.Scope().Names() {
+			o, _ := p.Types.Scope().Lookup(n).(*types.TypeName)
+			if o == nil {
+				continue
+			}
+			object, _ := o.Type().Underlying().(*types.Struct)
+			for i := 0; object != nil && i < object.NumFields(); i++ {
+				f := object.Field(i)
+				kinds = kinds || f.Embedded() && f.Name() == "TypeMeta"
+				if strings.Contains(object.Tag(i), `json:"`) {
+					tagged = append(tagged, o.Type())
+				}
+			}
+		}
+		for i := 0; kinds && i < len(tagged); i++ {
+			walk(tagged[i])
+		}
+	}
+	return seen
 }

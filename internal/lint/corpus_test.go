@@ -128,7 +128,7 @@ func TestCorpus(t *testing.T) {
 	for name := range forCRDs() {
 		c.LintersConfig[name] = settings{}
 	}
-	found, err := Run(t.Context(), opts, c)
+	found, err := run(t.Context(), opts, c)
 	if err != nil {
 		t.Fatal(err)
 	}

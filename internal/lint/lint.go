@@ -22,8 +22,15 @@ import (
 	"github.com/example/mysdk/internal/generate"
 )
 
-// Run returns what the linters find in the API types of the project.
+// Run returns what the linters find in the API types of the project: those that
+// its kinds are made of.
 func Run(ctx context.Context, opts generate.Options, c Config) ([]generate.Finding, error) {
+	found, err := run(ctx, opts, c)
+	return slices.DeleteFunc(found, func(f generate.Finding) bool { return f.Aside }), err
+}
+
+// run is Run for all types in the packages of the kinds.
+func run(ctx context.Context, opts generate.Options, c Config) ([]generate.Finding, error) {
 	c = c.withDefaults()
 	analyzers, err := newRegistry().InitializeLinters(c.Linters, c.LintersConfig)
 	if err != nil {
