@@ -108,6 +108,9 @@ func always(p Plan, o Outcome) []Finding {
 	for _, at := range o.Panics {
 		add(Exits, "Reconcile panics", []string{at})
 	}
+	if o.down() {
+		return list // what is not done then is no fault of its own
+	}
 	if why := o.Steps[0].Invalid; why != "" && p.Fault == nil && p.Steps[0].Note == "" {
 		add(Invalid, "the operator writes what the API refuses: "+why, nil)
 	}

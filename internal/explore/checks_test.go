@@ -114,8 +114,10 @@ func TestFindings(t *testing.T) {
 		out  Outcome
 		want []string
 	}{
-		"well":                 {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true}}}, nil},
-		"it ends":              {life, Outcome{Exits: []string{"exit code 2"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: the operator ends with exit code 2"}},
+		"well":    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true}}}, nil},
+		"it ends": {life, Outcome{Exits: []string{"exit code 2"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: the operator ends with exit code 2"}},
+		"it ends for good": {life, Outcome{Exits: []string{"a", "b", "c"}, Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}},
+			[]string{"exits: the operator ends with a", "exits: the operator ends with b", "exits: the operator ends with c"}},
 		"a right is missing":   {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
 		"it does not rest":     {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it writes two things": {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},

@@ -242,7 +242,7 @@ func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) 
 func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcome) ([]Finding, error) {
 	list := always(p, o)
 	var want Outcome
-	if against != nil {
+	if against != nil && !o.down() {
 		more, err := e.against(ctx, p, *against, o)
 		if err != nil {
 			return list, err

@@ -37,6 +37,9 @@ type Outcome struct {
 	Uses    []recording.Use
 }
 
+// down reports whether the operator ended too often to be started again.
+func (o Outcome) down() bool { return len(o.Exits) >= mostExits }
+
 // Rest is the cluster after a step.
 type Rest struct {
 	State   State
@@ -129,7 +132,7 @@ func (t *trial) ready(ctx context.Context) error {
 	if err := t.start(ctx, t.own()); err != nil {
 		return err
 	}
-	if t.downs() && !t.started {
+	if t.out.down() && !t.started {
 		return clierr.Failedf("correct the operator; 'mysdk run local' shows all that it writes", "the operator does not start: it ends with %s", t.out.Exits[0])
 	}
 	if !t.started && !t.log.watches(t.own()) {
@@ -140,9 +143,6 @@ func (t *trial) ready(ctx context.Context) error {
 	t.log.takeWrites()
 	return err
 }
-
-// downs reports whether the operator ends too often to be started again.
-func (t *trial) downs() bool { return len(t.out.Exits) >= mostExits }
 
 // step does one step, with the fault if it is for it, and notes what came of it.
 func (t *trial) step(ctx context.Context, i int) error {
@@ -372,7 +372,7 @@ func (t *trial) awaitWatch(ctx context.Context, of schema.GroupResource, limit t
 // awaitUntil waits until something is so, the limit is over or the operator ends too
 // often.
 func (t *trial) awaitUntil(ctx context.Context, limit time.Duration, so func() bool) error {
-	for until := t.Now().Add(limit); !t.downs() && !so() && t.Now().Before(until); {
+	for until := t.Now().Add(limit); !t.out.down() && !so() && t.Now().Before(until); {
 		if _, err := t.look(ctx); err != nil {
 			return err
 		}
@@ -406,7 +406,7 @@ func (t *trial) look(ctx context.Context) (bool, error) {
 		if t.crowded {
 			return false, errAlone
 		}
-		if t.downs() {
+		if t.out.down() {
 			return true, nil // nothing more will happen
 		}
 		t.out.Exits = append(t.out.Exits, how)
