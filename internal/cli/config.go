@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/lint"
 	"github.com/example/mysdk/internal/project"
 )
@@ -214,8 +215,8 @@ func (f *Factory) ReadConfig(root *cobra.Command) ([]layer, error) {
 // badKey is the hint for a key that sets nothing, or empty for a good one: a
 // misspelt key would silently do nothing.
 func badKey(root *cobra.Command, key string) string {
-	keys := append(SettingKeys(), AllowedKey, callsKey, lint.Key)
-	if slices.Contains(keys, key) || strings.HasPrefix(key, lint.Key+".") { // whose keys the linters know
+	keys := append(SettingKeys(), AllowedKey, callsKey, lint.Key, compat.Key)
+	if slices.Contains(keys, key) || strings.HasPrefix(key, lint.Key+".") || strings.HasPrefix(key, compat.Key+".") { // whose keys these know
 		return ""
 	}
 	for _, k := range keys {

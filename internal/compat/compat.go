@@ -26,7 +26,10 @@ import (
 type CRDs map[string][]byte
 
 // Request is what an Engine is asked. It can be written as JSON.
-type Request struct{ Old, New CRDs }
+type Request struct {
+	Old, New CRDs
+	Config   Config
+}
 
 // Change is one that breaks something. It can be written as JSON.
 type Change struct {
@@ -42,6 +45,8 @@ type Change struct {
 	Path string `json:"path,omitempty"`
 	// Hint is what to do about it.
 	Hint string `json:"hint,omitempty"`
+	// Warning is true where the configuration says that the rule only warns.
+	Warning bool `json:"warning,omitempty"`
 }
 
 // Title is the change in one line.
@@ -71,8 +76,9 @@ func Compare(ctx context.Context, engine Engine, req Request) ([]Change, error) 
 	if err != nil {
 		return nil, fmt.Errorf("compare CRDs: %w", err)
 	}
+	changes = slices.DeleteFunc(changes, func(c Change) bool { return req.Config.enforcement(c.Rule) == "None" })
 	for i := range changes {
-		changes[i].Hint = hints[changes[i].Rule]
+		changes[i].Hint, changes[i].Warning = hints[changes[i].Rule], req.Config.enforcement(changes[i].Rule) == "Warn"
 		if strings.Contains(changes[i].Version, " -> ") {
 			changes[i].Hint = "without a conversion, values are lost or refused: let the versions be alike, or add one with 'mysdk create webhook --conversion'"
 		}
@@ -109,7 +115,7 @@ var hints = map[string]string{
 	"maxItems":             stricter,
 	"maxLength":            stricter,
 	"maxProperties":        stricter,
-	"unhandled":            "no rule says whether this is compatible: see that all objects that were valid still are, else leave it as it was",
+	unhandled:              "no rule says whether this is compatible: see that all objects that were valid still are, else leave it as it was",
 }
 
 // Add takes the CRDs of a manifest in, which may have several documents. name is

@@ -39,6 +39,10 @@ func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	if err := f.RefusePending(); err != nil {
 		return err
 	}
+	config, err := settings(f, compat.ReadConfig)
+	if err != nil {
+		return err
+	}
 	o.what = []string{"crds"}
 	opts, err := o.options(f)
 	if err != nil {
@@ -59,11 +63,11 @@ func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	if err != nil {
 		return err
 	}
-	changes, err := compare(ctx, f, old, now)
+	changes, err := compare(ctx, f, compat.Request{Old: old, New: now, Config: config})
 	if err != nil {
 		return err
 	}
-	report := compatReport{Reference: name, Compatible: len(changes) == 0, Findings: []compatFinding{}}
+	report := compatReport{Reference: name, Findings: []compatFinding{}}
 	parts := make([]generate.Part, 0, len(changes))
 	for _, c := range changes {
 		parts = append(parts, generate.Part{CRD: now[c.CRD], Path: c.Path})
@@ -77,17 +81,19 @@ func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 			report.Findings = append(report.Findings, compatFinding{at.File, at.Line, at.Column, changes[i]})
 		}
 	}
-	return report.print(f, o.output, len(old))
+	broken := len(slices.DeleteFunc(changes, func(c compat.Change) bool { return c.Warning }))
+	report.Compatible = broken == 0
+	return report.print(f, o.output, len(old), broken)
 }
 
 // compare leaves out CRDs that are alike: it takes the engine's process.
-func compare(ctx context.Context, f *cli.Factory, old, now compat.CRDs) ([]compat.Change, error) {
-	req := compat.Request{Old: compat.CRDs{}, New: compat.CRDs{}}
-	for name, data := range old {
-		if !bytes.Equal(data, now[name]) {
+func compare(ctx context.Context, f *cli.Factory, all compat.Request) ([]compat.Change, error) {
+	req := compat.Request{Old: compat.CRDs{}, New: compat.CRDs{}, Config: all.Config}
+	for name, data := range all.Old {
+		if now := all.New[name]; !bytes.Equal(data, now) {
 			req.Old[name] = data
-			if now[name] != nil {
-				req.New[name] = now[name]
+			if now != nil {
+				req.New[name] = now
 			}
 		}
 	}
@@ -156,12 +162,12 @@ func currentCRDs(ctx context.Context, f *cli.Factory, r generate.Result) (compat
 }
 
 // print reports, and returns an error if anything is incompatible.
-func (r compatReport) print(f *cli.Factory, format string, compared int) error {
+func (r compatReport) print(f *cli.Factory, format string, compared, broken int) error {
 	var err error
 	if format == "sarif" {
 		var results []sarif.Result
 		for _, c := range r.Findings {
-			results = append(results, sarif.Result{Rule: "compat/" + c.Rule, Level: "error", Text: c.Title() + "\n" + c.Hint, File: c.File, Line: c.Line, Column: c.Column})
+			results = append(results, sarif.Result{Rule: "compat/" + c.Rule, Level: c.level(), Text: c.Title() + "\n" + c.Hint, File: c.File, Line: c.Line, Column: c.Column})
 		}
 		err = f.Report("json", sarif.New("mysdk generate --check-compat", cli.ThisBuild().Version, nil, results), nil)
 	} else {
@@ -170,16 +176,41 @@ func (r compatReport) print(f *cli.Factory, format string, compared int) error {
 	if err != nil || r.Compatible {
 		return err
 	}
-	return clierr.OutOfDatef("correct what is listed above; what is meant to break goes into a new version of the API, or a major release",
-		"%s since %s", cli.Count(len(r.Findings), "incompatible change"), r.Reference)
+	return clierr.OutOfDatef("correct what is listed above; what is meant to break goes into a new version of the API, or below "+compat.Key+" in .mysdk.yaml",
+		"%s since %s", cli.Count(broken, "incompatible change"), r.Reference)
 }
 
+func (c compatFinding) level() string {
+	if c.Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// like says whether another change is the same one, of another field that comes
+// from that line, as with a type of Kubernetes.
+func (c compatFinding) like(d compatFinding) bool {
+	return c.File == d.File && c.Line == d.Line && c.Line > 0 && c.CRD == d.CRD && c.Version == d.Version && c.Rule == d.Rule && c.Text == d.Text
+}
+
+// text prints each finding, but those that are alike as one.
 func (r compatReport) text(w io.Writer, compared int) {
-	for _, c := range r.Findings {
+	for i, c := range r.Findings {
+		if slices.ContainsFunc(r.Findings[:i], c.like) {
+			continue
+		}
 		if c.File != "" {
 			fmt.Fprintf(w, "%s:%d:%d: ", c.File, c.Line, c.Column)
 		}
-		fmt.Fprintf(w, "%s (%s)\n    %s\n", c.Title(), c.Rule, c.Hint)
+		if c.Warning {
+			fmt.Fprint(w, "warning: ")
+		}
+		fmt.Fprintf(w, "%s (%s)\n", c.Title(), c.Rule)
+		more := len(slices.DeleteFunc(slices.Clone(r.Findings[i+1:]), func(d compatFinding) bool { return !c.like(d) }))
+		if more > 0 {
+			fmt.Fprintf(w, "    and %s of this line in the same way\n", cli.Count(more, "more field"))
+		}
+		fmt.Fprintf(w, "    %s\n", c.Hint)
 	}
 	if r.Compatible {
 		fmt.Fprintf(w, "compatible with %s (%s)\n", r.Reference, cli.Count(compared, "CRD"))

@@ -41,7 +41,7 @@ func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	if done, err := o.beginLint(f); done || err != nil {
 		return err
 	}
-	config, err := lintConfig(f)
+	config, err := settings(f, lint.ReadConfig)
 	if err != nil {
 		return err
 	}
@@ -93,21 +93,22 @@ func (o *generateCommand) beginLint(f *cli.Factory) (done bool, err error) {
 	return false, f.RefusePending()
 }
 
-// lintConfig are the settings of the project, else of the user.
-func lintConfig(f *cli.Factory) (lint.Config, error) {
+// settings are those of the project, else of the user, as read finds them in a
+// configuration file.
+func settings[T any](f *cli.Factory, read func(file string, data []byte) (T, bool, error)) (none T, err error) {
 	for _, file := range slices.Backward(f.ConfigFiles()) {
 		data, err := f.Host.Files.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return lint.Config{}, err // told before
+			return none, err // told before
 		}
-		if c, ok, err := lint.ReadConfig(file, data); ok || err != nil {
+		if c, ok, err := read(file, data); ok || err != nil {
 			return c, err
 		}
 	}
-	return lint.Config{}, nil
+	return none, nil
 }
 
 // reportLint prints what was found, and returns an error if that is anything.

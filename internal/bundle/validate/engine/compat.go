@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,12 +25,7 @@ import (
 
 // Compare is a compat.Engine.
 func Compare(ctx context.Context, req compat.Request) ([]compat.Change, error) {
-	rules, err := crdify.New(&config.Config{
-		// A description binds nobody, and a conversion webhook is there because
-		// versions differ.
-		Validations:          []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}},
-		UnhandledEnforcement: config.EnforcementPolicyError, Conversion: config.ConversionPolicyIgnore,
-	}, crdify.DefaultRegistry())
+	rules, err := crdify.New(configOf(req.Config), crdify.DefaultRegistry())
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +53,25 @@ func Compare(ctx context.Context, req compat.Request) ([]compat.Change, error) {
 		out = append(out, c.run(rules)...)
 	}
 	return out, nil
+}
+
+// configOf is crdify's configuration. All that is found is an error to it, and
+// what is one to the user package compat decides. A description binds nobody, and
+// a conversion webhook is there because versions differ.
+func configOf(c compat.Config) *config.Config {
+	out := &config.Config{UnhandledEnforcement: config.EnforcementPolicyError, Conversion: config.ConversionPolicy(cmp.Or(c.Conversion, string(config.ConversionPolicyIgnore)))}
+	registered := crdify.DefaultRegistry().Registered()
+	described := false
+	for _, v := range c.Validations {
+		if slices.Contains(registered, v.Name) {
+			out.Validations = append(out.Validations, config.ValidationConfig{Name: v.Name, Enforcement: config.EnforcementPolicyError, Configuration: v.Configuration})
+		}
+		described = described || v.Name == "description"
+	}
+	if !described {
+		out.Validations = append(out.Validations, config.ValidationConfig{Name: "description", Enforcement: config.EnforcementPolicyNone})
+	}
+	return out
 }
 
 // readCRD reads a CRD of today or of the API that Kubernetes 1.22 removed.

@@ -160,6 +160,37 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
+	for name, c := range map[string]struct {
+		config compat.Config
+		want   string // of the changes, by rule
+	}{
+		"all":               {compat.Config{}, "enum unhandled"},
+		"one is off":        {compat.Config{Validations: []compat.Validation{{Name: "enum", Enforcement: "None"}}}, "unhandled"},
+		"one warns":         {compat.Config{Validations: []compat.Validation{{Name: "enum", Enforcement: "Warn"}}}, "enum: warning unhandled"},
+		"more is allowed":   {compat.Config{Validations: []compat.Validation{{Name: "enum", Enforcement: "Error", Configuration: map[string]any{"additionPolicy": "Allow"}}}}, "unhandled"},
+		"the rest warns":    {compat.Config{UnhandledEnforcement: "Warn"}, "enum unhandled: warning"},
+		"descriptions, too": {compat.Config{UnhandledEnforcement: "None", Validations: []compat.Validation{{Name: "description", Enforcement: "Warn"}, {Name: "crdRemoval", Enforcement: "None"}}}, "description: warning enum"},
+	} {
+		changes, err := compat.Compare(t.Context(), engine.Compare, compat.Request{Config: c.config,
+			Old: shops("v1 true true a: {type: string, enum: [x], description: old}"), New: shops("v1 true true a: {type: string, enum: [x, z], format: date, description: new}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, change := range changes {
+			if change.Warning {
+				change.Rule += ": warning"
+			}
+			got = append(got, change.Rule)
+		}
+		if d := cmp.Diff(c.want, strings.Join(got, " ")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	bad := compat.Config{Validations: []compat.Validation{{Name: "enum", Enforcement: "Error", Configuration: map[string]any{"additionPolicy": "Perhaps"}}}}
+	if _, err := engine.Compare(t.Context(), compat.Request{Config: bad}); err == nil || !strings.Contains(err.Error(), "Perhaps") {
+		t.Errorf("a bad setting: %v", err)
+	}
 	if _, err := engine.Compare(t.Context(), compat.Request{Old: shops("v1 true true " + size), New: compat.CRDs{"shops.x.io": []byte("spec: 1")}}); err == nil || !strings.Contains(err.Error(), "read the new CRD shops.x.io") {
 		t.Errorf("%v", err)
 	}
