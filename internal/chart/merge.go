@@ -219,9 +219,13 @@ func parses(name string, text []byte) error {
 		_, err := t.Parse(string(text), "", "", map[string]*parse.Tree{})
 		return err
 	}
-	var v map[string]any
+	const hint = "correct the file and run the command again"
+	var v any
 	if err := yaml.Unmarshal(text, &v); err != nil {
-		return clierr.Failedf("correct the file and run the command again", "%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return clierr.Failedf(hint, "%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if _, ok := v.(map[string]any); !ok && v != nil {
+		return clierr.Failedf(hint, "%s: it must have keys and values, as in 'a: b'", name)
 	}
 	return nil
 }

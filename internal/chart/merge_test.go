@@ -169,6 +169,7 @@ func TestMerge_TakeOver(t *testing.T) {
 			unread: []string{"extra", "manager.old", "rbac"},
 		},
 		"no room": {mine: "manager: {replicas: 2}\n", want: "manager: {replicas: 2}\naccount:\n  enabled: true\n", reject: "+  env:"},
+		"a list":  {mine: "- a\n", fails: "values.yaml: it must have keys and values"},
 		"no YAML": {mine: "a: b\n  c: [\n", fails: "values.yaml: line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func (c *chart) rename() {
 		if suffix, ok := strings.CutPrefix(o.name, c.prefix); ok && o.dir != "" && !o.crd {
 			names[o.name] = name("resourceName", suffix)
 		}
-		if secret := text(o.node, "spec.secretName"); o.kind == "Certificate" && secret != "" {
+		if secret := text(o.node, "spec.secretName"); o.group == "cert-manager.io" && secret != "" {
 			names[secret] = name("secretName", secret)
 			if suffix, ok := strings.CutPrefix(secret, c.prefix); ok {
 				names[secret] = name("resourceName", suffix)

@@ -57,7 +57,7 @@ func ReadConfig(file string, data []byte) (c Config, ok bool, err error) {
 	if err != nil {
 		_, key, unknown := strings.Cut(strings.TrimSuffix(err.Error(), `"`), `unknown field "`)
 		if !unknown {
-			return wrong("see the guide on API changes for an example", "%s", err.Error()[strings.LastIndex(err.Error(), "json: ")+1:])
+			return wrong("see the guide on API changes for an example", "expected validations, a list of rules, unhandledEnforcement and conversion")
 		}
 		return wrong(clierr.DidYouMean(key, []string{"validations", "unhandledEnforcement", "conversion", "name", "enforcement", "configuration"}), "unknown key %q", key)
 	}

@@ -30,7 +30,7 @@ func TestReadConfig(t *testing.T) {
 		"unknown policy":      {text: "generate:\n  check-compat: {validations: [{name: enum, enforcement: Error, configuration: {additionPolicies: Allow}}]}\n", err: `unknown key "additionPolicies" of enum`, hint: `did you mean "additionPolicy"?`},
 		"a policy of none":    {text: "generate:\n  check-compat: {validations: [{name: type, enforcement: Error, configuration: {a: b}}]}\n", err: `unknown key "a" of type`},
 		"a bad policy":        {text: "generate:\n  check-compat: {validations: [{name: enum, enforcement: Error, configuration: {additionPolicy: 1}}]}\n", err: `unknown additionPolicy "1" of enum`, hint: "choose one of: Allow, Disallow"},
-		"no mapping":          {text: "generate:\n  check-compat: [a]\n", err: "cannot unmarshal array"},
+		"no mapping":          {text: "generate:\n  check-compat: [a]\n", err: "expected validations, a list of rules"},
 		"no YAML":             {text: "a: [", err: "x.yaml: "},
 	} {
 		t.Run(name, func(t *testing.T) {

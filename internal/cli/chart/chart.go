@@ -301,7 +301,7 @@ func (j *job) report(plan *chart.Plan, took string) error {
 	for _, name := range j.set.Paths() {
 		j.f.Detail("wrote %s", name)
 	}
-	j.f.Say("%s: wrote %d files (%s)", j.dir, j.set.Len(), took)
+	j.f.Say("%s: wrote %s (%s)", j.dir, cli.Count(j.set.Len(), "file"), took)
 	j.f.Say("Next: helm install %s %s --namespace %s-system --create-namespace", j.name, j.dir, j.name)
 	return nil
 }

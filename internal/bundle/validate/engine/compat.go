@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/crdify/pkg/validators/version"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
 )
 
@@ -40,10 +41,10 @@ func Compare(ctx context.Context, req compat.Request) ([]compat.Change, error) {
 		}
 		c := &comparison{name: name, seen: map[versionOf]map[string]node{}}
 		if c.old, err = readCRD(req.Old[name]); err != nil {
-			return nil, fmt.Errorf("read the old CRD %s: %w", name, err)
+			return nil, unreadable("old", name, err)
 		}
 		if c.new, err = readCRD(req.New[name]); err != nil {
-			return nil, fmt.Errorf("read the new CRD %s: %w", name, err)
+			return nil, unreadable("new", name, err)
 		}
 		for _, v := range c.old.Spec.Versions {
 			if v.Storage && len(c.old.Status.StoredVersions) == 0 { // manifests do not say
@@ -53,6 +54,10 @@ func Compare(ctx context.Context, req compat.Request) ([]compat.Change, error) {
 		out = append(out, c.run(rules)...)
 	}
 	return out, nil
+}
+
+func unreadable(which, name string, err error) error {
+	return clierr.Failedf("correct the manifest of the CRD", "read the %s CRD %s: %s", which, name, strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: "))
 }
 
 // configOf is crdify's configuration. All that is found is an error to it, and
