@@ -279,7 +279,7 @@ func TestRender_Foreign(t *testing.T) {
 		"metrics over https, as a switch": {"- --leader-elect", "- --leader-elect\n        - --metrics-secure"},
 		"a Secret with the prefix":        {"secretName: ", "secretName: webhook-cert-manager-"},
 		"a role with a rather long name":  {"webhook-cert-manager-memcached-admin-role", "webhook-cert-manager-" + strings.Repeat("long", 15) + "-admin-role"},
-		"a Certificate of somebody else":  {"apiVersion: cert-manager.io/v1\nkind: Certificate", "apiVersion: x.io/v1\nkind: Certificate"},
+		"a Certificate of somebody else":  {"apiVersion: cert-manager.io/v1", "apiVersion: x.io/v1"},
 		"a Secret that nobody else names": {"secretName: webhook-server-cert\n---", "secretName: other\n---"},
 	} {
 		t.Run(name, func(t *testing.T) {
