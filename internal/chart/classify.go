@@ -104,8 +104,12 @@ func (c *chart) enabled(sections string) string {
 // of any object.
 func (c *chart) condition() {
 	for _, o := range c.objects {
+		off := func(section string) bool { return !c.values.On(section) }
 		if !o.optional { // what is installed by default does not depend on what is off by default
-			o.when = strings.Join(slices.DeleteFunc(strings.Fields(o.when), func(s string) bool { return !c.values.On(s) }), " ")
+			o.when = strings.Join(slices.DeleteFunc(strings.Fields(o.when), off), " ")
+		} else if !slices.ContainsFunc(strings.Fields(o.when), off) { // such as a Role for Prometheus
+			c.values.enable("prometheus", false)
+			o.when += " prometheus"
 		}
 		o.when = c.enabled(o.when)
 		meta := yamledit.Value(o.node, "metadata")

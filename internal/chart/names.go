@@ -103,12 +103,10 @@ func (c *chart) label(o *object) {
 		if name := yamledit.Value(labels, "app.kubernetes.io/name"); name != nil && name.Value == c.Name {
 			*name = *c.scalar(c.call("name", "$"))
 		}
-		if by := yamledit.Value(labels, "app.kubernetes.io/managed-by"); by != nil {
+		if by := yamledit.Value(labels, "app.kubernetes.io/managed-by"); by != nil && path == "metadata.labels" {
 			*by = *c.scalar("{{ .Release.Service }}")
-			if path == "metadata.labels" {
-				yamledit.Set(labels, "app.kubernetes.io/instance", c.scalar("{{ .Release.Name }}"))
-				yamledit.Set(labels, "helm.sh/chart", c.scalar(`{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}`))
-			}
+			yamledit.Set(labels, "app.kubernetes.io/instance", c.scalar("{{ .Release.Name }}"))
+			yamledit.Set(labels, "helm.sh/chart", c.scalar(`{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}`))
 		}
 	}
 }

@@ -279,6 +279,7 @@ func TestRender_Foreign(t *testing.T) {
 		"metrics over https, as a switch": {"- --leader-elect", "- --leader-elect\n        - --metrics-secure"},
 		"a Secret with the prefix":        {"secretName: ", "secretName: webhook-cert-manager-"},
 		"a role with a rather long name":  {"webhook-cert-manager-memcached-admin-role", "webhook-cert-manager-" + strings.Repeat("long", 15) + "-admin-role"},
+		"selectors with more labels":      {"      control-plane: controller-manager\n", "      control-plane: controller-manager\n      app.kubernetes.io/managed-by: kustomize\n"},
 		"a Certificate of somebody else":  {"apiVersion: cert-manager.io/v1", "apiVersion: x.io/v1"},
 		"a Secret that nobody else names": {"secretName: webhook-server-cert\n---", "secretName: other\n---"},
 	} {
@@ -325,6 +326,26 @@ func TestRender_FixedNames(t *testing.T) {
 				t.Errorf("%s: %s", op, key)
 			}
 		}
+	}
+}
+
+// What config/default could switch on is off, whatever it is, and goes with the
+// ServiceMonitor.
+func TestRender_Optional(t *testing.T) {
+	_, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
+	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: webhook-cert-manager-prometheus-k8s, namespace: webhook-cert-manager-system}\nrules: []\n---\n"
+	in.Optional = append([]byte(role), in.Optional...)
+	files, err := chart.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, files)
+	if d := cmp.Diff(expected(t, in), template(t, in.Name, c, nil)); d != "" {
+		t.Errorf("(-kustomize +helm):\n%s", d)
+	}
+	on := template(t, in.Name, c, parse(t, "{prometheus: {enabled: true}}").(map[string]any))
+	if on["Role webhook-cert-manager-system/webhook-cert-manager-prometheus-k8s"] == nil {
+		t.Error("the Role is not there with the ServiceMonitor")
 	}
 }
 

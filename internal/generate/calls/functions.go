@@ -35,6 +35,8 @@ func (m *makefile) function(name, args, target string, depth int) string {
 		return m.root
 	case name == "shell" && isYear(strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(args))):
 		return generate.ThisYear
+	case name == "or":
+		return strings.TrimSpace(parts[max(slices.IndexFunc(parts, func(p string) bool { return strings.TrimSpace(p) != "" }), 0)])
 	case name == "strip" || name == "realpath":
 		return eachWord(last, func(w string) string { return w })
 	case name == "abspath":
