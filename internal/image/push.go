@@ -105,13 +105,6 @@ func orNothing(say func(string)) func(string) {
 	return say
 }
 
-// CheckName returns the usage error that building an image of that name would
-// end with.
-func CheckName(s string) error {
-	_, err := parseTag(s)
-	return err
-}
-
 // CheckPush returns the usage error that pushing an image to the name that it
 // is built under would end with.
 func CheckPush(to string) error {

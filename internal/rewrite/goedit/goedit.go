@@ -216,17 +216,6 @@ func (f *File) Apply() ([]byte, error) {
 	return removeImports(f.Name, out, func(p, _ string) bool { return f.drops[p] })
 }
 
-// With is the source of a node with edits in it, which are not the file's.
-func (f *File) With(n ast.Node, edits ...Edit) string {
-	start := f.Offset(n.Pos())
-	spans := make([]span, len(edits))
-	for i, e := range edits {
-		spans[i] = span{f.Offset(e.From) - start, f.Offset(e.To) - start, e.Text}
-	}
-	out, _ := splice([]byte(f.Text(n)), spans)
-	return string(out)
-}
-
 // splice makes edits, and returns the offsets of those that it leaves out.
 func splice(src []byte, edits []span) (out []byte, skipped []int) {
 	rank := func(e span) int { // insertions first, then the longest

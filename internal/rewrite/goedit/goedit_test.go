@@ -165,17 +165,6 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-func TestWith(t *testing.T) {
-	f := parse(t, "package p\n\nfunc f() (int, error) {\n\treturn 1, nil\n}\n")
-	statements(f, func(s ast.Stmt) {
-		ret := s.(*ast.ReturnStmt)
-		got := f.With(ret, goedit.Edit{From: ret.Results[0].Pos(), To: ret.Results[1].Pos()}, goedit.Edit{From: ret.End(), To: ret.End(), Text: " // x"})
-		if got != "return nil // x" || f.Edited() {
-			t.Errorf("got %q; edited: %v", got, f.Edited())
-		}
-	})
-}
-
 func TestDeclaredNames(t *testing.T) {
 	tree, err := parser.ParseFile(token.NewFileSet(), "", "package p\nimport \"fmt\"\nvar a, b = 1, 2\ntype (\n\tT[X any] struct{}\n\tU int\n)\nfunc F() {}\nfunc (t *T[X]) M() {}\nfunc (U) N() {}\n", 0)
 	if err != nil {
