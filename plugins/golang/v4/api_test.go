@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // added returns the paths that b has and a has not, and those that differ.
@@ -439,8 +441,8 @@ func TestCommentsNameWhatIsBelowThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, decl := range g.tree.Decls {
-			doc, names := (*ast.CommentGroup)(nil), declaredNames(decl)
+		for _, decl := range g.Tree.Decls {
+			doc, names := (*ast.CommentGroup)(nil), goedit.DeclaredNames(decl)
 			switch decl := decl.(type) {
 			case *ast.FuncDecl:
 				doc, names = decl.Doc, []string{decl.Name.Name}
@@ -448,7 +450,7 @@ func TestCommentsNameWhatIsBelowThem(t *testing.T) {
 				doc = decl.Doc
 			}
 			if first, _, _ := strings.Cut(doc.Text(), " "); len(names) == 1 && doc != nil && first != names[0] {
-				t.Errorf("%s: the comment above %s begins with %q", g.files.Position(decl.Pos()), names[0], first)
+				t.Errorf("%s: the comment above %s begins with %q", g.Fset.Position(decl.Pos()), names[0], first)
 			}
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // packageOf makes a package of one file that declares the kind K.
 func packageOf(t testing.TB, version, text string) *goPackage {
 	t.Helper()
-	p := &goPackage{dir: "api/" + version, types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goText{}}
+	p := &goPackage{dir: "api/" + version, types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goedit.File{}}
 	g, err := parseGo("api/"+version+"/k_types.go", "package "+version+"\n\n"+text)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +134,7 @@ func TestImportsGoBesideTheirKind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got.text); diff != "" {
+			if diff := cmp.Diff(test.want, string(got.Src)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/afero"
 	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // completeFrom finds the version that the new one starts from, and takes over
@@ -93,17 +95,17 @@ func (s *createAPISubcommand) typesFrom(disk afero.Fs, d data, name string) (str
 		return "", err
 	}
 	rendered := target.files[path.Base(name)]
-	for _, n := range rendered.names() {
+	for _, n := range namesOf(rendered) {
 		delete(target.names, n) // they are about to be replaced
 	}
-	into, err := parseGo(name, rendered.text[:rendered.offset(rendered.tree.Name.End())]+"\n")
+	into, err := parseGo(name, rendered.Between(rendered.Tree.FileStart, rendered.Tree.Name.End())+"\n")
 	if err != nil {
 		return "", err
 	}
 	needed := source.needs(kind, kind+"List")
 	for _, g := range source.written(own) {
 		left := map[string]bool{}
-		for _, n := range g.names() {
+		for _, n := range namesOf(g) {
 			left[n] = !needed[n] || target.names[n]
 		}
 		if into, err = mergeGo(into, g, left, d.Repo); err != nil {
@@ -111,31 +113,31 @@ func (s *createAPISubcommand) typesFrom(disk afero.Fs, d data, name string) (str
 		}
 	}
 	left := map[string]bool{}
-	for _, n := range rendered.names() {
+	for _, n := range namesOf(rendered) {
 		left[n] = n != "init" // it registers the kind
 	}
 	if into, err = mergeGo(into, rendered, left, d.Repo); err != nil {
 		return "", err
 	}
-	out := notTaken.ReplaceAllString(into.text, "")
+	out := notTaken.ReplaceAllString(string(into.Src), "")
 	if d.StorageVersion {
 		return addStorageMarker(name, out, kind)
 	}
 	return out, nil
 }
 
-// names are those that a file declares.
-func (g *goText) names() []string {
+// namesOf are the names that a file declares.
+func namesOf(g *goedit.File) []string {
 	var all []string
-	for _, decl := range g.tree.Decls {
-		all = append(all, declaredNames(decl)...)
+	for _, decl := range g.Tree.Decls {
+		all = append(all, goedit.DeclaredNames(decl)...)
 	}
 	return all
 }
 
 // written lists the files that are not generated, in their order behind first.
-func (p *goPackage) written(first *goText) []*goText {
-	all := []*goText{first}
+func (p *goPackage) written(first *goedit.File) []*goedit.File {
+	all := []*goedit.File{first}
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		if g := p.files[name]; g != first && !strings.HasPrefix(name, "zz_generated") {
 			all = append(all, g)
@@ -155,11 +157,11 @@ func (p *goPackage) needs(types ...string) map[string]bool {
 	for size := 0; size < len(needed); {
 		size = len(needed)
 		for _, g := range p.written(p.fileOf(types...)) {
-			for _, decl := range g.tree.Decls {
+			for _, decl := range g.Tree.Decls {
 				if !belongs(decl, needed) {
 					continue
 				}
-				for _, name := range declaredNames(decl) {
+				for _, name := range goedit.DeclaredNames(decl) {
 					needed[name] = true
 				}
 				eachUse(decl, func(name string) { needed[name] = needed[name] || p.names[name] })
@@ -176,15 +178,15 @@ func belongs(decl ast.Decl, needed map[string]bool) bool {
 		if decl.Recv == nil || len(decl.Recv.List) == 0 {
 			return needed[decl.Name.Name]
 		}
-		return needed[typeName(decl.Recv.List[0].Type)] && !slices.Contains([]string{"Hub", "ConvertTo", "ConvertFrom"}, decl.Name.Name)
+		return needed[goedit.TypeName(decl.Recv.List[0].Type)] && !slices.Contains([]string{"Hub", "ConvertTo", "ConvertFrom"}, decl.Name.Name)
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
-			if value, ok := spec.(*ast.ValueSpec); ok && decl.Tok == token.CONST && needed[typeName(value.Type)] {
+			if value, ok := spec.(*ast.ValueSpec); ok && decl.Tok == token.CONST && needed[goedit.TypeName(value.Type)] {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(declaredNames(decl), func(name string) bool { return needed[name] })
+	return slices.ContainsFunc(goedit.DeclaredNames(decl), func(name string) bool { return needed[name] })
 }
 
 // eachUse calls use for the names in a declaration that may be those of the

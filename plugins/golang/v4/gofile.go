@@ -2,12 +2,9 @@ package v4
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/scanner"
 	"go/token"
 	"path"
 	"slices"
@@ -49,11 +46,11 @@ type insertion struct{ marker, code string }
 
 // wireMain adds to main.go what is missing in it, above its markers.
 func wireMain(text string, w mainWiring) (string, error) {
-	files := token.NewFileSet()
-	tree, err := parser.ParseFile(files, mainPath, text, parser.ParseComments)
+	f, err := parseGo(mainPath, text)
 	if err != nil {
-		return "", syntaxError(err)
+		return "", err
 	}
+	tree := f.Tree
 	var todo []insertion
 	if w.apiPath != "" {
 		name, line := importName(tree, w.apiPath, w.apiAlias)
@@ -82,7 +79,7 @@ func wireMain(text string, w mainWiring) (string, error) {
 
 	lines := strings.Split(text, "\n")
 	todo = slices.DeleteFunc(todo, func(i insertion) bool { return i.code == "" || hasCode(lines, i.code) })
-	if err := checkMarkers(lines, todo, files, tree); err != nil {
+	if err := checkMarkers(lines, todo, f.Fset, tree); err != nil {
 		return "", err
 	}
 	for _, i := range todo {
@@ -125,14 +122,6 @@ Scheme: mgr.GetScheme(),
 setupLog.Error(err, "Failed to create controller", "controller", %q)
 os.Exit(1)
 }`, controller, w.reconciler, w.controllerName)
-}
-
-// syntaxError turns the first of a parser's errors into one for the user.
-func syntaxError(err error) error {
-	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
-		return usage("repair it and run the command again", "%s: %s", list[0].Pos, list[0].Msg)
-	}
-	return fmt.Errorf("parsing %s: %w", mainPath, err)
 }
 
 // importName returns the name under which the file imports a package, and the

@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"cmp"
 	"go/ast"
 	"path"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // goPackage is what a package declares, by syntax alone: nothing is type
@@ -18,20 +21,20 @@ type goPackage struct {
 	dir   string
 	types map[string]goType
 	names map[string]bool // all that is declared, methods as Type.Method
-	files map[string]*goText
+	files map[string]*goedit.File
 }
 
 // goType is a type expression and the file that it stands in.
 type goType struct {
 	expr ast.Expr
 	pkg  *goPackage
-	file *goText
+	file *goedit.File
 }
 
 // readPackage reads the Go files of a directory: the tests among them, or the
 // others. Where there are none the package is empty.
 func readPackage(disk afero.Fs, dir string, tests bool) (*goPackage, error) {
-	p := &goPackage{dir: dir, types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goText{}}
+	p := &goPackage{dir: dir, types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goedit.File{}}
 	names, err := afero.Glob(disk, path.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -53,10 +56,10 @@ func readPackage(disk afero.Fs, dir string, tests bool) (*goPackage, error) {
 	return p, nil
 }
 
-func (p *goPackage) add(g *goText) {
-	p.files[path.Base(g.name)] = g
-	for _, decl := range g.tree.Decls {
-		for _, name := range declaredNames(decl) {
+func (p *goPackage) add(g *goedit.File) {
+	p.files[path.Base(g.Name)] = g
+	for _, decl := range g.Tree.Decls {
+		for _, name := range goedit.DeclaredNames(decl) {
 			p.names[name] = true
 		}
 		gen, ok := decl.(*ast.GenDecl)
@@ -72,10 +75,10 @@ func (p *goPackage) add(g *goText) {
 }
 
 // fileOf returns the file that declares one of the names, nil for none.
-func (p *goPackage) fileOf(names ...string) *goText {
+func (p *goPackage) fileOf(names ...string) *goedit.File {
 	for _, g := range p.files {
-		for _, decl := range g.tree.Decls {
-			if slices.ContainsFunc(declaredNames(decl), func(n string) bool { return slices.Contains(names, n) }) {
+		for _, decl := range g.Tree.Decls {
+			if slices.ContainsFunc(goedit.DeclaredNames(decl), func(n string) bool { return slices.Contains(names, n) }) {
 				return g
 			}
 		}
@@ -113,7 +116,7 @@ func (t goType) foreign() string {
 		return e.Name
 	case *ast.SelectorExpr:
 		if pkg, ok := e.X.(*ast.Ident); ok {
-			return strconv.Quote(t.file.importPath(pkg.Name)) + "." + e.Sel.Name
+			return strconv.Quote(cmp.Or(t.file.ImportPath(pkg.Name), pkg.Name)) + "." + e.Sel.Name
 		}
 	case *ast.StarExpr:
 		return prefixed("*", t.with(e.X).foreign())
@@ -139,20 +142,6 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// importPath is what a file imports under a name.
-func (g *goText) importPath(name string) string {
-	for _, spec := range g.tree.Imports {
-		importPath, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			continue // the parser has checked it
-		}
-		if spec.Name != nil && spec.Name.Name == name || spec.Name == nil && path.Base(importPath) == name {
-			return importPath
-		}
-	}
-	return name
-}
-
 // goField is a field of a struct.
 type goField struct {
 	name, json string
@@ -174,7 +163,7 @@ func (t goType) fields() []goField {
 				json, _, _ = strings.Cut(reflect.StructTag(tag).Get("json"), ",")
 			}
 		}
-		names := []string{typeName(f.Type)}
+		names := []string{goedit.TypeName(f.Type)}
 		if len(f.Names) > 0 {
 			names = names[:0]
 			for _, n := range f.Names {

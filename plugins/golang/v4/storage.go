@@ -2,7 +2,6 @@ package v4
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path"
 	"path/filepath"
@@ -98,11 +97,11 @@ func typesFile(disk afero.Fs, c config.Config, r resource.Resource) (name, text 
 		if err != nil {
 			return "", "", err
 		}
-		tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		f, err := parseGo(name, string(text))
 		if err != nil {
-			return "", "", syntaxError(err)
+			return "", "", err
 		}
-		if declOf(tree, r.Kind) != nil {
+		if declOf(f.Tree, r.Kind) != nil {
 			return filepath.ToSlash(name), string(text), nil
 		}
 	}
@@ -128,21 +127,20 @@ func declOf(tree *ast.File, kind string) *ast.GenDecl {
 // addStorageMarker adds one line to a types file: below the marker that makes
 // the type a kind, or else above the type's comment. Every other line stays.
 func addStorageMarker(name, text, kind string) (string, error) {
-	files := token.NewFileSet()
-	tree, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	f, err := parseGo(name, text)
 	if err != nil {
-		return "", syntaxError(err)
+		return "", err
 	}
-	decl := declOf(tree, kind)
+	decl := declOf(f.Tree, kind)
 	at := decl.Pos()
 	if decl.Doc != nil {
 		at = decl.Doc.Pos()
 	}
-	line := files.Position(at).Line - 1 // index of the line to insert before
-	after := files.Position(previousEnd(tree, decl)).Line
-	for _, group := range tree.Comments {
+	line := f.Line(at) - 1 // index of the line to insert before
+	after := f.Line(previousEnd(f.Tree, decl))
+	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
-			l := files.Position(c.Pos()).Line
+			l := f.Line(c.Pos())
 			if l > after && c.Pos() < decl.Pos() && strings.Contains(c.Text, "+kubebuilder:object:root=true") {
 				line = l
 			}

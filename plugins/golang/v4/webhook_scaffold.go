@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/afero"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // webhookData is what only the templates of webhooks get.
@@ -147,7 +149,7 @@ func (s *createWebhookSubcommand) writeWebhook(disk machinery.Filesystem, d data
 
 	kind := strings.ToLower(s.resource.Kind)
 	setup := "Setup" + s.resource.Kind + "WebhookWithManager"
-	err := s.mergeFile(disk.FS, d, kind+"_webhook.go", parts, func(g *goText) (*goText, error) { return addToChain(g, setup, "Complete", calls) })
+	err := s.mergeFile(disk.FS, d, kind+"_webhook.go", parts, func(g *goedit.File) (*goedit.File, error) { return addToChain(g, setup, "Complete", calls) })
 	if err != nil || len(parts) == 1 {
 		return err // a conversion has its tests beside the types
 	}
@@ -164,7 +166,7 @@ const webhookTemplates = "internal/webhook/{group}/{version}/"
 
 // mergeFile renders the parts of a file of the package and adds them to what
 // the file has. finish does the rest.
-func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, parts []string, finish func(*goText) (*goText, error)) error {
+func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, parts []string, finish func(*goedit.File) (*goedit.File, error)) error {
 	name = path.Join(s.packageDir(), name)
 	pkg, err := readPackage(disk, s.packageDir(), strings.HasSuffix(name, "_test.go"))
 	if err != nil {
@@ -176,8 +178,8 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 		file, parts = common, parts[1:] // what the webhooks have in common is the user's
 	}
 	if file != nil {
-		name = file.name
-		d.ImportAlias, _ = importName(file.tree, s.resource.Path, d.ImportAlias)
+		name = file.Name
+		d.ImportAlias, _ = importName(file.Tree, s.resource.Path, d.ImportAlias)
 	}
 	for _, part := range parts {
 		text, err := render(d, "webhook/admission/"+part+"/"+template, name)
@@ -206,7 +208,7 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 			return err
 		}
 	}
-	return writeFile(disk, name, file.text)
+	return writeFile(disk, name, string(file.Src))
 }
 
 // writeSuite writes what the tests of the package share. Projects of other
@@ -351,7 +353,7 @@ func (s *createWebhookSubcommand) mergeConversion(disk afero.Fs, d data, pkg *go
 		if err != nil {
 			return err
 		}
-		text = merged.text
+		text = string(merged.Src)
 	}
 	return writeFile(disk, name, text)
 }

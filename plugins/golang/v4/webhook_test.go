@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 const (
@@ -392,8 +394,8 @@ func FuzzMergeGo(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	names := func(g *goText) map[string]bool {
-		p := &goPackage{types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goText{}}
+	names := func(g *goedit.File) map[string]bool {
+		p := &goPackage{types: map[string]goType{}, names: map[string]bool{}, files: map[string]*goedit.File{}}
 		p.add(g)
 		return p.names
 	}
@@ -406,12 +408,12 @@ func FuzzMergeGo(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := parser.ParseFile(token.NewFileSet(), "", once.text, 0); err != nil {
-			t.Fatalf("%v\n%s", err, once.text)
+		if _, err := parser.ParseFile(token.NewFileSet(), "", string(once.Src), 0); err != nil {
+			t.Fatalf("%v\n%s", err, string(once.Src))
 		}
 		twice, err := mergeGo(once, from, names(once), "example.com/shop")
-		if err != nil || twice.text != once.text {
-			t.Errorf("the second time: %v\n%s", err, cmp.Diff(once.text, twice.text))
+		if err != nil || string(twice.Src) != string(once.Src) {
+			t.Errorf("the second time: %v\n%s", err, cmp.Diff(string(once.Src), string(twice.Src)))
 		}
 	})
 }

@@ -270,11 +270,11 @@ func (s *createWebhookSubcommand) addTargets(text string, d data) (string, error
 	if err != nil {
 		return "", err
 	}
-	g, err = g.formatted()
+	g, err = edited(g)
 	if err != nil {
 		return "", err
 	}
-	return g.text, nil
+	return string(g.Src), nil
 }
 
 // restrictNamespaces keeps the webhooks to the namespace that the manager
