@@ -159,6 +159,9 @@ func (c *comparison) whole(rule, text string) {
 		return
 	}
 	name, property, _ := strings.Cut(removed, ".^")
+	if last := property[strings.LastIndex(property, ".")+1:]; strings.HasPrefix(last, "allOf[") || strings.HasPrefix(last, "anyOf[") || strings.HasPrefix(last, "oneOf[") {
+		return // no field: what has it is a finding by itself
+	}
 	old, now := c.schemas(c.old, name), c.schemas(c.new, name)
 	if above := parent(old, "^"+property); above == "" || now[above].path != "" {
 		c.add(name, "^"+property, rule, "the field is removed")
