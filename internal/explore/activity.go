@@ -63,6 +63,17 @@ func (a *activity) watches(of schema.GroupResource) bool {
 	return false
 }
 
+// refusedToWatch is the right that the operator lacks to watch a resource, as
+// watches has it.
+func (a *activity) refusedToWatch(of schema.GroupResource) (recording.Right, bool) {
+	for _, u := range a.uses {
+		if u.Denied > 0 && u.Allowed == 0 && (u.Verb == "watch" || u.Verb == "list") && u.Group == of.Group && (of.Resource == "" || u.Resource == of.Resource) {
+			return u.Right, true
+		}
+	}
+	return recording.Right{}, false
+}
+
 // restarted notes that another process is about to run.
 func (a *activity) restarted(now time.Time) {
 	a.since, a.last, a.watched = now, now, nil

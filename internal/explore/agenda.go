@@ -34,7 +34,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 	life := s.life()
 	o, err := e.trial(ctx, life)
 	if errors.Is(err, errUnwatched) {
-		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s, %s, is left out: %v", s.Object.GetKind(), s.File, errUnwatched))
+		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s, %s, is left out: %v", s.Object.GetKind(), s.File, err))
 		return nil
 	}
 	if err != nil {

@@ -136,6 +136,9 @@ func (t *trial) ready(ctx context.Context) error {
 		return clierr.Failedf("correct the operator; 'mysdk run local' shows all that it writes", "the operator does not start: it ends with %s", t.out.Exits[0])
 	}
 	if !t.started && !t.log.watches(t.own()) {
+		if right, ok := t.log.refusedToWatch(t.own()); ok {
+			return fmt.Errorf("%w: its roles do not let it %s", errUnwatched, right)
+		}
 		return errUnwatched
 	}
 	t.started = true

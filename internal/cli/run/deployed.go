@@ -96,3 +96,33 @@ func startedBy(objs []*unstructured.Unstructured) localrun.Deployed {
 	}
 	return out
 }
+
+// explorable are the manifests of a run whose operator watches all namespaces, as
+// those of trials come and go: the roles of one that watches its own when
+// deployed hold in all of them.
+func explorable(m localrun.Manifests, deployed []*unstructured.Unstructured) localrun.Manifests {
+	if list := deployments(deployed); len(list) == 0 || len(watchedBy(list[0])) == 0 {
+		return m
+	}
+	wide := func(kind string) string { return "Cluster" + strings.TrimPrefix(kind, "Cluster") }
+	objs := make([]*unstructured.Unstructured, len(m.Role.Objects))
+	for i, u := range m.Role.Objects {
+		if objs[i] = u; u.GetNamespace() != m.Role.Namespace {
+			continue
+		}
+		there := u.DeepCopy()
+		name := func(name string) string { return name + "-of-" + m.Role.Namespace }
+		there.SetKind(wide(u.GetKind()))
+		there.SetName(name(u.GetName()))
+		there.SetNamespace("")
+		if ref, ok := there.Object["roleRef"].(map[string]any); ok {
+			if text, _ := ref["name"].(string); ref["kind"] == "Role" {
+				ref["kind"], ref["name"] = "ClusterRole", name(text)
+			}
+			there.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": m.Role.Account, "namespace": m.Role.Namespace}}
+		}
+		objs[i] = there
+	}
+	m.Role.Objects = objs
+	return m
+}

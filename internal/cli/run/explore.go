@@ -174,8 +174,9 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 // drive explores on a cluster of its own. The report is nil if nothing was tried.
 func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project string, what explore.Options) (report *explore.Report, err error) {
 	run := localrun.Options{Dir: f.Host.Dir, Name: project, Env: o.env, Trace: true, Rights: localrun.RightsRole}
-	if objs, err := deployedObjects(ctx, f); err == nil { // else runManifests says why
-		run.Deployed = startedBy(objs)
+	deployed, err := deployedObjects(ctx, f)
+	if err == nil { // else runManifests says why, where that matters
+		run.Deployed = startedBy(deployed)
 	}
 	quiet, began := f.Host, &beginning{}
 	quiet.IO.Out = f.Host.IO.Err // stdout is for the report
@@ -186,7 +187,10 @@ func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project stri
 	deps := localrun.Deps{
 		Host:         quiet,
 		StartCluster: func(ctx context.Context, _ bool) (*localrun.Cluster, error) { return o.startCluster(ctx, f, name) },
-		Render:       func(ctx context.Context) (localrun.Manifests, error) { return runManifests(ctx, f) },
+		Render: func(ctx context.Context) (localrun.Manifests, error) {
+			m, err := runManifests(ctx, f)
+			return explorable(m, deployed), err
+		},
 	}
 	f.Say("starting a cluster and building the operator")
 	err = localrun.Drive(ctx, run, deps, func(ctx context.Context, d *localrun.Driver) error {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -177,6 +178,60 @@ subjects: [{kind: ServiceAccount, name: m, namespace: sys}]
 		}
 		if got := roleOf(objs).Objects; len(got) != want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestExplorable: an operator that watches its own namespace may do in those of
+// trials what it may do there.
+func TestExplorable(t *testing.T) {
+	for watch, want := range map[string][]string{
+		"[{name: WATCH_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}]": {
+			"ClusterRoleBinding m-of-sys → ClusterRole m-of-sys", "ClusterRoleBinding view-of-sys → ClusterRole view", "RoleBinding m → Role m", "ClusterRole m-of-sys", "Role m",
+		},
+		"[]": {"RoleBinding m → Role m", "RoleBinding view → ClusterRole view", "RoleBinding m → Role m", "Role m", "Role m"},
+	} {
+		objs, err := kube.ParseManifests([]byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: sys}
+spec: {template: {spec: {serviceAccountName: m, containers: [{name: m, env: `+watch+`}]}}}
+---
+kind: RoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: m, namespace: sys}
+roleRef: {kind: Role, name: m}
+subjects: [{kind: ServiceAccount, name: m}]
+---
+kind: RoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: view, namespace: sys}
+roleRef: {kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: m}]
+---
+kind: RoleBinding
+apiVersion: rbac.authorization.k8s.io/v1
+metadata: {name: m, namespace: other}
+roleRef: {kind: Role, name: m}
+subjects: [{kind: ServiceAccount, name: m, namespace: sys}]
+---
+{kind: Role, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: m, namespace: sys}}
+---
+{kind: Role, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: m, namespace: other}}
+`), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range explorable(localrun.Manifests{Role: roleOf(objs)}, objs).Role.Objects {
+			text := u.GetKind() + " " + u.GetName()
+			if ref, ok := u.Object["roleRef"].(map[string]any); ok {
+				text += fmt.Sprintf(" → %v %v", ref["kind"], ref["name"])
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", watch, diff)
 		}
 	}
 }
