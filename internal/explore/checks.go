@@ -141,17 +141,26 @@ func unrest(p Plan, rest Rest) []Finding {
 		return nil
 	}
 	f := Finding{Check: Unrest, Plan: p, Title: "the operator does not come to rest"}
-	if all := slices.Concat(rest.Writes, rest.Idle); len(all) > 0 {
-		most := mostFrequent(all)
+	most, times := mostFrequent(slices.Concat(rest.Writes, rest.Idle))
+	switch {
+	case times >= often:
 		f.Title += ": " + most.Verb + " " + most.Target() + ", again and again"
 		f.Frames = most.Frames
+	case rest.Failing:
+		return nil // it tries again and again, slowly, what cannot be done here
 	}
 	return []Finding{f}
 }
 
-// mostFrequent is a write of those of which there are most: which one comes last is
-// chance.
-func mostFrequent(writes []recording.Request) recording.Request {
+// often is how many times a write is made again and again.
+const often = 3
+
+// mostFrequent is a write of those of which there are most, and how many: which one
+// comes last is chance.
+func mostFrequent(writes []recording.Request) (recording.Request, int) {
+	if len(writes) == 0 {
+		return recording.Request{}, 0
+	}
 	n := map[string]int{}
 	best := writes[0]
 	what := func(q recording.Request) string { return q.Verb + " " + q.Target() }
@@ -160,7 +169,7 @@ func mostFrequent(writes []recording.Request) recording.Request {
 			best = q
 		}
 	}
-	return best
+	return best, n[what(best)]
 }
 
 // observed is the object's observedGeneration, and its generation.

@@ -145,18 +145,20 @@ func TestFindings(t *testing.T) {
 		"it ends": {life, Outcome{Exits: []string{"exit code 2"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: the operator ends with exit code 2"}},
 		"it ends for good": {life, Outcome{Exits: []string{"a", "b", "c"}, Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}},
 			[]string{"exits: the operator ends with a", "exits: the operator ends with b", "exits: the operator ends with c"}},
-		"a right is missing":   {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
-		"it does not rest":     {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
-		"it writes two things": {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
-		"it is behind":         {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
-		"the object stays":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
-		"what it made stays":   {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
-		"what others made":     {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, nil},
-		"a panic":              {life, Outcome{Panics: []string{"shop.go:9"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: Reconcile panics"}},
-		"a refused write":      {life, Outcome{Steps: []Rest{{Rested: true, Invalid: "no image"}, {Rested: true}}}, []string{"invalid: the operator writes what the API refuses: no image"}},
-		"of a changed sample":  {Plan{Steps: []Step{{Note: "spec.size: 9"}}}, Outcome{Steps: []Rest{{Rested: true, Invalid: "too many"}}}, nil},
-		"a field is lost":      {Plan{Check: Versions, Steps: life.Steps[:1]}, Outcome{Lost: []Difference{{Object: "Shop/s written as v1", Path: "spec.open", Want: "true"}}, Steps: []Rest{{Rested: true}}}, []string{`versions: Shop/s written as v1 spec.open: absent, want "true"`}},
-		"unrest while faulted": {Plan{Steps: life.Steps[:1], Fault: &Fault{}}, Outcome{Steps: []Rest{{}}}, nil},
+		"a right is missing":                  {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
+		"it does not rest":                    {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
+		"it does not rest, and seldom writes": {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest"}},
+		"it fails slowly":                     {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}, Failing: true}, {Rested: true}}}, nil},
+		"it writes two things":                {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
+		"it is behind":                        {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
+		"the object stays":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
+		"what it made stays":                  {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
+		"what others made":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, nil},
+		"a panic":                             {life, Outcome{Panics: []string{"shop.go:9"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: Reconcile panics"}},
+		"a refused write":                     {life, Outcome{Steps: []Rest{{Rested: true, Invalid: "no image"}, {Rested: true}}}, []string{"invalid: the operator writes what the API refuses: no image"}},
+		"of a changed sample":                 {Plan{Steps: []Step{{Note: "spec.size: 9"}}}, Outcome{Steps: []Rest{{Rested: true, Invalid: "too many"}}}, nil},
+		"a field is lost":                     {Plan{Check: Versions, Steps: life.Steps[:1]}, Outcome{Lost: []Difference{{Object: "Shop/s written as v1", Path: "spec.open", Want: "true"}}, Steps: []Rest{{Rested: true}}}, []string{`versions: Shop/s written as v1 spec.open: absent, want "true"`}},
+		"unrest while faulted":                {Plan{Steps: life.Steps[:1], Fault: &Fault{}}, Outcome{Steps: []Rest{{}}}, nil},
 	} {
 		var got []string
 		for _, f := range always(tc.plan, tc.out) {
@@ -278,15 +280,33 @@ func TestRounds(t *testing.T) {
 		fresh Rest
 		want  int
 	}{
-		"the same":        {state("2"), 0},
-		"another one":     {state("3"), 1},
-		"refused":         {Rest{Refused: "no"}, 0},
-		"it cannot be":    {Rest{Invalid: "no"}, 0},
-		"Reconcile fails": {Rest{Failing: true}, 0},
+		"the same":                     {state("2"), 0},
+		"another one":                  {state("3"), 1},
+		"refused":                      {Rest{Refused: "no"}, 0},
+		"it cannot be":                 {Rest{Invalid: "no"}, 0},
+		"Reconcile fails":              {Rest{Failing: true}, 0},
+		"its phase says that it fails": {Rest{State: State{"Shop/s": {"status.x": "3"}}, Object: object(t, "kind: Shop\nstatus: {phase: Failed}")}, 0},
 	} {
 		e := &explorer{mask: mask{}}
 		if got := e.rounds(plan, Outcome{Steps: []Rest{tc.fresh}}, changed); len(got) != tc.want {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestIgnored: what nothing follows is a finding, unless the operator waits for
+// something all the time.
+func TestIgnored(t *testing.T) {
+	plan := Plan{Check: History, Steps: []Step{{Object: object(t, shop).Object}, {Path: "spec.x"}, {}}}
+	created := []recording.Request{{Verb: "create", Kind: "Deployment", Name: "s"}}
+	for status, want := range map[string]int{
+		"{}": 1, "{phase: Running}": 1, "{phase: Pending}": 0, "{state: Initializing}": 0, "{phase: Failed}": 0,
+		"{conditions: [{type: Ready, status: 'False', reason: NoPrimary}]}": 0,
+	} {
+		begun := Rest{Writes: created, Object: object(t, "apiVersion: example.com/v1\nkind: Shop\nstatus: "+status)}
+		e := &explorer{mask: mask{}}
+		if got := e.rounds(plan, Outcome{Steps: []Rest{{}}}, Outcome{Steps: []Rest{begun, {}, {}}}); len(got) != want {
+			t.Errorf("%s: %+v", status, got)
 		}
 	}
 }

@@ -17,9 +17,11 @@ import (
 	"time"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -294,15 +296,41 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	if len(o.Steps) > 2 { // else it was made smaller
 		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
 	}
-	if begun := fresh.Steps[0]; begun.Refused != "" || begun.Invalid != "" || begun.Failing {
+	if begun := fresh.Steps[0]; begun.Refused != "" || begun.Invalid != "" || begun.Failing || failed.MatchString(phase(begun.Object)) {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
 	list = append(list, e.mistaken(p, o)...)
-	if changed := o.Steps[1]; elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
+	if changed := o.Steps[1]; !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
 	return list
+}
+
+var (
+	// failed matches phases that say that there is nothing to be done for a spec.
+	failed = lazy.Delayed(`(?i)fail|error|invalid`)
+	// waiting matches phases of an operator that goes on when something has happened.
+	waiting = lazy.Delayed(`(?i)^(pending|waiting|init|starting|creating|installing|provisioning|progressing|reconciling|updating|bootstrap)`)
+)
+
+// phase is what an object's status calls its state, as far as it has a word for it.
+func phase(u *unstructured.Unstructured) string {
+	if u == nil {
+		return ""
+	}
+	for _, field := range []string{"phase", "state"} {
+		if text, _, _ := unstructured.NestedString(u.Object, "status", field); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// waits reports whether an object is not ready, which it may never be without the
+// application that simulated pods do not run: changes may have to wait, too.
+func waits(u *unstructured.Unstructured) bool {
+	return u != nil && (kube.NotReady(u) != "" || waiting.MatchString(phase(u)) || failed.MatchString(phase(u)))
 }
 
 // counting are names that custom resources have for the replicas of workloads.

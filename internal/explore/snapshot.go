@@ -118,7 +118,10 @@ func flatten(v any, path string, text func(string) string, to map[string]string)
 			flatten(e, path+"["+text(itemKey(e, i))+"]", text, to)
 		}
 	default:
-		to[path] = text(fmt.Sprint(v))
+		// An empty text says as much as none, such as an annotation without a value.
+		if value := text(fmt.Sprint(v)); value != "" {
+			to[path] = value
+		}
 	}
 }
 

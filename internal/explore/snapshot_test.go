@@ -83,6 +83,19 @@ func TestStateOfCluster(t *testing.T) {
 	}
 }
 
+// TestEmptyText: a text that says nothing is none.
+func TestEmptyText(t *testing.T) {
+	state := func(annotations string) State {
+		return stateOf("", []*unstructured.Unstructured{object(t, "apiVersion: v1\nkind: Zone\nmetadata: {name: z, annotations: "+annotations+"}\n")})
+	}
+	if d := differences(state("{}"), state(`{capacity: ""}`)); len(d) > 0 {
+		t.Errorf("differences: %v", d)
+	}
+	if d := differences(state("{}"), state(`{capacity: "0"}`)); len(d) != 1 {
+		t.Errorf("differences: %v", d)
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	want := State{"A/a": {"x": "1", "y": "2"}, "B/b": {"x": "1"}}
 	got := State{"A/a": {"x": "3", "z": "4"}, "C/c": {"x": "1"}}
