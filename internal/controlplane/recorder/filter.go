@@ -28,6 +28,9 @@ type note struct {
 	bytes     int
 	stored    bool // admission has seen what is written
 	effective bool // which is not what was there
+	// lacking are rights that were asked for besides the request's own and that
+	// the operator has not: it may do without.
+	lacking []recording.Request
 }
 
 // verb is the request's, empty before it is authorized.
@@ -145,6 +148,11 @@ func (a *answer) done() {
 		n.request.Message = refusalText(a.refusal)
 		n.request.Changes, n.request.Owners = nil, nil // they never came to be
 	}
+	if a.code == http.StatusForbidden {
+		for _, q := range n.lacking {
+			a.recorder.use(q.Right(), q.Namespace, q.Name, false, n.request.Frames)
+		}
+	}
 	if n.operator || n.stored && n.effective && a.code < http.StatusBadRequest {
 		a.recorder.add(n.request, n.bytes)
 	}
@@ -192,8 +200,12 @@ func (r *Recorder) asked(ctx context.Context, n *note, a authorizer.Attributes, 
 		q.Path = a.GetPath()
 	}
 	user := a.GetUser().GetName()
-	if user == r.recorded() {
+	switch {
+	case user != r.recorded():
+	case main || allowed:
 		r.use(q.Right(), q.Namespace, q.Name, allowed, n.request.Frames)
+	default:
+		n.lacking = append(n.lacking, q)
 	}
 	if q.Group == "" && q.Resource == "namespaces" {
 		q.Namespace = "" // a request for a Namespace is authorized in it

@@ -1,7 +1,10 @@
 package recorder
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -56,6 +59,37 @@ func TestNamespaces(t *testing.T) {
 		if n.request.Namespace != want || n.request.Name != "shop" {
 			t.Errorf("%s: %+v", resource, n.request)
 		}
+	}
+}
+
+// TestAskedBesides: what the API server asks besides, such as whether the operator
+// may escalate where it has all rights of a Role that it creates, is missing only
+// where the request is refused.
+func TestAskedBesides(t *testing.T) {
+	for code, want := range map[int]int{http.StatusCreated: 0, http.StatusForbidden: 1} {
+		r := New()
+		end := r.Begin("op", time.Now())
+		asks := r.Authorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			if a.GetVerb() == "escalate" {
+				return authorizer.DecisionNoOpinion, "", nil
+			}
+			return authorizer.DecisionAllow, "", nil
+		}))
+		handler := r.Filter(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			ctx := genericrequest.WithRequestInfo(req.Context(), &genericrequest.RequestInfo{IsResourceRequest: true, Verb: "create", Resource: "roles"})
+			for _, verb := range []string{"create", "escalate"} {
+				a := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "op"}, ResourceRequest: true, Verb: verb, Resource: "roles"}
+				if _, _, err := asks.Authorize(ctx, a); err != nil {
+					t.Error(err)
+				}
+			}
+			w.WriteHeader(code)
+		}))
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/roles", nil))
+		if refused, _ := r.Refused(); len(refused) != want {
+			t.Errorf("answered with %d: %+v", code, refused)
+		}
+		end()
 	}
 }
 
