@@ -34,6 +34,10 @@ func TestLines(t *testing.T) {
 			"> x\tERROR\tno A\n> main.main\n> \t/src/main.go:4\n> x\tERROR\tno B\n> main.main\n> \t/src/main.go:5\n> runtime.main\n> \tproc.go:1\n",
 			"\n  x\tERROR\tno A\n  x\tERROR\tno B",
 		},
+		"an error before the flags": {
+			[]string{"Error: in use\nUsage:\n  -a\n  -b\n  -c\n  -d\n"}, "> Error: in use\n> Usage:\n>   -a\n>   -b\n>   -c\n>   -d\n",
+			"\n  Error: in use\n  Usage:\n    -a\n    -b\n    -c\n    -d",
+		},
 		"bytes of any kind": {[]string{"\xff\x00\n"}, "> \xff\x00\n", "\n  \xff\x00"},
 	}
 	for name, tc := range tests {

@@ -100,7 +100,7 @@ func (l *lines) flush() {
 func (l *lines) print(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	l.last = recording.ReadLine(string(line), l.last)
-	l.tail.add(string(line), l.last.More)
+	l.tail.add(l.last)
 	if l.note != nil {
 		l.note(l.last)
 	}
@@ -114,18 +114,23 @@ func (l *lines) print(line []byte) {
 type tail struct {
 	mu      sync.Mutex
 	last    []string
+	fault   string // the last error
 	badFlag string // the flag that package flag complained of, before it printed them all
 }
 
 // add keeps a line that is no stack's, as one would leave no place for the error,
-// and remembers what package flag and pflag say first of an unknown flag, before
-// they print all the others.
-func (t *tail) add(line string, stack bool) {
-	if line == "" || stack {
+// and remembers the last error, which cobra prints before all flags, and what
+// package flag and pflag say first of an unknown flag.
+func (t *tail) add(l recording.Line) {
+	line := l.Text
+	if line == "" || l.More {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if l.Level == recording.LevelError || strings.HasPrefix(line, "Error: ") {
+		t.fault = line
+	}
 	for _, complaint := range []string{"flag provided but not defined: ", "unknown flag: ", "unknown shorthand flag: "} {
 		if name, ok := strings.CutPrefix(line, complaint); ok {
 			t.badFlag = name
@@ -144,12 +149,16 @@ func (t *tail) unknownFlag() string {
 	return t.badFlag
 }
 
-// String returns what was kept, each line indented on a line of its own.
+// String returns what was kept, the last error first if it is older, each line indented on a line of its own.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b bytes.Buffer
-	for _, line := range t.last {
+	list := t.last
+	if t.fault != "" && !slices.Contains(list, t.fault) {
+		list = append([]string{t.fault}, list...)
+	}
+	for _, line := range list {
 		b.WriteString("\n  " + line)
 	}
 	return b.String()
