@@ -298,6 +298,19 @@ func TestRunFailures(t *testing.T) {
 	}
 }
 
+// TestRunPort: an operator whose port is taken is not what is to be corrected.
+func TestRunPort(t *testing.T) {
+	w := newWorld(t)
+	w.operator = func(_ context.Context, p *process) {
+		fmt.Fprint(p.cmd.Stderr, "Error: listen tcp :9443: bind: address already in use\n")
+		p.ended <- exited(1)
+	}
+	err := Run(t.Context(), Options{Dir: w.Dir}, w.deps())
+	if hint := clierr.HintOf(err); !strings.Contains(hint, "end the program that has the port") {
+		t.Errorf("%v, hint: %s", err, hint)
+	}
+}
+
 // TestRunInterrupted: Ctrl-C at any step is a clean stop.
 func TestRunInterrupted(t *testing.T) {
 	for _, step := range []string{"start cluster", "build", "connect", "apply Custom", "established", "ensure namespace", "run operator", "apply Memcached"} {

@@ -173,7 +173,11 @@ func (op *operator) failure(ran, again string) error {
 	if flag := op.tail.unknownFlag(); flag != "" {
 		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator does not define the flag %s", flag)
 	}
-	return clierr.Failedf("correct the operator"+again,
+	hint := "correct the operator"
+	if strings.Contains(op.tail.String(), "address already in use") {
+		hint = "end the program that has the port, such as another 'mysdk run local' or 'mysdk explore'"
+	}
+	return clierr.Failedf(hint+again,
 		"the operator ended after %s with %s; its last lines:%s", ran, exitText(op.ending), op.tail)
 }
 

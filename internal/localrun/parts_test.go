@@ -34,6 +34,10 @@ func TestLines(t *testing.T) {
 			"> x\tERROR\tno A\n> main.main\n> \t/src/main.go:4\n> x\tERROR\tno B\n> main.main\n> \t/src/main.go:5\n> runtime.main\n> \tproc.go:1\n",
 			"\n  x\tERROR\tno A\n  x\tERROR\tno B",
 		},
+		"a stack within the line": {
+			[]string{`{"level":"error","error":"in use","stacktrace":"main.main\n\t\"x\"","n":1}` + "\n"},
+			`> {"level":"error","error":"in use","stacktrace":"main.main\n\t\"x\"","n":1}` + "\n", "\n" + `  {"level":"error","error":"in use","n":1}`,
+		},
 		"an error before the flags": {
 			[]string{"Error: in use\nUsage:\n  -a\n  -b\n  -c\n  -d\n"}, "> Error: in use\n> Usage:\n>   -a\n>   -b\n>   -c\n>   -d\n",
 			"\n  Error: in use\n  Usage:\n    -a\n    -b\n    -c\n    -d",

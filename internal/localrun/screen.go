@@ -110,6 +110,9 @@ func (l *lines) print(line []byte) {
 	l.screen.write(l.to, fmt.Appendf(nil, "%s%s\n", l.prefix, line))
 }
 
+// stackField matches the stack in a line of zap's JSON.
+var stackField = lazy.Delayed(`,"stacktrace":"(?:[^"\\]|\\.)*"`)
+
 // tail keeps the last lines of both streams that are not blank.
 type tail struct {
 	mu      sync.Mutex
@@ -122,7 +125,7 @@ type tail struct {
 // and remembers the last error, which cobra prints before all flags, and what
 // package flag and pflag say first of an unknown flag.
 func (t *tail) add(l recording.Line) {
-	line := l.Text
+	line := stackField.ReplaceAllString(l.Text, "")
 	if line == "" || l.More {
 		return
 	}
