@@ -1,8 +1,12 @@
 package chart_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,12 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
 
 // release is a chart in a cluster, with helm's actions on it.
 type release struct {
+	host     host.Host
 	cfg      *action.Configuration
 	client   *kube.Client
 	name, ns string
@@ -32,7 +39,7 @@ func openCluster(t *testing.T, name string) *release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{cfg: action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard, nil))), client: client, name: name, ns: name + "-system"}
+	r := &release{host: h, cfg: action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard, nil))), client: client, name: name, ns: name + "-system"}
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &r.ns
 	if err := r.cfg.Init(flags, r.ns, "secret"); err != nil {
@@ -70,19 +77,29 @@ func (r *release) manager(t *testing.T) map[string]any {
 
 const patience = 3 * time.Minute
 
+func (r *release) install(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	i := action.NewInstall(r.cfg)
+	i.ReleaseName, i.Namespace, i.CreateNamespace, i.WaitStrategy, i.Timeout = r.name, r.ns, true, helmkube.StatusWatcherStrategy, patience
+	if _, err := i.RunWithContext(t.Context(), load(t, files), map[string]any{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *release) upgrade(t *testing.T, files map[string][]byte, values string) {
+	t.Helper()
+	u := action.NewUpgrade(r.cfg)
+	u.Namespace, u.WaitStrategy, u.Timeout = r.ns, helmkube.StatusWatcherStrategy, patience
+	if _, err := u.RunWithContext(t.Context(), r.name, load(t, files), parse(t, values).(map[string]any)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestInstall has helm install, upgrade, roll back and uninstall the chart of the
 // Memcached project, and install it again over the CRD that is left.
 func TestInstall(t *testing.T) {
 	r := openCluster(t, "memcached")
 	files, _ := render(t, "../../testdata/golden/memcached/want")
-	install := func() {
-		t.Helper()
-		i := action.NewInstall(r.cfg)
-		i.ReleaseName, i.Namespace, i.CreateNamespace, i.WaitStrategy, i.Timeout = r.name, r.ns, true, helmkube.StatusWatcherStrategy, patience
-		if _, err := i.RunWithContext(t.Context(), load(t, files), map[string]any{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	check := func(what string, want map[string]any) {
 		t.Helper()
 		if d := cmp.Diff(want, r.manager(t)); d != "" {
@@ -90,19 +107,14 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	first := map[string]any{"replicas": int64(1), "ready": int64(1), "image": "controller:latest"}
-	install()
+	r.install(t, files)
 	check("the installation", first)
 	sample := &unstructured.Unstructured{Object: parse(t, "{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: sample, namespace: default}, spec: {size: 1}}").(map[string]any)}
 	if err := r.client.Edit(t.Context(), sample, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return sample, nil }); err != nil {
 		t.Fatal(err)
 	}
 
-	u := action.NewUpgrade(r.cfg)
-	u.Namespace, u.WaitStrategy, u.Timeout = r.ns, helmkube.StatusWatcherStrategy, patience
-	values := parse(t, `{manager: {replicas: 2, image: {tag: v2}}, networkPolicy: {enabled: true}, metrics: {enabled: false}}`).(map[string]any)
-	if _, err := u.RunWithContext(t.Context(), r.name, load(t, files), values); err != nil {
-		t.Fatal(err)
-	}
+	r.upgrade(t, files, `{manager: {replicas: 2, image: {tag: v2}}, networkPolicy: {enabled: true}, metrics: {enabled: false}}`)
 	check("the upgrade", map[string]any{"replicas": int64(2), "ready": int64(2), "image": "controller:v2"})
 	policy := func() bool {
 		return r.live(t, "networking.k8s.io/v1", "NetworkPolicy", r.ns, r.name+"-allow-metrics-traffic") != nil
@@ -136,6 +148,51 @@ func TestInstall(t *testing.T) {
 	if r.live(t, "cache.example.com/v1alpha1", "Memcached", "default", "sample") == nil {
 		t.Error("the custom resource is gone, and with it the CRD that should be kept")
 	}
-	install()
+	r.install(t, files)
 	check("the second installation", first)
+}
+
+// TestInstall_Webhooks has the webhooks of a chart answer: the API server asks them
+// for each new object, and takes none while nobody answers.
+func TestInstall_Webhooks(t *testing.T) {
+	r := openCluster(t, "webhook-self")
+	project := filepath.Join("..", "..", "testdata", "golden", r.name, "want")
+	manager := filepath.Join(t.TempDir(), "manager")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", manager, "./cmd")
+	build.Dir = project
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := cluster.SetProgram(t.Context(), r.host, cluster.DefaultName, cluster.Program{Image: "controller:latest", Path: manager}); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := render(t, project)
+	r.install(t, files)
+	n := 0
+	create := func() error {
+		n++
+		sample := fmt.Sprintf("{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: m%d, namespace: %s}, spec: {size: 1}}", n, r.ns)
+		_, err := r.client.Apply(t.Context(), []*unstructured.Unstructured{{Object: parse(t, sample).(map[string]any)}}, kube.ApplyOptions{})
+		return err
+	}
+	until(t, create)
+	r.upgrade(t, files, "{manager: {replicas: 0}}")
+	until(t, func() error {
+		if err := create(); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+			return fmt.Errorf("nobody answers, and it ends with %v, of the manager there is %v", err, r.manager(t))
+		}
+		return nil
+	})
+}
+
+// until tries again until something is so.
+func until(t *testing.T, so func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if err = so(); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
 }
