@@ -101,10 +101,14 @@ func Fix(read func(name string) ([]byte, error), found []generate.Finding) (set 
 	return set, nil
 }
 
-// overlaps reports whether an edit touches what others of the file do. One that
-// is there already does not.
+// overlaps reports whether an edit touches what others of the file do: of text to
+// insert at the end of another edit, nobody knows which goes first. One that is
+// there already does not.
 func overlaps(others []generate.Edit, e generate.Edit) bool {
 	return slices.ContainsFunc(others, func(o generate.Edit) bool {
+		if e.Start < e.End && o.Start < o.End {
+			return o != e && e.Start < o.End && o.Start < e.End
+		}
 		return o != e && e.Start <= o.End && o.Start <= e.End
 	})
 }
