@@ -242,8 +242,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestNamedBytes: fields of named types of bytes are strings, whatever
-// controller-tools says of them.
+// TestNamedBytes: fields of named types of bytes are strings, although
+// controller-tools has an error for them.
 func TestNamedBytes(t *testing.T) {
 	files := small()
 	files["api/v1/raw.go"] = "package v1\n\nimport \"encoding/json\"\n\n// Raw is JSON.\ntype Raw struct {\n\t// +optional\n\tJSON json.RawMessage `json:\"json,omitempty\"`\n}\n"

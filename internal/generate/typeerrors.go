@@ -83,9 +83,8 @@ func (c *problemCollector) own(p *loader.Package) {
 	}
 }
 
-// bytesAsArray is what controller-tools 0.23 says of a field whose type is named and
-// of bytes, such as json.RawMessage: it takes it for an array first, and then writes
-// the string that it is.
+// bytesAsArray is the error of controller-tools 0.23 for a field of a named type of
+// bytes, such as json.RawMessage, for which it writes the right schema all the same.
 const bytesAsArray = "conflicting types in allOf branches in schema: string vs array"
 
 // namesBytes reports whether a struct of a package has a field of such a type.

@@ -100,8 +100,8 @@ func (r *run) limited() bool {
 }
 
 // applyRole brings the operator's roles and bindings to the cluster, and what is
-// used besides, where they have changed. Those of the namespace that it is deployed to hold where it runs
-// and in the namespaces that it watches.
+// used besides, where they have changed. Those of the namespace that it is
+// deployed to hold where it runs and in the namespaces that it watches.
 func (r *run) applyRole(ctx context.Context) error {
 	if r.control == nil {
 		return nil

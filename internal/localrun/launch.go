@@ -2,9 +2,10 @@ package localrun
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/localrun/trace"
 )
@@ -59,11 +60,13 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	return l, nil
 }
 
+// subcommand is a word of a command line that names what to run.
+var subcommand = lazy.Delayed(`^[a-z][a-z0-9-]*$`)
+
 // leadingWords takes the subcommand off arguments, the words before all flags.
 func leadingWords(args []string) (words, rest []string) {
-	word := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	i := 0
-	for i < len(args) && word.MatchString(args[i]) {
+	for i < len(args) && subcommand.MatchString(args[i]) {
 		i++
 	}
 	return slices.Clone(args[:i]), args[i:]

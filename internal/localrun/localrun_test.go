@@ -298,7 +298,7 @@ func TestRunFailures(t *testing.T) {
 	}
 }
 
-// TestRunPort: an operator whose port is taken is not what is to be corrected.
+// TestRunPort: the hint for a port in use is about the port, not the operator.
 func TestRunPort(t *testing.T) {
 	w := newWorld(t)
 	w.operator = func(_ context.Context, p *process) {

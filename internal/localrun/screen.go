@@ -152,7 +152,8 @@ func (t *tail) unknownFlag() string {
 	return t.badFlag
 }
 
-// String returns what was kept, the last error first if it is older, each line indented on a line of its own.
+// String returns what was kept, the last error first if it is older, each line
+// indented on a line of its own.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

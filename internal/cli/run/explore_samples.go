@@ -39,14 +39,14 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
 			continue
 		}
+		minimal, err := explore.Minimal(crd)
+		if err != nil {
+			return nil, nil, err
+		}
 		list, from := ofKind(crd, written), manifests.Samples
 		if len(list) == 0 {
 			list, from = ofKind(crd, examples), "the examples in "+basesDir
 			if len(list) == 0 {
-				minimal, err := explore.Minimal(crd)
-				if err != nil {
-					return nil, nil, err
-				}
 				list, from = []*unstructured.Unstructured{minimal}, "the schema of "+kind
 			}
 			notes = append(notes, fmt.Sprintf("%s has no %s, so it is from %s; write one for better results", manifests.Samples, kind, from))
@@ -54,10 +54,6 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 		for _, u := range list {
 			u.SetNamespace("")
 			if spec, written := u.Object["spec"]; written && spec == nil { // nothing but a comment, as kubebuilder writes it
-				minimal, err := explore.Minimal(crd)
-				if err != nil {
-					return nil, nil, err
-				}
 				u.Object["spec"] = minimal.Object["spec"]
 			}
 			samples = append(samples, explore.Sample{Object: u, CRD: crd, File: from})

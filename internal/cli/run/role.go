@@ -46,8 +46,8 @@ func placeTogether(objs []*unstructured.Unstructured) {
 }
 
 // roleOf finds the service account of the Deployment among objs, the roles that
-// are bound to it, and what else there pods use. Bindings stay as they are, with other subjects too: they
-// may be those of a deployed operator.
+// are bound to it, and what else pods use. Bindings stay as they are, with other
+// subjects too: they may be those of a deployed operator.
 func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	var role localrun.Role
 	if list := deployments(objs); len(list) > 0 {
