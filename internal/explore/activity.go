@@ -155,6 +155,16 @@ func (a *activity) comesBack() bool {
 	return false
 }
 
+// again is the shortest wait that a last call asked for; 0: none did.
+func (a *activity) again() (soonest time.Duration) {
+	for _, c := range a.lastCalls() {
+		if c.After > 0 && (soonest == 0 || c.After < soonest) {
+			soonest = c.After
+		}
+	}
+	return soonest
+}
+
 // panics are where calls for objects of the trial have panicked, each once.
 // controller-runtime makes errors of them.
 func (a *activity) panics() []string {

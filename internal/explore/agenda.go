@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -54,7 +55,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 	}
 	for _, m := range changes {
 		plan, fresh, ok := s.round(m)
-		if !ok || !e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale) {
+		if !ok || !e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale, Unreachable) {
 			continue
 		}
 		plan.Check = History
@@ -65,7 +66,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		a.rounds = append(a.rounds, next)
 	}
 	if e.wants(Crash, Unreachable) {
-		a.faults = append(faultsOf(life, o, 0), faultsOf(life, o, 1)...)
+		a.faults = alternate(faultsOf(life, o, 1), faultsOf(life, o, 0))
 		a.faults = slices.DeleteFunc(a.faults, func(i idea) bool { return !e.wants(i.plan.Check) })
 	}
 	if e.wants(Versions) {
@@ -185,8 +186,8 @@ func (e *explorer) weigh(ctx context.Context, a *agenda, i idea, o Outcome) erro
 }
 
 // disturb collects what can go wrong in a change that went well, if it has the
-// operator do what no other change did: old data, missed events, and an end
-// after each of its writes.
+// operator do what no other change did: old data, missed events, an end after
+// each of its writes, and writes that are refused.
 func (e *explorer) disturb(a *agenda, p Plan, o Outcome) {
 	var way strings.Builder
 	for _, q := range o.Steps[1].Writes {
@@ -205,8 +206,10 @@ func (e *explorer) disturb(a *agenda, p Plan, o Outcome) {
 		}
 	}
 	a.others = others
-	if e.wants(Crash) {
-		more = append(more, slices.DeleteFunc(faultsOf(p, o, 1), func(i idea) bool { return i.plan.Check != Crash })...)
+	for _, i := range faultsOf(p, o, 1) {
+		if e.wants(i.plan.Check) && i.plan.Fault.Do != state.FaultLose {
+			more = append(more, i)
+		}
 	}
 	a.changed = alternate(a.changed, more)
 }

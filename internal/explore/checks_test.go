@@ -41,6 +41,13 @@ func TestRested(t *testing.T) {
 			t.Errorf("%s: rested = %v", name, got)
 		}
 	}
+	a := activity{namespace: "ns", since: start, calls: []recording.Reconcile{
+		{Namespace: "ns", Name: "a", Begin: at(10), After: time.Second}, {Namespace: "ns", Name: "a", Begin: at(20), After: time.Hour},
+		{Namespace: "ns", Name: "b", Begin: at(10), After: time.Minute}, {Namespace: "ns", Name: "c", Begin: at(10)},
+	}}
+	if got := a.again(); got != time.Minute {
+		t.Errorf("it looks again after %s, want a minute", got)
+	}
 }
 
 // TestActivity: what of a recording counts.
@@ -187,6 +194,18 @@ func TestFindings(t *testing.T) {
 	if f := compared(Crash, life, made(1), other, mask{"ConfigMap/c\x00data.k": true}); len(f) != 0 {
 		t.Errorf("a value that differs anyway: %+v", f)
 	}
+	if f := compared(Unreachable, life, made(1), other, mask{}); len(f) != 1 {
+		t.Errorf("an error that does not heal: %+v", f)
+	}
+	other.Steps[0].Again = time.Minute
+	if f := compared(Unreachable, life, made(1), other, mask{}); len(f) != 0 {
+		t.Errorf("an error after which it looks again in a minute: %+v", f)
+	}
+	always := made(1)
+	always.Steps[0].Again = time.Minute
+	if f := compared(Unreachable, life, always, other, mask{}); len(f) != 1 {
+		t.Errorf("an error of an operator that looks again every minute: %+v", f)
+	}
 }
 
 // TestFindingKeys: one bug is one finding, whatever shows it; what is created too
@@ -238,10 +257,10 @@ func TestFaultPlans(t *testing.T) {
 		got = append(got, i.plan.Check+" "+i.plan.Fault.String())
 	}
 	if d := cmp.Diff([]string{
-		"crash where the operator is killed after patch shops/status/s", "crash where the operator is killed after create pods",
-		"crash where the operator is killed after patch shops/status/s (the 2. time)",
-		"unreachable where the answer to patch shops/status/s is lost", "unreachable where patch shops/status/s is refused with 409",
-		"unreachable where the answer to create pods is lost", "unreachable where create pods is refused with 500",
+		"crash where the operator is killed after patch shops/status/s", "unreachable where each patch shops/status/s is refused with 409",
+		"crash where the operator is killed after create pods", "unreachable where the answer to patch shops/status/s is lost",
+		"crash where the operator is killed after patch shops/status/s (the 2. time)", "unreachable where each create pods is refused with 500",
+		"unreachable where the answer to create pods is lost",
 	}, got); d != "" {
 		t.Errorf("plans (-want +got):\n%s", d)
 	}
@@ -363,8 +382,8 @@ func TestDisturb(t *testing.T) {
 			}
 		}
 	}
-	if got := a.left() - all; got != 2 {
-		t.Errorf("%d more plans, want to be killed after each of the two writes, once", got)
+	if got := a.left() - all; got != 3 {
+		t.Errorf("%d more plans, want to be killed after each of the two writes, and refused both, once", got)
 	}
 	if first := a.changed[0].plan; first.Steps[1].Path != "spec.size" || a.changed[1].plan.Steps[1].Do != Delete {
 		t.Errorf("what is new does not alternate with what is old: %s, %s", first, a.changed[1].plan)

@@ -108,6 +108,9 @@ func (f Fault) String() string {
 	case state.FaultLose:
 		return "where the answer to " + what + " is lost"
 	case state.FaultRefuse:
+		if f.Nth == 0 {
+			what = "each " + what
+		}
 		return fmt.Sprintf("where %s is refused with %d", what, f.Code)
 	case state.FaultGap:
 		return "where the operator misses the events on " + f.Resource

@@ -99,16 +99,18 @@ func faultsOf(p Plan, o Outcome, step int) []idea {
 		if !first {
 			continue
 		}
-		at.Nth = 1
-		at.Do = state.FaultLose
-		others = append(others, idea{Plan{Check: Unreachable, Steps: steps, Fault: &Fault{Step: step, Injection: at}}, &against})
-		at.Do, at.Code = state.FaultRefuse, http.StatusInternalServerError
+		lost, refused := at, at
+		lost.Do = state.FaultLose
+		// One refusal among several writes heals by the next one, whoever asks for it.
+		refused.Do, refused.Nth, refused.Code = state.FaultRefuse, 0, http.StatusInternalServerError
 		if q.Verb == "update" || q.Verb == "patch" {
-			at.Code = http.StatusConflict
+			refused.Code = http.StatusConflict
 		}
-		others = append(others, idea{Plan{Check: Unreachable, Steps: steps, Fault: &Fault{Step: step, Injection: at}}, &against})
+		for _, at := range []state.Injection{refused, lost} {
+			others = append(others, idea{Plan{Check: Unreachable, Steps: steps, Fault: &Fault{Step: step, Injection: at}}, &against})
+		}
 	}
-	return append(crash, others...)
+	return alternate(others, crash)
 }
 
 // nameOf is the name in a request, unless the API server has made it up.

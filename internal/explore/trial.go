@@ -49,6 +49,7 @@ type Rest struct {
 	Idle    []recording.Request        // of the operator, that changed nothing
 	Invalid string                     // why the API server took no write of the operator's; the last reason
 	Failing bool                       // the operator's last call for some object ended with an error
+	Again   time.Duration              // after which the operator asked to be called again, soonest; 0: never
 	Refused string                     // why the API server refused the step
 }
 
@@ -178,7 +179,7 @@ func (t *trial) step(ctx context.Context, i int) error {
 		return err
 	}
 	rest.Writes, rest.Idle, rest.Invalid = t.log.takeWrites()
-	rest.Failing = t.log.failing()
+	rest.Failing, rest.Again = t.log.failing(), t.log.again()
 	t.out.Uses, t.out.Panics = t.log.uses, t.log.panics()
 	if rest.State, err = t.snapshot(ctx, step); err != nil {
 		return err
@@ -302,7 +303,9 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 			t.out.Faulted = true
 			if !f.Restart {
 				err := t.atRest(ctx)
-				disarm()
+				if disarm(); err == nil { // the next try may be some seconds away
+					err = t.awaitUntil(ctx, t.rest, func() bool { return !t.log.failing() })
+				}
 				return err
 			}
 			t.Operator.Kill()

@@ -177,7 +177,7 @@ func (t *Test) step(s explore.Step) {
 
 // faulty is a step under a fault.
 func (t *Test) faulty(f explore.Fault, s explore.Step) {
-	match := fmt.Sprintf("verb: %q, group: %q, resource: %q, subresource: %q, name: %q, nth: %d", f.Verb, f.Group, f.Resource, f.Subresource, f.Name, max(f.Nth, 1))
+	match := fmt.Sprintf("verb: %q, group: %q, resource: %q, subresource: %q, name: %q, nth: %d", f.Verb, f.Group, f.Resource, f.Subresource, f.Name, f.Nth)
 	switch f.Do {
 	case state.FaultGap:
 		t.say("o.stop() // it misses what happens now")
