@@ -26,6 +26,7 @@ const (
 type activity struct {
 	namespace string                        // the trial's; empty: the whole cluster, but for those of other trials
 	operator  string                        // user
+	crowded   bool                          // what it does for other trials may keep it from this one
 	since     time.Time                     // start of the process that runs
 	last      time.Time                     // something happened
 	after     uint64                        // Seq of the last request that is known
@@ -128,6 +129,11 @@ func (a *activity) wrote(q recording.Request) {
 func (a *activity) rested(now time.Time, quiet time.Duration) bool {
 	if now.Sub(a.last) < quiet {
 		return false
+	}
+	if a.crowded && slices.ContainsFunc(a.calls, func(c recording.Reconcile) bool {
+		return c.Begin.After(a.since) && (c.End.IsZero() || now.Sub(c.End) < quiet)
+	}) {
+		return false // this trial's next call may have to wait for that of another
 	}
 	for _, c := range a.lastCalls() {
 		switch {

@@ -211,7 +211,7 @@ func (e *explorer) disturb(a *agenda, p Plan, o Outcome) {
 			more = append(more, i)
 		}
 	}
-	a.changed = alternate(a.changed, more)
+	a.changed = byRank(alternate(a.changed, more))
 }
 
 // alternate takes from two lists in turn: what is new need not wait for all that

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -211,6 +212,9 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 		return nil // it has said when it tries again, and that is not yet
 	}
 	diffs := m.without(differences(want.last().State, got.last().State))
+	if check == History || check == Recovery {
+		diffs = slices.DeleteFunc(diffs, func(d Difference) bool { return lasting(d, got) })
+	}
 	if len(diffs) > 0 {
 		return []Finding{{Check: check, Plan: p, Differences: diffs, Frames: framesOf(diffs[0], got), Title: titleOf(diffs)}}
 	}
@@ -225,6 +229,22 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 		}
 	}
 	return nil
+}
+
+// lasting reports whether a difference is Kubernetes' own way: claims outlive the
+// StatefulSet that asked for them, and never shrink.
+func lasting(d Difference, o Outcome) bool {
+	if !strings.HasPrefix(d.Object, "PersistentVolumeClaim/") {
+		return false
+	}
+	if d.Path == "" {
+		return d.Got == there && !slices.ContainsFunc(o.Steps, func(r Rest) bool {
+			return slices.ContainsFunc(r.Writes, func(q recording.Request) bool { return q.Verb != "delete" && q.Kind+"/"+q.Name == d.Object })
+		})
+	}
+	want, err1 := resource.ParseQuantity(d.Want)
+	got, err2 := resource.ParseQuantity(d.Got)
+	return strings.HasSuffix(d.Path, ".storage") && err1 == nil && err2 == nil && got.Cmp(want) > 0
 }
 
 // versioned adds the versions of the objects that the operator writes, or that

@@ -41,6 +41,13 @@ func TestRested(t *testing.T) {
 			t.Errorf("%s: rested = %v", name, got)
 		}
 	}
+	busy := activity{namespace: "other", since: start, last: start, crowded: true, calls: call(recording.Reconcile{})}
+	if busy.rested(at(5000), 600*time.Millisecond) {
+		t.Error("rested while the operator is busy with another trial")
+	}
+	if busy.calls[0].End = at(4000); busy.rested(at(4500), 600*time.Millisecond) || !busy.rested(at(5000), 600*time.Millisecond) {
+		t.Error("rested too early, or never, after the operator was busy with another trial")
+	}
 	a := activity{namespace: "ns", since: start, calls: []recording.Reconcile{
 		{Namespace: "ns", Name: "a", Begin: at(10), After: time.Second}, {Namespace: "ns", Name: "a", Begin: at(20), After: time.Hour},
 		{Namespace: "ns", Name: "b", Begin: at(10), After: time.Minute}, {Namespace: "ns", Name: "c", Begin: at(10)},
@@ -258,9 +265,9 @@ func TestFaultPlans(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"crash where the operator is killed after patch shops/status/s", "unreachable where each patch shops/status/s is refused with 409",
-		"crash where the operator is killed after create pods", "unreachable where the answer to patch shops/status/s is lost",
-		"crash where the operator is killed after patch shops/status/s (the 2. time)", "unreachable where each create pods is refused with 500",
-		"unreachable where the answer to create pods is lost",
+		"crash where the operator is killed after create pods", "unreachable where each create pods is refused with 500",
+		"unreachable where the answer to patch shops/status/s is lost", "unreachable where the answer to create pods is lost",
+		"crash where the operator is killed after patch shops/status/s (the 2. time)",
 	}, got); d != "" {
 		t.Errorf("plans (-want +got):\n%s", d)
 	}
@@ -366,6 +373,44 @@ func TestMistaken(t *testing.T) {
 	}
 }
 
+// TestRoundsDeclined: what the operator says that it does not do, and what Kubernetes does
+// not, is no fault.
+func TestRoundsDeclined(t *testing.T) {
+	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
+	plan, _, ok := sample.round(mutated(t, sample.CRD, sample.Object, 1)[0])
+	if !ok {
+		t.Fatal("no change")
+	}
+	rest := func(message string, state State) Rest {
+		u := object(t, shop)
+		if err := setStatus(u, "conditions", []any{map[string]any{"type": "Done", "reason": "Scaled", "message": message}}); err != nil {
+			t.Fatal(err)
+		}
+		return Rest{Object: u, State: state, Rested: true}
+	}
+	claim := func(size string) State {
+		return State{"PersistentVolumeClaim/c": {"spec.resources.requests.storage": size}}
+	}
+	made := recording.Request{Verb: "create", Kind: "PersistentVolumeClaim", Name: "c", Code: 201}
+	for name, tc := range map[string]struct {
+		steps []Rest
+		want  int
+	}{
+		"not as it was":           {[]Rest{rest("", State{"Job/a": {"spec.x": "1"}}), rest("", State{}), rest("", State{"Job/a": {"spec.x": "2"}})}, 1},
+		"it says that it cannot":  {[]Rest{rest("", State{"Job/a": {"spec.x": "1"}}), rest("", State{}), rest("scale down not supported", State{"Job/a": {"spec.x": "2"}})}, 0},
+		"the API server says so":  {[]Rest{rest("", State{"Job/a": {"spec.x": "1"}}), rest("", State{}), rest(`Job "a" is invalid: field is immutable`, State{"Job/a": {"spec.x": "2"}})}, 1},
+		"a claim does not shrink": {[]Rest{rest("", claim("10Gi")), rest("", State{}), rest("", claim("20Gi"))}, 0},
+		"a claim does not grow":   {[]Rest{rest("", claim("10Gi")), rest("", State{}), rest("", claim("5Gi"))}, 1},
+		"a claim stays":           {[]Rest{rest("", State{}), rest("", State{}), rest("", claim("5Gi"))}, 0},
+		"one of its own stays":    {[]Rest{rest("", State{}), {Writes: []recording.Request{made}}, rest("", claim("5Gi"))}, 1},
+	} {
+		e := &explorer{mask: mask{}}
+		if got := e.rounds(plan, Outcome{Steps: []Rest{{Refused: "only recovery counts here"}}}, Outcome{Steps: tc.steps}); len(got) != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestDisturb: the first change of its way is disturbed, with what hides it first.
 func TestDisturb(t *testing.T) {
 	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
@@ -374,7 +419,8 @@ func TestDisturb(t *testing.T) {
 	a := &agenda{changed: sample.recreated(), others: sample.staleOf(changes)}
 	all := a.left()
 	scale := recording.Request{Verb: "patch", Group: "apps", Resource: "deployments", Kind: "Deployment", Name: "s"}
-	o := Outcome{Steps: []Rest{{}, {Writes: []recording.Request{scale, scale}}}}
+	remove := recording.Request{Verb: "delete", Resource: "configmaps", Kind: "ConfigMap", Name: "c"}
+	o := Outcome{Steps: []Rest{{}, {Writes: []recording.Request{scale, scale, remove}}}}
 	for range 2 {
 		for _, m := range changes {
 			if plan, _, ok := sample.round(m); ok && plan.Steps[1].Path == "spec.size" {
@@ -382,11 +428,11 @@ func TestDisturb(t *testing.T) {
 			}
 		}
 	}
-	if got := a.left() - all; got != 3 {
-		t.Errorf("%d more plans, want to be killed after each of the two writes, and refused both, once", got)
+	if got := a.left() - all; got != 5 {
+		t.Errorf("%d more plans, want to be killed after each of the three writes, and refused both kinds, once", got)
 	}
-	if first := a.changed[0].plan; first.Steps[1].Path != "spec.size" || a.changed[1].plan.Steps[1].Do != Delete {
-		t.Errorf("what is new does not alternate with what is old: %s, %s", first, a.changed[1].plan)
+	if again, kill, blind := a.changed[0].plan, a.changed[1].plan.Fault, a.changed[2].plan; again.Steps[1].Do != Delete || kill.Verb != "delete" || blind.Steps[1].Path != "spec.size" {
+		t.Errorf("what hurts most is not the first: %s, %s, %s", again, kill, blind)
 	}
 }
 

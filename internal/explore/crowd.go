@@ -10,14 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	// abreast is how many changes are tried side by side, each with what it is
-	// compared with: trials wait most of the time.
-	abreast = 2
-	// patience is how much longer a silence must be to mean rest where others run
-	// beside it: the operator may be busy with them.
-	patience = 2
-)
+// abreast is how many changes are tried side by side, each with what it is
+// compared with: trials wait most of the time.
+const abreast = 2
 
 // errAlone reports that the operator ended in a crowd. Nobody knows which plan was
 // to blame, so each is tried by itself.
@@ -37,8 +32,7 @@ func (e *explorer) crowd(ctx context.Context, plans []Plan) ([]Outcome, error) {
 			e.report = before // none of them is tried
 			return nil, err
 		}
-		t.crowded, t.kinds = true, maps.Clone(e.kinds)
-		t.limits.quiet *= patience
+		t.crowded, t.log.crowded, t.kinds = true, true, maps.Clone(e.kinds)
 		trials[i] = t
 	}
 	out := make([]Outcome, len(plans))

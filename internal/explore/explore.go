@@ -293,10 +293,10 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
 	var list []Finding
-	if len(o.Steps) > 2 { // else it was made smaller
+	if len(o.Steps) > 2 && !declines(o.Steps[2].Object) { // else it was made smaller
 		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
 	}
-	if begun := fresh.Steps[0]; begun.Refused != "" || begun.Invalid != "" || begun.Failing || failed.MatchString(phase(begun.Object)) {
+	if begun := fresh.Steps[0]; begun.Refused != "" || begun.Invalid != "" || begun.Failing || failed.MatchString(phase(begun.Object)) || declines(o.Steps[1].Object) && !declines(begun.Object) {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
@@ -313,6 +313,24 @@ var (
 	// waiting matches phases of an operator that goes on when something has happened.
 	waiting = lazy.Delayed(`(?i)^(pending|waiting|init|starting|creating|installing|provisioning|progressing|reconciling|updating|bootstrap)`)
 )
+
+// declining matches what operators say of a change that they do not make; what
+// the API server says of their own writes is another thing.
+var declining = lazy.Delayed(`(?i)unsupported|not ?(supported|allowed)|immutable|cannot be (changed|decreased|reduced|removed|updated)`)
+
+// declines reports whether a condition says that the operator does not do what
+// the object asks for.
+func declines(u *unstructured.Unstructured) bool {
+	if u == nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		m, _ := c.(map[string]any)
+		text := fmt.Sprint(m["reason"], ": ", m["message"])
+		return declining.MatchString(text) && !strings.Contains(text, "is invalid")
+	})
+}
 
 // phase is what an object's status calls its state, as far as it has a word for it.
 func phase(u *unstructured.Unstructured) string {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,6 +54,20 @@ func Minimal(crd *unstructured.Unstructured) (*unstructured.Unstructured, error)
 type idea struct {
 	plan    Plan
 	against *Plan
+	rank    int // the lower, the sooner
+}
+
+// Ranks of ideas.
+const (
+	sooner = iota
+	usual
+	later
+)
+
+// byRank sorts ideas, and leaves those of one rank in their order.
+func byRank(list []idea) []idea {
+	slices.SortStableFunc(list, func(a, b idea) int { return cmp.Compare(a.rank, b.rank) })
+	return list
 }
 
 // life is the plan that all others of a sample begin with.
@@ -80,11 +95,16 @@ func (s Sample) round(m mutation) (plan Plan, fresh Plan, ok bool) {
 }
 
 // faultsOf are plans in which something goes wrong during one step of a plan
-// that went well.
+// that went well. An end after something was deleted, before it is made again, is
+// what hurts most; that the same write has come before, least.
 func faultsOf(p Plan, o Outcome, step int) []idea {
 	steps := slices.Clone(p.Steps[:step+1])
 	against := Plan{Steps: steps}
-	var crash, others []idea
+	var list []idea
+	add := func(check string, rank int, f Fault) {
+		f.Step = step
+		list = append(list, idea{plan: Plan{Check: check, Steps: steps, Fault: &f}, against: &against, rank: rank})
+	}
 	seen := map[state.Injection]int{}
 	for _, q := range o.Steps[step].Writes {
 		at := state.Injection{Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: nameOf(q, o)}
@@ -92,25 +112,27 @@ func faultsOf(p Plan, o Outcome, step int) []idea {
 			at.Namespace, at.Name = namespace, name
 		}
 		seen[at]++
-		first := seen[at] == 1
 		at.Nth = seen[at]
 		at.Do = state.FaultHold
-		crash = append(crash, idea{Plan{Check: Crash, Steps: steps, Fault: &Fault{Step: step, Injection: at, Restart: true}}, &against})
-		if !first {
+		if at.Nth > 1 {
+			add(Crash, later, Fault{Injection: at, Restart: true})
 			continue
 		}
-		lost, refused := at, at
-		lost.Do = state.FaultLose
+		rank := usual
+		if q.Verb == "delete" {
+			rank = sooner
+		}
+		add(Crash, rank, Fault{Injection: at, Restart: true})
+		at.Do = state.FaultLose
+		add(Unreachable, later, Fault{Injection: at})
 		// One refusal among several writes heals by the next one, whoever asks for it.
-		refused.Do, refused.Nth, refused.Code = state.FaultRefuse, 0, http.StatusInternalServerError
+		at.Do, at.Nth, at.Code = state.FaultRefuse, 0, http.StatusInternalServerError
 		if q.Verb == "update" || q.Verb == "patch" {
-			refused.Code = http.StatusConflict
+			at.Code = http.StatusConflict
 		}
-		for _, at := range []state.Injection{refused, lost} {
-			others = append(others, idea{Plan{Check: Unreachable, Steps: steps, Fault: &Fault{Step: step, Injection: at}}, &against})
-		}
+		add(Unreachable, usual, Fault{Injection: at})
 	}
-	return alternate(others, crash)
+	return byRank(list)
 }
 
 // nameOf is the name in a request, unless the API server has made it up.
@@ -130,7 +152,7 @@ func (s Sample) recreated() []idea {
 	again := a
 	again.Note = "again"
 	i := s.blind(state.FaultStale, true, a, s.deletion(), again)
-	i.plan.Fault.Step, i.plan.Fault.As = 2, 1
+	i.plan.Fault.Step, i.plan.Fault.As, i.rank = 2, 1, sooner
 	return []idea{i}
 }
 
@@ -162,7 +184,7 @@ func (s Sample) blind(do string, restart bool, steps ...Step) idea {
 	against := Plan{Steps: steps}
 	group := s.Object.GroupVersionKind().Group
 	plural, _, _ := unstructured.NestedString(s.CRD.Object, "spec", "names", "plural")
-	return idea{Plan{Check: Stale, Steps: steps, Fault: &Fault{
+	return idea{plan: Plan{Check: Stale, Steps: steps, Fault: &Fault{
 		Step: 1, Injection: state.Injection{Do: do, Group: group, Resource: plural}, Restart: restart,
-	}}, &against}
+	}}, against: &against, rank: usual}
 }
