@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +27,14 @@ type agenda struct {
 	rounds  []idea // of changes, there and back
 	changed []idea // faults in changes that have the operator do something new
 	others  []idea // old data in other changes: when all else is tried
+	sample  Sample
+	worked  []mutation    // of each property one that went well by itself
+	pairs   [][2]mutation // of these, when each has been tried by itself
 }
 
-func (a *agenda) left() int { return len(a.faults) + len(a.rounds) + len(a.changed) + len(a.others) }
+func (a *agenda) left() int {
+	return len(a.faults) + len(a.rounds) + len(a.changed) + len(a.others) + len(a.pairs)
+}
 
 // begin tries a sample undisturbed, and collects what to try with it.
 func (e *explorer) begin(ctx context.Context, s Sample) error {
@@ -48,22 +54,15 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 	if err := e.judge(ctx, life, nil, o); err != nil {
 		return err
 	}
-	a := &agenda{}
+	a := &agenda{sample: s}
 	changes, err := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
 	if err != nil {
 		return err
 	}
 	for _, m := range changes {
-		plan, fresh, ok := s.round(m)
-		if !ok || !e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale, Unreachable) {
-			continue
+		if e.wants(History, Recovery, Ignored, Mistaken, Crash, Stale, Unreachable) {
+			a.rounds = append(a.rounds, e.round(s, m)...)
 		}
-		plan.Check = History
-		next := idea{plan: plan}
-		if e.wants(History, Recovery, Ignored, Mistaken) {
-			next.against = &fresh
-		}
-		a.rounds = append(a.rounds, next)
 	}
 	if e.wants(Crash, Unreachable) {
 		a.faults = alternate(faultsOf(life, o, 1), faultsOf(life, o, 0))
@@ -78,6 +77,55 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 	}
 	e.plans = append(e.plans, a)
 	return nil
+}
+
+// round is the idea to change properties and change them back, if that is possible.
+func (e *explorer) round(s Sample, changes ...mutation) []idea {
+	plan, fresh, ok := s.round(changes...)
+	if !ok {
+		return nil
+	}
+	plan.Check = History
+	next := idea{plan: plan}
+	if e.wants(History, Recovery, Ignored, Mistaken) {
+		next.against = &fresh
+	}
+	if len(changes) == 1 {
+		next.change = changes[0]
+	}
+	return []idea{next}
+}
+
+// pair puts the next changes of two properties on an agenda where all single ones
+// are tried. The seed decides on the order.
+func (e *explorer) pair(a *agenda) {
+	if len(a.rounds) > 0 {
+		return
+	}
+	for i, m := range a.worked {
+		for _, n := range a.worked[:i] {
+			if !related(m.path, n.path) {
+				a.pairs = append(a.pairs, [2]mutation{n, m})
+			}
+		}
+	}
+	if len(a.worked) > 0 {
+		a.worked = nil
+		random := rand.New(rand.NewPCG(e.Seed, 0)) //nolint:gosec // the same seed is to give the same plan
+		random.Shuffle(len(a.pairs), func(i, j int) { a.pairs[i], a.pairs[j] = a.pairs[j], a.pairs[i] })
+	}
+	for len(a.pairs) > 0 && len(a.rounds) < abreast {
+		a.rounds = append(a.rounds, e.round(a.sample, a.pairs[0][:]...)...)
+		a.pairs = a.pairs[1:]
+	}
+}
+
+// well notes a change that went well, the first of its property.
+func (a *agenda) well(m mutation, changed Rest) {
+	if len(m.path) > 0 && changed.Rested && !changed.Failing && changed.Invalid == "" && !declines(changed.Object) &&
+		!slices.ContainsFunc(a.worked, func(n mutation) bool { return slices.Equal(m.path, n.path) }) {
+		a.worked = append(a.worked, m)
+	}
 }
 
 // work tries what is on the agendas, in turn.
@@ -150,7 +198,7 @@ func (e *explorer) valid(ctx context.Context, p Plan) (bool, error) {
 		namespace = ""
 	}
 	for _, s := range p.Steps {
-		if s.Do != Apply || s.Path == "" {
+		if s.Do != Apply || s.Path == "" && s.Parts == nil {
 			continue
 		}
 		for _, object := range []map[string]any{s.Via, s.Object} {
@@ -181,6 +229,7 @@ func (e *explorer) weigh(ctx context.Context, a *agenda, i idea, o Outcome) erro
 	}
 	if i.plan.Check == History {
 		e.disturb(a, i.plan, o)
+		a.well(i.change, o.Steps[1])
 	}
 	return e.judge(ctx, i.plan, i.against, o)
 }

@@ -80,7 +80,7 @@ func (e *explorer) oneByOne(ctx context.Context, plans []Plan, left []*trial) ([
 
 // nextRounds tries the next changes of an agenda, with what they are compared with.
 func (e *explorer) nextRounds(ctx context.Context, a *agenda, until time.Time) (tried bool, err error) {
-	if len(a.rounds) > 0 && e.enough(until) {
+	if e.pair(a); len(a.rounds) > 0 && e.enough(until) {
 		return false, errOver
 	}
 	batch, err := e.take(ctx, &a.rounds, abreast)

@@ -300,6 +300,9 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
+	if p.Steps[1].Path == "" {
+		return list // of several changes, each has been tried by itself
+	}
 	list = append(list, e.mistaken(p, o)...)
 	if changed := o.Steps[1]; !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})

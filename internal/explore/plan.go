@@ -22,10 +22,11 @@ const (
 // left alone until it is at rest.
 type Step struct {
 	Do     string         `json:"do"`
-	Object map[string]any `json:"object"`         // of Delete only its kind and name
-	Via    map[string]any `json:"via,omitempty"`  // applied right before, with no time to act on it
-	Path   string         `json:"path,omitempty"` // of the property that is different from the first step
-	Note   string         `json:"note,omitempty"` // what is different, for people
+	Object map[string]any `json:"object"`          // of Delete only its kind and name
+	Via    map[string]any `json:"via,omitempty"`   // applied right before, with no time to act on it
+	Path   string         `json:"path,omitempty"`  // of the property that is different from the first step, if it is one
+	Note   string         `json:"note,omitempty"`  // what is different, for people
+	Parts  []Step         `json:"parts,omitempty"` // the step with one change each, if it makes several
 }
 
 // Plan is one trial: steps in a namespace of their own, if there are any, and what goes wrong

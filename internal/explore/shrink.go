@@ -90,8 +90,8 @@ func (e *explorer) shown(ctx context.Context, f, g Finding) (again Finding, ok b
 }
 
 // minimized drops from a finding's plan, and from the one that it is compared
-// with, what shows says it is still shown without: the fault, steps, and fields
-// of the objects, by delta debugging (Zeller and Hildebrandt, 2002) from the
+// with, what shows says it is still shown without: the fault, one of two changes,
+// steps, and fields of the objects, by delta debugging (Zeller and Hildebrandt, 2002) from the
 // outermost fields to the innermost. With an error it is the smallest so far.
 func minimized(f Finding, shows func(Finding) (bool, error)) (Finding, error) {
 	try := func(g Finding, ok bool) (bool, error) {
@@ -106,6 +106,11 @@ func minimized(f Finding, shows func(Finding) (bool, error)) (Finding, error) {
 	}
 	if _, err := try(f.withoutFault()); err != nil {
 		return f, err
+	}
+	for i := range 2 {
+		if _, err := try(f.onlyPart(i)); err != nil {
+			return f, err
+		}
 	}
 	for i := len(f.Plan.Steps) - 1; i >= 0; i-- {
 		if _, err := try(f.withoutStep(i)); err != nil {
@@ -151,6 +156,26 @@ func (f Finding) withoutFault() (Finding, bool) {
 	}
 	f.Plan.Fault = nil
 	return f, true
+}
+
+// onlyPart is the finding with one of several changes.
+func (f Finding) onlyPart(i int) (Finding, bool) {
+	cut := func(steps []Step) (list []Step, ok bool) {
+		list = slices.Clone(steps)
+		for k, s := range list {
+			if i < len(s.Parts) {
+				list[k], ok = s.Parts[i], true
+			}
+		}
+		return list, ok
+	}
+	steps, ok := cut(f.Plan.Steps)
+	if f.Plan.Steps = steps; f.Against != nil {
+		against := *f.Against
+		against.Steps, _ = cut(against.Steps)
+		f.Against = &against
+	}
+	return f, ok
 }
 
 // withoutStep is the finding without one step. What is judged by itself, or at
@@ -214,12 +239,17 @@ func (f Finding) fields(depth int) [][]string {
 	var list [][]string
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		path := found[key]
-		if !slices.ContainsFunc(f.Plan.Steps, func(s Step) bool { return s.Path != "" && related(path, strings.Split(s.Path, ".")) }) {
+		if !slices.ContainsFunc(f.Plan.Steps, func(s Step) bool { return s.changes(path) }) {
 			list = append(list, path)
 		}
 	}
 	slices.Reverse(list) // of a list, the last item first: the others keep their places
 	return list
+}
+
+// changes reports whether a step changes a path, or something within it or above.
+func (s Step) changes(path []string) bool {
+	return s.Path != "" && related(path, strings.Split(s.Path, ".")) || slices.ContainsFunc(s.Parts, func(one Step) bool { return one.changes(path) })
 }
 
 // related reports whether one of two paths is within the other.

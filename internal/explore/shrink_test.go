@@ -157,6 +157,15 @@ func TestMinimizedSteps(t *testing.T) {
 	if !errors.Is(err, broken) || small.Plan.Fault != nil || len(small.Plan.Steps) != 2 {
 		t.Errorf("after an error: %v: %v", small.Plan, err)
 	}
+	both := Step{Do: Apply, Object: map[string]any{"kind": "Shop", "spec": map[string]any{"n": int64(2), "m": int64(2)}}, Note: "n and m", Parts: []Step{step(2), step(3)}}
+	pair := Finding{Check: History, Plan: Plan{Check: History, Steps: []Step{step(1), both, step(1)}}, Against: &Plan{Steps: []Step{both}}}
+	second := func(g Finding) (bool, error) {
+		n, _, _ := unstructured.NestedInt64(g.Plan.Steps[1].Object, "spec", "n")
+		return n == 3, nil
+	}
+	if small, err = minimized(pair, second); err != nil || small.Plan.Steps[1].Parts != nil || cmp.Diff(small.Plan.Steps[1], small.Against.Steps[0]) != "" || len(pair.Plan.Steps[1].Parts) != 2 {
+		t.Errorf("of two changes came %v, compared with %v: %v", small.Plan, small.Against, err)
+	}
 	ignored := Finding{Check: Ignored, Plan: Plan{Steps: steps}, Against: &Plan{Steps: steps[1:2]}}
 	if small, err = minimized(ignored, all); err != nil || len(small.Plan.Steps[0].Object["spec"].(map[string]any)) != 2 {
 		t.Errorf("%v: %v", small.Plan, err)

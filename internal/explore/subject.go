@@ -54,7 +54,8 @@ func Minimal(crd *unstructured.Unstructured) (*unstructured.Unstructured, error)
 type idea struct {
 	plan    Plan
 	against *Plan
-	rank    int // the lower, the sooner
+	rank    int      // the lower, the sooner
+	change  mutation // that a round is about, if it is one
 }
 
 // Ranks of ideas.
@@ -82,13 +83,21 @@ func (s Sample) deletion() Step {
 	return Step{Do: Delete, Object: u.Object}
 }
 
-// round is a change of a property and back.
-func (s Sample) round(m mutation) (plan Plan, fresh Plan, ok bool) {
-	changed := m.apply(s.Object.Object)
-	if changed == nil {
-		return plan, fresh, false
+// round is a change of a property, or of several at once, and back.
+func (s Sample) round(changes ...mutation) (plan Plan, fresh Plan, ok bool) {
+	a := Step{Do: Apply, Object: s.Object.Object}
+	b := a
+	var notes []string
+	for _, m := range changes {
+		one := Step{Do: Apply, Object: m.apply(s.Object.Object), Path: strings.Join(m.path, "."), Note: m.note}
+		if b.Object = m.apply(b.Object); one.Object == nil || b.Object == nil {
+			return plan, fresh, false
+		}
+		b.Parts, notes = append(b.Parts, one), append(notes, m.note)
 	}
-	a, b := Step{Do: Apply, Object: s.Object.Object}, Step{Do: Apply, Object: changed, Path: strings.Join(m.path, "."), Note: m.note}
+	if b.Note = strings.Join(notes, " and "); len(b.Parts) == 1 {
+		b = b.Parts[0]
+	}
 	back := a
 	back.Note = "as before"
 	return Plan{Steps: []Step{a, b, back, s.deletion()}}, Plan{Steps: []Step{b}}, true
