@@ -301,8 +301,9 @@ func framesOf(d Difference, o Outcome) []string {
 	return nil
 }
 
-// sortFindings puts them in the order of the checks.
-func sortFindings(list []Finding) {
+// unique puts findings in the order of the checks, each once: made smaller, two may
+// turn out to be the same.
+func unique(list []Finding) []Finding {
 	order := map[string]int{}
 	for i, c := range Checks() {
 		order[c[0]] = i
@@ -310,4 +311,5 @@ func sortFindings(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(order[a.Check], order[b.Check]), strings.Compare(a.key(), b.key()))
 	})
+	return slices.CompactFunc(list, func(a, b Finding) bool { return a.key() == b.key() })
 }

@@ -252,6 +252,11 @@ func TestFindingKeys(t *testing.T) {
 	if denied(plan(Stale, state.FaultStale, change)).key() != denied(plan(Crash, state.FaultHold, again)).key() {
 		t.Error("a right is missing twice")
 	}
+	crashed := differs(plan(Crash, state.FaultHold, change))
+	list := unique([]Finding{differs(plan(Stale, state.FaultStale, change)), one, crashed, differs(plan(Stale, state.FaultStale, again))})
+	if len(list) != 3 || list[0].Check != Crash || list[1].Plan.Steps[1].Do == Delete {
+		t.Errorf("each once, in order: %+v", list)
+	}
 }
 
 // TestFaultPlans: a crash after each write, and the rest once for each kind.

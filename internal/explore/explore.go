@@ -107,7 +107,7 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	for _, a := range e.plans {
 		e.report.Left += a.left()
 	}
-	sortFindings(e.report.Findings)
+	e.report.Findings = unique(e.report.Findings)
 	e.report.Ended = ended(ctx, limited, err)
 	if e.report.Ended != EndedFailed {
 		err = nil
