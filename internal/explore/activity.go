@@ -184,14 +184,12 @@ func (a *activity) panics() []string {
 	return list
 }
 
-// failing reports whether the last call for some object ended with an error.
-func (a *activity) failing() bool {
+// failure is the error that the last call for some object ended with.
+func (a *activity) failure() (text string) {
 	for _, c := range a.lastCalls() {
-		if c.Error != "" {
-			return true
-		}
+		text = max(text, c.Error) // of several, the same each time
 	}
-	return false
+	return text
 }
 
 // lastCalls are the last calls of the process that runs, by object.

@@ -51,6 +51,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s is refused: %s", s.File, why))
 		return nil
 	}
+	e.noteFailure("the sample as it is", life, Rest{Failure: o.Steps[0].Failure}) // what is invalid is a finding
 	if err := e.judge(ctx, life, nil, o); err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (e *explorer) pair(a *agenda) {
 
 // well notes a change that went well, the first of its property.
 func (a *agenda) well(m mutation, changed Rest) {
-	if len(m.path) > 0 && changed.Rested && !changed.Failing && changed.Invalid == "" && !declines(changed.Object) &&
+	if len(m.path) > 0 && changed.Rested && changed.Failure == "" && changed.Invalid == "" && !declines(changed.Object) &&
 		!slices.ContainsFunc(a.worked, func(n mutation) bool { return slices.Equal(m.path, n.path) }) {
 		a.worked = append(a.worked, m)
 	}

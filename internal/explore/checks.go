@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -147,7 +148,7 @@ func unrest(p Plan, rest Rest) []Finding {
 	case times >= often:
 		f.Title += ": " + most.Verb + " " + most.Target() + ", again and again"
 		f.Frames = most.Frames
-	case rest.Failing:
+	case rest.Failure != "":
 		return nil // it tries again and again, slowly, what cannot be done here
 	}
 	return []Finding{f}
@@ -212,9 +213,7 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 		return nil // it has said when it tries again, and that is not yet
 	}
 	diffs := m.without(differences(want.last().State, got.last().State))
-	if check == History || check == Recovery {
-		diffs = slices.DeleteFunc(diffs, func(d Difference) bool { return lasting(d, got) })
-	}
+	diffs = slices.DeleteFunc(diffs, func(d Difference) bool { return lasting(d, p, got) })
 	if len(diffs) > 0 {
 		return []Finding{{Check: check, Plan: p, Differences: diffs, Frames: framesOf(diffs[0], got), Title: titleOf(diffs)}}
 	}
@@ -232,10 +231,14 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 }
 
 // lasting reports whether a difference is Kubernetes' own way: claims outlive the
-// StatefulSet that asked for them, and never shrink.
-func lasting(d Difference, o Outcome) bool {
+// StatefulSet that asked for them, and never shrink. What an operator has not seen
+// of a claim's past is then not made up for.
+func lasting(d Difference, p Plan, o Outcome) bool {
 	if !strings.HasPrefix(d.Object, "PersistentVolumeClaim/") {
 		return false
+	}
+	if p.Fault != nil {
+		return p.Fault.Do == state.FaultGap
 	}
 	if d.Path == "" {
 		return d.Got == there && !slices.ContainsFunc(o.Steps, func(r Rest) bool {

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -123,7 +122,7 @@ func TestActivityOfCluster(t *testing.T) {
 	}
 	a.take(recording.Recording{Requests: []recording.Request{write, other, space}, Reconciles: calls}, map[schema.GroupVersionKind]bool{})
 	writes, _, _ := a.takeWrites()
-	if len(writes) != 2 || writes[0].Name != "default/c" || writes[1].Name != "z" || len(a.lastCalls()) != 2 || a.failing() {
+	if len(writes) != 2 || writes[0].Name != "default/c" || writes[1].Name != "z" || len(a.lastCalls()) != 2 || a.failure() != "" {
 		t.Errorf("writes %v, calls %v", writes, a.lastCalls())
 	}
 	o := Outcome{Steps: []Rest{{Writes: writes, State: State{"ConfigMap/default/c": {}, "Namespace/z": {}}}}}
@@ -163,7 +162,7 @@ func TestFindings(t *testing.T) {
 		"a right is missing":                  {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
 		"it does not rest":                    {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it does not rest, and seldom writes": {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest"}},
-		"it fails slowly":                     {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}, Failing: true}, {Rested: true}}}, nil},
+		"it fails slowly":                     {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}, Failure: "x"}, {Rested: true}}}, nil},
 		"it writes two things":                {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it is behind":                        {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
 		"the object stays":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
@@ -302,30 +301,6 @@ func TestPlanID(t *testing.T) {
 	}
 }
 
-// TestRounds: a change is compared with what a new object with the same spec is, if
-// there can be one.
-func TestRounds(t *testing.T) {
-	state := func(value string) Rest { return Rest{State: State{"Shop/s": {"status.x": value}}} }
-	plan := Plan{Check: History, Steps: []Step{{}, {Path: "spec.x"}, {}}}
-	changed := Outcome{Steps: []Rest{state("1"), state("2"), state("1")}}
-	for name, tc := range map[string]struct {
-		fresh Rest
-		want  int
-	}{
-		"the same":                     {state("2"), 0},
-		"another one":                  {state("3"), 1},
-		"refused":                      {Rest{Refused: "no"}, 0},
-		"it cannot be":                 {Rest{Invalid: "no"}, 0},
-		"Reconcile fails":              {Rest{Failing: true}, 0},
-		"its phase says that it fails": {Rest{State: State{"Shop/s": {"status.x": "3"}}, Object: object(t, "kind: Shop\nstatus: {phase: Failed}")}, 0},
-	} {
-		e := &explorer{mask: mask{}}
-		if got := e.rounds(plan, Outcome{Steps: []Rest{tc.fresh}}, changed); len(got) != tc.want {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
 // TestIgnored: what nothing follows is a finding, unless the operator waits for
 // something all the time.
 func TestIgnored(t *testing.T) {
@@ -336,7 +311,7 @@ func TestIgnored(t *testing.T) {
 		"{conditions: [{type: Ready, status: 'False', reason: NoPrimary}]}": 0,
 	} {
 		begun := Rest{Writes: created, Object: object(t, "apiVersion: example.com/v1\nkind: Shop\nstatus: "+status)}
-		e := &explorer{mask: mask{}}
+		e := &explorer{mask: mask{}, noted: map[string]bool{}}
 		if got := e.rounds(plan, Outcome{Steps: []Rest{{}}}, Outcome{Steps: []Rest{begun, {}, {}}}); len(got) != want {
 			t.Errorf("%s: %+v", status, got)
 		}
@@ -359,7 +334,7 @@ func TestMistaken(t *testing.T) {
 		"to another one": {state("5", "6"), `Deployment/s spec.replicas: "6", want "5" like spec.replicas`},
 	} {
 		var got string
-		e := &explorer{mask: mask{}}
+		e := &explorer{mask: mask{}, noted: map[string]bool{}}
 		for _, f := range e.mistaken(plan, Outcome{Steps: []Rest{state("3", "3"), tc.after}}) {
 			got = f.Title
 		}
@@ -372,130 +347,10 @@ func TestMistaken(t *testing.T) {
 		state := func(own, other string) Rest {
 			return Rest{State: State{"Shop/s": {path: own}, "Deployment/s": {"spec.replicas": other}}}
 		}
-		e := &explorer{mask: mask{}}
+		e := &explorer{mask: mask{}, noted: map[string]bool{}}
 		if got := e.mistaken(plan, Outcome{Steps: []Rest{state("3", "3"), state("5", "6")}}); len(got) != want {
 			t.Errorf("replicas like %s: %v", path, got)
 		}
-	}
-}
-
-// TestRoundsDeclined: what the operator says that it does not do, and what Kubernetes does
-// not, is no fault.
-func TestRoundsDeclined(t *testing.T) {
-	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
-	plan, _, ok := sample.round(mutated(t, sample.CRD, sample.Object, 1)[0])
-	if !ok {
-		t.Fatal("no change")
-	}
-	rest := func(message string, state State) Rest {
-		u := object(t, shop)
-		if err := setStatus(u, "conditions", []any{map[string]any{"type": "Done", "reason": "Scaled", "message": message}}); err != nil {
-			t.Fatal(err)
-		}
-		return Rest{Object: u, State: state, Rested: true}
-	}
-	claim := func(size string) State {
-		return State{"PersistentVolumeClaim/c": {"spec.resources.requests.storage": size}}
-	}
-	made := recording.Request{Verb: "create", Kind: "PersistentVolumeClaim", Name: "c", Code: 201}
-	for name, tc := range map[string]struct {
-		steps []Rest
-		want  int
-	}{
-		"not as it was":           {[]Rest{rest("", State{"Job/a": {"spec.x": "1"}}), rest("", State{}), rest("", State{"Job/a": {"spec.x": "2"}})}, 1},
-		"it says that it cannot":  {[]Rest{rest("", State{"Job/a": {"spec.x": "1"}}), rest("", State{}), rest("scale down not supported", State{"Job/a": {"spec.x": "2"}})}, 0},
-		"the API server says so":  {[]Rest{rest("", State{"Job/a": {"spec.x": "1"}}), rest("", State{}), rest(`Job "a" is invalid: field is immutable`, State{"Job/a": {"spec.x": "2"}})}, 1},
-		"a claim does not shrink": {[]Rest{rest("", claim("10Gi")), rest("", State{}), rest("", claim("20Gi"))}, 0},
-		"a claim does not grow":   {[]Rest{rest("", claim("10Gi")), rest("", State{}), rest("", claim("5Gi"))}, 1},
-		"a claim stays":           {[]Rest{rest("", State{}), rest("", State{}), rest("", claim("5Gi"))}, 0},
-		"one of its own stays":    {[]Rest{rest("", State{}), {Writes: []recording.Request{made}}, rest("", claim("5Gi"))}, 1},
-	} {
-		e := &explorer{mask: mask{}}
-		if got := e.rounds(plan, Outcome{Steps: []Rest{{Refused: "only recovery counts here"}}}, Outcome{Steps: tc.steps}); len(got) != tc.want {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-// TestDisturb: the first change of its way is disturbed, with what hides it first.
-func TestDisturb(t *testing.T) {
-	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
-	e := &explorer{ways: map[string]bool{}}
-	changes := mutated(t, sample.CRD, sample.Object, 1)
-	a := &agenda{changed: sample.recreated(), others: sample.staleOf(changes)}
-	all := a.left()
-	scale := recording.Request{Verb: "patch", Group: "apps", Resource: "deployments", Kind: "Deployment", Name: "s"}
-	remove := recording.Request{Verb: "delete", Resource: "configmaps", Kind: "ConfigMap", Name: "c"}
-	o := Outcome{Steps: []Rest{{}, {Writes: []recording.Request{scale, scale, remove}}}}
-	for range 2 {
-		for _, m := range changes {
-			if plan, _, ok := sample.round(m); ok && plan.Steps[1].Path == "spec.size" {
-				e.disturb(a, plan, o)
-			}
-		}
-	}
-	if got := a.left() - all; got != 5 {
-		t.Errorf("%d more plans, want to be killed after each of the three writes, and refused both kinds, once", got)
-	}
-	if again, kill, blind := a.changed[0].plan, a.changed[1].plan.Fault, a.changed[2].plan; again.Steps[1].Do != Delete || kill.Verb != "delete" || blind.Steps[1].Path != "spec.size" {
-		t.Errorf("what hurts most is not the first: %s, %s, %s", again, kill, blind)
-	}
-}
-
-// TestPairs: of properties that went well by themselves, two are changed at once,
-// when each has been tried.
-func TestPairs(t *testing.T) {
-	e := &explorer{Options: Options{Seed: 1}}
-	a := &agenda{sample: Sample{Object: object(t, shop), CRD: object(t, shopCRD)}}
-	changes := map[string]mutation{}
-	for _, m := range mutated(t, a.sample.CRD, a.sample.Object, 1) {
-		changes[m.note] = m
-	}
-	a.rounds = e.round(a.sample, changes["spec.mode: fast"])
-	a.well(a.rounds[0].change, Rest{Rested: true})
-	for note, rest := range map[string]Rest{
-		"spec.size: 4": {Rested: true}, "spec.limits.memory: 2Gi": {Rested: true}, "spec.limits: map[memory:2Gi]": {Rested: true},
-		"spec.tags: []": {}, "spec.open: true": {Rested: true, Failing: true}, "spec.image: registry.example.com/other:v2": {Rested: true, Invalid: "x"},
-	} {
-		a.well(changes[note], rest)
-	}
-	a.well(changes["spec.size: 5"], Rest{Rested: true}) // another one of its property
-	if e.pair(a); len(a.rounds) != 1 || len(a.pairs) != 0 {
-		t.Errorf("%d rounds, %d pairs, while a single change is left", len(a.rounds), len(a.pairs))
-	}
-	a.rounds = nil
-	got := map[string]bool{}
-	for e.pair(a); len(a.rounds) > 0; e.pair(a) {
-		if len(got) == 0 && a.left() != 5 {
-			t.Errorf("%d left, want the five pairs", a.left())
-		}
-		i := a.rounds[0]
-		a.rounds = a.rounds[1:]
-		a.well(i.change, Rest{Rested: true})
-		changed, one := i.plan.Steps[1], i.against.Steps[0]
-		if changed.Path != "" || len(changed.Parts) != 2 || cmp.Diff(changed, one) != "" {
-			t.Errorf("%s, compared with %s", i.plan, i.against)
-		}
-		names := []string{changed.Parts[0].Note, changed.Parts[1].Note}
-		if changed.Note != names[0]+" and "+names[1] {
-			t.Errorf("%q of %q", changed.Note, names)
-		}
-		slices.Sort(names)
-		got[strings.Join(names, ", ")] = true
-	}
-	want := map[string]bool{
-		"spec.mode: fast, spec.size: 4": true, "spec.limits.memory: 2Gi, spec.mode: fast": true, "spec.limits.memory: 2Gi, spec.size: 4": true,
-		"spec.limits: map[memory:2Gi], spec.mode: fast": true, "spec.limits: map[memory:2Gi], spec.size: 4": true,
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("pairs (-want +got):\n%s", d)
-	}
-	plan, _, ok := a.sample.round(changes["spec.size: 4"], changes["spec.mode: fast"])
-	if d := cmp.Diff(map[string]any{"mode": "fast", "size": int64(4), "tags": []any{"a", "b"}}, plan.Steps[1].Object["spec"]); !ok || d != "" {
-		t.Errorf("both at once (-want +got):\n%s", d)
-	}
-	if text := "apply Shop/s, then apply Shop/s (spec.size: 4 and spec.mode: fast), then apply Shop/s (as before), then delete Shop/s"; plan.String() != text {
-		t.Errorf("%s, want %s", plan, text)
 	}
 }
 

@@ -54,7 +54,7 @@ type Report struct {
 	Changes  int           `json:"changes"` // changes of an object
 	Left     int           `json:"left"`    // ideas that there was no time for
 	Findings []Finding     `json:"findings"`
-	Notes    []string      `json:"notes,omitempty"` // what could not be tried, and why
+	Notes    []string      `json:"notes,omitempty"` // what could not be tried, or the operator could not do, and why
 	Ended    string        `json:"ended"`           // why it ended: one of the Ended constants
 }
 
@@ -78,6 +78,7 @@ type explorer struct {
 	ends   references
 	mask   mask            // what differs between two runs of the same steps
 	ways   map[string]bool // sequences of writes that an operator was killed in
+	noted  map[string]bool // what the operator fails to do
 	plans  []*agenda
 }
 
@@ -137,7 +138,7 @@ func newExplorer(r *Rig, o Options) *explorer {
 	}
 	return &explorer{
 		Rig: r, Options: o, began: r.Now(), limits: limits{quiet: quiet, rest: restless}, report: Report{Seed: o.Seed, Findings: []Finding{}, Notes: o.Notes},
-		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: references{}, mask: mask{}, ways: map[string]bool{},
+		kinds: map[schema.GroupVersionKind]bool{}, known: map[string]int{}, ends: references{}, mask: mask{}, ways: map[string]bool{}, noted: map[string]bool{},
 	}
 }
 
@@ -296,7 +297,8 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	if len(o.Steps) > 2 && !declines(o.Steps[2].Object) { // else it was made smaller
 		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
 	}
-	if begun := fresh.Steps[0]; begun.Refused != "" || begun.Invalid != "" || begun.Failing || failed.MatchString(phase(begun.Object)) || declines(o.Steps[1].Object) && !declines(begun.Object) {
+	begun := fresh.Steps[0]
+	if e.noteFailure(p.Steps[1].Note, p, begun) || begun.Refused != "" || failed.MatchString(phase(begun.Object)) || declines(o.Steps[1].Object) && !declines(begun.Object) {
 		return list
 	}
 	list = append(list, compared(History, p, fresh, upTo(2), e.mask)...)
@@ -308,6 +310,33 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
 	return list
+}
+
+// unreached matches the errors of connections.
+var unreached = lazy.Delayed(`\bdial |connection re(fused|set)|no such host|i/o timeout|deadline exceeded|\bEOF\b`)
+
+// noteFailure notes that the operator fails to do what a new object asks for, once
+// for all that fails alike, and reports whether it does.
+func (e *explorer) noteFailure(what string, p Plan, begun Rest) bool {
+	why := "what the operator writes is refused: " + begun.Invalid
+	switch {
+	case begun.Invalid != "":
+	case begun.Failure == "":
+		return false
+	case unreached.MatchString(begun.Failure):
+		why = "it needs the application, which simulated pods do not run: " + begun.Failure
+	default:
+		why = "Reconcile fails again and again: " + begun.Failure
+	}
+	why, _, _ = strings.Cut(why, "\n")
+	const telling = 80 // what comes then are names and identities
+	kind, _ := p.Steps[0].Object["kind"].(string)
+	alike := kind + figures.ReplaceAllString(why, "0")
+	if alike = alike[:min(len(alike), telling)]; !e.noted[alike] {
+		e.noted[alike] = true
+		e.report.Notes = append(e.report.Notes, fmt.Sprintf("%s with %s: %s", kind, what, why))
+	}
+	return true
 }
 
 var (

@@ -48,7 +48,7 @@ type Rest struct {
 	Writes  []recording.Request        // of the operator, that changed something
 	Idle    []recording.Request        // of the operator, that changed nothing
 	Invalid string                     // why the API server took no write of the operator's; the last reason
-	Failing bool                       // the operator's last call for some object ended with an error
+	Failure string                     // the error that the operator's last call for some object ended with
 	Again   time.Duration              // after which the operator asked to be called again, soonest; 0: never
 	Refused string                     // why the API server refused the step
 }
@@ -179,7 +179,7 @@ func (t *trial) step(ctx context.Context, i int) error {
 		return err
 	}
 	rest.Writes, rest.Idle, rest.Invalid = t.log.takeWrites()
-	rest.Failing, rest.Again = t.log.failing(), t.log.again()
+	rest.Failure, rest.Again = t.log.failure(), t.log.again()
 	t.out.Uses, t.out.Panics = t.log.uses, t.log.panics()
 	if rest.State, err = t.snapshot(ctx, step); err != nil {
 		return err
@@ -304,7 +304,7 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 			if !f.Restart {
 				err := t.atRest(ctx)
 				if disarm(); err == nil { // the next try may be some seconds away
-					err = t.awaitUntil(ctx, t.rest, func() bool { return !t.log.failing() })
+					err = t.awaitUntil(ctx, t.rest, func() bool { return t.log.failure() == "" })
 				}
 				return err
 			}
