@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -34,6 +35,14 @@ func ignored(kind string) bool {
 	return false
 }
 
+// retired reports whether an object is the ReplicaSet of a Deployment's earlier
+// template, which Kubernetes keeps for a rollback.
+func retired(u *unstructured.Unstructured) bool {
+	replicas, ok, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+	owner := metav1.GetControllerOfNoCopy(u)
+	return u.GetKind() == "ReplicaSet" && ok && replicas == 0 && owner != nil && owner.Kind == "Deployment"
+}
+
 // tokenVolume is the name of the volume that the API server adds to each pod.
 var tokenVolume = lazy.Delayed(`kube-api-access-[a-z0-9]{5}`)
 
@@ -53,7 +62,7 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 		return value
 	}
 	for i, u := range objects {
-		if name := u.GetName(); ignored(u.GetKind()) || name == "kube-root-ca.crt" || u.GetKind() == "ServiceAccount" && name == "default" {
+		if name := u.GetName(); ignored(u.GetKind()) || retired(u) || name == "kube-root-ca.crt" || u.GetKind() == "ServiceAccount" && name == "default" {
 			continue
 		}
 		fields := map[string]string{}

@@ -122,3 +122,19 @@ func TestDifferences(t *testing.T) {
 func setStatus(u *unstructured.Unstructured, field string, value any) error {
 	return unstructured.SetNestedField(u.Object, value, "status", field)
 }
+
+// TestRetired: what a Deployment keeps of its past is no part of a state.
+func TestRetired(t *testing.T) {
+	set := func(name, owner, replicas string) *unstructured.Unstructured {
+		return object(t, `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: `+name+`, namespace: explore-1, ownerReferences: [{kind: `+owner+`, name: s, controller: true}]}
+spec: {replicas: `+replicas+`}
+`)
+	}
+	got := stateOf("explore-1", []*unstructured.Unstructured{set("now", "Deployment", "2"), set("past", "Deployment", "0"), set("own", "Shop", "0")})
+	if len(got) != 2 || got["ReplicaSet/now"] == nil || got["ReplicaSet/own"] == nil {
+		t.Errorf("%v", got)
+	}
+}

@@ -134,7 +134,7 @@ func faultsOf(p Plan, o Outcome, step int) []idea {
 		add(Crash, rank, Fault{Injection: at, Restart: true})
 		at.Do = state.FaultLose
 		add(Unreachable, later, Fault{Injection: at})
-		// One refusal among several writes heals by the next one, whoever asks for it.
+		// One refusal of several writes would heal by the next one, whoever asks for it.
 		at.Do, at.Nth, at.Code = state.FaultRefuse, 0, http.StatusInternalServerError
 		if q.Verb == "update" || q.Verb == "patch" {
 			at.Code = http.StatusConflict

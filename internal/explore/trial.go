@@ -23,6 +23,10 @@ import (
 // startTimeout bounds how long an operator may take to watch anything.
 const startTimeout = time.Minute
 
+// healSoon bounds how long an operator may go on to fail when nothing is wrong any
+// more.
+const healSoon = 5 * time.Second
+
 // mostExits is how often an operator that ends by itself is started again in one
 // trial.
 const mostExits = 3
@@ -302,11 +306,7 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 		case <-hits:
 			t.out.Faulted = true
 			if !f.Restart {
-				err := t.atRest(ctx)
-				if disarm(); err == nil { // the next try may be some seconds away
-					err = t.awaitUntil(ctx, t.rest, func() bool { return t.log.failure() == "" })
-				}
-				return err
+				return t.heal(ctx, disarm)
 			}
 			t.Operator.Kill()
 			disarm()
@@ -319,6 +319,21 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 			return err
 		}
 	}
+}
+
+// heal ends a fault when the operator knows of it, or rests without: with each
+// error it waits longer until it tries again.
+func (t *trial) heal(ctx context.Context, disarm func()) error {
+	fails := func() bool { return t.log.failure() != "" }
+	until, rested := t.Now().Add(t.rest), false
+	var err error
+	for !rested && err == nil && !fails() && t.Now().Before(until) {
+		rested, err = t.look(ctx)
+	}
+	if disarm(); err != nil {
+		return err
+	}
+	return t.awaitUntil(ctx, healSoon, func() bool { return !fails() })
 }
 
 // start starts the operator, and returns when it watches something of a group.
