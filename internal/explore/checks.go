@@ -98,6 +98,9 @@ func (f Finding) key() string {
 	return strings.Join([]string{f.Check, f.Kind, at}, "\x00")
 }
 
+// id names the finding: one plan may show several.
+func (f Finding) id() string { return hashed(f.Plan.ID() + f.key()) }
+
 // always judges what must hold in every trial.
 func always(p Plan, o Outcome) []Finding {
 	var list []Finding

@@ -251,6 +251,11 @@ func TestFindingKeys(t *testing.T) {
 	if denied(plan(Stale, state.FaultStale, change)).key() != denied(plan(Crash, state.FaultHold, again)).key() {
 		t.Error("a right is missing twice")
 	}
+	two := denied(plan(Stale, state.FaultStale, change))
+	two.Title = "the operator may not list pods"
+	if a, b := denied(two.Plan).id(), two.id(); a == b || a != denied(two.Plan).id() {
+		t.Errorf("two findings of one plan: %s and %s", a, b)
+	}
 	crashed := differs(plan(Crash, state.FaultHold, change))
 	list := unique([]Finding{differs(plan(Stale, state.FaultStale, change)), one, crashed, differs(plan(Stale, state.FaultStale, again))})
 	if len(list) != 3 || list[0].Check != Crash || list[1].Plan.Steps[1].Do == Delete {

@@ -422,7 +422,7 @@ func moved(o Outcome, p Plan) bool {
 // confirm tries a finding again, and keeps of its differences those that come
 // each time. One that does not come again is none; another plan may show it yet.
 func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
-	f.Confirmed, f.Tries, f.ID = 1, 1, f.Plan.ID()
+	f.Confirmed, f.Tries, f.ID = 1, 1, f.id()
 	for f.Tries < confirmations {
 		again, err := e.again(ctx, f)
 		if err != nil {

@@ -68,7 +68,12 @@ func (p Plan) ID() string {
 	if err != nil {
 		return "" // steps come from JSON
 	}
-	sum := sha256.Sum256(data)
+	return hashed(string(data))
+}
+
+// hashed is short enough to type.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])
 }
 

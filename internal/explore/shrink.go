@@ -57,7 +57,8 @@ func (e *explorer) shrink(ctx context.Context, f Finding) (Finding, error) {
 	if small.Plan.ID() == f.Plan.ID() {
 		return f, err
 	}
-	small.ID, small.Title, small.Differences, small.Frames = small.Plan.ID(), last.Title, last.Differences, last.Frames
+	small.Title, small.Differences, small.Frames = last.Title, last.Differences, last.Frames
+	small.ID = small.id()
 	small.Confirmed, small.Tries = 1, 1
 	for small.Tries < confirmations {
 		again, ok, stopped := e.shown(ctx, f, small)
