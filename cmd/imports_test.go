@@ -45,7 +45,7 @@ var quarantine = map[string][]string{
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/controlplane/supervise"},
-	{"internal/fields", "internal/fileset", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/compat", "internal/host/hosttest"},
+	{"internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/compat", "internal/host/hosttest"},
 	{"internal/apidocs", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
 	{"internal/manifests"},

@@ -207,19 +207,6 @@ func TestNoOperatorHere(t *testing.T) {
 	}
 }
 
-func TestFindMain(t *testing.T) {
-	for file, want := range map[string]string{"cmd/main.go": "./cmd", "main.go": ".", "cmd/manager/main.go": "./cmd/manager"} {
-		w := hosttest.New(t)
-		write(t, filepath.Join(w.Dir, file), tinyMain)
-		if got, err := findMain(w.Host, BuildOptions{Dir: w.Dir}); err != nil || got != want {
-			t.Errorf("%s: %q, %v", file, got, err)
-		}
-	}
-	if got, err := findMain(hosttest.New(t).Host, BuildOptions{Package: "./x"}); err != nil || got != "./x" {
-		t.Errorf("a named package: %q, %v", got, err)
-	}
-}
-
 // TestCompileFails: the go command's own words, a hint that fits, and the
 // image of the last build stays.
 func TestCompileFails(t *testing.T) {

@@ -37,20 +37,6 @@ type binary struct {
 	info         *buildinfo.BuildInfo
 }
 
-// findMain returns the main package: where the current layout, the one before
-// it and the oldest have it.
-func findMain(h host.Host, o BuildOptions) (string, error) {
-	if o.Package != "" {
-		return o.Package, nil
-	}
-	for _, p := range []string{"./cmd", ".", "./cmd/manager"} {
-		if _, err := h.Files.Lstat(filepath.Join(o.Dir, filepath.FromSlash(p), "main.go")); err == nil {
-			return p, nil
-		}
-	}
-	return "", clierr.Usagef("run it in an operator's project, or make one with 'mysdk init'", "no cmd/main.go in %s", o.Dir)
-}
-
 // workDir makes the directory of the project's builds: outside the project,
 // and apart from those of other projects.
 func workDir(h host.Host, dir string) (string, error) {

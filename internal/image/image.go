@@ -23,6 +23,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 const (
@@ -49,7 +50,6 @@ type BuildOptions struct {
 	Dir       string       // the project, absolute
 	Title     string       // the project's name, for labels and the SBOM; empty is Dir's last element
 	Image     string       // the image's name; empty is DefaultName
-	Package   string       // main package, relative to Dir; empty is looked for
 	Platforms []string     // such as linux/amd64; empty is linux on this machine's architecture
 	Base      string       // image to build on; empty is DefaultBase
 	Labels    []string     // KEY=VALUE, over the labels that are set anyway
@@ -158,7 +158,7 @@ func prepare(h host.Host, o BuildOptions) (*builder, error) {
 			return nil, err
 		}
 	}
-	if b.mainPkg, err = findMain(h, o); err != nil {
+	if b.mainPkg, err = mainpkg.Find(h.Files, o.Dir); err != nil {
 		return nil, err
 	}
 	if b.goTool, err = h.LookPath("go"); err != nil {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // Main is what run local finds out about an operator before it builds it.
@@ -17,7 +18,7 @@ type Main struct {
 // Inspect looks for the main package of the project in dir. That there is none
 // is a usage error.
 func Inspect(h host.Host, dir string) (Main, error) {
-	pkg, err := findMain(h, Options{Dir: dir})
+	pkg, err := mainpkg.Find(h.Files, dir)
 	if err != nil {
 		return Main{}, err
 	}

@@ -38,7 +38,6 @@ const (
 type Options struct {
 	Dir             string   // project directory, absolute
 	Name            string   // OPERATOR_NAME; empty: the directory's name
-	Package         string   // main package, e.g. ./cmd; empty: looked for
 	WatchNamespaces []string // WATCH_NAMESPACE; none: all namespaces
 	Kubeconfig      string   // with or instead of Context: a cluster to use instead of the embedded one
 	Context         string

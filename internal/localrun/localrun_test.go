@@ -362,7 +362,6 @@ func TestRunRefuses(t *testing.T) {
 		"empty manifest":         {options: Options{Apply: []string{"empty.yaml"}}, set: func(t *testing.T, w *world) { w.write(t, "empty.yaml", "# nothing\n") }, err: "empty.yaml has no objects", code: 2},
 		"broken manifest":        {options: Options{Apply: []string{"bad.yaml"}}, set: func(t *testing.T, w *world) { w.write(t, "bad.yaml", "a: [\n") }, err: "bad.yaml:", code: 1},
 		"no main package":        {set: func(t *testing.T, w *world) { w.Dir = t.TempDir() }, err: "no cmd/main.go", code: 2},
-		"wrong main package":     {options: Options{Package: "./other"}, err: "read the operator's main package", code: 1},
 		"no flag leader-elect":   {options: Options{LeaderElect: true}, set: func(t *testing.T, w *world) { w.write(t, "cmd/main.go", "package main\n") }, err: "defines no flag --leader-elect", code: 2},
 		"no go":                  {set: func(_ *testing.T, w *world) { w.Env["PATH"] = "" }, err: "find the go command", code: 1},
 		"no place for the cache": {set: func(_ *testing.T, w *world) { clear(w.Env); w.Env["PATH"] = "/bin" }, err: "find the cache directory", code: 1},
@@ -378,7 +377,7 @@ func TestRunRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.err) || clierr.CodeOf(err) != tc.code {
 				t.Errorf("code %d, error: %v", clierr.CodeOf(err), err)
 			}
-			if clierr.HintOf(err) == "" && name != "wrong main package" {
+			if clierr.HintOf(err) == "" {
 				t.Errorf("no hint for %v", err)
 			}
 			if len(w.events) > 0 || w.err.String() != "" {

@@ -223,32 +223,6 @@ func TestOperatorArgs(t *testing.T) {
 	}
 }
 
-func TestFindMain(t *testing.T) {
-	tests := map[string]struct {
-		files   []string
-		options string
-		want    string
-	}{
-		"today's layout":    {[]string{"cmd/main.go", "main.go"}, "", "./cmd"},
-		"the one before":    {[]string{"main.go"}, "", "."},
-		"the oldest":        {[]string{"cmd/manager/main.go"}, "", "./cmd/manager"},
-		"named by the user": {[]string{"cmd/main.go"}, "./other", "./other"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.Dir = t.TempDir()
-			for _, f := range tc.files {
-				w.write(t, f, "package main\n")
-			}
-			got, err := findMain(w.Host, Options{Dir: w.Dir, Package: tc.options})
-			if err != nil || got != tc.want {
-				t.Errorf("%q, %v; want %q", got, err, tc.want)
-			}
-		})
-	}
-}
-
 func TestCheckNamespaces(t *testing.T) {
 	got, err := checkNamespaces([]string{" a ", "b-1", "", "a", strings.Repeat("x", 63)})
 	if diff := cmp.Diff([]string{"a", "b-1", strings.Repeat("x", 63)}, got); diff != "" || err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // plan is what follows from the options and the project alone. It does not
@@ -49,7 +50,7 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if err := errors.Join(err, checkWebhookHost(o.WebhookHost), checkDebug(o.Debug)); err != nil {
 		return nil, err
 	}
-	if r.plan.mainPkg, err = findMain(d.Host, o); err != nil {
+	if r.plan.mainPkg, err = mainpkg.Find(d.Host.Files, o.Dir); err != nil {
 		return nil, err
 	}
 	found, err := r.scan()
@@ -107,21 +108,6 @@ func checkEnv(env []string) ([]string, error) {
 		}
 	}
 	return env, nil
-}
-
-// findMain returns the main package: where the current layout, the one before
-// it and the oldest have it.
-func findMain(h host.Host, o Options) (string, error) {
-	if o.Package != "" {
-		return o.Package, nil
-	}
-	for _, p := range []string{"./cmd", ".", "./cmd/manager"} {
-		if _, err := h.Files.Lstat(filepath.Join(o.Dir, filepath.FromSlash(p), "main.go")); err == nil {
-			return p, nil
-		}
-	}
-	return "", clierr.Usagef("run it in an operator's project, or make one with 'mysdk init'",
-		"run the operator: no cmd/main.go in %s", o.Dir)
 }
 
 // findGo finds the go command before anything is started for its sake.

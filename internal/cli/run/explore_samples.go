@@ -26,7 +26,7 @@ const basesDir = "config/manifests/bases"
 // have none the examples of its ClusterServiceVersion, and else what the schema
 // asks for at least. Notes say where they are not the first.
 func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) (samples []explore.Sample, notes []string, err error) {
-	written, err := there(manifests.Read(ctx, f.Host, manifests.Samples))
+	written, notes, err := writtenSamples(ctx, f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,12 +65,21 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 	return samples, notes, nil
 }
 
-// there is nothing where nothing is.
-func there(list []*unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// writtenSamples are the samples that the project has. Where their kustomization
+// cannot be built, the files that can be read do, and a note says so.
+func writtenSamples(ctx context.Context, f *cli.Factory) (list []*unstructured.Unstructured, notes []string, err error) {
+	list, err = manifests.Read(ctx, f.Host, manifests.Samples)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return list, nil, nil
 	}
-	return list, err
+	files, unread := manifests.Files(f.Host, manifests.Samples)
+	if unread != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		list = append(list, file.Objects...)
+	}
+	return list, []string{fmt.Sprintf("the files of %s are read one by one: %v", manifests.Samples, err)}, nil
 }
 
 // ofKind are the objects of a CRD's kind.

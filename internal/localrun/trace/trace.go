@@ -159,7 +159,7 @@ func (o *overlay) walk(dir string) error {
 			if err != nil {
 				return fmt.Errorf("look for reconcilers: %w", err)
 			}
-			if !slices.ContainsFunc([]string{"Reconcile(", ".For(", ".Owns(", "Watch", podNamespace, "LeaderElection:"}, func(s string) bool { return bytes.Contains(src, []byte(s)) }) {
+			if !slices.ContainsFunc(append(leaderPackages, "Reconcile(", ".For(", ".Owns(", "Watch", podNamespace, "LeaderElection:"), func(s string) bool { return bytes.Contains(src, []byte(s)) }) {
 				continue
 			}
 			if f, err := goedit.Parse(name, src); err == nil {

@@ -69,6 +69,10 @@ func TestOverlay(t *testing.T) {
 			"package c\n\nfunc (r *R) Reconcile(req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
 			"func (r *R) Reconcile(req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(nil, \"R\", \"\", nil, req)(&mysdkResult, &mysdkErr); return x, nil }",
 		},
+		"leader by its pod": {
+			"package c\n\nimport lead \"github.com/operator-framework/operator-lib/leader\"\n\nfunc f() error {\n\tif err := lead.Become(ctx, \"lock\"); err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n",
+			"\tif err := func(...interface{}) error { return nil }(ctx, \"lock\"); err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}; var _ = lead.Become\n",
+		},
 		"no request":         {"package c\n\nfunc (r *R) Reconcile(a string) (string, error) { return x, nil }\n", ""},
 		"another method":     {"package c\n\nfunc (r *R) Reconcile(ctx context.Context, a, b string) (string, error) { return x, nil }\n", ""},
 		"does not parse":     {"package c\n\nfunc (r *R) Reconcile(\n", ""},

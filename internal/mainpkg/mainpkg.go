@@ -1,0 +1,49 @@
+// Package mainpkg finds the program of an operator's project: the package for the
+// go command to build. What is in it is the business of others.
+package mainpkg
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
+)
+
+// layouts have main.go where kubebuilder 4, the layouts before it and
+// operator-sdk 0 have it.
+var layouts = []string{"./cmd", ".", "./cmd/manager"}
+
+// Find returns the main package of the project in dir, relative to it, such as
+// ./cmd. A project of no known layout has it below cmd: its only one there, or the
+// one that is called as the project's directory, operator or controller. None, or
+// several others, is a usage error.
+func Find(files host.Files, dir string) (string, error) {
+	has := func(p string) bool {
+		_, err := files.Lstat(filepath.Join(dir, filepath.FromSlash(p), "main.go"))
+		return err == nil
+	}
+	if i := slices.IndexFunc(layouts, has); i >= 0 {
+		return layouts[i], nil
+	}
+	var below []string
+	entries, _ := files.ReadDir(filepath.Join(dir, "cmd")) // none, and it is not there
+	for _, e := range entries {
+		if p := "./cmd/" + e.Name(); has(p) {
+			below = append(below, p)
+		}
+	}
+	if len(below) == 1 {
+		return below[0], nil
+	}
+	for _, name := range []string{filepath.Base(dir), "operator", "controller"} {
+		if slices.Contains(below, "./cmd/"+name) {
+			return "./cmd/" + name, nil
+		}
+	}
+	if len(below) > 1 {
+		return "", clierr.Usagef("rename the one of the operator to cmd/manager", "cannot tell which program is the operator: %s", strings.Join(below, ", "))
+	}
+	return "", clierr.Usagef("run it in an operator's project, or make one with 'mysdk init'", "no cmd/main.go in %s", dir)
+}
