@@ -290,9 +290,13 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 
 // rounds judges a change of a property and back. What cannot be done for a spec
 // that asks for the impossible is for the operator to say; that it recovers is
-// expected all the same.
+// expected all the same. What takes the application cannot be judged without it.
 func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
+	if i := slices.IndexFunc(o.Steps[:min(len(o.Steps), 3)], func(r Rest) bool { return unreached.MatchString(r.Failure) }); i > 0 {
+		e.noteFailure(p.Steps[1].Note, p, o.Steps[i])
+		return nil
+	}
 	var list []Finding
 	if len(o.Steps) > 2 && !declines(o.Steps[2].Object) { // else it was made smaller
 		list = compared(Recovery, p, upTo(1), upTo(3), e.mask)
@@ -313,7 +317,7 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 }
 
 // unreached matches the errors of connections.
-var unreached = lazy.Delayed(`\bdial |connection re(fused|set)|no such host|i/o timeout|deadline exceeded|\bEOF\b`)
+var unreached = lazy.Delayed(`(?i)\bdial |(could not|cannot|can't|failed to|unable to) (connect|reach)|connection re(fused|set)|no such host|i/o timeout|deadline exceeded|\bEOF\b`)
 
 // noteFailure notes that the operator fails to do what a new object asks for, once
 // for all that fails alike, and reports whether it does.

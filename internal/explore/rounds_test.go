@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,17 @@ func TestRounds(t *testing.T) {
 	state := func(value string) Rest { return Rest{State: State{"Shop/s": {"status.x": value}}} }
 	plan := Plan{Check: History, Steps: []Step{{}, {Path: "spec.x"}, {}}}
 	changed := Outcome{Steps: []Rest{state("1"), state("2"), state("1")}}
+	cut := func(i int) Outcome {
+		o := Outcome{Steps: slices.Clone(changed.Steps)}
+		o.Steps[i].Failure = "storing the size: zk: could not connect to a server"
+		return o
+	}
+	for name, o := range map[string]Outcome{"": changed, "in the change": cut(1), "on the way back": cut(2)} {
+		e := &explorer{mask: mask{}, noted: map[string]bool{}}
+		if got := e.rounds(plan, Outcome{Steps: []Rest{state("3")}}, o); (len(got) == 0) != (name != "") || len(e.report.Notes) != min(len(name), 1) {
+			t.Errorf("it needs the application %s: %+v, %q", name, got, e.report.Notes)
+		}
+	}
 	for name, tc := range map[string]struct {
 		fresh Rest
 		want  int
