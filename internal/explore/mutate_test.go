@@ -28,6 +28,7 @@ spec:
               size: {type: integer, minimum: 1, maximum: 5}
               open: {type: boolean}
               image: {type: string}
+              backupSchedule: {type: string}
               tags: {type: array, items: {type: string}}
               labels: {type: object, additionalProperties: {type: string}}
               limits:
@@ -54,7 +55,7 @@ func TestMutations(t *testing.T) {
 	}
 	slices.Sort(notes)
 	if d := cmp.Diff([]string{
-		"no spec.tags", "spec.image: registry.example.com/other:v2", "spec.labels: map[explored:changed]",
+		"no spec.tags", "spec.backupSchedule: 30 4 * * *", "spec.backupSchedule: @weekly", "spec.image: registry.example.com/other:v2", "spec.labels: map[explored:changed]",
 		"spec.limits.cpu: changed", "spec.limits.memory: 100m", "spec.limits.memory: 2Gi", "spec.limits: map[memory:2Gi]",
 		"spec.mode: fast", "spec.open: true", "spec.size: 1", "spec.size: 2", "spec.size: 4", "spec.size: 5", "spec.tags: []", "spec.tags: [a b changed]", "spec.tags: [b a]", "spec.tags: [b]",
 	}, notes); d != "" {

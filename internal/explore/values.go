@@ -79,6 +79,8 @@ func texts(schema map[string]any, name string, now any) []any {
 		return []any{"2030-01-01T00:00:00Z"}
 	case schema["format"] == "duration" || strings.HasSuffix(lower, "timeout") || strings.HasSuffix(lower, "interval"):
 		return []any{"30s", "5m"}
+	case strings.HasSuffix(lower, "schedule") || strings.HasSuffix(lower, "cron"):
+		return []any{"30 4 * * *", "@weekly"}
 	case strings.Contains(lower, "image"):
 		return []any{"registry.example.com/other:v2"}
 	case coreTexts(lower) != nil:

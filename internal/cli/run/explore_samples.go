@@ -16,6 +16,8 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/explore"
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/manifests"
 )
 
@@ -30,6 +32,8 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 	if err != nil {
 		return nil, nil, err
 	}
+	below, unread := belowSamples(f.Host, manifests.Samples)
+	notes = append(notes, unread...)
 	examples, err := almExamples(f)
 	if err != nil {
 		return nil, nil, err
@@ -44,6 +48,9 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 			return nil, nil, err
 		}
 		list, from := ofKind(crd, written), manifests.Samples
+		if len(list) == 0 {
+			list = served(crd, ofKind(crd, below))
+		}
 		if len(list) == 0 {
 			list, from = ofKind(crd, examples), "the examples in "+basesDir
 			if len(list) == 0 {
@@ -93,6 +100,37 @@ func ofKind(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) [
 		}
 	}
 	return list
+}
+
+// belowSamples are the objects in directories of samples, at any depth, as projects
+// with many versions sort them. Notes say what cannot be read.
+func belowSamples(h host.Host, dir string) (list []*unstructured.Unstructured, notes []string) {
+	entries, err := h.Files.ReadDir(h.Path(dir))
+	if err != nil {
+		return nil, nil // there is none
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		name := path.Join(dir, e.Name())
+		files, err := manifests.Files(h, name)
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s is left out: %v", name, err))
+		}
+		for _, file := range files {
+			list = append(list, file.Objects...)
+		}
+		more, unread := belowSamples(h, name)
+		list, notes = append(list, more...), append(notes, unread...)
+	}
+	return list, notes
+}
+
+// served are the objects of the version that a CRD's trials are made with.
+func served(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	gvk := kube.ServedKind(crd)
+	return slices.DeleteFunc(objs, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind() != gvk })
 }
 
 // almExamples are the objects that the bases of ClusterServiceVersions have in

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// TestExploreSamples: where samples are looked for, and what is said of those that
+// cannot be used.
+func TestExploreSamples(t *testing.T) {
+	crd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": "example.com", "names": map[string]any{"kind": "Shop"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
+	}}}
+	shop := func(version, name string) string {
+		return "apiVersion: example.com/" + version + "\nkind: Shop\nmetadata: {name: " + name + "}\n"
+	}
+	for name, tc := range map[string]struct {
+		files map[string]string // below the samples' directory
+		names []string
+		notes []string // how they begin
+	}{
+		"none":                  {nil, []string{"shop-sample"}, []string{"config/samples has no Shop, so it is from the schema"}},
+		"files":                 {map[string]string{"a.yaml": shop("v1", "a"), "deep/b.yaml": shop("v1", "b")}, []string{"a"}, nil},
+		"a kustomization":       {map[string]string{"a.yaml": shop("v1", "a"), "b.yaml": shop("v1", "b"), "kustomization.yaml": "resources: [b.yaml]\n"}, []string{"b"}, nil},
+		"a broken one":          {map[string]string{"a.yaml": shop("v1", "a"), "kustomization.yaml": "resources: [none.yaml]\n"}, []string{"a"}, []string{"the files of config/samples are read one by one: "}},
+		"directories":           {map[string]string{"shop/v1/a.yaml": shop("v1", "a"), "shop/v1beta1/b.yaml": shop("v1beta1", "b")}, []string{"a"}, nil},
+		"a directory of others": {map[string]string{"a.yaml": shop("v1", "a"), "values/x.yaml": "a: [\n"}, []string{"a"}, []string{"config/samples/values is left out: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hosttest.New(t)
+			for file, text := range tc.files {
+				file = filepath.Join(w.Dir, "config/samples", file)
+				if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			samples, notes, err := exploreSamples(t.Context(), &cli.Factory{Host: w.Host}, []*unstructured.Unstructured{crd}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, s := range samples {
+				names = append(names, s.Object.GetName())
+			}
+			if d := cmp.Diff(tc.names, names); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if len(notes) != len(tc.notes) {
+				t.Fatalf("notes: %q", notes)
+			}
+			for i, want := range tc.notes {
+				if !strings.HasPrefix(notes[i], want) {
+					t.Errorf("note %q, want %q", notes[i], want)
+				}
+			}
+		})
+	}
+}
