@@ -293,9 +293,11 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 // expected all the same. What takes the application cannot be judged without it.
 func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 	upTo := func(n int) Outcome { return Outcome{Steps: o.Steps[:n]} }
-	if i := slices.IndexFunc(o.Steps[:min(len(o.Steps), 3)], func(r Rest) bool { return unreached.MatchString(r.Failure) }); i > 0 {
-		e.noteFailure(p.Steps[1].Note, p, o.Steps[i])
-		return nil
+	for _, rest := range o.Steps[1:min(len(o.Steps), 3)] {
+		if unreached.MatchString(rest.Failure) {
+			e.noteFailure(p.Steps[1].Note, p, rest)
+			return nil
+		}
 	}
 	var list []Finding
 	if len(o.Steps) > 2 && !declines(o.Steps[2].Object) { // else it was made smaller

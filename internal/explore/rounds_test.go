@@ -21,7 +21,7 @@ func TestRounds(t *testing.T) {
 		o.Steps[i].Failure = "storing the size: zk: could not connect to a server"
 		return o
 	}
-	for name, o := range map[string]Outcome{"": changed, "in the change": cut(1), "on the way back": cut(2)} {
+	for name, o := range map[string]Outcome{"": changed, "in the change": cut(1), "on the way back": cut(2), "all the time": {Steps: []Rest{cut(0).Steps[0], cut(1).Steps[1]}}} {
 		e := &explorer{mask: mask{}, noted: map[string]bool{}}
 		if got := e.rounds(plan, Outcome{Steps: []Rest{state("3")}}, o); (len(got) == 0) != (name != "") || len(e.report.Notes) != min(len(name), 1) {
 			t.Errorf("it needs the application %s: %+v, %q", name, got, e.report.Notes)
