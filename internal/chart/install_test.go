@@ -141,6 +141,11 @@ func TestInstall(t *testing.T) {
 	if _, err := x.Run(r.name); err != nil {
 		t.Fatal(err)
 	}
+	// In the foreground a Deployment goes when all else that it owned has gone, which
+	// Helm has been seen not to wait for.
+	for deadline := time.Now().Add(patience); r.manager(t) != nil && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+	}
 	check("the uninstallation", nil)
 	if r.live(t, "v1", "ServiceAccount", r.ns, r.name+"-controller-manager") != nil {
 		t.Error("the manager's account is left")
