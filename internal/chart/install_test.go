@@ -184,7 +184,7 @@ func TestInstall_Webhooks(t *testing.T) {
 	r.upgrade(t, files, "{manager: {replicas: 0}}")
 	until(t, func() error {
 		if err := create(); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
-			return fmt.Errorf("nobody answers, and it ends with %v, of the manager there is %v", err, r.manager(t))
+			return fmt.Errorf("nobody answers, and it ends with %w, of the manager there is %v", err, r.manager(t))
 		}
 		return nil
 	})

@@ -292,10 +292,10 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 		blind := schema.GroupResource{Group: one.Group, Resource: one.Resource}
 		t.log.forget(blind)
 		stop()
-		_ = <-ended // ctx's error
+		<-ended //nolint:errcheck // that of ctx
 		return t.awaitWatch(ctx, blind, t.rest)
 	}
-	return t.await(ctx, f, hits, func() { stop(); _ = <-ended })
+	return t.await(ctx, f, hits, func() { stop(); <-ended }) //nolint:errcheck // that of ctx
 }
 
 // await waits until the fault has happened, or the operator has done all that it

@@ -103,7 +103,7 @@ func (f *finder) Import(at string) (*types.Package, error) {
 	}
 	f.checked[at] = nil // packages that import each other end here
 	conf := types.Config{Importer: f, Error: func(error) {}}
-	p, _ := conf.Check(at, f.files, files, f.info) //nolint:errcheck // whether the project compiles is not the question
+	p, _ := conf.Check(at, f.files, files, f.info) // whether the project compiles is not the question
 	f.checked[at] = p
 	return p, nil
 }

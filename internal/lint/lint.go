@@ -44,7 +44,7 @@ func run(ctx context.Context, opts generate.Options, c Config) ([]generate.Findi
 	return slices.DeleteFunc(found, func(f generate.Finding) bool { return s.silences(f.Position) }), nil
 }
 
-// nolint is a comment by which golangci-lint leaves a line out.
+// The comment by which golangci-lint leaves a line out.
 var nolint = lazy.Delayed(`//nolint(:.*\b(kubeapilinter|all)\b|\s|$)`)
 
 // silencer knows the lines of files.

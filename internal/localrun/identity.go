@@ -250,7 +250,7 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 		err := r.keepRecording(ctx)
 		stop()
 		<-watching
-		_ = <-ended // ctx's error
+		<-ended //nolint:errcheck // that of ctx
 		return err
 	})
 	return nil

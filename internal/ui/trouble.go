@@ -64,7 +64,7 @@ func (t *trouble) set(ctx context.Context, operator string, what state.Injection
 	}()
 	select {
 	case <-armed:
-		t.stop = func() { cancel(); _ = <-ended } // the error of the context
+		t.stop = func() { cancel(); <-ended } //nolint:errcheck // that of ctx
 		t.what, t.until = what, t.clock().Add(long)
 		return nil
 	case err := <-ended:

@@ -119,7 +119,9 @@ func putDashboards(f *cli.Factory, set *fileset.Set, in grafana.Input, force boo
 			return err
 		}
 	}
-	files[grafana.CustomFile] = files[grafana.CustomFile] // nil: removed, if it is there
+	if _, made := files[grafana.CustomFile]; !made {
+		files[grafana.CustomFile] = nil // removed, if it is there
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		was, err := readIfThere(f, name)
 		switch {

@@ -27,6 +27,25 @@ type editOptions struct {
 	chart                       chart.Options
 }
 
+const editExample = `  # make room for a second API group
+  mysdk edit --multigroup
+
+  # an operator that works in its own namespace only, and back
+  mysdk edit --namespaced
+  mysdk edit --namespaced=false
+
+  # the API groups to come end in example.org
+  mysdk edit --domain example.org
+
+  # put a name on the license header of every file
+  mysdk edit --owner "Acme Inc"
+
+  # the Helm chart, in charts/chart
+  mysdk edit --plugins helm/v2-alpha --output-dir charts
+
+  # Grafana dashboards and Prometheus alerts
+  mysdk edit --plugins grafana/v1-alpha`
+
 // NewEdit is 'mysdk edit'.
 func NewEdit(f *cli.Factory) *cobra.Command {
 	o := &editOptions{}
@@ -49,25 +68,8 @@ chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, of the metrics o
 every controller and of those that the project's code makes, and alerts for
 Prometheus to config/prometheus. Run it again when metrics have changed: files
 that you have changed stay, unless --force is given.`,
-		Example: `  # make room for a second API group
-  mysdk edit --multigroup
-
-  # an operator that works in its own namespace only, and back
-  mysdk edit --namespaced
-  mysdk edit --namespaced=false
-
-  # the API groups to come end in example.org
-  mysdk edit --domain example.org
-
-  # put a name on the license header of every file
-  mysdk edit --owner "Acme Inc"
-
-  # the Helm chart, in charts/chart
-  mysdk edit --plugins helm/v2-alpha --output-dir charts
-
-  # Grafana dashboards and Prometheus alerts
-  mysdk edit --plugins grafana/v1-alpha`,
-		RunE: func(c *cobra.Command, _ []string) error { return runEdit(c.Context(), f, o) },
+		Example: editExample,
+		RunE:    func(c *cobra.Command, _ []string) error { return runEdit(c.Context(), f, o) },
 	}
 	fs := c.Flags()
 	fs.BoolVar(&multigroup, "multigroup", false, "lay out APIs by group; false: by version only, for projects with one group")

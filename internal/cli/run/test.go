@@ -105,7 +105,7 @@ func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 	for _, minor := range o.kubernetes {
 		f.Say("Kubernetes %s", minor)
 		if err := testOn(ctx, f, o, minor); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("Kubernetes %s: %w", minor, err))
+			failed = errors.Join(failed, fmt.Errorf("on Kubernetes %s: %w", minor, err))
 		}
 		if ctx.Err() != nil {
 			break
