@@ -143,10 +143,12 @@ func TestInstall(t *testing.T) {
 	}
 	// In the foreground a Deployment goes when all else that it owned has gone, which
 	// Helm has been seen not to wait for.
-	for deadline := time.Now().Add(patience); r.manager(t) != nil && time.Now().Before(deadline); {
-		time.Sleep(100 * time.Millisecond)
-	}
-	check("the uninstallation", nil)
+	until(t, func() error {
+		if left := r.manager(t); left != nil {
+			return fmt.Errorf("after the uninstallation there is %v", left)
+		}
+		return nil
+	})
 	if r.live(t, "v1", "ServiceAccount", r.ns, r.name+"-controller-manager") != nil {
 		t.Error("the manager's account is left")
 	}

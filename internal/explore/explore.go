@@ -352,8 +352,8 @@ var (
 	waiting = lazy.Delayed(`(?i)^(pending|waiting|init|starting|creating|installing|provisioning|progressing|reconciling|updating|bootstrap)`)
 )
 
-// declining matches what operators say of a change that they do not make; what
-// the API server says of their own writes is another thing.
+// declining matches what operators say of a change that they do not make. What the
+// API server says of their own writes does not count.
 var declining = lazy.Delayed(`(?i)unsupported|not ?(supported|allowed)|immutable|cannot be (changed|decreased|reduced|removed|updated)`)
 
 // declines reports whether a condition says that the operator does not do what
