@@ -185,7 +185,11 @@ func TestInstall_Webhooks(t *testing.T) {
 	until(t, create)
 	r.upgrade(t, files, "{manager: {replicas: 0}}")
 	until(t, func() error {
-		if err := create(); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+		err := create()
+		switch {
+		case err == nil:
+			return fmt.Errorf("nobody answers, and it succeeds, of the manager there is %v", r.manager(t))
+		case !strings.Contains(err.Error(), "failed calling webhook"):
 			return fmt.Errorf("nobody answers, and it ends with %w, of the manager there is %v", err, r.manager(t))
 		}
 		return nil
