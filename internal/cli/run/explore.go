@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -158,7 +159,7 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if what.Replay, err = o.replayed(f, kept); err != nil {
 		return err
 	}
-	report, err := o.drive(ctx, f, p.Name, what)
+	report, err := o.drive(ctx, f, p.Name, crds, what)
 	if report == nil {
 		return err
 	}
@@ -172,10 +173,10 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 }
 
 // drive explores on a cluster of its own. The report is nil if nothing was tried.
-func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project string, what explore.Options) (report *explore.Report, err error) {
+func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project string, crds []*unstructured.Unstructured, what explore.Options) (report *explore.Report, err error) {
 	run := localrun.Options{Dir: f.Host.Dir, Name: project, Env: o.env, Trace: true, Rights: localrun.RightsRole}
-	deployed, err := deployedObjects(ctx, f)
-	if err == nil { // else runManifests says why, where that matters
+	deployed, deployErr := deployedObjects(ctx, f)
+	if deployErr == nil { // else manifestsOf says why, where that matters
 		run.Deployed = startedBy(deployed)
 	}
 	quiet, began := f.Host, &beginning{}
@@ -187,8 +188,8 @@ func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project stri
 	deps := localrun.Deps{
 		Host:         quiet,
 		StartCluster: func(ctx context.Context, _ bool) (*localrun.Cluster, error) { return o.startCluster(ctx, f, name) },
-		Render: func(ctx context.Context) (localrun.Manifests, error) {
-			m, err := runManifests(ctx, f)
+		Render: func(context.Context) (localrun.Manifests, error) {
+			m, err := manifestsOf(f, crds, deployed, deployErr)
 			return explorable(m, deployed), err
 		},
 	}

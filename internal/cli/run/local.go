@@ -265,7 +265,13 @@ func runManifests(ctx context.Context, f *cli.Factory) (localrun.Manifests, erro
 	if err != nil {
 		return localrun.Manifests{}, err
 	}
-	deployed, deployErr := deployedObjects(ctx, f)
+	deployed, err := deployedObjects(ctx, f)
+	return manifestsOf(f, crds, deployed, err)
+}
+
+// manifestsOf are those of the project's CRDs and of what config/default has, or
+// why it cannot be built.
+func manifestsOf(f *cli.Factory, crds, deployed []*unstructured.Unstructured, deployErr error) (localrun.Manifests, error) {
 	hooks, err := projectWebhooks(f, deployed, deployErr)
 	return localrun.Manifests{CRDs: crds, Webhooks: hooks, Role: roleOf(deployed)}, err
 }
