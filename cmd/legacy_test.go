@@ -256,7 +256,7 @@ func FuzzOldAPIVersion(f *testing.F) {
 	}
 	f.Add("cache.example.com/v1", "Cache")
 	f.Fuzz(func(t *testing.T, apiVersion, kind string) {
-		if strings.Contains(apiVersion+kind, "\x00") || !utf8.ValidString(apiVersion+kind) {
+		if strings.Contains(apiVersion+kind, "\x00") || !utf8.ValidString(apiVersion) || !utf8.ValidString(kind) {
 			t.Skip("nobody can type that")
 		}
 		w := oldProject(t)
