@@ -130,6 +130,7 @@ func FuzzWithResource(f *testing.F) {
 func FuzzRead(f *testing.F) {
 	f.Add(someAnnotations, someCSV)
 	f.Add("annotations: {}", "a: [")
+	f.Add("annotations: {a: b}", "{apiVersion: operators.coreos.com/, kind: ClusterServiceVersion, metadata: {name: a}}")
 	f.Add("annotations: {operators.operatorframework.io.bundle.manifests.v1: ../..}", "{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: a}, spec: []}")
 	f.Fuzz(func(t *testing.T, annotations, csv string) {
 		files := fstest.MapFS{AnnotationsFile: {Data: []byte(annotations)}, "manifests/csv.yaml": {Data: []byte(csv)}}
@@ -142,8 +143,11 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("problem with %q, which is not there", p.File)
 			}
 		}
-		if len(problems) == 0 && (b.CSV == nil || b.Package == "") {
-			t.Error("nothing is wrong, and something is missing")
+		if len(problems) == 0 && b.CSV == nil {
+			t.Error("nothing is wrong, and there is no CSV")
+		}
+		if _, err := Load(files); (err == nil) != (len(problems) == 0 && b.Package != "") {
+			t.Errorf("Load: %v, with the package %q and %d problems", err, b.Package, len(problems))
 		}
 	})
 }
