@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/mod/semver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
 	genericserver "k8s.io/apiserver/pkg/server"
 	cliflag "k8s.io/component-base/cli/flag"
 	apiapp "k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -81,9 +84,7 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	// The only seam there is for webhooks that name a Service.
 	apiapp.SetServiceResolverForTests(localFirst{s.local, serviceResolver{ctx, s.client, s.processes}})
 	o := apioptions.NewServerRunOptions()
-	hostpods.AdmitProcesses(o, s.processes.Programs)
-	olm.AdmitUnpacking(o)
-	s.recorder.Admit(o)
+	s.admit(o)
 	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {
 		return nil, err
 	}
@@ -98,6 +99,19 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 		})
 	}
 	return config, err
+}
+
+// admit adds admission plugins of our own: first those that say which pods the
+// scheduler and KWOK are to leave alone, last the recorder.
+func (s *server) admit(o *apioptions.ServerRunOptions) {
+	generic := o.Admission.GenericAdmission
+	register := func(name string, plugin admission.Interface) []string {
+		generic.Plugins.Register(name, func(io.Reader) (admission.Interface, error) { return plugin, nil })
+		return []string{name}
+	}
+	generic.RecommendedPluginOrder = slices.Concat(
+		register(olm.Admission()), register(hostpods.Admission(s.processes.Programs)),
+		generic.RecommendedPluginOrder, register(s.recorder.Admission()))
 }
 
 // record puts the recorder into the way of all requests, behind it what injects

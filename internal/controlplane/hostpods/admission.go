@@ -2,11 +2,8 @@ package hostpods
 
 import (
 	"context"
-	"io"
-	"slices"
 
 	"k8s.io/apiserver/pkg/admission"
-	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -18,18 +15,10 @@ const (
 	ProcessMarked     = "true"
 )
 
-// processPlugin is the name of the admission plugin that puts the annotation on.
-const processPlugin = "HostProcesses"
-
-// AdmitProcesses puts the plugin before all others, so that webhooks see the
-// pod as it will be.
-func AdmitProcesses(o *apioptions.ServerRunOptions, p *programs) {
-	generic := o.Admission.GenericAdmission
-	generic.Plugins.Register(processPlugin, func(io.Reader) (admission.Interface, error) {
-		return processMarker{admission.NewHandler(admission.Create), p}, nil
-	})
-	// The list is a variable of the package it comes from.
-	generic.RecommendedPluginOrder = append([]string{processPlugin}, slices.Clone(generic.RecommendedPluginOrder)...)
+// Admission is the admission plugin that puts the annotation on. It goes before
+// all others, so that webhooks see the pod as it will be.
+func Admission(p *programs) (name string, plugin admission.Interface) {
+	return "HostProcesses", processMarker{admission.NewHandler(admission.Create), p}
 }
 
 // processMarker marks pods at their creation: before KWOK can see them.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,15 +22,12 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 const (
-	// unpackPlugin is the admission plugin that keeps unpack pods waiting.
-	unpackPlugin = "BundleUnpack"
 	// unpackGate keeps a pod from being scheduled until its bundle is there.
 	unpackGate = "mysdk.dev/bundle-unpack"
 	// pullContainer is the one of OLM's unpack pods that has the bundle's image.
@@ -48,15 +44,11 @@ const (
 	unpackWorkers = 4
 )
 
-// AdmitUnpacking has the pods that OLM makes to unpack bundle images wait:
-// simulated, they would be done at once, with nothing unpacked.
-func AdmitUnpacking(o *apioptions.ServerRunOptions) {
-	generic := o.Admission.GenericAdmission
-	generic.Plugins.Register(unpackPlugin, func(io.Reader) (admission.Interface, error) {
-		return unpackGater{admission.NewHandler(admission.Create)}, nil
-	})
-	// The list is a variable of the package it comes from.
-	generic.RecommendedPluginOrder = append([]string{unpackPlugin}, slices.Clone(generic.RecommendedPluginOrder)...)
+// Admission is the admission plugin that has the pods wait which OLM makes to
+// unpack bundle images: simulated, they would be done at once, with nothing
+// unpacked.
+func Admission() (name string, plugin admission.Interface) {
+	return "BundleUnpack", unpackGater{admission.NewHandler(admission.Create)}
 }
 
 // unpackGater puts the gate on.

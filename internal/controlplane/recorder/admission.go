@@ -4,30 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
-	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"github.com/example/mysdk/internal/recording"
 )
 
-// pluginName is the name of the admission plugin that sees objects before and
-// after a write.
-const pluginName = "Recorder"
-
-// Admit puts the plugin behind all others: it sees what will be stored.
-func (r *Recorder) Admit(o *apioptions.ServerRunOptions) {
-	generic := o.Admission.GenericAdmission
-	generic.Plugins.Register(pluginName, func(io.Reader) (admission.Interface, error) {
-		return watcher{admission.NewHandler(admission.Create, admission.Update, admission.Delete), r}, nil
-	})
-	// The list is a variable of the package it comes from.
-	generic.RecommendedPluginOrder = append(slices.Clone(generic.RecommendedPluginOrder), pluginName)
+// Admission is the admission plugin that sees objects before and after a write.
+// It goes behind all others: what it sees is what will be stored.
+func (r *Recorder) Admission() (name string, plugin admission.Interface) {
+	return "Recorder", watcher{admission.NewHandler(admission.Create, admission.Update, admission.Delete), r}
 }
 
 // watcher notes what a write changes. It refuses nothing.
