@@ -12,8 +12,10 @@ export CGO_ENABLED ?= 0
 # debugger: make build LDFLAGS=
 LDFLAGS ?= -s
 
-# A tenth of a first build would go into collecting the compiler's garbage.
-BUILD := env GOGC=off GOMEMLIMIT=2GiB go build -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/mysdk ./cmd/mysdk-cluster
+# Of a first build, a tenth would go into collecting the compiler's garbage, and
+# with few cores as much into threads that get into each other's way.
+FEW_CORES := $(filter 1 2 3 4,$(shell getconf _NPROCESSORS_ONLN))
+BUILD := env GOGC=off GOMEMLIMIT=2GiB $(FEW_CORES:%=GOMAXPROCS=1) go build $(FEW_CORES:%=-p %) -ldflags "$(LDFLAGS)" -o $(BIN)/ ./cmd/mysdk ./cmd/mysdk-cluster
 
 # Tests that need the control plane take this binary instead of building one.
 CLUSTER := MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster

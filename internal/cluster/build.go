@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +29,10 @@ const (
 	buildLines = 20
 	// buildGrace is how long the go command may take to end after Ctrl-C.
 	buildGrace = 10 * time.Second
+	// fewCores is up to how many cores a compiler for each of them is faster than
+	// compilers of several threads. With more, those of the largest packages, which
+	// others wait for, are to have several.
+	fewCores = 4
 )
 
 // build returns the binary in the cache for this version, made by the go
@@ -118,8 +124,13 @@ func (f *finder) goInstall(ctx context.Context, path string) error {
 func (f *finder) run(ctx context.Context, cmd host.Cmd) error {
 	out := &buildOutput{}
 	cmd.Name, cmd.Stdout, cmd.Stderr, cmd.Grace = "go", out, out, buildGrace
-	// A tenth of the time would go into collecting the compiler's garbage.
+	// A tenth of the time would go into collecting the compiler's garbage, and
+	// with few cores as much into threads that get into each other's way.
 	cmd.Env = setEnv(setEnv(cmd.Env, "GOGC", "off"), "GOMEMLIMIT", "2GiB")
+	if cores := runtime.GOMAXPROCS(0); cores <= fewCores {
+		cmd.Env = setEnv(cmd.Env, "GOMAXPROCS", "1")
+		cmd.Args = slices.Insert(cmd.Args, 1, "-p", strconv.Itoa(cores))
+	}
 	began := f.host.Now()
 	elapsed := func() time.Duration { return f.host.Now().Sub(began).Round(time.Second) }
 	done := make(chan struct{})
