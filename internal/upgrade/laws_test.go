@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
@@ -25,7 +26,7 @@ func TestMerge_Laws(t *testing.T) {
 		if !there || relayout.IsGenerated(name) || name == "go.mod" || name == "go.sum" {
 			continue
 		}
-		for range 6 {
+		for range hosttest.Rounds(24) {
 			s.write(name, before[name])
 			insertLine(s, r, name, 1)
 			mine := s.read(name)

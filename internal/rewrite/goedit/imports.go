@@ -97,10 +97,18 @@ func (f *File) Member(e ast.Expr, importPath string) string {
 		return ""
 	}
 	id, ok := sel.X.(*ast.Ident)
-	if !ok || id.Obj != nil || f.ImportPath(id.Name) != importPath {
+	if !ok || id.Obj != nil || !f.calls(importPath, id.Name) {
 		return ""
 	}
 	return sel.Sel.Name
+}
+
+// calls says whether the file calls a package by a name. Asked for most of a
+// file's expressions, it looks at the path first: guessing a name takes longer.
+func (f *File) calls(importPath, local string) bool {
+	return slices.ContainsFunc(f.Tree.Imports, func(spec *ast.ImportSpec) bool {
+		return PathOf(spec) == importPath && LocalName(spec) == local && IsName(local)
+	})
 }
 
 // Is says whether an expression is a certain member of a package.
