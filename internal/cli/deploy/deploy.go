@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm/run"
 )
@@ -88,7 +89,7 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	}
 	if o.Embedded() && !o.dryRun {
 		// It runs no containers: the operator is a process of this machine.
-		programs := run.Programs{Host: f.Host, Cluster: o.Name, Project: &run.Project{Dir: f.Host.Dir}, Say: f.Say}
+		programs := hostprogram.Programs{Host: f.Host, Cluster: o.Name, Project: &hostprogram.Project{Dir: f.Host.Dir}, Say: f.Say}
 		if err := programs.RegisterProject(ctx, objects); err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/image"
-	"github.com/example/mysdk/internal/olm/run"
 )
 
 // New is 'mysdk image', with what is below it.
@@ -145,7 +145,7 @@ func offerImage(ctx context.Context, f *cli.Factory, img string) error {
 	if err != nil || info.State != cluster.Running {
 		return err
 	}
-	return run.Programs{Host: f.Host, Cluster: cluster.DefaultName, Say: f.Detail}.RegisterImage(ctx, img)
+	return hostprogram.Programs{Host: f.Host, Cluster: cluster.DefaultName, Say: f.Detail}.RegisterImage(ctx, img)
 }
 
 // PushImage pushes and says where to.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/olm/run"
 )
 
@@ -68,7 +69,7 @@ func runCleanup(ctx context.Context, f *cli.Factory, o *cleanupOptions) error {
 		return err
 	}
 	if client.Embedded != "" {
-		p := run.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Say}
+		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Say}
 		if err := p.Forget(ctx, cleaned.Images); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	bundlecmd "github.com/example/mysdk/internal/cli/bundle"
 	imagecmd "github.com/example/mysdk/internal/cli/image"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm/run"
@@ -196,7 +197,11 @@ func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *
 			if err != nil {
 				return nil, err
 			}
-			return p.Register(ctx, b, opts.Namespace)
+			deployments, err := run.Deployments(b)
+			if err != nil {
+				return nil, err
+			}
+			return p.Register(ctx, opts.Namespace, deployments)
 		}
 	}
 	result, err := run.Install(ctx, client, b, opts)
@@ -224,8 +229,8 @@ func sentence(r run.Result, took string) string {
 
 // programs are what the embedded cluster is to run an operator with: the
 // project here if the bundle is of it.
-func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (run.Programs, error) {
-	p := run.Programs{Host: f.Host, Cluster: cluster, Say: f.Say}
+func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (hostprogram.Programs, error) {
+	p := hostprogram.Programs{Host: f.Host, Cluster: cluster, Say: f.Say}
 	if _, err := f.Host.Files.Lstat(f.Host.Path("PROJECT")); errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -242,8 +247,8 @@ func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (r
 		return p, fmt.Errorf("find the image of the project's operator: %w", err)
 	}
 	for _, u := range objects {
-		if img := run.ManagerImage(u); img != "" {
-			p.Project = &run.Project{Dir: f.Host.Dir, Image: img}
+		if img := hostprogram.ManagerImage(u); img != "" {
+			p.Project = &hostprogram.Project{Dir: f.Host.Dir, Image: img}
 		}
 	}
 	return p, nil

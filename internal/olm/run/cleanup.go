@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -28,7 +29,7 @@ type CleanupOptions struct {
 // Cleaned is what a cleanup has removed.
 type Cleaned struct {
 	CSVs   []string
-	Images []ServedImage // of the operator's pods
+	Images []hostprogram.ServedImage // of the operator's pods
 }
 
 // cleaner is one cleanup.
@@ -112,8 +113,8 @@ func (cl *cleaner) cleaned() Cleaned {
 			continue // without a name there is no CSV to be here
 		}
 		for _, w := range read.deployments {
-			for _, c := range w.containers {
-				out.Images = append(out.Images, ServedImage{c.image, cluster.WorkloadName(cl.Namespace, "Deployment", w.name)})
+			for _, c := range w.Containers {
+				out.Images = append(out.Images, hostprogram.ServedImage{Image: c.Image, Workload: cluster.WorkloadName(cl.Namespace, "Deployment", w.Name)})
 			}
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/hostprogram"
 )
 
 // csv is what a run reads of a ClusterServiceVersion.
@@ -24,13 +26,23 @@ type csv struct {
 
 // workload is a Deployment of the install strategy.
 type workload struct {
-	name           string
+	hostprogram.Deployment
 	serviceAccount string
-	containers     []container
 }
 
-// container is one container of a workload.
-type container struct{ name, image string }
+// Deployments are those of the bundle's operator. A bundle without a CSV that
+// has a name is an error.
+func Deployments(b *bundle.Bundle) ([]hostprogram.Deployment, error) {
+	read, err := readCSV(b.CSVObject())
+	if err != nil {
+		return nil, err
+	}
+	var all []hostprogram.Deployment
+	for _, w := range read.deployments {
+		all = append(all, w.Deployment)
+	}
+	return all, nil
+}
 
 // readCSV reads u. A CSV without a name is an error; everything else that is
 // wrong with one is bundle validate's business.
@@ -88,10 +100,10 @@ func refused(u *unstructured.Unstructured) error {
 // come first, as they do in the pod.
 func readWorkload(m map[string]any) workload {
 	d := &unstructured.Unstructured{Object: m}
-	w := workload{name: field(m, "name"), serviceAccount: text(d, "spec", "template", "spec", "serviceAccountName")}
+	w := workload{hostprogram.Deployment{Name: field(m, "name")}, text(d, "spec", "template", "spec", "serviceAccountName")}
 	for _, list := range []string{"initContainers", "containers"} {
 		for _, c := range entries(d, "spec", "template", "spec", list) {
-			w.containers = append(w.containers, container{field(c, "name"), field(c, "image")})
+			w.Containers = append(w.Containers, hostprogram.Container{Name: field(c, "name"), Image: field(c, "image")})
 		}
 	}
 	return w

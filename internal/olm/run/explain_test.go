@@ -196,3 +196,11 @@ func TestWhyRemove(t *testing.T) {
 		t.Errorf("standing (-want +got):\n%s", d)
 	}
 }
+
+// TestImageHint takes what to type out of what the cluster was told of an image.
+func TestImageHint(t *testing.T) {
+	const told = "this cluster has no image shop:v9: build it with 'mysdk image build --image shop:v9'; the project here has the image controller:latest"
+	if hint := (&chain{}).imageHint("shop:v9", told); hint != "build it with 'mysdk image build --image shop:v9'" {
+		t.Errorf("hint %q", hint)
+	}
+}

@@ -1,11 +1,8 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -149,50 +145,4 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			t.Error("the OperatorGroup is there")
 		}
 	})
-}
-
-// testRegisterProject builds a project and has the pods of its Deployments run
-// it, and no others.
-func (l *lab) testRegisterProject(t *testing.T) {
-	dir := t.TempDir()
-	for file, text := range map[string]string{"go.mod": "module example.com/tiny\n\ngo 1.26\n", "cmd/main.go": "package main\n\nfunc main() {}\n"} {
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	manifests := worldOf(t, strings.Replace(deploymentYAML, "spec: {replicas: 1}", "spec: {template: {spec: {containers: [{name: manager, image: controller:latest}]}}}", 1)+groupYAML).objects
-	p := Programs{Host: l.host, Cluster: cluster.DefaultName, Project: &Project{Dir: dir}, Say: func(format string, args ...any) { l.said = append(l.said, fmt.Sprintf(format, args...)) }}
-	if err := p.RegisterProject(t.Context(), manifests); err != nil {
-		t.Fatal(err)
-	}
-	list, err := cluster.Programs(t.Context(), l.host, cluster.DefaultName)
-	if err != nil || len(list) != 2 {
-		t.Fatalf("the cluster knows %v, %v", list, err)
-	}
-	for i, workload := range []string{"", "ns/Deployment/shop-manager"} {
-		got := list[i]
-		if got.Workload != workload || got.Project != dir || got.Image != "controller:latest" || got.Source != "project "+dir || got.Path == "" {
-			t.Errorf("for %q: %+v", workload, got)
-		}
-	}
-	if !l.says("Image controller:latest: the operator of this project, built in ") {
-		t.Errorf("said %q", l.said)
-	}
-
-	// What does not compile is shown, and what runs goes on.
-	if err := os.WriteFile(filepath.Join(dir, "cmd", "main.go"), []byte("package main\n\nfunc main() { oops }\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RegisterProject(t.Context(), manifests); err == nil || !strings.Contains(err.Error(), "oops") {
-		t.Errorf("of a broken project: %v", err)
-	}
-	if now, err := cluster.Programs(t.Context(), l.host, cluster.DefaultName); err != nil || len(now) != 2 || now[0].ID != list[0].ID {
-		t.Errorf("the cluster knows %v, %v", now, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := p.RegisterProject(ctx, manifests); err == nil {
-		t.Error("it went on after Ctrl-C")
-	}
 }

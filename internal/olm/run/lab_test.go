@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +17,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
-	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 	"github.com/example/mysdk/internal/olm"
@@ -61,18 +59,6 @@ func newLab(t testing.TB) *lab {
 // of is the same cluster for a test with an operator of this name.
 func (l *lab) of(t *testing.T, name string) *lab {
 	return &lab{t: t, host: l.host, client: l.client, name: name}
-}
-
-// forgetPrograms has the cluster simulate all pods again.
-func (l *lab) forgetPrograms() {
-	l.t.Helper()
-	list, err := cluster.Programs(l.t.Context(), l.host, cluster.DefaultName)
-	for _, p := range list {
-		err = errors.Join(err, cluster.RemoveProgram(l.t.Context(), l.host, cluster.DefaultName, p.Image, p.Workload))
-	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
 }
 
 func (l *lab) installOLM() {
@@ -182,11 +168,6 @@ const labTimeout = 10 * time.Minute
 // when it has got that: beside each other, as most of the time they wait for it.
 func TestOnACluster(t *testing.T) {
 	l := newLab(t)
-	t.Run("programs of two projects", func(t *testing.T) { l.of(t, "shop").testProgramsOfTwoProjects(t) }) // first: it counts what is kept
-	t.Run("program that is missing", func(t *testing.T) { l.of(t, "shop").testProgramThatIsMissing(t) })
-	l.forgetPrograms()
-	t.Run("program of a project", func(t *testing.T) { l.of(t, "shop").testRegisterProject(t) })
-	l.forgetPrograms()
 	if _, err := Install(t.Context(), l.client, l.bundle("0.0.1", ""), l.options(nil)); err == nil || !strings.Contains(clierr.HintOf(err), "mysdk olm install") {
 		t.Fatalf("without OLM: %v", err)
 	}
@@ -292,7 +273,7 @@ func (l *lab) cleansUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Cleaned{CSVs: []string{l.csv("0.0.2")}, Images: []ServedImage{{"r.example.com/shop:v0.0.2", l.name + "/Deployment/shop-manager"}}}
+	want := Cleaned{CSVs: []string{l.csv("0.0.2")}, Images: []hostprogram.ServedImage{{Image: "r.example.com/shop:v0.0.2", Workload: l.name + "/Deployment/shop-manager"}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("cleaned (-want +got):\n%s", d)
 	}
@@ -309,162 +290,5 @@ func (l *lab) cleansUp(t *testing.T) {
 	}
 	if _, err := Cleanup(t.Context(), l.client, l.name, o); err == nil || !strings.Contains(err.Error(), "is not installed") {
 		t.Errorf("a second time: %v", err)
-	}
-}
-
-// testProgramsOfTwoProjects tells a cluster of programs whose images have the
-// same name, and takes them back again.
-func (l *lab) testProgramsOfTwoProjects(t *testing.T) {
-	p := Programs{Host: l.host, Cluster: cluster.DefaultName, Say: func(string, ...any) {}}
-	// A build puts the project that it was built from beside the image.
-	build := func(dir, content string) {
-		t.Helper()
-		p.Host.Dir = dir
-		if _, err := image.BuildFiles(t.Context(), p.Host, image.FilesOptions{Image: "controller:latest", Files: image.Files{"manager": []byte(content)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	deployments := func(names ...string) *bundle.Bundle {
-		t.Helper()
-		b := l.bundle("0.0.1", "")
-		var list []any
-		for _, n := range names {
-			list = append(list, map[string]any{"name": n, "spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
-				map[string]any{"name": "manager", "image": "controller:latest"}, map[string]any{"name": "proxy", "image": "proxy:1"},
-			}}}}})
-		}
-		if err := unstructured.SetNestedSlice(b.CSVObject().Object, list, "spec", "install", "spec", "deployments"); err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	knows := func(want ...string) {
-		t.Helper()
-		list, err := cluster.Programs(t.Context(), l.host, cluster.DefaultName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, k := range list {
-			what := k.Problem
-			if k.Path != "" {
-				data, err := os.ReadFile(k.Path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				what = string(data)
-			}
-			got = append(got, k.Image+" "+k.Workload+": "+what)
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("the cluster knows (-want +got):\n%s", d)
-		}
-	}
-	register := func(namespace string, names ...string) func(context.Context) error {
-		t.Helper()
-		undo, err := p.Register(t.Context(), deployments(names...), namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return undo
-	}
-	one, two := t.TempDir(), t.TempDir()
-	build(one, "one")
-	register("one", "op")
-	build(two, "two")
-	undo := register("two", "op", "helper")
-	knows("controller:latest : two", "controller:latest one/Deployment/op: one", "controller:latest two/Deployment/helper: two", "controller:latest two/Deployment/op: two")
-	if err := undo(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	knows("controller:latest : one", "controller:latest one/Deployment/op: one")
-
-	// What was told before an error is taken back.
-	broken := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(broken, "cmd"), 0o755), os.WriteFile(filepath.Join(broken, "go.mod"), []byte("module x\n"), 0o644),
-		os.WriteFile(filepath.Join(broken, "cmd", "main.go"), []byte("package main\n\nfunc main() { oops }\n"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	failing := p
-	failing.Project = &Project{Dir: broken, Image: "proxy:1"}
-	if _, err := failing.Register(t.Context(), deployments("op"), "three"); err == nil || !strings.Contains(err.Error(), "oops") {
-		t.Errorf("with a project that does not compile: %v", err)
-	}
-	knows("controller:latest : one", "controller:latest one/Deployment/op: one")
-
-	// A new build of a project goes to its own pods, and to those of nobody.
-	register("two", "op")
-	build(one, "one again")
-	if err := p.RegisterImage(t.Context(), "controller:latest"); err != nil {
-		t.Fatal(err)
-	}
-	knows("controller:latest : one again", "controller:latest one/Deployment/op: one again", "controller:latest two/Deployment/op: two")
-
-	if err := p.Forget(t.Context(), []ServedImage{{"controller:latest", "two/Deployment/op"}, {"proxy:1", "two/Deployment/op"}}); err != nil {
-		t.Fatal(err)
-	}
-	knows("controller:latest : one again", "controller:latest one/Deployment/op: one again")
-	if err := p.Forget(t.Context(), []ServedImage{{"controller:latest", "one/Deployment/op"}}); err != nil {
-		t.Fatal(err)
-	}
-	knows()
-	// What is new stays: another process may be about to tell the cluster of it.
-	kept, _, err := p.keep([]byte("one again"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(kept); err != nil {
-		t.Errorf("a program that has just been kept: %v", err)
-	}
-	p.Host.Now = func() time.Time { return time.Now().Add(2 * collecting) }
-	if err := p.collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := p.dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("programs of nobody are kept: %v, %v", left, err)
-	}
-}
-
-// testProgramThatIsMissing is told of the pods that lack it, until it is built.
-func (l *lab) testProgramThatIsMissing(t *testing.T) {
-	p := Programs{Host: l.host, Cluster: cluster.DefaultName, Say: func(string, ...any) {}}
-	if _, err := p.Register(t.Context(), l.bundle("0.0.1", ""), "shop"); err != nil {
-		t.Fatal(err)
-	}
-	problems := func() []string {
-		t.Helper()
-		list, err := cluster.Programs(t.Context(), l.host, cluster.DefaultName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all []string
-		for _, k := range list {
-			if k.Problem != "" {
-				all = append(all, k.Workload+": "+k.Problem)
-			}
-		}
-		return all
-	}
-	if got := problems(); len(got) != 1 || !strings.HasPrefix(got[0], "shop/Deployment/shop-manager: ") || !strings.Contains(got[0], "mysdk image build --image r.example.com/shop:v0.0.1") {
-		t.Errorf("problems %q", got)
-	}
-	if err := p.RegisterImage(t.Context(), "r.example.com/shop:v0.0.1"); err != nil {
-		t.Errorf("an image that is nowhere: %v", err)
-	}
-	if _, err := image.BuildFiles(t.Context(), l.host, image.FilesOptions{Image: "r.example.com/shop:v0.0.1", Files: image.Files{"manager": []byte("x")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.RegisterImage(t.Context(), "r.example.com/shop:v0.0.1"); err != nil {
-		t.Fatal(err)
-	}
-	if got := problems(); len(got) > 0 {
-		t.Errorf("problems after the build %q", got)
 	}
 }

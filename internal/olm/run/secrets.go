@@ -98,8 +98,8 @@ func secretKey(u *unstructured.Unstructured, key string) ([]byte, error) {
 func (in *installer) makeSecret(name string) error {
 	images := slices.Clone(in.CatalogImages)
 	for _, w := range in.csv.deployments {
-		for _, c := range w.containers {
-			images = append(images, c.image)
+		for _, c := range w.Containers {
+			images = append(images, c.Image)
 		}
 	}
 	var data []byte

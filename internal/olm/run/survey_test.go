@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/hostprogram"
 )
 
 // ours is the Subscription of a run, with a status and the digest "same".
@@ -120,8 +121,8 @@ func TestReadCSV(t *testing.T) {
 	if got.name != "shop.v0.0.2" || !got.modes[allNamespaces] || len(got.owned) != 1 {
 		t.Errorf("%+v", got)
 	}
-	want := []container{{"manager", "shop:v0.0.2"}, {"proxy", "proxy"}}
-	if len(got.deployments) != 1 || got.deployments[0].serviceAccount != "shop" || len(got.deployments[0].containers) != 2 || got.deployments[0].containers[0] != want[0] || got.deployments[0].containers[1] != want[1] {
+	want := []hostprogram.Container{{Name: "manager", Image: "shop:v0.0.2"}, {Name: "proxy", Image: "proxy"}}
+	if len(got.deployments) != 1 || got.deployments[0].serviceAccount != "shop" || len(got.deployments[0].Containers) != 2 || got.deployments[0].Containers[0] != want[0] || got.deployments[0].Containers[1] != want[1] {
 		t.Errorf("%+v", got.deployments)
 	}
 	if _, err := readCSV(nil); err == nil {

@@ -1,7 +1,14 @@
-package run
+// Package hostprogram gives an embedded cluster the programs that stand behind
+// the images of operators: such a cluster runs no containers, but processes of
+// this machine. It builds a project's program or takes it out of an image that
+// was built here, keeps it, and tells the cluster whose pods run it. How the
+// cluster runs it is the business of internal/controlplane/hostpods, and how an
+// operator is installed that of internal/olm/run and the deploy command.
+package hostprogram
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,18 +24,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
-	"github.com/example/mysdk/internal/localrun"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
-// Programs gives an embedded cluster the programs that stand behind the images
-// of an operator: such a cluster runs no containers, but processes of this
-// machine.
+// Programs are those of one embedded cluster.
 type Programs struct {
 	Host    host.Host
 	Cluster string   // name of the embedded cluster
@@ -49,13 +53,14 @@ func ManagerImage(u *unstructured.Unstructured) string {
 		return ""
 	}
 	first := ""
-	for _, c := range entries(u, "spec", "template", "spec", "containers") {
-		if field(c, "name") == binaryName {
-			return field(c, "image")
+	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers") // what is no list has no image
+	for _, c := range list {
+		m, _ := c.(map[string]any)
+		img, _ := m["image"].(string)
+		if m["name"] == binaryName {
+			return img
 		}
-		if first == "" {
-			first = field(c, "image")
-		}
+		first = cmp.Or(first, img)
 	}
 	return first
 }
@@ -63,11 +68,20 @@ func ManagerImage(u *unstructured.Unstructured) string {
 // binaryName is the operator's program in its image, and its container.
 const binaryName = "manager"
 
-// Register finds or builds the program of each image of the bundle's operator
-// and tells the cluster that the operator's pods in the namespace run it. An
-// image for which there is none is told too, so that its pod says what is
-// missing. undo restores what the cluster knew before.
-func (p Programs) Register(ctx context.Context, b *bundle.Bundle, namespace string) (undo func(context.Context) error, err error) {
+// Deployment is one of an operator, with what its pods run.
+type Deployment struct {
+	Name       string
+	Containers []Container
+}
+
+// Container is one container of a Deployment's pods.
+type Container struct{ Name, Image string }
+
+// Register finds or builds the program of each image of an operator and tells
+// the cluster that the operator's pods in the namespace run it. An image for
+// which there is none is told too, so that its pod says what is missing. undo
+// restores what the cluster knew before.
+func (p Programs) Register(ctx context.Context, namespace string, deployments []Deployment) (undo func(context.Context) error, err error) {
 	// Before anything is told, as undo may need what is known now.
 	if err := p.collect(ctx); err != nil {
 		return nil, err
@@ -76,11 +90,7 @@ func (p Programs) Register(ctx context.Context, b *bundle.Bundle, namespace stri
 	if err != nil {
 		return nil, err
 	}
-	read, err := readCSV(b.CSVObject())
-	if err != nil {
-		return nil, err
-	}
-	told, err := p.tellAll(ctx, read.deployments, namespace)
+	told, err := p.tellAll(ctx, namespace, deployments)
 	if err != nil {
 		// Also after Ctrl-C: half of it told is of no use to anybody.
 		return nil, errors.Join(err, p.restore(context.WithoutCancel(ctx), before, told))
@@ -90,23 +100,23 @@ func (p Programs) Register(ctx context.Context, b *bundle.Bundle, namespace stri
 
 // tellAll tells the cluster of the programs of an operator's containers. What
 // it may have been told is returned with an error too.
-func (p Programs) tellAll(ctx context.Context, deployments []workload, namespace string) ([]cluster.Program, error) {
+func (p Programs) tellAll(ctx context.Context, namespace string, deployments []Deployment) ([]cluster.Program, error) {
 	var told []cluster.Program
 	found := map[string]cluster.Program{}
-	for _, w := range deployments {
-		for _, c := range w.containers {
-			prog, ok := found[c.image]
+	for _, d := range deployments {
+		for _, c := range d.Containers {
+			prog, ok := found[c.Image]
 			if !ok {
 				var err error
-				if prog, err = p.find(ctx, c, len(w.containers) == 1 || c.name == binaryName); err != nil {
+				if prog, err = p.find(ctx, c, len(d.Containers) == 1 || c.Name == binaryName); err != nil {
 					return told, err
 				}
-				found[c.image] = prog
+				found[c.Image] = prog
 			}
 			if prog.Image == "" {
 				continue // a container beside the operator is simulated
 			}
-			now, err := p.tell(ctx, prog, cluster.WorkloadName(namespace, "Deployment", w.name))
+			now, err := p.tell(ctx, prog, cluster.WorkloadName(namespace, "Deployment", d.Name))
 			told = append(told, now...)
 			if err != nil {
 				return told, err
@@ -180,12 +190,12 @@ func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 // find returns the program of a container's image: the project's, built now,
 // or that of an image built on this machine. Without either the main container
 // gets a problem, and any other is nobody's business: an empty Program.
-func (p Programs) find(ctx context.Context, c container, main bool) (cluster.Program, error) {
-	if p.Project != nil && c.image == p.Project.Image {
-		return p.build(ctx, c.image)
+func (p Programs) find(ctx context.Context, c Container, main bool) (cluster.Program, error) {
+	if p.Project != nil && c.Image == p.Project.Image {
+		return p.build(ctx, c.Image)
 	}
 	stored, err := image.Open(ctx, p.Host, image.OpenOptions{
-		Image: c.image, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
+		Image: c.Image, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
 	})
 	switch {
 	// Images are for Linux: elsewhere their programs cannot run outside of a
@@ -193,19 +203,19 @@ func (p Programs) find(ctx context.Context, c container, main bool) (cluster.Pro
 	case err == nil && len(stored.Files[binaryName]) > 0 && runtime.GOOS == "linux":
 		path, sum, err := p.keep(stored.Files[binaryName])
 		if err != nil {
-			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", c.image, err)
+			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", c.Image, err)
 		}
-		p.Say("Image %s: the program of the image on this machine", c.image)
+		p.Say("Image %s: the program of the image on this machine", c.Image)
 		return cluster.Program{
-			Image: c.image, Path: path, ID: sum, Commands: []string{"/" + binaryName},
-			Source: "image " + c.image + " of this machine", Project: stored.Project,
+			Image: c.Image, Path: path, ID: sum, Commands: []string{"/" + binaryName},
+			Source: "image " + c.Image + " of this machine", Project: stored.Project,
 		}, nil
 	case ctx.Err() != nil:
 		return cluster.Program{}, ctx.Err()
 	case !main:
 		return cluster.Program{}, nil
 	}
-	return cluster.Program{Image: c.image, Problem: p.problem(c.image)}, nil
+	return cluster.Program{Image: c.Image, Problem: p.problem(c.Image)}, nil
 }
 
 // problem says why there is no program, and what to do about it.
@@ -220,11 +230,11 @@ func (p Programs) problem(img string) string {
 // build compiles the project.
 func (p Programs) build(ctx context.Context, img string) (cluster.Program, error) {
 	start := p.Host.Now()
-	found, err := localrun.Inspect(p.Host, p.Project.Dir)
+	pkg, err := mainpkg.Find(p.Host.Files, p.Project.Dir)
 	if err != nil {
 		return cluster.Program{}, err
 	}
-	data, err := p.compile(ctx, found.Package)
+	data, err := p.compile(ctx, pkg)
 	if err != nil {
 		return cluster.Program{}, err
 	}
