@@ -45,8 +45,8 @@ func (p Programs) forgetAll(t *testing.T) {
 	}
 }
 
-// testTwoProjects tells a cluster of programs whose images have the
-// same name, and takes them back again.
+// testTwoProjects tells a cluster of programs whose images have the same name,
+// and takes them back again.
 func (p Programs) testTwoProjects(t *testing.T) {
 	// A build puts the project that it was built from beside the image.
 	build := func(dir, content string) {
