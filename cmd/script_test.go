@@ -94,7 +94,7 @@ var loadingScripts = []string{
 // repeatingScripts type old guides whose steps others type, too, debug a whole
 // operator where others debug a small one, or wait or explore for long.
 // They run where MYSDK_NIGHTLY is set.
-var repeatingScripts = []string{"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "guides/redis_debug", "runlocal/explore_bad", "runlocal/explore_cluster", "runlocal/explore_tests", "runlocal/explore_versions"}
+var repeatingScripts = []string{"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "runlocal/debug", "runlocal/explore_bad", "runlocal/explore_cluster", "runlocal/explore_tests", "runlocal/explore_versions"}
 
 // nightly reports whether tests do everything, whatever it takes.
 func nightly() bool { return os.Getenv("MYSDK_NIGHTLY") != "" }
