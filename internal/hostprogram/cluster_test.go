@@ -157,7 +157,8 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	}
 }
 
-// testMissing: the cluster is told of the pods that lack it, until it is built.
+// testMissing says in the pods of an image that no program is there, until it is
+// built.
 func (p Programs) testMissing(t *testing.T) {
 	const img = "r.example.com/shop:v0.0.1"
 	if _, err := p.Register(t.Context(), "shop", []Deployment{{"shop-manager", []Container{{"manager", img}}}}); err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
@@ -35,22 +34,10 @@ type lab struct {
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
 	l := &lab{t: t, host: kubetest.World(t), name: "shop"}
 	l.host.Now = time.Now
-	info, err := cluster.Start(t.Context(), l.host, cluster.Options{DieWithParent: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// The test's context has ended when cleanups run.
-		if _, err := cluster.Stop(context.WithoutCancel(t.Context()), l.host, cluster.DefaultName); err != nil {
-			t.Error(err)
-		}
-	})
-	if l.client, err = kube.Connect(t.Context(), kube.Options{Kubeconfig: info.Kubeconfig, Host: l.host}); err != nil {
+	var err error
+	if l.client, err = kube.Connect(t.Context(), kube.Options{Kubeconfig: kubetest.StartIn(t, l.host), Host: l.host}); err != nil {
 		t.Fatal(err)
 	}
 	return l
