@@ -296,6 +296,8 @@ func (in *inspection) plugins() {
 			p.Detail = "'bundle generate' and 'scorecard' do its work; its entry in PROJECT stays as it is"
 		case strings.HasPrefix(key, "deploy-image."):
 			p.Detail = "'create api --image' does its work, and records it there"
+		case strings.HasPrefix(key, "helm.kubebuilder.io/v2"):
+			p.Detail = "'generate chart' does its work, and records it there"
 		case strings.HasPrefix(key, "grafana.kubebuilder.io/"):
 			p.Detail = "'edit --plugins grafana/v1-alpha' does its work, and records it there"
 		case strings.HasSuffix(name, "go.kubebuilder.io"):

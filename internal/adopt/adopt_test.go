@@ -153,10 +153,12 @@ func TestInspectOrigin(t *testing.T) {
 		"kubebuilder":       {v4 + "cliVersion: v4.15.0\n", "", "kubebuilder v4.15.0", []string{"go.kubebuilder.io/v4"}, nil},
 		"layout as a text":  {strings.Replace(v4, "\n- ", " ", 1), "", "kubebuilder", []string{"go.kubebuilder.io/v4"}, nil},
 		"before the layout": {"version: \"2\"\n", "", "kubebuilder", []string{"go.kubebuilder.io/v2"}, []Plugin{{"go.kubebuilder.io/v2", "a layout that mysdk does not add to"}}},
-		"other plugins": {strings.Replace(v4, "v4\n", "v4\n- mine.example.com/v1\n", 1) + "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha: {}\n  grafana.kubebuilder.io/v1-alpha: {}\n", "", "kubebuilder",
+		"other plugins": {strings.Replace(v4, "v4\n", "v4\n- mine.example.com/v1\n", 1) + "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha: {}\n  grafana.kubebuilder.io/v1-alpha: {}\n  helm.kubebuilder.io/v1-alpha: {}\n  helm.kubebuilder.io/v2-alpha: {}\n", "", "kubebuilder",
 			[]string{"go.kubebuilder.io/v4", "mine.example.com/v1"}, []Plugin{
 				{"deploy-image.go.kubebuilder.io/v1-alpha", "'create api --image' does its work, and records it there"},
 				{"grafana.kubebuilder.io/v1-alpha", "'edit --plugins grafana/v1-alpha' does its work, and records it there"},
+				{"helm.kubebuilder.io/v1-alpha", "mysdk does not run it; its entry in PROJECT stays as it is"},
+				{"helm.kubebuilder.io/v2-alpha", "'generate chart' does its work, and records it there"},
 				{"mine.example.com/v1", "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"},
 			}},
 	} {
