@@ -19,8 +19,8 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// TestStopAndStart: data, port and keys stay; a port that is taken is given up,
-// and damaged data fail the start with the reason.
+// TestStopAndStart: data, port and keys stay, and deletions go on; a port that
+// is taken is given up, and damaged data fail the start with the reason.
 func TestStopAndStart(t *testing.T) {
 	h := realHost(t)
 	first, c := start(t, h, Options{Name: "one"})
@@ -28,6 +28,10 @@ func TestStopAndStart(t *testing.T) {
 		t.Errorf("Start() = %+v", first)
 	}
 	c.post(configMaps, configMap("kept"))
+	const going = "/api/v1/namespaces/going"
+	c.post("/api/v1/namespaces", object{"metadata": object{"name": "going"}})
+	c.post(going+"/configmaps", object{"metadata": object{"name": "held", "finalizers": []string{"example.com/hold"}}})
+	c.del(going)
 	before := readAll(t, first.StateDir)
 
 	again, err := Start(t.Context(), h, Options{Name: "one"})
@@ -59,6 +63,9 @@ func TestStopAndStart(t *testing.T) {
 	if got := c.get(configMaps + "/kept").at("data.k"); got != "v" {
 		t.Errorf("the data are %v", got)
 	}
+	// What was being deleted goes on being deleted.
+	c.do(http.MethodPatch, going+"/configmaps/held", object{"metadata": object{"finalizers": nil}})
+	c.await(going, nil)
 	testPortIsTaken(t, h, second)
 	testDamagedData(t, h, second)
 }

@@ -125,7 +125,17 @@ func namespaceGoes(_ *testing.T, c *client) {
 	inside := strings.ReplaceAll(deployments, "default", "short")
 	c.post(inside, deployment("web", 2))
 	c.await(inside+"/web", is("status.readyReplicas", 2.0))
+	maps := strings.ReplaceAll(configMaps, "default", "short")
+	held := configMap("held")
+	held["metadata"] = object{"name": "held", "finalizers": []string{"example.com/hold"}}
+	c.post(maps, held)
 	c.del("/api/v1/namespaces/short")
+	if o, code, err := c.try(http.MethodPost, maps, configMap("late")); code != http.StatusForbidden {
+		c.tb.Errorf("made in a namespace that is going: %d %v %v", code, o["message"], err)
+	}
+	c.await("/api/v1/namespaces/short", func(o object) bool { return o.condition("NamespaceFinalizersRemaining") == "True" })
+	c.await(inside+"/web", nil)
+	c.do(http.MethodPatch, maps+"/held", object{"metadata": object{"finalizers": nil}})
 	c.await("/api/v1/namespaces/short", nil)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 
@@ -123,10 +122,10 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 
 func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerContext, client kubernetes.Interface) ([]kcmapp.Controller, error) {
 	descriptors := kcmapp.NewControllerDescriptors()
-	// These two are built below, each for a reason of its own.
-	maps.DeleteFunc(descriptors, func(name string, _ *kcmapp.ControllerDescriptor) bool {
-		return name == names.GarbageCollectorController || name == names.ServiceAccountTokenController
-	})
+	// These are built below, each for a reason of its own.
+	for _, name := range []string{names.GarbageCollectorController, names.ServiceAccountTokenController, names.NamespaceController} {
+		delete(descriptors, name)
+	}
 	controllers, err := kcmapp.BuildControllers(ctx, cc, descriptors, nil, healthz.NewMutableHealthzHandler())
 	if err != nil {
 		return nil, fmt.Errorf("build the controllers: %w", err)
@@ -139,7 +138,11 @@ func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerConte
 	if err != nil {
 		return nil, fmt.Errorf("build the garbage collector: %w", err)
 	}
-	return append(controllers, tokens, collector), nil
+	namespaces, err := s.namespaceController(ctx, cc)
+	if err != nil {
+		return nil, fmt.Errorf("build the namespace controller: %w", err)
+	}
+	return append(controllers, tokens, collector, namespaces), nil
 }
 
 // loop is a controller of our own making.
