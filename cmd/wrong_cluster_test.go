@@ -310,7 +310,12 @@ func newWrongProject(t *testing.T) *wrongWorld {
 		t.Fatal(err)
 	}
 	w.Env["HOME"] = home
-	t.Cleanup(func() { _ = os.RemoveAll(home) }) // the go command writes there for some time
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	// The go command's telemetry would make it again after that.
+	telemetry := filepath.Join(home, ".config", "go", "telemetry")
+	if err := errors.Join(os.MkdirAll(telemetry, 0o700), os.WriteFile(filepath.Join(telemetry, "mode"), []byte("off"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for to, from := range map[string]string{"bundle": "", "packagemanifests/0.1.0": "manifests"} {
 		if err := os.CopyFS(w.Path(to), os.DirFS(filepath.Join("../internal/bundle/testdata/bundle", from))); err != nil {
 			t.Fatal(err)
