@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/keyutil"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/controller-manager/pkg/healthz"
@@ -143,6 +144,20 @@ func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerConte
 		return nil, fmt.Errorf("build the namespace controller: %w", err)
 	}
 	return append(controllers, tokens, collector, namespaces), nil
+}
+
+// controllerClients are those of a controller that handles objects of any kind.
+func controllerClients(cc kcmapp.ControllerContext, user string) (kubernetes.Interface, metadata.Interface, error) {
+	client, err := cc.ClientBuilder.Client(user)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := cc.ClientBuilder.Config(user)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := metadata.NewForConfig(config)
+	return client, objects, err
 }
 
 // loop is a controller of our own making.

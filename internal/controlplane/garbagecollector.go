@@ -37,15 +37,7 @@ const (
 // those of a CRD that was installed just now.
 func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	const user = "generic-garbage-collector"
-	client, err := cc.ClientBuilder.Client(user)
-	if err != nil {
-		return nil, err
-	}
-	config, err := cc.ClientBuilder.Config(user)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := metadata.NewForConfig(config)
+	client, objects, err := controllerClients(cc, user)
 	if err != nil {
 		return nil, err
 	}

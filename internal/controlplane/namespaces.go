@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -18,26 +17,20 @@ import (
 
 const (
 	namespaceWorkers = 4
+	// admittedFirst is for requests that were admitted before the deletion to
+	// come to their end: what they make would be left behind.
+	admittedFirst = 200 * time.Millisecond
 	// A namespace that is not empty yet is looked at again after the first of
-	// these, then each time after twice as long, up to the second.
-	lookAgain, lookAgainMost = 50 * time.Millisecond, 2 * time.Second
+	// these, then each time after twice as long, up to the second, the stock pause.
+	lookAgain, lookAgainMost = 50 * time.Millisecond, 8 * time.Second
 )
 
 // namespaceController empties namespaces that are being deleted by the stock
-// deleter, but at once. The stock controller waits five seconds, for other API
+// deleter, but soon. The stock controller waits five seconds, for other API
 // servers to hear of the deletion, and eight more if pods are still ending; here
-// is one API server, which admits nothing into the namespace from then on.
+// is one API server.
 func (s *server) namespaceController(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
-	const user = "namespace-controller"
-	client, err := cc.ClientBuilder.Client(user)
-	if err != nil {
-		return nil, err
-	}
-	config, err := cc.ClientBuilder.Config(user)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := metadata.NewForConfig(config)
+	client, objects, err := controllerClients(cc, "namespace-controller")
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +54,11 @@ func (s *server) namespaceController(ctx context.Context, cc kcmapp.ControllerCo
 }
 
 // enqueueDeleted adds a namespace whose deletion is new.
-func enqueueDeleted(queue workqueue.TypedInterface[string], before, now any) {
+func enqueueDeleted(queue workqueue.TypedDelayingInterface[string], before, now any) {
 	was, wasOK := before.(*corev1.Namespace)
 	is, isOK := now.(*corev1.Namespace)
-	if wasOK && isOK && was.DeletionTimestamp == nil && is.DeletionTimestamp != nil {
-		queue.Add(is.Name)
+	if wasOK && isOK && is.DeletionTimestamp != nil && (was.DeletionTimestamp == nil || was.UID != is.UID) {
+		queue.AddAfter(is.Name, admittedFirst)
 	}
 }
 
