@@ -110,6 +110,9 @@ func (o *olmOperators) startOLM() error {
 	if err != nil {
 		return fmt.Errorf("make OLM's operator: %w", err)
 	}
+	if err := paceRequeues(op); err != nil {
+		return err
+	}
 	silence, err := recorderEnd(op)
 	if err != nil {
 		return err
