@@ -197,7 +197,7 @@ func (r *olmRun) until(what string, ok func() bool) {
 		select {
 		case <-ctx.Done():
 			r.t.Fatalf("it did not come to this: %s\n%s", what, r.err)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (k killPhase) kill(t *testing.T, w host.Host, mysdk, slow string, n int) {
 				t.Fatalf("%s: mysdk ended before: %v\n%s", what, err, out)
 			case <-t.Context().Done():
 				t.Fatalf("%s did not come\n%s", what, out)
-			case <-time.After(2 * time.Millisecond):
+			case <-time.After(10 * time.Millisecond):
 			}
 		}
 	}

@@ -224,11 +224,12 @@ func (c *client) del(path string) {
 	c.do(http.MethodDelete, path, object{"propagationPolicy": "Background"})
 }
 
-// await waits until the object at path passes, or is gone where pass is nil.
+// await waits until the object at path passes, or is gone where pass is nil. It
+// asks less and less often: a CronJob takes a minute.
 func (c *client) await(path string, pass func(object) bool) object {
 	c.tb.Helper()
 	deadline := time.Now().Add(testTimeout)
-	for {
+	for pause := pollInterval; ; pause = min(pause+pause/4, time.Second) {
 		o, code, err := c.try(http.MethodGet, path, nil)
 		switch {
 		case pass == nil && code == http.StatusNotFound:
@@ -239,7 +240,7 @@ func (c *client) await(path string, pass func(object) bool) object {
 		if time.Now().After(deadline) {
 			c.tb.Fatalf("%s: gave up at %d %v %v", path, code, o, err)
 		}
-		time.Sleep(pollInterval)
+		time.Sleep(pause)
 	}
 }
 

@@ -58,9 +58,14 @@ func (s *stripper) step() {
 		s.depth--
 		s.pos++
 	default:
-		s.pos++
+		// Functions begin behind the end of a line.
+		for s.pos++; s.pos < len(s.src) && !brackets[s.src[s.pos]] && s.src[s.pos-1] != '\n'; s.pos++ {
+		}
 	}
 }
+
+// brackets are the bytes that may begin or end a string, a comment or a block.
+var brackets = [256]bool{'/': true, '`': true, '"': true, '\'': true, '(': true, '[': true, '{': true, ')': true, ']': true, '}': true}
 
 // skipTo moves behind the next end, which is at least from bytes away.
 func (s *stripper) skipTo(end string, from int) {

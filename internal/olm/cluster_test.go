@@ -129,7 +129,7 @@ func (l *lab) await(what string, done func() string) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("%s: %s", what, why)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
