@@ -12,16 +12,30 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// requeueGap is the time between two looks at a ClusterServiceVersion that waits.
-const requeueGap = 100 * time.Millisecond
+const (
+	// requeueGap is before the second look at a ClusterServiceVersion that waits,
+	// and requeueLongest the most that it becomes.
+	requeueGap     = 100 * time.Millisecond
+	requeueLongest = time.Second
+)
 
-// pacedQueue adds an item at once, but not again before a gap has passed.
+// pacedQueue adds an item at once, but not soon again: the longer it is asked
+// for without a rest, the longer that takes.
 type pacedQueue struct {
 	workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	gap time.Duration
 
 	mu    sync.Mutex
-	added map[types.NamespacedName]time.Time // in the future where an item is still to be added
+	looks map[types.NamespacedName]look
+}
+
+// look is when an item is added, and how long after it was asked for.
+type look struct {
+	at  time.Time
+	gap time.Duration
+}
+
+func newPacedQueue(q workqueue.TypedRateLimitingInterface[types.NamespacedName]) *pacedQueue {
+	return &pacedQueue{TypedRateLimitingInterface: q, looks: map[types.NamespacedName]look{}}
 }
 
 // Add implements workqueue.TypedInterface.
@@ -29,18 +43,19 @@ func (q *pacedQueue) Add(item types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	at := q.added[item]
-	if !at.After(now) {
-		at = at.Add(q.gap)
-		if at.Before(now) {
-			at = now
-		}
-		maps.DeleteFunc(q.added, func(_ types.NamespacedName, t time.Time) bool { return now.Sub(t) > q.gap })
-		q.added[item] = at
+	maps.DeleteFunc(q.looks, func(_ types.NamespacedName, l look) bool { return now.Sub(l.at) > requeueLongest })
+	l, again := q.looks[item]
+	switch {
+	case !again:
+		l = look{at: now}
+	case !l.at.After(now):
+		l.gap = min(max(requeueGap, l.gap+l.gap/8), requeueLongest)
+		l.at = now.Add(l.gap)
 	}
-	// Again if it is still to be added: a retry after an error, which the queue
+	q.looks[item] = l
+	// Also if it is still to be added: a retry after an error, which the queue
 	// keeps in the same place, may have taken its turn before.
-	q.AddAfter(item, at.Sub(now))
+	q.AddAfter(item, l.at.Sub(now))
 }
 
 // paceRequeues keeps OLM from looking without a pause at ClusterServiceVersions
@@ -61,7 +76,7 @@ func paceRequeues(op *olmoperator.Operator) error {
 		return errors.New("OLM has no queue of ClusterServiceVersions")
 	}
 	for namespace, q := range *queues {
-		(*set).Set(namespace, &pacedQueue{TypedRateLimitingInterface: q, gap: requeueGap, added: map[types.NamespacedName]time.Time{}})
+		(*set).Set(namespace, newPacedQueue(q))
 	}
 	return nil
 }

@@ -10,14 +10,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// paced returns a queue with a gap of a second and a worker, what it is made
-// of, and how often the worker has looked at the item that waits. Until it is
+// paced returns a queue and its worker, what the queue is made of, and how often the worker has looked at the item that waits. Until it is
 // met, the worker puts that back each time, as OLM does.
 func paced(t *testing.T) (q *pacedQueue, inner workqueue.TypedRateLimitingInterface[types.NamespacedName], looks *atomic.Int64, met *atomic.Bool) {
 	t.Helper()
 	inner = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	t.Cleanup(inner.ShutDown)
-	q = &pacedQueue{TypedRateLimitingInterface: inner, gap: time.Second, added: map[types.NamespacedName]time.Time{}}
+	q = newPacedQueue(inner)
 	looks, met = &atomic.Int64{}, &atomic.Bool{}
 	go func() {
 		for {
@@ -39,35 +38,46 @@ func paced(t *testing.T) (q *pacedQueue, inner workqueue.TypedRateLimitingInterf
 
 func TestPacedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, inner, looks, _ := paced(t)
+		q, inner, looks, met := paced(t)
 		waits := types.NamespacedName{Name: "waits"}
 		q.Add(waits)
 		synctest.Wait()
 		if n := looks.Load(); n != 1 {
 			t.Errorf("%d looks at once, want one", n)
 		}
-		for range 100 {
-			q.Add(types.NamespacedName{Name: "other"})
-			q.Add(waits) // others ask for it, too
-			time.Sleep(100 * time.Millisecond)
+		seconds := func(n int) (looked int64) {
+			from := looks.Load()
+			for range 100 * n {
+				q.Add(types.NamespacedName{Name: "other"})
+				q.Add(waits) // others ask for it, too
+				time.Sleep(10 * time.Millisecond)
+			}
+			synctest.Wait()
+			return looks.Load() - from
 		}
-		synctest.Wait()
+		if n := seconds(1); n < 5 || n > 10 {
+			t.Errorf("%d looks in the first second, want fewer and fewer from one each %v on", n, requeueGap)
+		}
+		seconds(20)
+		if n := seconds(10); n < 9 || n > 10 {
+			t.Errorf("%d looks in ten seconds, want one each %v", n, requeueLongest)
+		}
 		n := looks.Load()
-		if n < 10 || n > 11 {
-			t.Errorf("%d looks in ten gaps, want one each", n)
-		}
 		inner.Add(waits) // as informers do
 		synctest.Wait()
 		if now := looks.Load(); now != n+1 {
 			t.Errorf("%d looks for what an informer saw, want one", now-n)
 		}
-		if n := len(q.added); n != 2 {
-			t.Errorf("it remembers %d items, want those of the last gap", n)
-		}
-		time.Sleep(3 * q.gap)
+		met.Store(true)
+		time.Sleep(time.Minute)
+		n = looks.Load()
 		q.Add(waits)
-		if n := len(q.added); n != 1 {
-			t.Errorf("it remembers %d items, want those of the last gap", n)
+		synctest.Wait()
+		if now := looks.Load(); now != n+1 {
+			t.Errorf("%d looks at once after a rest, want one", now-n)
+		}
+		if n := len(q.looks); n != 1 {
+			t.Errorf("it remembers %d items, want those of the last second", n)
 		}
 	})
 }
@@ -84,7 +94,7 @@ func TestPacedQueue_Retry(t *testing.T) {
 		inner.AddAfter(waits, time.Millisecond)
 		time.Sleep(2 * time.Millisecond)
 		q.Add(waits)
-		time.Sleep(q.gap)
+		time.Sleep(requeueGap)
 		if n := looks.Load(); n != 3 {
 			t.Errorf("%d looks, want the first, the retry and what was asked for after it", n)
 		}
