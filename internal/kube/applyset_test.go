@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +169,45 @@ func testForce(t *testing.T, c *Client) {
 	if err != nil || len(results) != 1 || results[0].Action != Deleted {
 		t.Errorf("with force: %v, %v", results, err)
 	}
+}
+
+// testUninstallHeld: the operator works, and finishes with an object before its
+// CRD is asked to go.
+func testUninstallHeld(t *testing.T, c *Client) {
+	def, u := crd(t, "worked.example.com", "Worked"), object(t, "worked.example.com", "Worked", "a", 1)
+	u.SetFinalizers([]string{"worked.example.com/finalizer"})
+	if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{def, u}, ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := make(chan error, 1)
+	go func() { before <- finishDeletion(t.Context(), c, def, u) }()
+	yes := func([]InstanceCount) (bool, error) { return true, nil }
+	results, err := Uninstall(t.Context(), c, []*unstructured.Unstructured{def}, yes, DeleteOptions{})
+	if err != nil || len(results) != 1 || results[0].Action != Deleted {
+		t.Errorf("%v, %v", results, err)
+	}
+	if err := <-before; err != nil {
+		t.Error(err)
+	}
+}
+
+// finishDeletion is an operator that has nothing to clean up.
+func finishDeletion(ctx context.Context, c *Client, def, u *unstructured.Unstructured) error {
+	err := poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {
+		going, err := c.Deleting(ctx, []*unstructured.Unstructured{u})
+		return len(going) == 1, err
+	})
+	if err != nil {
+		return err
+	}
+	going, err := c.Deleting(ctx, []*unstructured.Unstructured{def})
+	if err != nil {
+		return err
+	}
+	if len(going) > 0 {
+		return errors.New("the CRD is being deleted before its object is gone")
+	}
+	return c.dropFinalizers(ctx, def)
 }
 
 // testWorkingConversions: a conversion stays on where something does it.

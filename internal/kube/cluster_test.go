@@ -53,6 +53,7 @@ func TestOnControlPlane(t *testing.T) {
 		"edit webhooks":    testEditWebhooks,
 		"apply set":        testApplySet,
 		"force":            testForce,
+		"uninstall held":   testUninstallHeld,
 		"conversions":      testWorkingConversions,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,8 @@ func Install(ctx context.Context, c *Client, crds []*unstructured.Unstructured, 
 
 // Uninstall deletes crds, and with them all objects of their kinds. When there
 // are such objects, confirm is asked first; if it says no, nothing is deleted
-// and there are neither results nor an error.
+// and there are neither results nor an error. Objects with finalizers go before
+// their CRDs if that takes a moment only.
 func Uninstall(ctx context.Context, c *Client, crds []*unstructured.Unstructured, confirm func([]InstanceCount) (bool, error), o DeleteOptions) ([]Result, error) {
 	counts, err := c.Count(ctx, crds)
 	if err != nil {
@@ -183,6 +185,15 @@ func Uninstall(ctx context.Context, c *Client, crds []*unstructured.Unstructured
 			err = c.dropFinalizers(ctx, crd)
 		}
 		if err != nil {
+			return nil, err
+		}
+	}
+	if len(counts) > 0 && !o.DryRun && !o.Force {
+		// Objects go first only where their CRDs may go, too.
+		if _, err := c.Delete(ctx, crds, DeleteOptions{DryRun: true}); err != nil {
+			return nil, err
+		}
+		if err := c.deleteHeld(ctx, crds, counts, cmp.Or(o.Timeout, deleteTimeout)); err != nil {
 			return nil, err
 		}
 	}

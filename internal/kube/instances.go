@@ -3,7 +3,9 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -165,6 +167,58 @@ func (c *Client) stopConverting(ctx context.Context, crd *unstructured.Unstructu
 		}
 		return live, unstructured.SetNestedMap(live.Object, map[string]any{"strategy": "None"}, "spec", "conversion")
 	})
+}
+
+// settleTime is how long objects with finalizers get to go before their CRD.
+const settleTime = 2 * time.Second
+
+// deleteHeld deletes the objects of each CRD's kind if some have finalizers, and
+// gives what removes those a moment: of a CRD that goes while one is left, the
+// API server looks again after five seconds. What stays goes with its CRD, or is
+// named by the error of that, and so is what may not be deleted like this.
+func (c *Client) deleteHeld(ctx context.Context, crds []*unstructured.Unstructured, counts []InstanceCount, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, min(timeout, settleTime))
+	defer cancel()
+	for _, crd := range crds {
+		if !slices.ContainsFunc(counts, func(n InstanceCount) bool { return n.CRD == crd.GetName() && n.Held > 0 }) {
+			continue
+		}
+		live, err := c.getCRD(ctx, crd.GetName())
+		if err == nil && live != nil {
+			err = c.deleteInstances(ctx, live)
+		}
+		if err != nil {
+			return err
+		}
+		err = poll(limited, settleTime, func(ctx context.Context) (bool, error) {
+			n, err := c.Instances(ctx, crd)
+			return n == 0, err
+		})
+		if err != nil && limited.Err() == nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// deleteInstances deletes the objects of a CRD's kind, if that is allowed.
+func (c *Client) deleteInstances(ctx context.Context, crd *unstructured.Unstructured) error {
+	objs, err := c.instances(ctx, crd)
+	if err != nil {
+		return c.explain("list the objects of", RefOf(crd), err)
+	}
+	namespaces := map[string]bool{}
+	for i := range objs {
+		namespaces[objs[i].GetNamespace()] = true
+	}
+	background := metav1.DeletePropagationBackground
+	for ns := range namespaces {
+		err := c.dyn.Resource(crdNames(crd).gvr()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+		if err != nil && !apierrors.IsForbidden(err) {
+			return c.explain("delete the objects of", RefOf(crd), err)
+		}
+	}
+	return nil
 }
 
 // dropFinalizers takes all finalizers from the objects of a CRD's kind, so that
