@@ -24,6 +24,9 @@ CLUSTER := MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster
 # linker: without most of the garbage collection they take a fifth to a third less.
 GC := GOGC=400
 
+# The dear tests wait for other processes for half of their time.
+PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+
 # What the race detector covers: compiling all of Kubernetes a second time for
 # it would take longer than everything else together.
 RACE := ./internal/clierr ./internal/filelock ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun ./internal/cluster/...
@@ -47,7 +50,7 @@ quickstart: ## Build, then do a newcomer's whole first session for real: init, c
 
 .PHONY: test
 test: build ## Run all tests: everyday lane, control plane, compiled scaffolds, quickstart
-	$(CLUSTER) $(GC) go test -vet=off -timeout 75m -shuffle=on ./...
+	$(CLUSTER) $(GC) go test -vet=off -timeout 75m -shuffle=on -parallel $(PARALLEL) ./...
 	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: e2e
@@ -66,7 +69,7 @@ race: ## Run the race detector, where there is the C compiler that it needs
 
 .PHONY: nightly
 nightly: build ## Run what takes too long for every change: every scaffold linked, every script and guide, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
-	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits|TestReference|TestGolden|.*_Random.*|TestForeign_Killed|.*EditsSurvive|TestControllerRuntimes|TestWhy)$$' \
+	MYSDK_NIGHTLY=1 $(CLUSTER) go test -timeout 120m -run '^(TestScaffoldsBuild|TestScripts|TestGuides|TestWatchEdits|TestReference|TestGolden|.*_Random.*|TestForeign_Killed|.*EditsSurvive|TestControllerRuntimes|TestWhy|TestApplyConfigurations)$$' \
 		./cmd ./internal/cluster ./internal/generate ./internal/upgrade ./internal/migrate
 	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
