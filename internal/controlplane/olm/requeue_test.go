@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// paced returns a queue and its worker, what the queue is made of, and how often the worker has looked at the item that waits. Until it is
-// met, the worker puts that back each time, as OLM does.
+// paced returns a queue with a worker, what the queue is made of, and how often
+// the worker has looked at the item that waits. Until that is met, the worker
+// puts it back each time, as OLM does.
 func paced(t *testing.T) (q *pacedQueue, inner workqueue.TypedRateLimitingInterface[types.NamespacedName], looks *atomic.Int64, met *atomic.Bool) {
 	t.Helper()
 	inner = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
