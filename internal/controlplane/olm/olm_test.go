@@ -65,7 +65,10 @@ type clientHolder struct {
 	self   *clientHolder
 }
 
-type coreHolder struct{ core kubernetes.Interface }
+type coreHolder struct {
+	core   kubernetes.Interface
+	config *rest.Config
+}
 
 func TestUnlimit(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
@@ -77,10 +80,10 @@ func TestUnlimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &clientHolder{client: custom, inner: &coreHolder{core}}
+	h := &clientHolder{client: custom, inner: &coreHolder{core, config}}
 	h.self = h
-	if n := unlimit(h); n < 2 {
-		t.Fatalf("unlimit() found %d clients", n)
+	if clients, configs := unlimit(h); clients < 2 || configs != 1 || config.QPS >= 0 {
+		t.Fatalf("unlimit() found %d clients and %d configurations; QPS is %v", clients, configs, config.QPS)
 	}
 	for name, c := range map[string]rest.Interface{"custom": custom.OperatorsV1alpha1().RESTClient(), "core": core.CoreV1().RESTClient()} {
 		for i := range 100 {
@@ -90,8 +93,8 @@ func TestUnlimit(t *testing.T) {
 			}
 		}
 	}
-	if n := unlimit(struct{ a any }{nil}); n != 0 {
-		t.Errorf("unlimit() of nothing = %d", n)
+	if clients, configs := unlimit(struct{ a any }{nil}); clients+configs != 0 {
+		t.Errorf("unlimit() of nothing = %d, %d", clients, configs)
 	}
 }
 

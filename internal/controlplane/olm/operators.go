@@ -183,8 +183,8 @@ func (o *olmOperators) startCatalog() error {
 		return err
 	}
 	o.atEnd(silence)
-	if unlimit(op) == 0 {
-		o.Log.Printf("OLM's catalog operator keeps its rate limit: its clients were not found")
+	if clients, configs := unlimit(op); clients == 0 || configs == 0 {
+		return fmt.Errorf("take the rate limit off OLM's catalog operator: found are %d clients, and %d configurations of others", clients, configs)
 	}
 	templates, err := catalogtemplate.NewOperator(o.parts.Ctx, o.Kubeconfig, o.logger, catalogResync, o.namespace)
 	if err != nil {

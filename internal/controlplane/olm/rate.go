@@ -8,24 +8,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// unlimit takes the rate limit off every REST client that root holds. OLM's
-// catalog operator makes its clients itself, from a kubeconfig, which cannot
-// say more than client-go's default of five requests a second: an upgrade
-// would take seconds longer. The fields are not exported, so they are found by
-// their types; where a release has others, nothing is found, which a test
-// reports, and the limit stays.
-func unlimit(root any) (clients int) {
+// unlimit takes the rate limit off every REST client that root holds, and off
+// every configuration that it makes more of. OLM's catalog operator makes its
+// clients itself, from a kubeconfig, which cannot say more than client-go's
+// default of five requests a second: an upgrade would take seconds longer, and a
+// step of the last one could come after what it installs is gone. The fields are
+// not exported, so they are found by their types.
+func unlimit(root any) (clients, configs int) {
 	w := limitWalker{seen: map[unsafe.Pointer]bool{}}
 	w.walk(reflect.ValueOf(root), 0)
-	return w.clients
+	return w.clients, w.configs
 }
 
 // limitDepth bounds how deep below the root clients are looked for.
 const limitDepth = 8
 
 type limitWalker struct {
-	seen    map[unsafe.Pointer]bool
-	clients int
+	seen             map[unsafe.Pointer]bool
+	clients, configs int
 }
 
 func (w *limitWalker) walk(v reflect.Value, depth int) {
@@ -40,11 +40,15 @@ func (w *limitWalker) walk(v reflect.Value, depth int) {
 			return
 		}
 		w.seen[v.UnsafePointer()] = true
-		if v.Type() == reflect.TypeFor[*rest.RESTClient]() {
+		switch v.Type() {
+		case reflect.TypeFor[*rest.RESTClient]():
 			w.raise((*rest.RESTClient)(v.UnsafePointer()))
-			return
+		case reflect.TypeFor[*rest.Config]():
+			(*rest.Config)(v.UnsafePointer()).QPS = -1
+			w.configs++
+		default:
+			w.walk(v.Elem(), depth)
 		}
-		w.walk(v.Elem(), depth)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			w.walk(v.Field(i), depth+1)
