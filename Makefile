@@ -24,7 +24,7 @@ CLUSTER := MYSDK_CLUSTER_BIN=$(BIN)/mysdk-cluster
 # linker: without most of the garbage collection they take a fifth to a third less.
 GC := GOGC=400
 
-# The dear tests wait for other processes for half of their time.
+# The expensive tests spend half of their time waiting for other processes.
 PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 # What the race detector covers: compiling all of Kubernetes a second time for

@@ -229,7 +229,12 @@ func setUp(env *testscript.Env) error {
 		}
 		env.Setenv("MYSDK_CLUSTER_BIN", bin)
 	}
-	// Else the go command writes there at any time, even after its end.
-	telemetry := filepath.Join(w, ".home/.config/go/telemetry")
-	return errors.Join(os.MkdirAll(telemetry, 0o755), os.WriteFile(filepath.Join(telemetry, "mode"), []byte("off"), 0o644))
+	return telemetryOff(filepath.Join(w, ".home"))
+}
+
+// telemetryOff keeps the go command from writing to a home directory at any
+// time, even after its end.
+func telemetryOff(home string) error {
+	dir := filepath.Join(home, ".config", "go", "telemetry")
+	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "mode"), []byte("off"), 0o644))
 }

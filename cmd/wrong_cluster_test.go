@@ -311,9 +311,7 @@ func newWrongProject(t *testing.T) *wrongWorld {
 	}
 	w.Env["HOME"] = home
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	// The go command's telemetry would make it again after that.
-	telemetry := filepath.Join(home, ".config", "go", "telemetry")
-	if err := errors.Join(os.MkdirAll(telemetry, 0o700), os.WriteFile(filepath.Join(telemetry, "mode"), []byte("off"), 0o600)); err != nil {
+	if err := telemetryOff(home); err != nil {
 		t.Fatal(err)
 	}
 	for to, from := range map[string]string{"bundle": "", "packagemanifests/0.1.0": "manifests"} {

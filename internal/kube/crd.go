@@ -191,10 +191,7 @@ func Uninstall(ctx context.Context, c *Client, crds []*unstructured.Unstructured
 	if len(counts) > 0 && !o.DryRun && !o.Force {
 		// Objects go first only where it is certain that their CRDs may go, too.
 		if _, err := c.Delete(ctx, crds, DeleteOptions{DryRun: true}); err == nil {
-			err = c.deleteHeld(ctx, crds, counts, cmp.Or(o.Timeout, deleteTimeout))
-			if err != nil {
-				return nil, err
-			}
+			c.deleteHeld(ctx, crds, counts, cmp.Or(o.Timeout, deleteTimeout))
 		}
 	}
 	return c.Delete(ctx, crds, o)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,51 +175,38 @@ const settleTime = 2 * time.Second
 
 // deleteHeld deletes the objects of each CRD's kind if some have finalizers, and
 // gives what removes those a moment: of a CRD that goes while one is left, the
-// API server looks again after five seconds. What stays goes with its CRD, or is
-// named by the error of that, and so is what may not be deleted like this.
-func (c *Client) deleteHeld(ctx context.Context, crds []*unstructured.Unstructured, counts []InstanceCount, timeout time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, min(timeout, settleTime))
+// API server looks again after five seconds. Errors end the attempt only: the
+// deletion of the CRD, which no webhook refuses, takes what stays, or names it.
+func (c *Client) deleteHeld(ctx context.Context, crds []*unstructured.Unstructured, counts []InstanceCount, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, min(timeout, settleTime))
 	defer cancel()
 	for _, crd := range crds {
 		if !slices.ContainsFunc(counts, func(n InstanceCount) bool { return n.CRD == crd.GetName() && n.Held > 0 }) {
 			continue
 		}
 		live, err := c.getCRD(ctx, crd.GetName())
-		if err == nil && live != nil {
-			err = c.deleteInstances(ctx, live)
+		if err != nil || live == nil || c.deleteInstances(ctx, live) != nil {
+			continue
 		}
-		if err != nil {
-			return err
-		}
-		err = poll(limited, settleTime, func(ctx context.Context) (bool, error) {
-			n, err := c.Instances(ctx, crd)
-			return n == 0, err
+		_ = poll(ctx, settleTime, func(ctx context.Context) (bool, error) {
+			objs, err := c.instances(ctx, live)
+			return len(objs) == 0, err
 		})
-		if err != nil && limited.Err() == nil {
-			return err
-		}
 	}
-	return context.Cause(ctx)
 }
 
-// deleteInstances deletes the objects of a CRD's kind, if that is allowed.
+// deleteInstances asks for the deletion of the objects of a CRD's kind.
 func (c *Client) deleteInstances(ctx context.Context, crd *unstructured.Unstructured) error {
 	objs, err := c.instances(ctx, crd)
-	if err != nil {
-		return c.explain("list the objects of", RefOf(crd), err)
-	}
 	namespaces := map[string]bool{}
 	for i := range objs {
 		namespaces[objs[i].GetNamespace()] = true
 	}
 	background := metav1.DeletePropagationBackground
 	for ns := range namespaces {
-		err := c.dyn.Resource(crdNames(crd).gvr()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-		if err != nil && !apierrors.IsForbidden(err) {
-			return c.explain("delete the objects of", RefOf(crd), err)
-		}
+		err = errors.Join(err, c.dyn.Resource(crdNames(crd).gvr()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{}))
 	}
-	return nil
+	return err
 }
 
 // dropFinalizers takes all finalizers from the objects of a CRD's kind, so that

@@ -83,8 +83,8 @@ func TestPacedQueue(t *testing.T) {
 	})
 }
 
-// TestPacedQueue_Retry: the queue keeps an item that is to be added later in one
-// place, at the earliest time. A retry after an error takes that of the next look.
+// TestPacedQueue_Retry: the queue adds a delayed item once, at the earliest time
+// that it was given. A retry after an error can so take the place of the next look.
 func TestPacedQueue_Retry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, inner, looks, met := paced(t)
