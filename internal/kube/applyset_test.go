@@ -191,6 +191,37 @@ func testUninstallHeld(t *testing.T, c *Client) {
 	}
 }
 
+// testUninstallRefused: a webhook that nothing serves any more refuses the
+// deletion of objects, which that of their CRD does not ask.
+func testUninstallRefused(t *testing.T, c *Client) {
+	def, u := crd(t, "refused.example.com", "Refused"), object(t, "refused.example.com", "Refused", "a", 1)
+	u.SetFinalizers([]string{"refused.example.com/finalizer"})
+	hook := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": "refused"},
+		"webhooks": []any{map[string]any{
+			"name": "refused.example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+			"clientConfig": map[string]any{"service": map[string]any{"namespace": "default", "name": "nowhere"}},
+			"rules":        []any{map[string]any{"apiGroups": []any{"refused.example.com"}, "apiVersions": []any{"*"}, "resources": []any{"*"}, "operations": []any{"DELETE"}}},
+		}},
+	}}
+	if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{def, u, hook}, ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err := poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
+		_, err := c.Delete(ctx, []*unstructured.Unstructured{u}, DeleteOptions{DryRun: true})
+		return err != nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := func([]InstanceCount) (bool, error) { return true, nil }
+	_, err = Uninstall(t.Context(), c, []*unstructured.Unstructured{def}, yes, DeleteOptions{Timeout: 4 * time.Second})
+	checkError(t, err, []string{"CustomResourceDefinition refuseds.refused.example.com is not gone after 4s", "Refused default/a has finalizers"})
+	if _, err := c.Delete(t.Context(), []*unstructured.Unstructured{hook}, DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // finishDeletion is an operator that has nothing to clean up.
 func finishDeletion(ctx context.Context, c *Client, def, u *unstructured.Unstructured) error {
 	err := poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {

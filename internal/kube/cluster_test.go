@@ -54,6 +54,7 @@ func TestOnControlPlane(t *testing.T) {
 		"apply set":        testApplySet,
 		"force":            testForce,
 		"uninstall held":   testUninstallHeld,
+		"refused":          testUninstallRefused,
 		"conversions":      testWorkingConversions,
 	} {
 		t.Run(name, func(t *testing.T) {
