@@ -298,7 +298,7 @@ func (m *migration) kubebuilderGo() error {
 				m.dropped[name] = "the webhooks are in internal/webhook now, and 'mysdk create webhook' writes tests for them"
 			}
 		default:
-			more := []pass{kubebuilderWatches, webhookBuilders, reconcileContexts, suites}
+			more := []pass{oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts, suites}
 			for _, w := range hooks {
 				if w.setUp != "" && w.old == path.Dir(name) {
 					more = append(more, w.pass)

@@ -48,6 +48,17 @@ func TestWatchHelpers(t *testing.T) {
 	})
 }
 
+// TestWatchesWithoutBuilder holds that controllers of go/v3 which watch without
+// a builder are carried over like those of v0.x.
+func TestWatchesWithoutBuilder(t *testing.T) {
+	files := goV3()
+	files["pkg/common/add.go"] = "package common\n\nimport (\n\t\"sigs.k8s.io/controller-runtime/pkg/client\"\n\t\"sigs.k8s.io/controller-runtime/pkg/controller\"\n\t\"sigs.k8s.io/controller-runtime/pkg/handler\"\n\t\"sigs.k8s.io/controller-runtime/pkg/manager\"\n\t\"sigs.k8s.io/controller-runtime/pkg/source\"\n)\n\n" +
+		"// Add watches.\nfunc Add(mgr manager.Manager, c controller.Controller, owner, what client.Object) error {\n\treturn c.Watch(&source.Kind{Type: what}, &handler.EnqueueRequestForOwner{OwnerType: owner})\n}\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"pkg/common/add.go": {
+		"c.Watch(source.Kind(mgr.GetCache(), client.Object(what), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner)))"}})
+}
+
 // TestLegacyTests holds that tests which need what the tests on operator-sdk's
 // framework declare are kept out of the build with them.
 func TestLegacyTests(t *testing.T) {

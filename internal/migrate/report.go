@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/oldapi"
 )
 
@@ -89,6 +91,30 @@ func (p *Plan) Report() []byte {
 	}
 	writeDropped(&b, dropped)
 	return []byte(b.String())
+}
+
+// lacksMethod is what the compiler says wherever a value of a type is passed that
+// lacks a method.
+var lacksMethod = lazy.Delayed(`\S+ does not implement \S+ \(.+\)$`)
+
+// Grouped lists the errors of a type that lacks a method once, at the first
+// place: a mock without one can have hundreds of them.
+func Grouped(problems []Problem) []Problem {
+	var out []Problem
+	places, first := map[string]int{}, map[int]string{} // by cause, and the cause by its index in out
+	for _, p := range problems {
+		cause := lacksMethod.FindString(p.Text)
+		if places[cause]++; cause == "" || places[cause] == 1 {
+			first[len(out)] = cause
+			out = append(out, p)
+		}
+	}
+	for i, cause := range first {
+		if n := places[cause] - 1; cause != "" && n > 0 {
+			out[i].Text += fmt.Sprintf(", and %d more like this", n)
+		}
+	}
+	return out
 }
 
 // because is the cause of a problem in parentheses, where it is known.

@@ -40,6 +40,19 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestGrouped(t *testing.T) {
+	lacks := func(file, use, method string) Problem {
+		return Problem{file, 1, 2, "cannot use c (variable of type *test.Mock) as common.Client value in " + use + ": *test.Mock does not implement common.Client (missing method " + method + ")"}
+	}
+	undefined := Problem{"a.go", 9, 2, "undefined: x"}
+	got := Grouped([]Problem{lacks("a.go", "argument to f", "Apply"), undefined, lacks("b.go", "argument to g", "Apply"), lacks("b.go", "assignment", "Get"), undefined, lacks("c.go", "return statement", "Apply")})
+	first := lacks("a.go", "argument to f", "Apply")
+	first.Text += ", and 2 more like this"
+	if d := cmp.Diff([]Problem{first, undefined, lacks("b.go", "assignment", "Get"), undefined}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestReportAgrees holds that the page has a line for each note of the plan,
 // and that the lines that it names are marked.
 func TestReportAgrees(t *testing.T) {

@@ -30,7 +30,7 @@ var causes = []cause{
 	{lazy.Delayed(`not enough arguments in call to .*\.(Do|DoRaw|Stream|Watch) have \(\)`), "requests of client-go take a context since 0.18", true},
 	{lazy.Delayed(`runtime"?\.Object does not implement .*(client|controllerutil|metav1|v1)"?\.Object|runtime"?\.Object does not implement .*ObjectList`), "the client takes client.Object and client.ObjectList since controller-runtime 0.7, which runtime.Object does not have the methods of", false},
 	{lazy.Delayed(`client"?\.(StatusWriter|SubResourceWriter|SubResourceClient)\b`), "Status() of a client is a SubResourceWriter with more methods since controller-runtime 0.15", false},
-	{lazy.Delayed(`does not implement .*(client"?\.Client|client"?\.WithWatch|manager"?\.Manager|cluster"?\.Cluster|cache"?\.Cache)\b`), "the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder", false},
+	{lazy.Delayed(`does not implement .*(client"?\.Client|client"?\.WithWatch|manager"?\.Manager|cluster"?\.Cluster|cache"?\.Cache)\b|missing method (Apply|GroupVersionKindFor|IsObjectNamespaced|SubResource)\)`), "the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder", false},
 	{lazy.Delayed(`does not implement manager\.Runnable`), "Start of what is added to the manager takes a context instead of a channel since controller-runtime 0.7", false},
 	{lazy.Delayed(`undefined: fake\.NewFakeClient`), "fake clients are made by fake.NewClientBuilder since controller-runtime 0.6", true},
 	{lazy.Delayed(`NewDecoder returns 1 value`), "admission.NewDecoder returns no error since controller-runtime 0.15", false},

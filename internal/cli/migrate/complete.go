@@ -83,7 +83,7 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 			return err
 		}
 		if !changed {
-			p.Problems = append(p.Problems, problems...)
+			p.Problems = append(p.Problems, migrate.Grouped(problems)...)
 			return nil
 		}
 	}
