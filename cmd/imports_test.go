@@ -28,7 +28,7 @@ var quarantine = map[string][]string{
 	"sigs.k8s.io/kustomize/":         {"internal/kustomize"},
 	"k8s.io/client-go/":              {"internal/kube", "internal/controlplane/", "cmd/mysdk-cluster"},
 	"k8s.io/kubernetes/":             {"internal/controlplane/"},
-	"k8s.io/kubectl/":                {"cmd/mysdk-cluster"},
+	"k8s.io/kubectl/":                {"cmd/mysdk-cluster", "internal/translations"},
 	"go.etcd.io/etcd/":               {"internal/controlplane/"},
 	"sigs.k8s.io/kwok/":              {"internal/controlplane/"},
 	"sigs.k8s.io/kube-api-linter/":   {"internal/lint"},
@@ -44,7 +44,7 @@ var quarantine = map[string][]string{
 // layers are our packages from the bottom up: one may import those of lower
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
-	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/controlplane/supervise"},
+	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/translations", "internal/controlplane/supervise"},
 	{"internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/compat", "internal/host/hosttest"},
 	{"internal/apidocs", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/webhookadapter"},
@@ -80,6 +80,7 @@ var alone = map[string][]string{
 	"internal/recording/otlp":   {"internal/recording"},
 	"internal/registry":         {},
 	"internal/sarif":            {},
+	"internal/translations":     {},
 	"internal/rewrite/goedit":   {"internal/clierr"},
 	"internal/rewrite/yamledit": {},
 	"internal/controlplane": {
@@ -111,6 +112,7 @@ var worldlyAllowed = map[string][]string{
 	"cmd/mysdk":                      {"os"},                    // the exit code
 	"cmd/mysdk-cluster":              {"os", "time"},            // the exit code; when the process started
 	"internal/figures":               {"os", "os/exec", "time"}, // another, which measures the go command
+	"internal/translations":          {"os"},                    // the language is asked for before main runs
 	"internal/extras":                {"os"},                    // a main program too
 	"internal/controlplane":          {"time", "os"},            // a server of its own, with certificates that expire
 	"internal/controlplane/hostpods": {"time", "os", "os/exec"}, // runs processes of this machine

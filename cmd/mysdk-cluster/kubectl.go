@@ -21,6 +21,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane"
+	_ "github.com/example/mysdk/internal/translations" // before kubectl's packages ask for theirs
 )
 
 // gitVersion is what `kubectl version` and user agents report. Only the linker

@@ -20,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/controlplane"
+	_ "github.com/example/mysdk/internal/gcpercent" // before the libraries fill the heap
 )
 
 const usage = `mysdk-cluster runs a Kubernetes control plane in one process, on loopback only.

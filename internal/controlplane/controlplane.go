@@ -259,12 +259,11 @@ func (s *server) prepare(ctx context.Context) error {
 }
 
 const (
-	// goPercent is Go's own GOGC, where the user has set none.
-	goPercent = 100
-	// serverPercent is how much the heap grows before it is collected. What CRDs,
-	// bundles and OLM leave behind as they come and go is many times what stays,
-	// and the more of it there is at one time, the more holes stay between what
-	// does, which cannot be given back.
+	// serverPercent is how much the heap grows before it is collected, where the
+	// environment variable GOGC is not set. What CRDs, bundles and OLM leave
+	// behind as they come and go is many times what stays, and the more of it there
+	// is at one time, the more holes stay between what does, which cannot be given
+	// back.
 	serverPercent = 50
 )
 
@@ -275,7 +274,7 @@ func relaxGC() func() {
 	percent := debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(startHeap)
 	return func() {
-		if percent == goPercent {
+		if os.Getenv("GOGC") == "" {
 			percent = serverPercent
 		}
 		debug.SetGCPercent(percent)
