@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 
@@ -36,12 +37,31 @@ func clientAPI(f *goFile) {
 			f.mutateCall(n)
 			f.recorderCall(n)
 		case *ast.AssignStmt:
-			f.objectKey(n)
+			f.onlyResult(n)
 		case *ast.FuncDecl:
 			f.injector(n)
+		case *ast.StarExpr:
+			if f.Is(n.X, crAdmission, "Decoder") { // an interface since controller-runtime 0.15
+				f.Replace(n, f.Text(n.X))
+			}
 		}
 		return true
 	})
+	f.injected()
+}
+
+// injected drops the variables that say that a type takes what the manager
+// injected.
+func (f *goFile) injected() {
+	for _, d := range f.Tree.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || len(g.Specs) != 1 {
+			continue
+		}
+		if v, ok := g.Specs[0].(*ast.ValueSpec); ok && v.Type != nil && f.Member(v.Type, crInject) != "" && isNamed(v.Names[0], "_") {
+			f.RemoveLines(d)
+		}
+	}
 }
 
 // budgets takes the typed client of budgets from the version that their types are
@@ -101,13 +121,13 @@ func (f *goFile) recorderCall(call *ast.CallExpr) {
 	}
 }
 
-// objectKey keeps code that takes two results of ObjectKeyFromObject working,
-// which has one today.
-func (f *goFile) objectKey(a *ast.AssignStmt) {
+// onlyResult keeps code working that takes an error as the second result of what
+// returns none today.
+func (f *goFile) onlyResult(a *ast.AssignStmt) {
 	if len(a.Lhs) != 2 || len(a.Rhs) != 1 {
 		return
 	}
-	call := f.calls(a.Rhs[0], crClient, "ObjectKeyFromObject")
+	call := cmp.Or(f.calls(a.Rhs[0], crClient, "ObjectKeyFromObject"), f.calls(a.Rhs[0], crAdmission, "NewDecoder"))
 	if call == nil {
 		return
 	}

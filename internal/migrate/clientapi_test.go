@@ -3,6 +3,7 @@ package migrate
 import "testing"
 
 func TestClientAPI(t *testing.T) {
+	const admission = `"sigs.k8s.io/controller-runtime/pkg/webhook/admission"`
 	runPasses(t, map[string]passCase{
 		"budgets":           {"", "func f() { kc.PolicyV1beta1().PodDisruptionBudgets(ns).List(ctx, o) }", "", "func f() { kc.PolicyV1().PodDisruptionBudgets(ns).List(ctx, o) }"},
 		"security policies": {"", "func f() { kc.PolicyV1beta1().PodSecurityPolicies().List(ctx, o) }", "", ""},
@@ -20,6 +21,13 @@ func TestClientAPI(t *testing.T) {
 		"OnAdd with a type":        {"", "func (h *H) OnAdd(p *Pod) {}", "", ""},
 		"OnAdd of today":           {"", "func (h *H) OnAdd(obj any, first bool) { h.next.OnAdd(obj, first) }", "", ""},
 		"OnAdd that is a function": {"", "func OnAdd(obj any) {}", "", ""},
+		"decoders": {
+			admission, "type v struct{ decoder *admission.Decoder }\n\nfunc f() {\n\td, err := admission.NewDecoder(s)\n\tg(d, err)\n}", "",
+			"type v struct{ decoder admission.Decoder }\n\nfunc f() {\n\td, err := admission.NewDecoder(s), error(nil)\n\tg(d, err)\n}",
+		},
+		"what is injected": {
+			admission + `; "sigs.k8s.io/controller-runtime/pkg/runtime/inject"`, "var _ inject.Client = &v{}\nvar _ admission.Handler = &v{}", admission, "var _ admission.Handler = &v{}",
+		},
 		"injection": {
 			"", "// InjectClient takes it.\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
 			"", "// InjectClient takes it.\n// TODO(migrate): nothing calls InjectClient any more: set the field where the value is made\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",

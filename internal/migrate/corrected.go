@@ -22,6 +22,7 @@ type correction struct {
 var corrections = []correction{
 	{lazy.Delayed(`^cannot use .*"k8s\.io/api/core/v1"\.(?:Volume)?ResourceRequirements\) as "k8s\.io/api/core/v1"\.((?:Volume)?ResourceRequirements) value`), retypeResources},
 	{lazy.Delayed(`^cannot use .*(?:untyped (?:string|int) constant).* as \*(?:"([^"]+)"\.)?(\w+) value`), pointTo},
+	{lazy.Delayed(`^cannot use .*\{…?\} \(value of (?:struct )?type ("[^"]+"\.\w+|\w+\.\w+)\) as \*("[^"]+"\.\w+|\w+\.\w+) value in struct literal`), pointToLiteral},
 	{lazy.Delayed(`"k8s\.io/api/core/v1"\.Probe has no field or method Handler\b`), func(f *goFile, at ast.Expr, _ []string) { f.rename(at, "ProbeHandler") }},
 	{lazy.Delayed(`^invalid operation: cannot receive from non-channel .* interface type context\.Context\)`), func(f *goFile, at ast.Expr, _ []string) { f.Insert(at.End(), ".Done()") }},
 	{lazy.Delayed(`"k8s\.io/[\w/.-]+"\.\w+ has no field or method ClusterName\b`), readNothing},
@@ -111,6 +112,13 @@ func pointTo(f *goFile, at ast.Expr, m []string) {
 		name = pkg + "." + name
 	}
 	f.Replace(at, fmt.Sprintf("new(%s(%s))", name, f.Text(at)))
+}
+
+// pointToLiteral points to a value that was in a field itself.
+func pointToLiteral(f *goFile, at ast.Expr, m []string) {
+	if _, ok := at.(*ast.CompositeLit); ok && m[1] == m[2] {
+		f.Insert(at.Pos(), "&")
+	}
 }
 
 // readNothing puts what ClusterName always was in the place of reading it.

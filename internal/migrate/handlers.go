@@ -52,6 +52,10 @@ func (f *goFile) eventFunc(t *ast.FuncType, body *ast.BlockStmt) {
 		f.mapFunc(t, body, name)
 		return
 	}
+	if f.Is(p.Type, crClient, "Object") && len(t.Params.List) == 1 && f.returnsRequests(t) {
+		f.mapContext(p, body)
+		return
+	}
 	for event, fields := range eventFields() {
 		if f.Is(p.Type, crEvent, event) {
 			f.renameFields(body, p, fields)
@@ -130,13 +134,38 @@ func (f *goFile) queueParams(t *ast.FuncType) {
 	}
 }
 
+// returnsRequests says whether requests are all that a function returns.
+func (f *goFile) returnsRequests(t *ast.FuncType) bool {
+	if t.Results.NumFields() != 1 {
+		return false
+	}
+	list, ok := t.Results.List[0].Type.(*ast.ArrayType)
+	return ok && f.isAny(list.Elt, "Request", crReconcile, crRoot)
+}
+
+// mapContext adds the context before the only parameter of a function that maps
+// an object to requests, which it has since controller-runtime 0.15.
+func (f *goFile) mapContext(object *ast.Field, body *ast.BlockStmt) {
+	name := ""
+	if len(object.Names) > 0 {
+		name = f.givenContext(body) + " "
+	}
+	f.Insert(object.Pos(), name+f.Need("context", "")+".Context, ")
+}
+
+// givenContext is the name of a new parameter for the context: a body that makes
+// one of its own uses it instead.
+func (f *goFile) givenContext(body *ast.BlockStmt) string {
+	if !f.usesFreshContext(body) || declares(body, "ctx") {
+		return "_"
+	}
+	f.freshContexts(body, "ctx")
+	return "ctx"
+}
+
 // mapFunc changes func(handler.MapObject) to func(context.Context, client.Object).
 func (f *goFile) mapFunc(t *ast.FuncType, body *ast.BlockStmt, name string) {
-	ctx := "_"
-	if f.usesFreshContext(body) && !declares(body, "ctx") {
-		ctx = "ctx"
-		f.freshContexts(body, ctx)
-	}
+	ctx := f.givenContext(body)
 	name = cmp.Or(name, "_")
 	param := t.Params.List[0]
 	f.Replace(t.Params, fmt.Sprintf("(%s %s.Context, %s %s.Object)", ctx, f.Need("context", ""), name, f.Need(crClient, "")))

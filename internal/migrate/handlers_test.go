@@ -51,6 +51,16 @@ func TestMapFunctions(t *testing.T) {
 			importContext + "; " + importHandler, "func m(o handler.MapObject) []int {\n\tctx := context.Background()\n\treturn g(ctx, o.Meta)\n}",
 			importContext + "; " + importClient, "func m(_ context.Context, o client.Object) []int {\n\tctx := context.Background()\n\treturn g(ctx, o)\n}",
 		},
+		"an object": {
+			importClient + "; " + importReconcile, "func m(o client.Object) []reconcile.Request { return g(o) }",
+			importClient + "; " + importReconcile + "; " + importContext, "func m(_ context.Context, o client.Object) []reconcile.Request { return g(o) }",
+		},
+		"an object, with a context of its own": {
+			importContext + "; " + importClient + `; ctrl "sigs.k8s.io/controller-runtime"`, "var m = func(client.Object) []ctrl.Request { return g(context.TODO()) }\n\nfunc n(o client.Object) []ctrl.Request { return g(context.TODO(), o) }",
+			"", "var m = func(context.Context, client.Object) []ctrl.Request { return g(context.TODO()) }\n\nfunc n(ctx context.Context, o client.Object) []ctrl.Request { return g(ctx, o) }",
+		},
+		"an object of today":     {importContext + "; " + importClient + "; " + importReconcile, "func m(ctx context.Context, o client.Object) []reconcile.Request { return g(o) }", "", ""},
+		"an object that is read": {importClient, "func m(o client.Object) []string { return g(o) }", "", ""},
 		"without a name": {
 			importHandler, "func m(handler.MapObject) []int { return nil }",
 			importContext + "; " + importClient, "func m(_ context.Context, _ client.Object) []int { return nil }",

@@ -286,15 +286,18 @@ func (m *migration) kubebuilderGo() error {
 	for _, w := range hooks {
 		w.write(m)
 	}
+	legacy := m.legacyTests()
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
 			continue
 		}
 		to := m.along(name)
 		switch {
+		case legacy[name] != "":
+			m.legacyTest(name, legacy[name])
 		case m.isUselessSuite(name):
 			m.drop(name, "it set up an environment that no test of the directory uses")
-			if path.Base(name) == "webhook_suite_test.go" && m.hasSpecs(path.Dir(name)) {
+			if path.Base(name) == webhookSuite && m.hasSpecs(path.Dir(name)) {
 				m.dropped[name] = "the webhooks are in internal/webhook now, and 'mysdk create webhook' writes tests for them"
 			}
 		default:

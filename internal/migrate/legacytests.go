@@ -19,13 +19,38 @@ func usesSDKTest(f *goFile) bool {
 	})
 }
 
-// legacyTests finds the files on operator-sdk's test framework, and other tests
-// that do not compile without what only these files have.
-func (m *migration) legacyTests() map[string]bool {
+// Why tests are kept out of the build, and what is to be done.
+const (
+	frameworkGone = "operator-sdk's test framework is gone, and the constraint keeps this file out of the build: rewrite the test with envtest ('mysdk test')"
+	suiteGone     = "internal/webhook sets the webhooks up, which the package of the types cannot import, and the constraint keeps this file out of the build: move the test there"
+)
+
+// legacyTests finds the files on operator-sdk's test framework, and the suites
+// of webhooks that tests need: what sets their webhooks up is in another package
+// now. The map says why they, and the tests that do not compile without them, are
+// kept out of the build.
+func (m *migration) legacyTests() map[string]string {
+	out := map[string]string{}
+	for name := range m.withDependents(usesSDKTest) {
+		out[name] = frameworkGone
+	}
+	suites := m.withDependents(func(f *goFile) bool { return path.Base(f.Name) == webhookSuite && m.isUselessSuite(f.Name) })
+	for name := range suites {
+		if path.Base(name) == webhookSuite {
+			continue
+		}
+		out[name], out[path.Join(path.Dir(name), webhookSuite)] = suiteGone, suiteGone
+	}
+	return out
+}
+
+// withDependents finds the files that first is true of, and the tests that do
+// not compile without what only these files have.
+func (m *migration) withDependents(first func(*goFile) bool) map[string]bool {
 	out, tests := map[string]bool{}, map[string]*goFile{}
 	for f := range m.parse(m.ownCode()) {
 		switch {
-		case usesSDKTest(f):
+		case first(f):
 			out[f.Name] = true
 		case strings.HasSuffix(f.Name, "_test.go") || strings.HasPrefix(f.Name, "test/"):
 			tests[f.Name] = f
@@ -69,8 +94,8 @@ func (m *migration) namesOnly(f *goFile, files map[string]bool) bool {
 	return false
 }
 
-// legacyTest keeps a test of the old framework out of the build.
-func (m *migration) legacyTest(name string) {
+// legacyTest keeps a test out of the build.
+func (m *migration) legacyTest(name, why string) {
 	r := relayout.Rewrite{Packages: m.packages()}
 	data, err := r.Go(name, m.files[name].data)
 	if err != nil {
@@ -81,8 +106,8 @@ func (m *migration) legacyTest(name string) {
 	if !bytes.Contains(data, []byte(constraint)) {
 		data = regexp.MustCompile(`(?m)^//(go:build| \+build) .*\n`).ReplaceAll(data, nil)
 		data = bytes.TrimLeft(data, "\n")
-		mark := todoLine("operator-sdk's test framework is gone, and the constraint keeps this file out of the build: rewrite the test with envtest ('mysdk test')") + "\n\n"
+		mark := todoLine("%s", why) + "\n\n"
 		data = append([]byte(constraint+mark), data...)
 	}
-	m.keep(name, name, data)
+	m.keep(name, m.along(name), data)
 }

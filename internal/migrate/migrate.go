@@ -283,7 +283,7 @@ func (m *migration) rest() error {
 		if _, scaffolded := m.out[name]; scaffolded {
 			continue // the new file takes its place
 		}
-		m.keep(name, name, m.files[name].data)
+		m.keep(name, m.along(name), m.files[name].data) // what a package embeds, or its tests read, too
 	}
 	return nil
 }

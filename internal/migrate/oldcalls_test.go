@@ -59,6 +59,21 @@ func TestWatchesWithoutBuilder(t *testing.T) {
 		"c.Watch(source.Kind(mgr.GetCache(), client.Object(what), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner)))"}})
 }
 
+// TestFilesOfPackages holds that what a package embeds, or its tests read, goes
+// where the package goes.
+func TestFilesOfPackages(t *testing.T) {
+	files := goV3()
+	files["controllers/cache/resources/board.json"] = "{}\n"
+	files["controllers/cache/testdata/a.yaml"] = "a: 1\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{"internal/controller/cache/resources/board.json": {"{}"}, "internal/controller/cache/testdata/a.yaml": {"a: 1"}})
+	for name := range got {
+		if strings.HasPrefix(name, "controllers/") {
+			t.Errorf("%s is where no package is", name)
+		}
+	}
+}
+
 // TestLegacyTests holds that tests which need what the tests on operator-sdk's
 // framework declare are kept out of the build with them.
 func TestLegacyTests(t *testing.T) {

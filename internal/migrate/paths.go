@@ -21,6 +21,8 @@ const (
 	crEvent      = "sigs.k8s.io/controller-runtime/pkg/event"
 	crFake       = "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	crHandler    = "sigs.k8s.io/controller-runtime/pkg/handler"
+	crInject     = "sigs.k8s.io/controller-runtime/pkg/runtime/inject"
+	crConfig     = "sigs.k8s.io/controller-runtime/pkg/config/v1alpha1"
 	crLog        = "sigs.k8s.io/controller-runtime/pkg/log"
 	crManager    = "sigs.k8s.io/controller-runtime/pkg/manager"
 	crPredicate  = "sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -184,7 +186,7 @@ func (f *goFile) members(importPath string) []string {
 func markGone(f *goFile) {
 	for _, spec := range f.Tree.Imports {
 		p := goedit.PathOf(spec)
-		if !hasAnyPrefix(p, operatorSDK, "k8s.io/kubernetes/") && p != libStatus {
+		if !hasAnyPrefix(p, operatorSDK, "k8s.io/kubernetes/") && !slices.Contains([]string{libStatus, crInject, crConfig}, p) {
 			continue
 		}
 		f.DropImport(p)

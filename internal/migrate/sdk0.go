@@ -339,8 +339,8 @@ func (m *migration) otherGo() error {
 		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
 			continue
 		}
-		if legacy[name] {
-			m.legacyTest(name)
+		if why := legacy[name]; why != "" {
+			m.legacyTest(name, why)
 			continue
 		}
 		m.other(name)

@@ -15,6 +15,9 @@ import (
 // module, its version, and why.
 var unread = lazy.Delayed(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\S+): (.+)`)
 
+// unreadable is how it says so of what the project requires itself.
+var unreadable = lazy.Delayed(`(?m)^go: ([^\s@]+)@([^\s:]+): `)
+
 // unreachable is why not, where the module may well be there.
 var unreachable = lazy.Delayed(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)
 
@@ -25,6 +28,9 @@ func Unresolved(output string) []string {
 	var out []string
 	for _, m := range unread.FindAllStringSubmatch(output, -1) {
 		out = append(out, fmt.Sprintf("%s@%s (required by %s)", m[2], m[3], m[1]))
+	}
+	for _, m := range unreadable.FindAllStringSubmatch(output, -1) {
+		out = append(out, fmt.Sprintf("%s@%s (required by go.mod)", m[1], m[2]))
 	}
 	if len(out) > 0 {
 		slices.Sort(out)

@@ -27,6 +27,10 @@ go: example.com/shop/cmd imports
 	if d := cmp.Diff([]string{"example.org/gone@v0.1.0 (required by example.com/a@v1.0.0)"}, Unresolved(output+broken+output+strings.Replace(broken, "go: ", "\texample.com/c/d: ", 1))); d != "" {
 		t.Errorf("of a module that cannot be read (-want +got):\n%s", d)
 	}
+	const own = "go: example.org/gone@v0.2.0: verifying go.mod: 404 Not Found\n"
+	if d := cmp.Diff([]string{"example.org/gone@v0.2.0 (required by go.mod)"}, Unresolved(output+own+"go: example.com/shop imports\n\texample.com/c/d: "+strings.TrimPrefix(own, "go: "))); d != "" {
+		t.Errorf("of a module that the project requires (-want +got):\n%s", d)
+	}
 	if got := Unresolved("go: downloading example.com/x v1.0.0\n"); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}

@@ -10,7 +10,11 @@ import (
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-const webhookMarker = "+kubebuilder:webhook:"
+const (
+	webhookMarker = "+kubebuilder:webhook:"
+	// webhookSuite is what sets up webhooks for the tests of a package of types.
+	webhookSuite = "webhook_suite_test.go"
+)
 
 // webhookFile is what the package of a kind has of old webhooks, in whatever
 // files: methods of the type itself, which the manager called.
@@ -129,7 +133,7 @@ func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
 // now.
 func (m *migration) isUselessSuite(name string) bool {
 	base := path.Base(name)
-	return (base == "webhook_suite_test.go" || base == "suite_test.go" && !m.hasSpecs(path.Dir(name))) && !m.isSpec(name)
+	return (base == webhookSuite || base == "suite_test.go" && !m.hasSpecs(path.Dir(name))) && !m.isSpec(name)
 }
 
 // isSpec says whether a file of a suite tests something itself.

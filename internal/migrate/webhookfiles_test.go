@@ -98,7 +98,6 @@ func TestWebhookTests(t *testing.T) {
 	const suite = "package v1\n\nimport \"testing\"\n\nvar (\n\tk8sClient int\n\tctx       int\n)\n\nfunc TestAPIs(t *testing.T) {\n\tRunSpecs(t, \"Webhook Suite\")\n}\n"
 	files := goV3()
 	files["apis/cache/v1/webhook_suite_test.go"] = suite
-	files["apis/cache/v1/memcached_webhook_test.go"] = "package v1\n\nimport \"testing\"\n\nfunc TestCreate(t *testing.T) {\n\tt.Log(k8sClient)\n\tt.Log(k8sClient, ctx)\n}\n"
 	files["apis/cache/v1/memcached_test.go"] = "package v1\n\nimport \"testing\"\n\nfunc TestDefault(t *testing.T) {\n\t(&Memcached{}).Default()\n}\n"
 	files["controllers/cache/suite_test.go"] = "package cache\n\nimport \"testing\"\n\nfunc TestReal(t *testing.T) { t.Log(1) }\n"
 	p := mustPlan(t, files)
@@ -109,6 +108,13 @@ func TestWebhookTests(t *testing.T) {
 	if _, there := got["api/cache/v1/webhook_suite_test.go"]; there {
 		t.Error("the suite is still there")
 	}
+
+	files["apis/cache/v1/memcached_webhook_test.go"] = "package v1\n\nimport \"testing\"\n\nfunc TestCreate(t *testing.T) {\n\tt.Log(k8sClient)\n\tt.Log(k8sClient, ctx)\n}\n"
+	const ignored = "//go:build ignore\n\n// TODO(migrate): internal/webhook sets the webhooks up"
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{
+		"api/cache/v1/webhook_suite_test.go": {ignored}, "api/cache/v1/memcached_webhook_test.go": {ignored}, "api/cache/v1/memcached_test.go": {"!TODO"},
+	})
+	delete(files, "apis/cache/v1/memcached_webhook_test.go")
 
 	files["apis/cache/v1/webhook_suite_test.go"] = suite + "\nvar _ = Describe(\"it\", func() {\n\tIt(\"works\", func() { _ = (&Memcached{}).SetupWebhookWithManager(nil) })\n})\n"
 	expect(t, content(mustPlan(t, files).Result), map[string][]string{
