@@ -83,6 +83,7 @@ func (m *migration) readProject() ([]byte, error) {
 	for _, group := range subdirs(m.files, "controllers") {
 		m.moves["controllers/"+group] = target{"internal/controller/" + group, group, group}
 	}
+	m.placeBelow()
 	return yamledit.Encode(p)
 }
 

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -57,6 +58,18 @@ func TestWatchesWithoutBuilder(t *testing.T) {
 	got := content(mustPlan(t, files).Result)
 	expect(t, got, map[string][]string{"pkg/common/add.go": {
 		"c.Watch(source.Kind(mgr.GetCache(), client.Object(what), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner)))"}})
+}
+
+// TestPackagesBelowControllers holds that packages at any depth go along, and that
+// the main program imports them from where they are.
+func TestPackagesBelowControllers(t *testing.T) {
+	files := goV3()
+	const old, now = "controllers/shop/restore/", "internal/controller/shop/restore/"
+	files[old+"restore_controller.go"] = "package restore\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\n// Reconciler restores.\ntype Reconciler struct{}\n\n// SetupWithManager does.\nfunc (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error { return nil }\n"
+	swap(files, "main.go", "import (", "import (\n\t\"example.com/shop/controllers/shop/restore\"")
+	swap(files, "main.go", "\tif err := mgr.Start(", "\tif err = (&restore.Reconciler{}).SetupWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}\n\tif err := mgr.Start(")
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{newMain: {"example.com/shop/" + path.Clean(now) + "\"", "(&restore.Reconciler{}).SetupWithManager(mgr)", "!/controllers/"}, now + "restore_controller.go": {"package restore"}})
 }
 
 // TestFilesOfPackages holds that what a package embeds, or its tests read, goes
