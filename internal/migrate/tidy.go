@@ -15,8 +15,9 @@ import (
 // module, its version, and why.
 var unread = lazy.Delayed(`(\S+) requires\n(?:\s+\S+ requires\n)*\s+([^\s@]+)@(\S+): (.+)`)
 
-// unreadable is how it says so of what the project requires itself.
-var unreadable = lazy.Delayed(`(?m)^go: ([^\s@]+)@([^\s:]+): `)
+// unreadable is how it says so of what the project requires itself, alone or as
+// the reason why a package is not found.
+var unreadable = lazy.Delayed(`(?m)^(?:go: |\t\S+: )([^\s@]+)@([^\s:]+): `)
 
 // unreachable is why not, where the module may well be there.
 var unreachable = lazy.Delayed(`dial tcp|[Tt]imeout|GOPROXY=off|resolve host|could not read|ermission denied`)

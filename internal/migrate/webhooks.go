@@ -140,7 +140,7 @@ func (w *webhookFile) marker(which string) string {
 			continue
 		}
 		text = strings.TrimSpace(strings.TrimPrefix(text, "//"))
-		text = regexp.MustCompile(`,?webhookVersions=[^,]*`).ReplaceAllString(text, "")
+		text = strings.TrimSuffix(regexp.MustCompile(`webhookVersions=(?:\{[^}]*\}|[^,]*),?`).ReplaceAllString(text, ""), ",")
 		if !strings.Contains(text, "sideEffects=") {
 			text += ",sideEffects=None"
 		}

@@ -68,7 +68,11 @@ func TestWebhookMarker(t *testing.T) {
 		"versions before v1":     {head + ",sideEffects=None,admissionReviewVersions={v1,v1beta1},name=x", head + ",sideEffects=None,admissionReviewVersions=v1,name=x\n\n"},
 		"quoted versions":        {head + `,sideEffects=None,admissionReviewVersions="{v1beta1}"`, head + ",sideEffects=None,admissionReviewVersions=v1\n\n"},
 		"webhook's API versions": {head + ",webhookVersions=v1beta1,sideEffects=None,admissionReviewVersions=v1", head + ",sideEffects=None,admissionReviewVersions=v1\n\n"},
-		"of the other webhook":   {"// +kubebuilder:webhook:path=/validate,mutating=false", ""},
+		"they first, several": {
+			strings.Replace(head, "path", "webhookVersions={v1,v1beta1},path", 1) + ",sideEffects=None,admissionReviewVersions=v1", head + ",sideEffects=None,admissionReviewVersions=v1\n\n",
+		},
+		"they last":            {head + ",sideEffects=None,admissionReviewVersions=v1,webhookVersions=v1", head + ",sideEffects=None,admissionReviewVersions=v1\n\n"},
+		"of the other webhook": {"// +kubebuilder:webhook:path=/validate,mutating=false", ""},
 	} {
 		w := &webhookFile{markers: []string{test.marker}}
 		if d := cmp.Diff(test.want, w.marker("mutating=true")); d != "" {
