@@ -304,8 +304,11 @@ func (m *migration) kubebuilderGo() error {
 		default:
 			more := []pass{oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts, suites}
 			for _, w := range hooks {
-				if w.setUp != "" && w.old == path.Dir(name) {
+				switch _, written := m.out[w.target()]; {
+				case w.setUp != "" && w.old == path.Dir(name):
 					more = append(more, w.pass)
+				case w.setUp != "" && !w.custom && written:
+					more = append(more, w.calls(m))
 				}
 			}
 			if stored := m.storedPass(name); stored != nil {

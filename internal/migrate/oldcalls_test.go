@@ -60,6 +60,15 @@ func TestWatchesWithoutBuilder(t *testing.T) {
 		"c.Watch(source.Kind(mgr.GetCache(), client.Object(what), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner)))"}})
 }
 
+// TestWebhooksElsewhere holds that a program beside the main one sets webhooks up
+// by what does so now.
+func TestWebhooksElsewhere(t *testing.T) {
+	files := goV3()
+	files["launcher/launch.go"] = "package launcher\n\nimport (\n\tctrl \"sigs.k8s.io/controller-runtime\"\n\n\tcachev1 \"example.com/shop/apis/cache/v1\"\n)\n\n// Launch sets webhooks up.\nfunc Launch(mgr ctrl.Manager) error { return (&cachev1.Memcached{}).SetupWebhookWithManager(mgr) }\n"
+	expect(t, content(mustPlan(t, files).Result), map[string][]string{"launcher/launch.go": {
+		"webhookv1 \"example.com/shop/internal/webhook/cache/v1\"", "return webhookv1.SetupMemcachedWebhookWithManager(mgr)", "!cachev1"}})
+}
+
 // TestPackagesBelowControllers holds that packages at any depth go along, and that
 // the main program imports them from where they are.
 func TestPackagesBelowControllers(t *testing.T) {

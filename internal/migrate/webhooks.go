@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/webhookadapter"
 )
 
@@ -52,6 +53,23 @@ func (w *webhookFile) pass(f *goFile) {
 		for _, c := range group.List {
 			if slices.Contains(w.markers, c.Text) {
 				f.RemoveLines(c)
+			}
+		}
+	}
+}
+
+// calls has code that set the webhooks up, beside the main program, call what
+// does so now.
+func (w *webhookFile) calls(m *migration) pass {
+	return func(f *goFile) {
+		for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != setupWebhook {
+				continue
+			}
+			if lit := literalOf(ast.Unparen(sel.X)); lit != nil && f.Is(lit.Type, path.Join(m.module, w.dir), w.kind) {
+				name := f.Need(path.Join(m.module, path.Dir(w.target())), "webhook"+w.version)
+				f.Replace(call.Fun, fmt.Sprintf("%s.Setup%sWebhookWithManager", name, w.kind))
 			}
 		}
 	}
