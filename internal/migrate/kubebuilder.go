@@ -118,6 +118,8 @@ func (m *migration) resource(r map[string]any, domain string) {
 	}
 	if dir, ok := m.ownPath(r["path"]); ok {
 		from = dir
+	} else if dir := m.typesOf(e.version, kindName); dir != "" && !m.declares(from, kindName) {
+		from = dir // which PROJECT does not say
 	}
 	if r["domain"] == nil && domain != "" {
 		r["domain"] = domain
@@ -152,6 +154,18 @@ func (m *migration) ownPath(recorded any) (dir string, ok bool) {
 	text, _ := recorded.(string)
 	dir, ok = strings.CutPrefix(text, m.module+"/")
 	return dir, ok && len(inDir(m.files, dir)) > 0
+}
+
+// typesOf is the directory of API types, named after the version, that declares a
+// kind; empty for none.
+func (m *migration) typesOf(version, kindName string) string {
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		dir := path.Dir(name)
+		if path.Base(dir) == version && hasAnyPrefix(name, "api/", "apis/", "pkg/apis/") && m.declares(dir, kindName) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // declares says whether a package has the type of the kind: PROJECT 2 lists

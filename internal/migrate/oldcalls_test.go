@@ -60,6 +60,25 @@ func TestWatchesWithoutBuilder(t *testing.T) {
 		"c.Watch(source.Kind(mgr.GetCache(), client.Object(what), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner)))"}})
 }
 
+// TestTypesElsewhere holds that types are found where PROJECT does not say that
+// they are, and go where the main program imports them from.
+func TestTypesElsewhere(t *testing.T) {
+	files := goV3()
+	for name, text := range files {
+		if rest, ok := strings.CutPrefix(name, "apis/cache/v1/"); ok {
+			delete(files, name)
+			files["api/store/v1/"+rest] = text
+		} else {
+			files[name] = strings.ReplaceAll(text, "example.com/shop/apis/cache/v1", "example.com/shop/api/store/v1")
+		}
+	}
+	swap(files, "PROJECT", "  path: example.com/shop/api/store/v1\n", "")
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		newMain: {"cachev1 \"example.com/shop/api/cache/v1\"", "!/store/"}, "PROJECT": {"path: example.com/shop/api/cache/v1\n"}, "api/cache/v1/memcached_types.go": {"type Memcached struct"},
+	})
+}
+
 // TestWebhooksElsewhere holds that a program beside the main one sets webhooks up
 // by what does so now.
 func TestWebhooksElsewhere(t *testing.T) {
