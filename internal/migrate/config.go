@@ -58,7 +58,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 		m.carryOver(name, known)
 		return
 	}
-	data := m.files[name].data
+	data := []byte(m.withoutProxy(string(m.files[name].data)))
 	m.keep(name, name, markGoneConfig(data))
 	if forDefault.Match(data) {
 		m.note(name, "the manager's ServiceAccount is controller-manager now: name that one in the subjects if default was the manager's")
@@ -275,6 +275,16 @@ func entriesOf(n *yaml.Node) []*yaml.Node {
 // or images.
 var kustomizationLists = []string{"resources", "patches", "components", "images", "configurations"}
 
+// withoutProxy is a JSON patch of the Deployment with the manager as its first
+// container: kustomize put the proxy of the metrics, which is gone, before it.
+func (m *migration) withoutProxy(patch string) string {
+	const proxy, containers = "config/default/manager_auth_proxy_patch.yaml", "/spec/template/spec/containers/"
+	if !hasFile(m.files, proxy) || !m.inUse(proxy) {
+		return patch
+	}
+	return strings.ReplaceAll(patch, containers+"1/", containers+"0/")
+}
+
 // entries are what the user has set in a kustomization, list by list one entry
 // each, without what names files that are gone and without the operator's image,
 // which is set.
@@ -287,6 +297,9 @@ func (m *migration) entries(name string, mine []change) []change {
 			continue
 		}
 		for _, e := range entriesOf(c.node) {
+			if patch := yamledit.Value(e, "patch"); patch != nil {
+				patch.Value = m.withoutProxy(patch.Value)
+			}
 			if e.Tag != "!!null" && m.isEntry(path.Dir(name), list, e) {
 				out = append(out, change{leaf{[]step{{key: list}, {item: itemOf(e)}}, nil, e}, name, nil})
 			}

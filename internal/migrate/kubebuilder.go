@@ -112,9 +112,9 @@ func (m *migration) resource(r map[string]any, domain string) {
 	group, _ := r["group"].(string)
 	e := &apiVersion{version: fmt.Sprint(r["version"]), label: group}
 	kindName := fmt.Sprint(r["kind"])
-	from, to := path.Join("api", e.version), path.Join("api", e.version)
+	from := path.Join("api", e.version)
 	if m.multigroup {
-		from, to = path.Join("apis", group, e.version), path.Join("api", group, e.version)
+		from = path.Join("apis", group, e.version)
 	}
 	if dir, ok := m.ownPath(r["path"]); ok {
 		from = dir
@@ -123,6 +123,14 @@ func (m *migration) resource(r map[string]any, domain string) {
 	}
 	if r["domain"] == nil && domain != "" {
 		r["domain"] = domain
+	}
+	if own := m.groupIn(from); own != "" && own != qualified(group, r["domain"]) {
+		group, r["domain"], _ = strings.Cut(own, ".") // PROJECT had something else
+		r["group"], e.label = group, group
+	}
+	to := path.Join("api", e.version)
+	if m.multigroup {
+		to = path.Join("api", group, e.version)
 	}
 	switch api, ok := r["api"].(map[string]any); {
 	case ok:
@@ -143,7 +151,7 @@ func (m *migration) resource(r map[string]any, domain string) {
 	if from != to {
 		m.moves[from] = target{to, e.version, e.version}
 	}
-	e.dir, e.group = from, strings.TrimPrefix(group+"."+fmt.Sprint(r["domain"]), ".")
+	e.dir, e.group = from, qualified(group, r["domain"])
 	e.kinds = []kind{{name: kindName}}
 	m.apis = append(m.apis, e)
 }
@@ -154,6 +162,21 @@ func (m *migration) ownPath(recorded any) (dir string, ok bool) {
 	text, _ := recorded.(string)
 	dir, ok = strings.CutPrefix(text, m.module+"/")
 	return dir, ok && len(inDir(m.files, dir)) > 0
+}
+
+// qualified is a group with the domain that PROJECT has for it.
+func qualified(group string, domain any) string {
+	return strings.TrimPrefix(group+"."+fmt.Sprint(domain), ".")
+}
+
+// groupIn is the group that the types in a directory are registered with, empty
+// where it is not known.
+func (m *migration) groupIn(dir string) string {
+	a := &apiVersion{dir: dir, code: m.codeIn(dir)}
+	if a.read(m.files, path.Dir(dir)) != nil {
+		return "" // what does not parse is told when it is carried over
+	}
+	return a.group
 }
 
 // typesOf is the directory of API types, named after the version, that declares a

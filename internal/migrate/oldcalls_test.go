@@ -79,6 +79,32 @@ func TestTypesElsewhere(t *testing.T) {
 	})
 }
 
+// TestGroupOfTypes holds that the group is the one that the types are registered
+// with, whatever PROJECT made of it.
+func TestGroupOfTypes(t *testing.T) {
+	files := goV3()
+	files["apis/cache/v1/groupversion_info.go"] = "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime/schema\"\n\nvar GroupVersion = schema.GroupVersion{Group: \"shop.example.org\", Version: \"v1\"}\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"PROJECT": {"  domain: example.org\n", "  group: shop\n", "  path: example.com/shop/api/shop/v1\n"}, newMain: {"shopv1 \"example.com/shop/api/shop/v1\""}, "api/shop/v1/memcached_types.go": {"type Memcached struct"},
+		"config/crd/kustomization.yaml": {"- bases/shop.example.org_memcacheds.yaml\n"},
+	})
+}
+
+// TestPatchOfSecondContainer holds that patches of the manager by its index find it
+// without the proxy before it.
+func TestPatchOfSecondContainer(t *testing.T) {
+	files := goV3()
+	const patch = "- op: add\n  path: /spec/template/spec/containers/1/env/-\n  value: {name: A, value: a}\n"
+	files["config/default/kustomization.yaml"] = "patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\npatches:\n- target:\n    kind: Deployment\n  patch: |-\n    " + strings.ReplaceAll(strings.TrimSpace(patch), "\n", "\n    ") + "\n- target:\n    kind: Deployment\n  path: mine.yaml\n"
+	files["config/default/manager_auth_proxy_patch.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: controller-manager\n"
+	files["config/default/mine.yaml"] = patch
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"config/default/kustomization.yaml": {"/containers/0/env/-", "!/containers/1/"}, "config/default/mine.yaml": {"/containers/0/env/-", "!TODO"},
+	})
+}
+
 // TestWebhooksElsewhere holds that a program beside the main one sets webhooks up
 // by what does so now.
 func TestWebhooksElsewhere(t *testing.T) {
