@@ -29,8 +29,29 @@ func (m *migration) kubebuilderConfig() error {
 		}
 		m.configFile(name, known)
 	}
+	if err := m.oneNamespace(); err != nil {
+		return err
+	}
 	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: see 'git diff' for the whole. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
 	return m.bareSamples()
+}
+
+var isNamespace = lazy.Delayed(`(?m)^kind: Namespace\s*$`)
+
+// oneNamespace takes the operator's Namespace out of the manager's file where
+// the user had it in another one.
+func (m *migration) oneNamespace() error {
+	for name, o := range m.out {
+		if o.from == "" || name == managerPath || path.Dir(name) != "config/default" || !isNamespace.Match(o.data) {
+			continue
+		}
+		docs, err := documents(m.out[managerPath].data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", managerPath, err)
+		}
+		m.writeDocuments(managerPath, slices.DeleteFunc(docs, func(d *yaml.Node) bool { return scalar(d.Content[0], "kind") == "Namespace" }))
+	}
+	return nil
 }
 
 // configFile decides about one file of config.

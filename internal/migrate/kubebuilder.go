@@ -76,9 +76,9 @@ func (m *migration) readProject() ([]byte, error) {
 		if !ok {
 			return nil, clierr.Failedf("repair the file", "PROJECT: resource %d is no mapping", i+1)
 		}
-		m.resource(r, domain)
 		entries[i] = r
 	}
+	m.resources(entries, domain)
 	m.conversions(entries)
 	for _, group := range subdirs(m.files, "controllers") {
 		m.moves["controllers/"+group] = target{"internal/controller/" + group, group, group}
@@ -106,31 +106,53 @@ func (m *migration) plugins(old any) map[string]any {
 	return out
 }
 
-// resource brings one entry of PROJECT to version 3, and notes where its types
-// are.
-func (m *migration) resource(r map[string]any, domain string) {
+// resources brings the entries of PROJECT to version 3.
+func (m *migration) resources(entries []map[string]any, domain string) {
+	for _, r := range entries {
+		if r["domain"] == nil && domain != "" {
+			r["domain"] = domain
+		}
+	}
+	groups := m.groupsInCode(entries)
+	for _, r := range entries {
+		m.resource(r, groups)
+	}
+}
+
+// groupsInCode are the groups that types are registered with where PROJECT has
+// another one, by that.
+func (m *migration) groupsInCode(entries []map[string]any) map[string]string {
+	out := map[string]string{}
+	for _, r := range entries {
+		a := &apiVersion{dir: m.typesOf(r)}
+		if a.code = m.codeIn(a.dir); !m.declares(a.dir, fmt.Sprint(r["kind"])) {
+			continue // a kind of others
+		}
+		// What does not parse is told when it is carried over.
+		if a.read(m.files, path.Dir(a.dir)) == nil && a.group != "" && a.group != qualified(r) {
+			out[qualified(r)] = a.group
+		}
+	}
+	return out
+}
+
+// qualified is the group of an entry of PROJECT with its domain.
+func qualified(r map[string]any) string {
 	group, _ := r["group"].(string)
-	e := &apiVersion{version: fmt.Sprint(r["version"]), label: group}
-	kindName := fmt.Sprint(r["kind"])
-	from := path.Join("api", e.version)
-	if m.multigroup {
-		from = path.Join("apis", group, e.version)
+	return strings.TrimPrefix(group+"."+fmt.Sprint(r["domain"]), ".")
+}
+
+// resource brings one entry to version 3, and notes where its types are. groups are those that PROJECT has wrong.
+func (m *migration) resource(r map[string]any, groups map[string]string) {
+	e := &apiVersion{version: fmt.Sprint(r["version"])}
+	kindName, from := fmt.Sprint(r["kind"]), m.typesOf(r)
+	if own := groups[qualified(r)]; own != "" {
+		r["group"], r["domain"], _ = strings.Cut(own, ".")
 	}
-	if dir, ok := m.ownPath(r["path"]); ok {
-		from = dir
-	} else if dir := m.typesOf(e.version, kindName); dir != "" && !m.declares(from, kindName) {
-		from = dir // which PROJECT does not say
-	}
-	if r["domain"] == nil && domain != "" {
-		r["domain"] = domain
-	}
-	if own := m.groupIn(from); own != "" && own != qualified(group, r["domain"]) {
-		group, r["domain"], _ = strings.Cut(own, ".") // PROJECT had something else
-		r["group"], e.label = group, group
-	}
+	e.label, _ = r["group"].(string)
 	to := path.Join("api", e.version)
 	if m.multigroup {
-		to = path.Join("api", group, e.version)
+		to = path.Join("api", e.label, e.version)
 	}
 	switch api, ok := r["api"].(map[string]any); {
 	case ok:
@@ -151,7 +173,7 @@ func (m *migration) resource(r map[string]any, domain string) {
 	if from != to {
 		m.moves[from] = target{to, e.version, e.version}
 	}
-	e.dir, e.group = from, qualified(group, r["domain"])
+	e.dir, e.group = from, qualified(r)
 	e.kinds = []kind{{name: kindName}}
 	m.apis = append(m.apis, e)
 }
@@ -164,31 +186,29 @@ func (m *migration) ownPath(recorded any) (dir string, ok bool) {
 	return dir, ok && len(inDir(m.files, dir)) > 0
 }
 
-// qualified is a group with the domain that PROJECT has for it.
-func qualified(group string, domain any) string {
-	return strings.TrimPrefix(group+"."+fmt.Sprint(domain), ".")
-}
-
-// groupIn is the group that the types in a directory are registered with, empty
-// where it is not known.
-func (m *migration) groupIn(dir string) string {
-	a := &apiVersion{dir: dir, code: m.codeIn(dir)}
-	if a.read(m.files, path.Dir(dir)) != nil {
-		return "" // what does not parse is told when it is carried over
+// typesOf is the directory that has, or would have, the types of an entry of
+// PROJECT: where that says, where the scaffold had them, or wherever there is one
+// named after the version that declares the kind.
+func (m *migration) typesOf(r map[string]any) string {
+	if dir, ok := m.ownPath(r["path"]); ok {
+		return dir
 	}
-	return a.group
-}
-
-// typesOf is the directory of API types, named after the version, that declares a
-// kind; empty for none.
-func (m *migration) typesOf(version, kindName string) string {
+	group, _ := r["group"].(string)
+	version, kindName := fmt.Sprint(r["version"]), fmt.Sprint(r["kind"])
+	usual := path.Join("api", version)
+	if m.multigroup {
+		usual = path.Join("apis", group, version)
+	}
+	if m.declares(usual, kindName) {
+		return usual
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		dir := path.Dir(name)
 		if path.Base(dir) == version && hasAnyPrefix(name, "api/", "apis/", "pkg/apis/") && m.declares(dir, kindName) {
 			return dir
 		}
 	}
-	return ""
+	return usual
 }
 
 // declares says whether a package has the type of the kind: PROJECT 2 lists

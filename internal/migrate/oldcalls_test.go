@@ -84,10 +84,23 @@ func TestTypesElsewhere(t *testing.T) {
 func TestGroupOfTypes(t *testing.T) {
 	files := goV3()
 	files["apis/cache/v1/groupversion_info.go"] = "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime/schema\"\n\nvar GroupVersion = schema.GroupVersion{Group: \"shop.example.org\", Version: \"v1\"}\n"
+	swap(files, "PROJECT", "resources:\n", "resources:\n- api:\n    crdVersion: v1\n  domain: example.com\n  group: cache\n  kind: Other\n  version: v1\n") // nothing has that name
 	got := content(mustPlan(t, files).Result)
 	expect(t, got, map[string][]string{
-		"PROJECT": {"  domain: example.org\n", "  group: shop\n", "  path: example.com/shop/api/shop/v1\n"}, newMain: {"shopv1 \"example.com/shop/api/shop/v1\""}, "api/shop/v1/memcached_types.go": {"type Memcached struct"},
+		"PROJECT": {"!  group: cache\n", "  domain: example.org\n", "  group: shop\n", "  path: example.com/shop/api/shop/v1\n"}, newMain: {"shopv1 \"example.com/shop/api/shop/v1\""}, "api/shop/v1/memcached_types.go": {"type Memcached struct"},
 		"config/crd/kustomization.yaml": {"- bases/shop.example.org_memcacheds.yaml\n"},
+	})
+}
+
+// TestNamespaceOfItsOwn holds that the operator's Namespace is there once, where
+// the project had it.
+func TestNamespaceOfItsOwn(t *testing.T) {
+	files := goV3()
+	files["config/default/kustomization.yaml"] = "bases:\n- ../manager\n- namespace.yaml\n"
+	files["config/default/namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n"
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		managerPath: {"kind: Deployment\n", "!kind: Namespace"}, "config/default/namespace.yaml": {"kind: Namespace\n"}, "config/default/kustomization.yaml": {"- namespace.yaml\n"},
 	})
 }
 
