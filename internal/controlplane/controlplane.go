@@ -258,14 +258,11 @@ func (s *server) prepare(ctx context.Context) error {
 	return work.Wait()
 }
 
-const (
-	// serverPercent is how much the heap grows before it is collected, where the
-	// environment variable GOGC is not set. What CRDs, bundles and OLM leave
-	// behind as they come and go is many times what stays, and the more of it there
-	// is at one time, the more holes stay between what does, which cannot be given
-	// back.
-	serverPercent = 50
-)
+// serverPercent is how much the heap grows before it is collected, where the
+// environment variable GOGC is not set. What CRDs, bundles and OLM leave behind as
+// they come and go is many times what stays, and the more of it there is at one
+// time, the more holes stay between what does, which cannot be given back.
+const serverPercent = 50
 
 // relaxGC turns garbage collection off while the components fill the heap,
 // unless it grows beyond all measure. The function returned turns it on again.

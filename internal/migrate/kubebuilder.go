@@ -114,23 +114,27 @@ func (m *migration) resources(entries []map[string]any, domain string) {
 		}
 	}
 	groups := m.groupsInCode(entries)
+	for _, was := range slices.Sorted(maps.Keys(groups)) {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("PROJECT had the group %s for types whose +groupName says %s, which it has now.", was, groups[was])})
+	}
 	for _, r := range entries {
 		m.resource(r, groups)
 	}
 }
 
-// groupsInCode are the groups that types are registered with where PROJECT has
-// another one, by that.
+// groupsInCode are the groups that the CRDs of types are generated for where
+// PROJECT has another one, by that.
 func (m *migration) groupsInCode(entries []map[string]any) map[string]string {
 	out := map[string]string{}
 	for _, r := range entries {
-		a := &apiVersion{dir: m.typesOf(r)}
-		if a.code = m.codeIn(a.dir); !m.declares(a.dir, fmt.Sprint(r["kind"])) {
+		dir := m.typesOf(r)
+		if !m.declares(dir, fmt.Sprint(r["kind"])) {
 			continue // a kind of others
 		}
-		// What does not parse is told when it is carried over.
-		if a.read(m.files, path.Dir(a.dir)) == nil && a.group != "" && a.group != qualified(r) {
-			out[qualified(r)] = a.group
+		for _, name := range m.codeIn(dir) {
+			if marker := groupMarker.FindSubmatch(m.files[name].data); marker != nil && string(marker[1]) != qualified(r) {
+				out[qualified(r)] = string(marker[1])
+			}
 		}
 	}
 	return out
@@ -142,7 +146,8 @@ func qualified(r map[string]any) string {
 	return strings.TrimPrefix(group+"."+fmt.Sprint(r["domain"]), ".")
 }
 
-// resource brings one entry to version 3, and notes where its types are. groups are those that PROJECT has wrong.
+// resource brings one entry to version 3, and notes where its types are. groups
+// are those that PROJECT has wrong.
 func (m *migration) resource(r map[string]any, groups map[string]string) {
 	e := &apiVersion{version: fmt.Sprint(r["version"])}
 	kindName, from := fmt.Sprint(r["kind"]), m.typesOf(r)
@@ -202,11 +207,13 @@ func (m *migration) typesOf(r map[string]any) string {
 	if m.declares(usual, kindName) {
 		return usual
 	}
+	last := ""
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		dir := path.Dir(name)
-		if path.Base(dir) == version && hasAnyPrefix(name, "api/", "apis/", "pkg/apis/") && m.declares(dir, kindName) {
+		if dir != last && path.Base(dir) == version && hasAnyPrefix(name, "api/", "apis/", "pkg/apis/") && m.declares(dir, kindName) {
 			return dir
 		}
+		last = dir
 	}
 	return usual
 }

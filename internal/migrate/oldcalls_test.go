@@ -79,16 +79,16 @@ func TestTypesElsewhere(t *testing.T) {
 	})
 }
 
-// TestGroupOfTypes holds that the group is the one that the types are registered
-// with, whatever PROJECT made of it.
+// TestGroupOfTypes holds that the group is the one that the CRDs are generated for,
+// whatever PROJECT made of it.
 func TestGroupOfTypes(t *testing.T) {
 	files := goV3()
-	files["apis/cache/v1/groupversion_info.go"] = "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime/schema\"\n\nvar GroupVersion = schema.GroupVersion{Group: \"shop.example.org\", Version: \"v1\"}\n"
+	files["apis/cache/v1/groupversion_info.go"] = "// +groupName=shop.example.org\npackage v1\n"
 	swap(files, "PROJECT", "resources:\n", "resources:\n- api:\n    crdVersion: v1\n  domain: example.com\n  group: cache\n  kind: Other\n  version: v1\n") // nothing has that name
 	got := content(mustPlan(t, files).Result)
 	expect(t, got, map[string][]string{
 		"PROJECT": {"!  group: cache\n", "  domain: example.org\n", "  group: shop\n", "  path: example.com/shop/api/shop/v1\n"}, newMain: {"shopv1 \"example.com/shop/api/shop/v1\""}, "api/shop/v1/memcached_types.go": {"type Memcached struct"},
-		"config/crd/kustomization.yaml": {"- bases/shop.example.org_memcacheds.yaml\n"},
+		"config/crd/kustomization.yaml": {"- bases/shop.example.org_memcacheds.yaml\n"}, ReportName: {"- PROJECT had the group cache.example.com for types whose +groupName says shop.example.org"},
 	})
 }
 

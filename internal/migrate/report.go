@@ -101,18 +101,18 @@ var lacksMethod = lazy.Delayed(`\S+ does not implement \S+ \(.+\)$`)
 // place: a mock without one can have hundreds of them.
 func Grouped(problems []Problem) []Problem {
 	var out []Problem
-	places, first := map[string]int{}, map[int]string{} // by cause, and the cause by its index in out
+	first, more := map[string]int{}, map[int]int{} // indexes in out by cause, and how many others there are
 	for _, p := range problems {
 		cause := lacksMethod.FindString(p.Text)
-		if places[cause]++; cause == "" || places[cause] == 1 {
-			first[len(out)] = cause
-			out = append(out, p)
+		if i, known := first[cause]; known && cause != "" {
+			more[i]++
+			continue
 		}
+		first[cause] = len(out)
+		out = append(out, p)
 	}
-	for i, cause := range first {
-		if n := places[cause] - 1; cause != "" && n > 0 {
-			out[i].Text += fmt.Sprintf(", and %d more like this", n)
-		}
+	for i, n := range more {
+		out[i].Text += fmt.Sprintf(", and %d more like this", n)
 	}
 	return out
 }

@@ -27,6 +27,8 @@ func TestCause(t *testing.T) {
 		"a request":   {`not enough arguments in call to req.Do have () want (context.Context)`, "takes a context"},
 		"a probe":     {`probe.Handler undefined (type *"k8s.io/api/core/v1".Probe has no field or method Handler)`, "Handler is ProbeHandler"},
 		"a mock":      {`*m does not implement "sigs.k8s.io/controller-runtime/pkg/client".Client (missing method Apply)`, "the interface has more"},
+		"a server":    {`invalid composite literal type webhook.Server`, "webhook.NewServer"},
+		"namespaces":  {`opt.Namespace undefined (type controllerruntime.Options has no field or method Namespace)`, "DefaultNamespaces"},
 		"own client":  {`*test.Mock does not implement common.Client (missing method Apply), and 2 more like this`, "the interface has more"},
 		"a status":    {`m.Client does not implement "sigs.k8s.io/controller-runtime/pkg/client".SubResourceWriter (missing method Apply)`, "SubResourceWriter"},
 		"a cluster":   {`unknown field ClusterName in struct literal of type "k8s.io/apimachinery/pkg/apis/meta/v1".ObjectMeta`, "no ClusterName"},
