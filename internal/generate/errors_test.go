@@ -125,6 +125,14 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
+// TestLoadError holds that what the go command downloads is not taken for its error.
+func TestLoadError(t *testing.T) {
+	err := &loadError{errors.New("err: exit status 1: stderr: go: downloading example.com/x v1.0.0\ngo: downloading example.com/y v1.0.0\ngo: updates to go.mod needed\n")}
+	if got, want := err.Error(), "generate: load packages: updates to go.mod needed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestModuleErrors has go.mod and go.sum in states that the go command refuses.
 func TestModuleErrors(t *testing.T) {
 	p := newProject(t, small())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
@@ -62,15 +63,19 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 	return out, nil
 }
 
+var progressLine = lazy.Delayed(`(?m)^go: (?:downloading|finding) .*\n?`)
+
 // loadError is an error of the go command, told in the go command's own words.
 type loadError struct{ err error }
 
-// Error leaves out what go/packages puts around the go command's message.
+// Error leaves out what go/packages puts around the go command's message, and how
+// far the go command had come.
 func (e *loadError) Error() string {
 	msg := e.err.Error()
 	if _, said, ok := strings.Cut(msg, "stderr: "); ok {
-		msg = strings.TrimSpace(said)
+		msg = said
 	}
+	msg = strings.TrimSpace(progressLine.ReplaceAllString(msg, ""))
 	return "generate: load packages: " + strings.TrimPrefix(msg, "go: ")
 }
 
