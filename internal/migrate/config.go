@@ -39,8 +39,11 @@ func (m *migration) kubebuilderConfig() error {
 var isNamespace = lazy.Delayed(`(?m)^kind: Namespace\s*$`)
 
 // oneNamespace takes the operator's Namespace out of the manager's file where
-// the user had it in another one.
+// the user had it in another one: kustomize gives all of a build one name.
 func (m *migration) oneNamespace() error {
+	if isNamespace.Match(m.files[managerPath].data) {
+		return nil
+	}
 	for name, o := range m.out {
 		if o.from == "" || name == managerPath || path.Dir(name) != "config/default" || !isNamespace.Match(o.data) {
 			continue
@@ -79,7 +82,7 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 		m.carryOver(name, known)
 		return
 	}
-	data := []byte(m.withoutProxy(string(m.files[name].data)))
+	data := m.files[name].data
 	m.keep(name, name, markGoneConfig(data))
 	if forDefault.Match(data) {
 		m.note(name, "the manager's ServiceAccount is controller-manager now: name that one in the subjects if default was the manager's")
@@ -296,14 +299,14 @@ func entriesOf(n *yaml.Node) []*yaml.Node {
 // or images.
 var kustomizationLists = []string{"resources", "patches", "components", "images", "configurations"}
 
-// withoutProxy is a JSON patch of the Deployment with the manager as its first
+// withoutProxy has a JSON patch in a kustomization find the manager as the first
 // container: kustomize put the proxy of the metrics, which is gone, before it.
-func (m *migration) withoutProxy(patch string) string {
+func (m *migration) withoutProxy(entry *yaml.Node) {
 	const proxy, containers = "config/default/manager_auth_proxy_patch.yaml", "/spec/template/spec/containers/"
-	if !hasFile(m.files, proxy) || !m.inUse(proxy) {
-		return patch
+	patch, target := yamledit.Value(entry, "patch"), scalar(yamledit.Value(entry, "target"), "name")
+	if patch != nil && (target == "" || target == "controller-manager") && hasFile(m.files, proxy) && m.inUse(proxy) {
+		patch.Value = strings.ReplaceAll(patch.Value, containers+"1/", containers+"0/")
 	}
-	return strings.ReplaceAll(patch, containers+"1/", containers+"0/")
 }
 
 // entries are what the user has set in a kustomization, list by list one entry
@@ -318,9 +321,7 @@ func (m *migration) entries(name string, mine []change) []change {
 			continue
 		}
 		for _, e := range entriesOf(c.node) {
-			if patch := yamledit.Value(e, "patch"); patch != nil {
-				patch.Value = m.withoutProxy(patch.Value)
-			}
+			m.withoutProxy(e)
 			if e.Tag != "!!null" && m.isEntry(path.Dir(name), list, e) {
 				out = append(out, change{leaf{[]step{{key: list}, {item: itemOf(e)}}, nil, e}, name, nil})
 			}

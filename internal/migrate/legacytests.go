@@ -19,10 +19,10 @@ func usesSDKTest(f *goFile) bool {
 	})
 }
 
-// Why tests are kept out of the build, and what is to be done.
+// Reasons to keep a test out of the build, each with what to do about it.
 const (
 	frameworkGone = "operator-sdk's test framework is gone, and the constraint keeps this file out of the build: rewrite the test with envtest ('mysdk test')"
-	suiteGone     = "internal/webhook sets the webhooks up, which the package of the types cannot import, and the constraint keeps this file out of the build: move the test there"
+	suiteGone     = "internal/webhook sets up the webhooks now, which this package cannot import, and the constraint keeps this file out of the build: move the test there"
 )
 
 // legacyTests finds the files on operator-sdk's test framework, and the suites

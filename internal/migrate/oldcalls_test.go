@@ -98,6 +98,7 @@ func TestNamespaceOfItsOwn(t *testing.T) {
 	files := goV3()
 	files["config/default/kustomization.yaml"] = "bases:\n- ../manager\n- namespace.yaml\n"
 	files["config/default/namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n"
+	files[managerPath] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: controller-manager\n  namespace: system\n"
 	got := content(mustPlan(t, files).Result)
 	expect(t, got, map[string][]string{
 		managerPath: {"kind: Deployment\n", "!kind: Namespace"}, "config/default/namespace.yaml": {"kind: Namespace\n"}, "config/default/kustomization.yaml": {"- namespace.yaml\n"},
@@ -105,16 +106,16 @@ func TestNamespaceOfItsOwn(t *testing.T) {
 }
 
 // TestPatchOfSecondContainer holds that patches of the manager by its index find it
-// without the proxy before it.
+// without the proxy before it, and that those of others and in files are not touched.
 func TestPatchOfSecondContainer(t *testing.T) {
 	files := goV3()
 	const patch = "- op: add\n  path: /spec/template/spec/containers/1/env/-\n  value: {name: A, value: a}\n"
-	files["config/default/kustomization.yaml"] = "patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\npatches:\n- target:\n    kind: Deployment\n  patch: |-\n    " + strings.ReplaceAll(strings.TrimSpace(patch), "\n", "\n    ") + "\n- target:\n    kind: Deployment\n  path: mine.yaml\n"
+	files["config/default/kustomization.yaml"] = "patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\npatches:\n- target:\n    kind: Deployment\n  patch: |-\n    " + strings.ReplaceAll(strings.TrimSpace(patch), "\n", "\n    ") + "\n- target:\n    kind: Deployment\n    name: other\n  patch: |-\n    - op: remove\n      path: /spec/template/spec/containers/1/tty\n- target:\n    kind: Deployment\n  path: mine.yaml\n"
 	files["config/default/manager_auth_proxy_patch.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: controller-manager\n"
 	files["config/default/mine.yaml"] = patch
 	got := content(mustPlan(t, files).Result)
 	expect(t, got, map[string][]string{
-		"config/default/kustomization.yaml": {"/containers/0/env/-", "!/containers/1/"}, "config/default/mine.yaml": {"/containers/0/env/-", "!TODO"},
+		"config/default/kustomization.yaml": {"/containers/0/env/-", "!/containers/1/env", "/containers/1/tty"}, "config/default/mine.yaml": {"TODO(migrate): the manager is the only container now", "/containers/1/env/-"},
 	})
 }
 

@@ -110,7 +110,7 @@ func TestWebhookTests(t *testing.T) {
 	}
 
 	files["apis/cache/v1/memcached_webhook_test.go"] = "package v1\n\nimport \"testing\"\n\nfunc TestCreate(t *testing.T) {\n\tt.Log(k8sClient)\n\tt.Log(k8sClient, ctx)\n}\n"
-	const ignored = "//go:build ignore\n\n// TODO(migrate): internal/webhook sets the webhooks up"
+	const ignored = "//go:build ignore\n\n// TODO(migrate): internal/webhook sets up the webhooks"
 	expect(t, content(mustPlan(t, files).Result), map[string][]string{
 		"api/cache/v1/webhook_suite_test.go": {ignored}, "api/cache/v1/memcached_webhook_test.go": {ignored}, "api/cache/v1/memcached_test.go": {"!TODO"},
 	})
