@@ -48,7 +48,7 @@ func crdNames(crd *unstructured.Unstructured) names {
 	return n
 }
 
-// serves reports whether discovery knows of all versions of a CRD that are served.
+// serves reports whether all versions of a CRD that are served can be used.
 func (c *Client) serves(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -56,13 +56,20 @@ func (c *Client) serves(ctx context.Context, crd *unstructured.Unstructured) (bo
 		if !ok || m["served"] != true {
 			continue
 		}
-		version, _ := m["name"].(string)
-		_, err := c.kinds.find(ctx, crdNames(crd).groupKind().WithVersion(version))
+		n := crdNames(crd)
+		n.version, _ = m["name"].(string)
+		_, err := c.kinds.find(ctx, n.groupKind().WithVersion(n.version))
 		if _, ok := errors.AsType[*noKindError](err); ok {
 			return false, nil
 		}
 		if err != nil {
 			return false, err
+		}
+		// Discovery may learn of a version before its endpoint does. Any other error
+		// is an answer, such as one's rights.
+		_, err = c.dyn.Resource(n.gvr()).List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsNotFound(err) || ctx.Err() != nil {
+			return false, ctx.Err()
 		}
 	}
 	return true, nil
