@@ -118,7 +118,7 @@ func listExitCodes() string {
 	return b.String()
 }
 
-// noteSettings tells in the help of each command which of its flags can be set.
+// noteSettings tells in the help of a command which of its flags can be set.
 func noteSettings(c *cobra.Command) {
 	var flags []string
 	for key, f := range cli.SettingsOf(c) {
@@ -129,8 +129,5 @@ func noteSettings(c *cobra.Command) {
 	if slices.Sort(flags); len(flags) > 0 {
 		c.Long = cmp.Or(c.Long, c.Short+".")
 		c.Long += "\n\nThe environment and .mysdk.yaml can set some of the flags (see 'mysdk help\nenvironment'):\n  " + strings.Join(flags, "\n  ")
-	}
-	for _, sub := range c.Commands() {
-		noteSettings(sub)
 	}
 }

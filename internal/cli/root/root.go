@@ -79,7 +79,15 @@ func end(ctx context.Context, f *cli.Factory, c *cobra.Command, err error) int {
 }
 
 // Root returns the whole command tree, for the generator of the reference.
-func Root(h host.Host) *cobra.Command { return newRoot(&cli.Factory{Host: h}) }
+func Root(h host.Host) *cobra.Command {
+	root := newRoot(&cli.Factory{Host: h})
+	for commands := []*cobra.Command{root}; len(commands) > 0; {
+		c := commands[0]
+		noteSettings(c)
+		commands = append(commands[1:], c.Commands()...)
+	}
+	return root
+}
 
 // rootFor is the command tree for a command line.
 func rootFor(f *cli.Factory, args []string) *cobra.Command {
@@ -135,7 +143,6 @@ and tests on this machine, and the same commands work on any cluster.`,
 	legacy.Join(f, root)
 	addCompletion(root)
 	addHelp(root)
-	noteSettings(root)
 	cli.Strict(root)
 	helpOfKnown(f, root)
 	return root
@@ -154,8 +161,8 @@ func addCompletion(root *cobra.Command) {
 	}
 }
 
-// helpOfKnown refuses the help of a command that does not exist: cobra shows
-// that of the group.
+// helpOfKnown completes the help of a command when it is shown, and refuses that
+// of a command that does not exist: cobra shows that of the group.
 func helpOfKnown(f *cli.Factory, root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
@@ -164,6 +171,7 @@ func helpOfKnown(f *cli.Factory, root *cobra.Command) {
 				return
 			}
 		}
+		noteSettings(c)
 		show(c, args)
 	})
 }
