@@ -19,9 +19,7 @@ var runtimes = []string{"v0.14.7", "v0.16.6", "v0.19.7", "v0.21.0", "v0.23.3", "
 // TestControllerRuntimes: what is seen of an operator does not depend on its
 // controller-runtime. It downloads them.
 func TestControllerRuntimes(t *testing.T) {
-	if !nightly() {
-		t.Skip("downloads and compiles six versions of controller-runtime; runs where MYSDK_NIGHTLY is set")
-	}
+	hosttest.LeaveToNightly(t, "downloads and compiles six versions of controller-runtime")
 	r := newReader(t)
 	for _, version := range runtimes {
 		t.Run(version, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestGuides(t *testing.T) {
 	for _, name := range guides {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := nightly() || slices.Contains(runGuides, name)
+			run := hosttest.Nightly() || slices.Contains(runGuides, name)
 			blocks := guideBlocks(t, name)
 			if run && slices.ContainsFunc(blocks, func(b block) bool { return strings.Contains(b.text, "127.0.0.1:8383") }) {
 				port.Lock()
@@ -132,7 +132,7 @@ func TestGuides(t *testing.T) {
 			if goCode(t, r.dir) != scaffolded {
 				commands = append(commands, "go mod tidy -diff")
 			}
-			if nightly() {
+			if hosttest.Nightly() {
 				commands = append(commands, "go vet ./...")
 			} else if err := checkers.check(r.dir, r.env); err != nil {
 				t.Errorf("after the page: %v", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // TestTwoProjectsOfOneImageName brings two projects to one cluster whose images
@@ -15,6 +16,7 @@ import (
 // also after it has restarted.
 func TestTwoProjectsOfOneImageName(t *testing.T) {
 	t.Parallel()
+	hosttest.LeaveToNightly(t, "two operators are built and deployed, as one is in other tests")
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
 	shop := r.h.Dir

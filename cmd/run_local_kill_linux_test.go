@@ -21,7 +21,7 @@ import (
 // killLimit is for how long something may outlive a killed run local: nobody is
 // to wait for longer, but a machine that compiles beside it is given its time.
 func killLimit() time.Duration {
-	if nightly() {
+	if hosttest.Nightly() {
 		return 5 * time.Second
 	}
 	return time.Minute
@@ -62,7 +62,12 @@ func TestKillRunLocal(t *testing.T) {
 	}
 	for n := range hosttest.KillRounds(t, 1) {
 		for _, phase := range killPhases {
-			t.Run(fmt.Sprintf("%s/%d", phase.name, n), func(t *testing.T) { phase.kill(t, w, mysdk, slow, n) })
+			t.Run(fmt.Sprintf("%s/%d", phase.name, n), func(t *testing.T) {
+				if phase.nightly {
+					hosttest.LeaveToNightly(t, "another phase has the same kinds of processes")
+				}
+				phase.kill(t, w, mysdk, slow, n)
+			})
 		}
 	}
 }
@@ -77,6 +82,8 @@ type killPhase struct {
 	until string
 	then  func(t *testing.T, dir string, p *os.Process)
 	sees  string
+	// nightly is a phase for the long lane.
+	nightly bool
 }
 
 // slowTools are a go command that hangs where it lists packages or builds a
@@ -88,12 +95,12 @@ var slowTools = map[string]string{
 
 var killPhases = []killPhase{
 	{name: "operator runs", until: "Starting workers"},
-	{name: "generate", env: []string{"MYSDK_CACHE_DIR=TEMP", "PATH=SLOW:/usr/bin:/bin"}, sees: "sleep 300"},
+	{name: "generate", nightly: true, env: []string{"MYSDK_CACHE_DIR=TEMP", "PATH=SLOW:/usr/bin:/bin"}, sees: "sleep 300"},
 	{name: "build the cluster", env: []string{"MYSDK_CLUSTER_BIN=", "PATH=SLOW:/usr/bin:/bin"}, sees: "sleep 300"},
-	{name: "start the cluster", sees: "serve"},
-	{name: "compile", env: []string{"GOCACHE=TEMP", "GOFLAGS=-toolexec=SLOW/tool"}, sees: "sleep 300"},
+	{name: "start the cluster", nightly: true, sees: "serve"},
+	{name: "compile", nightly: true, env: []string{"GOCACHE=TEMP", "GOFLAGS=-toolexec=SLOW/tool"}, sees: "sleep 300"},
 	{name: "link", args: []string{"--go-ldflags", "-X main.round=%d"}, env: []string{"GOFLAGS=-toolexec=SLOW/tool"}, sees: "sleep 300"},
-	{name: "operator starts", sees: "/operator --"},
+	{name: "operator starts", nightly: true, sees: "/operator --"},
 	{name: "reload", args: []string{"--watch"}, until: "Starting workers", then: func(t *testing.T, dir string, _ *os.Process) {
 		name := filepath.Join(dir, "cmd", "main.go")
 		data, err := os.ReadFile(name)
@@ -104,13 +111,13 @@ var killPhases = []killPhase{
 			t.Fatal(err)
 		}
 	}, sees: "go build"},
-	{name: "stop", until: "Starting workers", then: func(t *testing.T, _ string, p *os.Process) {
+	{name: "stop", nightly: true, until: "Starting workers", then: func(t *testing.T, _ string, p *os.Process) {
 		if err := p.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	{name: "explore's cluster", does: []string{"explore"}, sees: "serve"},
-	{name: "explore's operator", does: []string{"explore"}, sees: "/operator --"},
+	{name: "explore's cluster", nightly: true, does: []string{"explore"}, sees: "serve"},
+	{name: "explore's operator", nightly: true, does: []string{"explore"}, sees: "/operator --"},
 	{name: "explore's trials", does: []string{"explore", "-v"}, until: "trial 2 ("},
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
@@ -180,8 +181,8 @@ func (r *watchRun) reconciledBy(build string) {
 // afterwards, and broken ones between them, which must change nothing.
 func TestWatchEdits(t *testing.T) {
 	t.Parallel()
-	edits := 3
-	if nightly() {
+	edits := 2
+	if hosttest.Nightly() {
 		edits = 20
 	}
 	r := startWatch(t)

@@ -42,7 +42,7 @@ func TestScaffoldsBuild(t *testing.T) {
 	for _, dir := range goldenCases(t) {
 		packages, linked := linkedScaffolds[filepath.Base(dir)]
 		switch {
-		case nightly():
+		case hosttest.Nightly():
 			packages = "./..."
 		case !linked:
 			others = append(others, dir)
@@ -67,7 +67,7 @@ func TestScaffoldsBuild(t *testing.T) {
 			w.Env["GOFLAGS"] = os.Getenv("GOFLAGS")
 			run(t, w, "go", "mod", "tidy", "-diff")
 			buildKustomizations(t, w)
-			if nightly() {
+			if hosttest.Nightly() {
 				run(t, w, "go", "build", "./...")
 			}
 			test := append([]string{"test", "-count=1"}, strings.Fields(packages)...)

@@ -40,7 +40,7 @@ var setting = regexp.MustCompile(`(?m)^(?:env|freeport) (.+)$`)
 // copies and the variables that they set.
 func inProcess(t *testing.T, dir string) (copies string, variables []string) {
 	t.Helper()
-	if *update || nightly() {
+	if *update || hosttest.Nightly() {
 		return dir, nil
 	}
 	scripts, err := filepath.Glob(filepath.Join(dir, "*.txtar"))

@@ -24,6 +24,7 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 	_ "github.com/example/mysdk/internal/gcpercent" // as main does
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden trees, scripts and the reference from what the code does")
@@ -91,17 +92,20 @@ var loadingScripts = []string{
 	"generate/markers", "generate/refused", "init/no_go", "plugins/external_plugins",
 }
 
-// repeatingScripts type old guides whose steps others type, too, debug a whole
-// operator where others debug a small one, or wait or explore for long.
-// They run where MYSDK_NIGHTLY is set.
-var repeatingScripts = []string{"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "runlocal/debug", "runlocal/explore_bad", "runlocal/explore_cluster", "runlocal/explore_tests", "runlocal/explore_versions"}
-
-// nightly reports whether tests do everything, whatever it takes.
-func nightly() bool { return os.Getenv("MYSDK_NIGHTLY") != "" }
+// repeatingScripts take long ways where others take short ones: they type guides
+// whose steps others type, too, compile what a package's tests only generate,
+// debug a whole operator, or wait or explore for long. They run where
+// MYSDK_NIGHTLY is set.
+var repeatingScripts = []string{
+	"cluster/ginkgo", "create_api/groups_build", "edit/edit_webhooks", "generate/applyconfigurations",
+	"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "guides/redis", "guides/walkthrough",
+	"legacy/openapi", "runlocal/debug", "runlocal/explore_bad", "runlocal/explore_cluster", "runlocal/explore_refused",
+	"runlocal/explore_tests", "runlocal/explore_versions",
+}
 
 // leftOut reports whether a script is left to a longer lane.
 func leftOut(name string) bool {
-	return !*update && (testing.Short() && slices.Contains(loadingScripts, name) || !nightly() && slices.Contains(repeatingScripts, name))
+	return !*update && (testing.Short() && slices.Contains(loadingScripts, name) || !hosttest.Nightly() && slices.Contains(repeatingScripts, name))
 }
 
 // TestScripts runs every script below testdata/script. The folders cluster,

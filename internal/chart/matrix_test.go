@@ -2,7 +2,6 @@ package chart_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	helmkube "helm.sh/helm/v4/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -43,9 +43,7 @@ func certificate(name, namespace string) string {
 // TestInstall_Matrix has helm install and remove the chart of each golden project
 // with each set of values.
 func TestInstall_Matrix(t *testing.T) {
-	if os.Getenv("MYSDK_NIGHTLY") == "" {
-		t.Skip("only for MYSDK_NIGHTLY")
-	}
+	hosttest.LeaveToNightly(t, "installs each golden chart with each set of values; TestInstall does so with one")
 	r := openCluster(t, "matrix")
 	there := foreignCRDs(t)
 	for _, text := range []string{"{apiVersion: v1, kind: Namespace, metadata: {name: " + r.ns + "}}", certificate("webhook-server-cert", r.ns), certificate("other-webhook-server-cert", r.ns), certificate("metrics-server-cert", r.ns)} {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/localrun/trace"
 	"github.com/example/mysdk/internal/recording"
 )
@@ -57,7 +58,7 @@ func TestWhy(t *testing.T) {
 	stop := record(t, control)
 	defer stop()
 	n, workers := scripted, 2
-	if os.Getenv("MYSDK_NIGHTLY") != "" {
+	if hosttest.Nightly() {
 		n, workers = scriptedNightly, 4
 	}
 	s := &script{info: info, control: control, pokes: runShop(t, control)}
@@ -293,7 +294,7 @@ func (s *script) running(t *testing.T, shop string, since time.Time) {
 // judge compares what was done with what is said of it.
 func (s *script) judge(t *testing.T, rec recording.Recording) {
 	enough := 95 // percent
-	if os.Getenv("MYSDK_NIGHTLY") == "" {
+	if !hosttest.Nightly() {
 		enough = 70 // times are evidence, and a busy machine blurs them
 	}
 	calls := map[string][]recording.Call{}

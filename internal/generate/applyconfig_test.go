@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 const applyPath = "api/v1/applyconfiguration/"
@@ -88,7 +89,7 @@ func TestApplyConfigurations(t *testing.T) {
 		"a header": {files: map[string]string{DefaultHeader: "// Copyright 2026 Acme\n"}, want: applyPath + "utils.go", nightly: true},
 		"elsewhere": {
 			files: map[string]string{"api/v1/group.go": strings.Replace(applied()["api/v1/group.go"], "generate=true\npackage", "generate=true\n// +kubebuilder:ac:output:package=../../pkg/client\npackage", 1)},
-			want:  "pkg/client/api/v1/cache.go",
+			want:  "pkg/client/api/v1/cache.go", nightly: true,
 		},
 		"one type": {
 			files: map[string]string{kindPath: strings.Replace(kind, "+kubebuilder:resource:scope=Namespaced", "+kubebuilder:ac:generate=true", 1)},
@@ -96,8 +97,8 @@ func TestApplyConfigurations(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tt.nightly && os.Getenv("MYSDK_NIGHTLY") == "" {
-				t.Skip("loads the types twice, as other cases do")
+			if tt.nightly {
+				hosttest.LeaveToNightly(t, "loads the types twice, as other cases do")
 			}
 			files := applied()
 			maps.Copy(files, tt.files)
@@ -258,6 +259,9 @@ func TestWarningsOfApplyConfigurations(t *testing.T) {
 		"first with":    {everything, plain, everything, plain},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "first with" {
+				hosttest.LeaveToNightly(t, "loads the types as often as the other case")
+			}
 			p := newProject(t, files).here(t)
 			p.opts.CacheDir = t.TempDir()
 			for i, change := range runs {

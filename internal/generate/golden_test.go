@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/rbac"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
+
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // cases are the folders of testdata/apis.
@@ -56,7 +58,7 @@ func TestGolden(t *testing.T) {
 			if diff := cmp.Diff(readTree(t, want), texts(res)); diff != "" {
 				t.Errorf("controller-gen (-) and Render (+) differ:\n%s", diff)
 			}
-			if !coversMost(name) && os.Getenv("MYSDK_NIGHTLY") == "" {
+			if !coversMost(name) && !hosttest.Nightly() {
 				return
 			}
 			p.accept(res)
@@ -91,15 +93,15 @@ func updateGolden(t *testing.T, name, want string) {
 
 // TestReference compares with controller-tools' own runtime, run on the disk: of
 // the version in go.mod, where TestGolden has what was written once. All cases
-// but two repeat that, and run where MYSDK_NIGHTLY is set.
+// but one are left to the nightly lane.
 func TestReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads every case three times, all packages with their dependencies")
 	}
 	for _, name := range cases(t) {
 		t.Run(name, func(t *testing.T) {
-			if os.Getenv("MYSDK_NIGHTLY") == "" && !coversMost(name) {
-				t.Skip("only for MYSDK_NIGHTLY")
+			if name != "operator" {
+				hosttest.LeaveToNightly(t, "compares what TestGolden compares with what was written once")
 			}
 			p := caseProject(t, name)
 			got := texts(p.render())

@@ -3,10 +3,12 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,18 +64,21 @@ type reader struct {
 // shows waits until a page has all the texts.
 func (r reader) shows(path string, texts ...string) string {
 	r.t.Helper()
+	return r.until(path, fmt.Sprintf("%q", texts), func(body string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(body, text) })
+	})
+}
+
+// until waits until a page is as it is to be.
+func (r reader) until(path, what string, is func(body string) bool) string {
+	r.t.Helper()
 	var body string
 	for end := time.Now().Add(1 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		_, body = get(r.t, r.c, at(r.srv, path))
-		missing := false
-		for _, text := range texts {
-			missing = missing || !strings.Contains(body, text)
-		}
-		if !missing {
+		if _, body = get(r.t, r.c, at(r.srv, path)); is(body) {
 			return body
 		}
 	}
-	r.t.Fatalf("%s does not come to show %q:\n%s", path, texts, body)
+	r.t.Fatalf("%s does not come to show %s:\n%s", path, what, body)
 	return ""
 }
 
@@ -231,10 +236,11 @@ func changeObjects(r reader) {
 		r.t.Fatalf("scale: %d %s", code, body)
 	}
 	at := "/objects?kind=Deployment.apps&name=web&namespace=default"
-	body := r.shows(at, "spec.replicas", "ReplicaSet", "<h3>Conditions</h3>", `<h2 class="object"><span class="kind">Deployment</span> default/web <span class="mark good">ready</span>`)
-	if n := strings.Count(body, `<span class="kind">Pod</span> <a`); n != 2 {
-		r.t.Errorf("%d pods below the Deployment:\n%s", n, body)
-	}
+	r.shows(at, "spec.replicas", "ReplicaSet", "<h3>Conditions</h3>", `<h2 class="object"><span class="kind">Deployment</span> default/web <span class="mark good">ready</span>`)
+	// A pod may be told of after the Deployment that counts it.
+	r.until(at, "two pods below the Deployment", func(body string) bool {
+		return strings.Count(body, `<span class="kind">Pod</span> <a`) == 2
+	})
 	form.Set("do", "delete")
 	form.Set("namespace", "default")
 	if code, body := r.send("/try", form); code != http.StatusSeeOther {

@@ -23,11 +23,24 @@ func KillRounds(t testing.TB, few int) int {
 	return n
 }
 
-// Rounds is how often a test of random inputs repeats itself: all times where
-// MYSDK_NIGHTLY is set, else a quarter of them, and an eighth under -short.
+// Nightly reports whether tests do everything, whatever it takes: MYSDK_NIGHTLY
+// is set, as `make nightly` does.
+func Nightly() bool { return os.Getenv("MYSDK_NIGHTLY") != "" }
+
+// LeaveToNightly skips a test in the other lanes, for the reason given: what has
+// the test's place there.
+func LeaveToNightly(t testing.TB, why string) {
+	t.Helper()
+	if !Nightly() {
+		t.Skip(why + "; runs where MYSDK_NIGHTLY is set")
+	}
+}
+
+// Rounds is how often a test of random inputs repeats itself: all times if
+// Nightly, else a quarter of them, and an eighth under -short.
 func Rounds(all int) int {
 	switch {
-	case os.Getenv("MYSDK_NIGHTLY") != "":
+	case Nightly():
 		return all
 	case testing.Short():
 		return max(1, all/8)
