@@ -2,16 +2,14 @@ package migrate
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kustomize"
 )
@@ -285,29 +283,14 @@ func TestConfigBuilds(t *testing.T) {
 		swap(files, s[0], s[1], s[2])
 	}
 	files["config/default/mine.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: controller-manager\n  namespace: system\nspec:\n  template:\n    spec:\n      priorityClassName: high\n"
-	dir := t.TempDir()
-	for name, text := range content(mustPlan(t, files).Result) {
-		to := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range map[string]string{ // what is generated
+	migrated := content(mustPlan(t, files).Result)
+	maps.Copy(migrated, map[string]string{ // what is generated
 		"config/crd/bases/cache.example.com_memcacheds.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: memcacheds.cache.example.com}\n",
 		"config/rbac/role.yaml":                              "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\n",
 		"config/webhook/manifests.yaml":                      "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: mutating-webhook-configuration}\n",
-	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	built, err := kustomize.Build(t.Context(), kustomize.Source{Dir: dir, Files: host.OSFiles{}}, "config/default")
+	})
+	dir := t.TempDir()
+	built, err := kustomize.Build(t.Context(), kustomize.Source{Dir: dir, Files: hosttest.NewMemory(t, dir, migrated)}, "config/default")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -38,17 +36,8 @@ func memcached(t *testing.T) map[string]string {
 // makePlan plans the migration of files.
 func makePlan(t *testing.T, files map[string]string) (*Plan, error) {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		to := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return Make(Options{Files: host.OSFiles{}, Dir: dir, Scaffolder: testScaffolder})
+	const dir = "/shop"
+	return Make(Options{Files: hosttest.NewMemory(t, dir, files), Dir: dir, Scaffolder: testScaffolder})
 }
 
 // testScaffolder renders the scaffold of today.

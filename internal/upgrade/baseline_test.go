@@ -71,7 +71,7 @@ func TestBaseline_Current(t *testing.T) {
 		t.Errorf("pins (-want +got):\n%s", d)
 	}
 	s := newShop(t)
-	live, thawed := &shop{t, t.TempDir(), s.opts}, &shop{t, t.TempDir(), s.opts}
+	live, thawed := emptyShop(t, s.opts), emptyShop(t, s.opts)
 	text := s.read("PROJECT")
 	live.fill(now, text)
 	thawed.fill(kept, text)
@@ -91,7 +91,7 @@ func TestReleases(t *testing.T) {
 		if i > 0 && semver.Compare(all[i-1].Version, b.Version) >= 0 {
 			t.Errorf("%s comes after %s", b.Version, all[i-1].Version)
 		}
-		(&shop{t, t.TempDir(), s.opts}).fill(b, s.read("PROJECT"))
+		emptyShop(t, s.opts).fill(b, s.read("PROJECT"))
 	}
 }
 

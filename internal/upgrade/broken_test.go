@@ -48,7 +48,7 @@ func TestUpgrade_Unreadable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := s.opts
-			opts.Files = unreadable{host.OSFiles{}, filepath.Join(s.dir, filepath.FromSlash(name))}
+			opts.Files = unreadable{s.disk, filepath.Join(s.dir, filepath.FromSlash(name))}
 			if p, err := opts.New(); !errors.Is(err, errUnreadable) {
 				t.Errorf("got %v, %v", p, err)
 			}
@@ -57,7 +57,7 @@ func TestUpgrade_Unreadable(t *testing.T) {
 	s.edit("PROJECT", "    version: ", "    pending: "+nowVersion+"\n    version: ")
 	for _, name := range []string{"PROJECT", "Makefile.rej"} {
 		opts := s.opts
-		opts.Files = unreadable{host.OSFiles{}, filepath.Join(s.dir, name)}
+		opts.Files = unreadable{s.disk, filepath.Join(s.dir, name)}
 		if p, err := opts.Finish(); !errors.Is(err, errUnreadable) {
 			t.Errorf("finished without %s: %v, %v", name, p, err)
 		}
@@ -71,7 +71,7 @@ func TestForeign_Unreadable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := s.opts
 			opts.peers = table
-			opts.Files = unreadable{host.OSFiles{}, filepath.Join(s.dir, filepath.FromSlash(name))}
+			opts.Files = unreadable{s.disk, filepath.Join(s.dir, filepath.FromSlash(name))}
 			if p, err := opts.New(); !errors.Is(err, errUnreadable) {
 				t.Errorf("got %v, %v", p, err)
 			}

@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
-	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -30,13 +28,11 @@ func otherTool(t testing.TB, text string) (*shop, string) {
 	replace(t, tree, "init/cmd/main.go", "Failed to create the manager", "No manager")
 	replace(t, tree, "init/README.md", "##", "## Theirs:")
 	tree["init/Makefile.tmpl"].Data = []byte(theirMakefile)
-	s := &shop{t: t, opts: Options{Plugin: v4.Plugin{CLIVersion: nowVersion, Year: 2026}}}
-	s.dir = filepath.Join(t.TempDir(), "kubebuilder", "v9.1.0", "shop")
-	s.opts.Dir, s.opts.Files = s.dir, newShop(t).opts.Files
+	s := emptyShop(t, Options{Plugin: shopPlugin()})
 	pins := v4.CurrentVersions()
 	pins.GolangciLint = "v2.0.0"
 	s.fill(Baseline{"v9.1.0", tree, pins}, text)
-	return s, peerTable(t, []string{filepath.Join(s.dir, project.FileName)})
+	return s, peerTable(t, s.peer())
 }
 
 const theirMakefile = `IMG ?= controller:latest
@@ -236,7 +232,6 @@ Copyright.
 package main
 
 import (
-	"os"
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	// +kubebuilder:scaffold:imports
@@ -360,7 +355,7 @@ func TestForeign_EndToEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := otherTool(t, foreignProject)
 			s.write("Makefile", theirMakefile+"\n.PHONY: test-e2e\ntest-e2e: kind\n\tgo test ./test/e2e/\n\n.PHONY: kind\nkind:\n\tkind create cluster\n")
-			s.opts.peers = peerTable(t, []string{filepath.Join(s.dir, project.FileName)})
+			s.opts.peers = peerTable(t, s.peer())
 			s.remove(file)
 			s.write("test/e2e/helpers.go", src)
 			if c.src != "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"testing/fstest"
 
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -113,10 +111,11 @@ resources:
 version: "3"
 `
 
-// shop is a project on disk, as a baseline writes it.
+// shop is a project as a baseline writes it.
 type shop struct {
 	t    testing.TB
 	dir  string
+	disk hosttest.Memory
 	opts Options
 }
 
@@ -146,12 +145,19 @@ func (f *firstShop) make(t testing.TB) {
 
 func shopPlugin() v4.Plugin { return v4.Plugin{CLIVersion: nowVersion, Year: 2026} }
 
+// emptyShop is a shop without files.
+func emptyShop(t testing.TB, opts Options) *shop {
+	t.Helper()
+	s := &shop{t: t, dir: t.TempDir(), disk: hosttest.NewMemory(t, "", nil), opts: opts}
+	s.opts.Dir, s.opts.Files = s.dir, s.disk
+	return s
+}
+
 // newShop writes the project as the older of the baselines does.
 func newShop(t testing.TB) *shop {
 	t.Helper()
 	first.once.Do(func() { first.make(t) })
-	s := &shop{t: t, dir: t.TempDir()}
-	s.opts = Options{Files: host.OSFiles{}, Dir: s.dir, Plugin: shopPlugin(), Further: maps.Clone(first.archives)}
+	s := emptyShop(t, Options{Plugin: shopPlugin(), Further: maps.Clone(first.archives)})
 	for name, f := range first.files {
 		s.write(name, string(f.Data))
 	}
@@ -187,18 +193,14 @@ func replayed(t testing.TB, plugin v4.Plugin, b Baseline, text string) map[strin
 
 func (s *shop) write(name, text string) {
 	s.t.Helper()
-	file := filepath.Join(s.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	if err := s.disk.WriteFile(filepath.Join(s.dir, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 func (s *shop) read(name string) string {
 	s.t.Helper()
-	data, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	data, err := s.disk.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -217,20 +219,14 @@ func (s *shop) edit(name, old, text string) {
 
 func (s *shop) remove(name string) {
 	s.t.Helper()
-	if err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+	if err := s.disk.Remove(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 func (s *shop) files() map[string]string {
 	s.t.Helper()
-	out := hosttest.Snapshot(s.t, s.dir)
-	for name, data := range out {
-		if data == "dir" {
-			delete(out, name)
-		}
-	}
-	return out
+	return s.disk.Tree(s.t, s.dir)
 }
 
 // upgrade plans and commits.
@@ -246,7 +242,7 @@ func (s *shop) upgrade() *Plan {
 
 func (s *shop) commit(set fileset.Set) {
 	s.t.Helper()
-	if err := (fileset.Tree{FS: host.OSFiles{}, Root: s.dir}).Commit(s.t.Context(), set, "upgrade"); err != nil {
+	if err := (fileset.Tree{FS: s.disk, Root: s.dir}).Commit(s.t.Context(), set, "upgrade"); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -2,25 +2,21 @@ package upgrade
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // copied is the same project in another directory.
 func (s *shop) copied(t *testing.T) *shop {
 	t.Helper()
-	out := &shop{t: t, dir: filepath.Join(t.TempDir(), filepath.Base(s.dir)), opts: s.opts}
-	if err := os.CopyFS(out.dir, os.DirFS(s.dir)); err != nil {
-		t.Fatal(err)
+	out := emptyShop(t, s.opts)
+	for name, text := range s.files() {
+		out.write(name, text)
 	}
-	out.opts.Dir = out.dir
 	return out
 }
 
@@ -37,7 +33,7 @@ func TestForeign_Killed(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := base.copied(t)
-	count := &hosttest.Faults{Files: host.OSFiles{}}
+	count := &hosttest.Faults{Files: done.disk}
 	if err := (fileset.Tree{FS: count, Root: done.dir}).Commit(t.Context(), plan.Set, "upgrade"); err != nil {
 		t.Fatal(err)
 	}
@@ -52,13 +48,13 @@ func TestForeign_Killed(t *testing.T) {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			s := base.copied(t)
-			faults := &hosttest.Faults{Files: host.OSFiles{}, At: at, Killed: at%5 != 0}
+			faults := &hosttest.Faults{Files: s.disk, At: at, Killed: at%5 != 0}
 			tree := fileset.Tree{FS: faults, Root: s.dir}
 			// A failure after the last rename leaves nothing to report.
 			if err := tree.Commit(t.Context(), plan.Set, "upgrade"); err == nil && faults.Killed {
 				t.Fatal("the upgrade went on after it was killed")
 			}
-			tree.FS = host.OSFiles{}
+			tree.FS = s.disk
 			if _, err := tree.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -139,7 +139,7 @@ func TestForeign_Unlisted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := otherTool(t, foreignProject)
 			s.remove(file)
-			table := peerTable(t, []string{s.dir + "/" + project.FileName}) // the tool does not know the file
+			table := peerTable(t, s.peer()) // the tool does not know the file
 			s.opts.peers = table
 			if own {
 				s.edit("config/default/kustomization.yaml", "resources:\n", "resources:\n- mine.yaml\n")
@@ -155,8 +155,7 @@ func TestForeign_Unlisted(t *testing.T) {
 func TestUpgrade_Multigroup(t *testing.T) {
 	s := newShop(t)
 	text := strings.Replace(strings.Replace(s.read(project.FileName), "projectName:", "multigroup: true\nprojectName:", 1), "/api/v1", "/api/cache/v1", 1)
-	m := &shop{t: t, dir: t.TempDir(), opts: s.opts}
-	m.opts.Dir = m.dir
+	m := emptyShop(t, s.opts)
 	m.fill(older(t)[1], text)
 	if p := m.upgrade(); p.actions()["Dockerfile"] != Updated || p.actions()["cmd/main.go"] != Updated || p.actions()["api/cache/v1/memcached_types.go"] != Kept {
 		t.Errorf("%v", p.Files)

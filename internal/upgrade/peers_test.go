@@ -35,26 +35,44 @@ func TestPeers_Write(t *testing.T) {
 	if err != nil || len(projects) == 0 {
 		t.Fatalf("no projects below %s: %v", *peerTrees, err)
 	}
-	table := peerTable(t, projects)
+	var peers []peer
+	for _, file := range projects {
+		dir := filepath.Dir(file)
+		version := filepath.Dir(dir)
+		peers = append(peers, peer{filepath.Base(filepath.Dir(version)) + " " + filepath.Base(version), func(name string) ([]byte, error) {
+			return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		}})
+	}
+	table := peerTable(t, peers...)
 	if err := os.WriteFile("peers.txt", []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d fingerprints of %d projects", strings.Count(table, "\n")-1, len(projects))
 }
 
-// peerTable makes the table from projects, given by their PROJECT files.
-func peerTable(t testing.TB, projects []string) string {
+// peer is a project that another tool has scaffolded.
+type peer struct {
+	tool string // and its version
+	read func(name string) ([]byte, error)
+}
+
+// peer is a shop as a project of another tool.
+func (s *shop) peer() peer {
+	return peer{"kubebuilder v9.1.0", func(name string) ([]byte, error) {
+		return s.disk.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	}}
+}
+
+// peerTable makes the table from projects.
+func peerTable(t testing.TB, projects ...peer) string {
 	t.Helper()
 	versions := map[[2]string][]string{} // by name and fingerprint
 	var all []string
-	for _, file := range projects {
-		dir := filepath.Dir(file)
-		version := filepath.Base(filepath.Dir(dir))
-		label := filepath.Base(filepath.Dir(filepath.Dir(dir))) + " " + version
-		all = append(all, label)
-		for name, text := range peerTexts(t, dir) {
+	for _, p := range projects {
+		all = append(all, p.tool)
+		for name, text := range p.texts(t) {
 			key := [2]string{name, sum(text)}
-			versions[key] = append(versions[key], label)
+			versions[key] = append(versions[key], p.tool)
 		}
 	}
 	slices.SortFunc(all, compareVersions)
@@ -82,22 +100,26 @@ func compareVersions(a, b string) int {
 	return semver.Compare(versionA, versionB)
 }
 
-// peerTexts are the normalized texts of a project that our scaffold has files
+// texts are the normalized texts of the project that our scaffold has files
 // for, by name, and the sections of its Makefile.
-func peerTexts(t testing.TB, dir string) map[string]string {
+func (p peer) texts(t testing.TB) map[string]string {
 	t.Helper()
-	f, err := project.Load(dir)
+	data, err := p.read(project.FileName)
 	if err != nil {
-		t.Fatalf("%s: %v", dir, err)
+		t.Fatal(err)
 	}
-	p, err := f.Project()
+	f, err := project.Parse(data)
 	if err != nil {
-		t.Fatalf("%s: %v", dir, err)
+		t.Fatalf("%s: %v", p.tool, err)
 	}
-	names := facts{p.Repo, p.Name, p.Domain}
+	made, err := f.Project()
+	if err != nil {
+		t.Fatalf("%s: %v", p.tool, err)
+	}
+	names := facts{made.Repo, made.Name, made.Domain}
 	out := map[string]string{}
 	for _, name := range scaffoldNames(t) {
-		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		data, err := p.read(name)
 		switch {
 		case err != nil: // it has none
 		case name == "Makefile":

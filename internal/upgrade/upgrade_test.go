@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func (s *shop) today() map[string]string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	other := &shop{t: s.t, dir: s.t.TempDir(), opts: s.opts}
+	other := emptyShop(s.t, s.opts)
 	other.fill(Baseline{nowVersion, templates, v4.CurrentVersions()}, strings.Replace(s.read(project.FileName), midVersion, nowVersion, 1))
 	return other.files()
 }
@@ -358,7 +357,7 @@ func TestUpgrade_Reads(t *testing.T) {
 		t.Errorf("planning wrote (-before +after):\n%s", d)
 	}
 	s.remove("Dockerfile")
-	if err := os.Mkdir(filepath.Join(s.dir, "Dockerfile"), 0o755); err != nil {
+	if err := s.disk.Mkdir(filepath.Join(s.dir, "Dockerfile"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var reason *fs.PathError

@@ -78,7 +78,7 @@ func TestUpgrade_KeepsSelectors(t *testing.T) {
 
 func peersOf(t *testing.T, s *shop) string {
 	t.Helper()
-	return peerTable(t, []string{s.dir + "/PROJECT"})
+	return peerTable(t, s.peer())
 }
 
 func buildDefault(t *testing.T, s *shop, set fileset.Set) map[string]object {
