@@ -85,7 +85,7 @@ func (r *release) installAndRemove(t *testing.T, files map[string][]byte, values
 		t.Fatal(err)
 	}
 	x := action.NewUninstall(r.cfg)
-	x.WaitStrategy, x.Timeout, x.DeletionPropagation = helmkube.StatusWatcherStrategy, patience, "foreground"
+	x.WaitStrategy, x.Timeout, x.DeletionPropagation = helmkube.StatusWatcherStrategy, patience, "background"
 	if _, err := x.Run(r.name); err != nil {
 		t.Fatal(err)
 	}

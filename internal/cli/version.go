@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -15,9 +14,6 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
-
-// version is set by the release build; a go install finds its own.
-var version string //nolint:gochecknoglobals // set by -ldflags -X
 
 // build is what mysdk can say of itself.
 type build struct {
@@ -36,7 +32,7 @@ func (b build) String() string {
 // ThisBuild reads the versions that the linker recorded.
 func ThisBuild() build {
 	b := build{
-		Version: cmp.Or(version, state.OwnVersion()), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: state.OwnVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		// k8s.io/* v0.N.P belongs to Kubernetes v1.N.P.
 		Kubernetes: "v1" + strings.TrimPrefix(v4.CurrentVersions().Kubernetes, "v0"),
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -86,7 +87,8 @@ func (c *code) add(path string) error {
 }
 
 // variables counts the package's variables but for compiled regexps, tables,
-// embedded files, and assertions that a type implements an interface.
+// embedded files, names for variables of other packages, and assertions that a
+// type implements an interface.
 func variables(d *ast.GenDecl) int {
 	if d.Tok != token.VAR {
 		return 0
@@ -94,9 +96,9 @@ func variables(d *ast.GenDecl) int {
 	n := 0
 	for _, s := range d.Specs {
 		spec := s.(*ast.ValueSpec)
-		embedded := strings.Contains(spec.Doc.Text()+d.Doc.Text(), "go:embed") || hasEmbed(spec.Doc) || hasEmbed(d.Doc)
+		filled := isFilled(spec.Doc) || isFilled(d.Doc)
 		for i, name := range spec.Names {
-			if name.Name == "_" || embedded || i < len(spec.Values) && constant(spec.Values[i]) {
+			if name.Name == "_" || filled || i < len(spec.Values) && constant(spec.Values[i]) {
 				continue
 			}
 			n++
@@ -105,16 +107,11 @@ func variables(d *ast.GenDecl) int {
 	return n
 }
 
-func hasEmbed(doc *ast.CommentGroup) bool {
-	if doc == nil {
-		return false
-	}
-	for _, c := range doc.List {
-		if strings.HasPrefix(c.Text, "//go:embed") {
-			return true
-		}
-	}
-	return false
+// isFilled says whether the compiler or the linker gives a variable its content.
+func isFilled(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
+		return strings.HasPrefix(c.Text, "//go:embed") || strings.HasPrefix(c.Text, "//go:linkname")
+	})
 }
 
 // constant says whether nothing changes the value: a composite literal, a
