@@ -29,9 +29,8 @@ var guides = []string{
 }
 
 // runGuides are the pages whose operators run every day: run-local has all kinds
-// of steps. Of the others the code is compiled, and scripts run the commands that
-// they show (guides/redis has versions, events, metrics, limits and finalizers);
-// the pages themselves run where MYSDK_NIGHTLY is set.
+// of steps. Of the others the files are written and compiled, and the commands
+// typed that need nothing that runs; the whole pages run where MYSDK_NIGHTLY is set.
 var runGuides = []string{"run-local"}
 
 // TestGuidesParse checks what can be checked of the pages without running them.
