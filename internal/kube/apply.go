@@ -24,6 +24,9 @@ type ApplyOptions struct {
 	DryRun       bool         // the server checks everything and keeps nothing
 	Namespace    string       // for objects that name none; empty: the context's
 	Progress     func(Result) // called after each object; nil is fine
+	// OnCreate are annotations of what is created, not of what is there already. An
+	// object that was created with them keeps them until it is applied without.
+	OnCreate map[string]string
 }
 
 // Apply brings objs to the cluster by server-side apply, in an order that suits
@@ -123,10 +126,12 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 	switch {
 	case apierrors.IsNotFound(err):
 		action = Created
+		a.annotate(u, a.options.OnCreate)
 	case err != nil:
 		return Result{}, a.explain("read", ref, err)
 	default:
 		stayInSet(before, u)
+		a.annotate(u, before.GetAnnotations())
 	}
 	opts := metav1.ApplyOptions{FieldManager: a.options.FieldManager, Force: a.options.Force}
 	if a.options.DryRun {
@@ -143,6 +148,20 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		action = Unchanged
 	}
 	return Result{Ref: ref, Action: action}, nil
+}
+
+// annotate gives u those of the annotations of created objects that are in has.
+func (a *applier) annotate(u *unstructured.Unstructured, has map[string]string) {
+	for key, value := range a.options.OnCreate {
+		if have, ok := has[key]; ok && have == value {
+			all := u.GetAnnotations()
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[key] = value
+			u.SetAnnotations(all)
+		}
+	}
 }
 
 // same compares what a user can see of the two. The resource version is not

@@ -39,6 +39,7 @@ func TestOnControlPlane(t *testing.T) {
 		"server dies":      testServerDies,
 		"partly applied":   testPartly,
 		"scopes":           testScopes,
+		"on create":        testOnCreate,
 		"new version":      testNewVersion,
 		"many blockers":    testManyBlockers,
 		"terminating":      testTerminating,

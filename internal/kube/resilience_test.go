@@ -161,6 +161,39 @@ func testScopes(t *testing.T, c *Client) {
 	}
 }
 
+// testOnCreate: only what an apply creates gets the annotations, and has them
+// until an apply without.
+func testOnCreate(t *testing.T, c *Client) {
+	objs := parse(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: there-before}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: new-one, annotations: {a: b}}
+`)
+	mustApply(t, c, ApplyOptions{}, []string{"ConfigMap default/there-before created"}, objs[0])
+	has := func(u *unstructured.Unstructured) bool {
+		t.Helper()
+		live, err := c.Read(t.Context(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live.GetAnnotations()["made-by"] == "test"
+	}
+	o := ApplyOptions{OnCreate: map[string]string{"made-by": "test"}}
+	mustApply(t, c, o, []string{"ConfigMap default/there-before unchanged", "ConfigMap default/new-one created"}, objs...)
+	mustApply(t, c, o, []string{"ConfigMap default/there-before unchanged", "ConfigMap default/new-one unchanged"}, objs...)
+	if has(objs[0]) || !has(objs[1]) {
+		t.Errorf("annotated: %t, %t", has(objs[0]), has(objs[1]))
+	}
+	mustApply(t, c, ApplyOptions{}, []string{"ConfigMap default/new-one configured"}, objs[1])
+	if has(objs[1]) {
+		t.Error("the annotation is still there")
+	}
+}
+
 // testNewVersion: a version that an applied CRD adds is known and answers at
 // once, though the group's other version was asked for before. With many CRDs
 // at a time the API server is late with some.

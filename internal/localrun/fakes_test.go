@@ -221,6 +221,11 @@ func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured
 		if err != nil {
 			return results, err
 		}
+		if o.OnCreate != nil {
+			live := u.DeepCopy()
+			live.SetAnnotations(o.OnCreate)
+			c.w.put(live)
+		}
 		results = append(results, kube.Result{Ref: kube.RefOf(u), Action: kube.Created})
 	}
 	return results, ctx.Err()

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/localrun/trace"
@@ -26,6 +29,10 @@ const (
 	RightsRole  = "role"  // what its roles grant, as when deployed
 	RightsAdmin = "admin" // everything
 )
+
+// runAnnotation is on what runs have brought for the operator to a cluster that
+// did not have it. Its value is the project's name; 'mysdk deploy' takes it off.
+const runAnnotation = "mysdk.dev/run-local"
 
 // rightsWait bounds the wait for the API server to see roles.
 const rightsWait = 2 * time.Second
@@ -83,7 +90,7 @@ func (r *run) identify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the operator's kubeconfig: %w", err)
 	}
-	if r.operatorConfig, err = r.privateFile(kubeconfigPrefix+"operator-", data); err != nil {
+	if r.operatorConfig, err = r.privateFile(r.operatorPrefix(), data); err != nil {
 		return fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}
 	r.reports = reports
@@ -117,7 +124,11 @@ func (r *run) applyRole(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if key := refKey(u); r.roles[key] != sum {
+		key := refKey(u)
+		if r.roles[key] == "" {
+			r.brought = append(r.brought, u)
+		}
+		if r.roles[key] != sum {
 			r.roles[key] = sum
 			changed = append(changed, u)
 		}
@@ -132,12 +143,7 @@ func (r *run) applyRole(ctx context.Context) error {
 			}
 		}
 	}
-	results, err := r.client.Apply(ctx, changed, kube.ApplyOptions{Force: true})
-	for i, result := range results {
-		if result.Action == kube.Created {
-			r.created = append(r.created, changed[i])
-		}
-	}
+	_, err := r.client.Apply(ctx, changed, kube.ApplyOptions{Force: true, OnCreate: map[string]string{runAnnotation: r.plan.name}})
 	if err == nil && limited {
 		err = r.awaitRights(ctx)
 	}
@@ -191,15 +197,55 @@ func samplesOf(objs []*unstructured.Unstructured) []kube.Access {
 	return list
 }
 
-// removeRole takes away the roles and bindings that this run has brought.
+// removeRole takes away the roles and bindings that runs have brought, unless
+// another run of the project goes on in this cluster: its operator needs them.
 func (r *run) removeRole(ctx context.Context) error {
-	if len(r.created) == 0 {
+	others, err := r.othersRun()
+	if err != nil || others {
+		return err
+	}
+	var ours []*unstructured.Unstructured
+	for _, u := range r.brought {
+		live, err := r.client.Read(ctx, u)
+		if err != nil {
+			return fmt.Errorf("remove the operator's roles: %w", err)
+		}
+		if live != nil && live.GetAnnotations()[runAnnotation] == r.plan.name {
+			ours = append(ours, u)
+		}
+	}
+	if len(ours) == 0 {
 		return nil
 	}
-	if _, err := r.client.Delete(ctx, r.created, kube.DeleteOptions{}); err != nil {
+	if _, err := r.client.Delete(ctx, ours, kube.DeleteOptions{}); err != nil {
 		return fmt.Errorf("remove the operator's roles: %w", err)
 	}
 	return nil
+}
+
+// operatorPrefix begins the names of the kubeconfigs of the project's operators
+// in this cluster.
+func (r *run) operatorPrefix() string {
+	return kubeconfigPrefix + "operator-" + r.client.EmbeddedName() + "-"
+}
+
+// othersRun reports whether another run has a kubeconfig for its operator here.
+// This one's is gone already, so that of runs that end together one removes the
+// roles.
+func (r *run) othersRun() (bool, error) {
+	entries, err := r.Host.Files.ReadDir(r.plan.cache)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("look for other runs: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), r.operatorPrefix()) || !strings.HasSuffix(e.Name(), lockEnd) {
+			continue
+		}
+		if held, err := filelock.Held(filepath.Join(r.plan.cache, e.Name())); err != nil || held {
+			return held, err
+		}
+	}
+	return false, nil
 }
 
 // placed are objects of the deployment in the namespaces of this run.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -98,6 +100,7 @@ func TestIdentity(t *testing.T) {
 		options Options
 		role    bool
 		already bool
+		beside  string // the cluster of another run of the project
 		groups  []string
 		applied []string
 		removed bool
@@ -111,6 +114,8 @@ func TestIdentity(t *testing.T) {
 			says:    "the operator runs as shop, with the rights of its roles",
 		},
 		"in a cluster that stays": {role: true, already: true, groups: limited, user: user, removed: true},
+		"beside another run":      {role: true, already: true, beside: "test", groups: limited, user: user},
+		"and in another cluster":  {role: true, already: true, beside: "other", groups: limited, user: user, removed: true},
 		"in namespaces":           {options: Options{WatchNamespaces: []string{"a", "b"}}, role: true, groups: limited, user: user, applied: []string{"ensure namespace a", "ensure namespace b"}},
 		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, applied: []string{"apply ServiceAccount"}, notSaid: "with the rights of its roles"},
 		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator, or binds one that it has not; it runs with all rights"},
@@ -153,6 +158,20 @@ func TestIdentity(t *testing.T) {
 				}
 				cancel()
 				p.obey(ctx)
+			}
+			if tc.beside != "" {
+				other, err := CacheFile(w.Host, w.Dir, kubeconfigPrefix+"operator-"+tc.beside+"-abcdefgh"+lockEnd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.MkdirAll(filepath.Dir(other), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				lock, err := filelock.Try(other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer lock.Release() //nolint:errcheck // the directory goes
 			}
 			tc.options.Dir, tc.options.Name = w.Dir, "shop"
 			if err := Run(ctx, tc.options, deps); !errors.Is(err, context.Canceled) {

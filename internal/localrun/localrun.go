@@ -187,7 +187,7 @@ type run struct {
 	reports        bool                         // the operator of that kubeconfig reports
 	salt           []byte                       // of hashes in place of Secrets' values that webhooks see
 	roles          map[string]string            // digest of what was applied of the operator's roles, by kind and name
-	created        []*unstructured.Unstructured // of these, what was not there before
+	brought        []*unstructured.Unstructured // these, each once
 
 	watcher   *watcher
 	announced string                        // what was printed of the operator's start
