@@ -74,7 +74,7 @@ test-all: build ## Run all tests, with those that take a long way where one of m
 
 .PHONY: nightly
 nightly: test-all ## Run what takes hours: test-all, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
-	MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
+	MYSDK_NIGHTLY=1 MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 	@rc=0; for lane in race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
 

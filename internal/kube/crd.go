@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -58,21 +59,31 @@ func (c *Client) serves(ctx context.Context, crd *unstructured.Unstructured) (bo
 		}
 		n := crdNames(crd)
 		n.version, _ = m["name"].(string)
-		_, err := c.kinds.find(ctx, n.groupKind().WithVersion(n.version))
+		resource, err := c.kinds.find(ctx, n.groupKind().WithVersion(n.version))
 		if _, ok := errors.AsType[*noKindError](err); ok {
 			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		// Discovery may learn of a version before its endpoint does. Any other error
-		// is an answer, such as one's rights.
-		_, err = c.dyn.Resource(n.gvr()).List(ctx, metav1.ListOptions{Limit: 1})
-		if apierrors.IsNotFound(err) || ctx.Err() != nil {
-			return false, ctx.Err()
+		if ready, err := c.answers(ctx, n.gvr(), resource.Namespaced); !ready || err != nil {
+			return false, err
 		}
 	}
 	return true, nil
+}
+
+// answers reports whether an endpoint is there: discovery may know of a version
+// before. It asks for an object that nobody has, as no webhook is called for
+// one. Any error but that of a server which does not know the path is an answer,
+// such as one's rights.
+func (c *Client) answers(ctx context.Context, gvr schema.GroupVersionResource, namespaced bool) (bool, error) {
+	var endpoint dynamic.ResourceInterface = c.dyn.Resource(gvr)
+	if namespaced {
+		endpoint = c.dyn.Resource(gvr).Namespace(metav1.NamespaceDefault)
+	}
+	_, err := endpoint.Get(ctx, "mysdk-asks-for-the-endpoint", metav1.GetOptions{})
+	return !apierrors.IsNotFound(err) || !apierrors.IsUnexpectedServerError(err), ctx.Err()
 }
 
 // ServedKind is the kind that a CRD serves, in the version that its objects are
