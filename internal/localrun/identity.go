@@ -238,8 +238,9 @@ func (r *run) othersRun() (bool, error) {
 		return false, fmt.Errorf("look for other runs: %w", err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), r.operatorPrefix()) || !strings.HasSuffix(e.Name(), lockEnd) {
-			continue
+		id, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockEnd), r.operatorPrefix())
+		if !ok || strings.Contains(id, "-") || !strings.HasSuffix(e.Name(), lockEnd) {
+			continue // "-": of a cluster whose name begins as this one's
 		}
 		if held, err := filelock.Held(filepath.Join(r.plan.cache, e.Name())); err != nil || held {
 			return held, err

@@ -115,7 +115,7 @@ func TestIdentity(t *testing.T) {
 		},
 		"in a cluster that stays": {role: true, already: true, groups: limited, user: user, removed: true},
 		"beside another run":      {role: true, already: true, beside: "test", groups: limited, user: user},
-		"and in another cluster":  {role: true, already: true, beside: "other", groups: limited, user: user, removed: true},
+		"and in another cluster":  {role: true, already: true, beside: "test-2", groups: limited, user: user, removed: true},
 		"in namespaces":           {options: Options{WatchNamespaces: []string{"a", "b"}}, role: true, groups: limited, user: user, applied: []string{"ensure namespace a", "ensure namespace b"}},
 		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, applied: []string{"apply ServiceAccount"}, notSaid: "with the rights of its roles"},
 		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator, or binds one that it has not; it runs with all rights"},
