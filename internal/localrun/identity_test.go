@@ -171,7 +171,7 @@ func TestIdentity(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer lock.Release() //nolint:errcheck // the directory goes
+				defer lock.Release()
 			}
 			tc.options.Dir, tc.options.Name = w.Dir, "shop"
 			if err := Run(ctx, tc.options, deps); !errors.Is(err, context.Canceled) {
