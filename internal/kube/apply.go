@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -150,17 +151,17 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 	return Result{Ref: ref, Action: action}, nil
 }
 
-// annotate gives u those of the annotations of created objects that are in has.
+// annotate gives u what has has of the annotations of created objects.
 func (a *applier) annotate(u *unstructured.Unstructured, has map[string]string) {
-	for key, value := range a.options.OnCreate {
-		if have, ok := has[key]; ok && have == value {
-			all := u.GetAnnotations()
-			if all == nil {
-				all = map[string]string{}
-			}
+	all := map[string]string{}
+	for key := range a.options.OnCreate {
+		if value, ok := has[key]; ok {
 			all[key] = value
-			u.SetAnnotations(all)
 		}
+	}
+	if len(all) > 0 {
+		maps.Copy(all, u.GetAnnotations())
+		u.SetAnnotations(all)
 	}
 }
 

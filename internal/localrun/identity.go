@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cluster/state"
-	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/localrun/trace"
@@ -31,7 +28,7 @@ const (
 )
 
 // runAnnotation is on what runs have brought for the operator to a cluster that
-// did not have it. Its value is the project's name; 'mysdk deploy' takes it off.
+// did not have it, with the runID. 'mysdk deploy' takes it off.
 const runAnnotation = "mysdk.dev/run-local"
 
 // rightsWait bounds the wait for the API server to see roles.
@@ -118,17 +115,18 @@ func (r *run) applyRole(ctx context.Context) error {
 	if limited {
 		objs = slices.Concat(role.Objects, objs)
 	}
+	for _, u := range slices.Concat(role.Objects, role.Others) {
+		if gvk := u.GroupVersionKind(); !slices.Contains(r.roleKinds, gvk) {
+			r.roleKinds = append(r.roleKinds, gvk)
+		}
+	}
 	var changed []*unstructured.Unstructured
 	for _, u := range r.placed(objs) {
 		sum, err := digest(u)
 		if err != nil {
 			return err
 		}
-		key := refKey(u)
-		if r.roles[key] == "" {
-			r.brought = append(r.brought, u)
-		}
-		if r.roles[key] != sum {
+		if key := refKey(u); r.roles[key] != sum {
 			r.roles[key] = sum
 			changed = append(changed, u)
 		}
@@ -143,7 +141,7 @@ func (r *run) applyRole(ctx context.Context) error {
 			}
 		}
 	}
-	_, err := r.client.Apply(ctx, changed, kube.ApplyOptions{Force: true, OnCreate: map[string]string{runAnnotation: r.plan.name}})
+	_, err := r.client.Apply(ctx, changed, kube.ApplyOptions{Force: true, OnCreate: map[string]string{runAnnotation: r.runID()}})
 	if err == nil && limited {
 		err = r.awaitRights(ctx)
 	}
@@ -197,21 +195,27 @@ func samplesOf(objs []*unstructured.Unstructured) []kube.Access {
 	return list
 }
 
-// removeRole takes away the roles and bindings that runs have brought, unless
-// another run of the project goes on in this cluster: its operator needs them.
+// runID is the same in all runs of a project, and in those of no other.
+func (r *run) runID() string { return filepath.Base(r.plan.cache) }
+
+// removeRole takes away what runs of the project have brought for its operators,
+// in whatever namespaces, unless another run goes on in this cluster: its
+// operator needs it.
 func (r *run) removeRole(ctx context.Context) error {
 	others, err := r.othersRun()
 	if err != nil || others {
 		return err
 	}
 	var ours []*unstructured.Unstructured
-	for _, u := range r.brought {
-		live, err := r.client.Read(ctx, u)
+	for _, gvk := range r.roleKinds {
+		list, err := r.client.List(ctx, gvk, kube.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("remove the operator's roles: %w", err)
 		}
-		if live != nil && live.GetAnnotations()[runAnnotation] == r.plan.name {
-			ours = append(ours, u)
+		for _, u := range list {
+			if u.GetAnnotations()[runAnnotation] == r.runID() {
+				ours = append(ours, u)
+			}
 		}
 	}
 	if len(ours) == 0 {
@@ -221,32 +225,6 @@ func (r *run) removeRole(ctx context.Context) error {
 		return fmt.Errorf("remove the operator's roles: %w", err)
 	}
 	return nil
-}
-
-// operatorPrefix begins the names of the kubeconfigs of the project's operators
-// in this cluster.
-func (r *run) operatorPrefix() string {
-	return kubeconfigPrefix + "operator-" + r.client.EmbeddedName() + "-"
-}
-
-// othersRun reports whether another run has a kubeconfig for its operator here.
-// This one's is gone already, so that of runs that end together one removes the
-// roles.
-func (r *run) othersRun() (bool, error) {
-	entries, err := r.Host.Files.ReadDir(r.plan.cache)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("look for other runs: %w", err)
-	}
-	for _, e := range entries {
-		id, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockEnd), r.operatorPrefix())
-		if !ok || strings.Contains(id, "-") || !strings.HasSuffix(e.Name(), lockEnd) {
-			continue // "-": of a cluster whose name begins as this one's
-		}
-		if held, err := filelock.Held(filepath.Join(r.plan.cache, e.Name())); err != nil || held {
-			return held, err
-		}
-	}
-	return false, nil
 }
 
 // placed are objects of the deployment in the namespaces of this run.

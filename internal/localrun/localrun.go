@@ -180,14 +180,14 @@ type run struct {
 	embedded   bool   // the cluster is an embedded one, however it was named
 	kubeconfig string // path, for people
 
-	control        ControlPlane                 // nil where there is none
-	socket         string                       // of control
-	operatorConfig string                       // path of the operator's kubeconfig
-	user           string                       // of the operator, once it has a kubeconfig of its own
-	reports        bool                         // the operator of that kubeconfig reports
-	salt           []byte                       // of hashes in place of Secrets' values that webhooks see
-	roles          map[string]string            // digest of what was applied of the operator's roles, by kind and name
-	brought        []*unstructured.Unstructured // these, each once
+	control        ControlPlane              // nil where there is none
+	socket         string                    // of control
+	operatorConfig string                    // path of the operator's kubeconfig
+	user           string                    // of the operator, once it has a kubeconfig of its own
+	reports        bool                      // the operator of that kubeconfig reports
+	salt           []byte                    // of hashes in place of Secrets' values that webhooks see
+	roles          map[string]string         // digest of what was applied of the operator's roles, by kind and name
+	roleKinds      []schema.GroupVersionKind // of these
 
 	watcher   *watcher
 	announced string                        // what was printed of the operator's start

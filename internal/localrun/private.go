@@ -37,6 +37,32 @@ func (r *run) privateFile(prefix string, data []byte) (string, error) {
 	return name, r.Host.Files.WriteFile(name, data, 0o600)
 }
 
+// operatorPrefix begins the names of the kubeconfigs of the project's operators
+// in this cluster.
+func (r *run) operatorPrefix() string {
+	return kubeconfigPrefix + "operator-" + r.client.EmbeddedName() + "-"
+}
+
+// othersRun reports whether another run has a kubeconfig for its operator here.
+// This one's is gone already, so that of runs that end together one removes the
+// roles.
+func (r *run) othersRun() (bool, error) {
+	entries, err := r.Host.Files.ReadDir(r.plan.cache)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("look for other runs: %w", err)
+	}
+	for _, e := range entries {
+		id, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockEnd), r.operatorPrefix())
+		if !ok || strings.Contains(id, "-") || !strings.HasSuffix(e.Name(), lockEnd) {
+			continue // "-": of a cluster whose name begins as this one's
+		}
+		if held, err := filelock.Held(filepath.Join(r.plan.cache, e.Name())); err != nil || held {
+			return held, err
+		}
+	}
+	return false, nil
+}
+
 // removeLeft removes the kubeconfigs of runs that were killed: they have
 // credentials.
 func (r *run) removeLeft() error {

@@ -69,7 +69,7 @@ func (r reader) shows(path string, texts ...string) string {
 	})
 }
 
-// until waits until a page is as it is to be.
+// until asks for a page until is holds of it.
 func (r reader) until(path, what string, is func(body string) bool) string {
 	r.t.Helper()
 	var body string

@@ -232,6 +232,7 @@ Copyright.
 package main
 
 import (
+	"os"
 
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	// +kubebuilder:scaffold:imports

@@ -36,7 +36,7 @@ func TestUpgrade_KeepsSelectors(t *testing.T) {
 	for name, edited := range map[string]bool{"manager.yaml becomes ours": false, "manager.yaml stays": true} {
 		t.Run(name, func(t *testing.T) {
 			s := oldLabels(t)
-			s.opts.peers = peersOf(t, s)
+			s.opts.peers = peerTable(t, s.peer())
 			if edited {
 				s.edit("config/manager/manager.yaml", "cpu: 250m", "cpu: 333m")
 			}
@@ -76,11 +76,6 @@ func TestUpgrade_KeepsSelectors(t *testing.T) {
 	}
 }
 
-func peersOf(t *testing.T, s *shop) string {
-	t.Helper()
-	return peerTable(t, s.peer())
-}
-
 func buildDefault(t *testing.T, s *shop, set fileset.Set) map[string]object {
 	t.Helper()
 	s.write("config/crd/bases/cache.example.com_memcacheds.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: memcacheds.cache.example.com\n")
@@ -96,7 +91,7 @@ func buildDefault(t *testing.T, s *shop, set fileset.Set) map[string]object {
 // second time, and what is new is named.
 func TestUpgrade_SameRoleInAnotherFile(t *testing.T) {
 	s, _ := otherTool(t, foreignProject)
-	s.opts.peers = peersOf(t, s)
+	s.opts.peers = peerTable(t, s.peer())
 	const theirs = "config/rbac/auth_proxy_client_clusterrole.yaml"
 	s.write(theirs, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: metrics-reader\n")
 	s.edit("config/rbac/kustomization.yaml", "resources:\n", "resources:\n- auth_proxy_client_clusterrole.yaml\n")
