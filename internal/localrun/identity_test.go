@@ -159,11 +159,16 @@ func TestIdentity(t *testing.T) {
 				cancel()
 				p.obey(ctx)
 			}
+			other, err := CacheFile(w.Host, w.Dir, kubeconfigPrefix+"operator-"+tc.beside+"-abcdefgh"+lockEnd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Of a run that was killed, and what was there before.
+			for _, u := range objects(t, fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: left, namespace: far, annotations: {%s: %q}}}\n---\n"+
+				"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: deployed, namespace: far}}", runAnnotation, filepath.Base(filepath.Dir(other)))) {
+				w.put(u)
+			}
 			if tc.beside != "" {
-				other, err := CacheFile(w.Host, w.Dir, kubeconfigPrefix+"operator-"+tc.beside+"-abcdefgh"+lockEnd)
-				if err != nil {
-					t.Fatal(err)
-				}
 				if err := os.MkdirAll(filepath.Dir(other), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -188,8 +193,8 @@ func TestIdentity(t *testing.T) {
 					t.Errorf("%q did not happen: %q", e, w.events)
 				}
 			}
-			if w.happened("delete ClusterRole") != tc.removed {
-				t.Errorf("roles removed: %v; want %v", !tc.removed, tc.removed)
+			if w.happened("delete ClusterRole") != tc.removed || w.happened("delete Role left") != tc.removed || w.happened("delete Role deployed") {
+				t.Errorf("roles removed: want %v; %q", tc.removed, w.events)
 			}
 			if text := w.err.String(); !strings.Contains(text, tc.says) || tc.notSaid != "" && strings.Contains(text, tc.notSaid) {
 				t.Errorf("printed:\n%s", text)
