@@ -50,7 +50,7 @@ quickstart: ## Build, then do a newcomer's whole first session for real: init, c
 
 .PHONY: test
 test: build ## Run what every change must pass: everyday lane, control plane, compiled scaffolds, quickstart
-	$(CLUSTER) $(GC) go test -vet=off -timeout 75m -shuffle=on -parallel $(PARALLEL) ./...
+	$(CLUSTER) $(GC) go test -vet=off -timeout 40m -shuffle=on -parallel $(PARALLEL) ./...
 	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: e2e

@@ -139,11 +139,14 @@ func (l *containerLog) ends() string {
 	return string(l.head) + string(l.tail)
 }
 
-// state reports whether more may come, and when.
-func (l *containerLog) state() (closed bool, changed <-chan struct{}) {
+// read returns what f holds from where it stands, whether more may come, and
+// when. Nobody writes meanwhile: of a line that is being written, half could be
+// read.
+func (l *containerLog) read(f *os.File) (data []byte, closed bool, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed, l.changed
+	data, err = io.ReadAll(f)
+	return data, l.closed, l.changed, err
 }
 
 // logOptions are what a reader of a log asks for.
@@ -158,24 +161,38 @@ type logOptions struct {
 // nil for one that is complete.
 func readLog(ctx context.Context, path string, live *containerLog, o logOptions, w io.Writer) error {
 	out := &logWriter{to: w, o: o}
-	before, err := os.ReadFile(path + ".old")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.Open(path)
+	data, f, err := openLog(path, live)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // only read
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	data = append(before, data...)
 	if err := out.write(lastLines(data, o.tail)); err != nil || !o.follow || live == nil {
+		_ = f.Close() // only read
 		return ended(err)
 	}
 	return ended(followLog(ctx, f, live, out))
+}
+
+// openLog reads the log at path, and returns the file that goes on. While it
+// does, no file is put aside and no line is half written.
+func openLog(path string, live *containerLog) ([]byte, *os.File, error) {
+	if live != nil {
+		live.mu.Lock()
+		defer live.mu.Unlock()
+	}
+	before, err := os.ReadFile(path + ".old")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		_ = f.Close() // only read
+		return nil, nil, err
+	}
+	return append(before, data...), f, nil
 }
 
 // ended drops the error that says that enough was written.
@@ -190,8 +207,7 @@ func ended(err error) error {
 func followLog(ctx context.Context, f *os.File, live *containerLog, out *logWriter) error {
 	defer func() { _ = f.Close() }() // only read
 	for {
-		closed, changed := live.state()
-		data, err := io.ReadAll(f)
+		data, closed, changed, err := live.read(f)
 		if err == nil {
 			err = out.write(data)
 		}
@@ -203,7 +219,7 @@ func followLog(ctx context.Context, f *os.File, live *containerLog, out *logWrit
 		case <-ctx.Done():
 			return nil
 		}
-		if f, err = turned(f, live.path); err != nil {
+		if f, err = live.turned(f); err != nil {
 			return err
 		}
 	}
@@ -211,10 +227,12 @@ func followLog(ctx context.Context, f *os.File, live *containerLog, out *logWrit
 
 // turned returns f, or the file that has taken its name once f is read to its
 // end.
-func turned(f *os.File, path string) (*os.File, error) {
-	now, err := os.Stat(path)
+func (l *containerLog) turned(f *os.File) (*os.File, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, err := os.Stat(l.path)
 	if err != nil {
-		return f, nil // about to be made
+		return f, nil // it could not be made, see turn
 	}
 	was, err := f.Stat()
 	if err != nil || os.SameFile(was, now) {
@@ -224,7 +242,7 @@ func turned(f *os.File, path string) (*os.File, error) {
 		return f, err
 	}
 	_ = f.Close() // only read
-	return os.Open(path)
+	return os.Open(l.path)
 }
 
 // lastLines is the end of data with at most n lines; all of it for n < 0.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,7 +122,7 @@ func TestFollowedLogLosesNothing(t *testing.T) {
 	}
 	l.limit = 10 << 10
 	var out shared
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- readLog(t.Context(), path, l, logOptions{tail: -1, follow: true}, &out) }()
 	var want strings.Builder
 	for n := range 1000 {
@@ -129,11 +130,8 @@ func TestFollowedLogLosesNothing(t *testing.T) {
 		want.WriteString(line)
 		writeLog(t, l, line)
 		// The reader is never more than a file behind.
-		for n%100 == 99 && out.String() != want.String() {
-			time.Sleep(time.Millisecond)
-			l.mu.Lock()
-			l.tell()
-			l.mu.Unlock()
+		if n%100 == 99 {
+			waitForLog(t, l, &out, want.Len())
 		}
 	}
 	if err := l.Close(); err != nil {
@@ -141,6 +139,51 @@ func TestFollowedLogLosesNothing(t *testing.T) {
 	}
 	if err := <-ended; err != nil || out.String() != want.String() {
 		t.Errorf("it read %d of %d bytes, %v", len(out.String()), want.Len(), err)
+	}
+}
+
+// waitForLog waits until a reader of l has passed on size bytes.
+func waitForLog(t *testing.T, l *containerLog, out *shared, size int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); len(out.String()) < size; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute it has read %d of %d bytes", len(out.String()), size)
+		}
+		l.mu.Lock()
+		l.tell()
+		l.mu.Unlock()
+	}
+}
+
+// For one who reads a file, a line that goes over the end of a page is written
+// in two. Half a time stamp cannot be told from text.
+func TestFollowedLogHasWholeLines(t *testing.T) {
+	path := logName(t.TempDir(), "manager", 0)
+	l, err := createLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Repeat("x\n", 50000)
+	var outs [2]bytes.Buffer
+	ended := make(chan error, len(outs))
+	for n := range outs {
+		go func() { ended <- readLog(t.Context(), path, l, logOptions{tail: -1, follow: true}, &outs[n]) }()
+	}
+	for part := range slices.Chunk([]byte(want), 20) {
+		writeLog(t, l, string(part))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range outs {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	for n := range outs {
+		if got := outs[n].String(); got != want {
+			t.Errorf("reader %d has %d bytes, want %d", n, len(got), len(want))
+		}
 	}
 }
 
