@@ -29,7 +29,8 @@ PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 # What the race detector covers: compiling all of Kubernetes a second time for
 # it would take longer than everything else together.
-RACE := ./internal/clierr ./internal/filelock ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun ./internal/cluster/...
+RACE := ./internal/clierr ./internal/filelock ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun/... ./internal/cluster/... \
+	./internal/controlplane/hostpods ./internal/controlplane/recorder ./internal/ui ./internal/explore ./internal/recording/... ./internal/hostprogram
 
 FUZZTIME ?= 30s
 KILL_ROUNDS ?= 50
