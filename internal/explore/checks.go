@@ -45,20 +45,20 @@ var faultChecks = []string{Crash, Stale, Unreachable}
 // Checks are all of them with what they find, in the order of the reference.
 func Checks() [][2]string {
 	return [][2]string{
-		{Exits, "the operator panics, exits or restarts by itself"},
-		{History, "an object that was changed is not what a new one with the same spec is"},
-		{Recovery, "an object that was changed and changed back is not what it was"},
-		{Mistaken, "a property is changed, and a field of its name elsewhere follows with another value"},
-		{Ignored, "a property is changed and nothing in the cluster follows"},
-		{Crash, "killed after a write, the operator does not end where it does otherwise"},
-		{Stale, "restarted on old data, or after missed events, it does not end where it does otherwise"},
+		{Exits, "the operator panics, exits or restarts on its own"},
+		{History, "an object that was changed differs from a new one with the same spec"},
+		{Recovery, "an object that was changed and changed back differs from before"},
+		{Mistaken, "a property is changed, and a field of the same name elsewhere gets another value"},
+		{Ignored, "a property is changed and nothing else in the cluster changes"},
+		{Crash, "killed after a write, the operator ends in another state than without the kill"},
+		{Stale, "restarted on old data, or after missed events, it ends in another state"},
 		{Unrest, "it never comes to rest"},
-		{Leftovers, "something stays behind after delete, or the object never goes"},
+		{Leftovers, "something stays behind after delete, or the object is never gone"},
 		{Invalid, "for a sample as it is, the operator writes what the API refuses"},
 		{Forbidden, "its roles lack a right that it uses"},
-		{Versions, "an object that is written back unchanged, in any version that is served, is not what it was"},
+		{Versions, "an object that is written back unchanged, in any served version, differs from before"},
 		{Observed, "status.observedGeneration does not follow the object"},
-		{Unreachable, "a conflict, an error or a lost answer of the API does not heal"},
+		{Unreachable, "the operator does not recover from a conflict, an error or a lost answer of the API"},
 	}
 }
 

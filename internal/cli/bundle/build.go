@@ -38,11 +38,11 @@ func newBuild(f *cli.Factory) *cobra.Command {
 		Use: "build [DIR]", Short: "Build the image of a bundle, without docker",
 		Long: `Build the image of a bundle, without docker.
 
-The image holds the manifests, metadata and tests that bundle.Dockerfile copies,
-on nothing, and its labels. With DIR, or where there is no bundle.Dockerfile, it
-holds the bundle in DIR (default bundle), labelled by its annotations. The same
-bundle gives the same digest, which is printed on stdout. The image is kept on
-this machine, as with 'mysdk image build'.`,
+The image contains the manifests, metadata and tests that bundle.Dockerfile
+copies, from scratch, and its labels. With DIR, or without a bundle.Dockerfile,
+it contains the bundle in DIR (default bundle), with labels from its
+annotations. The same bundle gives the same digest, which is printed on stdout.
+The image is kept on this machine, as with 'mysdk image build'.`,
 		Example: `  mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0
   mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0 --push`,
 		Args: cli.AtMostOne("the directory of the bundle"),

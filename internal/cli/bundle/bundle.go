@@ -13,11 +13,11 @@ import (
 func New(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "bundle", Short: "Generate, validate, build and publish OLM bundles", GroupID: "write",
-		Long: `Make, check and publish the bundle that OLM installs the operator from.
+		Long: `Generate, validate, build and publish the bundle that OLM installs the operator
+from.
 
-A bundle is a directory with the operator's manifests and what a catalog needs
-to know of them. It becomes an image, and bundles become a catalog, without a
-container tool.`,
+A bundle is a directory with the operator's manifests and metadata for catalogs.
+Images of bundles, and catalogs, are built without a container tool.`,
 		Example: `  mysdk bundle generate --version 0.1.0
   mysdk bundle validate ./bundle
   mysdk bundle build --image ghcr.io/you/operator-bundle:v0.1.0 --push`,

@@ -50,14 +50,14 @@ func newCatalog(f *cli.Factory) *cobra.Command {
 	o.Mode = catalog.ModeReplaces
 	c := &cobra.Command{
 		Use: "catalog [BUNDLE...]", Short: "Create an OLM catalog of bundles, as files or as an image",
-		Long: `Make a catalog of bundles for OLM, as files or as an image, without opm.
+		Long: `Create an OLM catalog of bundles, as files or as an image, without opm.
 
 A BUNDLE is an image, an archive or a directory. OLM pulls a bundle by the name
-of its image; one from a directory goes into the catalog whole, unless it is
-written as DIR=IMAGE. Each becomes an entry of the channels that its annotations
-name. What it replaces is what its CSV says (spec.replaces, spec.skips, the
-annotation olm.skipRange), or with --mode what the versions say. The graph of
-every channel is checked: one newest bundle, and a way to it from all others.
+of its image; all manifests of a directory go into the catalog, unless it is
+written as DIR=IMAGE. Each bundle becomes an entry of the channels that its
+annotations name. Its CSV says what it replaces (spec.replaces, spec.skips, the
+annotation olm.skipRange), or the versions do, with --mode. Every channel is
+checked for one newest bundle and an upgrade path to it from all others.
 
 The catalog goes to stdout, to files with --output-dir, or into an image with
 --tag, together with the cache that lets 'opm serve' start at once.`,
@@ -68,7 +68,7 @@ The catalog goes to stdout, to files with --output-dir, or into an image with
   mysdk bundle catalog ghcr.io/you/operator-bundle:v0.2.0 \
     --from-index ghcr.io/you/operator-catalog:v0.1.0 --tag ghcr.io/you/operator-catalog:v0.2.0 --push
 
-  # is the catalog sound?
+  # check a catalog
   mysdk bundle catalog --from-index catalog --validate`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -52,15 +52,15 @@ func NewGenerate(f *cli.Factory, use string) *cobra.Command {
 	o := &generateOptions{}
 	c := &cobra.Command{
 		Use: use, Short: "Generate the project's bundle in bundle/",
-		Long: `Write the bundle of the project to bundle/.
+		Long: `Generate the project's bundle in bundle/.
 
-It is made from the project as it is: the Go types and their markers, config/
-built in process, and the base of the ClusterServiceVersion, where what you have
-written wins. Manifests of another origin are read from --input-dir, from
+It is generated from the Go types and their markers, from config/, which is
+built in process, and from the base of the ClusterServiceVersion, which takes
+precedence. Manifests from outside the project are read from --input-dir, from
 --deploy-dir and --crds-dir, or from a pipe.
 
-What OLM takes from no bundle is listed with the reason. A bundle that is made
-again from the same project is the same, byte for byte.`,
+Objects that OLM does not accept in a bundle are listed with the reason. The
+same project always gives the same bundle, byte for byte.`,
 		Example: `  # version 0.1.0, with the operator's image
   mysdk bundle generate --version 0.1.0 --image registry.example.com/shop-operator:v0.1.0
 
@@ -70,7 +70,7 @@ again from the same project is the same, byte for byte.`,
   # where does a field come from?
   mysdk bundle generate --explain spec.install.spec.clusterPermissions
 
-  # in CI: exit code 3 if the bundle is not that of the project
+  # in CI: exit code 3 if the bundle is out of date
   mysdk bundle generate --version 0.1.0 --check`,
 		// operator-sdk's -v is --version there, and takes a value.
 		Args: func(c *cobra.Command, args []string) error {

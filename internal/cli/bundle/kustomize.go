@@ -40,17 +40,17 @@ func newKustomizeManifests(f *cli.Factory) *cobra.Command {
 	o := &kustomizeManifestsOptions{}
 	c := &cobra.Command{
 		Use: "manifests", Short: "Write or update the base of the ClusterServiceVersion in config/manifests",
-		Long: `Write or renew the base of the ClusterServiceVersion in config/manifests.
+		Long: `Write or update the base of the ClusterServiceVersion in config/manifests.
 
 The base is the part of a bundle that people read: display name, description,
-icon, maintainers. The first run writes it with texts to replace. Later runs
-renew what the Go types say of the owned CRDs, from their comments and from
+icon, maintainers. The first run writes it with placeholders. Later runs update
+the descriptions of the owned CRDs from the comments of the Go types and from
 markers such as
 
   // +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""}}
   // +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Size"
 
-and leave alone what you have written. Nothing is asked.`,
+and keep what you have written. The command does not prompt.`,
 		Example: `  mysdk generate kustomize manifests
 
   # then edit the base, and make the bundle
@@ -59,10 +59,10 @@ and leave alone what you have written. Nothing is asked.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.packageName, "package", "", "name of the package (default: the project's)")
-	fs.StringVar(&o.inputDir, "input-dir", "", "directory with the kustomization and the base that are there (default: "+bundle.ManifestsConfigDir+")")
+	fs.StringVar(&o.inputDir, "input-dir", "", "directory with the existing kustomization and base (default: "+bundle.ManifestsConfigDir+")")
 	fs.StringVar(&o.outputDir, "output-dir", "", "directory to write them to (default: "+bundle.ManifestsConfigDir+")")
 	fs.StringVar(&o.apisDir, "apis-dir", "", "directory to look for Go types in (default: where PROJECT says they are)")
-	fs.BoolVar(&o.interactive, "interactive", false, "no effect: what a base tells people is edited in its file")
+	fs.BoolVar(&o.interactive, "interactive", false, "no effect: edit the base in its file")
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if anything is out of date; write nothing")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	return c

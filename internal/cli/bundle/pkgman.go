@@ -35,15 +35,14 @@ func NewPkgmanToBundle(f *cli.Factory) *cobra.Command {
 	o := &pkgmanOptions{}
 	c := &cobra.Command{
 		Use: "pkgman-to-bundle DIR", Short: "Make a bundle of every version in a directory of package manifests", GroupID: "write",
-		Long: `Make a bundle of every version in a directory of package manifests, the format
-that OLM had before bundles.
+		Long: `Create a bundle of every version in a directory of package manifests, the format
+that OLM used before bundles.
 
 DIR has a file NAME.package.yaml, and a directory with manifests for each
-version. Each becomes OUTPUT-DIR/bundle-VERSION, with the bundle and its
-Dockerfile. A version is put into every channel from whose current CSV a chain
-of spec.replaces leads to it, and else into the default channel. With
---image-tag-base an image is built of each, named BASE:VERSION, without a
-container tool.`,
+version. Each version becomes OUTPUT-DIR/bundle-VERSION, with the bundle and its
+Dockerfile. It is in every channel from whose current CSV a chain of
+spec.replaces leads to it, or else in the default channel. With --image-tag-base
+an image of each bundle is built, named BASE:VERSION, without a container tool.`,
 		Example: `  mysdk pkgman-to-bundle packagemanifests
   mysdk pkgman-to-bundle packagemanifests --image-tag-base quay.io/you/operator-bundle`,
 		Args: cli.AtMostOne("the directory of the package manifests"),

@@ -51,17 +51,17 @@ func NewScorecard(f *cli.Factory) *cobra.Command {
 		Use: "scorecard [BUNDLE]", Short: "Run the tests of a bundle's scorecard configuration", GroupID: "run",
 		Long: `Run the tests of a bundle's scorecard configuration.
 
-The bundle is a directory (default bundle), an image or an archive; its tests are
-named in tests/scorecard/config.yaml. Those of the suites basic and olm are built
+The bundle is a directory (default bundle), an image or an archive; its tests
+are listed in tests/scorecard/config.yaml. The suites basic and olm are built
 in: they read the bundle and ask the API server of the embedded or a named
 cluster whether it accepts the CRDs and the examples, without any pod. A test
-with an image of its own runs as a pod, on a cluster that runs containers.
+with its own image runs as a pod, on a cluster that runs containers.
 
 The exit code is 1 if a test did not pass.`,
 		Example: `  mysdk scorecard
   mysdk scorecard ./bundle --selector suite=olm -o junit
 
-  # tests in images of your own need a cluster that runs containers
+  # your own tests in images need a cluster that runs containers
   mysdk scorecard ghcr.io/you/shop-operator-bundle:v0.1.0 --context kind-dev --wait-time 2m`,
 		Args: cli.AtMostOne("a bundle"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -87,7 +87,7 @@ The exit code is 1 if a test did not pass.`,
 	flags.StringVarP(&o.storageImage, "storage-image", "b", storageImage, "image that keeps the files of tests, with a shell and tar")
 	flags.StringVar(&o.testOutput, "test-output", "test-output", "directory for the files of tests")
 	cli.RenameFlag(flags, "-t", "test-output")
-	flags.StringP("untar-image", "u", "", "no effect: nothing has to be unpacked in the pods")
+	flags.StringP("untar-image", "u", "", "no effect: nothing is unpacked in the pods")
 	imagecmd.UseHTTPFlag(c, &o.useHTTP)
 	return c
 }

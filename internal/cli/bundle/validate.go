@@ -39,23 +39,23 @@ func newValidate(f *cli.Factory) *cobra.Command {
 	o := &bundleValidateOptions{}
 	c := &cobra.Command{
 		Use: "validate DIR|IMAGE|ARCHIVE", Short: "Validate a bundle for OLM and for catalogs",
-		Long: `Check that OLM can install a bundle and that catalogs take it.
+		Long: `Validate a bundle for OLM and for catalogs.
 
 The bundle is a directory, an image on this machine or in a registry, or an
 archive: an image that 'mysdk image save' or 'docker save' wrote, or a tar file
-of the directory. Every finding names the rule, the file, the line and the
-column, and what to do.
+of the directory. Every finding has the rule, the file, the line and the column,
+and what to do.
 
 What keeps OLM from installing the bundle is an error, and the exit code is 1.
-What catalogs ask for beyond that is a warning, unless --select-optional or
---target asks for it.`,
+What only catalogs require is a warning, unless --select-optional or --target
+selects it.`,
 		Example: `  mysdk bundle validate ./bundle
 
   # what a catalog asks for
   mysdk bundle validate ./bundle --target operatorhub
   mysdk bundle validate ./bundle --select-optional suite=operatorframework --optional-values k8s-version=1.25
 
-  # and that objects of the bundle that it replaces live on
+  # and check that existing objects still work with its CRDs
   mysdk bundle validate ./bundle --check-compat example.com/shop-bundle:v0.1.0
 
   # for a code host, which shows the findings beside the lines
@@ -67,12 +67,12 @@ What catalogs ask for beyond that is a warning, unless --select-optional or
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.selector, "select-optional", "", "optional validators to run, whose errors then count: a label selector, such as name=operatorhubv2")
+	fs.StringVar(&o.selector, "select-optional", "", "label selector of optional validators to run, such as name=operatorhubv2; their errors count")
 	fs.BoolVar(&o.list, "list-optional", false, "list the optional validators and check nothing")
 	fs.StringSliceVar(&o.values, "optional-values", nil, "KEY=VALUE for the optional validators, such as k8s-version=1.25")
-	fs.StringVar(&o.target, "target", "", "where the bundle is to go: "+strings.Join(validate.Targets(), ", "))
+	fs.StringVar(&o.target, "target", "", "where the bundle will be published: "+strings.Join(validate.Targets(), ", "))
 	fs.StringVar(&o.replaced, "check-compat", "", "`BUNDLE` that this one replaces: changes of its CRDs that break objects or clients are errors")
-	fs.StringVar(&o.external, "alpha-select-external", "", "programs that check too, in a list like PATH; each is given the bundle's directory")
+	fs.StringVar(&o.external, "alpha-select-external", "", "additional validators to run, in a list like PATH; each gets the bundle's directory")
 	fs.VarP(cli.Choice(&o.builder, "docker", "podman", "none"), "image-builder", "b", "no effect: no container tool is needed")
 	cli.OutputFlag(c, &o.output, "json-alpha1", "sarif")
 	imagecmd.UseHTTPFlag(c, &o.useHTTP)

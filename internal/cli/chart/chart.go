@@ -45,27 +45,27 @@ func New(f *cli.Factory) *cobra.Command {
 		Use: "chart", Short: "Generate the project's Helm chart in dist/chart",
 		Long: `Generate the project's Helm chart in dist/chart.
 
-The chart is made of what config/default holds, the same that 'mysdk deploy'
-applies: with its own values, it installs just that. Names and values are those
-of kubebuilder's plugin helm/v2-alpha: image, replicas, arguments, environment,
-resources, placement, labels, the scope of the roles, and switches for CRDs,
-webhooks, cert-manager, metrics, ServiceMonitor and network policies.
+With its default values the chart installs what 'mysdk deploy' applies: the
+objects of config/default. Names and values are those of kubebuilder's plugin
+helm/v2-alpha: image, replicas, arguments, environment, resources, placement,
+labels, the scope of the roles, and switches for CRDs, webhooks, cert-manager,
+metrics, ServiceMonitor and network policies.
 
-What you change in the chart stays. Run the command again when the project has
-changed: the change is merged into your files, and where it meets yours, it goes
-into a .rej file beside yours. Templates of your own are left alone. The chart
-as it was written last is kept in dist/chart/.mysdk.zip for that: commit it.
-A chart of kubebuilder's is taken over with --force: its values stay.
+Your changes to the chart are kept. Run the command again when the project has
+changed: the change is merged into your files, or written to a .rej file beside
+yours if it conflicts. Your own templates are not touched. To tell your changes
+from the project's, the last version written is kept in dist/chart/.mysdk.zip:
+commit it. A chart of kubebuilder's is taken over with --force: its values stay.
 
 PROJECT records the chart. 'mysdk generate' does not write it, but warns when
 it is out of date.`,
 		Example: `  # the chart, with the operator's image
   mysdk generate chart --image registry.example.com/shop-operator:v0.1.0
 
-  # in charts/chart, from manifests that something else has built
+  # in charts/chart, from other manifests
   mysdk generate chart --manifests install.yaml --output-dir charts
 
-  # in CI: exit code 3 if the chart is not that of the project
+  # in CI: exit code 3 if the chart is out of date
   mysdk generate chart --check
 
   # try it
@@ -75,7 +75,7 @@ it is out of date.`,
 	fs := c.Flags()
 	o.Bind(fs)
 	fs.StringVar(&o.Image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
-	fs.BoolVar(&o.Force, "force", false, "overwrite what you have changed but for Chart.yaml, and the templates of a chart that is not mysdk's")
+	fs.BoolVar(&o.Force, "force", false, "overwrite your changes, except in Chart.yaml, and the templates of a chart that mysdk did not create")
 	fs.BoolVar(&o.Check, "check", false, "show a diff and exit with 3 if the chart is out of date; write nothing")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "show changes as a diff without writing them")
 	return c

@@ -20,13 +20,13 @@ func NewKubectl(f *cli.Factory) *cobra.Command {
 		Use: "kubectl [--cluster NAME] ...", Short: "Run kubectl against the embedded cluster", GroupID: "run",
 		Long: `Run kubectl against the embedded cluster.
 
-It is the real kubectl, built in. It talks to the cluster that 'mysdk cluster
-start' and 'mysdk run local' use, whatever your KUBECONFIG, kuberc or the pod
-around it says. Only --kubeconfig, --context or --server among kubectl's own
-flags, that is before --, make it talk to another one.
+This is the real kubectl, built in. It uses the cluster of 'mysdk cluster start'
+and 'mysdk run local', and ignores KUBECONFIG, kuberc and the service account of
+a pod. Only kubectl's flags --kubeconfig, --context and --server, before any --,
+select another cluster.
 
---cluster is the name of an embedded cluster, as it is in other commands. With
-one of those three flags it has kubectl's meaning: a cluster of the kubeconfig.
+--cluster is the name of an embedded cluster, as in other commands. With one of
+those three flags it has kubectl's meaning: a cluster in the kubeconfig.
 A kubectl plugin gets the kubeconfig of the embedded cluster.`,
 		Example: `  mysdk kubectl get pods -A
   mysdk kubectl apply -k config/samples

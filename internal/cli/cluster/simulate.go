@@ -34,7 +34,7 @@ func newSimulatePod(f *cli.Factory) *cobra.Command {
 		Use:   "pod NAME " + strings.Join(states, "|"),
 		Short: "Make a simulated pod crash, become unready or fail to pull its image",
 		Long: `Make a simulated pod crash, become unready or fail to pull its image, to see
-what your operator makes of it. "healthy" undoes that.
+how your operator reacts. "healthy" undoes that.
 
 The pod keeps the state until it is changed or deleted; a pod that replaces it
 is healthy. To give all pods of a workload a state, set the annotation

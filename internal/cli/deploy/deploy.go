@@ -36,25 +36,25 @@ func NewDeploy(f *cli.Factory) *cobra.Command {
 		Use: "deploy", Short: "Deploy the operator to a cluster and wait until it is ready", GroupID: "run",
 		Long: `Deploy the operator to a cluster and wait until it is ready.
 
-It is what config/default holds, built in process and applied by the API server
-itself. The embedded cluster runs no containers: there the operator is built from
-source and runs as a process of this machine, with the rights, arguments and
-environment of its pod.
+config/default is built in process and applied with server-side apply. The
+embedded cluster runs no containers: there the operator is built from source and
+runs as a process on this machine, with the rights, arguments and environment of
+its pod.
 
 The command fails as soon as it is certain that the operator cannot work: when
 it crashes, when its image cannot be pulled, or when its log shows that it lacks
 a permission. It then prints the end of the log and what to change.
 
-What an earlier deploy of the project has applied and this one does not is
+Objects that an earlier deploy of the project applied and this one does not are
 deleted; a ConfigMap in the operator's namespace and the labels of apply sets
-(applyset.kubernetes.io) tell which objects these are. CRDs with custom resources
-are kept unless you confirm, and namespaces always.`,
+(applyset.kubernetes.io) keep track of them. CRDs with custom resources are kept
+unless you confirm, and namespaces always.`,
 		Example: "  mysdk deploy --image registry.example.com/shop-operator:v0.1.0 --context my-cluster",
 		RunE:    func(c *cobra.Command, _ []string) error { return runDeploy(c.Context(), f, o) },
 	}
 	o.Bind(c.Flags())
 	o.bindImage(c)
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: CRDs that the project has no more are deleted with their custom resources")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip confirmation: CRDs that are no longer in the project are deleted with their custom resources")
 	cli.DryRunFlag(c.Flags(), &o.dryRun)
 	c.Flags().BoolVar(&o.wait, "wait", true, "wait until the operator is ready")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait")

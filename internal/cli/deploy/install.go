@@ -45,10 +45,11 @@ func NewUninstall(f *cli.Factory) *cobra.Command {
 		Long: `Delete the project's CRDs from a cluster. If there are custom resources, which
 are deleted with them, it asks first.
 
-Custom resources with finalizers are deleted only when the operator has removed
-these, so it has to run: deployed, or by 'mysdk run local', which also finishes a
-deletion that has begun. --force removes the finalizers instead, and turns the
-conversion of the CRDs off. What the operator would have cleaned up is left behind.`,
+Custom resources with finalizers are deleted only after the operator has removed
+the finalizers, so it has to be running: deployed, or with 'mysdk run local',
+which also finishes a deletion that was started. --force removes the finalizers
+instead, and turns off the conversion of the CRDs. What the operator would have
+cleaned up is left behind.`,
 		Example: "  mysdk uninstall\n  mysdk uninstall --context kind-dev --yes\n\n  # the operator is gone, and its finalizers block the deletion\n  mysdk uninstall --force",
 		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), f, o) },
 	}

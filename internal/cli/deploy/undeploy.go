@@ -25,7 +25,7 @@ func NewUndeploy(f *cli.Factory) *cobra.Command {
 		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
 		Long: `Delete the operator from a cluster and keep its CRDs.
 
-What earlier deploys of the project have left behind is deleted, too. Custom
+What earlier deploys of the project left behind is deleted, too. Custom
 resources that need the operator are reported: those with finalizers, and those
 stored in a version that its webhook converts. --wait deletes the operator when
 there are none left, and --crds deletes them while it still runs.`,

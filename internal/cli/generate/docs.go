@@ -35,13 +35,13 @@ func newDocs(f *cli.Factory) *cobra.Command {
 	o := &docsOptions{format: "markdown"}
 	c := &cobra.Command{
 		Use: "docs", Short: "Write a reference of the API for its users",
-		Long: `Write a reference of the API for its users, from the Go types as they are now.
+		Long: `Write a reference of the API for its users, from the Go types.
 
-Each version of each kind has its fields with types, defaults, limits and CEL
-rules, the comments of the Go types, and the sample in config/samples as an
-example. The file is api.md, or api.html, which is one page that needs nothing
-else, in docs/reference or the directory that --output-dir names. When it is new,
-so is test/samples: a test for 'mysdk test' that applies every sample.`,
+It has each version of each kind: the fields with types, defaults, limits and
+CEL rules, the comments of the Go types, and the sample in config/samples as an
+example. The file is api.md, or api.html, a self-contained page, in
+docs/reference or the directory that --output-dir names. The first time,
+test/samples is written too: a test for 'mysdk test' that applies every sample.`,
 		Example: `  mysdk generate docs
   mysdk generate docs --format html --output-dir dist
 

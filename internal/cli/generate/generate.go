@@ -49,9 +49,8 @@ config/webhook. Markers are those of controller-gen, and so is the output, byte
 for byte. Files that would not change are not written.
 
 OpenAPI definitions, for programs that serve the schemas of the types, are
-written when they are asked for, as zz_generated.openapi.go beside the types,
-with the CRDs, whose schemas they share; from then on they are part of
-everything.
+written with the argument openapi, as zz_generated.openapi.go beside the types.
+Once the files exist, they are part of everything.
 
 Apply configurations, for clients that apply objects of the kinds by server-side
 apply, are generated for packages with the marker +kubebuilder:ac:generate=true,
@@ -67,28 +66,29 @@ generate.controller-gen in .mysdk.yaml, which lists them as they are typed:
       - crd:maxDescLen=0 rbac:roleName=manager-role webhook paths=./api/...
       - object:headerFile=hack/boilerplate.go.txt paths=./...
 
-A Helm chart is not part of everything: 'mysdk generate chart' writes it, and a
-chart that is out of date is warned of.
+Arguments after -- replace them. 'mysdk adopt' shows what was found.
 
-What follows -- takes their place. 'mysdk adopt' shows what was found.
+A Helm chart is not part of everything: 'mysdk generate chart' writes it, and
+this command warns if it is out of date.
 
-Markers that nobody knows are errors in projects that mysdk made, and warnings
-in others; --strict and --lax choose.
+Unknown markers are errors in projects that mysdk created, and warnings in
+others; --strict and --lax override this.
 
 CRDs that an API server would refuse are errors: rules that do not compile or
-cost too much, bad patterns, defaults that do not validate. They are checked with
-the API server's own code, which is in mysdk-cluster. --lax only warns.
+cost too much, bad patterns, defaults that do not validate. They are checked
+with the API server's own code, which is in mysdk-cluster. --lax only warns.
 
---check-compat compares the CRDs that the types make now with those of the
-newest tag that git reaches from here, else of HEAD, or with those of another
-git reference, a directory, or a bundle: a directory, an archive or an image.
-What objects or clients of those before cannot live with is listed with the line
-of the Go type, by the rules of crdify, and the exit code is 3. Descriptions may
-change, and so may versions that a webhook converts.
+--check-compat compares the CRDs of the current types with those of the newest
+tag that is reachable from HEAD, or of HEAD if there is none, or with those of
+another git reference, a directory, or a bundle: a directory, an archive or an
+image. Changes that break existing objects or clients, by the rules of crdify,
+are listed with the line of the Go type, and the exit code is 3. Descriptions
+may change, and so may versions that a webhook converts.
 
 --lint checks the types against the conventions of the Kubernetes API with the
-linters of kube-api-linter, and exits with 3 if it finds anything. --fix corrects
-what the linters can. generate.lint in .mysdk.yaml has kube-api-linter's settings:
+linters of kube-api-linter, and exits with 3 if it finds anything. --fix
+corrects what the linters can. generate.lint in .mysdk.yaml has kube-api-linter's
+settings:
 
   generate:
     lint:
@@ -140,7 +140,7 @@ func New(f *cli.Factory) *cobra.Command {
 	fs.BoolVar(&o.fix, "fix", false, "with --lint: correct the Go files as far as the linters can")
 	cli.OutputFlag(c, &o.output, "sarif")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
-	fs.BoolVar(&o.lax, "lax", false, "warn of wrong markers, and of CRDs that an API server would refuse, instead of failing")
+	fs.BoolVar(&o.lax, "lax", false, "only warn about invalid markers, and CRDs that an API server would refuse")
 	fs.BoolVar(&o.strict, "strict", false, "fail on unknown markers in any project")
 	c.AddCommand(newDocs(f), bundlecmd.NewGenerateKustomize(f), bundlecmd.NewGenerate(f, "bundle"), chartcmd.New(f))
 	return c

@@ -23,8 +23,9 @@ func New(f *cli.Factory) *cobra.Command {
 		Use: "image", Short: "Build, push and save the operator's container image without docker", GroupID: "run",
 		Long: `Build the operator's container image, push it and save it.
 
-There is no daemon and no Dockerfile: the go command compiles, and mysdk writes
-the layers. Images are kept on this machine under their names, like docker's.`,
+This needs no daemon and no Dockerfile: the go command compiles, and mysdk
+writes the layers. Images are kept on this machine under their names, like
+docker's.`,
 		Example: `  mysdk image build --platform linux/amd64,linux/arm64
   mysdk image push ghcr.io/you/operator:v0.1.0 --image controller:latest`,
 	}
@@ -55,7 +56,7 @@ The base is ` + image.DefaultBase + `, kept in a cache. With
 '--base scratch' it is made here and needs no network: the certificates are this
 machine's, or those in the file that SSL_CERT_FILE names.
 
-A bill of materials in SPDX, made from what the linker recorded, goes with the
+An SPDX bill of materials, made from what the linker recorded, is attached to the
 image as an OCI artifact that refers to it.`,
 		Example: `  # for this machine's architecture
   mysdk image build
@@ -174,7 +175,7 @@ func newPush(f *cli.Factory) *cobra.Command {
 
 REF is the name to push to. The image of that name is pushed, or the one that
 --image names. Credentials are read from 'docker login' or 'podman login'.
-Printed on stdout is the name with the digest, as a manifest should have it.`,
+The name with the digest, for use in a manifest, is printed on stdout.`,
 		Example: `  mysdk image build --image ghcr.io/you/operator:v0.1.0
   mysdk image push ghcr.io/you/operator:v0.1.0
 
@@ -210,8 +211,8 @@ func newSave(f *cli.Factory) *cobra.Command {
 		Use: "save [FILE.tar]", Short: "Save a built image as an archive for docker and podman, or as an OCI layout",
 		Long: `Save a built image as an archive for docker and podman, or as an OCI layout.
 
-FILE.tar is for 'docker load', 'podman load' and 'kind load image-archive'; '-'
-is the standard output. It holds one platform. An OCI layout is a directory with
+FILE.tar is for 'docker load', 'podman load' and 'kind load image-archive', and
+has one platform; '-' is the standard output. An OCI layout is a directory with
 all platforms and the bills of materials.`,
 		Example: `  mysdk image save controller.tar
   mysdk image save --image ghcr.io/you/operator:v0.1.0 --oci-layout dist/operator`,

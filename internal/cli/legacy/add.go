@@ -38,8 +38,8 @@ func newAddAPI(f *cli.Factory) *cobra.Command {
 		Long: `Write a kind's types, manifests and sample, without a controller.
 
 The types are in api/<version>, and the sample is in config/samples. The group
-ends in the project's domain: the first API of a project that was given no
-domain decides it, and the second group lays APIs out by group.`,
+ends in the project's domain, which the first API sets if 'mysdk new' did not. A
+second group switches the project to the multi-group layout.`,
 		Example: `  mysdk add api --api-version=cache.example.com/v1alpha1 --kind=Memcached`,
 	}
 	o.bind(c)
@@ -76,7 +76,8 @@ func newAddController(f *cli.Factory) *cobra.Command {
 	o := &addOptions{}
 	c := &cobra.Command{
 		Use: "controller", Short: "Write a controller for a kind of the project, of Kubernetes or of another project",
-		Long: `Write a controller for a kind of the project, of Kubernetes or of another project.
+		Long: `Write a controller for a kind of the project, of Kubernetes or of another
+project.
 
 The controller is in internal/controller and is started by cmd/main.go. Its
 Reconcile is empty.`,

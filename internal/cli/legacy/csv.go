@@ -45,9 +45,9 @@ func newCSV(f *cli.Factory, use, verb string) *cobra.Command {
 		Use: use, Short: "Write the operator's ClusterServiceVersion, in a bundle",
 		Long: `Write the operator's ClusterServiceVersion, in a bundle.
 
-The bundle is the directory bundle, with the CRDs and what an index needs to
-know, made of the manifests in config. It takes the place of the directories
-below deploy/olm-catalog.`,
+The bundle is the directory bundle, with the CRDs and metadata for catalogs,
+generated from the manifests in config. It replaces the directories in
+deploy/olm-catalog.`,
 		Example: "  mysdk " + verb + " --csv-version 0.0.1 --csv-channel alpha",
 	})
 	fs, defaultChannel := c.Flags(), false

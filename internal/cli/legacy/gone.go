@@ -100,7 +100,7 @@ func addGone(root *cobra.Command) {
 		short := "Removed: " + g.short
 		parent.AddCommand(hidden(&cobra.Command{
 			Use: words[len(words)-1], Short: short, Example: "  mysdk " + g.verb,
-			Long:               short + ".\n\nThis is a verb of operator-sdk v0.x or kubebuilder that says what to use\ninstead, and does nothing.",
+			Long:               short + ".\n\nThis command of operator-sdk v0.x or kubebuilder is no longer supported. It\nprints what to use instead.",
 			DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
 			RunE: func(c *cobra.Command, args []string) error {
 				if cli.AsksHelp(args) {
@@ -132,6 +132,6 @@ func LeaveWordsToTest(root *cobra.Command, args []string) {
 // oldVerb tells in the help of c what sort of command it is.
 func oldVerb(c *cobra.Command) *cobra.Command {
 	c.Long = cmp.Or(c.Long, c.Short+".")
-	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a verb of operator-sdk v0.x. It prints its new spelling, and does the\nwork by it; docs/guides/old-verbs.md lists them all."
+	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a command of operator-sdk v0.x. It prints the current command and runs\nit; docs/guides/old-verbs.md lists them all."
 	return c
 }

@@ -18,8 +18,8 @@ func newBuild(f *cli.Factory) *cobra.Command {
 		Use: "build IMAGE", Short: "Compile the operator and build its image IMAGE",
 		Long: `Compile the operator and build its image IMAGE.
 
-No docker, podman or buildah takes part: mysdk writes the layers itself. The
-image is kept on this machine; 'mysdk image push IMAGE' brings it to a registry.`,
+mysdk writes the layers itself and needs no docker, podman or buildah. The image
+is kept on this machine; 'mysdk image push IMAGE' pushes it to a registry.`,
 		Example: `  mysdk build quay.io/example/memcached-operator:v0.0.1`,
 		Args:    cli.ExactlyOne("the name of the image", "mysdk build quay.io/example/memcached-operator:v0.0.1"),
 	}))
@@ -94,11 +94,11 @@ func newUp(f *cli.Factory) *cobra.Command {
 		Use: "local", Short: "Build the operator and run it on this machine, against a cluster",
 		Long: `Build the operator and run it on this machine, against a cluster.
 
-The cluster is the embedded one, unless --kubeconfig names another: KUBECONFIG
+The embedded cluster is used, unless --kubeconfig names another one; KUBECONFIG
 alone does not. CRDs are applied, and the operator runs until Ctrl-C.`,
 		Example: `  mysdk up local --namespace=default
 
-  # with flags of the operator's own
+  # with flags for the operator
   mysdk up local --operator-flags="--zap-log-level=debug"`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			// The configuration is for other commands, whose flags have the same name.

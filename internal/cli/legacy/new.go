@@ -26,11 +26,11 @@ func newNew(f *cli.Factory) *cobra.Command {
 	o := &newOptions{operator: "go"}
 	c := hidden(oldVerb(&cobra.Command{
 		Use: "new NAME", Short: "Create a new operator project in a new directory",
-		Long: `Start a new operator project in the directory NAME, which is made.
+		Long: `Create a new operator project in the new directory NAME.
 
-The layout is today's: types in api, controllers in internal/controller,
-manifests in config. The project's domain, in which its API groups end, is that
-of the first 'mysdk add api', unless --domain says it now.`,
+The project has the current layout: types in api, controllers in
+internal/controller, manifests in config. The project's domain, in which its API
+groups end, is set by --domain, or by the first 'mysdk add api'.`,
 		Example: `  mysdk new memcached-operator --repo=github.com/example-inc/memcached-operator`,
 		Args:    cli.ExactlyOne("the name of the project", "mysdk new memcached-operator --repo=github.com/example-inc/memcached-operator"),
 	}))
@@ -39,7 +39,7 @@ of the first 'mysdk add api', unless --domain says it now.`,
 	flags.StringVar(&o.domain, "domain", "", "end of the project's API groups (default: that of the first API)")
 	flags.StringVar(&o.headerFile, "header-file", "", "file with the header of Go files, copied to hack/boilerplate.go.txt")
 	flags.BoolVar(&o.skipValidation, "skip-validation", false, "do not compare the go command with the version that the project needs")
-	flags.Var(cli.Choice(&o.operator, "go", "ansible", "helm"), "type", "sort of operator: go")
+	flags.Var(cli.Choice(&o.operator, "go", "ansible", "helm"), "type", "operator type; only go is supported")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.name = args[0]
 		if err := o.check(); err != nil {

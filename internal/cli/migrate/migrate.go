@@ -39,31 +39,30 @@ func New(f *cli.Factory) *cobra.Command {
 	o := &migrateOptions{}
 	c := &cobra.Command{
 		Use: "migrate", Short: "Migrate an operator-sdk v0.x, go/v2 or go/v3 project to the current layout", GroupID: "write",
-		Long: `Bring a project of operator-sdk v0.x, or of go/v2 and go/v3, to today's layout.
+		Long: `Migrate an operator-sdk v0.x, go/v2 or go/v3 project to the current layout.
 
-The project is rendered as 'mysdk init' and 'mysdk create api' write it today,
-and what is yours moves into it: types and controllers with their imports
-rewritten, calls of controller-runtime in the form of today, roles as markers,
-the environment, arguments and resources of the operator's container, samples,
-bundles and the modules that you require.
+The project is scaffolded as by 'mysdk init' and 'mysdk create api', and your
+code is moved into it: types and controllers, with imports and calls of
+controller-runtime updated, roles as markers, the environment, arguments and
+resources of the operator's container, samples, bundles and required modules.
 
-The main program is today's, with your controllers, types and webhooks. What
-else the old one did stays in cmd/main.go.old for you to copy.
+The main program is the scaffold's, with your controllers, types and webhooks.
+The old one is kept as cmd/main.go.old, to copy the rest from.
 
-Without --apply nothing is written: the plan is printed, file by file. Lines that
-need manual steps are marked with TODO(migrate). --apply writes everything at once
-to the project, whose git tree must be clean, and --output-dir writes the new
-project into another directory. Both compile the result; MIGRATION.md lists the
-marked lines, the lines of the old main program that the new one lacks, and the
-compiler's errors, for which the exit code is 3.
+Without --apply nothing is written: the plan is printed, file by file. Lines
+that need manual steps are marked with TODO(migrate). --apply writes everything
+at once to the project, whose git tree must be clean, and --output-dir writes
+the new project into another directory. Both compile the result; MIGRATION.md
+lists the marked lines, the lines of the old main program that the new one
+lacks, and the compiler's errors, for which the exit code is 3.
 
-In a project of today's layout, --file rewrites single files in place: types or
-controllers copied from an old tutorial or project. What cannot be rewritten is
-marked with TODO(migrate), and what does not compile afterwards is listed.`,
+In a project of the current layout, --file rewrites single files in place: types
+or controllers copied from an old tutorial or project. What cannot be rewritten
+is marked with TODO(migrate), and what does not compile afterwards is listed.`,
 		Example: `  # the plan, in the root of the old project
   mysdk migrate
 
-  # the same for a program to read
+  # the same as JSON
   mysdk migrate -o json
 
   # look at the result without touching the project

@@ -26,16 +26,16 @@ func NewCleanup(f *cli.Factory) *cobra.Command {
 	o := &cleanupOptions{}
 	c := &cobra.Command{
 		Use: "cleanup PACKAGE", Short: "Uninstall an operator installed by OLM and keep its CRDs", GroupID: "run",
-		Long: `Remove an operator that OLM has installed, and keep its CRDs.
+		Long: `Uninstall an operator installed by OLM and keep its CRDs.
 
-What goes is the Subscription, the ClusterServiceVersion with everything that
-OLM made for it, the catalog that 'run bundle' made, and the OperatorGroup that
-it made, unless another operator needs it. The command ends when all of it is
-gone.
+This deletes the Subscription, the ClusterServiceVersion with everything that
+OLM created for it, the catalog that 'run bundle' created, and the OperatorGroup
+that it created, unless another operator needs it. The command waits until all
+of it is gone.
 
-CRDs stay, and with them the objects of your users: operator-sdk deletes both
-unless told otherwise. With --delete-crds the objects go first, while the
-operator is there to finalize them.`,
+CRDs and custom resources are kept; operator-sdk deletes both by default. With
+--delete-crds the custom resources are deleted first, while the operator is
+still there to finalize them.`,
 		Example: `  mysdk cleanup shop-operator
   mysdk cleanup shop-operator -n operators --delete-crds`,
 		Args: cli.ExactlyOne("a package", "mysdk cleanup shop-operator"),
@@ -50,7 +50,7 @@ operator is there to finalize them.`,
 	fs.StringVarP(&o.namespace, "namespace", "n", "", "namespace that the operator is installed in (default: the context's)")
 	fs.BoolVar(&o.deleteAll, "delete-all", false, "the same as --delete-crds and --delete-operator-groups")
 	fs.BoolVar(&o.deleteCRDs, "delete-crds", false, "also delete the operator's CRDs and all custom resources")
-	fs.BoolVar(&o.deleteGroups, "delete-operator-groups", false, "delete the namespace's OperatorGroup also if mysdk did not make it, unless another operator needs it")
+	fs.BoolVar(&o.deleteGroups, "delete-operator-groups", false, "delete the namespace's OperatorGroup even if mysdk did not create it, unless another operator needs it")
 	fs.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait for each object to be deleted")
 	return c
 }

@@ -26,14 +26,13 @@ func newExplain(f *cli.Factory) *cobra.Command {
 	o := &explainOptions{}
 	c := &cobra.Command{
 		Use: "explain [PACKAGE]", Short: "Show operators installed by OLM and diagnose unhealthy ones",
-		Long: `Tell which operators OLM has installed, and what is wrong with those that are
-not well.
+		Long: `Show operators installed by OLM and diagnose unhealthy ones.
 
-The way from the CatalogSource over the Subscription, the InstallPlan and the
-ClusterServiceVersion to the operator's pod is walked for each, whoever has
-installed it, and the first object that is at fault is named with its condition,
-its last warning and the end of its log. Nothing is changed. The exit code is 4
-when any of them is not well.`,
+For each operator, however it was installed, all objects from the CatalogSource,
+the Subscription, the InstallPlan and the ClusterServiceVersion to the pod are
+checked. The first one at fault is shown with its condition, its last warning
+and the end of its log. Nothing is changed. The exit code is 4 if any operator
+is unhealthy.`,
 		Example: "  mysdk olm explain\n  mysdk olm explain shop-operator -n operators",
 		Args:    cli.AtMostOne("a package"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,7 +42,7 @@ when any of them is not well.`,
 	}
 	c.ValidArgsFunction = f.Packages
 	o.Bind(c.Flags())
-	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace to look into (default: all)")
+	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace to check (default: all)")
 	cli.OutputFlag(c, &o.output)
 	return c
 }

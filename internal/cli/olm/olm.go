@@ -33,8 +33,8 @@ type olmOptions struct {
 func New(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "olm", Short: "Install, inspect and uninstall the Operator Lifecycle Manager", GroupID: "run",
-		Long: `Install, look at and remove the Operator Lifecycle Manager (OLM), which installs
-operators from bundles.
+		Long: `Install, inspect and uninstall the Operator Lifecycle Manager (OLM), which
+installs operators from bundles.
 
 OLM ` + olm.Version + ` is built in and needs no network. On the embedded cluster it runs
 inside the control plane.`,
@@ -48,12 +48,12 @@ func newInstall(f *cli.Factory) *cobra.Command {
 	o := &olmOptions{}
 	c := &cobra.Command{
 		Use: "install", Short: "Install OLM into a cluster and wait until it is ready",
-		Long: `Install OLM into a cluster and wait until it works.
+		Long: `Install OLM into a cluster and wait until it is ready.
 
-Installing twice changes nothing, and after an interruption the command goes on
-where it was. Another version than the built-in one is downloaded from OLM's
-releases, or comes from --manifests: a directory, a file, or a URL, which needs
-the checksum of each file with --sha256.`,
+Installing again changes nothing, and after an interruption the command
+continues where it was. Versions other than the built-in one are downloaded from
+OLM's releases, or come from --manifests: a directory, a file, or a URL, which
+needs the checksum of each file with --sha256.`,
 		Example: `  mysdk olm install
   mysdk olm install --context my-cluster --no-default-catalog
   mysdk olm install --context my-cluster --image-registry registry.example.com/quay`,
@@ -72,7 +72,7 @@ func newStatus(f *cli.Factory) *cobra.Command {
 		Use: "status", Short: "Show the status of OLM's components",
 		Long: `Show the status of OLM's components.
 
-The exit code is 4 when OLM is not there or any of it does not work.`,
+The exit code is 4 if OLM is not installed, or if any component does not work.`,
 		Example: "  mysdk olm status\n  mysdk olm status -o json",
 		RunE:    func(c *cobra.Command, _ []string) error { return runStatus(c.Context(), f, o) },
 	}
@@ -87,11 +87,11 @@ func newUninstall(f *cli.Factory) *cobra.Command {
 	o := &olmOptions{}
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Uninstall OLM and everything it created for itself",
-		Long: `Remove OLM and everything it has made for itself.
+		Long: `Uninstall OLM and everything it created for itself.
 
-While OLM has other operators installed, nothing is deleted unless --force is
-given: they go with OLM then. The CRDs of such operators stay, with the objects
-of their kinds.`,
+If OLM has operators installed, nothing is deleted, unless --force is set to
+delete them too. The CRDs of these operators are kept, with their custom
+resources.`,
 		Example: "  mysdk olm uninstall\n  mysdk olm uninstall --context my-cluster --force",
 		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), f, o) },
 	}

@@ -29,9 +29,9 @@ func NewRunPackageManifests(f *cli.Factory) *cobra.Command {
 		Use: "packagemanifests [DIR]", Aliases: []string{"pm"}, Short: "Install an operator of package manifests, the format before bundles, with OLM",
 		Long: `Install an operator of package manifests, the format before bundles, with OLM.
 
-DIR has a file NAME.package.yaml and a directory for each version. The version is
-made into a bundle in memory and installed as 'run bundle' does; 'mysdk
-pkgman-to-bundle' writes the bundles for good.`,
+DIR has a file NAME.package.yaml and a directory for each version. The version
+is converted to a bundle in memory and installed as by 'run bundle'; 'mysdk
+pkgman-to-bundle' writes the bundles to disk.`,
 		Example: "  mysdk run packagemanifests --version 0.0.1\n  mysdk run packagemanifests ./packagemanifests --install-mode OwnNamespace",
 		Args:    cli.AtMostOne("the directory of the package manifests"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -51,18 +51,18 @@ func NewRunBundle(f *cli.Factory) *cobra.Command {
 		Long: `Install a bundle's operator with OLM and wait until it is ready.
 
 The bundle is a directory, an image or an archive of one. On the embedded
-cluster nothing is built or pushed: the cluster serves the catalog itself, and
-the operator runs as a process of this machine, built from the project or taken
+cluster no image is built or pushed: the cluster serves the catalog itself, and
+the operator runs as a process on this machine, built from the project or taken
 from its image, with the rights that the bundle gives it and no others.
 
 On another cluster the catalog is pushed as an image beside the bundle's, which
 OLM serves; with --no-push it is kept in ConfigMaps, and a Deployment serves
-them. All pods pass the "restricted" Pod Security Standard.
+them. All pods meet the "restricted" Pod Security Standard.
 
-What is there already is upgraded, or left alone if nothing has changed. When
-the operator does not come up, the first object on the way from the catalog to
-the pod that is at fault is named, as soon as that is certain. With --rollback
-everything is as it was before then.`,
+An operator that is already installed is upgraded, or left alone if nothing has
+changed. If it does not come up, the command names the first object at fault, on
+the way from the catalog to the pod, as soon as that is certain. With --rollback
+the previous state is then restored.`,
 		Example: `  # the project's bundle on the embedded cluster
   mysdk bundle generate --version 0.0.1
   mysdk olm install
@@ -71,7 +71,7 @@ everything is as it was before then.`,
   # watch one namespace only
   mysdk run bundle ./bundle -n operators --install-mode SingleNamespace=shop
 
-  # a pushed bundle on a cluster of your own
+  # a pushed bundle on your own cluster
   mysdk run bundle ghcr.io/you/shop-operator-bundle:v0.0.1 --context kind-dev`,
 		Args: cli.ExactlyOne("a bundle", "mysdk run bundle ./bundle"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -81,7 +81,7 @@ everything is as it was before then.`,
 	}
 	o.bindAll(c.Flags())
 	c.Flags().StringVar(&o.installMode, "install-mode", "", "AllNamespaces, OwnNamespace, SingleNamespace=ns or MultiNamespace=a,b (default: what the bundle supports)")
-	c.Flags().StringVar(&o.indexImage, "index-image", "", "index image whose catalog the bundle is added to, for what it depends on")
+	c.Flags().StringVar(&o.indexImage, "index-image", "", "index image to add the bundle to, for its dependencies")
 	cli.OutputFlag(c, &o.output)
 	return c
 }
@@ -93,10 +93,9 @@ func NewRunBundleUpgrade(f *cli.Factory) *cobra.Command {
 		Use: "bundle-upgrade DIR|IMAGE", Short: "Upgrade an operator installed by OLM to the version in a bundle",
 		Long: `Upgrade an operator installed by OLM to the version in a bundle.
 
-The bundle replaces what is installed: what its spec.replaces says, or simply
-that. It makes no difference whether 'run bundle', operator-sdk or a catalog of
-somebody else's has installed it. The command ends when the old version is gone
-and the new one stays healthy.`,
+The bundle replaces the installed version, whatever its spec.replaces says, and
+whether 'run bundle', operator-sdk or another catalog installed it. The command
+ends when the old version is gone and the new one stays healthy.`,
 		Example: `  mysdk bundle generate --version 0.0.2
   mysdk run bundle-upgrade ./bundle
 

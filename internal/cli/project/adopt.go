@@ -33,20 +33,19 @@ func NewAdopt(f *cli.Factory) *cobra.Command {
 	o := &adoptOptions{}
 	c := &cobra.Command{
 		Use: "adopt [DIR]", Short: "Check a kubebuilder or operator-sdk project for compatibility", GroupID: "write",
-		Long: `Say what mysdk can do with a project of kubebuilder or operator-sdk.
+		Long: `Check a kubebuilder or operator-sdk project for compatibility.
 
-The project is looked at as it is, and nothing in it is changed: which tool and
-versions made it, its kinds, and for every command whether it works as the
-project is, or what it needs and where. Commands that would
-write are carried out in memory to find out.
+The report shows which tool and versions created the project, its kinds, and for
+each command whether it works, or what is missing and where. Nothing in the
+project is changed: commands that write are run in memory.
 
 --write makes the safe changes, all at once: it restores missing scaffold
-markers, keeps the options of the project's controller-gen calls in
+markers, records the options of the project's controller-gen calls in
 .mysdk.yaml, and regenerates files that are out of date.`,
-		Example: `  # what works in the project here
+		Example: `  # which commands work in this project
   mysdk adopt
 
-  # the same for another one, for a program to read
+  # the same for another project, as JSON
   mysdk adopt ../shop-operator -o json
 
   # the safe changes, first as a diff
@@ -70,7 +69,7 @@ markers, keeps the options of the project's controller-gen calls in
 		},
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.write, "write", false, "make the changes that are safe")
+	fs.BoolVar(&o.write, "write", false, "make the safe changes")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "with --write: show changes as a diff without writing them")
 	cli.OutputFlag(c, &o.output)
 	c.PreRunE = func(*cobra.Command, []string) error {

@@ -49,11 +49,10 @@ func newCreateAPI(f *cli.Factory) *cobra.Command {
 		Use: "api", Short: "Scaffold an API: types, controller, tests, manifests and a sample",
 		Long: `Write a kind's types, controller, tests, manifests and sample.
 
-The default pattern is an operator that runs at once: a Deployment of
-spec.size pods that is healed when it is changed or deleted, the pods' names
-and conditions in the status, a finalizer and events. The other pattern,
-blank, is an empty reconciler: take it to paste in code of your own, or that
-of a tutorial.
+The default pattern is a complete operator: a Deployment of spec.size pods that
+is restored when it is changed or deleted, the pods' names and conditions in the
+status, a finalizer and events. The other pattern, blank, is an empty
+reconciler: use it to paste your own code, or that of a tutorial.
 
 Code, CRD and RBAC manifests are generated in the same step. Either all files
 are written or none.`,

@@ -34,16 +34,16 @@ func newCreateWebhook(f *cli.Factory) *cobra.Command {
 		Long: `Add defaulting, validation or conversion webhooks for a kind: code, tests,
 certificates and manifests, wired into cmd/main.go and config/.
 
-What a kind has already stays: webhooks and versions are added to the files
-that are there, and no line is lost. Fields that two versions share are
-converted at once; a test names those that they do not share.
+Existing webhooks are kept: webhooks and versions are added to the existing
+files, and no line is lost. Fields that two versions share are converted from
+the start; a test lists those that they do not share.
 
 With --migrate-storage the operator rewrites objects that are stored in an old
-version, and then takes that version out of status.storedVersions of the CRD.
+version, and then removes that version from status.storedVersions of the CRD.
 
 The certificates come from the operator itself (--certs self), which renews
 them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
-		Example: `  # fill in defaults and refuse what is wrong
+		Example: `  # defaulting and validation
   mysdk create webhook --kind Memcached --defaulting --programmatic-validation
 
   # convert between v1, the hub, and v1alpha1

@@ -45,10 +45,11 @@ func newDeleteAPI(f *cli.Factory) *cobra.Command {
 		Use: "api", Short: "Remove a kind's types, controller, tests, manifests and sample",
 		Long: `Remove a kind's types, controller, tests, manifests and sample.
 
-Everything that create api wrote for the kind goes: its files, its lines in
-cmd/main.go and the kustomizations, its CRD, its rules in the manager's role
-and its entry in PROJECT. What other kinds or versions need stays. Where you
-have changed what would go, nothing is written and the files are listed.`,
+This removes everything that create api wrote for the kind: its files, its lines
+in cmd/main.go and the kustomizations, its CRD, its rules in the manager's role
+and its entry in PROJECT. What other kinds or versions need is kept. If you have
+changed something that would be removed, nothing is written and the files are
+listed.`,
 		Example: `  # look first
   mysdk delete api --kind Memcached --dry-run
 
@@ -66,10 +67,10 @@ func newDeleteWebhook(f *cli.Factory) *cobra.Command {
 		Use: "webhook", Short: "Remove a kind's webhooks, tests and manifests",
 		Long: `Remove a kind's webhooks, their tests and manifests.
 
-Without further flags all webhooks of the kind go; with --defaulting,
---programmatic-validation or --conversion only these. Certificates and what
-else webhooks share goes with the last of them. Where you have changed what
-would go, nothing is written and the files are listed.`,
+By default all webhooks of the kind are removed; with --defaulting,
+--programmatic-validation or --conversion only these. Certificates and other
+files that webhooks share are removed with the last one. If you have changed
+something that would be removed, nothing is written and the files are listed.`,
 		Example: `  # all webhooks of a kind
   mysdk delete webhook --kind Memcached
 

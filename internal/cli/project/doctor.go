@@ -25,17 +25,18 @@ func NewDoctor(f *cli.Factory) *cobra.Command {
 	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use: "doctor", Short: "Diagnose problems with the machine, the project and the clusters", GroupID: "about",
-		Long: `Say what keeps mysdk from working here, and what to type.
+		Long: `Diagnose problems with the machine, the project and the clusters, and show what
+to type to fix them.
 
-Looked at are the machine (Go and its settings, directories, disk, other
+The checks cover the machine (Go and its settings, directories, disk, other
 programs), the project in this directory (PROJECT, plugins, go.mod, generated
 files, scaffold, kustomizations, commands that were killed) and the embedded
-clusters. A cluster of yours is looked at where it is named. Where the project's
-operator is deployed, its pods, logs and permissions are checked too, and where its
-CRDs are installed, whether they still store old versions. Nothing is changed and
-nothing is downloaded; what the go command would fetch is listed.
+clusters. Your own clusters are checked only if you name one. If the project's
+operator is deployed, its pods, logs and permissions are checked too, and if its
+CRDs are installed, whether they still store old versions. Nothing is changed or
+downloaded; what the go command would download is listed.
 
-Warnings leave the exit code at 0; with a problem it is 1.`,
+The exit code is 1 if there is a problem, and 0 if there are only warnings.`,
 		Example: `  mysdk doctor
   mysdk doctor --context kind-dev
   mysdk doctor -o json`,

@@ -34,7 +34,7 @@ const editExample = `  # make room for a second API group
   mysdk edit --namespaced
   mysdk edit --namespaced=false
 
-  # the API groups to come end in example.org
+  # set the domain of future API groups
   mysdk edit --domain example.org
 
   # put a name on the license header of every file
@@ -56,18 +56,17 @@ func NewEdit(f *cli.Factory) *cobra.Command {
 		Long: `Change the project's layout, scope, domain or license header.
 
 --multigroup moves api/<version> to api/<group>/<version> and the controllers
-and webhooks likewise, and rewrites every import of them. --namespaced gives
-the manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
-taken back with =false. --domain is for a project that has no API yet, as APIs
-have it in their names. Files of yours move along, and what you have written
-into scaffolded files stays: where your lines conflict, nothing is
-written and they are listed.
+and webhooks likewise, and rewrites every import of them. --namespaced gives the
+manager a Role in place of a ClusterRole, and WATCH_NAMESPACE; both can be
+undone with =false. --domain is for a project without APIs, as their names
+contain it. Your own files are moved too, and your changes to scaffolded files
+are kept: if they conflict, nothing is written and the lines are listed.
 
---plugins names a plugin of kubebuilder's. helm/v2-alpha is 'mysdk generate
-chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, of the metrics of
-every controller and of those that the project's code makes, and alerts for
-Prometheus to config/prometheus. Run it again when metrics have changed: files
-that you have changed stay, unless --force is given.`,
+--plugins takes two of kubebuilder's plugins. helm/v2-alpha is 'mysdk generate
+chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, for the metrics
+of every controller and those in the project's code, and alerts for Prometheus
+to config/prometheus. Run it again when metrics have changed: files that you
+have changed are kept, unless --force is set.`,
 		Example: editExample,
 		RunE:    func(c *cobra.Command, _ []string) error { return runEdit(c.Context(), f, o) },
 	}
@@ -78,7 +77,7 @@ that you have changed stay, unless --force is given.`,
 	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
 	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")
 	fs.StringVar(&owner, "owner", "", "name in the copyright line of the license header")
-	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list your lines that conflict; of a chart or dashboards: overwrite them")
+	fs.BoolVar(&o.force, "force", false, "change what can be changed, and only list conflicting lines; overwrite charts and dashboards")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.StringSliceVar(&o.plugins, "plugins", nil, "generate the Helm chart or the dashboards: helm/v2-alpha, grafana/v1-alpha")
 	o.chart.Bind(fs)

@@ -49,8 +49,8 @@ func NewInit(f *cli.Factory) *cobra.Command {
 
 It writes a Go module that builds at once (go.mod and go.sum are complete, and
 nothing is downloaded), the manager's main program, the manifests to deploy it
-and a Makefile. A directory that is not empty is fine as long as no file of it
-would be written over.`,
+and a Makefile. The directory need not be empty, as long as no file would be
+overwritten.`,
 		Example: `  # a project whose API groups end in example.com
   mysdk init --domain example.com
 

@@ -37,22 +37,22 @@ func upgradeCommand(run func(context.Context, *upgradeOptions) error) *cobra.Com
 	o := &upgradeOptions{}
 	c := &cobra.Command{
 		Use: "upgrade", Short: "Upgrade the project's scaffold to this version of mysdk", GroupID: "write",
-		Long: `Bring the project's scaffold up to this version of mysdk.
+		Long: `Upgrade the project's scaffold to this version of mysdk.
 
-What the version that wrote the project scaffolded, what it scaffolds today and
-what you have made of it are merged, offline: go.mod by requirement, the
-Makefile by target, YAML by key, Go by declaration. Files that you have not
-touched become today's, files that you removed stay away, generated files are
-regenerated, and your types, controllers, webhooks and samples stay as they
-are. Everything is written at once or not at all.
+This is a three-way merge, offline, of the old scaffold, the new scaffold and
+your changes: go.mod by requirement, the Makefile by target, YAML by key, Go by
+declaration. Files that you have not changed are replaced, files that you
+removed are not added again, generated files are regenerated, and your types,
+controllers, webhooks and samples are kept. Everything is written at once or not
+at all.
 
-Where you and the scaffold changed the same lines, yours stay, and a file .rej
-beside it holds what was left out, as a patch. Take over what you want of it,
-remove it, and end the upgrade with --continue.
+If you and the scaffold changed the same lines, yours are kept, and the
+scaffold's change is written to a .rej file, as a patch. Apply what you want,
+delete the file, and finish the upgrade with --continue.
 
-A project of kubebuilder or operator-sdk is brought to the scaffold of mysdk in
-the same way: files that are as those tools write them become ours.`,
-		Example: `  # what would become of which file
+A kubebuilder or operator-sdk project gets the scaffold of mysdk in the same
+way: files that are exactly as those tools wrote them are replaced.`,
+		Example: `  # what would happen to each file
   mysdk upgrade --plan
 
   # the same as a diff, then for real
@@ -65,7 +65,7 @@ the same way: files that are as those tools write them become ours.`,
   # in CI: exit code 3 if there is something to do
   mysdk upgrade --check
 
-  # a GitHub workflow that opens a pull request when there is
+  # a GitHub workflow that upgrades in a pull request
   mysdk upgrade --workflow`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
@@ -77,7 +77,7 @@ the same way: files that are as those tools write them become ours.`,
 	fs.BoolVar(&o.force, "force", false, "overwrite files with uncommitted changes")
 	fs.BoolVar(&o.keepGoing, "keep-going", false, "exit with code 0 even if there are conflicts")
 	fs.BoolVar(&o.workflow, "workflow", false, "also write a GitHub workflow that does this once a week, in a pull request")
-	fs.StringVar(&o.from, "from", "", "version of mysdk that the scaffold is of; default: what PROJECT records")
+	fs.StringVar(&o.from, "from", "", "version of mysdk that wrote the scaffold; default: what PROJECT records")
 	fs.StringVar(&o.baselines, "baselines", "", "`directory` with additional scaffold baselines, as VERSION.zip")
 	cli.OutputFlag(c, &o.output)
 	c.PreRunE = func(*cobra.Command, []string) error { return o.refuse() }

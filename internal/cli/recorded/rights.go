@@ -30,11 +30,12 @@ func NewRights(f *cli.Factory) *cobra.Command {
 		Use: "rights", Short: "Compare the rights that the operator used with those that its markers grant", GroupID: "run",
 		Long: `Compare the rights that the operator used with those that its markers grant.
 
-'mysdk run local' records what the operator asks of the API server. This lists
-the +kubebuilder:rbac markers that are missing, because a request was refused,
-and the verbs that no request has used, with the marker to write instead.
+'mysdk run local' records the operator's requests to the API server. This
+command lists the +kubebuilder:rbac markers that are missing, because a request
+was refused, and the verbs that no request has used, with the marker to write
+instead.
 
-While the operator runs, it is about the run so far; otherwise about the last one.
+While the operator runs, this covers the current run, otherwise the last one.
 What a short run did not use may still be needed: exercise the operator first.`,
 		Example: `  # after trying out the operator
   mysdk rights

@@ -33,12 +33,12 @@ func NewUI(f *cli.Factory) *cobra.Command {
 		Long: `Open the live view of the operator in a browser.
 
 The pages show what 'mysdk run local' records: why objects were reconciled and
-what each reconcile did, loops, requests, and the rights that are missing or not
-used. They are up to date while the operator runs; afterwards they show the last
-run. 'mysdk run local --ui' opens the same pages.
+what each reconcile did, loops, requests, and rights that are missing or unused.
+They are live while the operator runs; afterwards they show the last run. 'mysdk
+run local --ui' opens the same pages.
 
-The address that is printed is for you only: it has a token, and it is served on
-this machine's loopback until Ctrl-C.`,
+The printed address is for you only: it contains a token, and is served on
+loopback until Ctrl-C.`,
 		Example: `  # while 'mysdk run local' runs in another terminal, or after it
   mysdk ui
 

@@ -37,15 +37,15 @@ func NewWhy(f *cli.Factory) *cobra.Command {
 
 'mysdk run local' records each call of Reconcile: the changes that led to it,
 what it wrote and in which line of the code, its result and how long it took.
-Below the calls stands what repeats itself: writes that change nothing, conflicts,
-a field that two writers set back, calls that cause each other. Without an object
-it is about all of them.
+Below the calls, this command lists what repeats itself: writes that change
+nothing, conflicts, fields that two writers set back and forth, calls that cause
+each other. Without an object it covers all objects.
 
-While the operator runs, it is about the run so far; otherwise about the last one.`,
+While the operator runs, this covers the current run, otherwise the last one.`,
 		Example: `  mysdk why memcached/memcached-sample
   mysdk why memcached/memcached-sample -o json
 
-  # traces for Jaeger and others, by the OpenTelemetry collector's otlpjsonfile receiver
+  # traces for the OpenTelemetry collector's otlpjsonfile receiver
   mysdk why -o otlp --limit 0 > traces.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && strings.Count(args[0], "/") != 1 {

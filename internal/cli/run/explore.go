@@ -48,12 +48,13 @@ func NewExplore(f *cli.Factory) *cobra.Command {
 		Use: "explore", Short: "Find bugs of the operator from its CRDs and samples", GroupID: "run",
 		Long: `Find bugs of the operator from its CRDs and samples.
 
-The operator runs on an embedded cluster of its own, which goes again at the
+The operator runs on an embedded cluster of its own, which is deleted at the
 end. Its samples are created, changed in the ways that their schema allows, and
 deleted, over and over: undisturbed, with the operator killed after each of its
 writes, with answers of the API lost or refused, and with an operator that sees
-old data or misses events. Where that ends is compared with where it ends
-undisturbed. Each finding is seen three times before it is reported.
+old data or misses events. The final state is compared with that of an
+undisturbed run. A finding is reported only if it occurs three times out of
+three.
 
 Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 
@@ -61,10 +62,10 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 		Example: `  # two minutes, all samples, all checks
   mysdk explore
 
-  # longer, one kind, only with something that goes wrong
+  # longer, one kind, only faults
   mysdk explore --time 20m --kind Memcached --checks faults
 
-  # one finding of the last time, after its repair
+  # check the fix of a finding
   mysdk explore --replay 3f2a9c11
 
   # a Go test for each finding, that fails until it is fixed
@@ -80,9 +81,9 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 	c.Flags().StringSliceVar(&o.kinds, "kind", nil, "kinds whose samples to explore (default: all)")
 	c.Flags().StringSliceVar(&o.checks, "checks", nil, "checks to make (default: all)")
 	c.Flags().StringArrayVar(&o.env, "env", nil, "KEY=VALUE for the operator's environment; may be repeated")
-	c.Flags().StringVar(&o.replay, "replay", "", "try only the finding with this ID again, of the last exploration of this project")
+	c.Flags().StringVar(&o.replay, "replay", "", "only try the finding with this ID again, from the last exploration of this project")
 	c.Flags().BoolVar(&o.asIs, "no-generate", false, "take code and manifests as they are, where the project edits what controller-gen writes")
-	c.Flags().BoolVar(&o.keep, "keep", false, "with --replay: leave the cluster as it is at the end of the trial")
+	c.Flags().BoolVar(&o.keep, "keep", false, "with --replay: keep the cluster at the end of the trial")
 	c.Flags().StringVar(&o.tests, "write-tests", "", "write a Go test for each finding to this directory of the project")
 	c.Flags().VarP(cli.Choice(&o.output, "html", "json", "junit", "sarif"), "output", "o", "output format: html, json, junit or sarif")
 	return c

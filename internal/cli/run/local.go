@@ -54,27 +54,30 @@ func newLocal(f *cli.Factory) *cobra.Command {
 		Use: "local", Short: "Build the operator and run it on this machine, against a cluster",
 		Long: `Build the operator and run it on this machine, against a cluster.
 
-The cluster is the embedded one, started if it is not running, unless
---kubeconfig or --context names another: KUBECONFIG alone does not, so that no
-cluster is written to by accident. Which one it is, is printed before it is written to.
+The embedded cluster is used, and started if it is not running, unless
+--kubeconfig or --context names another one. KUBECONFIG alone does not, so that
+you never write to a cluster by accident. The cluster is printed before it is
+written to.
 
 Code and manifests are generated, the CRDs are applied, and the operator runs
-until Ctrl-C with its log on the screen. It gets WATCH_NAMESPACE,
-OPERATOR_NAME, POD_NAMESPACE and KUBECONFIG, and the subcommand and the other
-variables of its Deployment in config/default; leader election is off.
+until Ctrl-C and prints its log. Its environment has WATCH_NAMESPACE,
+OPERATOR_NAME, POD_NAMESPACE, KUBECONFIG and the variables of its Deployment in
+config/default, whose subcommand it gets, too. Leader election is off.
 
-Webhooks, conversions too, work as they do when deployed: the API server calls
-this machine, with certificates made for the run. What the cluster had before
-comes back at the end, and after a kill -9 at the next start or with --restore.
+Webhooks, including conversion webhooks, work as they do when deployed: the API
+server calls this machine, with certificates created for the run. The cluster's
+previous configurations are restored at the end, or, after a kill -9, at the
+next start or with --restore.
 
-With --watch a saved file is generated, applied, built and running a moment
-later, and a manifest of --apply that changed is applied again; code that does
-not compile leaves the operator as it is. With --debug the operator waits for a
-debugger. On a terminal, r and Enter build and start the operator again.`,
+With --watch, saving a file generates, applies, builds and restarts, and
+manifests of --apply are applied again when they change; if the code does not
+compile, the running operator is kept. With --debug the operator waits for a
+debugger. On a terminal, press r and Enter to build and start the operator
+again.`,
 		Example: `  # against the embedded cluster
   mysdk run local --watch-namespace default
 
-  # with an object to begin with, and flags of the operator's own
+  # with a first object, and flags for the operator
   mysdk run local --apply config/samples --operator-flags "--zap-log-level=debug"
 
   # reload on every save
@@ -83,10 +86,10 @@ debugger. On a terminal, r and Enter build and start the operator again.`,
   # under a debugger
   mysdk run local --debug
 
-  # with pages in the browser that show what it does
+  # with the live view in the browser
   mysdk run local --ui
 
-  # against a cluster of your own
+  # against your own cluster
   mysdk run local --context kind-dev`,
 		RunE: func(c *cobra.Command, _ []string) error { return runLocal(c.Context(), f, o) },
 	}

@@ -45,18 +45,18 @@ func testCommand(run func(context.Context, *testOptions) error) *cobra.Command {
 		Use: "test [packages] [go test flags]", Short: "Run the project's tests against a real API server", GroupID: "run",
 		Long: `Run the project's tests against a real API server.
 
-It is 'go test' with KUBEBUILDER_ASSETS set to etcd and kube-apiserver as
-controller-runtime's envtest starts them: both are the control plane that mysdk
-brings, so nothing is downloaded. Arguments go to go test. Without packages
-these are ./... but test/e2e, whose tests are for a whole cluster, and would
-take the one of your kubeconfig.
+This runs 'go test' with KUBEBUILDER_ASSETS set for controller-runtime's
+envtest. etcd and kube-apiserver come with mysdk, so nothing is downloaded.
+Arguments are passed to go test. The default packages are ./... without
+test/e2e, whose tests need a whole cluster, and would use the one in your
+kubeconfig.
 
-With --controllers the tests get a cluster of their own instead, by
-USE_EXISTING_CLUSTER and KUBECONFIG: with garbage collection, namespaces that
-go away, and pods that become Ready.
+With --controllers the tests get a cluster of their own instead, through
+USE_EXISTING_CLUSTER and KUBECONFIG, with garbage collection, deletion of
+namespaces, and pods that become Ready.
 
-With --kubernetes all of that behaves as older minor versions do, one after the
-other: what came later is not there.`,
+With --kubernetes the tests run once for each of these older minor versions,
+without the APIs and fields that came later.`,
 		Example: `  mysdk test
   mysdk test ./internal/controller -run TestMemcached -v
   mysdk test --controllers --keep
@@ -76,7 +76,7 @@ other: what came later is not there.`,
 		},
 	}
 	c.Flags().BoolVar(&o.controllers, "controllers", false, "test against a whole cluster, not only an API server")
-	c.Flags().BoolVar(&o.keep, "keep", false, "leave that cluster running when tests fail, to look into it; implies --controllers")
+	c.Flags().BoolVar(&o.keep, "keep", false, "keep that cluster running if tests fail, to inspect it; implies --controllers")
 	c.Flags().StringSliceVar(&o.kubernetes, "kubernetes", nil, "older minor versions of Kubernetes to test against, such as 1.34, separated by commas")
 	return c
 }

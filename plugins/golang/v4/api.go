@@ -81,15 +81,15 @@ spec.size pods running. The pattern "blank" has an empty Reconcile.
 // command line's.
 func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	s.flags = flags
-	flags.StringVar(&s.plural, "plural", "", "plural of the kind, where it is irregular: people for Person")
+	flags.StringVar(&s.plural, "plural", "", "plural of the kind, if it is irregular: people for Person")
 	flags.BoolVar(&s.namespaced, "namespaced", true, "objects are in namespaces; false for a cluster-scoped kind")
 	flags.BoolVar(&s.doResource, "resource", true, "write the API; false for a controller alone")
 	flags.BoolVar(&s.doController, "controller", true, "write the controller")
 	flags.StringVar(&s.controllerName, "controller-name", "", "name of the controller, where a kind has several")
-	flags.BoolVar(&s.force, "force", false, "write over files that exist")
+	flags.BoolVar(&s.force, "force", false, "overwrite existing files")
 	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
 	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
-	flags.StringVar(&s.from, "from", "", "version of the kind to take the types and the sample from, in place of the pattern's")
+	flags.StringVar(&s.from, "from", "", "version of the kind to copy the types and the sample from, instead of using the pattern's")
 	s.operand.bindFlags(flags)
 	s.bindExternal(flags)
 }

@@ -68,16 +68,16 @@ with tests, certificates and manifests. What a kind has already stays.
 // BindFlags implements plugin.HasFlags. --group, --version and --kind are the
 // command line's.
 func (s *createWebhookSubcommand) BindFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.plural, "plural", "", "plural of the kind, where it is irregular: people for Person")
-	flags.BoolVar(&s.defaulting, "defaulting", false, "write a webhook that fills in what was left out")
-	flags.BoolVar(&s.validation, "programmatic-validation", false, "write a webhook that refuses what is wrong")
+	flags.StringVar(&s.plural, "plural", "", "plural of the kind, if it is irregular: people for Person")
+	flags.BoolVar(&s.defaulting, "defaulting", false, "write a defaulting webhook")
+	flags.BoolVar(&s.validation, "programmatic-validation", false, "write a validating webhook")
 	flags.BoolVar(&s.conversion, "conversion", false, "convert other versions to this one and back: it becomes the hub")
 	flags.StringSliceVar(&s.spokes, "spoke", nil, "versions to convert, separated by commas; default: all others of the kind")
 	flags.BoolVar(&s.migrate, "migrate-storage", false, "have the operator rewrite objects that are stored in old versions; with --conversion")
 	flags.StringVar(&s.defaultingPath, "defaulting-path", "", "URL path of the defaulting webhook, in place of the usual one")
 	flags.StringVar(&s.validationPath, "validation-path", "", "URL path of the validating webhook, in place of the usual one")
-	flags.StringVar(&s.certs, "certs", "", "who makes the certificates: self (the operator), cert-manager or olm; default: what the project has, else self")
-	flags.BoolVar(&s.force, "force", false, "write again what the project has already, where it is missing")
+	flags.StringVar(&s.certs, "certs", "", "who issues the certificates: self (the operator), cert-manager or olm; default: what the project uses, else self")
+	flags.BoolVar(&s.force, "force", false, "recreate missing webhook files")
 	flags.BoolVar(&s.generate, "make", true, "generate manifests afterwards")
 	s.bindExternal(flags)
 }
