@@ -40,6 +40,9 @@ Usage:
 // that do not end, or a busy disk, must not keep it for longer.
 const orphanGrace = 3 * time.Second
 
+// parentInterval is how often a server looks whether its parent still runs.
+const parentInterval = time.Second
+
 func main() {
 	err := run(os.Args, time.Now())
 	if errors.Is(err, flag.ErrHelp) {
@@ -61,9 +64,9 @@ func run(argv []string, started time.Time) error {
 	args := argv[1:]
 	switch strings.TrimSuffix(filepath.Base(argv[0]), ".exe") {
 	case "etcd":
-		return untilSignal(func(ctx context.Context) error { return controlplane.RunEtcd(ctx, args, os.Stdout) })
+		return untilOrphaned(func(ctx context.Context) error { return controlplane.RunEtcd(ctx, args, os.Stdout) })
 	case "kube-apiserver":
-		return untilSignal(func(ctx context.Context) error {
+		return untilOrphaned(func(ctx context.Context) error {
 			return controlplane.RunAPIServer(ctx, args, os.Getenv(state.KubernetesEnv), os.Stdout)
 		})
 	case "kubectl":
@@ -104,6 +107,24 @@ func untilSignal(server func(context.Context) error) error {
 		return &clierr.Error{Err: err, Code: clierr.CodeInterrupted}
 	}
 	return err
+}
+
+// untilOrphaned is untilSignal for what a test starts: one that panics, is
+// killed or runs out of time stops nothing, so the server ends when its parent
+// has ended. Windows does not tell.
+func untilOrphaned(server func(context.Context) error) error {
+	parent := os.Getppid()
+	return untilSignal(func(ctx context.Context) error {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		go func() {
+			for ctx.Err() == nil && os.Getppid() == parent {
+				time.Sleep(parentInterval)
+			}
+			end()
+		}()
+		return server(ctx)
+	})
 }
 
 // serveOptions are the flags of serve.

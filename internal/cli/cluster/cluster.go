@@ -221,7 +221,8 @@ func newAssets(f *cli.Factory) *cobra.Command {
 		Use: "assets", Short: "Print the directory with etcd and kube-apiserver for envtest",
 		Long: `Print the directory with etcd, kube-apiserver and kubectl, for tools that start
 controller-runtime's envtest themselves, such as an editor's test runner. All
-three are links to the control plane that mysdk brings.`,
+three are links to the control plane that mysdk brings. etcd and kube-apiserver
+end when the process that started them ends.`,
 		Example: `  KUBEBUILDER_ASSETS="$(mysdk cluster assets)" go test ./...`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := cluster.Assets(c.Context(), f.Host, f.Progress)
