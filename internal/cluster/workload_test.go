@@ -20,6 +20,7 @@ func workloads() map[string]func(*testing.T, *client) {
 		"owned object of a new kind is collected":    ownedByNewKind,
 		"instance of a new kind owned by another":    newKindOwned,
 		"namespace goes with its content":            namespaceGoes,
+		"failed deletion of a CRD is retried":        failedDeletionIsRetried,
 		"stateful set gets its volumes":              statefulSetComesUp,
 		"volume goes with its claim":                 volumeGoes,
 		"volume grows with its claim":                volumeGrows,
@@ -67,9 +68,34 @@ func deletedPodComesBack(t *testing.T, c *client) {
 	})
 }
 
+// failedDeletionIsRetried plays what the API server's finalizer of CRDs leaves
+// behind where its own retry was lost; see crdController.
+func failedDeletionIsRetried(_ *testing.T, c *client) {
+	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	const path = crds + "/failing.example.com"
+	crd := newCRD("failing", "Failing")
+	crd["metadata"].(object)["finalizers"] = []string{"example.com/hold"}
+	c.post(crds, crd)
+	c.del(path)
+	c.await(path, func(o object) bool { return len(o.at("metadata.finalizers").([]any)) == 1 })
+	c.do(http.MethodPatch, path+"/status", object{"status": object{"conditions": []object{{
+		"type": "Terminating", "status": "True", "reason": "InstanceDeletionFailed", "message": "could not list instances",
+	}}}})
+	c.await(path, func(o object) bool { return o.at("metadata.annotations") != nil })
+	c.do(http.MethodPatch, path, object{"metadata": object{"finalizers": nil}})
+	c.await(path, nil)
+}
+
 // installCRD makes a kind of our own and returns the path of its instances.
 func installCRD(c *client, plural, kind string) string {
-	c.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", object{
+	c.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", newCRD(plural, kind))
+	path := "/apis/example.com/v1/namespaces/default/" + plural
+	c.await(path, isEmpty)
+	return path
+}
+
+func newCRD(plural, kind string) object {
+	return object{
 		"metadata": object{"name": plural + ".example.com"},
 		"spec": object{
 			"group": "example.com", "scope": "Namespaced",
@@ -79,10 +105,7 @@ func installCRD(c *client, plural, kind string) string {
 				"schema": object{"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		},
-	})
-	path := "/apis/example.com/v1/namespaces/default/" + plural
-	c.await(path, isEmpty)
-	return path
+	}
 }
 
 // ownedBy makes o owned by owner.

@@ -143,7 +143,11 @@ func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerConte
 	if err != nil {
 		return nil, fmt.Errorf("build the namespace controller: %w", err)
 	}
-	return append(controllers, tokens, collector, namespaces), nil
+	crds, err := crdController(cc)
+	if err != nil {
+		return nil, fmt.Errorf("build the controller of CRDs: %w", err)
+	}
+	return append(controllers, tokens, collector, namespaces, crds), nil
 }
 
 // controllerClients are those of a controller that handles objects of any kind.

@@ -1,0 +1,92 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+)
+
+const (
+	// finalizerRetries is how long the API server's own finalizer of CRDs has to
+	// try again.
+	finalizerRetries = time.Second
+	// deletionRetried is the annotation that has it look at a CRD once more.
+	deletionRetried = "mysdk.dev/deletion-retried"
+)
+
+// crdController ends deletions of CRDs that the API server's finalizer has
+// given up. Where it fails to list the instances, as in the first moments after
+// a CRD was created, it notes that in the status and tries again, finds its own
+// note in the way, and takes that for a change that will wake it up. It does not
+// if both are of one second: the CRD stays for the five minutes after which all
+// are looked at again.
+func crdController(cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
+	const name = "crd-deletion-controller"
+	config, err := cc.ClientBuilder.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientset.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	queue := workqueue.NewTypedDelayingQueue[string]()
+	informer, err := cc.ObjectOrMetadataInformerFactory.ForResource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(now any) { enqueueGoing(queue, now) },
+		UpdateFunc: func(_, now any) { enqueueGoing(queue, now) },
+	})
+	return loop{name, func(ctx context.Context) {
+		go func() {
+			<-ctx.Done()
+			queue.ShutDown()
+		}()
+		for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
+			if err := retryDeletion(ctx, client.ApiextensionsV1().CustomResourceDefinitions(), name); err != nil && !apierrors.IsNotFound(err) {
+				utilruntime.HandleErrorWithContext(ctx, err, "Deletion of CRD was not retried", "crd", name)
+			}
+			queue.Done(name)
+		}
+	}}, err
+}
+
+// enqueueGoing adds a CRD that is being deleted.
+func enqueueGoing(queue workqueue.TypedDelayingInterface[string], now any) {
+	if crd, err := meta.Accessor(now); err == nil && crd.GetDeletionTimestamp() != nil {
+		queue.AddAfter(crd.GetName(), finalizerRetries)
+	}
+}
+
+// retryDeletion changes a CRD whose finalizer has failed, which wakes that up.
+func retryDeletion(ctx context.Context, crds apiextensionsclient.CustomResourceDefinitionInterface, name string) error {
+	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
+	if err != nil || !hasFailed(crd) {
+		return err
+	}
+	patch := fmt.Sprintf(`{"metadata": {"uid": %q, "annotations": {%q: %q}}}`, crd.UID, deletionRetried, time.Now().Format(time.RFC3339Nano))
+	_, err = crds.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// hasFailed reports whether the finalizer says that it could not delete the
+// instances, or could not see that they are gone.
+func hasFailed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	c := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating)
+	return crd.DeletionTimestamp != nil && c != nil && c.Status == apiextensionsv1.ConditionTrue && c.Reason != "InstanceDeletionInProgress"
+}
