@@ -111,7 +111,7 @@ func untilSignal(server func(context.Context) error) error {
 
 // untilOrphaned is untilSignal for what a test starts: one that panics, is
 // killed or runs out of time stops nothing, so the server ends when its parent
-// has ended. Windows does not tell.
+// has ended. It does not on Windows, where a parent keeps its ID.
 func untilOrphaned(server func(context.Context) error) error {
 	parent := os.Getppid()
 	return untilSignal(func(ctx context.Context) error {

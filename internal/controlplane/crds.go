@@ -20,19 +20,20 @@ import (
 )
 
 const (
-	// finalizerRetries is how long the API server's own finalizer of CRDs has to
-	// try again.
+	// finalizerRetries is how long the API server's own finalizer of CRDs may take
+	// to try again.
 	finalizerRetries = time.Second
 	// deletionRetried is the annotation that has it look at a CRD once more.
 	deletionRetried = "mysdk.dev/deletion-retried"
 )
 
-// crdController ends deletions of CRDs that the API server's finalizer has
-// given up. Where it fails to list the instances, as in the first moments after
-// a CRD was created, it notes that in the status and tries again, finds its own
-// note in the way, and takes that for a change that will wake it up. It does not
-// if both are of one second: the CRD stays for the five minutes after which all
-// are looked at again.
+// crdController finishes deletions of CRDs that the API server's finalizer has
+// given up. If the finalizer cannot list the instances, as in the first moments
+// of a CRD, it writes that into the status and tries again. That try may conflict
+// with its own write, and then it waits for the update event, but ignores updates
+// that change only its condition. Within one second these do not change the time
+// in managedFields either, and the CRD would stay until the next resync, five
+// minutes later.
 func crdController(cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	const name = "crd-deletion-controller"
 	config, err := cc.ClientBuilder.Config(name)
