@@ -58,11 +58,11 @@ func crdController(cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 			<-ctx.Done()
 			queue.ShutDown()
 		}()
-		for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
-			if err := retryDeletion(ctx, client.ApiextensionsV1().CustomResourceDefinitions(), name); err != nil && !apierrors.IsNotFound(err) {
-				utilruntime.HandleErrorWithContext(ctx, err, "Deletion of CRD was not retried", "crd", name)
+		for crd, ended := queue.Get(); !ended; crd, ended = queue.Get() {
+			if err := retryDeletion(ctx, client.ApiextensionsV1().CustomResourceDefinitions(), crd); err != nil && !apierrors.IsNotFound(err) {
+				utilruntime.HandleErrorWithContext(ctx, err, "Deletion of CRD was not retried", "crd", crd)
 			}
-			queue.Done(name)
+			queue.Done(crd)
 		}
 	}}, err
 }

@@ -222,7 +222,7 @@ func newAssets(f *cli.Factory) *cobra.Command {
 		Long: `Print the directory with etcd, kube-apiserver and kubectl, for tools that start
 controller-runtime's envtest themselves, such as an editor's test runner. All
 three are links to the control plane that mysdk brings. etcd and kube-apiserver
-end when the process that started them ends.`,
+end when the process that started them ends, but not on Windows.`,
 		Example: `  KUBEBUILDER_ASSETS="$(mysdk cluster assets)" go test ./...`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := cluster.Assets(c.Context(), f.Host, f.Progress)

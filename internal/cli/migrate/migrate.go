@@ -47,7 +47,7 @@ controller-runtime updated, roles as markers, the environment, arguments and
 resources of the operator's container, samples, bundles and required modules.
 
 The main program is the scaffold's, with your controllers, types and webhooks.
-The old one is kept as cmd/main.go.old, to copy the rest from.
+If the old one does more, it is kept as cmd/main.go.old, to copy the rest from.
 
 Without --apply nothing is written: the plan is printed, file by file. Lines
 that need manual steps are marked with TODO(migrate). --apply writes everything
