@@ -65,6 +65,9 @@ func recordsRequests(t *testing.T, c *hosted) {
 	op.do(http.MethodPatch, configMaps+"/a", object{"data": object{"k": "2"}})
 	op.do(http.MethodPatch, configMaps+"/a", object{"data": object{"k": "2"}})
 	op.get(configMaps + "/a")
+	for range 2 {
+		op.do(http.MethodPatch, configMaps+"/b?fieldManager=op", object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "b"}})
+	}
 	op.post(secrets, object{"metadata": object{"name": "s"}, "stringData": object{"password": "hunter2"}})
 	op.do(http.MethodPatch, secrets+"/s", object{"stringData": object{"password": "hunter3"}})
 	if _, code, _ := op.try(http.MethodPost, configMaps, object{"metadata": object{"name": "a"}}); code != http.StatusConflict {
@@ -109,6 +112,9 @@ func summary(rec recording.Recording) string {
 		if q.User == operatorUser {
 			b.WriteString(" *")
 		}
+		if q.Applied {
+			b.WriteString(" applied")
+		}
 		for _, c := range q.Changes {
 			b.WriteString(" " + c.Path)
 		}
@@ -127,6 +133,8 @@ func checkRecording(t *testing.T, rec recording.Recording) {
 		"create ConfigMap a created *\n",
 		"patch ConfigMap a changed * data.k\n",
 		"patch ConfigMap a unchanged *\n",
+		"patch ConfigMap b created * applied\n",
+		"patch ConfigMap b unchanged * applied\n",
 		"get configmaps a",
 		"create Secret s created *\n",
 		"patch Secret s changed * data.password\n",

@@ -191,7 +191,11 @@ func (c *client) try(method, path string, body any) (object, int, error) {
 		return nil, 0, err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
+	switch {
+	case method != http.MethodPatch:
+	case strings.Contains(path, "fieldManager="):
+		r.Header.Set("Content-Type", "application/apply-patch+yaml")
+	default:
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	resp, err := c.http.Do(r)

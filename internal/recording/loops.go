@@ -153,7 +153,7 @@ func (f *finder) request(q Request) {
 	case q.User != f.operator:
 	case q.Code == 409:
 		f.again(Conflict, q)
-	case q.Code < 300:
+	case q.Code < 300 && !q.Applied: // applying what is there already is how apply is meant to be used
 		f.again(Unchanged, q)
 	}
 }

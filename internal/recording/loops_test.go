@@ -37,6 +37,9 @@ func TestLoops(t *testing.T) {
 		"those of others": {9, func(i int, c *Reconcile) []Request {
 			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { q.Changes = nil })}
 		}, nil},
+		"applied again": {9, func(i int, c *Reconcile) []Request {
+			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); q.Changes, q.Applied = nil, true })}
+		}, nil},
 		"dry runs": {9, func(i int, c *Reconcile) []Request {
 			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); q.DryRun = true })}
 		}, nil},

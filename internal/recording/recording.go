@@ -128,6 +128,7 @@ type Request struct {
 	Owners   []Owner  `json:"owners,omitempty"`
 	Changes  []Change `json:"changes,omitempty"`
 	DryRun   bool     `json:"dryRun,omitempty"`
+	Applied  bool     `json:"applied,omitempty"`  // by server-side apply
 	Revision string   `json:"revision,omitempty"` // resourceVersion before the write
 }
 

@@ -20,6 +20,9 @@ import (
 // maxRefusal bounds what is kept of an answer that is an error, in bytes.
 const maxRefusal = 8 << 10
 
+// applyPatch begins the media types of server-side apply.
+const applyPatch = "application/apply-patch+"
+
 // note is what is known of a request while it is served.
 type note struct {
 	mu        sync.Mutex // admission may be called while an answer is written
@@ -77,6 +80,7 @@ func (r *Recorder) Filter(next http.Handler) http.Handler {
 		req.Header.Del("Accept-Encoding")
 		n := &note{request: recording.Request{Time: time.Now(), Reconcile: reconcile}}
 		n.request.Agent, _, _ = strings.Cut(req.UserAgent(), " ")
+		n.request.Applied = strings.HasPrefix(req.Header.Get("Content-Type"), applyPatch)
 		if frames != "" {
 			n.request.Frames = strings.Split(frames, recording.FrameSeparator)
 		}
@@ -214,6 +218,7 @@ func (r *Recorder) asked(ctx context.Context, n *note, a authorizer.Attributes, 
 		was := n.request
 		n.request = q
 		n.request.Time, n.request.Agent, n.request.Frames, n.request.Reconcile = was.Time, was.Agent, was.Frames, was.Reconcile
+		n.request.Applied = was.Applied
 		n.request.User = user
 		n.operator = user == r.recorded()
 	}
