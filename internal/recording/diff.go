@@ -154,6 +154,30 @@ func short(v any) any {
 	return v
 }
 
+// Text is what a change did, for people, each value cut to so many characters. Of
+// a list it says what was removed and added: of long ones, the beginnings are alike.
+func (c Change) Text(most int) string {
+	before, wasList := c.Old.([]any)
+	after, isList := c.New.([]any)
+	removed, added := without(before, after), without(after, before)
+	switch {
+	case !wasList || !isList || len(removed)+len(added) == 0:
+		return ValueText(c.Old, most) + " → " + ValueText(c.New, most)
+	case len(added) == 0:
+		return "removed " + ValueText(removed, most)
+	case len(removed) == 0:
+		return "added " + ValueText(added, most)
+	}
+	return "removed " + ValueText(removed, most) + ", added " + ValueText(added, most)
+}
+
+// without are the items of a list that another one does not have.
+func without(list, other []any) []any {
+	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
+		return slices.ContainsFunc(other, func(o any) bool { return reflect.DeepEqual(item, o) })
+	})
+}
+
 // ValueText is a value of a Change for people, cut to so many characters.
 func ValueText(v any, most int) string {
 	if v == nil {

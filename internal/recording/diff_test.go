@@ -46,6 +46,30 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+func TestChange_Text(t *testing.T) {
+	tests := map[string]struct {
+		before, after any
+		want          string
+	}{
+		"value":          {1, 2, "1 → 2"},
+		"nothing before": {nil, []any{"a"}, `none → ["a"]`},
+		"cut":            {"0123456789", nil, `"012345678… → none`},
+		"one more":       {[]any{"a-long-name", "b"}, []any{"a-long-name", "b", "c"}, `added ["c"]`},
+		"one less":       {[]any{"a-long-name", "b"}, []any{"b"}, `removed ["a-long-n…`},
+		"one for two":    {[]any{"a", "b", "c"}, []any{"b", "d"}, `removed ["a","c"], added ["d"]`},
+		"order":          {[]any{"a", "b"}, []any{"b", "a"}, `["a","b"] → ["b","a"]`},
+		"one twice":      {[]any{"a"}, []any{"a", "a"}, `["a"] → ["a","a"]`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			const most = 10
+			if got := (Change{Old: tc.before, New: tc.after}).Text(most); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestRedact: no value of a Secret is in what is kept, and that one has changed is.
 func TestRedact(t *testing.T) {
 	const secret = "data: {a: cGFzc3dvcmQ=, b: c2FtZQ==}\nstringData: {c: password}\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '{\"data\":\"cGFzc3dvcmQ=\"}'}}"

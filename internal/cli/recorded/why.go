@@ -198,6 +198,6 @@ func writeChanges(w io.Writer, changes []recording.Change) {
 			fmt.Fprintf(w, "            and %d more\n", len(changes)-shown)
 			return
 		}
-		fmt.Fprintf(w, "            %s: %s → %s\n", c.Path, recording.ValueText(c.Old, maxValue), recording.ValueText(c.New, maxValue))
+		fmt.Fprintf(w, "            %s: %s\n", c.Path, c.Text(maxValue))
 	}
 }
