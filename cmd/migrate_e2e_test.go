@@ -52,9 +52,7 @@ func migrateBase(t *testing.T) (base *hosttest.World, command string) {
 // its own tests, and runs it on the embedded cluster.
 func TestMigrateEndToEnd(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("compiles an operator and needs the control plane")
-	}
+	hosttest.LeaveToNightly(t, "what migrate writes is type-checked, and such operators run, in other tests")
 	h, errs := kubetest.World(t), &output{}
 	kubeconfig := kubetest.StartIn(t, h)
 	h.IO = host.Streams{In: strings.NewReader(""), Out: &output{}, Err: errs}

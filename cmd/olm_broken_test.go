@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // patience is the time in which the cause of a failure has to be named. Where
@@ -15,6 +16,7 @@ const patience = " --timeout 5m"
 // cause is named, and not that time was up.
 func TestBrokenBundles(t *testing.T) {
 	t.Parallel()
+	hosttest.LeaveToNightly(t, "what is said of each failure is tested where it is found")
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
 	r.scaffold()

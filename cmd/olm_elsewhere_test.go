@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -69,6 +70,7 @@ func TestRunBundleElsewhere(t *testing.T) {
 		r.fails(2, "run bundle ./one --no-push --kubeconfig elsewhere.yaml -n theirs --service-account reader", "namespace theirs has no ServiceAccount reader")
 	})
 	t.Run("with what it depends on", func(t *testing.T) {
+		hosttest.LeaveToNightly(t, "OLM resolves as it does for one operator")
 		r.t = t
 		s := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
 		defer s.Close()

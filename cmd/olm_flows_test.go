@@ -11,6 +11,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/catalog"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // cacheCRD and cacheCSV are an operator as the first guides had it: its image
@@ -157,6 +158,7 @@ subjects: [{kind: ServiceAccount, name: cache, namespace: NS}]
 // the guides have, old and new, and has the failures among them explained.
 func TestUpdateFlows(t *testing.T) {
 	t.Parallel()
+	hosttest.LeaveToNightly(t, "installs and updates as other tests do, in OLM's other ways")
 	r := newOLMRun(t)
 	r.mysdk("olm install --timeout 10m")
 	one := catalog.Entry{Name: "cache.v0.0.1"}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // twoDoors is one registry behind two addresses: by open anybody of this
@@ -91,6 +92,7 @@ func TestPrivateRegistry(t *testing.T) {
 		r.mysdk("cleanup cache --delete-all -n client --kubeconfig elsewhere.yaml")
 	})
 	t.Run("the cluster asks with the catalog's Secrets", func(t *testing.T) {
+		hosttest.LeaveToNightly(t, "the registry is asked as it is for the client")
 		r.t = t
 		const csv = "shop/cache.v0.0."
 		index := "bundle catalog --tag " + at.open + "/index:latest --push ./one=" + at.closed + "/cache:v1"

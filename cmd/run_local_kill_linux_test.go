@@ -96,12 +96,12 @@ var slowTools = map[string]string{
 var killPhases = []killPhase{
 	{name: "operator runs", until: "Starting workers"},
 	{name: "generate", nightly: true, env: []string{"MYSDK_CACHE_DIR=TEMP", "PATH=SLOW:/usr/bin:/bin"}, sees: "sleep 300"},
-	{name: "build the cluster", env: []string{"MYSDK_CLUSTER_BIN=", "PATH=SLOW:/usr/bin:/bin"}, sees: "sleep 300"},
+	{name: "build the cluster", nightly: true, env: []string{"MYSDK_CLUSTER_BIN=", "PATH=SLOW:/usr/bin:/bin"}, sees: "sleep 300"},
 	{name: "start the cluster", nightly: true, sees: "serve"},
 	{name: "compile", nightly: true, env: []string{"GOCACHE=TEMP", "GOFLAGS=-toolexec=SLOW/tool"}, sees: "sleep 300"},
 	{name: "link", args: []string{"--go-ldflags", "-X main.round=%d"}, env: []string{"GOFLAGS=-toolexec=SLOW/tool"}, sees: "sleep 300"},
 	{name: "operator starts", nightly: true, sees: "/operator --"},
-	{name: "reload", args: []string{"--watch"}, until: "Starting workers", then: func(t *testing.T, dir string, _ *os.Process) {
+	{name: "reload", nightly: true, args: []string{"--watch"}, until: "Starting workers", then: func(t *testing.T, dir string, _ *os.Process) {
 		name := filepath.Join(dir, "cmd", "main.go")
 		data, err := os.ReadFile(name)
 		if err == nil {
@@ -118,7 +118,7 @@ var killPhases = []killPhase{
 	}},
 	{name: "explore's cluster", nightly: true, does: []string{"explore"}, sees: "serve"},
 	{name: "explore's operator", nightly: true, does: []string{"explore"}, sees: "/operator --"},
-	{name: "explore's trials", does: []string{"explore", "-v"}, until: "trial 2 ("},
+	{name: "explore's trials", nightly: true, does: []string{"explore", "-v"}, until: "trial 2 ("},
 }
 
 // kill runs run local up to the phase, kills it and looks for what is left.

@@ -177,15 +177,21 @@ func (r *watchRun) reconciledBy(build string) {
 	}
 }
 
-// TestWatchEdits makes edits in a row, each of which must be what reconciles
-// afterwards, and broken ones between them, which must change nothing.
-func TestWatchEdits(t *testing.T) {
+// TestWatch edits a project while its operator runs.
+func TestWatch(t *testing.T) {
 	t.Parallel()
+	r := startWatch(t)
+	t.Run("edits", func(t *testing.T) { r.t = t; r.edits(t) })
+	t.Run("types", func(t *testing.T) { r.t = t; r.types(t) })
+}
+
+// edits are made in a row, each of which must be what reconciles afterwards, and
+// broken ones between them, which must change nothing.
+func (r *watchRun) edits(t *testing.T) {
 	edits := 2
 	if hosttest.Nightly() {
 		edits = 20
 	}
-	r := startWatch(t)
 	for i := range edits {
 		build := fmt.Sprintf("edit-%d", i)
 		r.save(build)
@@ -214,10 +220,8 @@ func TestWatchEdits(t *testing.T) {
 	}
 }
 
-// TestWatchTypes: a new field is in the CRD, and in what the operator sees.
-func TestWatchTypes(t *testing.T) {
-	t.Parallel()
-	r := startWatch(t)
+// types: a new field is in the CRD, and in what the operator sees.
+func (r *watchRun) types(t *testing.T) {
 	types, err := os.ReadFile(filepath.Join(r.h.Dir, "api/v1alpha1/memcached_types.go"))
 	if err != nil {
 		t.Fatal(err)

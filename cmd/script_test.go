@@ -94,13 +94,15 @@ var loadingScripts = []string{
 
 // repeatingScripts take long ways where others take short ones: they type guides
 // whose steps others type, too, compile what a package's tests only generate,
-// debug a whole operator, or wait or explore for long. They run where
-// MYSDK_NIGHTLY is set.
+// run an operator for a flag, debug a whole one, or wait or explore for long. They
+// run where MYSDK_NIGHTLY is set.
 var repeatingScripts = []string{
-	"cluster/ginkgo", "create_api/groups_build", "edit/edit_webhooks", "generate/applyconfigurations",
+	"cluster/ginkgo", "cluster/image", "cluster/namespaced", "create_api/groups_build", "create_api/names_build",
+	"edit/edit_webhooks", "generate/applyconfigurations",
 	"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "guides/redis", "guides/walkthrough",
-	"legacy/openapi", "runlocal/debug", "runlocal/explore_bad", "runlocal/explore_cluster", "runlocal/explore_refused",
-	"runlocal/explore_tests", "runlocal/explore_versions",
+	"init/builds", "legacy/new", "legacy/openapi", "runlocal/debug", "runlocal/explore_bad",
+	"runlocal/explore_cluster", "runlocal/explore_refused", "runlocal/explore_tests", "runlocal/explore_versions",
+	"upgrade/upgrade_webhooks",
 }
 
 // leftOut reports whether a script is left to a longer lane.

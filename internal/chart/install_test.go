@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
@@ -162,6 +163,7 @@ func TestInstall(t *testing.T) {
 // TestInstall_Webhooks has the webhooks of a chart answer: the API server asks them
 // for each new object, and takes none while nobody answers.
 func TestInstall_Webhooks(t *testing.T) {
+	hosttest.LeaveToNightly(t, "installs a second chart; webhooks answer in other tests, too")
 	r := openCluster(t, "webhook-self")
 	project := filepath.Join("..", "..", "testdata", "golden", r.name, "want")
 	manager := filepath.Join(t.TempDir(), "manager")

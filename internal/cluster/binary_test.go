@@ -179,7 +179,11 @@ func TestBuildFromSource(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the Go compiler")
 	}
-	h := testHost(t, host.OSExec{}, map[string]string{SourceEnv: tinyModule(t)})
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := testHost(t, host.OSExec{}, map[string]string{SourceEnv: tinyModule(t), "GOCACHE": strings.TrimSpace(string(cache))})
 	var steps []string
 	f := &finder{host: h, version: "v0.0.0-20260102030405-0123456789ab", progress: func(s string) { steps = append(steps, s) }}
 	path, err := f.build(t.Context())

@@ -126,9 +126,7 @@ func TestApplyConfigurations(t *testing.T) {
 
 // TestApplyConfigurationsCompile builds what is generated, and generates again.
 func TestApplyConfigurationsCompile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles parts of client-go")
-	}
+	hosttest.LeaveToNightly(t, "compiles parts of client-go for what other cases compare")
 	p := newProject(t, applied()).here(t)
 	p.opts.CacheDir = t.TempDir()
 	p.accept(p.render(everything))
