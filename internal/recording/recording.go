@@ -112,7 +112,8 @@ type Request struct {
 	Subresource string        `json:"subresource,omitempty"`
 	Namespace   string        `json:"namespace,omitempty"`
 	Name        string        `json:"name,omitempty"`
-	Path        string        `json:"path,omitempty"` // only without a resource
+	Path        string        `json:"path,omitempty"`    // only without a resource
+	Applied     bool          `json:"applied,omitempty"` // a server-side apply
 	Code        int           `json:"code"`
 	Message     string        `json:"message,omitempty"` // of a refusal
 
@@ -128,7 +129,6 @@ type Request struct {
 	Owners   []Owner  `json:"owners,omitempty"`
 	Changes  []Change `json:"changes,omitempty"`
 	DryRun   bool     `json:"dryRun,omitempty"`
-	Applied  bool     `json:"applied,omitempty"`  // by server-side apply
 	Revision string   `json:"revision,omitempty"` // resourceVersion before the write
 }
 
