@@ -12,7 +12,7 @@ import (
 
 // Patterns of a Loop.
 const (
-	Unchanged = "unchanged" // the operator writes what is there already
+	Unchanged = "unchanged" // the operator writes what is there already, not by apply
 	Conflict  = "conflict"  // its writes are refused with 409, again and again
 	Fight     = "fight"     // two writers set a field back to what each had
 	OwnWrites = "own"       // each of its writes leads to the call that makes the next one
@@ -21,7 +21,7 @@ const (
 
 // From these numbers on it is a loop.
 const (
-	minUnchanged = 3
+	minUnchanged = 3 // in a row
 	minConflicts = 3
 	minFight     = 3  // changes back
 	minOwnWrites = 10 // in a row
@@ -150,6 +150,10 @@ func (f *finder) request(q Request) {
 	switch {
 	case q.Changed():
 		f.change(q)
+		// A write or two may follow from a cache that was behind.
+		if key := f.loopKey(Unchanged, q); f.repeated[key] != nil && f.repeated[key].Count < minUnchanged {
+			delete(f.repeated, key)
+		}
 	case q.User != f.operator:
 	case q.Code == 409:
 		f.again(Conflict, q)
@@ -163,13 +167,17 @@ func (f *finder) objectOf(q Request) Object {
 	return Object{Kind: cmp.Or(f.kinds[q.Resource+"."+q.Group], q.Kind, q.Resource), Namespace: q.Namespace, Name: q.Name}
 }
 
+// loopKey is that of a loop that q may be part of.
+func (f *finder) loopKey(pattern string, q Request) loopKey {
+	return loopKey{pattern, f.objectOf(q), f.calls[q.Reconcile].object(), q.By()}
+}
+
 // again counts a write of the operator.
 func (f *finder) again(pattern string, q Request) {
-	call := f.calls[q.Reconcile]
-	key := loopKey{pattern, f.objectOf(q), call.object(), q.By()}
+	key := f.loopKey(pattern, q)
 	l := f.repeated[key]
 	if l == nil {
-		l = &Loop{Pattern: pattern, Object: key.object, Reconciled: key.reconciled, Controller: call.Controller, First: q.Time, By: []string{key.line}}
+		l = &Loop{Pattern: pattern, Object: key.object, Reconciled: key.reconciled, Controller: f.calls[q.Reconcile].Controller, First: q.Time, By: []string{key.line}}
 		f.repeated[key] = l
 	}
 	l.Count++

@@ -37,6 +37,12 @@ func TestLoops(t *testing.T) {
 		"those of others": {9, func(i int, c *Reconcile) []Request {
 			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { q.Changes = nil })}
 		}, nil},
+		"a write that changes nothing after each that does": {9, func(i int, c *Reconcile) []Request {
+			return []Request{
+				write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); set(q, "spec.replicas", i, i+1) }),
+				write(0, 1, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); q.Changes = nil }),
+			}
+		}, nil},
 		"applied again": {9, func(i int, c *Reconcile) []Request {
 			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); q.Changes, q.Applied = nil, true })}
 		}, nil},
