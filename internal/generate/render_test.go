@@ -242,18 +242,6 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestNamedBytes: fields of named types of bytes are strings, although
-// controller-tools has an error for them.
-func TestNamedBytes(t *testing.T) {
-	files := small()
-	files["api/v1/raw.go"] = "package v1\n\nimport \"encoding/json\"\n\n// Raw is JSON.\ntype Raw struct {\n\t// +optional\n\tJSON json.RawMessage `json:\"json,omitempty\"`\n}\n"
-	files[kindPath] = strings.Replace(kindFile, "type CacheSpec struct {\n", "type CacheSpec struct {\n\tRaw Raw `json:\"raw\"`\n", 1)
-	got := texts(newProject(t, files).render())[crdPath]
-	if _, of, _ := strings.Cut(got, " json:\n"); !strings.Contains(of, "format: byte\n") || !strings.Contains(of[:strings.Index(of, "size:")], " type: string\n") {
-		t.Errorf("json is no string of bytes in\n%s", got)
-	}
-}
-
 // TestEmptyCRD warns about the file that controller-gen writes for a kind
 // without versions.
 func TestEmptyCRD(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/applyconfiguration"
+	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
@@ -88,6 +89,9 @@ func (s step) run(g *genall.GenerationContext, env goEnv) (err error) {
 	defer recoverAs(&err, s.name, env)
 	if err := s.generator.Generate(g); err != nil {
 		return fmt.Errorf("generate %s: %w", s.name, err)
+	}
+	if c, ok := s.generator.(crd.Generator); ok {
+		recheckConflicts(c, g)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package generate
 import (
 	"go/ast"
 	"go/token"
-	"go/types"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,7 +66,7 @@ func (c *problemCollector) own(p *loader.Package) {
 	}
 	c.found = append(c.found, broken...)
 	for _, e := range p.Errors {
-		if e.Kind == packages.TypeError || e.Msg == bytesAsArray && namesBytes(p.Types) {
+		if e.Kind == packages.TypeError {
 			continue
 		}
 		found := newProblem(c.tree, position(e.Pos), plain(strings.TrimSpace(e.Msg)))
@@ -81,30 +80,6 @@ func (c *problemCollector) own(p *loader.Package) {
 			c.found = append(c.found, found)
 		}
 	}
-}
-
-// bytesAsArray is the error of controller-tools 0.23 for a field of a named type of
-// bytes, such as json.RawMessage, for which it writes the right schema all the same.
-const bytesAsArray = "conflicting types in allOf branches in schema: string vs array"
-
-// namesBytes reports whether a struct of a package has a field of such a type.
-func namesBytes(p *types.Package) bool {
-	if p == nil {
-		return false
-	}
-	for _, name := range p.Scope().Names() {
-		s, ok := p.Scope().Lookup(name).Type().Underlying().(*types.Struct)
-		for i := 0; ok && i < s.NumFields(); i++ {
-			if _, named := s.Field(i).Type().(*types.Named); !named {
-				continue
-			}
-			list, ok := s.Field(i).Type().Underlying().(*types.Slice)
-			if ok && types.Identical(list.Elem(), types.Typ[types.Byte]) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // plain says in the user's words what generators say in those of go/ast.
