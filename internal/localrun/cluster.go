@@ -112,11 +112,15 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// warnOfDeployed warns of copies of the operator that run in the cluster: both
-// would write to the same objects.
-func (r *run) warnOfDeployed(ctx context.Context) error {
-	if len(r.Deployments) == 0 {
-		return nil
+// warnOfCopies warns of copies of the operator that run on the cluster, by other
+// runs or deployed: both would write to the same objects.
+func (r *run) warnOfCopies(ctx context.Context) error {
+	others, err := r.othersRun()
+	if others {
+		r.screen.say("warning: another 'mysdk run local' runs this operator on this cluster; unless they watch different namespaces, both will reconcile the same objects. Stop one of them")
+	}
+	if err != nil || len(r.Deployments) == 0 {
+		return err
 	}
 	deployed, err := r.client.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, kube.ListOptions{})
 	if err != nil {

@@ -308,7 +308,7 @@ func (r *run) prepareCluster(ctx context.Context, c <-chan rendered) error {
 	if _, err := r.applyCRDs(ctx, from); err != nil {
 		return err
 	}
-	if err := r.warnOfDeployed(ctx); err != nil {
+	if err := r.warnOfCopies(ctx); err != nil {
 		return err
 	}
 	return r.namespaces(ctx)
