@@ -32,6 +32,8 @@ func TestStopAndStart(t *testing.T) {
 	c.post("/api/v1/namespaces", object{"metadata": object{"name": "going"}})
 	c.post(going+"/configmaps", object{"metadata": object{"name": "held", "finalizers": []string{"example.com/hold"}}})
 	c.del(going)
+	c.post(deployments, deployment("old", 2))
+	c.await(deployments+"/old", is("status.readyReplicas", 2.0))
 	before := readAll(t, first.StateDir)
 
 	again, err := Start(t.Context(), h, Options{Name: "one"})
@@ -66,8 +68,23 @@ func TestStopAndStart(t *testing.T) {
 	// What was being deleted goes on being deleted.
 	c.do(http.MethodPatch, going+"/configmaps/held", object{"metadata": object{"finalizers": nil}})
 	c.await(going, nil)
+	testNewAddresses(t, c)
 	testPortIsTaken(t, h, second)
 	testDamagedData(t, h, second)
+}
+
+// testNewAddresses: pods get addresses that none from before the start has.
+func testNewAddresses(t *testing.T, c *client) {
+	t.Helper()
+	c.post(deployments, deployment("new", 2))
+	c.await(deployments+"/new", is("status.readyReplicas", 2.0))
+	seen := map[string]bool{}
+	for _, item := range c.get("/api/v1/namespaces/default/pods")["items"].([]any) {
+		seen[fmt.Sprint(object(item.(map[string]any)).at("status.podIP"))] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("four pods have the addresses %v", seen)
+	}
 }
 
 func testPortIsTaken(t *testing.T, h host.Host, first *Info) {

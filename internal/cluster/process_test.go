@@ -83,7 +83,7 @@ func processGetsItsPodsEnvironment(t *testing.T, c *hosted) {
 			t.Errorf("%s is not the pod's own", m[1])
 		}
 	}
-	if ip := fmt.Sprint(pod.at("status.podIP")); !strings.HasPrefix(ip, "10.3.") {
+	if ip := fmt.Sprint(pod.at("status.podIP")); !strings.HasPrefix(ip, "240.3.") {
 		t.Errorf("the pod's address is %s", ip)
 	}
 	status := pod.container(0)

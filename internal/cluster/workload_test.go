@@ -40,7 +40,7 @@ func deploymentBecomesReady(t *testing.T, c *client) {
 	pods := c.get("/api/v1/namespaces/default/pods?labelSelector=app%3Dthree")
 	for _, p := range pods["items"].([]any) {
 		pod := object(p.(map[string]any))
-		if ip, ok := pod.at("status.podIP").(string); !ok || !strings.HasPrefix(ip, "10.2.") || pod.at("spec.nodeName") != "node-1" {
+		if ip, ok := pod.at("status.podIP").(string); !ok || !strings.HasPrefix(ip, "240.2.") || pod.at("spec.nodeName") != "node-1" {
 			t.Errorf("pod %v has the address %v on %v", pod.at("metadata.name"), pod.at("status.podIP"), pod.at("spec.nodeName"))
 		}
 	}

@@ -169,7 +169,7 @@ func (s *server) apiServerFlags() []string {
 		"--client-ca-file=" + s.keys.ca.certFile,
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + s.keys.saPub, "--service-account-signing-key-file=" + s.keys.saKey,
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range=" + hostpods.ServiceNetwork,
 		"--authorization-mode=RBAC",
 		"--allow-privileged=true",
 		"--endpoint-reconciler-type=none",

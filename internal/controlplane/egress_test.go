@@ -25,7 +25,7 @@ func TestKeepHome(t *testing.T) {
 	}
 	for address, home := range map[string]bool{
 		"127.0.0.1:80": true, "localhost:80": true, "[::1]:80": true,
-		"10.0.0.10:443": false, "10.2.0.3:8080": false, "example.com:80": false,
+		"240.0.0.10:443": false, "240.2.0.3:8080": false, "example.com:80": false,
 	} {
 		_, err := transport.DialContext(t.Context(), "tcp", address)
 		if errors.Is(err, dialled) != home {

@@ -3,10 +3,12 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -32,6 +34,9 @@ func (s *server) startKWOK(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("configure KWOK: %w", err)
 	}
+	if conf.CIDR, err = s.freeAddresses(ctx); err != nil {
+		return fmt.Errorf("look for addresses in use: %w", err)
+	}
 	controller, err := controllers.NewController(conf)
 	if err != nil {
 		return fmt.Errorf("configure KWOK: %w", err)
@@ -45,6 +50,25 @@ func (s *server) startKWOK(ctx context.Context) error {
 	}
 	s.tracker.stage("kwok")
 	return nil
+}
+
+// freeAddresses is the network of pods from the last address on that a pod has.
+// KWOK gives out addresses in their order, and does not see those of pods that
+// became Ready before it was started.
+func (s *server) freeAddresses(ctx context.Context) (string, error) {
+	pods, err := s.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	network := netip.MustParsePrefix(hostpods.PodNetwork)
+	last := network.Addr()
+	for i := range pods.Items {
+		address, err := netip.ParseAddr(pods.Items[i].Status.PodIP)
+		if err == nil && network.Contains(address) && last.Less(address) {
+			last = address
+		}
+	}
+	return netip.PrefixFrom(last, network.Bits()).String(), nil
 }
 
 func (s *server) kwokConfig() (controllers.Config, error) {
@@ -82,7 +106,7 @@ func (s *server) kwokConfig() (controllers.Config, error) {
 		ManageNodesWithAnnotationSelector: kwokAnnotation + "=" + kwokFake,
 		// Programs of this machine serve these pods.
 		DisregardStatusWithAnnotationSelector: hostpods.ProcessAnnotation + "=" + hostpods.ProcessMarked,
-		CIDR:                                  podNetwork, NodeIP: hostpods.NodeNetwork + ".1", LocalStages: stages,
+		NodeIP:                                hostpods.NodeNetwork + ".1", LocalStages: stages,
 		PodPlayStageParallelism: podWorkers, NodePlayStageParallelism: 1, PodsOnNodeSyncParallelism: 1,
 	}, err
 }

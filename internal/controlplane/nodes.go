@@ -12,9 +12,6 @@ import (
 	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
 
-// podNetwork exists in names only.
-const podNetwork = "10.2.0.0/16"
-
 // Annotation and value by which KWOK knows the nodes it plays.
 const (
 	kwokAnnotation = "kwok.x-k8s.io/node"

@@ -145,7 +145,7 @@ func TestSimulatedNodeIsReady(t *testing.T) {
 	if len(n.Status.Conditions) != 1 || n.Status.Conditions[0].Status != corev1.ConditionTrue {
 		t.Errorf("conditions = %v", n.Status.Conditions)
 	}
-	if last := simulatedNode(state.MaxNodes, ""); last.Status.Addresses[0].Address != "10.1.0.250" {
+	if last := simulatedNode(state.MaxNodes, ""); last.Status.Addresses[0].Address != "240.1.0.250" {
 		t.Errorf("address of the last node = %v", last.Status.Addresses)
 	}
 }

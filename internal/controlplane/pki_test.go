@@ -30,7 +30,7 @@ func TestPKIVerifies(t *testing.T) {
 	}{
 		"server by address": {p.server, x509.VerifyOptions{DNSName: "127.0.0.1"}},
 		"server by name":    {p.server, x509.VerifyOptions{DNSName: "kubernetes.default.svc"}},
-		"server in cluster": {p.server, x509.VerifyOptions{DNSName: "10.0.0.1"}},
+		"server in cluster": {p.server, x509.VerifyOptions{DNSName: "240.0.0.1"}},
 		"administrator":     {p.admin, x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}},
 	}
 	for name, tc := range tests {

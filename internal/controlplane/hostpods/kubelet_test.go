@@ -49,7 +49,7 @@ func TestKubeletSaysThatPodsAreSimulated(t *testing.T) {
 		"/attach/default/web-1/c":                    {http.StatusNotImplemented, "are simulated"},
 		"/portForward/default/web-1":                 {http.StatusNotImplemented, "are simulated"},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://10.1.0.1:10250"+path, http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://240.1.0.1:10250"+path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,14 +36,6 @@ import (
 )
 
 const (
-	// processNetwork is the first half of the addresses of pods that programs
-	// serve; KWOK gives out those of podNetwork.
-	processNetwork = "10.3"
-	// NodeNetwork is the first three octets of the addresses of nodes, which exist
-	// in names only; room for state.MaxNodes.
-	NodeNetwork = "10.1.0"
-	// nodeAddress is the address of the node that pods are told.
-	nodeAddress = NodeNetwork + ".1"
 	// notesDir is where the processes that run are noted, below the logs.
 	notesDir = ".running"
 	// stopGrace is what programs have to end when the whole cluster does.

@@ -1,0 +1,20 @@
+package hostpods
+
+// The cluster's addresses exist in names only. They are of 240.0.0.0/4, which is
+// reserved (RFC 1112, section 4) and which networks do not route. Operators are
+// processes of this machine: what they connect to by the address of a pod or a
+// Service must not be a machine of somebody's.
+const (
+	// ServiceNetwork has the addresses of Services, the API server's first.
+	ServiceNetwork = "240.0.0.0/16"
+	// NodeNetwork is the first three octets of the addresses of nodes; room for
+	// state.MaxNodes.
+	NodeNetwork = "240.1.0"
+	// nodeAddress is the address of the node that pods are told.
+	nodeAddress = NodeNetwork + ".1"
+	// PodNetwork has the addresses that KWOK gives out.
+	PodNetwork = "240.2.0.0/16"
+	// processNetwork is the first half of the addresses of pods that programs
+	// serve.
+	processNetwork = "240.3"
+)
