@@ -3,6 +3,7 @@
 package mainpkg
 
 import (
+	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,14 +16,18 @@ import (
 // operator-sdk 0 have it.
 var layouts = []string{"./cmd", ".", "./cmd/manager"}
 
+// placeholder is how a cmd/main.go looks that is there for kubebuilder only, which
+// requires it.
+var placeholder = []byte("func main() {}")
+
 // Find returns the main package of the project in dir, relative to it, such as
 // ./cmd. A project of no known layout has it below cmd: its only one there, or the
 // one that is called as the project's directory, operator or controller. None, or
 // several others, is a usage error.
 func Find(files host.Files, dir string) (string, error) {
 	has := func(p string) bool {
-		_, err := files.Lstat(filepath.Join(dir, filepath.FromSlash(p), "main.go"))
-		return err == nil
+		data, err := files.ReadFile(filepath.Join(dir, filepath.FromSlash(p), "main.go"))
+		return err == nil && !bytes.Contains(data, placeholder)
 	}
 	if i := slices.IndexFunc(layouts, has); i >= 0 {
 		return layouts[i], nil

@@ -3,6 +3,7 @@ package mainpkg_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -21,17 +22,18 @@ func TestFind(t *testing.T) {
 		"the only one":         {[]string{"cmd/cockroach/main.go", "cmd/internal/x.go", "cmd/README.md"}, "./cmd/cockroach"},
 		"named as the project": {[]string{"cmd/cli/main.go", "cmd/shop/main.go"}, "./cmd/shop"},
 		"named by its work":    {[]string{"cmd/cli/main.go", "cmd/controller/main.go"}, "./cmd/controller"},
+		"for kubebuilder only": {[]string{"cmd/main.go: func main() {}", "cmd/controller/main.go"}, "./cmd/controller"},
 		"several":              {[]string{"cmd/a/main.go", "cmd/b/main.go"}, ""},
 		"none":                 {[]string{"cmd/a/a.go", "pkg/main.go"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "shop")
 			for _, f := range tc.files {
-				f = filepath.Join(dir, f)
+				f, content, _ := strings.Cut(filepath.Join(dir, f), ": ")
 				if err := os.MkdirAll(filepath.Dir(f), 0o750); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(f, []byte("package main\n"), 0o600); err != nil {
+				if err := os.WriteFile(f, []byte("package main\n\n"+content+"\n"), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,17 +86,37 @@ func startedBy(objs []*unstructured.Unstructured) localrun.Deployed {
 	}
 	out.Args = slices.Concat(out.Args, c.Args)
 	for _, e := range c.Env {
-		switch field := fieldOf(e); {
-		case e.Name == "ENABLE_WEBHOOKS": // the run serves what the project has
-		case e.Value != "":
-			out.Env = append(out.Env, e.Name+"="+e.Value)
-		case field == "metadata.namespace":
-			out.Env = append(out.Env, e.Name+"=$(POD_NAMESPACE)")
-		case field == "metadata.name":
-			out.Env = append(out.Env, e.Name+"=$(OPERATOR_NAME)")
+		value := cmp.Or(e.Value, fieldValue(list[0].Spec.Template, fieldOf(e)))
+		if value != "" && e.Name != "ENABLE_WEBHOOKS" { // the run serves what the project has
+			out.Env = append(out.Env, e.Name+"="+value)
 		}
 	}
 	return out
+}
+
+var mapField = lazy.Delayed(`^metadata\.(labels|annotations)\['(.*)'\]$`)
+
+// fieldValue is a field of a pod of the template as the downward API has it, in
+// terms of a run; empty for one that no run has.
+func fieldValue(pod corev1.PodTemplateSpec, field string) string {
+	switch field {
+	case "metadata.namespace":
+		return "$(POD_NAMESPACE)"
+	case "metadata.name":
+		return "$(OPERATOR_NAME)"
+	case "spec.serviceAccountName":
+		return pod.Spec.ServiceAccountName
+	case "status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs":
+		return "127.0.0.1"
+	}
+	m := mapField.FindStringSubmatch(field)
+	switch {
+	case m == nil:
+		return ""
+	case m[1] == "labels":
+		return pod.Labels[m[2]]
+	}
+	return pod.Annotations[m[2]]
 }
 
 // explorable are the manifests of a run whose operator watches all namespaces, as

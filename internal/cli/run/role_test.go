@@ -128,7 +128,9 @@ kind: Deployment
 metadata: {name: m, namespace: sys}
 spec:
   template:
+    metadata: {labels: {app.kubernetes.io/part-of: shop}}
     spec:
+      serviceAccountName: m
       containers:
       - {name: proxy, args: [--upstream=x]}
       - name: manager
@@ -139,6 +141,10 @@ spec:
         - {name: HOME_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+        - {name: ACCOUNT, valueFrom: {fieldRef: {fieldPath: spec.serviceAccountName}}}
+        - {name: PART_OF, valueFrom: {fieldRef: {fieldPath: "metadata.labels['app.kubernetes.io/part-of']"}}}
+        - {name: TARGETS, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['olm.targetNamespaces']"}}}
+        - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
         - {name: TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}
         - {name: ENABLE_WEBHOOKS, value: "false"}
 `), "test")
@@ -147,7 +153,7 @@ spec:
 	}
 	want := localrun.Deployed{
 		Args: []string{"manager", "--metrics-bind-address=:8443"},
-		Env:  []string{"AGENT_IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "POD_NAME=$(OPERATOR_NAME)"},
+		Env:  []string{"AGENT_IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "POD_NAME=$(OPERATOR_NAME)", "POD_IP=127.0.0.1", "ACCOUNT=m", "PART_OF=shop"},
 	}
 	if diff := cmp.Diff(want, startedBy(objs)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
