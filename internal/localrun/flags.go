@@ -104,6 +104,7 @@ func operatorArgs(found mainFacts, o Options) ([]string, error) {
 		{"metrics-bind-address", "0"},
 		{"metrics-addr", "0"}, // its name before kubebuilder v3
 		{"health-probe-bind-address", "127.0.0.1:0"},
+		{"health-addr", "127.0.0.1:0"},
 	} {
 		if found.flags[f.name] && !given(o.OperatorArgs, f.name) {
 			args = append(args, "--"+f.name+"="+f.value)
