@@ -34,7 +34,7 @@ func Partition(data []byte, size int) ([][]byte, error) {
 		case err != nil:
 			return err
 		case len(one) > size:
-			return fmt.Errorf("cut the catalog: %s is %d bytes, and %d fit into a ConfigMap: it has to come from an image", nameOf(o), len(one), size)
+			return fmt.Errorf("cut the catalog: %s is %d bytes, and %d fit into a ConfigMap", nameOf(o), len(one), size)
 		case len(piece)+len(one) > size:
 			pieces, piece = append(pieces, piece), nil
 		}

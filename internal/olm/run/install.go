@@ -267,13 +267,26 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 		}
 		return []*unstructured.Unstructured{objs.byImage(p.Image, p.Dir, p.CacheDir)}, nil
 	}
-	parts, err := catalog.Partition(data, catalog.PieceSize)
+	size := catalog.PieceSize
+	if in.Embedded {
+		size *= compression
+	}
+	parts, err := catalog.Partition(data, size)
+	if err != nil && !in.Embedded {
+		err = clierr.WithHint(err, "leave out --no-push: the catalog is pushed as an image then")
+	}
 	if err != nil {
 		return nil, err
 	}
 	var list []piece
 	for i, p := range parts {
-		list = append(list, piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)})
+		one := piece{file: fmt.Sprintf("catalog-%d.json", i), data: string(p)}
+		if len(p) > catalog.PieceSize {
+			if one, err = one.compressed(); err != nil {
+				return nil, fmt.Errorf("compress the catalog: %w", err)
+			}
+		}
+		list = append(list, one)
 	}
 	made, service := objs.configMaps(list), catalogName(objs.pkg)
 	if !in.Embedded {

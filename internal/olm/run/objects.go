@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
@@ -167,18 +168,15 @@ func (c catalogObjects) byImage(image, dir, cache string) *unstructured.Unstruct
 	}})
 }
 
-// piece is a part of a catalog that fits into a ConfigMap.
-type piece struct {
-	file string // its name for opm, such as catalog-0.json
-	data string
-}
-
 // configMaps hold the pieces of the catalog, one each.
 func (c catalogObjects) configMaps(pieces []piece) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for i, p := range pieces {
-		u := made(c.pkg, "v1", "ConfigMap", c.namespace, fmt.Sprintf("%s-%d", catalogName(c.pkg), i),
-			map[string]any{"data": map[string]any{p.file: p.data}})
+		field, data := "data", p.data
+		if strings.HasSuffix(p.file, compressedEnd) {
+			field, data = "binaryData", base64.StdEncoding.EncodeToString([]byte(p.data))
+		}
+		u := made(c.pkg, "v1", "ConfigMap", c.namespace, fmt.Sprintf("%s-%d", catalogName(c.pkg), i), map[string]any{field: map[string]any{p.file: data}})
 		u.SetLabels(map[string]string{runLabel: c.pkg, catalogLabel: catalogName(c.pkg)})
 		list = append(list, u)
 	}

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
@@ -21,6 +23,33 @@ func asYAML(t *testing.T, objs ...*unstructured.Unstructured) string {
 		docs = append(docs, string(data))
 	}
 	return strings.Join(docs, "---\n")
+}
+
+// TestCompressedPiece: what is too large for a ConfigMap is kept compressed, and
+// read like the rest.
+func TestCompressedPiece(t *testing.T) {
+	plain, large := piece{"catalog-0.json", "{}"}, piece{"catalog-1.json", strings.Repeat(`{"type":"string"},`, 1000)}
+	small, err := large.compressed()
+	if err != nil || len(small.data) > len(large.data)/compression {
+		t.Fatalf("%d bytes of %d, %v", len(small.data), len(large.data), err)
+	}
+	got := map[string]string{}
+	for _, u := range (catalogObjects{pkg: "shop", namespace: "ns"}).configMaps([]piece{plain, small}) {
+		var m corev1.ConfigMap
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
+			t.Fatal(err)
+		}
+		pieces, err := piecesOf(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, data := range pieces {
+			got[key] = string(data)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{plain.file: plain.data, small.file: large.data}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // TestObjects compares the objects of a run with what they are to be.

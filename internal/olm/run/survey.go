@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/example/mysdk/internal/bundle"
@@ -204,12 +206,16 @@ func (s *survey) catalogNow(ctx context.Context, o Options) (*catalog.Catalog, e
 		return o.FetchCatalog(ctx, ref)
 	}
 	for _, u := range s.contents {
-		data, _, err := unstructured.NestedStringMap(u.Object, "data")
+		var m corev1.ConfigMap
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m); err != nil {
+			return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
+		}
+		pieces, err := piecesOf(m)
 		if err != nil {
 			return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
 		}
-		for _, key := range slices.Sorted(maps.Keys(data)) {
-			part, err := catalog.Parse([]byte(data[key]), u.GetName()+"/"+key)
+		for _, key := range slices.Sorted(maps.Keys(pieces)) {
+			part, err := catalog.Parse(pieces[key], u.GetName()+"/"+key)
 			if err != nil {
 				return nil, fmt.Errorf("read the catalog in %s: %w", kube.RefOf(u), err)
 			}
