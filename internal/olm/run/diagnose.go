@@ -153,8 +153,8 @@ func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
 		return c.finding(c.subscription, waitOnly, "OLM has not made an InstallPlan for it yet", ""), nil
 	}
 	// A CSV may be there before the CRDs of its plan: it only knows that they are
-	// missing, and the plan knows why.
-	if f := c.checkPlan(ctx, r); f != nil && f.after != waitOnly {
+	// missing, and the plan knows why, or has yet to make them.
+	if f := c.checkPlan(ctx, r); f != nil && (f.after != waitOnly || text(csv, "status", "reason") == "RequirementsNotMet") {
 		return f, nil
 	}
 	f, err := c.checkOperator(ctx, r, csv)

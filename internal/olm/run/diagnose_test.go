@@ -220,6 +220,15 @@ status: {phase: RequiresApproval}`,
 		"requirements": {
 			world: csvYAML + `{phase: Pending, reason: RequirementsNotMet, message: one or more requirements couldn't be found, requirementStatus: [{kind: CustomResourceDefinition, name: carts.shop.example.com, status: NotPresent, message: CRD is not present}, {kind: ServiceAccount, name: shop, status: PresentNotSatisfied, message: Policy rule not satisfied for service account, dependents: [{status: NotSatisfied, message: "namespaced rule:{}"}, {status: Satisfied}]}]}`,
 			want:  "ClusterServiceVersion ns/shop.v1: it needs what is not there: CustomResourceDefinition carts.shop.example.com: CRD is not present; ServiceAccount shop: Policy rule not satisfied for service account (namespaced rule:{})"},
+		"requirements that the plan has yet to make": {
+			world: subWith + `{currentCSV: shop.v1, installPlanRef: {name: install-1}}` + sourceYAML + csvYAML + `{phase: Pending, reason: RequirementsNotMet, requirementStatus: [{kind: CustomResourceDefinition, name: carts.shop.example.com, status: PresentNotSatisfied, message: "CRD installed alongside other CSV(s): shop.v0"}]}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {name: install-1, namespace: ns}
+status: {phase: Installing, plan: [{resource: {kind: ClusterServiceVersion, name: shop.v1}, status: Created}, {resource: {kind: CustomResourceDefinition, name: carts.shop.example.com}, status: Unknown}]}`,
+			want: "InstallPlan ns/install-1: not made yet: CustomResourceDefinition carts.shop.example.com", after: "waits",
+		},
 		"quota": {
 			world: csvYAML + installing + deploymentYAML + "status: {conditions: [{type: ReplicaFailure, status: 'True', reason: FailedCreate, message: 'pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"'}]}\n",
 			want:  `ReplicaSet ns/shop-manager-abc: no pod can be made: pods "x" is forbidden: violates PodSecurity "restricted:latest"`, hint: "securityContext"},
