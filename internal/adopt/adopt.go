@@ -248,6 +248,11 @@ func (in *inspection) origin() error {
 		in.report.Tool = strings.TrimSpace("kubebuilder " + in.file.CLIVersion)
 	}
 	in.report.Versions.ControllerTools = setting("CONTROLLER_TOOLS_VERSION")
+	if !strings.HasPrefix(in.report.Versions.ControllerTools, "v") { // an expression, or none
+		if in.report.Versions.ControllerTools, err = in.madeCRDs(); err != nil {
+			return err
+		}
+	}
 	in.plugins()
 	data, there, err := in.tree.Read("go.mod")
 	if err != nil || !there {

@@ -3,6 +3,7 @@ package adopt
 import (
 	"bytes"
 	"fmt"
+	"path"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
@@ -105,6 +106,28 @@ func (in *inspection) difference(file string, set fileset.Set) (line int, why st
 
 // generatorLine is the line of a manifest that names controller-gen's version.
 var generatorLine = lazy.Delayed(`(?m)^ *controller-gen\.kubebuilder\.io/version: *(.*)$`)
+
+// madeCRDs is the version of the controller-gen that made the project's CRDs, as
+// the first of them says; empty where none does.
+func (in *inspection) madeCRDs() (string, error) {
+	names, err := in.tree.Names()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if path.Dir(name) != "config/crd/bases" {
+			continue
+		}
+		data, _, err := in.tree.Read(name)
+		if err != nil {
+			return "", err
+		}
+		if m := generatorLine.FindSubmatch(data); m != nil {
+			return string(m[1]), nil
+		}
+	}
+	return "", nil
+}
 
 // firstDifference counts lines from 1.
 func firstDifference(a, b []byte) int {
