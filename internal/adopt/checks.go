@@ -11,6 +11,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/localrun"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // needs is a command that something is missing for.
@@ -104,9 +105,14 @@ func (in *inspection) layout(name string) (Command, bool) {
 	case !slices.ContainsFunc(in.report.Layout, func(key string) bool {
 		return key == "go.kubebuilder.io/v4" || key == "base.go.kubebuilder.io/v4"
 	}):
-		c, _, _ := needs(name, fmt.Sprintf("it adds to the layout go.kubebuilder.io/v4, and this is %s:", strings.Join(in.report.Layout, ", ")),
+		todo := []string{
 			"start a project beside it with 'mysdk init', run 'create api' for every kind, and carry types and controllers over",
-			"https://book.kubebuilder.io/migrations lists what moved where")
+			"https://book.kubebuilder.io/migrations lists what moved where",
+		}
+		if pkg, err := mainpkg.Find(in.Host.Files, in.Dir); err == nil && pkg == "./cmd" {
+			todo = []string{"PROJECT: change the layout to go.kubebuilder.io/v4: the project is laid out so, with cmd/main.go"}
+		}
+		c, _, _ := needs(name, fmt.Sprintf("it adds to the layout go.kubebuilder.io/v4, and this is %s:", strings.Join(in.report.Layout, ", ")), todo...)
 		return c, false
 	}
 	return Command{}, true
