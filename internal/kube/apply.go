@@ -32,14 +32,19 @@ type ApplyOptions struct {
 
 // Apply brings objs to the cluster by server-side apply, in an order that suits
 // their kinds: CRDs first, and the objects of their kinds once they are served.
-// It goes on after an object's error and returns all of them joined, but gives
-// up when ctx ends or the server is gone. The results are those that succeeded.
+// Nothing is applied if the cluster does not know a kind that no CRD among objs
+// brings. After an object's error it goes on and returns all of them joined, but
+// gives up when ctx ends or the server is gone. The results are those that
+// succeeded.
 //
 // Nothing is kept in annotations, so that objects larger than their 256 KiB,
 // as some CRDs are, apply like any other.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o ApplyOptions) ([]Result, error) {
 	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
 	a.options.FieldManager = cmp.Or(a.options.FieldManager, FieldManager)
+	if err := c.knows(ctx, objs); err != nil {
+		return nil, err
+	}
 	var results []Result
 	var errs []error
 	for _, u := range inOrder(objs) {
@@ -62,6 +67,31 @@ func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o
 	return results, errors.Join(errs...)
 }
 
+// knows returns an error for each object of a kind that the cluster does not
+// serve and that no CRD among objs brings.
+func (c *Client) knows(ctx context.Context, objs []*unstructured.Unstructured) error {
+	brought := map[schema.GroupKind]bool{}
+	for _, u := range objs {
+		if isCRD(u) {
+			brought[crdNames(u).groupKind()] = true
+		}
+	}
+	var errs []error
+	for _, u := range objs {
+		gvk := u.GroupVersionKind()
+		if brought[gvk.GroupKind()] {
+			continue
+		}
+		_, err := c.kinds.find(ctx, gvk)
+		if _, ok := errors.AsType[*noKindError](err); ok {
+			errs = append(errs, c.explain("apply", RefOf(u), err))
+		} else if err != nil {
+			return c.explain("apply", RefOf(u), err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // applier is one Apply call: the kinds that its own CRDs bring.
 type applier struct {
 	*Client
@@ -72,11 +102,14 @@ type applier struct {
 	namespaces map[string]bool // pretended to be created in a dry run
 }
 
-// one applies u, after waiting for its CRD if this call brought that.
+// one applies u, after waiting for the CRDs of this call that it needs: its own,
+// and as a workload all of them, since many operators end where a kind is missing.
 func (a *applier) one(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
 	u = clean(u)
-	gk := u.GroupVersionKind().GroupKind()
-	if crd, ok := a.pending[gk]; ok && !a.options.DryRun {
+	for gk, crd := range a.pending {
+		if a.options.DryRun || gk != u.GroupVersionKind().GroupKind() && !isWorkload(u) {
+			continue
+		}
 		delete(a.pending, gk)
 		if err := a.WaitEstablished(ctx, []*unstructured.Unstructured{crd}); err != nil {
 			a.failed[gk] = true
@@ -219,7 +252,7 @@ func (c *Client) explain(doing string, ref Ref, err error) error {
 	case apierrors.IsForbidden(err) && status.Status().Details != nil && strings.Contains(err.Error(), "cannot "):
 		return clierr.Failedf("use a context whose user has the right to do this", "%s %s: %w", doing, ref, err)
 	case apierrors.IsNotFound(err) && ref.Namespace != "" && doing == "apply":
-		return clierr.Failedf("create the namespace first, or choose another", "%s %s: %w", doing, ref, err)
+		return clierr.Failedf("create the namespace: mysdk kubectl create namespace "+ref.Namespace, "%s %s: %w", doing, ref, err)
 	}
 	return fmt.Errorf("%s %s: %w", doing, ref, err)
 }

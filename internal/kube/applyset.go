@@ -106,6 +106,9 @@ func (c *Client) ApplySet(ctx context.Context, s ApplySet, objs []*unstructured.
 	if before != nil && !strings.HasPrefix(before.GetAnnotations()[setTooling], FieldManager+"/") {
 		return nil, clierr.Failedf("delete or rename that ConfigMap", "%s exists and was not created by mysdk", RefOf(before))
 	}
+	if err := c.knows(ctx, objs); err != nil {
+		return nil, err
+	}
 	var first, rest []*unstructured.Unstructured
 	for _, u := range objs {
 		if u.GroupVersionKind() == namespaceGVK() {

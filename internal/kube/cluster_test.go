@@ -203,10 +203,12 @@ func testApplyErrors(t *testing.T, c *Client) {
 		err  []string
 		hint string
 	}{
-		"unknown group":     {"apiVersion: no.example.com/v1\nkind: Thing\nmetadata: {name: a}\n", []string{"apply Thing a: the cluster knows no kind Thing in no.example.com/v1"}, "mysdk install"},
-		"misspelt kind":     {"apiVersion: apps/v1\nkind: Deploymnt\nmetadata: {name: a}\n", []string{"no kind Deploymnt in apps/v1"}, "did you mean kind Deployment?"},
-		"unknown namespace": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n", []string{"ConfigMap nowhere/a", `"nowhere" not found`}, "create the namespace"},
-		"invalid":           {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", []string{"apply ConfigMap default/A_B", "metadata.name"}, ""},
+		"unknown group":       {"apiVersion: no.example.com/v1\nkind: Thing\nmetadata: {name: a}\n", []string{"apply Thing a: the cluster knows no kind Thing in no.example.com/v1"}, "mysdk install"},
+		"cert-manager":        {"apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: a}\n", []string{"knows no kind Issuer"}, "install cert-manager"},
+		"beside a known kind": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: beside}\n---\napiVersion: no.example.com/v1\nkind: Thing\nmetadata: {name: a}\n", []string{"knows no kind Thing"}, "mysdk install"},
+		"misspelt kind":       {"apiVersion: apps/v1\nkind: Deploymnt\nmetadata: {name: a}\n", []string{"no kind Deploymnt in apps/v1"}, "did you mean kind Deployment?"},
+		"unknown namespace":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n", []string{"ConfigMap nowhere/a", `"nowhere" not found`}, "create the namespace"},
+		"invalid":             {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", []string{"apply ConfigMap default/A_B", "metadata.name"}, ""},
 		"two at once": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: C_D}\n",
 			[]string{"ConfigMap default/A_B", "Secret default/C_D"}, ""},
 	}
@@ -225,6 +227,9 @@ func testApplyErrors(t *testing.T, c *Client) {
 				t.Errorf("hint %q lacks %q", hint, tc.hint)
 			}
 		})
+	}
+	if live, err := c.Read(t.Context(), parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: beside, namespace: default}\n")[0]); err != nil || live != nil {
+		t.Errorf("applied beside an unknown kind: %v, %v", live, err)
 	}
 }
 

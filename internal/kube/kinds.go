@@ -109,6 +109,12 @@ func pick(list []metav1.APIResource, kind string) (metav1.APIResource, bool) {
 	return list[i], true
 }
 
+// providers are what to do for kinds of operators that kubebuilder's scaffold has.
+var providers = map[string]string{
+	"cert-manager.io":       "install cert-manager first: https://cert-manager.io/docs/installation",
+	"monitoring.coreos.com": "install the Prometheus operator first, or take ../prometheus out of config/default",
+}
+
 // unknownKind is a noKindError with the likeliest way out: a CRD that is not
 // installed, or a slip of the pen where the group has similar kinds.
 func unknownKind(gvk schema.GroupVersionKind, list []metav1.APIResource) error {
@@ -116,7 +122,7 @@ func unknownKind(gvk schema.GroupVersionKind, list []metav1.APIResource) error {
 	for _, r := range list {
 		names = append(names, r.Kind)
 	}
-	hint := "run 'mysdk install' to apply the project's CRDs, or apply the CRD of this kind first"
+	hint := cmp.Or(providers[gvk.Group], "run 'mysdk install' to apply the project's CRDs, or apply the CRD of this kind first")
 	if near := clierr.Closest(gvk.Kind, names); near != "" {
 		hint = fmt.Sprintf("did you mean kind %s?", near)
 	}

@@ -50,6 +50,11 @@ func rank(gvk schema.GroupVersionKind) int {
 	return len(first) + 1
 }
 
+// isWorkload reports whether u is one of the built-in kinds between the two lists.
+func isWorkload(u *unstructured.Unstructured) bool {
+	return rank(u.GroupVersionKind()) == len(firstKinds())
+}
+
 // builtIn reports whether group is Kubernetes' own: one without a dot, or one
 // of those under k8s.io that every API server has.
 func builtIn(group string) bool {

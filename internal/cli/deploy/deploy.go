@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/certmanager"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/hostprogram"
@@ -39,7 +40,8 @@ func NewDeploy(f *cli.Factory) *cobra.Command {
 config/default is built in process and applied with server-side apply. The
 embedded cluster runs no containers: there the operator is built from source and
 runs as a process on this machine, with the rights, arguments and environment of
-its pod.
+its pod. It does not run cert-manager either: certificates of webhooks are created
+in its place.
 
 The command fails as soon as it is certain that the operator cannot work: when
 it crashes, when its image cannot be pulled, or when its log shows that it lacks
@@ -86,6 +88,12 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	client, err := f.Connect(ctx, &o.Target, !o.dryRun)
 	if err != nil {
 		return err
+	}
+	if o.Embedded() {
+		live := func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return client.Read(ctx, u) }
+		if objects, err = certmanager.StandIn(objects, live, f.Host.Now()); err != nil {
+			return err
+		}
 	}
 	if o.Embedded() && !o.dryRun {
 		// It runs no containers: the operator is a process of this machine.

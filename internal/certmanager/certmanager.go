@@ -1,0 +1,186 @@
+// Package certmanager stands in for cert-manager on a cluster that has none and
+// can run none, as the embedded one: it makes the Secrets that cert-manager would
+// make of Certificates, and puts their authority where its CA injector would. It
+// knows manifests, not clusters, and of cert-manager's API what kubebuilder
+// scaffolds: Certificates for servers, each with an authority of its own.
+package certmanager
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
+)
+
+const (
+	// group is that of Issuers and Certificates.
+	group = "cert-manager.io"
+	// injectAnnotation names, as namespace/name, the Certificate whose authority
+	// an object is to trust.
+	injectAnnotation = "cert-manager.io/inject-ca-from"
+)
+
+// How long certificates are good for, and how long before that new ones are made.
+const (
+	life  = 365 * 24 * time.Hour
+	renew = life / 3
+)
+
+// Live is an object as the cluster has it; nil where it has none.
+type Live func(u *unstructured.Unstructured) (*unstructured.Unstructured, error)
+
+// StandIn returns objs without those of cert-manager, with the Secrets that
+// Certificates among them name, and with the authorities of these in the webhook
+// configurations and CRDs that ask for them. A Secret that is live, and good for
+// some time, stays as it is: a process that serves with it goes on.
+func StandIn(objs []*unstructured.Unstructured, live Live, now time.Time) ([]*unstructured.Unstructured, error) {
+	var secrets, rest []*unstructured.Unstructured
+	authorities := map[string]string{} // base64 of PEM, by namespace/name of the Certificate
+	for _, u := range objs {
+		switch {
+		case u.GroupVersionKind().Group != group:
+			rest = append(rest, u)
+		case u.GetKind() == "Certificate":
+			secret, err := secretOf(u, live, now)
+			if err != nil {
+				return nil, fmt.Errorf("Certificate %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			}
+			secrets = append(secrets, secret)
+			authorities[u.GetNamespace()+"/"+u.GetName()], _, _ = unstructured.NestedString(secret.Object, "data", "ca.crt")
+		}
+	}
+	for i, u := range rest {
+		if ca := authorities[u.GetAnnotations()[injectAnnotation]]; ca != "" {
+			rest[i] = u.DeepCopy()
+			trust(rest[i], ca)
+		}
+	}
+	return append(rest, secrets...), nil
+}
+
+// secretOf is the Secret of a Certificate: the one that is live where that
+// serves, else a new one.
+func secretOf(certificate *unstructured.Unstructured, live Live, now time.Time) (*unstructured.Unstructured, error) {
+	name, _, err := unstructured.NestedString(certificate.Object, "spec", "secretName")
+	if err != nil || name == "" {
+		return nil, errors.Join(errors.New("it has no spec.secretName"), err)
+	}
+	hosts, err := hostsOf(certificate)
+	if err != nil {
+		return nil, err
+	}
+	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}}
+	secret.SetNamespace(certificate.GetNamespace())
+	secret.SetName(name)
+	old, err := live(secret)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]any{}
+	if old != nil {
+		if data, _, err = unstructured.NestedMap(old.Object, "data"); err != nil {
+			return nil, err
+		}
+	}
+	if !serves(data, hosts, now) {
+		if data, err = made(hosts); err != nil {
+			return nil, err
+		}
+	}
+	secret.Object["data"] = data
+	return secret, nil
+}
+
+// hostsOf are the names and addresses that a Certificate is for.
+func hostsOf(certificate *unstructured.Unstructured) ([]string, error) {
+	var hosts []string
+	for _, field := range []string{"dnsNames", "ipAddresses"} {
+		list, _, err := unstructured.NestedStringSlice(certificate.Object, "spec", field)
+		if err != nil {
+			return nil, err
+		}
+		hosts = append(hosts, list...)
+	}
+	common, _, err := unstructured.NestedString(certificate.Object, "spec", "commonName")
+	if err != nil {
+		return nil, err
+	}
+	if common != "" && !slices.Contains(hosts, common) {
+		hosts = append(hosts, common)
+	}
+	if len(hosts) == 0 {
+		return nil, errors.New("it names no host in spec.dnsNames")
+	}
+	return hosts, nil
+}
+
+// made is the data of a new Secret, as cert-manager has it.
+func made(hosts []string) (map[string]any, error) {
+	o := cert.SelfSignedCertKeyOptions{Host: hosts[0], MaxAge: life}
+	for _, h := range hosts[1:] {
+		if ip := net.ParseIP(h); ip != nil {
+			o.AlternateIPs = append(o.AlternateIPs, ip)
+		} else {
+			o.AlternateDNS = append(o.AlternateDNS, h)
+		}
+	}
+	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	_, ca := pem.Decode(chain) // behind the server's own
+	encode := base64.StdEncoding.EncodeToString
+	return map[string]any{"ca.crt": encode(ca), "tls.crt": encode(chain), "tls.key": encode(key)}, nil
+}
+
+// serves reports whether the data of a Secret have certificates for hosts that
+// need no renewal.
+func serves(data map[string]any, hosts []string, now time.Time) bool {
+	decoded := func(key string) []byte {
+		text, _ := data[key].(string)
+		value, _ := base64.StdEncoding.DecodeString(text) // what is no base64 serves nobody
+		return value
+	}
+	pair, err := tls.X509KeyPair(decoded("tls.crt"), decoded("tls.key"))
+	if err != nil {
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(decoded("ca.crt"))
+	for _, h := range hosts {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: h, Roots: roots, CurrentTime: now.Add(renew)}); err != nil {
+			return false
+		}
+	}
+	return bytes.Contains(decoded("tls.crt"), decoded("ca.crt"))
+}
+
+// trust has the webhooks of a configuration, and the conversion of a CRD, trust
+// the authority. What calls a URL is not served by the Certificate's owner.
+func trust(u *unstructured.Unstructured, ca string) {
+	set := func(client any) {
+		if client, ok := client.(map[string]any); ok && client["service"] != nil {
+			client["caBundle"] = ca
+		}
+	}
+	hooks, _ := u.Object["webhooks"].([]any)
+	for _, h := range hooks {
+		if h, ok := h.(map[string]any); ok {
+			set(h["clientConfig"])
+		}
+	}
+	conversion, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
+	if strings.HasPrefix(u.GetKind(), "CustomResource") {
+		set(conversion)
+	}
+}
