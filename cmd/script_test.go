@@ -97,7 +97,7 @@ var loadingScripts = []string{
 // run an operator for a flag, debug a whole one, or wait or explore for long. They
 // run where MYSDK_NIGHTLY is set.
 var repeatingScripts = []string{
-	"cluster/ginkgo", "cluster/image", "cluster/namespaced", "create_api/groups_build", "create_api/names_build",
+	"cluster/cert_manager", "cluster/ginkgo", "cluster/image", "cluster/namespaced", "create_api/groups_build", "create_api/names_build",
 	"edit/edit_webhooks", "generate/applyconfigurations",
 	"guides/getting_started", "guides/getting_started_olm", "guides/quickstart_v0", "guides/redis", "guides/walkthrough",
 	"init/builds", "legacy/new", "legacy/openapi", "runlocal/debug", "runlocal/explore_bad",
