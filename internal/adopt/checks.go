@@ -144,7 +144,16 @@ func (in *inspection) runLocal() (Command, fileset.Set, error) {
 }
 
 func (in *inspection) install() (Command, fileset.Set, error) {
-	return in.kustomization("install", "config/crd", "config/crd/kustomization.yaml: list the CRDs of config/crd/bases in it")
+	const command = "install"
+	for _, dir := range []string{"config/crd", "config/default"} {
+		if _, there, err := in.tree.Read(dir + "/kustomization.yaml"); err != nil || there {
+			return in.kustomization(command, dir, "")
+		}
+	}
+	if in.failing || !in.isGo() {
+		return needs(command, "there is no config/crd/kustomization.yaml", "config/crd/kustomization.yaml: list the CRDs of config/crd/bases in it")
+	}
+	return works(command, "it applies the CRDs that 'mysdk generate' makes")
 }
 
 func (in *inspection) deploy() (Command, fileset.Set, error) {

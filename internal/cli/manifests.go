@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,7 +62,7 @@ func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects,
 
 // operatorSources are the sources with the image in place.
 func (f *Factory) operatorSources(ctx context.Context, image string) (kustomize.Source, error) {
-	src, err := f.sources(ctx, func(*generate.Options) {})
+	src, _, err := f.sources(ctx, func(*generate.Options) {})
 	if err != nil || image == "" {
 		return src, err
 	}
@@ -72,23 +74,24 @@ func (f *Factory) operatorSources(ctx context.Context, image string) (kustomize.
 }
 
 // sources are the project's files for kustomize, with what generate would write
-// in place of what it has written, unless AsIs says otherwise.
-func (f *Factory) sources(ctx context.Context, narrow func(*generate.Options)) (kustomize.Source, error) {
-	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
+// in place of what it has written, unless AsIs says otherwise, and the names of
+// what generate makes.
+func (f *Factory) sources(ctx context.Context, narrow func(*generate.Options)) (src kustomize.Source, made []string, err error) {
+	src = kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
 	if _, _, err := f.LoadProject(); err != nil || f.AsIs {
-		return src, err
+		return src, nil, err
 	}
 	opts, err := f.GenerateOptions()
 	if err != nil {
-		return src, err
+		return src, nil, err
 	}
 	narrow(&opts)
 	r, err := generate.Render(ctx, opts)
 	if err != nil {
-		return src, err
+		return src, nil, err
 	}
 	src.Overlay = r.Set
-	return src, nil
+	return src, r.Outputs, nil
 }
 
 // SplitImage takes an image reference apart: registry.example.com:5000/a/b:tag
@@ -104,22 +107,51 @@ func SplitImage(image string) (name, tag, digest string, err error) {
 	return name, tag, digest, nil
 }
 
-// ProjectCRDs are the CRDs of the project as its Go types are now, through
-// config/crd; none where the project has no kustomization there. Nothing is
-// written.
+// ProjectCRDs are the CRDs of the project as its Go types are now: those of
+// config/crd, or of config/default where that has no kustomization, or as they are
+// generated. Nothing is written.
 func (f *Factory) ProjectCRDs(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	src, err := f.sources(ctx, func(o *generate.Options) { o.CRDs, o.Webhooks = true, true })
+	src, made, err := f.sources(ctx, func(o *generate.Options) { o.CRDs, o.Webhooks = true, true })
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	for _, dir := range []string{"config/crd", DeployDir} {
+		if _, err := f.Host.Files.Lstat(f.Host.Path(dir + "/kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		data, err := kustomize.Build(ctx, src, dir)
+		if err != nil {
+			return nil, err
+		}
+		objs, err := kube.ParseManifests(data, dir)
+		if dir == DeployDir {
+			objs = crdsAmong(objs)
+		}
+		return objs, err
 	}
-	data, err := kustomize.Build(ctx, src, "config/crd")
-	if err != nil {
-		return nil, err
+	var crds []*unstructured.Unstructured
+	for _, name := range made {
+		if path.Ext(name) != ".yaml" {
+			continue
+		}
+		file, changed := src.Overlay.Get(name)
+		if !changed {
+			if file.Data, err = f.Host.Files.ReadFile(f.Host.Path(name)); err != nil {
+				return nil, err
+			}
+		}
+		objs, err := kube.ParseManifests(file.Data, name)
+		if err != nil {
+			return nil, err
+		}
+		crds = append(crds, crdsAmong(objs)...)
 	}
-	return kube.ParseManifests(data, "config/crd")
+	return crds, nil
+}
+
+// crdsAmong picks the CRDs.
+func crdsAmong(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objs, func(u *unstructured.Unstructured) bool { return u.GetKind() != "CustomResourceDefinition" })
 }
 
 // SomeCRDs is ProjectCRDs for commands that have nothing to do without any.

@@ -285,6 +285,9 @@ func manifestsOf(f *cli.Factory, crds, deployed []*unstructured.Unstructured, de
 //
 // A deployment that cannot be built is of interest only where there are webhooks.
 func projectWebhooks(f *cli.Factory, deployed []*unstructured.Unstructured, deployErr error) ([]*unstructured.Unstructured, error) {
+	if hooks := webhooksAmong(slices.Clone(deployed)); len(hooks) > 0 {
+		return hooks, nil
+	}
 	const generated = "config/webhook/manifests.yaml"
 	data, err := f.Host.Files.ReadFile(f.Host.Path(generated))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -295,9 +298,6 @@ func projectWebhooks(f *cli.Factory, deployed []*unstructured.Unstructured, depl
 	}
 	if deployErr != nil {
 		return nil, deployErr
-	}
-	if hooks := webhooksAmong(slices.Clone(deployed)); len(hooks) > 0 {
-		return hooks, nil
 	}
 	// The deployment leaves webhooks out. The generated names are the same in
 	// every project, so they get the prefix that a deployment would give them.
