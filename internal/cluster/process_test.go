@@ -330,6 +330,30 @@ func leaderElectionIsLeftOut(t *testing.T, c *hosted) {
 		t.Errorf("it was started so:\n%s", log)
 	}
 	c.awaitEvent(pod, "LeaderElectionOff")
+
+	// A replica is ready, as a follower is, and takes over.
+	c.do(http.MethodPatch, c.apps("deployments")+"/op", object{"spec": object{"replicas": 2}})
+	c.await(c.apps("deployments")+"/op", is("status.readyReplicas", 2.0))
+	leads := func() (running string, standing int) {
+		for _, p := range c.processes() {
+			switch p.State {
+			case "running":
+				running = p.Pod
+			case "standby":
+				standing++
+			}
+		}
+		return running, standing
+	}
+	first := fmt.Sprint(pod.at("metadata.name"))
+	if running, standing := leads(); running != first || standing != 1 {
+		t.Errorf("%s runs, and %d stand by", running, standing)
+	}
+	c.del(c.core("pods") + "/" + first)
+	c.await(c.apps("deployments")+"/op", func(object) bool {
+		running, standing := leads()
+		return running != "" && running != first && standing == 1
+	})
 }
 
 func otherImagesAreSimulated(t *testing.T, c *hosted) {

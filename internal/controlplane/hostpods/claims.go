@@ -30,6 +30,10 @@ func ownerOf(pod metav1.Object) owner {
 	return owner{name: state.WorkloadName(pod.GetNamespace(), kind, name), version: string(ref.UID)}
 }
 
+// standby is the reason for which a container waits whose pod counts as ready: a
+// replica of it runs, as a leader does, and it takes over when that ends.
+const standby = "Standby"
+
 // claims say who has what only one process can have: a port that could not be
 // moved, or the work of an owner whose pods elect no leader.
 type claims struct {
@@ -56,7 +60,7 @@ func (h holder) before(other holder) bool {
 // take claims all of the names for h, or none. Where an older version of the
 // same owner has one of them, it is returned: it is to make room, as a rolling
 // update waits for the new pod before it stops the old one. Anybody else's is
-// an error.
+// an error, of type waiting: a replica stands by.
 func (c *claims) take(h holder, names []string) (inTheWay *container, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +71,11 @@ func (c *claims) take(h holder, names []string) (inTheWay *container, err error)
 		case now.owner.name == h.owner.name && now.owner.version != h.owner.version && now.before(h):
 			return now.container, nil
 		default:
-			return nil, fmt.Errorf("%s is taken by pod %s/%s: only one process of this machine can have it", name, now.container.pod.namespace, now.container.pod.name)
+			why := waiting{"CreateContainerError", fmt.Sprintf("%s is taken by pod %s/%s: only one process of this machine can have it", name, now.container.pod.namespace, now.container.pod.name)}
+			if now.owner == h.owner {
+				why.reason = standby
+			}
+			return nil, why
 		}
 	}
 	for _, name := range names {

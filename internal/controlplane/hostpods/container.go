@@ -160,7 +160,7 @@ func (c *container) ready(ctx context.Context) (*launch, error) {
 	me := holder{container: c, owner: whose, created: pod.CreationTimestamp.Time, seen: c.pod.seen}
 	inTheWay, err := c.pod.claims.take(me, l.claimed(me.owner))
 	if err != nil {
-		return nil, waiting{"CreateContainerError", err.Error()}
+		return nil, err
 	}
 	if inTheWay != nil {
 		c.pod.event(corev1.EventTypeNormal, "Replacing", "stopping pod %s first: only one process can have what both need", inTheWay.pod.name)
@@ -175,6 +175,8 @@ func (c *container) tellWaiting(why waiting) {
 	switch why.reason {
 	case "ErrImagePull":
 		c.pod.event(corev1.EventTypeWarning, "Failed", "Failed to pull image %q: %s", c.spec.Image, why.message)
+	case standby:
+		c.pod.event(corev1.EventTypeNormal, standby, "Stands by for its replica: %s", why.message)
 	case "ContainerCreating":
 		c.pod.event(corev1.EventTypeWarning, "FailedMount", "%s", why.message)
 	default:
@@ -213,6 +215,11 @@ func (c *container) stop(ctx context.Context, cause error) {
 // wait makes the container one that waits.
 func (c *container) wait(why waiting) {
 	c.change(func() {
+		if why.reason == standby {
+			c.to(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now().Rfc3339Copy()}})
+			c.now.Ready, c.now.Started = true, ptr.To(true)
+			return
+		}
 		c.to(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why.reason, Message: why.message}})
 		c.now.Ready = false
 	})
@@ -273,6 +280,9 @@ func (c *container) describe() state.Process {
 	p := state.Process{
 		Namespace: c.pod.namespace, Pod: c.pod.name, Container: c.spec.Name, Image: c.spec.Image,
 		PID: c.pid, Ready: c.now.Ready, Restarts: int(c.now.RestartCount), State: "running",
+	}
+	if c.process == nil && c.now.State.Running != nil {
+		p.State = "standby"
 	}
 	if w := c.now.State.Waiting; w != nil {
 		p.State, p.Reason, p.Message = "waiting", w.Reason, w.Message

@@ -309,9 +309,10 @@ func TestClaims(t *testing.T) {
 			t.Fatalf("take() = %v, %v", way, err)
 		}
 	}
-	for what, h := range map[string]holder{"another owner": other, "a sibling": sibling} {
-		if way, err := c.take(h, names); way != nil || err == nil || !strings.Contains(err.Error(), "port 9443 is taken by pod ns/old") {
-			t.Errorf("%s: take() = %v, %v", what, way, err)
+	for reason, h := range map[string]holder{"CreateContainerError": other, standby: sibling} {
+		var why waiting
+		if way, err := c.take(h, names); way != nil || !errors.As(err, &why) || why.reason != reason || !strings.Contains(why.message, "port 9443 is taken by pod ns/old") {
+			t.Errorf("%s: take() = %v, %v", reason, way, err)
 		}
 	}
 	if way, err := c.take(renewed, names); way != old.container || err != nil {
