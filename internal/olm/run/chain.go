@@ -196,21 +196,27 @@ func (l objects) ownedBy(owner *unstructured.Unstructured) objects {
 
 // eventOf is the newest Warning about u in one line, "" without one.
 func (c *chain) eventOf(u *unstructured.Unstructured) string {
+	newest := c.newest(u, func(*unstructured.Unstructured) bool { return true })
+	if newest == nil {
+		return ""
+	}
+	return text(newest, "reason") + ": " + oneLine(text(newest, "message"))
+}
+
+// newest is the newest warning about u of those that pick picks; nil for none.
+func (c *chain) newest(u *unstructured.Unstructured, pick func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	var newest *unstructured.Unstructured
 	for _, e := range c.events {
 		about := e.Object["involvedObject"]
 		m, ok := about.(map[string]any)
-		if !ok || text(e, "type") != "Warning" || field(m, "kind") != u.GetKind() || field(m, "name") != u.GetName() || field(m, "namespace") != u.GetNamespace() {
+		if !ok || text(e, "type") != "Warning" || field(m, "kind") != u.GetKind() || field(m, "name") != u.GetName() || field(m, "namespace") != u.GetNamespace() || !pick(e) {
 			continue
 		}
 		if newest == nil || eventTime(e).After(eventTime(newest)) {
 			newest = e
 		}
 	}
-	if newest == nil {
-		return ""
-	}
-	return text(newest, "reason") + ": " + oneLine(text(newest, "message"))
+	return newest
 }
 
 // eventTime is when an event was last seen. Which field says so depends on who

@@ -138,6 +138,12 @@ func (c *chain) checkContainer(ctx context.Context, r Reader, pod, s *unstructur
 	return f
 }
 
+// killsContainer reports whether an event is of a probe that ends a container.
+func killsContainer(e *unstructured.Unstructured) bool {
+	m := text(e, "message")
+	return text(e, "reason") == "Unhealthy" && (strings.HasPrefix(m, "Startup probe") || strings.HasPrefix(m, "Liveness probe"))
+}
+
 // crashed explains a container that ends again and again.
 func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unstructured) *Finding {
 	name := text(s, "name")
@@ -158,7 +164,9 @@ func (c *chain) crashed(ctx context.Context, r Reader, pod, s *unstructured.Unst
 		log = logTail(ctx, r, pod, name, false, crashLines)
 	}
 	f.Log = log[max(0, len(log)-logLines):]
-	if e := lastError(log); e != "" {
+	if e := c.newest(pod, killsContainer); e != nil && (code == 128+9 || code == 128+15) { // SIGKILL, SIGTERM
+		f.Problem = fmt.Sprintf("container %s is killed again and again: %s", name, oneLine(text(e, "message")))
+	} else if e := lastError(log); e != "" {
 		f.Problem += ": " + e
 	}
 	return f

@@ -242,6 +242,29 @@ status: {phase: Installing, plan: [{resource: {kind: ClusterServiceVersion, name
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 2}}}]}`,
 			log:   "starting\npanic: no cart\n",
 			want:  "Pod ns/shop-manager-abc-1: container manager ends with exit code 2 again and again: panic: no cart", hint: "--previous"},
+		"operator is killed by its probe": {
+			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 2, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 143}}}]}
+---
+apiVersion: v1
+kind: Event
+metadata: {name: e1, namespace: ns}
+involvedObject: {kind: Pod, name: shop-manager-abc-1, namespace: ns}
+type: Warning
+reason: Unhealthy
+message: "Startup probe failed: dial tcp 127.0.0.1:9443: connect: connection refused"
+lastTimestamp: "2026-01-01T00:00:00Z"
+---
+apiVersion: v1
+kind: Event
+metadata: {name: e2, namespace: ns}
+involvedObject: {kind: Pod, name: shop-manager-abc-1, namespace: ns}
+type: Warning
+reason: BackOff
+message: restarting failed container
+lastTimestamp: "2026-01-02T00:00:00Z"`,
+			log:  "starting\n",
+			want: "Pod ns/shop-manager-abc-1: container manager is killed again and again: Startup probe failed: dial tcp 127.0.0.1:9443: connect: connection refused", hint: "--previous",
+		},
 		"operator not ready yet": {
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, conditions: [{type: Ready, status: "False", reason: ContainersNotReady}], containerStatuses: [{name: manager, image: "shop:v1", state: {running: {}}}]}`,
 			log:   "starting\n",
