@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -178,6 +179,10 @@ func lastError(log []string) string {
 	pattern := regexp.MustCompile(`(?i)error|panic|fatal|forbidden|flag provided but not defined|invalid value`)
 	for _, l := range slices.Backward(log) {
 		if pattern.MatchString(l) && !strings.HasPrefix(l, " ") && !strings.HasPrefix(l, "\t") {
+			var entry struct{ Msg, Error string } // of zap, as in production
+			if json.Unmarshal([]byte(l), &entry) == nil && entry.Msg != "" {
+				l = strings.TrimSuffix(entry.Msg+": "+entry.Error, ": ")
+			}
 			const most = 200
 			if l = oneLine(l); len(l) > most {
 				l = l[:most] + "…"

@@ -242,6 +242,10 @@ status: {phase: Installing, plan: [{resource: {kind: ClusterServiceVersion, name
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 2}}}]}`,
 			log:   "starting\npanic: no cart\n",
 			want:  "Pod ns/shop-manager-abc-1: container manager ends with exit code 2 again and again: panic: no cart", hint: "--previous"},
+		"operator crashes in production": {
+			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 1, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 1}}}]}`,
+			log:   `{"level":"error","ts":1.5,"logger":"setup","msg":"problem running manager","error":"open /certs/tls.crt: no such file","stacktrace":"main.main\n\t/src/cmd/main.go:9"}` + "\n",
+			want:  "Pod ns/shop-manager-abc-1: container manager ends with exit code 1 again and again: problem running manager: open /certs/tls.crt: no such file", hint: "--previous"},
 		"operator is killed by its probe": {
 			world: csvYAML + installing + deploymentYAML + podYAML + `{phase: Running, containerStatuses: [{name: manager, image: "shop:v1", restartCount: 2, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 143}}}]}
 ---
