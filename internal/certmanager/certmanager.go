@@ -6,7 +6,6 @@
 package certmanager
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -15,7 +14,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -162,7 +160,7 @@ func serves(data map[string]any, hosts []string, now time.Time) bool {
 			return false
 		}
 	}
-	return bytes.Contains(decoded("tls.crt"), decoded("ca.crt"))
+	return true
 }
 
 // trust has the webhooks of a configuration, and the conversion of a CRD, trust
@@ -180,7 +178,5 @@ func trust(u *unstructured.Unstructured, ca string) {
 		}
 	}
 	conversion, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
-	if strings.HasPrefix(u.GetKind(), "CustomResource") {
-		set(conversion)
-	}
+	set(conversion)
 }

@@ -40,7 +40,7 @@ type ApplyOptions struct {
 // Nothing is kept in annotations, so that objects larger than their 256 KiB,
 // as some CRDs are, apply like any other.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o ApplyOptions) ([]Result, error) {
-	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
+	a := applier{Client: c, options: o, pending: map[schema.GroupKind]*unstructured.Unstructured{}, failed: map[schema.GroupKind]bool{}, going: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
 	a.options.FieldManager = cmp.Or(a.options.FieldManager, FieldManager)
 	if err := c.knows(ctx, objs); err != nil {
 		return nil, err
@@ -98,16 +98,18 @@ type applier struct {
 	options ApplyOptions
 	pending map[schema.GroupKind]*unstructured.Unstructured // applied, not yet seen to be served
 	failed  map[schema.GroupKind]bool
+	going   map[schema.GroupKind]bool // the cluster is deleting the CRD
 
 	namespaces map[string]bool // pretended to be created in a dry run
 }
 
 // one applies u, after waiting for the CRDs of this call that it needs: its own,
 // and as a workload all of them, since many operators end where a kind is missing.
+// It does not wait for one whose deletion an operator may have to finish.
 func (a *applier) one(ctx context.Context, u *unstructured.Unstructured) (Result, error) {
 	u = clean(u)
 	for gk, crd := range a.pending {
-		if a.options.DryRun || gk != u.GroupVersionKind().GroupKind() && !isWorkload(u) {
+		if a.options.DryRun || gk != u.GroupVersionKind().GroupKind() && (!isWorkload(u) || a.going[gk]) {
 			continue
 		}
 		delete(a.pending, gk)
@@ -164,6 +166,9 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 	case err != nil:
 		return Result{}, a.explain("read", ref, err)
 	default:
+		if isCRD(u) {
+			a.going[crdNames(u).groupKind()] = before.GetDeletionTimestamp() != nil
+		}
 		stayInSet(before, u)
 		a.annotate(u, before.GetAnnotations())
 	}

@@ -28,6 +28,7 @@ func TestOnControlPlane(t *testing.T) {
 		"conflict":         testConflict,
 		"large CRD":        testLargeCRD,
 		"CRD and object":   testCRDAndObject,
+		"CRD and workload": testCRDAndWorkload,
 		"names taken":      testNamesTaken,
 		"uninstall":        testUninstall,
 		"blocked deletion": testBlockedDeletion,
@@ -276,6 +277,29 @@ func testCRDAndObject(t *testing.T, c *Client) {
 	_, err = c.Apply(t.Context(), []*unstructured.Unstructured{object(t, "both.example.com", "Both", "b", 0)}, ApplyOptions{})
 	if err == nil || !strings.Contains(err.Error(), "spec.size") {
 		t.Errorf("an invalid object: %v", err)
+	}
+}
+
+// testCRDAndWorkload: a workload comes when the CRD before it is served, and
+// without it where the CRD is being deleted.
+func testCRDAndWorkload(t *testing.T, c *Client) {
+	def := crd(t, "worked.example.com", "Worked")
+	def.SetFinalizers([]string{"example.com/hold"})
+	pod := func(name string) *unstructured.Unstructured {
+		return parse(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: i}]}\n", name)[0]
+	}
+	mustApply(t, c, ApplyOptions{}, []string{"CustomResourceDefinition workeds.worked.example.com created", "Pod default/worker-a created"}, pod("worker-a"), def)
+	if found, err := c.serves(t.Context(), def); err != nil || !found {
+		t.Errorf("served %v, %v", found, err)
+	}
+	if err := c.dyn.Resource(crdResource()).Delete(t.Context(), def.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	def.SetLabels(map[string]string{"changed": "yes"})
+	mustApply(t, c, ApplyOptions{}, []string{"CustomResourceDefinition workeds.worked.example.com configured", "Pod default/worker-b created"}, pod("worker-b"), def)
+	def.SetFinalizers(nil)
+	if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{def}, ApplyOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -3,7 +3,7 @@ package hostpods
 // The cluster's addresses exist in names only. They are of 240.0.0.0/4, which is
 // reserved (RFC 1112, section 4) and which networks do not route. Operators are
 // processes of this machine: what they connect to by the address of a pod or a
-// Service must not be a machine of somebody's.
+// Service must not be somebody's machine.
 const (
 	// ServiceNetwork has the addresses of Services, the API server's first.
 	ServiceNetwork = "240.0.0.0/16"
