@@ -51,7 +51,7 @@ func StandIn(objs []*unstructured.Unstructured, live Live, now time.Time) ([]*un
 		case u.GetKind() == "Certificate":
 			secret, err := secretOf(u, live, now)
 			if err != nil {
-				return nil, fmt.Errorf("Certificate %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+				return nil, fmt.Errorf("make the Secret of Certificate %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 			}
 			secrets = append(secrets, secret)
 			authorities[u.GetNamespace()+"/"+u.GetName()], _, _ = unstructured.NestedString(secret.Object, "data", "ca.crt")
