@@ -4,6 +4,7 @@ package mainpkg
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,13 +22,18 @@ var layouts = []string{"./cmd", ".", "./cmd/manager"}
 var placeholder = []byte("func main() {}")
 
 // Find returns the main package of the project in dir, relative to it, such as
-// ./cmd. A project of no known layout has it below cmd: its only one there, or the
-// one that is called as the project's directory, operator or controller. None, or
-// several others, is a usage error.
+// ./cmd. A project of no known layout, or with a placeholder in its place, has it
+// below cmd: its only one there, or the one that is called as the project's
+// directory, operator or controller. None, or several others, is a usage error.
 func Find(files host.Files, dir string) (string, error) {
+	empty := ""
 	has := func(p string) bool {
 		data, err := files.ReadFile(filepath.Join(dir, filepath.FromSlash(p), "main.go"))
-		return err == nil && !bytes.Contains(data, placeholder)
+		if err == nil && bytes.Contains(data, placeholder) {
+			empty = cmp.Or(empty, p)
+			return false
+		}
+		return err == nil
 	}
 	if i := slices.IndexFunc(layouts, has); i >= 0 {
 		return layouts[i], nil
@@ -46,6 +52,9 @@ func Find(files host.Files, dir string) (string, error) {
 		if slices.Contains(below, "./cmd/"+name) {
 			return "./cmd/" + name, nil
 		}
+	}
+	if len(below) == 0 && empty != "" {
+		return empty, nil
 	}
 	if len(below) > 1 {
 		return "", clierr.Usagef("rename the one of the operator to cmd/manager", "cannot tell which program is the operator: %s", strings.Join(below, ", "))

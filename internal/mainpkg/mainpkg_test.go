@@ -22,6 +22,7 @@ func TestFind(t *testing.T) {
 		"the only one":         {[]string{"cmd/cockroach/main.go", "cmd/internal/x.go", "cmd/README.md"}, "./cmd/cockroach"},
 		"named as the project": {[]string{"cmd/cli/main.go", "cmd/shop/main.go"}, "./cmd/shop"},
 		"named by its work":    {[]string{"cmd/cli/main.go", "cmd/controller/main.go"}, "./cmd/controller"},
+		"empty":                {[]string{"cmd/main.go: func main() {}"}, "./cmd"},
 		"for kubebuilder only": {[]string{"cmd/main.go: func main() {}", "cmd/controller/main.go"}, "./cmd/controller"},
 		"several":              {[]string{"cmd/a/main.go", "cmd/b/main.go"}, ""},
 		"none":                 {[]string{"cmd/a/a.go", "pkg/main.go"}, ""},
