@@ -35,7 +35,7 @@ func ownerOf(pod metav1.Object) owner {
 const standby = "Standby"
 
 // claims say who has what only one process can have: a port that could not be
-// moved, or the work of an owner whose pods elect no leader.
+// moved, compiledCerts, or the work of an owner whose pods elect no leader.
 type claims struct {
 	mu      sync.Mutex
 	holders map[string]holder
@@ -103,6 +103,9 @@ func (l *launch) claimed(o owner) []string {
 	var names []string
 	for _, port := range l.ports.fixed() {
 		names = append(names, fmt.Sprintf("port %d", port))
+	}
+	if l.certs != "" {
+		names = append(names, compiledCerts)
 	}
 	if l.leader {
 		names = append(names, "the work of "+o.name)

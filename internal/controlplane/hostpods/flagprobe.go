@@ -15,7 +15,7 @@ import (
 // it has, and what of a pod it cannot do without.
 type flagProbe struct {
 	mu      sync.Mutex
-	known   map[string]bool
+	known   map[string]bool // by name, and compiledCerts
 	refused map[string]bool // flags that it ended because of
 	noLease bool            // its leader election wants a file that only containers have
 }
@@ -49,8 +49,8 @@ func (l *library) of(p state.Program) (*flagProbe, error) {
 		return nil, err
 	}
 	h := &flagProbe{known: map[string]bool{}, refused: map[string]bool{}}
-	for _, flag := range scaffoldFlags() {
-		h.known[flag] = bytes.Contains(data, []byte(flag))
+	for _, text := range append(scaffoldFlags(), compiledCerts) {
+		h.known[text] = bytes.Contains(data, []byte(text))
 	}
 	if l.books == nil {
 		l.books = map[string]*flagProbe{}

@@ -28,6 +28,7 @@ type launch struct {
 	added     []string // of args, those that we have added
 	missing   error    // the image has no such command
 	leader    bool     // its leader election is left out: only one of its owner may run
+	certs     string   // where compiledCerts is to lead; empty where the program does without
 }
 
 // waiting is why a container does not run yet, as its status says it.
@@ -57,6 +58,9 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 	l := &launch{program: program, dir: root, mounts: mounts, ports: newPorts(&c.spec, freeLoopbackPort)}
 	if l.flagProbe, err = c.pod.library.of(program); err != nil {
 		return nil, waiting{"ErrImagePull", fmt.Sprintf("read the program of image %s: %v", c.spec.Image, err)}
+	}
+	if l.flagProbe.knows(compiledCerts) {
+		l.certs = mounts[compiledCerts]
 	}
 	l.missing = l.findCommand(&c.spec, vars)
 	l.commandLine(&c.spec, vars, mounts)
