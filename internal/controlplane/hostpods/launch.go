@@ -59,7 +59,9 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 	if l.flagProbe, err = c.pod.library.of(program); err != nil {
 		return nil, waiting{"ErrImagePull", fmt.Sprintf("read the program of image %s: %v", c.spec.Image, err)}
 	}
-	if l.flagProbe.knows(compiledCerts) {
+	// A program that is told of the path is told where it is on this machine.
+	told := func(word string) bool { return strings.Contains(word, compiledCerts) }
+	if l.flagProbe.knows(compiledCerts) && !slices.ContainsFunc(slices.Concat(c.spec.Command, c.spec.Args), told) {
 		l.certs = mounts[compiledCerts]
 	}
 	l.missing = l.findCommand(&c.spec, vars)
