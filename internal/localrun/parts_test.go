@@ -202,6 +202,7 @@ func TestOperatorArgs(t *testing.T) {
 		"no flags":             {nil, Options{}, nil},
 		"today's scaffold":     {[]string{"metrics-bind-address", "health-probe-bind-address", "leader-elect"}, Options{}, []string{"--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0"}},
 		"yesterday's":          {[]string{"metrics-addr", "enable-leader-election"}, Options{LeaderElect: true}, []string{"--metrics-addr=0", "--enable-leader-election"}},
+		"of other names":       {[]string{"metrics-addr", "health-addr"}, Options{}, []string{"--metrics-addr=0", "--health-addr=127.0.0.1:0"}},
 		"the user's come last": {[]string{"health-probe-bind-address", "leader-elect"}, Options{LeaderElect: true, OperatorArgs: []string{"-v"}}, []string{"--health-probe-bind-address=127.0.0.1:0", "--leader-elect", "-v"}},
 		"the user's win":       {[]string{"metrics-bind-address", "health-probe-bind-address"}, Options{OperatorArgs: []string{"-metrics-bind-address=:9", "--health-probe-bind-address", ":8"}}, []string{"-metrics-bind-address=:9", "--health-probe-bind-address", ":8"}},
 		"a value is no flag":   {[]string{"metrics-addr"}, Options{OperatorArgs: []string{"metrics-addr"}}, []string{"--metrics-addr=0", "metrics-addr"}},
