@@ -49,6 +49,18 @@ func (t Target) ContextName() string { return t.Context }
 // named; "" for any other cluster.
 func (t Target) EmbeddedName() string { return t.Embedded }
 
+// kubectl is how to call kubectl for this cluster: the bare command is for the
+// embedded one.
+func (t Target) kubectl() string {
+	switch t.Embedded {
+	case "":
+		return "mysdk kubectl --context " + t.Context
+	case "default":
+		return "mysdk kubectl"
+	}
+	return "mysdk kubectl --cluster " + t.Embedded
+}
+
 // Kubeconfig is a kubeconfig with this context alone, made the current one, and
 // with certificates and keys inlined. Write it with mode 0600.
 func (t Target) Kubeconfig() ([]byte, error) {

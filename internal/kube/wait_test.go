@@ -125,7 +125,7 @@ func TestExplain(t *testing.T) {
 		"old version":   {"apply", apierrors.NewConflict(gr, "web", errors.New("the object has been modified")), "the object has been modified", "", clierr.CodeFailed},
 		"no rights":     {"apply", apierrors.NewForbidden(gr, "web", errors.New(`User "u" cannot patch resource`)), `User "u" cannot patch`, "right to do this", clierr.CodeFailed},
 		"quota":         {"apply", apierrors.NewForbidden(gr, "web", errors.New("exceeded quota")), "exceeded quota", "", clierr.CodeFailed},
-		"no namespace":  {"apply", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), `"shop" not found`, "create the namespace", clierr.CodeFailed},
+		"no namespace":  {"apply", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), `"shop" not found`, "create the namespace: mysdk kubectl --context mysdk-default create namespace shop", clierr.CodeFailed},
 		"server is off": {"read", errors.New("connection refused"), "read Deployment shop/web: https://x does not answer: connection refused", "mysdk cluster start", clierr.CodeUnavailable},
 		"interrupted":   {"apply", context.Canceled, "apply Deployment shop/web: context canceled", "", clierr.CodeFailed},
 	}

@@ -5,12 +5,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // compiledCerts is where operators look for the certificates of their webhooks
 // that name the directory themselves. Those that leave it to controller-runtime,
 // which asks for the directory of temporary files, find theirs in the pod's.
 const compiledCerts = "/tmp/k8s-webhook-server/serving-certs"
+
+// leadToCerts has compiledCerts lead to the container's volume where its program
+// needs that, until undo is called.
+func (c *container) leadToCerts(l *launch) (undo func()) {
+	if l.certs == "" {
+		return func() {}
+	}
+	remove, err := lead(compiledCerts, l.certs)
+	if err != nil {
+		c.event(corev1.EventTypeWarning, "PathTaken", "the program does not find its volume at %s: %v", compiledCerts, err)
+		return func() {}
+	}
+	return func() {
+		if err := remove(); err != nil {
+			c.pod.log.Printf("remove the link %s: %v", compiledCerts, err)
+		}
+	}
+}
 
 // lead makes path a link to target while a program runs that has the path
 // compiled in. What is there already stays and is an error, unless it is a link

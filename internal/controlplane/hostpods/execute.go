@@ -39,17 +39,7 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 		c.event(corev1.EventTypeWarning, "LeaderElectionOff", "started without leader election: the program looks for its namespace in a file that only containers have; "+
 			"set LeaderElectionNamespace in its main package to have it elect")
 	}
-	if l.certs != "" {
-		if undo, err := lead(compiledCerts, l.certs); err != nil {
-			c.event(corev1.EventTypeWarning, "PathTaken", "the program does not find its volume at %s: %v", compiledCerts, err)
-		} else {
-			defer func() {
-				if err := undo(); err != nil {
-					c.pod.log.Printf("remove the link %s: %v", compiledCerts, err)
-				}
-			}()
-		}
-	}
+	defer c.leadToCerts(l)()
 	end := ending{started: time.Now()}
 	process, err := c.start(alive, halt, l)
 	if err != nil {

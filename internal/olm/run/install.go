@@ -272,11 +272,12 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 		size *= compression
 	}
 	parts, err := catalog.Partition(data, size)
-	if err != nil && !in.Embedded {
-		err = clierr.WithHint(err, "leave out --no-push: the catalog is pushed as an image then")
-	}
 	if err != nil {
-		return nil, err
+		hint := "leave out --no-push: the catalog is pushed as an image then"
+		if in.Embedded {
+			hint = "shorten the CRDs, as with the option crd:maxDescLen=0 of controller-gen"
+		}
+		return nil, clierr.WithHint(err, hint)
 	}
 	var list []piece
 	for i, p := range parts {
