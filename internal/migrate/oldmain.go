@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -62,6 +63,7 @@ func (m *migration) readMain(name string) (*oldProgram, error) {
 			p.statements(fn.Body.List)
 		}
 	}
+	p.takeComments()
 	p.leaveLines()
 	p.readRules()
 	return p, nil
@@ -102,6 +104,21 @@ func (p *oldProgram) take(n ast.Node) {
 	}
 }
 
+// takeComments takes the comments that have lines of their own: what they are
+// about is listed.
+func (p *oldProgram) takeComments() {
+	for _, group := range p.file.Tree.Comments {
+		for _, c := range group.List {
+			before, after := p.file.Src[:p.file.Offset(c.Pos())], p.file.Src[p.file.Offset(c.End()):]
+			head := before[bytes.LastIndexByte(before, '\n')+1:]
+			tail, _, _ := bytes.Cut(after, []byte("\n"))
+			if len(bytes.TrimSpace(head))+len(bytes.TrimSpace(tail)) == 0 {
+				p.take(c)
+			}
+		}
+	}
+}
+
 // leaveLines notes the lines below the imports that were not carried over and
 // that no scaffold wrote. A few of the scaffolds' lines in between, such as the
 // end of a block, go with them.
@@ -114,7 +131,7 @@ func (p *oldProgram) leaveLines() {
 	for line := range strings.Lines(string(p.file.Src)) {
 		n++
 		text := strings.TrimSpace(line)
-		if n <= imports || p.taken[n] || text == "" || strings.HasPrefix(text, "//") || isMainLine(text) {
+		if n <= imports || p.taken[n] || text == "" || isMainLine(text) {
 			continue
 		}
 		if from > 0 && n > to+between+1 {

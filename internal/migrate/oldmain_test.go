@@ -115,6 +115,7 @@ func TestOldMain(t *testing.T) {
 		"an import without a name":  {more: map[string]string{"IMPORTS": "_ \"net/http/pprof\"\n\t_ \"k8s.io/client-go/plugin/pkg/client/auth/gcp\""}, left: []string{"_ \"net/http/pprof\""}},
 		"declarations":              {more: map[string]string{"DECLS": "var lease = 1\n\ntype t int\n\nfunc (t) main() {}\n\nfunc printVersion() {}\n"}, left: []string{"var lease = 1 … (to line 57)"}},
 		"a function that runs it":   {more: map[string]string{"DECLS": "func run() error {\n\tmgr, err := ctrl.NewManager(nil, ctrl.Options{})\n\tif err != nil {\n\t\treturn err\n\t}\n\tmine(mgr)\n\treturn nil\n}\n", "MANAGER": "if err := run(); err != nil {\n\t\tos.Exit(1)\n\t}"}, left: []string{"if err := run(); err != nil {", "func run() error { … (to line 58)"}},
+		"comments":                  {more: map[string]string{"MANAGER": "/*\n\tWhat comes next.\n\t*/\n\t// The end.\n\t/* now */ mine()"}, left: []string{"/* now */ mine()"}},
 		"a check of the user's own": {more: map[string]string{"FLAGS": "err := mine()\n\tif err != nil {\n\t\tos.Exit(7)\n\t}"}, left: []string{"err := mine() … (to line 33)"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -183,11 +183,15 @@ func (c *comparison) fields(v version.VersionedPropertyComparisonResult, from, t
 			}
 			continue
 		}
+		was, is := before[p.Property].schema, now[p.Property].schema
 		for _, r := range p.ComparisonResults {
+			if accepted(r.Name, was, is) {
+				continue
+			}
 			for _, text := range r.Errors {
 				switch r.Name {
 				case "unhandled":
-					if names := differ(before[p.Property].schema, now[p.Property].schema); len(names) > 0 {
+					if names := differ(was, is); len(names) > 0 {
 						c.add(v.Version, p.Property, r.Name, "changed: "+strings.Join(names, ", "))
 						c.out[len(c.out)-1].Path += "." + names[0]
 					}
@@ -202,6 +206,21 @@ func (c *comparison) fields(v version.VersionedPropertyComparisonResult, from, t
 			}
 		}
 	}
+}
+
+// quantity is the pattern that controller-gen gives every resource.Quantity. What
+// it does not match, no client in Go could read before either.
+const quantity = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+
+// widened says whether a text or a number became either of them, as quantities
+// and ports did in CRDs of apiextensions.k8s.io/v1.
+func widened(was, is *apiextensionsv1.JSONSchemaProps) bool {
+	return was != nil && is != nil && is.XIntOrString && (was.Type == "string" || was.Type == "integer")
+}
+
+// accepted says whether a schema takes all that it did, whatever the rule finds.
+func accepted(rule string, was, is *apiextensionsv1.JSONSchemaProps) bool {
+	return widened(was, is) && (rule == "type" || rule == "pattern" && is.Pattern == quantity)
 }
 
 // add notes a change. Its path leads to the keyword of the field that the rule
@@ -282,7 +301,8 @@ func keys(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 
 // differ are the keywords that no rule compares and that are not alike. Schemas
 // below one that both have are compared by themselves, and the format goes with
-// the type.
+// the type. Lists are atomic unless they say otherwise, and an object may become
+// so: who applies it owns all of it from then on.
 func differ(a, b *apiextensionsv1.JSONSchemaProps) []string {
 	was, is := keys(a), keys(b)
 	all := maps.Clone(was)
@@ -302,7 +322,13 @@ func differ(a, b *apiextensionsv1.JSONSchemaProps) []string {
 		case "allOf", "anyOf", "oneOf":
 			before, _ := was[key].([]any)
 			now, _ := is[key].([]any)
-			compared = len(before) == len(now)
+			compared = len(before) == len(now) || key == "anyOf" && widened(a, b)
+		case "x-kubernetes-int-or-string":
+			compared = widened(a, b)
+		case "x-kubernetes-list-type":
+			compared = cmp.Or(was[key], any("atomic")) == cmp.Or(is[key], any("atomic"))
+		case "x-kubernetes-map-type":
+			compared = is[key] == "atomic" || was[key] == nil && is[key] == "granular"
 		}
 		if !compared && !reflect.DeepEqual(was[key], is[key]) {
 			out = append(out, key)

@@ -113,6 +113,10 @@ func shops(versions ...string) compat.CRDs {
 	return compat.CRDs{"shops.x.io": []byte(text + "]}}")}
 }
 
+// quantity is a version whose field a has the schema of a resource.Quantity.
+const quantity = `v1 true true a: {anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true, ` +
+	`pattern: '^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'}`
+
 func TestCompare(t *testing.T) {
 	size := "size: {type: integer}"
 	webhook := compat.CRDs{"shops.x.io": []byte(strings.Replace(string(shops("v1 true true "+size, "v2 true false size: {type: string}")["shops.x.io"]), "scope:", "conversion: {strategy: Webhook}, scope:", 1))}
@@ -135,6 +139,13 @@ func TestCompare(t *testing.T) {
 		"what was demanded twice": {shops("v1 true true a: {type: string, allOf: [{minLength: 1}, {minLength: 2}]}"), shops("v1 true true a: {type: string, minLength: 2}"), []string{
 			"v1|spec.a|minLength|minimum constraint added when there was none previously: 2|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].minLength",
 			"v1|spec.a|unhandled|changed: allOf|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].allOf"}},
+		"lists are atomic anyway":    {shops("v1 true true a: {type: array, items: {type: string}}"), shops("v1 true true a: {type: array, items: {type: string}, x-kubernetes-list-type: atomic}"), nil},
+		"a list that is a set":       {shops("v1 true true a: {type: array, items: {type: string}}"), shops("v1 true true a: {type: array, items: {type: string}, x-kubernetes-list-type: set}"), []string{"v1|spec.a|unhandled|changed: x-kubernetes-list-type|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].x-kubernetes-list-type"}},
+		"an object that is atomic":   {shops("v1 true true a: {type: object, x-kubernetes-map-type: granular}"), shops("v1 true true a: {type: object, x-kubernetes-map-type: atomic}"), nil},
+		"one that is not any more":   {shops("v1 true true a: {type: object, x-kubernetes-map-type: atomic}"), shops("v1 true true a: {type: object}"), []string{"v1|spec.a|unhandled|changed: x-kubernetes-map-type|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].x-kubernetes-map-type"}},
+		"a port by name":             {shops("v1 true true a: {type: integer, format: int32}"), shops("v1 true true a: {anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true}"), nil},
+		"a quantity":                 {shops("v1 true true a: {type: string}"), shops(quantity), nil},
+		"a pattern of one's own":     {shops("v1 true true a: {type: string}"), shops("v1 true true a: {x-kubernetes-int-or-string: true, pattern: x}"), []string{`v1|spec.a|pattern|pattern added: "" -> "x"|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].pattern`}},
 		"a default":                  {shops("v1 true true a: {type: string, default: x}"), shops("v1 true true a: {type: string, default: z}"), []string{`v1|spec.a|default|default value changed: "x" -> "z"|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].default`}},
 		"enums in any order":         {shops("v1 true true a: {type: string, enum: [a, b, c, d]}"), shops("v1 true true a: {type: string, enum: [c]}"), []string{`v1|spec.a|enum|allowed enum values removed: ["a" "b" "d"]|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].enum`}},
 		"no schema":                  {shops("v1 true true " + size), compat.CRDs{"shops.x.io": []byte(`{apiVersion: apiextensions.k8s.io/v1, spec: {scope: Namespaced, versions: [{name: v1, served: true, storage: true}]}}`)}, []string{"v1||existingFieldRemoval|the field is removed|spec.versions[0].schema.openAPIV3Schema"}},
