@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,6 +100,33 @@ func TestMigrateTidies(t *testing.T) {
 	run(t, w, "go", "build", "./...")
 }
 
+// strictCRD is the CRD of the old project as somebody wrote it by hand.
+const strictCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: memcacheds.cache.example.com}
+spec:
+  group: cache.example.com
+  names: {kind: Memcached, listKind: MemcachedList, plural: memcacheds, singular: memcached}
+  scope: Namespaced
+  versions:
+  - name: v1alpha0
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer, format: int32, minimum: 0, nullable: true}
+              zone: {type: string}
+`
+
 // TestMigrateBroken holds that a controller that does not compile leaves nobody
 // without what is generated from the types, that each of the compiler's errors
 // is on the page but those that have one remedy, and that the exit code tells.
@@ -107,7 +135,7 @@ func TestMigrateBroken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the project")
 	}
-	w := hosttest.New(t)
+	w := bundleWorld(t)
 	writeOldProject(t, w.Dir)
 	w.Env["GOPRIVATE"], w.Env["GIT_ALLOW_PROTOCOL"] = "example.invalid", "none" // asked for nowhere
 	name := filepath.Join(w.Dir, "pkg/controller/memcached/gone.go")
@@ -115,14 +143,26 @@ func TestMigrateBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := "package memcached\n\nimport v1 \"k8s.io/api/core/v1\"\n\nfunc resize(c *v1.PersistentVolumeClaim) {\n\tc = c.DeepCopy()\n\tc.Spec.Resources = v1.%sRequirements{}\n}\n"
-	if err := os.WriteFile(filepath.Join(filepath.Dir(name), "claim.go"), fmt.Appendf(nil, claim, "Resource"), 0o600); err != nil {
-		t.Fatal(err)
+	const stays = "pkg/store/claim.go" // where it is, and is as it was until the compiler has read it
+	for to, text := range map[string]string{
+		"pkg/controller/memcached/claim.go": fmt.Sprintf(claim, "Resource"), stays: strings.Replace(fmt.Sprintf(claim, "Resource"), "memcached", "store", 1),
+		"deploy/crds/cache.example.com_memcacheds_crd.yaml": strictCRD,
+	} {
+		to = filepath.Join(w.Dir, to)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if code := root.Main(t.Context(), w.Host, []string{"migrate", "--apply", "--force"}); code != clierr.CodeOutOfDate {
 		t.Errorf("exit code %d\n%s", code, w.Err)
 	}
 	expectGoMod(t, w, "internal/controller/memcached/claim.go", "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
-	expectGoMod(t, w, "MIGRATION.md", "- [ ] `internal/controller/memcached/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/memcached/gone.go:10:9`: undefined: missing")
+	expectGoMod(t, w, stays, "\tc.Spec.Resources = v1.VolumeResourceRequirements{}")
+	expectGoMod(t, w, "api/v1alpha1/memcached_types.go", "\t// +kubebuilder:validation:Minimum=0\n\t// +nullable\n\t// +optional\n\tSize int32 `json:\"size\"`")
+	expectGoMod(t, w, "MIGRATION.md", "- Fields in api/v1alpha1/memcached_types.go are marked +optional or +nullable, as they were in the CRD.",
+		"- [ ] `api/v1alpha1/memcached_types.go:12:6`: memcacheds.cache.example.com v1alpha1: spec.zone: the field is removed: values in it would be lost: keep it, with 'Deprecated:' in its comment, or leave it out of a new version of the API",
+		"- [ ] `api/v1alpha1/memcached_types.go:36:6`: memcacheds.cache.example.com v1alpha0: the version is no longer served: serve it for another release, marked +kubebuilder:deprecatedversion, so that clients can move",
+		"- [ ] `internal/controller/memcached/gone.go:3:8`: no module in go.mod has the package example.invalid/gone", "- [ ] `internal/controller/memcached/gone.go:10:9`: undefined: missing")
 	for _, name := range []string{"api/v1alpha1/zz_generated.deepcopy.go", "config/crd/bases/cache.example.com_memcacheds.yaml", "config/rbac/role.yaml"} {
 		if _, err := os.Stat(filepath.Join(w.Dir, name)); err != nil {
 			t.Errorf("%v\n%s", err, w.Err)

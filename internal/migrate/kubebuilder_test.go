@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,47 @@ func TestGoV3(t *testing.T) {
 	e, ok := p.entry(keptMain)
 	if !ok || e.From != "main.go" || len(e.Notes) != 1 || e.Notes[0].Line != 28 {
 		t.Errorf("%s: %v", keptMain, e)
+	}
+}
+
+// TestControllerNames holds that controllers of one kind in two groups get names
+// of their own, and that one which the old main program set up twice is set up
+// once.
+func TestControllerNames(t *testing.T) {
+	files := goV3()
+	for _, group := range []string{"batch", "cache"} {
+		files["controllers/"+group+"/job_controller.go"] = fmt.Sprintf(`package %[1]s
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1 "example.com/shop/apis/%[1]s/v1"
+)
+
+type JobReconciler struct{}
+
+func (r *JobReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1.Job{}).
+		Complete(r)
+}
+`, group)
+	}
+	const setup = "\tif err = (&cachecontrollers.JobReconciler{}).SetupWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}\n"
+	files["main.go"] = strings.Replace(files["main.go"], "\tif err := mgr.Start(", setup+setup+"\tif err := mgr.Start(", 1)
+	p := mustPlan(t, files)
+	got := content(p.Result)
+	for name, want := range map[string]string{
+		"internal/controller/batch/job_controller.go": "NewControllerManagedBy(mgr).\n\t\tNamed(\"batch-job\").\n\t\tFor(",
+		"internal/controller/cache/job_controller.go": "NewControllerManagedBy(mgr).\n\t\tNamed(\"cache-job\").\n\t\tFor(",
+		ReportName: "- main.go:46 set up JobReconciler a second time, which controller-runtime refuses: it is set up once now.\n",
+	} {
+		if !strings.Contains(got[name], want) {
+			t.Errorf("%s has no %q:\n%s", name, want, got[name])
+		}
+	}
+	if n := strings.Count(got["cmd/main.go"], "JobReconciler{"); n != 1 {
+		t.Errorf("the controller is set up %d times:\n%s", n, got["cmd/main.go"])
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/controllernames"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
@@ -70,12 +72,17 @@ type Plan struct {
 	General []Note
 	// Problems are what the go command and the compiler say of the result.
 	Problems []Problem
+	// CRDs are those that the project was deployed with.
+	CRDs compat.CRDs
+	// Breaks are the changes of these that break objects or clients.
+	Breaks []Problem
 	// Left are the marks that an earlier migration left, where there is
 	// nothing to migrate any more: file:line and what is to be done.
 	Left []string
 }
 
-// Problem is a place of the result that does not compile.
+// Problem is a place of the result that is not as it has to be: it does not
+// compile, or breaks what was there before.
 type Problem struct {
 	File   string `json:"file"`           // or what else is to blame
 	Line   int    `json:"line,omitempty"` // 0 where there is none
@@ -102,7 +109,7 @@ func (p *Plan) Open() int {
 	return n
 }
 
-// Remark lists the marks of a file by its text as it is now.
+// Remark notes that a file has another text now, with marks in other lines.
 func (p *Plan) Remark(name string, data []byte) {
 	for i, e := range p.Files {
 		if e.Path != name {
@@ -111,6 +118,8 @@ func (p *Plan) Remark(name string, data []byte) {
 		e.Notes = slices.DeleteFunc(slices.Clone(e.Notes), func(n Note) bool { return n.Line > 0 })
 		if e.Notes = append(e.Notes, marks(data)...); len(e.Notes) > 0 {
 			e.Status = Needs
+		} else if e.Status == Clean {
+			e.Status = Changed
 		}
 		p.Files[i] = e
 	}
@@ -175,6 +184,7 @@ type migration struct {
 	err        error                     // the first that something did not return
 	imaged     bool                      // the operator's image is set
 	helpers    map[string]map[string]int // watchHelpers, once they were looked for
+	names      controllernames.Names     // of controllers that need one, once they were looked for
 }
 
 // walk reads the files of the project but those of git and of vendored code.
@@ -293,7 +303,7 @@ func (m *migration) plan() (*Plan, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	p := &Plan{From: m.layout}
+	p := &Plan{From: m.layout, CRDs: m.crdsBefore()}
 	for _, name := range slices.Sorted(maps.Keys(m.out)) {
 		p.Files = append(p.Files, m.entry(name))
 	}

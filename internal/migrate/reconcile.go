@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/mysdk/internal/controllernames"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -172,6 +173,19 @@ func reconcileContexts(f *goFile) {
 			f.reconcileContext(fn)
 		}
 	}
+}
+
+// uniqueNames names the controllers of the project that would have the name of
+// another one.
+func (m *migration) uniqueNames(f *goFile) {
+	if m.names == nil {
+		var all []controllernames.Builder
+		for f := range m.parse(m.ownCode()) {
+			all = append(all, controllernames.Find(f.File)...)
+		}
+		m.names = controllernames.Choose(all)
+	}
+	m.names.Apply(f.File)
 }
 
 // reconcilerPass gives the type its new name and fields.

@@ -67,6 +67,12 @@ func (p *Plan) Report() []byte {
 	for _, c := range p.Problems {
 		fmt.Fprintf(&b, "- [ ] `%s`: %s%s\n", c.At(), c.Text, c.because())
 	}
+	if len(p.Breaks) > 0 {
+		fmt.Fprintf(&b, "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n")
+	}
+	for _, c := range p.Breaks {
+		fmt.Fprintf(&b, "- [ ] `%s`: %s\n", c.At(), c.Text)
+	}
 	b.WriteString("\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n")
 	if len(p.General) > 0 {
 		b.WriteString("\n## To know\n\n")

@@ -290,7 +290,7 @@ func (m *migration) goFile(name, to string, more ...pass) {
 		m.fail(err)
 		return
 	}
-	passes := slices.Concat(commonPasses(m.kindsByPath()), []pass{m.helperPass}, more, []pass{m.compat, markGone})
+	passes := slices.Concat(commonPasses(m.kindsByPath()), []pass{m.helperPass, m.uniqueNames}, more, []pass{m.compat, markGone})
 	if data, err = transform(name, data, passes...); err != nil {
 		m.fail(err)
 		return

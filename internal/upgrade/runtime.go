@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	"github.com/example/mysdk/internal/controllernames"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
@@ -21,6 +22,8 @@ const (
 	// The manager has options of its webhook server, metrics server and cache
 	// no longer among its own.
 	groupedOptions = "v0.16.0"
+	// Two controllers of one name do not start.
+	uniqueNames = "v0.19.0"
 	// A type is no longer its own webhook.
 	separateWebhooks = "v0.20.0"
 	// The webhook builder takes the object when it is made, and calls
@@ -51,10 +54,10 @@ func (p *planner) calls() error {
 	crosses := func(v string) bool { return was != "" && semver.Compare(was, v) < 0 && semver.Compare(is, v) >= 0 }
 	w := &rewriter{
 		code:    code{module: modfile.ModulePath(mod), packages: map[string]*goPackage{}},
-		options: crosses(groupedOptions), builders: crosses(genericWebhooks), own: crosses(separateWebhooks),
+		options: crosses(groupedOptions), names: crosses(uniqueNames), builders: crosses(genericWebhooks), own: crosses(separateWebhooks),
 	}
 	w.formats = semver.Compare(language(old), constantFormats) < 0 && semver.Compare(language(mod), constantFormats) >= 0
-	if !w.options && !w.builders && !w.own && !w.formats {
+	if !w.options && !w.names && !w.builders && !w.own && !w.formats {
 		return nil
 	}
 	err = p.tree.EachGo(func(name string, src []byte) error {
@@ -84,7 +87,7 @@ func (p *planner) calls() error {
 // repaired notes that calls in a file were rewritten. One that was to stay as
 // it is for another reason does so but for them.
 func (p *planner) repaired(name string) {
-	const detail = "calls that would not compile or pass go vet any more"
+	const detail = "calls that would not compile, pass go vet or start any more"
 	i := slices.IndexFunc(p.plan.Files, func(f File) bool { return f.Path == name })
 	switch {
 	case i < 0:
@@ -122,6 +125,7 @@ func language(mod []byte) string {
 type rewriter struct {
 	code
 	options  bool // of the manager are in their old place
+	names    bool // of controllers may be the same so far
 	builders bool // of webhooks are in their old form
 	own      bool // types may be their own webhooks so far
 	formats  bool // may be made at run time so far
@@ -142,9 +146,17 @@ func (w *rewriter) note(s *goedit.File, at ast.Node, text string) {
 
 func (w *rewriter) rewrite() {
 	w.adapters = map[adapterKey]string{}
+	var controllers []controllernames.Builder
+	for _, s := range w.sources {
+		controllers = append(controllers, controllernames.Find(s)...)
+	}
+	names := controllernames.Choose(controllers)
 	for _, s := range w.sources {
 		if w.options {
 			w.managerOptions(s)
+		}
+		if w.names {
+			names.Apply(s)
 		}
 		if w.builders {
 			w.webhookBuilders(s)

@@ -350,6 +350,27 @@ func TestUpgrade_Webhooks(t *testing.T) {
 	}
 }
 
+// Controllers of one kind in two groups, and of one name, get names of their own
+// where go.mod goes to a controller-runtime that refuses the second one.
+func TestUpgrade_ControllerNames(t *testing.T) {
+	for was, named := range map[string]bool{"v0.18.0": true, "v0.19.0": false} {
+		s, table := otherTool(t, foreignProject)
+		s.opts.peers = table
+		s.edit("go.mod", runtimeModule+" v0.22.0", runtimeModule+" "+was)
+		for _, group := range []string{"batch", "cache"} {
+			s.write("internal/controller/"+group+"/job_controller.go", "package "+group+"\n\nimport (\n\tv1 \"example.com/shop/api/"+group+"/v1\"\n\tctrl \"sigs.k8s.io/controller-runtime\"\n)\n\n"+
+				"func (r *JobReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).\n\t\tFor(&v1.Job{}).\n\t\tComplete(r)\n}\n")
+		}
+		p := s.upgrade()
+		for _, group := range []string{"batch", "cache"} {
+			file := "internal/controller/" + group + "/job_controller.go"
+			if got := strings.Contains(s.read(file), ".\n\t\tNamed(\""+group+"-job\").\n\t\tFor("); got != named || (p.actions()[file] == Merged) != named {
+				t.Errorf("from %s: %s %s:\n%s", was, file, p.actions()[file], s.read(file))
+			}
+		}
+	}
+}
+
 // Random edits of the user's, outside of the calls that are rewritten, are
 // there afterwards, byte for byte and in their order.
 func TestWebhooks_RandomEdits(t *testing.T) {

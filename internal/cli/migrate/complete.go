@@ -46,6 +46,9 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 	if err := generated(ctx, there, p, set); err != nil {
 		return err
 	}
+	if err := kept(ctx, there, p, set); err != nil {
+		return err
+	}
 	if err := compiled(ctx, there, p, set); err != nil {
 		return err
 	}
@@ -69,16 +72,7 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 		for i, e := range errs {
 			problems[i] = migrate.Problem(e)
 		}
-		changed, err := correct(problems, func(name string) ([]byte, error) {
-			file, _ := set.Get(name) // nothing of what is removed, and of other projects
-			return file.Data, nil
-		}, func(name string, data []byte) error {
-			if err := replaceIn(set, name, data); err != nil {
-				return err
-			}
-			p.Remark(name, data)
-			return os.WriteFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)), data, 0o600)
-		})
+		changed, err := correct(problems, f.ReadFile, func(name string, data []byte) error { return rewritten(f, p, set, name, data) })
 		if err != nil {
 			return err
 		}
@@ -87,6 +81,16 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 			return nil
 		}
 	}
+}
+
+// rewritten puts a Go file with another text into the change and the copy, and
+// its marks at their new lines into the plan.
+func rewritten(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, data []byte) error {
+	if err := replaceIn(set, name, data); err != nil {
+		return err
+	}
+	p.Remark(name, data)
+	return os.WriteFile(filepath.Join(f.Host.Dir, filepath.FromSlash(name)), data, 0o600)
 }
 
 // correct changes the files whose errors have one remedy, and says whether there

@@ -54,7 +54,8 @@ that need manual steps are marked with TODO(migrate). --apply writes everything
 at once to the project, whose git tree must be clean, and --output-dir writes
 the new project into another directory. Both compile the result; MIGRATION.md
 lists the marked lines, the lines of the old main program that the new one
-lacks, and the compiler's errors, for which the exit code is 3.
+lacks, changes of the CRDs that break objects, and the compiler's errors, for
+which the exit code is 3.
 
 In a project of the current layout, --file rewrites single files in place: types
 or controllers copied from an old tutorial or project. What cannot be rewritten
@@ -301,6 +302,9 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 			break
 		}
 		f.Say("does not compile: %s: %s", c.At(), c.Text)
+	}
+	if n := len(p.Breaks); n > 0 {
+		f.Warn("%s of the CRDs may break objects that are stored: see %s", cli.Count(n, "change"), page)
 	}
 	switch n := p.Open(); {
 	case len(p.Problems) > 0:

@@ -19,6 +19,7 @@ func reportMigration(f *cli.Factory, format string, p *migrate.Plan, written boo
 		Files    []migrate.Entry   `json:"files"`
 		Notes    []migrate.Note    `json:"notes,omitempty"`
 		Problems []migrate.Problem `json:"problems,omitempty"`
+		Breaks   []migrate.Problem `json:"breaks,omitempty"` // changes of CRDs
 		Left     []string          `json:"left,omitempty"`
-	}{p.From, migrate.LayoutCurrent, written, files, p.General, p.Problems, p.Left}, nil)
+	}{p.From, migrate.LayoutCurrent, written, files, p.General, p.Problems, p.Breaks, p.Left}, nil)
 }

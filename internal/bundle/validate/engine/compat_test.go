@@ -152,6 +152,10 @@ func TestCompare(t *testing.T) {
 		"a new version that differs": {shops("v1 true true " + size), shops("v1 true true "+size, "v2 true false size: {type: string}"), []string{`v1 -> v2|spec.size|type|type changed: "integer" -> "string"|spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[size].type`}},
 		"a new version that lacks":   {shops("v1 true true " + size), shops("v1 true true "+size, "v2 true false a: {type: string}"), []string{"v1 -> v2|spec.size|existingFieldRemoval|v2 has no such field, and there is no conversion webhook|spec.versions[1].schema.openAPIV3Schema.properties[spec]"}},
 		"one that is converted":      {shops("v1 true true " + size), webhook, nil},
+		"v1beta1, of no type": {
+			compat.CRDs{"shops.x.io": []byte(`{apiVersion: apiextensions.k8s.io/v1beta1, spec: {group: x.io, scope: Namespaced, names: {kind: Shop, plural: shops}, version: v1, validation: {openAPIV3Schema: {properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}}`)},
+			shops("v1 true true " + size), nil,
+		},
 		"v1beta1": {
 			compat.CRDs{"shops.x.io": []byte(`{apiVersion: apiextensions.k8s.io/v1beta1, spec: {group: x.io, scope: Namespaced, names: {kind: Shop, plural: shops}, version: v1, validation: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}}}}`)},
 			shops("v1 true true " + size), []string{`v1|spec.size|type|type changed: "string" -> "integer"|spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size].type`},

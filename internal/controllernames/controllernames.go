@@ -1,0 +1,170 @@
+// Package controllernames gives controllers of one name names of their own:
+// since v0.19 controller-runtime refuses to start the second one. It knows the
+// chains of calls that build a controller, and how the builder names one that
+// nobody has named: after its kind. It knows nothing of projects and versions.
+package controllernames
+
+import (
+	"cmp"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
+)
+
+// The packages that have the builder.
+const (
+	runtimePath = "sigs.k8s.io/controller-runtime"
+	builderPath = runtimePath + "/pkg/builder"
+)
+
+// Builder is a chain of calls that builds a controller.
+type Builder struct {
+	Dir, Owner string // of the file; the type, or the function, that builds the controller
+	Name       string // by Named, else the kind's
+	group      string // directory above that of the kind's version, such as batch
+	named      bool
+	first      *ast.CallExpr // the call that makes the builder
+}
+
+// key tells the builders of a project apart, wherever the types of their kinds
+// are.
+func (b Builder) key() string { return path.Join(b.Dir, b.Owner, b.Name) }
+
+// Find lists the controllers that a file builds, as far as the chain says which
+// kind they are for.
+func Find(f *goedit.File) []Builder {
+	var out []Builder
+	for fn := range f.Functions() {
+		seen := map[*ast.CallExpr]bool{}
+		for call := range goedit.Each[*ast.CallExpr](fn.Body) { // the last call of a chain comes first
+			b := Builder{Dir: path.Dir(f.Name), Owner: owner(fn)}
+			for at := call; at != nil && !seen[at] && b.first == nil; {
+				seen[at] = true
+				at = b.link(f, at)
+			}
+			if b.first != nil && b.Name != "" {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// owner is the receiver's type of a method, and the name of a function.
+func owner(fn *ast.FuncDecl) string {
+	if fn.Recv.NumFields() == 0 {
+		return fn.Name.Name
+	}
+	return goedit.TypeName(fn.Recv.List[0].Type)
+}
+
+// link reads one call of a chain, and returns the one before it.
+func (b *Builder) link(f *goedit.File, call *ast.CallExpr) *ast.CallExpr {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	if f.Is(sel, runtimePath, "NewControllerManagedBy") || f.Is(sel, builderPath, "ControllerManagedBy") {
+		b.first = call
+		return nil
+	}
+	switch {
+	case len(call.Args) == 0:
+	case sel.Sel.Name == "Named":
+		b.named, b.Name = true, ""
+		if name, ok := call.Args[0].(*ast.BasicLit); ok {
+			b.Name = strings.Trim(name.Value, "\"`")
+		}
+	case sel.Sel.Name == "For" && !b.named:
+		b.kind(f, call.Args[0])
+	}
+	before, _ := sel.X.(*ast.CallExpr)
+	return before
+}
+
+// kind reads the kind of an object: &v1.Captain{}, or new(v1.Captain).
+func (b *Builder) kind(f *goedit.File, object ast.Expr) {
+	var t ast.Expr
+	switch e := object.(type) {
+	case *ast.UnaryExpr:
+		if lit, ok := e.X.(*ast.CompositeLit); ok {
+			t = lit.Type
+		}
+	case *ast.CallExpr:
+		if id, ok := e.Fun.(*ast.Ident); ok && id.Name == "new" && len(e.Args) == 1 {
+			t = e.Args[0]
+		}
+	}
+	switch t := t.(type) {
+	case *ast.Ident:
+		b.Name = strings.ToLower(t.Name)
+	case *ast.SelectorExpr:
+		if id, ok := t.X.(*ast.Ident); ok && t.Sel.Name != "Unstructured" { // the kind is in the object
+			b.group, b.Name = path.Base(path.Dir(f.ImportPath(id.Name))), strings.ToLower(t.Sel.Name)
+		}
+	}
+}
+
+// Names are those that builders need whose controllers would have the name of
+// another one: the group and the kind, as kubebuilder names them where there are
+// several groups, else what the reconciler is called.
+type Names map[string]string
+
+// Choose finds a name for each of the builders of a project that needs one.
+func Choose(all []Builder) Names {
+	out, taken := Names{}, map[string][]Builder{}
+	for _, b := range all {
+		taken[b.Name] = append(taken[b.Name], b)
+	}
+	for name, list := range taken {
+		for _, by := range []func(Builder) string{
+			func(b Builder) string { return b.group + "-" + name },
+			func(b Builder) string { return strings.TrimSuffix(strings.ToLower(b.Owner), "reconciler") },
+		} {
+			if len(list) > 1 && !slices.ContainsFunc(list, func(b Builder) bool { return b.named }) && distinct(list, by) {
+				for _, b := range list {
+					out[b.key()] = by(b)
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
+// distinct says whether each builder gets another name.
+func distinct(list []Builder, by func(Builder) string) bool {
+	names := map[string]bool{}
+	for _, b := range list {
+		names[by(b)] = true
+	}
+	return len(names) == len(list)
+}
+
+// Apply names the controllers of a file, and says whether there were any to name.
+func (n Names) Apply(f *goedit.File) bool {
+	applied := false
+	for _, b := range Find(f) {
+		name := n[b.key()]
+		if name == "" || name == b.Name || b.named {
+			continue
+		}
+		applied = true
+		f.Insert(b.first.End(), cmp.Or(b.dot(f), ".")+"Named(\""+name+"\")")
+	}
+	return applied
+}
+
+// dot is what stands between the first call of a chain and the next one, empty
+// where that is a comment, too.
+func (b Builder) dot(f *goedit.File) string {
+	after := string(f.Src[f.Offset(b.first.End()):])
+	dot := after[:strings.IndexFunc(after, func(r rune) bool { return r != '.' && !strings.ContainsRune(" \t\r\n", r) })]
+	if !strings.Contains(dot, ".") {
+		return ""
+	}
+	return dot
+}

@@ -1,0 +1,68 @@
+package migrate
+
+import (
+	"go/ast"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/example/mysdk/internal/compat"
+	"github.com/example/mysdk/internal/rewrite/goedit"
+)
+
+// crdsBefore are the CRDs that the project was deployed with. One that is there
+// several times, in installers and old bundles, is that of the usual directory.
+func (m *migration) crdsBefore() compat.CRDs {
+	usual := []string{"deploy/crds", "config/crd/bases", "deploy"}
+	rank := func(name string) int {
+		if i := slices.Index(usual, path.Dir(name)); i >= 0 {
+			return i
+		}
+		return len(usual)
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool {
+		return !isYAML(name) || !inDeploy(name) && path.Dir(name) != "config/crd/bases"
+	})
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	out := compat.CRDs{}
+	for _, name := range names {
+		found := compat.CRDs{}
+		if found.Add(name, m.files[name].data) != nil {
+			continue // markUnread tells of those in deploy, and what is generated replaces the others
+		}
+		for crd, data := range found {
+			if out[crd] == nil {
+				out[crd] = data
+			}
+		}
+	}
+	return out
+}
+
+// Marked is the text of a Go file with markers above the field that begins in a
+// line, if objects have it under that name, and otherwise as it was.
+func Marked(name string, src []byte, line int, field string, markers []string) ([]byte, error) {
+	return transform(name, src, func(f *goFile) {
+		for at := range goedit.Each[*ast.Field](f.Tree) {
+			if f.Line(at.Pos()) == line && jsonName(at) == field {
+				f.Insert(at.Pos(), "// +"+strings.Join(markers, "\n// +")+"\n")
+			}
+		}
+	})
+}
+
+// jsonName is the name of a field in objects, empty where its tag says none.
+func jsonName(field *ast.Field) string {
+	if field.Tag == nil {
+		return ""
+	}
+	tag, err := strconv.Unquote(field.Tag.Value)
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	return name
+}
