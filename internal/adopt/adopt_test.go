@@ -111,7 +111,7 @@ func TestInspectCommands(t *testing.T) {
 		"no tests":          {command: "test", want: Works, text: "no tests yet"},
 		"bundle":            {command: "bundle", want: Needs, text: "config/manifests"},
 		"no bundle":         {change: func(o *Options) { o.Commands = nil }, command: "bundle", want: No, text: "make bundle"},
-		"another layout":    {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v3", 1), "cmd/main.go": "-", "main.go": "package main\n"}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v3:\nstart a project beside it"},
+		"another layout":    {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v3", 1), "cmd/main.go": "-", "main.go": "package main\n"}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v3:\n'mysdk migrate --output-dir DIR' writes"},
 		"this layout early": {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v4-alpha", 1)}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v4-alpha:\nPROJECT: change the layout to go.kubebuilder.io/v4"},
 		"no layout":         {files: map[string]string{"PROJECT": strings.Replace(v4, "layout:\n- go.kubebuilder.io/v4\n", "", 1)}, command: "create api", want: Needs, text: "add 'layout:"},
 		"unreadable":        {files: map[string]string{"PROJECT": strings.Replace(v4, `"3"`, `"2"`, 1)}, command: "create webhook", want: Needs, text: "too old"},

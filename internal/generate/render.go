@@ -41,9 +41,9 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 		return Result{}, err
 	}
 	if r, ok := c.lookup(before); ok && !(r.Unjudged && o.canJudge(ctx)) {
-		names := slices.Sorted(maps.Keys(r.Outputs))
-		stale, err := staleOutputs(o, t, names)
-		return Result{Unchanged: true, Outputs: names, Warnings: append(o.warnings(r.findings), stale...), Inputs: before, Applied: r.Apply}, err
+		names, warnings := slices.Sorted(maps.Keys(r.Outputs)), o.warnings(r.findings)
+		stale, err := staleOutputs(o, t, names, warnings)
+		return Result{Unchanged: true, Outputs: names, Warnings: append(warnings, stale...), Inputs: before, Applied: r.Apply}, err
 	}
 	files, found, err := render(ctx, o, t, env, c.judged())
 	if err != nil {
@@ -54,12 +54,12 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 		before = ""
 	}
 	c.store(before, files, found)
-	names := slices.Sorted(maps.Keys(files))
-	stale, err := staleOutputs(o, t, names)
+	names, warnings := slices.Sorted(maps.Keys(files)), o.warnings(found)
+	stale, err := staleOutputs(o, t, names, warnings)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Outputs: names, Warnings: append(o.warnings(found), stale...), Inputs: before, Applied: found.Apply}
+	res := Result{Outputs: names, Warnings: append(warnings, stale...), Inputs: before, Applied: found.Apply}
 	for _, name := range names {
 		if err := putChanged(&res, t, name, files[name]); err != nil {
 			return Result{}, err

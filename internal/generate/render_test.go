@@ -237,6 +237,10 @@ func TestStale(t *testing.T) {
 	if diff := cmp.Diff([]string{crdPath, "config/webhook/manifests.yaml"}, got); diff != "" {
 		t.Errorf("stale outputs:\n%s", diff)
 	}
+	p.write("internal/controller/cache.go", "package controller\n\n// +kubebuilder:webhook:path=/x,mutating=true,failurePolicy=fail,sideEffects=None,groups=x,resources=y,verbs=create,versions=v1,name=x.x.x,admissionReviewVersions=v1\nvar hook int\n")
+	if w := p.render().Warnings; len(w) != 3 || !strings.HasSuffix(w[2], "manifests.yaml: stays as it is, because of the +kubebuilder:webhook markers above that have no effect") {
+		t.Errorf("with a marker that has no effect: %q", w)
+	}
 	if res := p.render(func(o *Options) { o.Calls = every("./api/...") }); len(res.Warnings) > 0 {
 		t.Errorf("a part of the project cannot tell what is stale: %v", res.Warnings)
 	}
@@ -246,7 +250,7 @@ func TestStale(t *testing.T) {
 // without versions.
 func TestEmptyCRD(t *testing.T) {
 	o := Options{jobs: []job{{name: crdName, config: "crds"}}}
-	got, err := staleOutputs(o, newTree(t.TempDir(), fileset.Set{}), []string{"crds/_.yaml"})
+	got, err := staleOutputs(o, newTree(t.TempDir(), fileset.Set{}), []string{"crds/_.yaml"}, nil)
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "crds/_.yaml: no CRD") {
 		t.Errorf("warnings %q, %v", got, err)
 	}

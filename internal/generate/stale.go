@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -15,8 +16,8 @@ const emptyCRD = "_.yaml"
 
 // staleOutputs warns about outputs of earlier runs that nothing in the sources
 // accounts for any more. They are left where they are: kustomizations and
-// people may name them.
-func staleOutputs(o Options, t *tree, rendered []string) ([]string, error) {
+// people may name them. warnings are those about the sources.
+func staleOutputs(o Options, t *tree, rendered, warnings []string) ([]string, error) {
 	var out []string
 	for _, j := range o.jobs {
 		if name := path.Join(j.config, emptyCRD); j.name == crdName && slices.Contains(rendered, name) {
@@ -35,7 +36,11 @@ func staleOutputs(o Options, t *tree, rendered []string) ([]string, error) {
 		case webhookName:
 			name := path.Join(j.config, "manifests.yaml")
 			if data, err := t.read(name); err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
-				out = append(out, name+": no +kubebuilder:webhook marker in the project makes these; remove the file and its line in "+path.Join(j.config, "kustomization.yaml"))
+				todo := "no +kubebuilder:webhook marker in the project makes these; remove the file and its line in " + path.Join(j.config, "kustomization.yaml")
+				if slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "marker +kubebuilder:webhook has no effect") }) {
+					todo = "stays as it is, because of the +kubebuilder:webhook markers above that have no effect"
+				}
+				out = append(out, name+": "+todo)
 			}
 		}
 	}

@@ -19,11 +19,13 @@ func isMarker(line, marker string) bool {
 	return strings.TrimSpace(line) == markerPrefix+marker
 }
 
-// resources returns the list of a kustomization's resources. A file that does
-// not parse is refused before it is edited.
+// resources returns the list of a kustomization's resources, and of what older
+// scaffolds have in the place of that: bases. A file that does not parse is
+// refused before it is edited.
 func resources(name, text string) ([]string, error) {
 	var tree struct {
 		Resources []string `json:"resources"`
+		Bases     []string `json:"bases"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
 		reason := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
@@ -32,7 +34,18 @@ func resources(name, text string) ([]string, error) {
 		}
 		return nil, usage("repair it and run the command again", "%s is not valid: %s", name, reason)
 	}
-	return tree.Resources, nil
+	return append(tree.Resources, tree.Bases...), nil
+}
+
+// listKey is the key of the list that new resources go into.
+func listKey(lines []string) string {
+	has := func(key string) bool {
+		return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key) })
+	}
+	if !has("resources:") && has("bases:") {
+		return "bases:"
+	}
+	return "resources:"
 }
 
 // addResources adds entries to the resources of a kustomization, each once, in
@@ -111,7 +124,7 @@ func uncommentResource(name, text, entry string) (string, error) {
 // insertItems inserts list items before a line, indented as the list is.
 func insertItems(lines []string, at int, entries []string) []string {
 	indent := ""
-	if last := lastResource(lines); last > 0 && !strings.HasPrefix(lines[last-1], "resources:") {
+	if last := lastResource(lines); last > 0 && !strings.HasPrefix(lines[last-1], listKey(lines)) {
 		indent = lines[last-1][:strings.Index(lines[last-1], "-")]
 	}
 	items := make([]string, len(entries))
@@ -121,16 +134,15 @@ func insertItems(lines []string, at int, entries []string) []string {
 	return slices.Insert(lines, at, items...)
 }
 
-// lastResource returns the number of lines up to the last item of the list
-// under the key resources, or the key where the list is empty. It is 0 where
-// there is no key.
+// lastResource returns the number of lines up to the last item of the list of
+// resources, or its key where the list is empty. It is 0 where there is no key.
 func lastResource(lines []string) int {
-	end := 0
+	end, key := 0, listKey(lines)
 	inside := false
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
 		switch {
-		case strings.HasPrefix(line, "resources:"):
+		case strings.HasPrefix(line, key):
 			inside, end = true, i+1
 		case trimmed == "" || strings.HasPrefix(trimmed, "#"):
 		case inside && strings.HasPrefix(trimmed, "- "):

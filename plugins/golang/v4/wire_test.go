@@ -175,6 +175,12 @@ func TestEditsOfKustomizations(t *testing.T) {
 		"out of a comment": {
 			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
 			text: "resources:\n# - ../crd\n- ../rbac\n", want: "resources:\n- ../crd\n- ../rbac\n"},
+		"into bases, which older scaffolds have": {
+			edit: func(s string) (string, error) { return uncommentResource("k", s, "../webhook") },
+			text: "bases:\n  - ../crd\n# - ../webhook\n  - metrics.yaml\n", want: "bases:\n  - ../crd\n  - ../webhook\n  - metrics.yaml\n"},
+		"beside bases": {
+			edit: func(s string) (string, error) { return appendResources("k", s, "../crd", "b.yaml") },
+			text: "bases:\n- ../crd\nresources:\n- a.yaml\n", want: "bases:\n- ../crd\nresources:\n- a.yaml\n- b.yaml\n"},
 		"without a comment": {
 			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
 			text: "resources:\n- ../rbac\n", want: "resources:\n- ../rbac\n- ../crd\n"},
