@@ -243,11 +243,12 @@ func (m *migration) tookOver(name string, taken []string) {
 }
 
 // documentOf finds the object of the same kind, and of the same name where
-// there are several. Nil is none.
+// there are several; kustomizations need not say that they are one. Nil is none.
 func documentOf(docs []*yaml.Node, like *yaml.Node) *yaml.Node {
 	var found *yaml.Node
 	for _, d := range docs {
-		if scalar(d.Content[0], "kind") != scalar(like, "kind") && scalar(like, "kind") != "" {
+		theirs, mine := scalar(d.Content[0], "kind"), scalar(like, "kind")
+		if theirs != mine && mine != "" && !(theirs == "" && mine == "Kustomization") {
 			continue
 		}
 		if found == nil || scalar(yamledit.Value(d.Content[0], "metadata"), "name") == scalar(yamledit.Value(like, "metadata"), "name") {

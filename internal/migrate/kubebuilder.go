@@ -70,13 +70,18 @@ func (m *migration) readProject() ([]byte, error) {
 	m.moveCommand()
 	list, _ := p["resources"].([]any)
 	domain, _ := p["domain"].(string)
-	entries := make([]map[string]any, len(list))
+	var entries []map[string]any
 	for i, item := range list {
 		r, ok := item.(map[string]any)
 		if !ok {
 			return nil, clierr.Failedf("repair the file", "PROJECT: resource %d is no mapping", i+1)
 		}
-		entries[i] = r
+		if !m.isGone(r) {
+			entries = append(entries, r)
+		}
+	}
+	if len(entries) < len(list) {
+		p["resources"] = entries
 	}
 	m.resources(entries, domain)
 	m.conversions(entries)
@@ -120,6 +125,22 @@ func (m *migration) resources(entries []map[string]any, domain string) {
 	for _, r := range entries {
 		m.resource(r, groups)
 	}
+}
+
+// isGone says whether an entry of PROJECT is for a kind of the project's own that
+// has no type any more, and nothing that reconciles it.
+func (m *migration) isGone(r map[string]any) bool {
+	kindName := fmt.Sprint(r["kind"])
+	recorded, _ := r["path"].(string)
+	own := recorded == "" || strings.HasPrefix(recorded, m.module+"/")
+	if r["api"] == nil || !own || slices.ContainsFunc(m.ownCode(), func(name string) bool {
+		text := string(m.files[name].data)
+		return path.Ext(name) == ".go" && (strings.Contains(text, "type "+kindName+" ") || strings.Contains(text, "type "+kindName+"Reconciler "))
+	}) {
+		return false
+	}
+	m.general = append(m.general, Note{Text: fmt.Sprintf("PROJECT had the kind %s, for which the project has no type: the entry is left out.", kindName)})
+	return true
 }
 
 // groupsInCode are the groups that the CRDs of types are generated for where

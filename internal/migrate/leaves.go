@@ -198,7 +198,7 @@ func put(doc *yaml.Node, l leaf) bool {
 		case s.item != "" && (!last || n.Kind != yaml.SequenceNode), s.item == "" && n.Kind != yaml.MappingNode:
 			return false
 		case s.item != "":
-			n.Content, n.Style = append(n.Content, plain(l.node)), 0
+			addItem(n, l.node)
 			return true
 		case last:
 			addKey(n, l.key, s.key, plain(l.node))
@@ -231,6 +231,17 @@ func addKey(n, old *yaml.Node, name string, to *yaml.Node) {
 	n.Content, n.Style = append(n.Content, key, to), 0
 }
 
+// addItem adds an entry to a list. A comment below the last one, such as a marker
+// of the scaffold's, stays below the list.
+func addItem(list, e *yaml.Node) {
+	e = plain(e)
+	if n := len(list.Content); n > 0 && e.FootComment == "" {
+		last := list.Content[n-1]
+		e.FootComment, last.FootComment = last.FootComment, ""
+	}
+	list.Content, list.Style = append(list.Content, e), 0
+}
+
 // lay puts one value over another: mappings and lists of entries that can be
 // told apart are joined, and the rest is replaced.
 func lay(over, by *yaml.Node) {
@@ -250,7 +261,7 @@ func lay(over, by *yaml.Node) {
 			if old := next(over, step{item: itemOf(e)}); old != nil {
 				lay(old, e)
 			} else {
-				over.Content = append(over.Content, plain(e))
+				addItem(over, e)
 			}
 		}
 	default:

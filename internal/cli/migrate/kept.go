@@ -23,8 +23,13 @@ const crdBases = "config/crd/bases"
 
 // binding are the rules that count between the CRDs of before and those of today.
 // Defaults, and keywords that no rule knows, come with newer types of Kubernetes
-// by the dozen, and refuse nothing.
-var binding = compat.Config{UnhandledEnforcement: "None", Validations: []compat.Validation{{Name: "default", Enforcement: "None"}}}
+// by the dozen, and refuse nothing; neither does what is wider than before.
+var binding = compat.Config{UnhandledEnforcement: "None", Validations: []compat.Validation{
+	{Name: "default", Enforcement: "None"},
+	{Name: "enum", Enforcement: "Error", Configuration: map[string]any{"additionPolicy": "Allow"}},
+	{Name: "nullable", Enforcement: "Error", Configuration: map[string]any{"additionPolicy": "Allow"}},
+	{Name: "pattern", Enforcement: "Error", Configuration: map[string]any{"removalPolicy": "Allow"}},
+}}
 
 // restoring are the markers that undo a change which the rule finds: what was
 // written into a CRD by hand is in the types from then on.
