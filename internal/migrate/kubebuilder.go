@@ -189,7 +189,8 @@ func (m *migration) resource(r map[string]any, groups map[string]string) {
 	if r["controller"] == nil && r["controllers"] == nil && m.hasController(kindName) {
 		r["controller"] = true
 	}
-	m.webhookEntry(r, m.webhooksOf(from, kindName, r["webhooks"] != nil))
+	recorded, _ := r["webhooks"].(map[string]any)
+	m.webhookEntry(r, m.webhooksOf(from, kindName, recorded))
 	if w, ok := r["webhooks"].(map[string]any); ok {
 		e.webhooks = w["defaulting"] == true || w["validation"] == true
 	}
@@ -284,11 +285,16 @@ func (m *migration) hasController(kind string) bool {
 
 // webhooksOf finds the webhooks of a kind by the methods of its type. Types
 // have such methods for their own use, too: there are no webhooks where PROJECT
-// has none and nothing sets them up.
-func (m *migration) webhooksOf(dir, kind string, recorded bool) map[string]any {
+// has none and nothing sets them up, and those that PROJECT has where a type of
+// another package does.
+func (m *migration) webhooksOf(dir, kind string, recorded map[string]any) map[string]any {
 	out, methods := map[string]any{}, m.methodsOf(dir, kind)
-	if !recorded && !slices.Contains(methods, setupWebhook) && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy") {
+	isSetUp := slices.Contains(methods, setupWebhook)
+	switch {
+	case recorded == nil && !isSetUp && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy"):
 		return nil
+	case recorded != nil && !isSetUp && m.setUpElsewhere(dir, kind) != "":
+		return maps.Clone(recorded)
 	}
 	setUp := m.webhookText(dir, kind)
 	if slices.Contains(methods, "Default") || strings.Contains(setUp, ".WithDefaulter(") {

@@ -181,6 +181,33 @@ func (r *JobReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 }
 
+// TestHandlersElsewhere holds that webhooks which a type of another package sets
+// up stay its own: methods of the kind's type are not taken for them.
+func TestHandlersElsewhere(t *testing.T) {
+	files := goV3()
+	files["apis/cache/v1/memcached_webhook.go"] = strings.Replace(files["apis/cache/v1/memcached_webhook.go"], "SetupWebhookWithManager(", "Prepare(", 1)
+	files["hooks/memcached.go"] = `package hooks
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	cachev1 "example.com/shop/apis/cache/v1"
+)
+
+type Hook struct{}
+
+func (h *Hook) SetupWebhookWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewWebhookManagedBy(mgr).For(&cachev1.Memcached{}).WithDefaulter(h).Complete()
+}
+`
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{
+		"internal/webhook/cache/v1/memcached_webhook.go": {"// TODO(migrate): hooks.Hook (hooks/memcached.go:11) sets them up", "\treturn nil\n", "!Defaulter struct"},
+		"PROJECT":            {"defaulting: true", "!validation: true"},
+		"hooks/memcached.go": {"NewWebhookManagedBy(mgr, &cachev1.Memcached{}).WithCustomDefaulter(h)"},
+	})
+}
+
 func TestProjectVersions(t *testing.T) {
 	for version, text := range map[string]string{
 		"2":       "domain: example.com\nrepo: example.com/shop\nresources:\n- group: cache\n  kind: Memcached\n  version: v1\nversion: \"2\"\n",

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"go/ast"
 	"path"
 	"regexp"
@@ -28,7 +29,8 @@ type webhookFile struct {
 	files                map[string]bool
 	markers              []string
 	hub                  bool
-	custom               bool // SetupWebhookWithManager names types of the user's that do the work
+	custom               bool   // SetupWebhookWithManager names types of the user's that do the work
+	other                string // what sets them up in the place of the type, and where; empty for nothing
 }
 
 func (m *migration) newWebhookFile(a *apiVersion) *webhookFile {
@@ -47,6 +49,9 @@ func (m *migration) webhooks() []*webhookFile {
 		for f := range m.parse(m.codeIn(a.dir)) {
 			w.read(f)
 		}
+		if w.setUp == "" {
+			w.other = m.setUpElsewhere(a.dir, w.kind)
+		}
 		switch {
 		case w.setUp != "" || a.webhooks:
 		case a.hub:
@@ -62,6 +67,22 @@ func (m *migration) webhooks() []*webhookFile {
 		}
 	}
 	return out
+}
+
+// setUpElsewhere is the type in another package that sets up the webhooks of a
+// kind, with the place of its method; empty for none.
+func (m *migration) setUpElsewhere(dir, kindName string) string {
+	for f := range m.parse(m.ownCode()) {
+		if path.Dir(f.Name) == dir || strings.HasSuffix(f.Name, "_test.go") {
+			continue
+		}
+		for fn := range f.Functions() {
+			if fn.Name.Name == setupWebhook && fn.Recv != nil && strings.Contains(f.Text(fn), "."+kindName+"{}") {
+				return fmt.Sprintf("%s.%s (%s:%d)", f.Tree.Name.Name, receiverType(fn), m.along(f.Name), f.Line(fn.Pos()))
+			}
+		}
+	}
+	return ""
 }
 
 // read finds the methods of the kind in a file.

@@ -77,8 +77,12 @@ func (w *webhookFile) calls(m *migration) pass {
 
 // write writes internal/webhook's file for the kind.
 func (w *webhookFile) write(m *migration) {
-	if w.custom {
+	switch {
+	case w.custom:
 		m.put(w.target(), []byte(w.wrapper(m)))
+		return
+	case w.other != "":
+		m.put(w.target(), []byte(w.placeholder(m)))
 		return
 	}
 	_, defaults := w.methods["Default"]
@@ -140,6 +144,15 @@ func (w *webhookFile) wrapper(m *migration) string {
 		"// Setup%[6]sWebhookWithManager serves the webhooks of %[6]s, which its type sets up, on the manager's webhook server.\n"+
 		"func Setup%[6]sWebhookWithManager(mgr ctrl.Manager) error {\n\treturn (&%[4]s.%[6]s{}).%[7]s(mgr)\n}\n",
 		m.header(), w.version, crRoot, w.alias(), path.Join(m.module, w.dir), w.kind, setupWebhook)
+}
+
+// placeholder is the file for a kind whose webhooks a type of another package sets
+// up: what that needs is in the old main program.
+func (w *webhookFile) placeholder(m *migration) string {
+	return fmt.Sprintf("%spackage %s\n\nimport ctrl %q\n\n"+
+		"// Setup%[4]sWebhookWithManager serves the webhooks of %[4]s on the manager's webhook server.\n"+
+		"func Setup%[4]sWebhookWithManager(mgr ctrl.Manager) error {\n\t%[5]s\n\treturn nil\n}\n",
+		m.header(), w.version, crRoot, w.kind, todoLine("%s sets them up: make one here as %s does, and return what its %s(mgr) returns", w.other, keptMain, setupWebhook))
 }
 
 // adapter is the type that calls the methods of the kind, below the marker of

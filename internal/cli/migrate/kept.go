@@ -113,6 +113,9 @@ func breaking(ctx context.Context, f *cli.Factory, opts generate.Options, old co
 	return out, nil
 }
 
+// name is that of the field alone.
+func (c located) name() string { return c.Field[strings.LastIndex(c.Field, ".")+1:] }
+
 // fieldAt is a field and the line that it begins in.
 type fieldAt struct {
 	line int
@@ -124,7 +127,7 @@ type fieldAt struct {
 func restore(f *cli.Factory, p *migrate.Plan, set *fileset.Set, changes []located) (changed bool, err error) {
 	files := map[string]map[fieldAt][]string{}
 	for _, c := range changes {
-		marker, at := restoring[c.Rule], fieldAt{c.Line, c.Field[strings.LastIndex(c.Field, ".")+1:]}
+		marker, at := restoring[c.Rule], fieldAt{c.Line, c.name()}
 		if marker == "" || c.File == "" || slices.Contains(files[c.File][at], marker) {
 			continue
 		}
@@ -169,7 +172,7 @@ func grouped(changes []located) []migrate.Problem {
 	var out []migrate.Problem
 	first, more := map[string]int{}, map[int]int{}
 	for _, c := range changes {
-		key := fmt.Sprint(c.Position, c.Rule, c.Field, c.Text)
+		key := fmt.Sprint(c.Position, c.Rule, c.name(), c.Text)
 		if c.Field == "" {
 			key = c.Title()
 		}
