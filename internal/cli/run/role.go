@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/kube"
@@ -81,8 +84,9 @@ func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 // everywhere are the roles of Kubernetes' own that operators are bound to.
 var everywhere = []string{"cluster-admin", "admin", "edit", "view"}
 
-// boundTo are the bindings of a service account, and the roles that they bind;
-// nothing where one is not there, as with names that another layer completes.
+// boundTo are the bindings of a service account, the roles that they bind, and
+// those that are aggregated into them; nothing where a role is not there, as with
+// names that another layer completes.
 func boundTo(objs []*unstructured.Unstructured, namespace, account string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	missing := map[string]bool{} // kind and name, with the namespace of a Role
@@ -105,6 +109,31 @@ func boundTo(objs []*unstructured.Unstructured, namespace, account string) []*un
 	}
 	if len(missing) > 0 {
 		return nil
+	}
+	for _, role := range list {
+		for _, part := range aggregatedBy(role, objs) {
+			if !slices.Contains(list, part) {
+				list = append(list, part)
+			}
+		}
+	}
+	return list
+}
+
+// aggregatedBy are the roles whose rules become those of another one.
+func aggregatedBy(role *unstructured.Unstructured, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var r rbacv1.ClusterRole
+	if role.GetKind() != "ClusterRole" || runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, &r) != nil || r.AggregationRule == nil {
+		return nil
+	}
+	var list []*unstructured.Unstructured
+	for _, s := range r.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&s)
+		for _, u := range objs {
+			if err == nil && u.GetKind() == "ClusterRole" && u != role && selector.Matches(labels.Set(u.GetLabels())) {
+				list = append(list, u)
+			}
+		}
 	}
 	return list
 }

@@ -34,7 +34,9 @@ metadata: {name: leases, namespace: sys}
 roleRef: {kind: Role, name: leases}
 subjects: [{kind: ServiceAccount, name: m, namespace: sys}]
 ---
-{kind: ClusterRole, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: manager}}
+{kind: ClusterRole, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: manager}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {to: manager}}, {matchExpressions: [{key: to, operator: Exists}]}]}}
+---
+{kind: ClusterRole, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: part, labels: {to: manager}}}
 ---
 {kind: ClusterRole, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: reader}}
 ---
@@ -43,8 +45,8 @@ subjects: [{kind: ServiceAccount, name: m, namespace: sys}]
 {kind: Role, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: leases, namespace: other}}
 `
 
-// TestRoleOf: the roles that are bound to the operator's account, and the bindings
-// as they are.
+// TestRoleOf: the roles that are bound to the operator's account, those that are
+// aggregated into them, and the bindings as they are.
 func TestRoleOf(t *testing.T) {
 	objs, err := kube.ParseManifests([]byte(deployed), "test")
 	if err != nil {
@@ -58,7 +60,7 @@ func TestRoleOf(t *testing.T) {
 			t.Errorf("subjects of a binding that may be deployed: %v", subjects)
 		}
 	}
-	want := []string{"ClusterRoleBinding /mine", "RoleBinding sys/leases", "ClusterRole /manager", "Role sys/leases"}
+	want := []string{"ClusterRoleBinding /mine", "RoleBinding sys/leases", "ClusterRole /manager", "Role sys/leases", "ClusterRole /part"}
 	if diff := cmp.Diff(want, got); diff != "" || role.Account != "m" || role.Namespace != "sys" {
 		t.Errorf("%s/%s (-want +got):\n%s", role.Namespace, role.Account, diff)
 	}
