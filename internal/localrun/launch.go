@@ -34,7 +34,7 @@ func (r *run) launch(ctx context.Context) (launch, error) {
 	o := r.Options
 	words, rest := leadingWords(o.OperatorArgs)
 	if o.OperatorArgs = rest; len(words) == 0 {
-		words, _ = leadingWords(o.Deployed.Args)
+		words, _ = leadingWords(withoutFlags(o.Deployed.Args))
 	}
 	if l.shown, err = operatorArgs(found, o); err != nil {
 		return launch{}, err
@@ -70,6 +70,13 @@ func leadingWords(args []string) (words, rest []string) {
 		i++
 	}
 	return slices.Clone(args[:i]), args[i:]
+}
+
+// withoutFlags takes the flags off the front of arguments, as long as they have
+// their values in them: the subcommand may come behind those.
+func withoutFlags(args []string) []string {
+	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") || !strings.Contains(a, "=") })
+	return args[max(i, 0):]
 }
 
 // environment is the operator's: what it has when deployed, the user's own, what

@@ -140,8 +140,13 @@ func TestRunCommands(t *testing.T) {
 // TestRunDeployed: the operator is started as its Deployment starts it, as far as
 // that means something on this machine.
 func TestRunDeployed(t *testing.T) {
+	for args, want := range map[string]string{"-a=b start": "start", "-a start": "-a start", "-a=b": "-a=b", "": "", "start -a=b": "start -a=b"} {
+		if got := strings.Join(withoutFlags(strings.Fields(args)), " "); got != want {
+			t.Errorf("%q: got %q", args, got)
+		}
+	}
 	deployed := Deployed{
-		Args: []string{"manager", "--leader-elect", "--metrics-bind-address=:8443"},
+		Args: []string{"--log-level=info", "manager", "--leader-elect", "--metrics-bind-address=:8443"},
 		Env:  []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "MINE=theirs", "OPERATOR_NAME=theirs"},
 	}
 	tests := map[string]struct {
@@ -298,16 +303,22 @@ func TestRunFailures(t *testing.T) {
 	}
 }
 
-// TestRunPort: the hint for a port in use is about the port, not the operator.
-func TestRunPort(t *testing.T) {
-	w := newWorld(t)
-	w.operator = func(_ context.Context, p *process) {
-		fmt.Fprint(p.cmd.Stderr, "Error: listen tcp :9443: bind: address already in use\n")
-		p.ended <- exited(1)
-	}
-	err := Run(t.Context(), Options{Dir: w.Dir}, w.deps())
-	if hint := clierr.HintOf(err); !strings.Contains(hint, "end the program that has the port") {
-		t.Errorf("%v, hint: %s", err, hint)
+// TestRunHint: the hint is about what the operator said, where that is known.
+func TestRunHint(t *testing.T) {
+	for said, want := range map[string]string{
+		"listen tcp :9443: bind: address already in use":                           "end the program that has the port",
+		"unable to find leader election namespace: not running in-cluster, please": "set LeaderElectionNamespace in the options of the manager",
+		"no Deployment called op":                                                  "correct the operator",
+	} {
+		w := newWorld(t)
+		w.operator = func(_ context.Context, p *process) {
+			fmt.Fprintln(p.cmd.Stderr, "Error: "+said)
+			p.ended <- exited(1)
+		}
+		err := Run(t.Context(), Options{Dir: w.Dir}, w.deps())
+		if hint := clierr.HintOf(err); !strings.Contains(hint, want) {
+			t.Errorf("%v, hint: %s", err, hint)
+		}
 	}
 }
 

@@ -173,9 +173,12 @@ func (op *operator) failure(ran, again string) error {
 	if flag := op.tail.unknownFlag(); flag != "" {
 		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator does not define the flag %s", flag)
 	}
-	hint := "correct the operator"
-	if strings.Contains(op.tail.String(), "address already in use") {
+	hint, said := "correct the operator", op.tail.String()
+	switch {
+	case strings.Contains(said, "address already in use"):
 		hint = "end the program that has the port, such as another 'mysdk run local' or 'mysdk explore'"
+	case strings.Contains(said, "unable to find leader election namespace"): // without a flag that this turns off
+		hint = "set LeaderElectionNamespace in the options of the manager, or leave leader election out where the operator runs outside of a cluster,"
 	}
 	return clierr.Failedf(hint+again,
 		"the operator ended after %s with %s; its last lines:%s", ran, exitText(op.ending), op.tail)
