@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -25,7 +26,9 @@ type Source struct {
 }
 
 // Build returns the objects of the kustomization in directory path, relative to
-// the source, as YAML documents. Errors name the kustomization file, with the
+// the source, as YAML documents. Files outside of a kustomization's directory are
+// refused, as kustomize does, unless the project's Makefile builds with
+// LoadRestrictionsNone. Errors name the kustomization file, with the
 // line where it is known. Builds may not run at the same time: kustomize keeps
 // the OpenAPI schema of the one that runs in a global.
 func Build(ctx context.Context, src Source, path string) ([]byte, error) {
@@ -58,7 +61,11 @@ func run(t *tree, root string) (out []byte, err error) {
 			err = fmt.Errorf("kustomize gave up: %v", r)
 		}
 	}()
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(t, root)
+	options := krusty.MakeDefaultOptions()
+	if t.unrestricted() {
+		options.LoadRestrictions = types.LoadRestrictionsNone
+	}
+	objects, err := krusty.MakeKustomizer(options).Run(t, root)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,13 @@ func TestBuild(t *testing.T) {
 			files: map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\nnamePrefix: x-\n", "k/a.yaml": named("a")},
 			path:  "k", want: named("x-a"),
 		},
+		"a file outside, where the Makefile allows it": {
+			files: map[string]string{
+				"Makefile":             "\tkustomize build --load-restrictor LoadRestrictionsNone k\n",
+				"k/kustomization.yaml": "resources: [../docs/a.yaml]\n", "docs/a.yaml": named("a"),
+			},
+			path: "k", want: named("a"),
+		},
 		"base beside it": {
 			files: map[string]string{
 				"config/default/kustomization.yaml": "resources: [../crd]\nnamespace: shop\n",

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,6 +45,13 @@ func newTree(src Source) (*tree, error) {
 		}
 	}
 	return t, nil
+}
+
+// unrestricted reports whether the project lets kustomizations name files outside
+// of their directories.
+func (t *tree) unrestricted() bool {
+	makefile, err := t.ReadFile(filepath.Join(t.root, "Makefile"))
+	return err == nil && bytes.Contains(makefile, []byte("LoadRestrictionsNone"))
 }
 
 // rel is the path for messages: relative to the project, with slashes.
