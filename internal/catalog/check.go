@@ -114,6 +114,8 @@ func (k *checker) channels() {
 	}
 }
 
+// bundles checks each bundle by itself, and then what may be there only once in a
+// package: names, and versions with their releases.
 func (k *checker) bundles() {
 	names := map[string][]string{}    // by package
 	versions := map[string][]string{} // by package and version

@@ -79,6 +79,8 @@ func Status(ctx context.Context, h host.Host, name string) (Info, error) {
 	return status(ctx, l, name)
 }
 
+// status joins what the state file says with whether somebody holds the lock, which
+// alone shows that a server lives: a file outlives a server that was killed.
 func status(ctx context.Context, l state.Layout, name string) (Info, error) {
 	was, err := l.Read()
 	if err != nil {

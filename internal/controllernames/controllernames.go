@@ -121,7 +121,12 @@ func Choose(all []Builder) Names {
 	}
 	for name, list := range taken {
 		for _, by := range []func(Builder) string{
-			func(b Builder) string { return b.group + "-" + name },
+			func(b Builder) string {
+				if b.group == "" {
+					return ""
+				}
+				return b.group + "-" + name
+			},
 			func(b Builder) string { return strings.TrimSuffix(strings.ToLower(b.Owner), "reconciler") },
 		} {
 			if len(list) > 1 && !slices.ContainsFunc(list, func(b Builder) bool { return b.named }) && distinct(list, by) {
@@ -135,13 +140,13 @@ func Choose(all []Builder) Names {
 	return out
 }
 
-// distinct says whether each builder gets another name.
+// distinct says whether each builder gets a name, and another one.
 func distinct(list []Builder, by func(Builder) string) bool {
-	names := map[string]bool{}
+	names := map[string]bool{"": true}
 	for _, b := range list {
 		names[by(b)] = true
 	}
-	return len(names) == len(list)
+	return len(names) == len(list)+1
 }
 
 // Apply names the controllers of a file, and says whether there were any to name.

@@ -41,12 +41,13 @@ func TestNames(t *testing.T) {
 			a: source("SetupJobs(mgr ctrl.Manager)", ".For(&batchv1.Job{}).Complete(r)"), b: source("SetupTests(mgr ctrl.Manager)", ".For(&batchv1.Job{}).Complete(r)"),
 			namesA: "Named(\"setupjobs\")", namesB: "Named(\"setuptests\")",
 		},
-		"named already":      {a: source(job, ".For(&batchv1.Job{}).Named(\"a\").Complete(r)"), b: source(cron, ".Named(\"b\").For(&batchv1.Job{}).Complete(r)")},
-		"named by a value":   {a: source(job, ".For(&batchv1.Job{}).Named(n).Complete(r)"), b: source(cron, ".For(&batchv1.Job{}).Complete(r)")},
-		"of no kind":         {a: source(job, ".Complete(r)"), b: source(cron, ".For(object).Complete(r)")},
-		"kinds at run time":  {a: source(job, ".For(&unstructured.Unstructured{}).Complete(r)"), b: source(cron, ".For(&unstructured.Unstructured{}).Complete(r)")},
-		"of the same owner":  {a: source(job, ".For(&batchv1.Job{}).Complete(r)"), b: source(job, ".For(&batchv1.Job{}).Complete(r)")},
-		"no builder of ours": {a: strings.ReplaceAll(source(job, ".For(&batchv1.Job{}).Complete(r)"), "ctrl.", "other."), b: source(cron, ".For(&batchv1.Job{}).Complete(r)")},
+		"a type of the package itself": {a: source(job, ".For(&Job{}).Complete(r)"), b: source(cron, ".For(&batchv1.Job{}).Complete(r)"), namesB: "Named(\"cron\")"},
+		"named already":                {a: source(job, ".For(&batchv1.Job{}).Named(\"a\").Complete(r)"), b: source(cron, ".Named(\"b\").For(&batchv1.Job{}).Complete(r)")},
+		"named by a value":             {a: source(job, ".For(&batchv1.Job{}).Named(n).Complete(r)"), b: source(cron, ".For(&batchv1.Job{}).Complete(r)")},
+		"of no kind":                   {a: source(job, ".Complete(r)"), b: source(cron, ".For(object).Complete(r)")},
+		"kinds at run time":            {a: source(job, ".For(&unstructured.Unstructured{}).Complete(r)"), b: source(cron, ".For(&unstructured.Unstructured{}).Complete(r)")},
+		"of the same owner":            {a: source(job, ".For(&batchv1.Job{}).Complete(r)"), b: source(job, ".For(&batchv1.Job{}).Complete(r)")},
+		"no builder of ours":           {a: strings.ReplaceAll(source(job, ".For(&batchv1.Job{}).Complete(r)"), "ctrl.", "other."), b: source(cron, ".For(&batchv1.Job{}).Complete(r)")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]*goedit.File{}

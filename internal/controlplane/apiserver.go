@@ -161,6 +161,8 @@ func configureAPI(ctx context.Context, o *apioptions.ServerRunOptions, version s
 	return config, nil
 }
 
+// apiServerFlags are those that make a full API server small: one address, one user,
+// no fairness among clients, and no watch cache for kinds that are hardly read.
 func (s *server) apiServerFlags() []string {
 	flags := []string{
 		"--etcd-servers=" + s.etcdURL,

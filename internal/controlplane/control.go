@@ -103,6 +103,9 @@ func (s *server) serveControl() error {
 	return s.layout.Write(s.now)
 }
 
+// controlHandler serves the commands' questions on a socket that only the user can
+// open. One of them follows the start and ends when it is over, so that no command
+// has to ask again and again.
 func controlHandler(t *tracker, stop func()) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+state.StatusPath, func(w http.ResponseWriter, _ *http.Request) {

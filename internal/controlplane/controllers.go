@@ -121,6 +121,9 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 	return config.Complete(), nil
 }
 
+// buildControllers builds the controllers of kube-controller-manager that a cluster
+// for operators needs, and four whose usual form costs too much here or lacks
+// something.
 func (s *server) buildControllers(ctx context.Context, cc kcmapp.ControllerContext, client kubernetes.Interface) ([]kcmapp.Controller, error) {
 	descriptors := kcmapp.NewControllerDescriptors()
 	// These are built below, each for a reason of its own.

@@ -71,6 +71,9 @@ func (s *server) freeAddresses(ctx context.Context) (string, error) {
 	return netip.PrefixFrom(last, network.Bits()).String(), nil
 }
 
+// kwokConfig has KWOK play the nodes that are annotated for it, and all of their
+// pods but those that programs of this machine stand behind. Its clients are not
+// limited in their rate: the API server is in the same process.
 func (s *server) kwokConfig() (controllers.Config, error) {
 	var none controllers.Config
 	clients, err := kwokclient.NewClientset("", s.layout.Kubeconfig())

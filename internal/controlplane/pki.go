@@ -160,6 +160,8 @@ func (p *pair) good(now time.Time, ca *pair) bool {
 	return ca == nil || p.parsed.CheckSignatureFrom(ca.parsed) == nil
 }
 
+// issue makes a key and a certificate for it, signed by ca or, without one, by
+// itself.
 func (p *pair) issue(template x509.Certificate, now time.Time, ca *pair) error {
 	key, err := newKey()
 	if err != nil {

@@ -48,6 +48,7 @@ func codeFigures(root string) ([]figure, error) {
 	}, nil
 }
 
+// add counts one file. Of tests only the lines are counted.
 func (c *code) add(path string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -85,6 +85,8 @@ func OpenArchive(h host.Host, file string, roots func(map[string]string) []strin
 	return c, nil
 }
 
+// archiveContents tells by its files what an archive is: an OCI layout, an image as
+// 'docker save' writes it, or a plain directory that was packed.
 func archiveContents(data []byte, file string, roots func(map[string]string) []string, marks []string, limit int64) (*Contents, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(bytes.NewReader(data))

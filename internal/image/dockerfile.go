@@ -112,6 +112,8 @@ func (r *Recipe) label(args string) error {
 	return nil
 }
 
+// copy follows a COPY of plain files. Anything that takes a builder, such as stages,
+// globs and variables, is an error: an image without a file would be worse.
 func (r *Recipe) copy(args string, line int) error {
 	list, err := dockerfile.Values(args)
 	switch {

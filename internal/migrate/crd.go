@@ -191,6 +191,8 @@ func upgradeCRD(doc *yaml.Node) ([]byte, error) {
 	return yamledit.Encode(c)
 }
 
+// upgradeVersion gives a version what v1beta1 said once for all of them: the schema,
+// subresources and columns.
 func upgradeVersion(m, spec map[string]any) {
 	if m["schema"] == nil {
 		m["schema"] = spec["validation"]

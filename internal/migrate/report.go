@@ -61,18 +61,7 @@ func (p *Plan) Report() []byte {
 			fmt.Fprintf(&b, "- [ ] `%s`: %s\n", at, n.Text)
 		}
 	}
-	if len(p.Problems) > 0 {
-		fmt.Fprintf(&b, "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n")
-	}
-	for _, c := range p.Problems {
-		fmt.Fprintf(&b, "- [ ] `%s`: %s%s\n", c.At(), c.Text, c.because())
-	}
-	if len(p.Breaks) > 0 {
-		fmt.Fprintf(&b, "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n")
-	}
-	for _, c := range p.Breaks {
-		fmt.Fprintf(&b, "- [ ] `%s`: %s\n", c.At(), c.Text)
-	}
+	p.writeProblems(&b)
 	b.WriteString("\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n")
 	if len(p.General) > 0 {
 		b.WriteString("\n## To know\n\n")
@@ -97,6 +86,22 @@ func (p *Plan) Report() []byte {
 	}
 	writeDropped(&b, dropped)
 	return []byte(b.String())
+}
+
+// writeProblems lists what does not compile, and what breaks objects.
+func (p *Plan) writeProblems(b *strings.Builder) {
+	if len(p.Problems) > 0 {
+		fmt.Fprintf(b, "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n")
+	}
+	for _, c := range p.Problems {
+		fmt.Fprintf(b, "- [ ] `%s`: %s%s\n", c.At(), c.Text, c.because())
+	}
+	if len(p.Breaks) > 0 {
+		fmt.Fprintf(b, "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n")
+	}
+	for _, c := range p.Breaks {
+		fmt.Fprintf(b, "- [ ] `%s`: %s\n", c.At(), c.Text)
+	}
 }
 
 // lacksMethod is what the compiler says wherever a value of a type is passed that

@@ -132,6 +132,9 @@ func unseen(k kube.Kind) bool {
 	return false
 }
 
+// followKinds follows the kinds that are new since the last time, and forgets the
+// objects of those that are gone. A kind that only changes its version is followed
+// in the new one: the objects are the same.
 func (m *Mirror) followKinds(ctx context.Context, c *kube.Client, kinds []kube.Kind) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

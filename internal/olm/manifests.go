@@ -210,6 +210,7 @@ func (s Source) download(ctx context.Context, urls ...string) ([]file, error) {
 	return files, nil
 }
 
+// get downloads a manifest, of a bounded size: what answers may be anything.
 func (s Source) get(ctx context.Context, from string) ([]byte, error) {
 	if err := checkURL(from); err != nil {
 		return nil, err

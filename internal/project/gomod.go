@@ -41,6 +41,9 @@ func MergeModule(t fileset.Tree, set *fileset.Set) (kept bool, err error) {
 	return kept, set.Put("go.sum", fileset.File{Data: union(sums, scaffoldSums.Data)})
 }
 
+// mergeGoMod joins the scaffold's requirements with the user's, of each module in
+// the higher version. Versions in the scaffold's go.sum count too: a lower one in
+// go.mod would have the go command ask for sums that are not there.
 func mergeGoMod(mine, scaffold, sums []byte) (merged []byte, kept bool, err error) {
 	m, err := modfile.Parse("go.mod", mine, nil)
 	if err != nil {

@@ -62,6 +62,8 @@ func (f *File) Reshape(s Shape) (*File, error) {
 	return Parse(data)
 }
 
+// reshapeResources edits the entries where they are in the file, so that comments
+// and keys which mysdk does not know stay with them.
 func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 	list := yamledit.Value(top, "resources")
 	if list == nil {

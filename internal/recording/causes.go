@@ -44,6 +44,9 @@ type evidence struct {
 // place is an object as requests and events name it.
 type place struct{ resource, group, namespace, name string }
 
+// evidence sorts what was recorded by what it is evidence of. A change that none
+// of the operator's watches was told of is no cause of anything, and is left out;
+// that can be told only from the time on at which events were recorded.
 func (r Recording) evidence() evidence {
 	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}}
 	for _, q := range r.Requests {
@@ -165,6 +168,10 @@ func (h *history) after(c Reconcile) {
 	}
 }
 
+// find looks for the causes of the nth call, the surest first: changes of the
+// object itself, timers and retries that are due, and changes of others which the
+// controller is known to map. Only without any of these it guesses, by the time at
+// which a change was made, and says Unknown where nothing comes near.
 func (h *history) find(n int) []Cause {
 	c, before := h.calls[n], Reconcile{}
 	if n > 0 {

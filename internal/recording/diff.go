@@ -57,6 +57,8 @@ func (d *differ) object(path string, before, after map[string]any) {
 	}
 }
 
+// value goes down to the smallest parts that differ. Lists whose entries have a key
+// are compared by it, so that an entry in front does not change all behind it.
 func (d *differ) value(path string, before, after any) {
 	if reflect.DeepEqual(before, after) {
 		return

@@ -18,6 +18,9 @@ type moves struct {
 	own      map[string]Package // by new path of a file: the package it comes into
 }
 
+// newMoves follows each Go file of the scaffold to its new place. A directory whose
+// files all go to one other directory moves as a whole, with what the user has in
+// it; where they part, what is the user's cannot be told to belong to either.
 func newMoves(c Change) (moves, error) {
 	m := moves{
 		files: c.Moves, dirs: map[string]string{}, unclear: map[string]bool{},

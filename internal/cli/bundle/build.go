@@ -60,6 +60,9 @@ The image is kept on this machine, as with 'mysdk image build'.`,
 	return c
 }
 
+// runBuild makes the image of a bundle. The labels of bundle.Dockerfile and the
+// annotations in the bundle say the same thing twice: where they differ, OLM would
+// take one and opm the other, and so neither is chosen here.
 func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	start := f.Host.Now()
 	files, labels, err := bundleContents(f, o)

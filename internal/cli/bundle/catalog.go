@@ -105,6 +105,8 @@ func (o *catalogOptions) check() error {
 	return nil
 }
 
+// runCatalog assembles a catalog, checks it as a whole, and writes it to where it
+// was asked for: a directory, an image, or standard output without either.
 func runCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) error {
 	if err := o.check(); err != nil {
 		return err

@@ -70,6 +70,9 @@ func (o *pkgmanOptions) check() error {
 	return nil
 }
 
+// runPkgmanToBundle writes one bundle for each version of a package. Nothing is
+// written into a directory that has something in it: old bundles among new ones
+// would be taken for the package's.
 func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) error {
 	if err := o.check(); err != nil {
 		return err

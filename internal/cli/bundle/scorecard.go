@@ -92,6 +92,9 @@ The exit code is 1 if a test did not pass.`,
 	return c
 }
 
+// runScorecard runs the tests that were selected. Those that ask a cluster run on
+// the embedded one unless another is named; images of custom tests run as pods, for
+// which the embedded cluster has no containers.
 func runScorecard(ctx context.Context, f *cli.Factory, o *scorecardOptions) error {
 	files, _, err := OpenBundle(ctx, f, o.bundle, image.Access{UseHTTP: o.useHTTP})
 	if err != nil {

@@ -79,6 +79,8 @@ selects it.`,
 	return c
 }
 
+// runValidate judges a bundle. What is compared with, the CRDs of the bundle that it
+// replaces, is read first: without a network it fails before the long part.
 func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) error {
 	if o.list {
 		return listOptional(f, o)

@@ -59,6 +59,9 @@ func newStart(f *cli.Factory) *cobra.Command {
 	return c
 }
 
+// startCluster starts a cluster, and prints what other tools need to use it. One that
+// runs as another version of Kubernetes is not restarted: somebody may be working
+// with it.
 func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
 	start := f.Host.Now()
 	if o.Kubernetes != "" {
@@ -141,6 +144,9 @@ removed as well.`,
 	return c
 }
 
+// resetCluster deletes a cluster. Its context is taken out of the user's kubeconfig
+// first: after a failure the cluster is still there, and not a context that leads
+// nowhere.
 func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) error {
 	info, err := cluster.Status(ctx, f.Host, name)
 	if err != nil {

@@ -80,6 +80,9 @@ func (o *deployOptions) bindImage(c *cobra.Command) {
 	c.Flags().StringVar(&o.image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
 }
 
+// runDeploy applies config/default as one set and waits for the operator. A CRD
+// that an earlier undeploy left to be deleted is waited for and applied again:
+// only the operator that comes up here can remove the finalizers which hold it.
 func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	_, objects, err := f.OperatorManifests(ctx, o.image)
 	if err != nil {

@@ -57,6 +57,7 @@ test/samples is written too: a test for 'mysdk test' that applies every sample.`
 	return c
 }
 
+// runDocs writes the reference of the API, and once a test that applies its examples.
 func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err := f.OldProject(); err != nil {
 		return err

@@ -194,6 +194,8 @@ func (o *generateCommand) checkCompatArgs() error {
 	return nil
 }
 
+// runGenerate renders everything in memory before it writes anything: code and
+// manifests are those of one state of the sources, or stay what they were.
 func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	start := f.Host.Now()
 	if err := f.OldProject(); err != nil {

@@ -102,6 +102,8 @@ func UseHTTPFlag(c *cobra.Command, value *bool) {
 	c.Flags().BoolVar(value, "use-http", false, "plain http with any registry, not only with one on this machine")
 }
 
+// runBuild builds an image, and pushes it with --push. Whether a push can work is
+// checked before the compiler has worked for minutes.
 func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	if o.push && o.Offline {
 		return clierr.Usagef("build with --offline, and push when there is a network", "--push needs a network, and --offline forbids one")

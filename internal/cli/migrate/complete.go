@@ -182,6 +182,9 @@ func modTidy(ctx context.Context, f *cli.Factory) (said string, err error) {
 	return out.String(), err
 }
 
+// generators is where problems are that keep the generators from working.
+const generators = "mysdk generate"
+
 // generated runs the generators in the copy and takes over what they write.
 // Where one thing keeps them all from working, what can be made is: a controller
 // that does not compile is no reason to be without the CRDs.
@@ -209,7 +212,7 @@ func generated(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *filese
 		}
 	}
 	f.Warn("not everything was generated: %v", err)
-	p.Problems = append(p.Problems, migrate.Problem{File: "mysdk generate", Text: strings.Join(strings.Fields(err.Error()), " ")})
+	p.Problems = append(p.Problems, migrate.Problem{File: generators, Text: strings.Join(strings.Fields(err.Error()), " ")})
 	return ctx.Err()
 }
 

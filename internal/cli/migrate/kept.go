@@ -24,12 +24,14 @@ const crdBases = "config/crd/bases"
 // binding are the rules that count between the CRDs of before and those of today.
 // Defaults, and keywords that no rule knows, come with newer types of Kubernetes
 // by the dozen, and refuse nothing; neither does what is wider than before.
-var binding = compat.Config{UnhandledEnforcement: "None", Validations: []compat.Validation{
-	{Name: "default", Enforcement: "None"},
-	{Name: "enum", Enforcement: "Error", Configuration: map[string]any{"additionPolicy": "Allow"}},
-	{Name: "nullable", Enforcement: "Error", Configuration: map[string]any{"additionPolicy": "Allow"}},
-	{Name: "pattern", Enforcement: "Error", Configuration: map[string]any{"removalPolicy": "Allow"}},
-}}
+func binding() compat.Config {
+	wider := func(rule, policy string) compat.Validation {
+		return compat.Validation{Name: rule, Enforcement: "Error", Configuration: map[string]any{policy: "Allow"}}
+	}
+	return compat.Config{UnhandledEnforcement: "None", Validations: []compat.Validation{
+		{Name: "default", Enforcement: "None"}, wider("enum", "additionPolicy"), wider("nullable", "additionPolicy"), wider("pattern", "removalPolicy"),
+	}}
+}
 
 // restoring are the markers that undo a change which the rule finds: what was
 // written into a CRD by hand is in the types from then on.
@@ -49,7 +51,7 @@ func kept(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 	f.Progress("Comparing the CRDs with those of before")
 	opts := f.PlainOptions()
 	opts.CacheDir, opts.Lax, opts.CRDs = "", true, true
-	broken, err := breaking(ctx, f, opts, p.CRDs)
+	broken, err := breaking(ctx, f, opts, p)
 	if err == nil && len(broken) > 0 {
 		var changed bool
 		if changed, err = restore(f, p, set, broken); changed {
@@ -58,7 +60,7 @@ func kept(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set
 				err = takeGenerated(f, set, r)
 			}
 			if err == nil {
-				broken, err = breaking(ctx, f, opts, p.CRDs)
+				broken, err = breaking(ctx, f, opts, p)
 			}
 		}
 	}
@@ -80,7 +82,7 @@ type located struct {
 }
 
 // breaking are the changes of the CRDs that break objects or clients.
-func breaking(ctx context.Context, f *cli.Factory, opts generate.Options, old compat.CRDs) ([]located, error) {
+func breaking(ctx context.Context, f *cli.Factory, opts generate.Options, p *migrate.Plan) ([]located, error) {
 	now, err := compat.Read(os.DirFS(f.Host.Path(crdBases)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // the generators failed, and it was said
@@ -88,15 +90,17 @@ func breaking(ctx context.Context, f *cli.Factory, opts generate.Options, old co
 	case err != nil:
 		return nil, err
 	}
-	changes, err := compat.Compare(ctx, f.CompareCRDs, compat.Request{Old: old, New: now, Config: binding})
+	changes, err := compat.Compare(ctx, f.CompareCRDs, compat.Request{Old: p.CRDs, New: now, Config: binding()})
 	if err != nil {
 		return nil, err
 	}
 	var out []located
 	var parts []generate.Part
+	failed := slices.ContainsFunc(p.Problems, func(at migrate.Problem) bool { return at.File == generators })
 	for _, c := range changes {
-		// How versions are converted is in config/crd/patches.
-		if now[c.CRD] != nil && !strings.Contains(c.Version, " -> ") {
+		// How versions are converted is in config/crd/patches, and a CRD that could
+		// not be generated is not removed.
+		if !strings.Contains(c.Version, " -> ") && (now[c.CRD] != nil || !failed) {
 			out, parts = append(out, located{Change: c}), append(parts, generate.Part{CRD: now[c.CRD], Path: c.Path})
 		}
 	}

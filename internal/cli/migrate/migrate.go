@@ -278,6 +278,9 @@ func cleanInGit(ctx context.Context, f *cli.Factory) error {
 // them all.
 const shownProblems = 20
 
+// reportMigrated says what was written and what is left to do. Errors of the
+// compiler end it with an error, although the migration was carried out: a script
+// must not go on with a project that does not build.
 func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set fileset.Set) error {
 	if o.output != "text" {
 		if err := reportMigration(f, o.output, p, true); err != nil {

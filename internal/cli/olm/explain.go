@@ -47,6 +47,8 @@ is unhealthy.`,
 	return c
 }
 
+// runExplain describes every operator, and fails with the first finding: a script
+// can wait for an operator with it.
 func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
 	client, err := f.Connect(ctx, &o.Target, false)
 	if err != nil {

@@ -113,6 +113,9 @@ func (o *olmOptions) bindSource(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.source.Sums, "sha256", nil, "checksums of the files of --manifests, in their order")
 }
 
+// runInstall installs OLM, or brings an installed one to this version. On the
+// embedded cluster the catalog of operatorhub.io is left out, which nobody there
+// asks for.
 func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	o.source.Host, o.source.Namespace = f.Host, o.namespace
 	o.source.Warn = func(text string) { f.Warn("%s", text) }
@@ -195,6 +198,8 @@ func describeOLM(w io.Writer, s olm.Status) {
 	}
 }
 
+// runUninstall removes what OLM's manifests list. CRDs of operators that it brought
+// stay: deleting them would delete their users' objects.
 func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	o.source.Host, o.source.Namespace, o.source.Catalog = f.Host, o.namespace, true
 	o.source.Warn = func(text string) { f.Warn("%s", text) }

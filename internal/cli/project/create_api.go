@@ -131,6 +131,9 @@ func (o *createAPIOptions) read(c *cobra.Command) (err error) {
 	return err
 }
 
+// runCreateAPI adds an API to the project. --force scaffolds one again that is
+// there, and is refused where lines of the user's would go: --overwrite says that
+// they may.
 func runCreateAPI(ctx context.Context, f *cli.Factory, o *createAPIOptions) error {
 	p, done, err := f.LoadProject()
 	if done || err != nil {
@@ -295,6 +298,8 @@ func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
 	return nil
 }
 
+// reportAPI says what was written, what the plugin has to say of it, and what to type
+// next: the first kind of a project gets a sample to try, too.
 func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, o *createAPIOptions) {
 	what, group, api := "controller", o.group, false
 	for _, r := range after.Resources {

@@ -81,6 +81,7 @@ them and needs nothing else in the cluster, from cert-manager, or from OLM.`,
 	return c
 }
 
+// runCreateWebhook adds webhooks to a kind that the project has.
 func runCreateWebhook(ctx context.Context, f *cli.Factory, o *createWebhookOptions) error {
 	p, done, err := f.LoadProject()
 	if done || err != nil {
@@ -149,6 +150,8 @@ func (o *createWebhookOptions) checkMigration(p *project.Project) error {
 		"%s has one version: there is nothing to migrate", o.kind)
 }
 
+// reportWebhook says what was written, what the plugin has to say of it, and what to
+// type next.
 func reportWebhook(f *cli.Factory, set fileset.Set, after *project.Project, o *createWebhookOptions) {
 	group := o.group
 	for _, r := range after.Resources {

@@ -105,6 +105,8 @@ func (o *initOptions) read(c *cobra.Command) (err error) {
 	return err
 }
 
+// runInit scaffolds a project. The version of Go is asked for in the background: the
+// go command takes longer to say it than everything else takes.
 func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	if done, err := f.Recover(); done || err != nil {
 		return err

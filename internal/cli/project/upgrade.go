@@ -106,6 +106,9 @@ func (o *upgradeOptions) refuse() error {
 	return nil
 }
 
+// runUpgrade plans an upgrade, builds the project's kustomizations with it, and only
+// then writes: a plan after which they would not build is never carried out, and
+// --dry-run shows it with the reason.
 func runUpgrade(ctx context.Context, f *cli.Factory, o *upgradeOptions) error {
 	project, done, err := f.LoadProject()
 	if done || err != nil {

@@ -62,6 +62,8 @@ While the operator runs, this covers the current run, otherwise the last one.`,
 	return c
 }
 
+// runWhy explains the last reconciles. Those that the limit cuts off are explained
+// all the same: causes and loops may lie in them.
 func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, args []string) error {
 	rec, err := load(ctx, f, o.name)
 	if err != nil {

@@ -120,6 +120,9 @@ func (o *exploreOptions) check() error {
 	return nil
 }
 
+// runExplore explores, or replays what an earlier run has found. Findings are kept
+// and turned into tests even if the time is over or the user ends the run: what was
+// found stays true.
 func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if err := o.check(); err != nil {
 		return err

@@ -123,6 +123,9 @@ func (o *localOptions) bind(c *cobra.Command) {
 	fs.BoolVar(&o.delve, "enable-delve", false, "the same as --debug")
 }
 
+// runLocal collects what the run needs and leaves the rest to package localrun.
+// Code and manifests are generated first, before a cluster is started: a project
+// that does not generate need not wait for one.
 func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	tied, untie, err := f.Host.Tied(ctx)
 	if err != nil {

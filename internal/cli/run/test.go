@@ -81,6 +81,8 @@ without the APIs and fields that came later.`,
 	return c
 }
 
+// runTest runs the project's tests, once for each version of Kubernetes that was
+// asked for. A version that fails does not keep the others from being tried.
 func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 	if _, err := f.Host.LookPath("go"); err != nil {
 		return clierr.Failedf("install Go from https://go.dev/dl", "no go command in PATH: %w", err)

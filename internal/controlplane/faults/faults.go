@@ -64,6 +64,9 @@ func (i *Injector) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+state.FaultsPath, i.serve)
 }
 
+// serve takes the faults of a session and answers with a line for each that
+// strikes, until the client hangs up. The first line says that they are armed: a
+// client that went on before it would do so without them.
 func (i *Injector) serve(w http.ResponseWriter, req *http.Request) {
 	s := &session{hits: make(chan int), over: make(chan struct{})}
 	if err := json.NewDecoder(req.Body).Decode(&s.Faults); err != nil {
@@ -159,6 +162,8 @@ type fault struct {
 	info  *genericrequest.RequestInfo
 }
 
+// serve passes a request on, in the way of the first fault in the list that
+// matches it.
 func (f *fault) serve(w http.ResponseWriter, req *http.Request, next http.Handler) {
 	index := slices.IndexFunc(f.List, f.matches)
 	if index < 0 {

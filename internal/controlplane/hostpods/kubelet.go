@@ -76,6 +76,8 @@ func (k *Kubelet) handler() http.Handler {
 	return mux
 }
 
+// kubeletHandler answers in the place of every node's kubelet: with logs where a
+// program stands behind the pod, and else with what simulated pods cannot do.
 func kubeletHandler(p *Pods) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {

@@ -117,6 +117,9 @@ func renameBody(req *http.Request, from, to string) error {
 	return nil
 }
 
+// renamed is a body of a request or answer with one API version in the place of
+// another. In protobuf the version is in the envelope, so that the object itself is
+// not decoded; a JSON patch names none.
 func renamed(contentType string, data []byte, from, to string) ([]byte, error) {
 	if rest, ok := bytes.CutPrefix(data, []byte(protobufPrefix)); ok {
 		var u runtime.Unknown
