@@ -72,7 +72,7 @@ Pods that run an operator on this machine cannot be simulated.`,
 	return c
 }
 
-// simulatePod notes on a pod what it is to be simulated as: the controllers of the
+// simulatePod notes on a pod how it should be simulated: the controllers of the
 // cluster act on the annotation, and a pod that is made again has none.
 func simulatePod(ctx context.Context, f *cli.Factory, t *cli.Target, namespace, name, what string) error {
 	client, err := f.Connect(ctx, t, false)
