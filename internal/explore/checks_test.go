@@ -307,9 +307,15 @@ func TestPlanID(t *testing.T) {
 }
 
 // TestIgnored: what nothing follows is a finding, unless the operator waits for
-// something all the time.
+// something all the time, or the property is left out.
 func TestIgnored(t *testing.T) {
-	plan := Plan{Check: History, Steps: []Step{{Object: object(t, shop).Object}, {Path: "spec.x"}, {}}}
+	shopWith := func(spec string) map[string]any {
+		return object(t, "apiVersion: example.com/v1\nkind: Shop\nspec: "+spec).Object
+	}
+	plan := Plan{Check: History, Steps: []Step{{Object: object(t, shop).Object}, {Path: "spec.x", Object: shopWith("{x: 1}")}, {}}}
+	if removes(plan.Steps[1]) || !removes(Step{Path: "spec.x", Object: shopWith("{y: 1}")}) || !removes(Step{Path: "spec.x.z", Object: shopWith("{x: {}}")}) {
+		t.Error("which steps leave a property out")
+	}
 	created := []recording.Request{{Verb: "create", Kind: "Deployment", Name: "s"}}
 	for status, want := range map[string]int{
 		"{}": 1, "{phase: Running}": 1, "{phase: Pending}": 0, "{state: Initializing}": 0, "{phase: Failed}": 0,

@@ -312,10 +312,18 @@ func (e *explorer) rounds(p Plan, fresh, o Outcome) []Finding {
 		return list // of several changes, each has been tried by itself
 	}
 	list = append(list, e.mistaken(p, o)...)
-	if changed := o.Steps[1]; !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
+	if changed := o.Steps[1]; !removes(p.Steps[1]) && !waits(o.Steps[0].Object) && elsewhere(o.Steps[0].Writes, p) && !elsewhere(changed.Writes, p) && !moved(o, p) {
 		list = append(list, Finding{Check: Ignored, Plan: p, Title: p.Steps[1].Path + " is changed, and nothing but the object itself follows"})
 	}
 	return list
+}
+
+// removes reports whether a step leaves its property out. That nothing follows is
+// right where the property had its default: History compares with an object that
+// never had it.
+func removes(s Step) bool {
+	_, found, err := unstructured.NestedFieldNoCopy(s.Object, strings.Split(s.Path, ".")...)
+	return err == nil && !found
 }
 
 // unreached matches the errors of connections.
