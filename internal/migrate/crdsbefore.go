@@ -13,10 +13,11 @@ import (
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-// crdsBefore are the CRDs that the project was deployed with. One that is there
-// several times, in installers and old bundles, is that of the usual directory.
+// crdsBefore are the CRDs that the project was deployed with: those of config/crd
+// or, with operator-sdk v0.x, of deploy. One that is there several times, in
+// installers and old bundles, is that of the usual directory.
 func (m *migration) crdsBefore() compat.CRDs {
-	usual := []string{"deploy/crds", "config/crd/bases", "deploy"}
+	usual := []string{"deploy/crds", "deploy"}
 	rank := func(name string) int {
 		if i := slices.Index(usual, path.Dir(name)); i >= 0 {
 			return i
@@ -24,7 +25,10 @@ func (m *migration) crdsBefore() compat.CRDs {
 		return len(usual)
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.files)), func(name string) bool {
-		return !isYAML(name) || !inDeploy(name) && path.Dir(name) != "config/crd/bases"
+		if m.layout == LayoutSDK0 {
+			return !inDeploy(name)
+		}
+		return !isYAML(name) || path.Dir(name) != "config/crd/bases"
 	})
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	out := compat.CRDs{}

@@ -25,14 +25,18 @@ func TestCRDsBefore(t *testing.T) {
 		"config/crd/bases/x_desks.yaml": crd("desks", "bases"),
 		"config/samples/x.yaml":         crd("sampled", "samples"),
 	})
-	got := map[string]string{}
-	for name, data := range m.crdsBefore() {
-		_, of, _ := strings.Cut(string(data), "# ")
-		got[name] = strings.TrimSpace(of)
-	}
-	want := map[string]string{"carts": "crds", "shops": "installer", "tills": "csv", "desks": "bases"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	for layout, want := range map[Layout]map[string]string{
+		LayoutSDK0: {"carts": "crds", "shops": "installer", "tills": "csv"}, LayoutGo3: {"desks": "bases"},
+	} {
+		m.layout = layout
+		got := map[string]string{}
+		for name, data := range m.crdsBefore() {
+			_, of, _ := strings.Cut(string(data), "# ")
+			got[name] = strings.TrimSpace(of)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", layout, d)
+		}
 	}
 }
 
