@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -143,11 +144,17 @@ func (r Request) Target() string {
 	return kind + " " + r.Name
 }
 
-// Effect is what became of the object.
+// Refused is the effect of a request that the API server did not carry out.
+const Refused = "refused"
+
+// Effect is what became of the object. That one which should be deleted is not
+// there is what most operators hope for, and no refusal.
 func (r Request) Effect() string {
 	switch {
-	case r.Code >= 400:
-		return "refused"
+	case r.Code == http.StatusNotFound && r.Verb == "delete":
+		return "already gone"
+	case r.Code >= http.StatusBadRequest:
+		return Refused
 	case r.connects():
 		return "called"
 	case r.Verb == "delete" || r.Verb == "deletecollection":

@@ -208,6 +208,22 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// TestEffect holds what is said of an object that a request was about.
+func TestEffect(t *testing.T) {
+	for want, q := range map[string]Request{
+		"refused":      {Verb: "update", Code: 404},
+		"already gone": {Verb: "delete", Code: 404},
+		"deleted":      {Verb: "delete", Code: 200},
+		"created":      {Verb: "create", Code: 201},
+		"unchanged":    {Verb: "update", Code: 200, Revision: "7"},
+		"changed":      {Verb: "update", Code: 200, Revision: "7", Changes: []Change{{}}},
+	} {
+		if got := q.Effect(); got != want {
+			t.Errorf("%s with %d: %s, want %s", q.Verb, q.Code, got, want)
+		}
+	}
+}
+
 // TestWhyCalls: a call has the requests that were made in it.
 func TestWhyCalls(t *testing.T) {
 	r := Recording{Operator: operator, Since: second(0), Reconciles: []Reconcile{call("a", 1, nil)}, Requests: append(watches(),

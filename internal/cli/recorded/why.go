@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -186,7 +185,7 @@ func writeCall(w io.Writer, c recording.Call, named bool) {
 
 func writeText(w recording.Request) string {
 	text := w.Target() + " " + w.Effect() + at(w.Frames)
-	if w.Code >= http.StatusBadRequest {
+	if w.Effect() == recording.Refused {
 		return fmt.Sprintf("%s with %d: %s", text, w.Code, w.Message)
 	}
 	return text
