@@ -49,13 +49,13 @@ func (m *migration) webhooks() []*webhookFile {
 		for f := range m.parse(m.codeIn(a.dir)) {
 			w.read(f)
 		}
-		if w.setUp == "" {
-			w.other = m.setUpElsewhere(a.dir, w.kind)
-		}
 		switch {
-		case w.setUp != "" || a.webhooks:
-		case a.hub:
-			w.methods = map[string]int{}
+		case w.setUp != "":
+		case a.webhooks || a.hub:
+			w.other = m.setUpElsewhere(a.dir, w.kind)
+			if !a.webhooks {
+				w.methods = map[string]int{}
+			}
 		default:
 			continue
 		}
