@@ -146,17 +146,12 @@ func (w *rewriter) note(s *goedit.File, at ast.Node, text string) {
 
 func (w *rewriter) rewrite() {
 	w.adapters = map[adapterKey]string{}
-	var controllers []controllernames.Builder
-	for _, s := range w.sources {
-		controllers = append(controllers, controllernames.Find(s)...)
+	if w.names {
+		w.nameControllers()
 	}
-	names := controllernames.Choose(controllers)
 	for _, s := range w.sources {
 		if w.options {
 			w.managerOptions(s)
-		}
-		if w.names {
-			names.Apply(s)
 		}
 		if w.builders {
 			w.webhookBuilders(s)
@@ -166,6 +161,18 @@ func (w *rewriter) rewrite() {
 		}
 	}
 	w.writeAdapters()
+}
+
+// nameControllers gives controllers of one kind names of their own.
+func (w *rewriter) nameControllers() {
+	var all []controllernames.Builder
+	for _, s := range w.sources {
+		all = append(all, controllernames.Find(s)...)
+	}
+	names := controllernames.Choose(all)
+	for _, s := range w.sources {
+		names.Apply(s)
+	}
 }
 
 // result is what a file has become: Go in any case, or else as it was, with a
