@@ -234,7 +234,7 @@ func (p *oldProgram) wire(s ast.Stmt) bool {
 	}
 	setup := controllerSetup(fmt.Sprintf("%s.SetupWithManager(%s)", made, args), strings.TrimSuffix(name, "Reconciler"))
 	if strings.Contains(p.setup, setup) {
-		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set up %s a second time, which controller-runtime refuses: it is set up once now.", p.file.Name, p.file.Line(s.Pos()), name)})
+		p.m.general = append(p.m.general, Note{Text: fmt.Sprintf("%s:%d set up %s a second time, which controller-runtime refuses: it is set up once now.", p.file.Name, p.file.Line(s.Pos()), cmp.Or(name, made))})
 		return true
 	}
 	p.setup += setup
