@@ -174,8 +174,8 @@ func testForce(t *testing.T, c *Client) {
 // testUninstallHeld: the operator works, and finishes with an object before its
 // CRD is asked to go.
 func testUninstallHeld(t *testing.T, c *Client) {
-	def, u := crd(t, "worked.example.com", "Worked"), object(t, "worked.example.com", "Worked", "a", 1)
-	u.SetFinalizers([]string{"worked.example.com/finalizer"})
+	def, u := crd(t, "finish.example.com", "Finish"), object(t, "finish.example.com", "Finish", "a", 1)
+	u.SetFinalizers([]string{"finish.example.com/finalizer"})
 	if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{def, u}, ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func testWorkingConversions(t *testing.T, c *Client) {
 	base := versions(t, crd(t, "conv.example.com", "Conv"), "v1")
 	strategy := func(want string, off int) {
 		t.Helper()
-		list, without, err := c.WorkingConversions(t.Context(), []*unstructured.Unstructured{withConversion(t, base, service("conv-own")), crd(t, "x.example.com", "X")})
+		list, without, err := c.WorkingConversions(t.Context(), []*unstructured.Unstructured{withConversion(t, base, service("conv-own")), crd(t, "plain.example.com", "X")})
 		if err != nil || len(list) != 2 || len(without) != off {
 			t.Fatalf("%v, %v, %v", list, without, err)
 		}

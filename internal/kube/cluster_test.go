@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,9 +89,15 @@ func parse(t *testing.T, text string, args ...any) []*unstructured.Unstructured 
 	return objs
 }
 
-// crd is a CRD of its own group for each test, so that tests do not meet.
+// groups has the test that each API group belongs to.
+var groups sync.Map
+
+// crd is a CRD of a group of the test's own, so that tests side by side do not meet.
 func crd(t *testing.T, group, kind string) *unstructured.Unstructured {
 	t.Helper()
+	if other, taken := groups.LoadOrStore(group, t.Name()); taken && other != t.Name() {
+		t.Fatalf("group %s is of %s", group, other)
+	}
 	plural := strings.ToLower(kind) + "s"
 	return parse(t, `
 apiVersion: apiextensions.k8s.io/v1
@@ -464,7 +471,7 @@ func testCancelled(t *testing.T, c *Client) {
 	for what, err := range map[string]error{
 		"apply": applyErr, "delete": deleteErr,
 		"wait":        c.WaitReady(ctx, objs, time.Minute),
-		"established": c.WaitEstablished(ctx, []*unstructured.Unstructured{crd(t, "x.example.com", "X")}),
+		"established": c.WaitEstablished(ctx, []*unstructured.Unstructured{crd(t, "cancelled.example.com", "X")}),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: code %d for %v", what, clierr.CodeOf(err), err)
