@@ -45,9 +45,13 @@ func stepsOf(way string) []step {
 
 // escapeStep is as in JSON pointers: keys such as prometheus.io/scrape have
 // slashes.
-func escapeStep(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
+func escapeStep(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
+}
 
-func unescapeStep(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
+func unescapeStep(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+}
 
 // leaf is a value in a manifest. For what nobody knows it may be a whole
 // mapping or list.

@@ -50,9 +50,8 @@ func readScaffolds(table string) map[scaffoldKey]*scaffold {
 		if fields[0] == "!" && !slices.Contains(at.always, way) {
 			at.always = append(at.always, way)
 		}
-		steps := stepsOf(way)
-		for i := range steps {
-			at.under[wayTo(steps[:i+1])] = true
+		for end := len(way); end >= 0; end = strings.LastIndexByte(way[:end], '/') {
+			at.under[way[:end]] = true
 		}
 	}
 	return out

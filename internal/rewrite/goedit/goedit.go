@@ -254,17 +254,18 @@ func Rewrite(name string, src []byte, passes ...Pass) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := src
+	f, out := original, src
 	for _, p := range passes {
 		for range maxRounds {
-			f, err := Parse(name, out)
-			if err != nil {
-				return nil, fmt.Errorf("the edited text is not Go: %w", err)
+			if p(f); !f.Edited() {
+				break // the next pass takes the same tree
 			}
-			p(f)
 			next, err := f.Apply()
 			if err != nil {
 				return nil, err
+			}
+			if f, err = Parse(name, next); err != nil {
+				return nil, fmt.Errorf("the edited text is not Go: %w", err)
 			}
 			if bytes.Equal(next, out) {
 				break

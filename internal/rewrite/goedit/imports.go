@@ -22,6 +22,9 @@ func IsName(local string) bool { return local != "" && local != "_" && local != 
 
 // PathOf is the path of an import; the parser has checked it.
 func PathOf(spec *ast.ImportSpec) string {
+	if quoted := spec.Path.Value; strings.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
 		return ""
