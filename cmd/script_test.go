@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		// that binary, this would compile all of Kubernetes a second time.
 		os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(inMemory{m}, map[string]func(){
 		"mysdk": func() { os.Exit(mysdk()) }, "mysdk-cluster": func() { os.Exit(validator()) },
 		"sample": func() { os.Exit(samplePlugin()) }, "sample.example.com": func() { os.Exit(samplePlugin()) },
 	})
