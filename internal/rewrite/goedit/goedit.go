@@ -239,7 +239,7 @@ func splice(src []byte, edits []span) (out []byte, skipped []int) {
 	return append(out, src[at:]...), skipped
 }
 
-// Pass makes one kind of change to a file.
+// Pass makes one kind of change to a file, by edits: the tree stays as it is.
 type Pass func(*File)
 
 // maxRounds bounds how often a pass is repeated on a file. A pass is repeated
