@@ -16,9 +16,9 @@ import (
 const shm, enough = "/dev/shm", 6 << 30
 
 // inMemory runs tests with their temporary directories in memory, unless TMPDIR
-// says where they are to be. They write and delete files by the ten thousand, and
-// ext4 looks at each inode that was freed in the last minutes before it gives one
-// out: half of the everyday lane's time.
+// names another place. They create and delete tens of thousands of files, and ext4
+// looks at each inode that was freed in the last minutes before it gives one out:
+// half of their time.
 type inMemory struct{ *testing.M }
 
 // Run runs the tests and returns the exit code.
