@@ -73,6 +73,11 @@ func TestHelpIsComplete(t *testing.T) {
 		if !strings.Contains(c.Example, "mysdk ") {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
+		if !c.DisableFlagParsing { // kubectl's help is another program's
+			if code := root.Main(t.Context(), w.Host, append(strings.Fields(c.CommandPath())[1:], "--help")); code != 0 {
+				t.Errorf("%s --help exits with %d: %s", c.CommandPath(), code, w.Err)
+			}
+		}
 		for line := range strings.Lines(c.Example) {
 			if line = strings.TrimSpace(line); strings.HasPrefix(line, "mysdk ") {
 				checkShown(t, c.CommandPath(), line)

@@ -112,9 +112,9 @@ func Children(c *cobra.Command) []string {
 
 // FlagError turns pflag's complaint into a usage error that knows better names.
 func FlagError(c *cobra.Command, err error) error {
-	if c.HasSubCommands() {
+	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() {
 		// The flags of a misspelt subcommand are not the group's to judge.
-		if err := c.ValidateArgs(c.Flags().Args()); err != nil {
+		if err := c.ValidateArgs(words); err != nil {
 			return err
 		}
 	}

@@ -166,7 +166,7 @@ func addCompletion(root *cobra.Command) {
 func helpOfKnown(f *cli.Factory, root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		if words := c.Flags().Args(); c.HasSubCommands() && cli.AsksHelp(args) {
+		if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() && cli.AsksHelp(args) {
 			if f.Unknown = c.ValidateArgs(words); f.Unknown != nil {
 				return
 			}
