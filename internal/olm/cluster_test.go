@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -272,14 +273,16 @@ func testUninstall(t *testing.T, l *lab, before map[string]bool) {
 	if s := l.status(); !s.Healthy {
 		t.Errorf("a refused Uninstall() has changed %+v", s.Unhealthy())
 	}
+	l.apply(manifests(t, "{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: mine, namespace: operators}}"))
 	done, err := l.uninstall(true)
-	if err != nil || len(done.Kept) != 1 || done.Kept[0] != "memcacheds.cache.example.com" {
-		t.Fatalf("Uninstall() = %+v, %v", done, err)
+	want := Uninstalled{Version: Version, Kept: []string{"memcacheds.cache.example.com"}, Namespaces: []string{"operators (Memcached operators/mine)"}}
+	if d := cmp.Diff(want, done); err != nil || d != "" {
+		t.Fatalf("Uninstall() (-want +got), %v:\n%s", err, d)
 	}
 	if s := l.status(); s.Installed {
 		t.Errorf("OLM is still there: %+v", s)
 	}
-	if _, err := l.Delete(t.Context(), manifests(t, shop, memcachedCRD), kube.DeleteOptions{}); err != nil {
+	if _, err := l.Delete(t.Context(), manifests(t, shop, memcachedCRD, "{apiVersion: v1, kind: Namespace, metadata: {name: operators}}"), kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	l.await("nothing is left behind", func() string {

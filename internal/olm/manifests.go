@@ -70,7 +70,7 @@ type Source struct {
 	Client    *http.Client // for downloads; nil: a client of its own
 	Version   string       // another one than Version is downloaded from OLM's project
 	Place     string       // directory or file, or URL of a file or of the place of crds.yaml and olm.yaml; over Version
-	Sums      []string     // SHA-256 in hex of each file at Place, in the order of files; required for a URL
+	Sums      []string     // SHA-256 in hex of each file, in their order; required for a URL at Place
 	Namespace string       // of OLM; only the built-in manifests go elsewhere than to DefaultNamespace
 	Registry  string       // that has copies of the images of quay.io
 	Catalog   bool         // with the catalog of operatorhub.io
@@ -102,14 +102,22 @@ func (s Source) raw(ctx context.Context) (Manifests, error) {
 		return Manifests{}, err
 	}
 	if s.Place == "" && version == Version {
+		if len(s.Sums) > 0 {
+			return Manifests{}, clierr.Usagef("leave out --sha256", "the manifests of OLM %s are built in: there is nothing to check", version)
+		}
 		return BuiltIn(s.Namespace)
 	}
 	var files []file
 	if s.Place != "" {
 		files, err = s.read(ctx)
 	} else {
-		s.Warn(fmt.Sprintf("OLM %s is not the built-in %s: its manifests come from GitHub, unchecked; --manifests with --sha256 checks them", version, Version))
+		if len(s.Sums) == 0 {
+			s.Warn(fmt.Sprintf("OLM %s is not the built-in %s: its manifests come from GitHub, unchecked; --sha256 checks them", version, Version))
+		}
 		files, err = s.download(ctx, releases+version+"/crds.yaml", releases+version+"/olm.yaml")
+		if err == nil {
+			err = s.check(files, false)
+		}
 	}
 	if err != nil {
 		return Manifests{}, err

@@ -165,6 +165,12 @@ func TestLoadOfAnotherVersionIsDownloaded(t *testing.T) {
 	if d := cmp.Diff([]string{releases + "0.30.0/crds.yaml", releases + "0.30.0/olm.yaml"}, asked); d != "" {
 		t.Errorf("downloads (-want +got):\n%s", d)
 	}
+	for version, want := range map[string]string{"0.30.0": "its SHA-256 is", Version: "there is nothing to check"} {
+		_, err := Source{Host: hosttest.New(t).Host, Client: client, Version: version, Sums: []string{"0", "1"}}.Load(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Load() of %s with other checksums = %v", version, err)
+		}
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -53,8 +53,14 @@ func testRefused(t *testing.T, l *lab) {
 	if d := cmp.Diff(Status{}, l.status()); d != "" {
 		t.Errorf("status of an empty cluster (-want +got):\n%s", d)
 	}
-	if gone, err := l.uninstall(false); err != nil || gone.Version != "" {
+	stranger := "{apiVersion: v1, kind: Namespace, metadata: {name: operators}}"
+	l.apply(manifests(t, stranger))
+	if gone, err := l.uninstall(true); err != nil || gone.Version != "" {
 		t.Errorf("Uninstall() of nothing = %v, %v", gone, err)
+	}
+	isThere := func() bool { return l.read(manifests(t, stranger)[0]) != nil }
+	if !isThere() {
+		t.Error("a namespace was deleted where there is no OLM")
 	}
 
 	var csvs *unstructured.Unstructured
@@ -152,15 +158,22 @@ func testRefused(t *testing.T, l *lab) {
 		t.Errorf("an OLM without a packageserver: %v", err)
 	}
 
-	// By force all of it goes, also what never worked.
+	// By force all of it goes, also what never worked, but for a namespace that is
+	// used.
+	l.apply(manifests(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: operators}, "+
+		"spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}"))
 	gone, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
-	if err != nil || gone.Version != "99.0.0" || !cmp.Equal([]string{"a.example.com"}, gone.Kept) {
-		t.Errorf("Uninstall() by force = %+v, %v", gone, err)
+	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"operators (Deployment operators/web)"}}
+	if d := cmp.Diff(want, gone); err != nil || d != "" {
+		t.Errorf("Uninstall() by force (-want +got), %v:\n%s", err, d)
+	}
+	if !isThere() {
+		t.Error("a namespace was deleted with a Deployment of somebody else's")
 	}
 	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
 		t.Errorf("after that (-want +got):\n%s", d)
 	}
-	if _, err := l.Delete(t.Context(), manifests(t, shop), kube.DeleteOptions{}); err != nil {
+	if _, err := l.Delete(t.Context(), manifests(t, shop, stranger), kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -31,13 +31,15 @@ type UninstallOptions struct {
 
 // Uninstalled is what Uninstall did.
 type Uninstalled struct {
-	Version string   // that was there; "" for none
-	Kept    []string // CRDs of operators that went: objects of their kinds may be there
+	Version    string   // that was there; "" for none
+	Kept       []string // CRDs of operators that went: objects of their kinds may be there
+	Namespaces []string // that stay, with one of the objects in them that OLM did not bring
 }
 
 // Uninstall takes OLM out of the cluster, with everything that it has made for
 // itself. While OLM still runs, the ClusterServiceVersions go: their finalizers
-// need it. Without OLM in the cluster nothing happens.
+// need it. Without OLM in the cluster only what an interrupted Uninstall has left
+// goes, and no namespace: it may be somebody else's.
 func Uninstall(ctx context.Context, c *kube.Client, m Manifests, o UninstallOptions) (Uninstalled, error) {
 	version, namespace, err := Find(ctx, c)
 	if err != nil {
@@ -70,6 +72,7 @@ type uninstaller struct {
 	*kube.Client
 	options kube.DeleteOptions
 	done    Uninstalled
+	kinds   []schema.GroupVersionKind // of operators that went
 }
 
 // operators deletes all ClusterServiceVersions, and what would bring them back
@@ -138,12 +141,18 @@ func (u *uninstaller) plans(ctx context.Context) ([]*unstructured.Unstructured, 
 	return all, nil
 }
 
-// keep notes the CRDs of operators that go.
+// keep notes the CRDs of operators that go, and their kinds.
 func (u *uninstaller) keep(csvs []*unstructured.Unstructured) {
 	for _, csv := range csvs {
+		if csv.GetName() == packageServer {
+			continue
+		}
 		for _, crd := range ownedCRDs(csv) {
-			if csv.GetName() != packageServer && !slices.Contains(u.done.Kept, crd) {
-				u.done.Kept = append(u.done.Kept, crd)
+			if !slices.Contains(u.done.Kept, crd.name) {
+				u.done.Kept = append(u.done.Kept, crd.name)
+			}
+			if !slices.Contains(u.kinds, crd.kind) {
+				u.kinds = append(u.kinds, crd.kind)
 			}
 		}
 	}
@@ -170,21 +179,29 @@ func operatorNames(csvs, plans []*unstructured.Unstructured) []string {
 	return names
 }
 
-// ownedCRDs are the CRDs that an operator brought.
-func ownedCRDs(csv *unstructured.Unstructured) []string {
-	var names []string
+// ownedCRD is a version of a CRD that an operator brought.
+type ownedCRD struct {
+	name string
+	kind schema.GroupVersionKind
+}
+
+func ownedCRDs(csv *unstructured.Unstructured) []ownedCRD {
+	var list []ownedCRD
 	owned, _, _ := unstructured.NestedSlice(csv.Object, "spec", "customresourcedefinitions", "owned")
 	for _, item := range owned {
 		crd, _ := item.(map[string]any)
-		if name, ok := crd["name"].(string); ok && !slices.Contains(names, name) {
-			names = append(names, name)
+		name, _ := crd["name"].(string)
+		version, _ := crd["version"].(string)
+		kind, _ := crd["kind"].(string)
+		if _, group, ok := strings.Cut(name, "."); ok {
+			list = append(list, ownedCRD{name, schema.GroupVersionKind{Group: group, Version: version, Kind: kind}})
 		}
 	}
-	return names
+	return list
 }
 
-// rest deletes the catalogs, what OLM has made outside of its namespaces, and
-// its own objects.
+// rest deletes the catalogs, what OLM has made outside of its namespaces, its own
+// objects, and those of its namespaces that nothing else is in.
 func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 	catalogs, err := u.List(ctx, kind("v1alpha1", "CatalogSource"), kube.ListOptions{})
 	if err != nil {
@@ -193,10 +210,13 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 	if _, err := u.Delete(ctx, catalogs, u.options); err != nil {
 		return err
 	}
+	objects, err := u.ownObjects(ctx, m)
+	if err != nil {
+		return err
+	}
 	// In one go, and what it left a second time: the APIService has to go
 	// before namespaces can, and the roles of OperatorGroups come back until
 	// these are gone.
-	objects := m.All()
 	for range 2 {
 		left, err := u.leftovers(ctx)
 		if err != nil {
@@ -208,6 +228,52 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 		objects = nil
 	}
 	return nil
+}
+
+// ownObjects are the objects of the manifests, without the namespaces that stay.
+func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, o := range m.All() {
+		if o.GetKind() != "Namespace" {
+			objects = append(objects, o)
+			continue
+		}
+		if u.done.Version == "" {
+			continue
+		}
+		other, err := u.stranger(ctx, m, o.GetName())
+		if err != nil {
+			return nil, fmt.Errorf("find what else is in namespace %s: %w", o.GetName(), err)
+		}
+		if other != nil {
+			u.done.Namespaces = append(u.done.Namespaces, fmt.Sprintf("%s (%s)", o.GetName(), kube.RefOf(other)))
+			continue
+		}
+		objects = append(objects, o)
+	}
+	return objects, nil
+}
+
+// stranger is an object of a namespace that OLM did not bring, nil for none: one of
+// an operator's kinds, a workload, or a volume's claim. What has an owner goes
+// with that.
+func (u *uninstaller) stranger(ctx context.Context, m Manifests, namespace string) (*unstructured.Unstructured, error) {
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	for _, gvk := range append(slices.Clone(u.kinds), apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
+		schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}) {
+		list, err := u.List(ctx, gvk, kube.ListOptions{Namespace: namespace})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range list {
+			same := func(x *unstructured.Unstructured) bool { return kube.RefOf(x).String() == kube.RefOf(o).String() }
+			own := len(o.GetOwnerReferences()) > 0 || o.GetName() == packageServer || slices.ContainsFunc(m.Objects, same)
+			if o.GetNamespace() == namespace && !own { // a kind without namespaces is listed whole
+				return o, nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 // leftovers are the objects without an owner that OLM has made for operators

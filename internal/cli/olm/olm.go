@@ -91,7 +91,7 @@ func newUninstall(f *cli.Factory) *cobra.Command {
 
 If OLM has operators installed, nothing is deleted, unless --force is set to
 delete them too. The CRDs of these operators are kept, with their custom
-resources.`,
+resources, and so is a namespace of OLM that has something else in it.`,
 		Example: "  mysdk olm uninstall\n  mysdk olm uninstall --context my-cluster --force",
 		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), f, o) },
 	}
@@ -110,7 +110,7 @@ func (o *olmOptions) bindOLM(fs *pflag.FlagSet) {
 func (o *olmOptions) bindSource(fs *pflag.FlagSet) {
 	fs.StringVar(&o.source.Version, "version", olm.Version, "version of OLM")
 	fs.StringVar(&o.source.Place, "manifests", "", "directory, file or URL of OLM's manifests, in place of --version")
-	fs.StringSliceVar(&o.source.Sums, "sha256", nil, "checksums of the files of --manifests, in their order")
+	fs.StringSliceVar(&o.source.Sums, "sha256", nil, "SHA-256 checksums of the files of --manifests or --version, in their order")
 }
 
 // runInstall installs OLM, or brings an installed one to this version. On the
@@ -230,6 +230,9 @@ func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	f.Say("OLM uninstalled (%d objects, %s)", gone, f.Since(start))
 	if len(done.Kept) > 0 {
 		f.Say("CRDs of its operators stay, with the objects of their kinds: %s", strings.Join(done.Kept, ", "))
+	}
+	for _, namespace := range done.Namespaces {
+		f.Say("namespace %s stays: OLM did not bring everything in it", namespace)
 	}
 	return nil
 }
