@@ -196,8 +196,11 @@ func podState(pod *unstructured.Unstructured) (ended, stuck bool, state string) 
 			if !ok {
 				continue
 			}
-			if _, over, _ := unstructured.NestedMap(m, "state", "terminated"); over && m["name"] == testContainer {
-				return true, false, state
+			if _, over, _ := unstructured.NestedMap(m, "state", "terminated"); over {
+				ended = ended || m["name"] == testContainer
+				if m["name"] == gatherContainer { // nothing can be copied through it any more
+					state, stuck = state+", container "+gatherContainer+" ended", true
+				}
 			}
 			if waiting, ok, _ := unstructured.NestedMap(m, "state", "waiting"); ok {
 				state += strings.TrimRight(fmt.Sprintf(", container %v waits: %v %v", m["name"], waiting["reason"], text(waiting["message"])), " ")
@@ -205,7 +208,7 @@ func podState(pod *unstructured.Unstructured) (ended, stuck bool, state string) 
 			}
 		}
 	}
-	return false, stuck, state
+	return ended, stuck, state
 }
 
 // runs reports whether a container of the pod runs.

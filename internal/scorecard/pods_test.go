@@ -28,7 +28,8 @@ func TestPodState(t *testing.T) {
 	}{
 		"new":         {`{}`, false, false, "phase "},
 		"ended":       {`{phase: Succeeded, containerStatuses: [{name: scorecard-test, state: {terminated: {exitCode: 0}}}]}`, true, false, "phase Succeeded"},
-		"sidecar":     {`{phase: Running, containerStatuses: [{name: scorecard-gather, state: {terminated: {exitCode: 0}}}]}`, false, false, "phase Running"},
+		"sidecar":     {`{phase: Running, containerStatuses: [{name: scorecard-gather, state: {terminated: {exitCode: 0}}}]}`, false, true, "phase Running, container scorecard-gather ended"},
+		"no sidecar":  {`{phase: Pending, containerStatuses: [{name: scorecard-gather, state: {waiting: {reason: ImagePullBackOff}}}, {name: scorecard-test, state: {terminated: {exitCode: 0}}}]}`, true, true, "phase Pending, container scorecard-gather waits: ImagePullBackOff"},
 		"no image":    {`{phase: Pending, containerStatuses: [{name: scorecard-test, state: {waiting: {reason: ImagePullBackOff, message: not found}}}]}`, false, true, "phase Pending, container scorecard-test waits: ImagePullBackOff not found"},
 		"pulling":     {`{phase: Pending, containerStatuses: [{name: scorecard-test, state: {waiting: {reason: ErrImagePull}}}]}`, false, false, "phase Pending, container scorecard-test waits: ErrImagePull"},
 		"unscheduled": {`{phase: Pending, conditions: [{type: PodScheduled, status: "False", message: no nodes}]}`, false, false, "phase Pending, not scheduled: no nodes"},

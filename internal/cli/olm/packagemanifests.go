@@ -87,7 +87,7 @@ func pickVersion(list []catalog.Converted, version string) (*bundle.Bundle, erro
 		switch {
 		case version != "" && version == b.Version():
 			return b, nil
-		case version != "" || !slices.Contains(c.Channels, b.DefaultChannel):
+		case version != "" || c.Guessed || !slices.Contains(c.Channels, b.DefaultChannel):
 		case newest == nil || newer(b, newest):
 			newest = b
 		}

@@ -11,7 +11,7 @@ import (
 // TestPickVersion chooses by version numbers, not by names.
 func TestPickVersion(t *testing.T) {
 	fsys := fstest.MapFS{"shop.package.yaml": {Data: []byte("packageName: shop\ndefaultChannel: alpha\nchannels:\n- {name: alpha, currentCSV: shop.v0.0.10}\n- {name: beta, currentCSV: shop.v1.0.0}\n")}}
-	for version, replaces := range map[string]string{"0.0.1": "", "0.0.2": "shop.v0.0.1", "0.0.10": "shop.v0.0.2", "1.0.0": "shop.v0.0.10"} {
+	for version, replaces := range map[string]string{"9.9.9": "", "0.0.1": "", "0.0.2": "shop.v0.0.1", "0.0.10": "shop.v0.0.2", "1.0.0": "shop.v0.0.10"} {
 		fsys[version+"/csv.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: shop.v%[1]s}\nspec: {version: %[1]s, replaces: %[2]q}\n", version, replaces)}
 	}
 	list, err := catalog.FromPackageManifests(fsys)

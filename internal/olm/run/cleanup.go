@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
@@ -414,6 +415,9 @@ func (cl *cleaner) leftOf(ctx context.Context, k schema.GroupVersionKind) ([]*un
 	}
 	mine := cl.csvNames()
 	for _, name := range mine {
+		if len(validation.IsValidLabelValue(name)) > 0 {
+			continue // OLM could label nothing with it
+		}
 		owned, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: "olm.managed=true,olm.owner=" + name})
 		if err != nil {
 			return nil, err

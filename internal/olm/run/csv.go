@@ -73,6 +73,9 @@ func refused(u *unstructured.Unstructured) error {
 	if why := validation.IsDNS1123Subdomain(u.GetName()); len(why) > 0 {
 		return refuse("ClusterServiceVersion "+u.GetName(), "metadata.name: "+why[0])
 	}
+	if why := validation.IsValidLabelValue(u.GetName()); len(why) > 0 { // OLM labels the operator's objects with it
+		return refuse("the label olm.owner="+u.GetName(), why[0])
+	}
 	for _, m := range entries(u, "spec", "install", "spec", "deployments") {
 		var d struct {
 			Spec struct {

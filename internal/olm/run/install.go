@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/catalog"
@@ -98,6 +99,8 @@ type installer struct {
 	secrets []*unstructured.Unstructured // pull secrets to be made
 	apply   []*unstructured.Unstructured // in this order
 	stale   []*unstructured.Unstructured // of the catalog before, not needed any more
+
+	namespaces []*unstructured.Unstructured // that the run has created
 }
 
 // Install brings b to the cluster and waits until OLM has installed it to stay.
@@ -137,6 +140,9 @@ func (in *installer) plan(ctx context.Context) error {
 	}
 	if in.bundle.Package == "" {
 		return clierr.Failedf("see 'mysdk bundle validate'", "the bundle names no package")
+	}
+	if why := validation.IsValidLabelValue(catalogName(in.bundle.Package)); len(why) > 0 {
+		return clierr.Failedf("use a shorter name for the package", "the name of its CatalogSource, %s: %s", catalogName(in.bundle.Package), why[0])
 	}
 	if err := requireOLM(ctx, in.reader); err != nil {
 		return err
@@ -334,6 +340,7 @@ func (in *installer) write(ctx context.Context) error {
 		}
 		if created {
 			in.Say("Namespace %s created", ns)
+			in.namespaces = append(in.namespaces, named("v1", "Namespace", "", ns))
 		}
 	}
 	if err := in.dropCatalog(ctx, in.action == Installed || in.action == Reinstalled); err != nil {

@@ -143,6 +143,7 @@ func TestRefused(t *testing.T) {
 		"good":              {deployment("shop.v1", "{matchLabels: {app: shop}}", "{app: shop, more: x}"), ""},
 		"no selector":       {deployment("shop.v1", "null", "{}"), ""},
 		"bad name":          {deployment("Shop_v1", "null", "{}"), "the API server would refuse ClusterServiceVersion Shop_v1: metadata.name: a lowercase RFC 1123 subdomain"},
+		"long name":         {deployment(strings.Repeat("a", 64), "null", "{}"), "the API server would refuse the label olm.owner=aaa"},
 		"selects others":    {deployment("shop.v1", "{matchLabels: {app: shop}}", "{app: cart}"), `the API server would refuse Deployment shop: spec.selector "app=shop" does not match the labels "app=cart" of spec.template`},
 		"unknown operator":  {deployment("shop.v1", "{matchExpressions: [{key: app, operator: Is, values: [shop]}]}", "{app: shop}"), "Deployment shop: spec.selector: "},
 		"by an expression":  {deployment("shop.v1", "{matchExpressions: [{key: app, operator: In, values: [shop]}]}", "{app: shop}"), ""},

@@ -49,14 +49,19 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 
 	t.Run("a first installation that fails leaves nothing", func(t *testing.T) {
 		l.t = t
-		_, err := Install(t.Context(), l.client, bad, l.options(rollback))
+		watched := l.name + "-watched"
+		_, err := Install(t.Context(), l.client, bad, l.options(func(o *Options) {
+			o.Rollback, o.Mode = true, Mode{Type: "SingleNamespace", Targets: []string{watched}}
+		}))
 		var failure *Failure
 		if !errors.As(err, &failure) || !l.says("Rolled back") {
 			t.Fatalf("%v, said %q", err, l.said)
 		}
-		ns, err := l.client.Read(t.Context(), named("v1", "Namespace", "", l.name))
-		if err != nil || ns != nil || l.crd() != nil {
-			t.Errorf("namespace %v, CRD %v, %v", ns, l.crd(), err)
+		for _, name := range []string{l.name, watched} {
+			ns, err := l.client.Read(t.Context(), named("v1", "Namespace", "", name))
+			if err != nil || ns != nil || l.crd() != nil {
+				t.Errorf("namespace %v, CRD %v, %v", ns, l.crd(), err)
+			}
 		}
 	})
 	t.Run("without a rollback it stays to be looked at", func(t *testing.T) {

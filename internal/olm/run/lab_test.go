@@ -124,7 +124,7 @@ metadata: {name: %[3]s.v%[1]s}
 spec:
   displayName: Shop
   version: %[1]s
-  installModes: [{type: OwnNamespace, supported: true}, {type: AllNamespaces, supported: true}]
+  installModes: [{type: OwnNamespace, supported: true}, {type: SingleNamespace, supported: true}, {type: AllNamespaces, supported: true}]
   customresourcedefinitions:
     owned: [{name: carts.%[3]s.example.com, kind: Cart, version: v1}]
   install:

@@ -130,7 +130,7 @@ func (in *installer) comeback() ([]*unstructured.Unstructured, error) {
 }
 
 // removeNew deletes what only the run has brought: CRDs without objects, and
-// the namespace.
+// namespaces.
 func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) error {
 	for _, name := range in.csv.owned {
 		if in.before.crds[name] {
@@ -149,9 +149,6 @@ func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) err
 			return err
 		}
 	}
-	if in.before.hasNamespace {
-		return nil
-	}
-	_, err := in.client.Delete(ctx, []*unstructured.Unstructured{named("v1", "Namespace", "", in.Namespace)}, opts)
+	_, err := in.client.Delete(ctx, in.namespaces, opts)
 	return err
 }

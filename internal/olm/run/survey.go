@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/example/mysdk/internal/bundle"
@@ -20,7 +21,6 @@ import (
 
 // survey is what the cluster has of a package before a run.
 type survey struct {
-	hasNamespace bool
 	subscription *unstructured.Unstructured // of the package; nil: it is not installed
 	source       *unstructured.Unstructured // our CatalogSource
 	contents     objects                    // ConfigMaps of our catalog
@@ -57,7 +57,6 @@ func takeSurvey(ctx context.Context, r Reader, namespace, pkg string, owned []st
 	if err != nil {
 		return nil, err
 	}
-	s.hasNamespace = ns != nil
 	for _, name := range owned {
 		crd, err := r.Read(ctx, crdObject(name))
 		if err != nil {
@@ -90,11 +89,13 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 	if s.source, err = r.Read(ctx, named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
 		return err
 	}
-	contents, err := r.List(ctx, gvk("v1", "ConfigMap"), kube.ListOptions{Namespace: namespace, Selector: catalogLabel + "=" + catalogName(pkg)})
-	if err != nil {
-		return err
+	if len(validation.IsValidLabelValue(catalogName(pkg))) == 0 { // else there is no catalog of ours
+		contents, err := r.List(ctx, gvk("v1", "ConfigMap"), kube.ListOptions{Namespace: namespace, Selector: catalogLabel + "=" + catalogName(pkg)})
+		if err != nil {
+			return err
+		}
+		s.contents = contents
 	}
-	s.contents = contents
 	server := serverName(catalogName(pkg))
 	for _, u := range []*unstructured.Unstructured{named("apps/v1", "Deployment", namespace, server), named("v1", "Service", namespace, server)} {
 		live, err := r.Read(ctx, u)
