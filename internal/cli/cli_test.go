@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 func TestShellQuote(t *testing.T) {
@@ -10,6 +12,28 @@ func TestShellQuote(t *testing.T) {
 		if got := ShellQuote(s); got != want {
 			t.Errorf("shellQuote(%q) = %s, want %s", s, got, want)
 		}
+	}
+}
+
+func TestAim(t *testing.T) {
+	c := &cobra.Command{}
+	(&Target{}).Bind(c.Flags())
+	if err := c.ParseFlags([]string{"--context", "my dev"}); err != nil {
+		t.Fatal(err)
+	}
+	f := &Factory{Running: c, Given: map[string]bool{"context": true}}
+	for text, want := range map[string]string{
+		"delete it: mysdk kubectl delete csv -n a b": "delete it: mysdk kubectl --context 'my dev' delete csv -n a b",
+		"see 'mysdk olm status', or 'mysdk olm'":     "see 'mysdk olm status --context 'my dev'', or 'mysdk olm'",
+		"mysdk generate, then mysdk deploy":          "mysdk generate, then mysdk deploy --context 'my dev'",
+		"mysdk kubectl --context other get pods":     "mysdk kubectl --context other get pods",
+	} {
+		if got := f.Aim(text); got != want {
+			t.Errorf("Aim(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if text := "mysdk olm install"; (&Factory{}).Aim(text) != text {
+		t.Error("without a cluster that was named a text changes")
 	}
 }
 

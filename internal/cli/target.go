@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -31,6 +32,25 @@ func (t *Target) Bind(flags *pflag.FlagSet) {
 
 // Embedded reports whether no cluster was named.
 func (t *Target) Embedded() bool { return t.Kubeconfig == "" && t.Context == "" }
+
+// clusterCommands are those that take the flags of a Target.
+var clusterCommands = regexp.MustCompile(`\bmysdk (kubectl|cleanup|deploy|undeploy|install|uninstall|olm [a-z]+|run [a-z-]+)\b`)
+
+// Aim has the commands in a text mean the cluster that the running command was
+// told to use: as engines write them, they would go to the embedded one.
+func (f *Factory) Aim(text string) string {
+	var flags string
+	for _, name := range []string{"kubeconfig", "context", "cluster"} {
+		if !f.Given[name] {
+			continue
+		}
+		if strings.Contains(text, "--"+name) {
+			return text // it names one itself
+		}
+		flags += " --" + name + " " + ShellQuote(f.Running.Flag(name).Value.String())
+	}
+	return clusterCommands.ReplaceAllStringFunc(text, func(command string) string { return command + flags })
+}
 
 // DryRunFlag is the --dry-run of commands that write to a cluster.
 func DryRunFlag(flags *pflag.FlagSet, value *bool) {

@@ -89,7 +89,7 @@ func (f *Factory) Stage(line string) { f.Detail("%s", line) }
 
 // Warn prints a warning on stderr, also with --quiet.
 func (f *Factory) Warn(format string, args ...any) {
-	fmt.Fprintf(f.Host.IO.Err, "%s %s\n", f.Paint(Yellow, "Warning:"), fmt.Sprintf(format, args...))
+	fmt.Fprintf(f.Host.IO.Err, "%s %s\n", f.Paint(Yellow, "Warning:"), f.Aim(fmt.Sprintf(format, args...)))
 }
 
 // Paint colors s when stderr is a terminal or --color demands it.

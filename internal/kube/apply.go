@@ -257,7 +257,7 @@ func (c *Client) explain(doing string, ref Ref, err error) error {
 	case apierrors.IsForbidden(err) && status.Status().Details != nil && strings.Contains(err.Error(), "cannot "):
 		return clierr.Failedf("use a context whose user has the right to do this", "%s %s: %w", doing, ref, err)
 	case apierrors.IsNotFound(err) && ref.Namespace != "" && doing == "apply":
-		return clierr.Failedf("create the namespace: "+c.kubectl()+" create namespace "+ref.Namespace, "%s %s: %w", doing, ref, err)
+		return clierr.Failedf("create the namespace: "+c.Kubectl()+" create namespace "+ref.Namespace, "%s %s: %w", doing, ref, err)
 	}
 	return fmt.Errorf("%s %s: %w", doing, ref, err)
 }

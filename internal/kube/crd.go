@@ -151,7 +151,7 @@ func (c *Client) waitServed(ctx context.Context, name string, timeout time.Durat
 		return c.serves(ctx, live)
 	})
 	if errors.Is(err, errTimeout{}) {
-		return clierr.Unavailablef("look at its conditions: "+c.kubectl()+" describe crd "+name,
+		return clierr.Unavailablef("look at its conditions: "+c.Kubectl()+" describe crd "+name,
 			"%s %s is not established: %s", crdKind, name, why)
 	}
 	return err

@@ -49,9 +49,9 @@ func (t Target) ContextName() string { return t.Context }
 // named; "" for any other cluster.
 func (t Target) EmbeddedName() string { return t.Embedded }
 
-// kubectl is how to call kubectl for this cluster: the bare command is for the
+// Kubectl is how to call kubectl for this cluster: the bare command is for the
 // embedded one.
-func (t Target) kubectl() string {
+func (t Target) Kubectl() string {
 	switch t.Embedded {
 	case "":
 		return "mysdk kubectl --context " + t.Context

@@ -330,7 +330,7 @@ func TestKubectl(t *testing.T) {
 		"mysdk kubectl --cluster test":     {Context: "mysdk-test", Embedded: "test"},
 		"mysdk kubectl --context kind-dev": {Context: "kind-dev"},
 	} {
-		if got := target.kubectl(); got != want {
+		if got := target.Kubectl(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

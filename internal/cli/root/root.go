@@ -55,7 +55,7 @@ func openTree(ctx context.Context, f *cli.Factory, args []string) (root, c *cobr
 			f.Warn("%v", err)
 		case err != nil:
 			return root, c, err
-		case f.Plugins != nil || f.Chdir != "":
+		case f.Plugins != nil || c.FParseErrWhitelist.UnknownFlags:
 			root = rootFor(f, args) // again: with their flags, and not parsed yet
 		}
 		if c.DisableFlagParsing {
@@ -187,7 +187,7 @@ func fail(f *cli.Factory, c *cobra.Command, err error) int {
 	}
 	fmt.Fprintf(f.Host.IO.Err, "%s %s\n", f.Paint(cli.Red, "Error:"), text)
 	if h := clierr.HintOf(err); h != "" {
-		fmt.Fprintf(f.Host.IO.Err, "%s  %s\n", f.Paint(cli.Yellow, "Hint:"), indent(h))
+		fmt.Fprintf(f.Host.IO.Err, "%s  %s\n", f.Paint(cli.Yellow, "Hint:"), indent(f.Aim(h)))
 	}
 	return clierr.CodeOf(err)
 }
