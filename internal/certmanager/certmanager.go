@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// group is that of Issuers and Certificates.
-	group = "cert-manager.io"
+	// Group is that of Issuers and Certificates.
+	Group = "cert-manager.io"
 	// injectAnnotation names, as namespace/name, the Certificate whose authority
 	// an object is to trust.
 	injectAnnotation = "cert-manager.io/inject-ca-from"
@@ -46,7 +46,7 @@ func StandIn(objs []*unstructured.Unstructured, live Live, now time.Time) ([]*un
 	authorities := map[string]string{} // base64 of PEM, by namespace/name of the Certificate
 	for _, u := range objs {
 		switch {
-		case u.GroupVersionKind().Group != group:
+		case u.GroupVersionKind().Group != Group:
 			rest = append(rest, u)
 		case u.GetKind() == "Certificate":
 			secret, err := secretOf(u, live, now)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/certmanager"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/kube"
@@ -16,8 +17,12 @@ import (
 	"github.com/example/mysdk/internal/olm/run"
 )
 
-// answerTimeout is how long a cluster may take to answer.
-const answerTimeout = 3 * time.Second
+// answerTimeout is how long a cluster may take to answer, and lookTimeout how long
+// to answer all that is asked of the project in it.
+const (
+	answerTimeout = 3 * time.Second
+	lookTimeout   = 20 * time.Second
+)
 
 // embedded looks at the embedded clusters of this machine.
 func (e *exam) embedded() {
@@ -119,17 +124,23 @@ func (e *exam) operator(name, kubeconfig, contextName string) {
 	if i < 0 {
 		return
 	}
-	c, err := e.connect(e.ctx, kubeconfig, contextName)
+	ctx, cancel := context.WithTimeout(e.ctx, lookTimeout)
+	defer cancel()
+	c, err := e.connect(ctx, kubeconfig, contextName)
 	var live *unstructured.Unstructured
 	if err == nil {
-		live, err = c.Read(e.ctx, e.applied[i])
+		live, err = c.Read(ctx, e.applied[i])
 	}
 	if err == nil && live == nil {
 		return // not deployed there
 	}
 	var f *run.Finding
 	if err == nil {
-		f, err = (&run.Deployed{Reader: c, Objects: e.applied}).Check(e.ctx)
+		objects := slices.Clone(e.applied)
+		if c.EmbeddedName() != "" { // deploy makes its Secrets instead
+			objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind().Group == certmanager.Group })
+		}
+		f, err = (&run.Deployed{Reader: c, Objects: objects}).Check(ctx)
 	}
 	switch {
 	case err != nil:

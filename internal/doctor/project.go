@@ -126,7 +126,7 @@ func (e *exam) offline() generate.Options {
 	o := e.Generate
 	environ := o.Host.Environ
 	o.Host.Environ = func() []string {
-		return append(environ(), "GOPROXY=off", "GOTOOLCHAIN=local")
+		return append(environ(), "GOPROXY=off", "GONOPROXY=none", "GOTOOLCHAIN=local")
 	}
 	return o
 }

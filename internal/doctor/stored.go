@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,14 +24,16 @@ func (e *exam) stored(name, kubeconfig, contextName string) {
 	if len(crds) == 0 {
 		return
 	}
-	c, err := e.connect(e.ctx, kubeconfig, contextName)
+	ctx, cancel := context.WithTimeout(e.ctx, lookTimeout)
+	defer cancel()
+	c, err := e.connect(ctx, kubeconfig, contextName)
 	if err != nil {
 		e.failed(Warning, name, err, "see that the cluster runs")
 		return
 	}
 	clean := 0
 	for _, crd := range crds {
-		live, err := c.Read(e.ctx, crd)
+		live, err := c.Read(ctx, crd)
 		switch old, storage := oldVersions(live); {
 		case err != nil:
 			e.failed(Warning, name, err, "see that the cluster runs")
