@@ -390,7 +390,7 @@ func (b *csvBuilder) dropEmptyIcons() {
 // with digests, from their images. The base's entries win.
 func (b *csvBuilder) relate() error {
 	pin(b.csv.Object, b.c.deployments, b.in.Digests)
-	found, err := relatedImages(b.c.deployments, len(b.in.Digests) > 0)
+	found, err := relatedImages(b.c.deployments, b.in.Digests != nil)
 	if err != nil {
 		return err
 	}

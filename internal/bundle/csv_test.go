@@ -112,6 +112,13 @@ spec:
 	if strings.Contains(text, "agent:1") || strings.Contains(text, "db:1") {
 		t.Errorf("a tag is left:\n%s", text)
 	}
+
+	// Where each image has its digest already, they are related all the same.
+	pinned := input(t, strings.NewReplacer("agent:1", "agent@sha256:aa", "db:1", "db@sha256:bb").Replace(base))
+	pinned.Digests = map[string]string{}
+	if text := render(t, pinned).file("manifests/shop.clusterserviceversion.yaml"); !strings.Contains(text, "    name: agent\n") {
+		t.Errorf("the agent's image is not related:\n%s", text)
+	}
 }
 
 // TestBundleAsBase: a bundle that is taken for the base of the next one, with

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -142,7 +143,7 @@ func (r *Result) addFiles(objects []*unstructured.Unstructured) error {
 		used[name]++
 		if n := used[name]; n > 1 { // the same name in two namespaces
 			r.Notes = append(r.Notes, describe(u)+": another object of the input has this name, in another namespace; OLM puts both in one")
-			name = strings.TrimSuffix(name, ".yaml") + "-" + string(rune('0'+min(n, 9))) + ".yaml"
+			name = strings.TrimSuffix(name, ".yaml") + "-" + strconv.Itoa(n) + ".yaml"
 		}
 		if err := r.add(path.Join(ManifestsDir, name), u.Object); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -263,6 +264,23 @@ func (c *chart) volumes(spec, container *yaml.Node, certs map[string]string) {
 func (c *chart) environment(container *yaml.Node) {
 	c.values.set("manager.env", yamledit.Value(container, "env"), "[]")
 	replace(container, "env", c.lines("{{- with "+strings.Trim(c.call("managerEnv", "$"), "{} ")+" | fromYamlArray }}\nenv:\n  {{- toYaml . | nindent @2 }}\n{{- end }}"))
+}
+
+// Image is the operator's image in the values of a chart.
+func Image(files map[string][]byte) (string, error) {
+	var values struct {
+		Manager struct {
+			Image struct{ Repository, Tag string }
+		}
+	}
+	if err := yaml.Unmarshal(files["values.yaml"], &values); err != nil {
+		return "", fmt.Errorf("values.yaml: %w", err)
+	}
+	image := values.Manager.Image
+	if image.Tag == "" {
+		return image.Repository, nil
+	}
+	return image.Repository + ":" + image.Tag, nil
 }
 
 // image puts the three values of the image in its place.

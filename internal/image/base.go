@@ -29,8 +29,14 @@ type base struct {
 	images   []v1.Image
 }
 
-// digestFile remembers what a base's name stood for when it was last asked.
-const digestFile = "digest"
+// digestFile remembers what a base's name stood for when it was last pulled for a
+// platform.
+func digestFile(cache string, p v1.Platform) string {
+	return filepath.Join(cache, "digest-"+platformFile(p))
+}
+
+// platformFile is a platform as a file's name.
+func platformFile(p v1.Platform) string { return strings.ReplaceAll(platformName(p), "/", "_") }
 
 func (b *builder) baseRef() (name.Reference, error) {
 	ref, err := parseRef(b.Base, httpOption(b.UseHTTP)...)
@@ -66,7 +72,7 @@ func (b *builder) findBase(ctx context.Context) (*base, error) {
 		}
 		found.images = append(found.images, img)
 	}
-	return found, nil
+	return found, b.remember(cache, digest)
 }
 
 // baseError adds the way out that needs no network.
@@ -92,7 +98,7 @@ func (b *builder) resolveBase(ctx context.Context, ref name.Reference, cache str
 	if d, ok := ref.(name.Digest); ok {
 		return v1.NewHash(d.DigestStr())
 	}
-	known, cacheErr := cachedDigest(cache)
+	known, cacheErr := b.cachedDigest(cache)
 	if b.Offline {
 		if cacheErr != nil {
 			return v1.Hash{}, clierr.Failedf("add '--base scratch', or build once without --offline", "the base %s is not in the cache", b.Base)
@@ -102,7 +108,7 @@ func (b *builder) resolveBase(ctx context.Context, ref name.Reference, cache str
 	b.progress("looking for the base %s", b.Base)
 	desc, err := remote.Get(ref, Access{UseHTTP: b.UseHTTP}.Options(ctx)...)
 	if err == nil {
-		return desc.Digest, remember(cache, desc.Digest)
+		return desc.Digest, nil
 	}
 	err = explain(ctx, err, "get the base "+b.Base, ref.Context())
 	if cacheErr != nil || ctx.Err() != nil {
@@ -112,24 +118,39 @@ func (b *builder) resolveBase(ctx context.Context, ref name.Reference, cache str
 	return known, nil
 }
 
-func cachedDigest(cache string) (v1.Hash, error) {
-	data, err := os.ReadFile(filepath.Join(cache, digestFile))
-	if err != nil {
-		return v1.Hash{}, err
+// cachedDigest is the one that all platforms of the build have in the cache.
+func (b *builder) cachedDigest(cache string) (v1.Hash, error) {
+	var known v1.Hash
+	for _, p := range b.platforms {
+		data, err := os.ReadFile(digestFile(cache, p))
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		digest, err := v1.NewHash(strings.TrimSpace(string(data)))
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		if known != (v1.Hash{}) && known != digest {
+			return v1.Hash{}, errors.New("the platforms are of different images")
+		}
+		known = digest
 	}
-	return v1.NewHash(strings.TrimSpace(string(data)))
+	return known, nil
 }
 
-func remember(cache string, digest v1.Hash) error {
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("keep the base: %w", err)
+// remember notes the digest once the base of each platform is in the cache.
+func (b *builder) remember(cache string, digest v1.Hash) error {
+	for _, p := range b.platforms {
+		if err := host.ReplaceData(host.OSFiles{}, digestFile(cache, p), []byte(digest.String()+"\n"), 0o644); err != nil {
+			return fmt.Errorf("keep the base: %w", err)
+		}
 	}
-	return host.ReplaceData(host.OSFiles{}, filepath.Join(cache, digestFile), []byte(digest.String()+"\n"), 0o644)
+	return nil
 }
 
 // baseFor returns the base for one platform, out of the cache where it is.
 func (b *builder) baseFor(ctx context.Context, ref name.Digest, p v1.Platform, cache string) (v1.Image, error) {
-	dir := filepath.Join(cache, strings.TrimPrefix(ref.DigestStr(), "sha256:"), strings.ReplaceAll(platformName(p), "/", "_"))
+	dir := filepath.Join(cache, strings.TrimPrefix(ref.DigestStr(), "sha256:"), platformFile(p))
 	img, err := readOne(dir)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return img, err
@@ -141,11 +162,12 @@ func (b *builder) baseFor(ctx context.Context, ref name.Digest, p v1.Platform, c
 	if err != nil {
 		return nil, err
 	}
-	err = b.pullInto(ctx, ref, p, dir)
-	if err = errors.Join(err, release()); err != nil {
-		return nil, err
+	if img, err = readOne(dir); errors.Is(err, fs.ErrNotExist) { // nor by another build meanwhile
+		if err = b.pullInto(ctx, ref, p, dir); err == nil {
+			img, err = readOne(dir)
+		}
 	}
-	return readOne(dir)
+	return img, errors.Join(err, release())
 }
 
 // pullInto pulls the base for one platform into the cache.

@@ -144,6 +144,15 @@ func TestBaseCache(t *testing.T) {
 	if off := build(t, w, o); off.Digest != second.Digest || len(asked) > 0 {
 		t.Errorf("offline: %s, want %s; asked for %v", off.Digest, second.Digest, asked)
 	}
+	// A newer one for another platform, or that cannot be pulled, takes nothing away.
+	pushBase(t, ref, "newer", "linux/arm64")
+	if _, err := Build(t.Context(), w.Host, BuildOptions{Base: ref, Platforms: []string{"linux/amd64"}}); err == nil {
+		t.Error("a base without the platform was taken")
+	}
+	build(t, w, BuildOptions{Base: ref, Platforms: []string{"linux/arm64"}})
+	if off := build(t, w, o); off.Digest != second.Digest {
+		t.Errorf("offline, behind the other platform's: %s, want %s", off.Digest, second.Digest)
+	}
 	s.Close()
 	o.Offline = false
 	var warnings []string
@@ -151,7 +160,11 @@ func TestBaseCache(t *testing.T) {
 	if down := build(t, w, o); down.Digest != second.Digest || len(warnings) != 1 || !strings.Contains(warnings[0], "using the one in the cache") {
 		t.Errorf("without the registry: %s, want %s; warned of %q", down.Digest, second.Digest, warnings)
 	}
-	o.Platforms = []string{"linux/arm64"}
+	o.Platforms = []string{"linux/amd64", "linux/arm64"}
+	if _, err := Build(t.Context(), w.Host, o); err == nil {
+		t.Error("the platforms of two different bases were built into one image")
+	}
+	o.Platforms = []string{"linux/s390x"}
 	if _, err := Build(t.Context(), w.Host, o); err == nil {
 		t.Error("a platform that is not in the cache was built")
 	}

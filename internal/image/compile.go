@@ -51,9 +51,9 @@ func workDir(h host.Host, dir string) (string, error) {
 	return work, nil
 }
 
-// sourceDate is the time that everything in the image bears: SOURCE_DATE_EPOCH
+// SourceDate is the time that everything in the image bears: SOURCE_DATE_EPOCH
 // (https://reproducible-builds.org/specs/source-date-epoch/), else 1970.
-func sourceDate(h host.Host) (at time.Time, set bool, err error) {
+func SourceDate(h host.Host) (at time.Time, set bool, err error) {
 	text := h.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
 		return time.Unix(0, 0).UTC(), false, nil
@@ -71,12 +71,12 @@ func sourceDate(h host.Host) (at time.Time, set bool, err error) {
 // so that the next build of unchanged source links nothing.
 func (b *builder) compile(ctx context.Context, p v1.Platform) (*binary, error) {
 	b.progress("compiling for %s: go build %s", platformName(p), b.mainPkg)
-	bin := &binary{platform: p, path: filepath.Join(b.work, strings.ReplaceAll(platformName(p), "/", "_"), "manager")}
+	bin := &binary{platform: p, path: filepath.Join(b.work, platformFile(p), "manager")}
 	env := append(b.host.Environ(), goEnv(p)...)
 	// There is no C library in the image, whatever the user's setting is.
 	env = append(env, "CGO_ENABLED=0")
 	if b.Offline {
-		env = append(env, "GOPROXY=off")
+		env = append(env, "GOPROXY=off", "GONOPROXY=none") // a private module would be fetched all the same
 	}
 	var out bytes.Buffer
 	err := host.Run(ctx, b.host.Exec, host.Cmd{

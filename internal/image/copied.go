@@ -42,7 +42,7 @@ func BuildFiles(ctx context.Context, h host.Host, o FilesOptions) (Built, error)
 	if b.tag, err = parseTag(o.Image); err != nil {
 		return Built{}, err
 	}
-	if b.epoch, b.dated, err = sourceDate(h); err != nil {
+	if b.epoch, b.dated, err = SourceDate(h); err != nil {
 		return Built{}, err
 	}
 	// A directory for each name, so that two builds do not meet.

@@ -118,9 +118,6 @@ func TestParseRecipe(t *testing.T) {
 	for name, data := range someFiles() {
 		write(t, filepath.Join(dir, "bundle", filepath.FromSlash(name)), string(data))
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "bundle", "manifests", "link.yaml")); err != nil {
-		t.Fatal(err)
-	}
 	got, err := r.Gather(os.DirFS(dir), "bundle.Dockerfile")
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +128,16 @@ func TestParseRecipe(t *testing.T) {
 	r.Copies = []Copy{{From: []string{"."}, Line: 3}, {From: []string{"bundle/manifests/csv.yaml"}, To: "renamed.yaml", Line: 4}}
 	if got, err = r.Gather(os.DirFS(dir), "d"); err != nil || got["bundle/manifests/csv.yaml"] == nil || got["renamed.yaml"] == nil {
 		t.Errorf("all of it: %v, %v", got, err)
+	}
+	link := "bundle/manifests/link.yaml"
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"bundle", link} {
+		r.Copies = []Copy{{From: []string{from}, Line: 3}}
+		if _, err := r.Gather(os.DirFS(dir), "d"); err == nil || !strings.Contains(err.Error(), "d:3: copy "+from+": "+link+" is a symbolic link") {
+			t.Errorf("a link in %s: %v", from, err)
+		}
 	}
 }
 

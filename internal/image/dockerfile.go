@@ -159,11 +159,14 @@ func (r *Recipe) Gather(context fs.FS, where string) (Files, error) {
 }
 
 // gather copies a file, or what is in a directory, to the path to. Links are
-// followed nowhere: what they lead to may be outside.
+// refused: what they lead to may be outside.
 func gather(files Files, context fs.FS, from, to string) error {
-	info, err := fs.Stat(context, from)
+	info, err := fs.Lstat(context, from)
 	if err != nil {
 		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return linkError(from)
 	}
 	if !info.IsDir() {
 		data, err := fs.ReadFile(context, from)
@@ -174,8 +177,13 @@ func gather(files Files, context fs.FS, from, to string) error {
 		return err
 	}
 	return fs.WalkDir(context, from, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		switch {
+		case err != nil:
 			return err
+		case d.Type()&fs.ModeSymlink != 0:
+			return linkError(name)
+		case !d.Type().IsRegular():
+			return nil
 		}
 		data, err := fs.ReadFile(context, name)
 		rest := name
@@ -185,4 +193,8 @@ func gather(files Files, context fs.FS, from, to string) error {
 		files[path.Join(to, rest)] = data
 		return err
 	})
+}
+
+func linkError(name string) error {
+	return clierr.Failedf("put the file itself in its place", "%s is a symbolic link", name)
 }

@@ -149,7 +149,7 @@ func prepare(h host.Host, o BuildOptions) (*builder, error) {
 	if b.labels, err = parseLabels(o.Labels); err != nil {
 		return nil, err
 	}
-	if b.epoch, b.dated, err = sourceDate(h); err != nil {
+	if b.epoch, b.dated, err = SourceDate(h); err != nil {
 		return nil, err
 	}
 	b.Base = cmp.Or(b.Base, DefaultBase)

@@ -315,8 +315,13 @@ func replaceDir(dir string, fill func(tmp string) error) (err error) {
 	if err := fill(fresh); err != nil {
 		return err
 	}
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	was := os.Rename(dir, old)
+	if was != nil && !errors.Is(was, fs.ErrNotExist) {
+		return was
 	}
-	return os.Rename(fresh, dir)
+	err = os.Rename(fresh, dir)
+	if err != nil && was == nil {
+		err = errors.Join(err, os.Rename(old, dir))
+	}
+	return err
 }

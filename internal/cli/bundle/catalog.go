@@ -99,6 +99,8 @@ func (o *catalogOptions) check() error {
 		return clierr.Usagef("add --tag ghcr.io/you/operator-catalog:v0.1.0", "--push needs an image, which --tag names")
 	case o.dryRun && o.outputDir == "":
 		return clierr.Usagef("add --output-dir catalog", "--dry-run requires --output-dir")
+	case o.dryRun && o.tag != "":
+		return clierr.Usagef("leave --tag out", "--dry-run is about the files of --output-dir, and --tag builds an image")
 	case o.push:
 		return image.CheckPush(o.tag)
 	}
@@ -110,6 +112,11 @@ func (o *catalogOptions) check() error {
 func runCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.outputDir != "" { // it may be what --from-index reads
+		if done, err := f.Recover(); done || err != nil {
+			return err
+		}
 	}
 	c, err := assembleCatalog(ctx, f, o)
 	if err != nil {
@@ -168,6 +175,8 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	file := f.Host.Path(o.fromIndex)
 	info, err := os.Stat(file)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && !image.IsExplicit(o.fromIndex):
+		return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image needs its tag, as in %s:latest", o.fromIndex), "there is no catalog %s", o.fromIndex)
 	case errors.Is(err, fs.ErrNotExist):
 		return FetchCatalog(ctx, f, o.fromIndex, image.Access{UseHTTP: o.useHTTP})
 	case err != nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -215,9 +216,11 @@ func (o *generateOptions) validate() error {
 
 // optionalProject is LoadProject where there may be none.
 func optionalProject(f *cli.Factory) (*project.Project, bool, error) {
-	if _, err := f.ReadFile(project.FileName); errors.Is(err, fs.ErrNotExist) {
-		done, err := f.Recover()
+	if done, err := f.Recover(); done || err != nil { // it may bring PROJECT
 		return nil, done, err
+	}
+	if _, err := f.ReadFile(project.FileName); errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
 	}
 	return f.LoadProject()
 }
@@ -283,15 +286,11 @@ func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
 
 // buildTime is now, or what SOURCE_DATE_EPOCH says instead.
 func buildTime(f *cli.Factory) (time.Time, error) {
-	epoch := f.Host.Getenv("SOURCE_DATE_EPOCH")
-	if epoch == "" {
-		return f.Host.Now(), nil
+	at, set, err := image.SourceDate(f.Host)
+	if err == nil && !set {
+		at = f.Host.Now()
 	}
-	var seconds int64
-	if _, err := fmt.Sscanf(epoch, "%d", &seconds); err != nil {
-		return time.Time{}, clierr.Usagef("set it to seconds since 1970, or unset it", "SOURCE_DATE_EPOCH is %q", epoch)
-	}
-	return time.Unix(seconds, 0), nil
+	return at, err
 }
 
 // putMetadata puts annotations.yaml and the Dockerfile into the set: with

@@ -207,7 +207,7 @@ func piped(ctx context.Context, f *cli.Factory) ([]byte, error) {
 		data, err := io.ReadAll(f.Host.IO.In)
 		done <- read{data, err}
 	}()
-	for {
+	for waiting := time.After(pipeTimeout); ; {
 		select {
 		case r := <-done:
 			if r.err != nil {
@@ -216,7 +216,7 @@ func piped(ctx context.Context, f *cli.Factory) ([]byte, error) {
 			return r.data, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(pipeTimeout):
+		case <-waiting:
 			f.Say("Waiting for manifests on stdin; add '</dev/null' if there are none")
 		}
 	}

@@ -77,6 +77,9 @@ func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) er
 	if err := o.check(); err != nil {
 		return err
 	}
+	if done, err := f.Recover(); done || err != nil {
+		return err
+	}
 	to, err := filepath.Rel(f.Host.Dir, f.Host.Path(o.outputDir))
 	if err != nil || !filepath.IsLocal(to) {
 		return clierr.Usagef("name a directory below this one", "--output-dir %s is outside of the working directory", o.outputDir)

@@ -143,10 +143,10 @@ func open(f *cli.Factory, o *Options) (j *job, done bool, err error) {
 	if j.file, err = project.Load(f.Host.Dir); err != nil {
 		return nil, false, err
 	}
-	if o.Image == "" {
-		o.Manifests = cmp.Or(o.Manifests, j.file.PluginField(PluginKey, manifestsField))
+	o.Manifests = cmp.Or(o.Manifests, j.file.PluginField(PluginKey, manifestsField), cli.InstallerFile)
+	if o.Image != "" && !j.builds() {
+		return nil, false, clierr.Usagef("build "+o.Manifests+" with the image, and leave --image out", "the chart is made of %s, which has its image already", o.Manifests)
 	}
-	o.Manifests = cmp.Or(o.Manifests, cli.InstallerFile)
 	o.OutputDir = cmp.Or(o.OutputDir, j.file.PluginField(PluginKey, outputField), defaultOutput)
 	if o.OutputDir, err = f.Below(o.OutputDir, "--output-dir"); err != nil {
 		return nil, false, err
@@ -155,12 +155,17 @@ func open(f *cli.Factory, o *Options) (j *job, done bool, err error) {
 	return j, false, nil
 }
 
+// builds reports whether the manifests are built here, not read.
+func (j *job) builds() bool {
+	return j.Manifests == cli.InstallerFile && (j.has(cli.DeployDir) || !j.has(cli.InstallerFile))
+}
+
 // render makes the chart. The manifests of build-installer are built again, in
 // memory.
 func (j *job) render(ctx context.Context) (map[string][]byte, error) {
 	in := chart.Input{Name: j.name}
 	var err error
-	if j.Manifests == cli.InstallerFile && (j.has(cli.DeployDir) || !j.has(cli.InstallerFile)) {
+	if j.builds() {
 		in.Objects, in.Optional, err = j.f.OptionalManifests(ctx, j.Image)
 	} else if in.Objects, err = j.f.Host.Files.ReadFile(j.f.Host.Path(j.Manifests)); errors.Is(err, fs.ErrNotExist) {
 		return nil, clierr.Usagef("build it first, or leave --manifests out", "there is no %s", j.Manifests)
@@ -332,6 +337,11 @@ func stale(ctx context.Context, f *cli.Factory) (bool, error) {
 	base, err := j.base()
 	if base == nil || err != nil {
 		return false, err
+	}
+	if j.builds() { // with the image that it was made with
+		if j.Image, err = chart.Image(base); err != nil {
+			return false, err
+		}
 	}
 	now, err := j.render(ctx)
 	return err == nil && !maps.EqualFunc(base, now, slices.Equal), err
