@@ -264,10 +264,41 @@ func TestFreshAndReset(t *testing.T) {
 		t.Errorf("Programs() = %+v, %v", list, err)
 	}
 	c.post(configMaps, configMap("old"))
+	beside := func() (runs, programs string) {
+		t.Helper()
+		dir, err := h.StateDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := layoutOf(h, "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Read()
+		if err != nil || s.UID == "" {
+			t.Fatalf("the cluster has no UID: %v", err)
+		}
+		runs, programs = state.Runs(dir, s.UID), state.HostPrograms(dir, "one")
+		if err := errors.Join(os.MkdirAll(runs, 0o755), os.MkdirAll(programs, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		return runs, programs
+	}
+	gone := func(runs, programs string) {
+		t.Helper()
+		for _, dir := range []string{runs, programs} {
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("%s is still there: %v", dir, err)
+			}
+		}
+	}
+	runs, programs := beside()
 	fresh, c := start(t, h, Options{Name: "one", Fresh: true})
 	if fresh.AlreadyRunning {
 		t.Fatalf("fresh Start() = %+v", fresh)
 	}
+	gone(runs, programs)
+	runs, programs = beside()
 	if _, code, err := c.try(http.MethodGet, configMaps+"/old", nil); code != http.StatusNotFound {
 		t.Errorf("old data: %d, %v", code, err)
 	}
@@ -277,6 +308,7 @@ func TestFreshAndReset(t *testing.T) {
 	if done, err := Reset(t.Context(), h, "one"); !done || err != nil {
 		t.Errorf("Reset() = %v, %v", done, err)
 	}
+	gone(runs, programs)
 	if _, err := os.Stat(first.StateDir); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", first.StateDir, err)
 	}

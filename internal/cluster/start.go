@@ -64,7 +64,7 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 		if _, err := stop(ctx, l, o.Name); err != nil {
 			return nil, err
 		}
-		if err := empty(ctx, l); err != nil {
+		if err := empty(ctx, h, l, o.Name); err != nil {
 			return nil, fmt.Errorf("empty cluster %s: %w", o.Name, err)
 		}
 	}

@@ -137,6 +137,9 @@ func Reset(ctx context.Context, h host.Host, name string) (bool, error) {
 	if _, err := stop(ctx, l, name); err != nil {
 		return false, err
 	}
+	if err := forget(h, l, name); err != nil {
+		return false, fmt.Errorf("reset cluster %s: %w", name, err)
+	}
 	entries, err := os.ReadDir(l.Dir)
 	if err != nil {
 		return false, fmt.Errorf("reset cluster %s: %w", name, err)
@@ -156,9 +159,22 @@ func Reset(ctx context.Context, h host.Host, name string) (bool, error) {
 	return true, nil
 }
 
+// forget removes what is kept beside a cluster that ends.
+func forget(h host.Host, l state.Layout, name string) error {
+	dir, err := h.StateDir()
+	if err != nil {
+		return err
+	}
+	s, err := l.Read()
+	if err == nil && s.UID != "" {
+		err = os.RemoveAll(state.Runs(dir, s.UID))
+	}
+	return errors.Join(err, os.RemoveAll(state.HostPrograms(dir, name)))
+}
+
 // empty removes what the cluster stores. Its keys stay; it gets another port,
 // as clients remember kinds by the server's address.
-func empty(ctx context.Context, l state.Layout) (err error) {
+func empty(ctx context.Context, h host.Host, l state.Layout, name string) (err error) {
 	if _, err := os.Lstat(l.Etcd()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -172,6 +188,9 @@ func empty(ctx context.Context, l state.Layout) (err error) {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
+	}
+	if err := forget(h, l, name); err != nil {
+		return err
 	}
 	s, err := l.Read()
 	if err != nil {

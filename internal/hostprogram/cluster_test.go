@@ -206,6 +206,7 @@ func (p Programs) testRegisterProject(t *testing.T) {
 		}
 	}
 	manifests := []*unstructured.Unstructured{
+		object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: redis, namespace: ns}\nspec: {template: {spec: {containers: [{name: redis, image: redis:7, command: [redis-server]}]}}}"),
 		object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop-manager, namespace: ns}\nspec: {template: {spec: {containers: [{name: manager, image: controller:latest}]}}}"),
 		object(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}"),
 	}

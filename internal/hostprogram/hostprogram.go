@@ -26,6 +26,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
@@ -46,27 +47,48 @@ type Project struct {
 	Image string // of its manager, as its manifests have it
 }
 
-// ManagerImage is the image of the container manager of a Deployment, or of its
-// first one; "" for any other object.
-func ManagerImage(u *unstructured.Unstructured) string {
-	if u.GetKind() != "Deployment" {
-		return ""
-	}
+// OperatorImage is the image of the operator among the objects of its deployment:
+// that of the container manager of a Deployment, or of the first container of the
+// first one; "" without Deployments.
+func OperatorImage(objects []*unstructured.Unstructured) string {
 	first := ""
-	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers") // what is no list has no image
-	for _, c := range list {
-		m, _ := c.(map[string]any)
-		img, _ := m["image"].(string)
-		if m["name"] == binaryName {
-			return img
+	for _, u := range objects {
+		for _, c := range containersOf(u) {
+			if c.Name == binaryName {
+				return c.Image
+			}
+			first = cmp.Or(first, c.Image)
 		}
-		first = cmp.Or(first, img)
 	}
 	return first
 }
 
+// containersOf are those of a Deployment's pods; none of any other object.
+func containersOf(u *unstructured.Unstructured) []Container {
+	if u.GetKind() != "Deployment" {
+		return nil
+	}
+	var out []Container
+	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers") // what is no list has none
+	for _, c := range list {
+		m, _ := c.(map[string]any)
+		name, _ := m["name"].(string)
+		img, _ := m["image"].(string)
+		out = append(out, Container{Name: name, Image: img})
+	}
+	return out
+}
+
 // binaryName is the operator's program in its image, and its container.
 const binaryName = "manager"
+
+// programFile is the name of the file that a program is kept in.
+func programFile() string {
+	if runtime.GOOS == "windows" {
+		return binaryName + ".exe" // it runs no others
+	}
+	return binaryName
+}
 
 // Deployment is one of an operator, with what its pods run.
 type Deployment struct {
@@ -305,11 +327,11 @@ func (p Project) commands(files host.Files) ([]string, error) {
 
 // dir is where the programs of the cluster are kept.
 func (p Programs) dir() (string, error) {
-	state, err := p.Host.StateDir()
+	stateDir, err := p.Host.StateDir()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(state, "programs", p.Cluster)
+	dir := state.HostPrograms(stateDir, p.Cluster)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("keep the operator's program: %w", err)
 	}
@@ -324,7 +346,7 @@ func (p Programs) keep(data []byte) (path, sum string, err error) {
 		return "", "", err
 	}
 	sum = key(data)
-	path = filepath.Join(dir, sum, binaryName)
+	path = filepath.Join(dir, sum, programFile())
 	if _, err := p.Host.Files.Lstat(path); err == nil {
 		// As new, so that no other process collects it before the cluster is told.
 		now := p.Host.Now()
@@ -365,7 +387,7 @@ func (p Programs) collect(ctx context.Context) error {
 		return err
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name(), binaryName)
+		path := filepath.Join(dir, e.Name(), programFile())
 		if !e.IsDir() || slices.ContainsFunc(known, func(k cluster.Program) bool { return k.Path == path }) {
 			continue
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
-// TestManagerImage finds the operator among the containers.
-func TestManagerImage(t *testing.T) {
+// TestOperatorImage finds the operator among the containers.
+func TestOperatorImage(t *testing.T) {
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {template: {spec: {containers: ["
 	for name, tc := range map[string]struct{ manifest, want string }{
 		"alone":       {deployment + "{name: x, image: a}]}}}", "a"},
@@ -30,9 +30,13 @@ func TestManagerImage(t *testing.T) {
 		"not a kind":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: manager, image: a}]}", ""},
 		"not a image": {deployment + "{name: manager}]}}}", ""},
 	} {
-		if got := ManagerImage(object(t, tc.manifest)); got != tc.want {
+		if got := OperatorImage([]*unstructured.Unstructured{object(t, tc.manifest)}); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+	two := []*unstructured.Unstructured{object(t, deployment+"{name: redis, image: redis:7}]}}}"), object(t, deployment+"{name: manager, image: b}]}}}")}
+	if got := OperatorImage(two); got != "b" {
+		t.Errorf("of two Deployments: %q", got)
 	}
 }
 

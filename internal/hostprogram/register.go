@@ -2,6 +2,7 @@ package hostprogram
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -40,17 +41,20 @@ func (p Programs) RegisterImage(ctx context.Context, img string) error {
 }
 
 // RegisterProject builds the project and tells the cluster that the pods of its
-// Deployments run it.
+// Deployments with the operator's image run it. Others stay simulated.
 func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.Unstructured) error {
+	img := OperatorImage(objects)
+	if img == "" {
+		return nil
+	}
+	p.Project = &Project{Dir: p.Project.Dir, Image: img}
+	program, err := p.find(ctx, Container{Name: binaryName, Image: img}, false)
+	if err != nil {
+		return err
+	}
 	for _, u := range objects {
-		img := ManagerImage(u)
-		if img == "" {
+		if !slices.ContainsFunc(containersOf(u), func(c Container) bool { return c.Image == img }) {
 			continue
-		}
-		p.Project = &Project{Dir: p.Project.Dir, Image: img}
-		program, err := p.find(ctx, Container{Name: binaryName, Image: img}, false)
-		if err != nil {
-			return err
 		}
 		if _, err := p.tell(ctx, program, cluster.WorkloadName(u.GetNamespace(), "Deployment", u.GetName())); err != nil {
 			return err

@@ -160,8 +160,8 @@ func stayInSet(live, u *unstructured.Unstructured) {
 // cluster; none where there is no parent.
 func (c *Client) InSet(ctx context.Context, s ApplySet) (parent *unstructured.Unstructured, members []*unstructured.Unstructured, err error) {
 	parent, err = c.Read(ctx, s.Parent())
-	if err != nil || parent == nil {
-		return nil, nil, err
+	if err != nil || parent == nil || !strings.HasPrefix(parent.GetAnnotations()[setTooling], FieldManager+"/") {
+		return nil, nil, err // the name may be somebody else's
 	}
 	seen := map[types.UID]bool{}
 	for _, name := range annotated(parent, setKinds) {

@@ -111,9 +111,6 @@ func (b *build) compile(ctx context.Context) error {
 		Name: p.goTool, Args: slices.Concat(args, overlay, []string{p.mainPkg}), Dir: b.r.Dir, Env: env,
 		Stdout: &b.out, Stderr: &b.out, Group: true, Grace: time.Second, DieWithParent: true,
 	})
-	if err == nil {
-		b.r.setTraced(len(overlay) > 0)
-	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -97,10 +97,11 @@ func (r *run) kubeconfigFor() (string, error) {
 
 // stopCluster stops the embedded cluster, unless it is kept.
 func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
+	// It keeps its objects when it is stopped, too.
+	if err := r.removeRoles(ctx, nil); err != nil {
+		return err
+	}
 	if r.Keep || c.AlreadyRunning {
-		if err := r.removeRole(ctx); err != nil {
-			return err
-		}
 		r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
 		return nil
 	}
@@ -134,8 +135,8 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 			return fmt.Errorf("read the replicas of Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 		}
 		if slices.Contains(r.Deployments, u.GetName()) && (replicas > 0 || !found) {
-			r.screen.say("warning: Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: mysdk kubectl -n %s scale deployment %s --replicas=0",
-				u.GetNamespace(), u.GetName(), u.GetNamespace(), u.GetName())
+			r.screen.say("warning: Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: %s -n %s scale deployment %s --replicas=0",
+				u.GetNamespace(), u.GetName(), r.client.Kubectl(), u.GetNamespace(), u.GetName())
 		}
 	}
 	return nil

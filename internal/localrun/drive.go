@@ -55,11 +55,15 @@ func (d *Driver) Client() Client { return d.r.client }
 // User is the name of the operator's user.
 func (d *Driver) User() string { return d.r.user }
 
-// Control is the way to the cluster's server.
-func (d *Driver) Control() ControlPlane { return d.r.control }
-
-// Kill kills the operator as kill -9 does, and returns when it has gone.
-func (d *Driver) Kill() { d.r.endOperator((*operator).kill) }
+// Kill kills the operator as kill -9 does, and returns when it has gone. A debugger is
+// interrupted, and kills it: killed itself, it would leave it running.
+func (d *Driver) Kill() {
+	if d.r.Debug > 0 {
+		d.r.endOperator((*operator).interrupt)
+		return
+	}
+	d.r.endOperator((*operator).kill)
+}
 
 // Start starts the operator again, once it has ended.
 func (d *Driver) Start(ctx context.Context) error {

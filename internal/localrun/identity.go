@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
@@ -60,11 +62,7 @@ type ControlPlane interface {
 // of its service account: its requests can be told from all others, and a right
 // that its roles lack is met now, not after deploy.
 func (r *run) identify(ctx context.Context) error {
-	if r.control == nil {
-		return nil
-	}
-	reports := r.tracing()
-	if r.user != "" && reports == r.reports {
+	if r.control == nil || r.user != "" {
 		return nil
 	}
 	role := r.wanted().Role
@@ -80,7 +78,7 @@ func (r *run) identify(ctx context.Context) error {
 	if err := r.applyRole(ctx); err != nil {
 		return err
 	}
-	if reports {
+	if r.Trace {
 		u.AuthProvider = trace.Provider
 	}
 	data, err := r.control.Kubeconfig(ctx, u)
@@ -89,10 +87,6 @@ func (r *run) identify(ctx context.Context) error {
 	}
 	if r.operatorConfig, err = r.privateFile(r.operatorPrefix(), data); err != nil {
 		return fmt.Errorf("write the operator's kubeconfig: %w", err)
-	}
-	r.reports = reports
-	if r.user != "" {
-		return nil // it is recorded already
 	}
 	r.user = u.Name
 	return r.record(ctx, u.Name, limited)
@@ -115,22 +109,46 @@ func (r *run) applyRole(ctx context.Context) error {
 	if limited {
 		objs = slices.Concat(role.Objects, objs)
 	}
+	if r.roleKinds == nil {
+		r.roleKinds = []schema.GroupVersionKind{rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding")}
+	}
 	for _, u := range slices.Concat(role.Objects, role.Others) {
 		if gvk := u.GroupVersionKind(); !slices.Contains(r.roleKinds, gvk) {
 			r.roleKinds = append(r.roleKinds, gvk)
 		}
 	}
 	var changed []*unstructured.Unstructured
+	sums := map[string]string{}
 	for _, u := range r.placed(objs) {
 		sum, err := digest(u)
 		if err != nil {
 			return err
 		}
-		if key := refKey(u); r.roles[key] != sum {
-			r.roles[key] = sum
+		key := refKey(u)
+		if sums[key] = sum; r.roles[key] != sum {
 			changed = append(changed, u)
 		}
 	}
+	// What is not there any more would go on granting rights; at first that may be
+	// what a run has left that was killed.
+	isGone := func(key string) bool { return sums[key] == "" }
+	if r.roles == nil || slices.ContainsFunc(slices.Collect(maps.Keys(r.roles)), isGone) {
+		if err := r.removeRoles(ctx, sums); err != nil {
+			return err
+		}
+	}
+	if err := r.putRoles(ctx, changed, limited); err != nil {
+		return fmt.Errorf("apply the operator's roles: %w", err)
+	}
+	r.roles = sums
+	if len(changed) > 0 && limited {
+		r.screen.say("the operator runs as %s, with the rights of its roles (--rights admin for all)", role.Account)
+	}
+	return nil
+}
+
+// putRoles applies objects of the operator's, and the namespaces that they are in.
+func (r *run) putRoles(ctx context.Context, changed []*unstructured.Unstructured, limited bool) error {
 	if len(changed) == 0 {
 		return nil
 	}
@@ -145,13 +163,7 @@ func (r *run) applyRole(ctx context.Context) error {
 	if err == nil && limited {
 		err = r.awaitRights(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("apply the operator's roles: %w", err)
-	}
-	if limited {
-		r.screen.say("the operator runs as %s, with the rights of its roles (--rights admin for all)", role.Account)
-	}
-	return nil
+	return err
 }
 
 // awaitRights waits until the API server has seen the roles: an operator that is
@@ -198,10 +210,10 @@ func samplesOf(objs []*unstructured.Unstructured) []kube.Access {
 // runID is the same in all runs of a project, and in those of no other.
 func (r *run) runID() string { return filepath.Base(r.plan.cache) }
 
-// removeRole takes away what runs of the project have brought for its operators,
-// in whatever namespaces, unless another run goes on in this cluster: its
-// operator needs it.
-func (r *run) removeRole(ctx context.Context) error {
+// removeRoles takes away what runs of the project have brought for its operators,
+// in whatever namespaces, but for the keys of keep. Nothing goes while another run
+// goes on in this cluster: its operator needs it.
+func (r *run) removeRoles(ctx context.Context, keep map[string]string) error {
 	others, err := r.othersRun()
 	if err != nil || others {
 		return err
@@ -213,7 +225,7 @@ func (r *run) removeRole(ctx context.Context) error {
 			return fmt.Errorf("remove the operator's roles: %w", err)
 		}
 		for _, u := range list {
-			if u.GetAnnotations()[runAnnotation] == r.runID() {
+			if _, kept := keep[refKey(u)]; !kept && u.GetAnnotations()[runAnnotation] == r.runID() {
 				ours = append(ours, u)
 			}
 		}
@@ -244,6 +256,8 @@ func (r *run) placed(objs []*unstructured.Unstructured) []*unstructured.Unstruct
 	}
 	return list
 }
+
+func rbac(kind string) schema.GroupVersionKind { return rbacv1.SchemeGroupVersion.WithKind(kind) }
 
 func refKey(u *unstructured.Unstructured) string {
 	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()

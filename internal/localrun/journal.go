@@ -74,7 +74,7 @@ func journalDir(h host.Host, clusterID string) (string, error) {
 	if err != nil {
 		return "", clierr.WithHint(fmt.Errorf("find the state directory: %w", err), "set MYSDK_STATE_DIR to a directory of yours")
 	}
-	return filepath.Join(dir, "run-local", clusterID), nil
+	return state.Runs(dir, clusterID), nil
 }
 
 // openJournal begins the journal of a project on a cluster. Another run of the

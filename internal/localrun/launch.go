@@ -97,7 +97,7 @@ func (r *run) environment(extra []string) (set, all []string) {
 	}
 	set = override(set, expanded(r.plan.userEnv, set))
 	all = override(r.Host.Environ(), set)
-	if r.reports {
+	if r.Trace && r.control != nil {
 		all = append(all, trace.ProjectEnv+"="+r.Dir, trace.ReportEnv+"="+r.socket)
 	}
 	return set, all

@@ -82,6 +82,7 @@ type Client interface {
 	Name() string
 	ContextName() string
 	EmbeddedName() string
+	Kubectl() string // how to call it for this cluster
 	Kubeconfig() ([]byte, error)
 	Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error)
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
@@ -184,7 +185,6 @@ type run struct {
 	socket         string                    // of control
 	operatorConfig string                    // path of the operator's kubeconfig
 	user           string                    // of the operator, once it has a kubeconfig of its own
-	reports        bool                      // the operator of that kubeconfig reports
 	salt           []byte                    // of hashes in place of Secrets' values that webhooks see
 	roles          map[string]string         // digest of what was applied of the operator's roles, by kind and name
 	roleKinds      []schema.GroupVersionKind // of these
@@ -203,7 +203,6 @@ type run struct {
 	mu        sync.Mutex
 	operator  *operator
 	build     *build                // the latest
-	traced    bool                  // the operator that was built last reports
 	log       chan<- recording.Line // of the operator; nil: nothing is recorded
 	logged    uint64                // lines that it has printed
 	hooks     *hooks                // nil without webhooks
@@ -225,7 +224,7 @@ func newRun(o Options, d Deps) *run {
 	}
 	return &run{
 		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
-		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, roles: map[string]string{}, salt: []byte(rand.Text()),
+		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, salt: []byte(rand.Text()),
 	}
 }
 

@@ -130,7 +130,11 @@ func (r *run) endOperator(end func(*operator)) {
 	}
 	op.replaced.Store(true)
 	end(op)
-	late := time.NewTimer(reloadGrace)
+	grace := reloadGrace
+	if r.Debug > 0 {
+		grace = operatorGrace
+	}
+	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
 	case <-op.done:

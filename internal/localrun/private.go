@@ -43,9 +43,9 @@ func (r *run) operatorPrefix() string {
 	return kubeconfigPrefix + "operator-" + r.client.EmbeddedName() + "-"
 }
 
-// othersRun reports whether another run has a kubeconfig for its operator here.
-// This one's is gone already, so that of runs that end together one removes the
-// roles.
+// othersRun reports whether another run has a kubeconfig for its operator here. At
+// its end this one's is gone already, so that of runs that end together one removes
+// the roles.
 func (r *run) othersRun() (bool, error) {
 	entries, err := r.Host.Files.ReadDir(r.plan.cache)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func (r *run) othersRun() (bool, error) {
 	}
 	for _, e := range entries {
 		id, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockEnd), r.operatorPrefix())
-		if !ok || strings.Contains(id, "-") || !strings.HasSuffix(e.Name(), lockEnd) {
+		if !ok || strings.Contains(id, "-") || !strings.HasSuffix(e.Name(), lockEnd) || e.Name() == filepath.Base(r.operatorConfig)+lockEnd {
 			continue // "-": of a cluster whose name begins as this one's
 		}
 		if held, err := filelock.Held(filepath.Join(r.plan.cache, e.Name())); err != nil || held {

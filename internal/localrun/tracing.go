@@ -48,19 +48,6 @@ func (b *build) overlay() ([]string, error) {
 	return []string{"-overlay=" + name}, r.Host.Files.WriteFile(name, list, 0o600)
 }
 
-// tracing reports whether the operator that was built last reports.
-func (r *run) tracing() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.traced
-}
-
-func (r *run) setTraced(traced bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.traced = traced
-}
-
 // relativeTo is a path as seen from dir, where there is a way.
 func relativeTo(dir, name string) string {
 	if rel, err := filepath.Rel(dir, name); err == nil {

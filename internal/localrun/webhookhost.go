@@ -36,7 +36,7 @@ func (r *run) webhookHost(ctx context.Context) (where, listen string, err error)
 		return "", "", err
 	}
 	outside := host // an address that others can call, if it is one
-	if ip := net.ParseIP(host); ip.IsUnspecified() || ip.IsLoopback() {
+	if ip := net.ParseIP(host); ip.IsUnspecified() || ip.IsLoopback() && !r.embedded {
 		outside = ""
 	}
 	if r.embedded {

@@ -92,15 +92,15 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Embedded() {
+	if client.Embedded != "" { // however it was named
 		live := func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return client.Read(ctx, u) }
 		if objects, err = certmanager.StandIn(objects, live, f.Host.Now()); err != nil {
 			return err
 		}
 	}
-	if o.Embedded() && !o.dryRun {
+	if client.Embedded != "" && !o.dryRun {
 		// It runs no containers: the operator is a process of this machine.
-		programs := hostprogram.Programs{Host: f.Host, Cluster: o.Name, Project: &hostprogram.Project{Dir: f.Host.Dir}, Say: f.Say}
+		programs := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Project: &hostprogram.Project{Dir: f.Host.Dir}, Say: f.Say}
 		if err := programs.RegisterProject(ctx, objects); err != nil {
 			return err
 		}

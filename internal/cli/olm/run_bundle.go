@@ -245,10 +245,8 @@ func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (h
 	if err != nil {
 		return p, fmt.Errorf("find the image of the project's operator: %w", err)
 	}
-	for _, u := range objects {
-		if img := hostprogram.ManagerImage(u); img != "" {
-			p.Project = &hostprogram.Project{Dir: f.Host.Dir, Image: img}
-		}
+	if img := hostprogram.OperatorImage(objects); img != "" {
+		p.Project = &hostprogram.Project{Dir: f.Host.Dir, Image: img}
 	}
 	return p, nil
 }

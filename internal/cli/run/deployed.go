@@ -34,8 +34,8 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 	o.Deployed = startedBy(objs)
 }
 
-// deployments are those among objs. One that cannot be read is left out: deploy
-// has more to say about it.
+// deployments are those among objs, the operator's first. One that cannot be read is
+// left out: deploy has more to say about it.
 func deployments(objs []*unstructured.Unstructured) []appsv1.Deployment {
 	var list []appsv1.Deployment
 	for _, u := range objs {
@@ -43,6 +43,12 @@ func deployments(objs []*unstructured.Unstructured) []appsv1.Deployment {
 		if u.GetKind() == "Deployment" && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d) == nil {
 			list = append(list, d)
 		}
+	}
+	manages := func(d appsv1.Deployment) bool {
+		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == "manager" })
+	}
+	if i := slices.IndexFunc(list, manages); i > 0 {
+		list[0], list[i] = list[i], list[0]
 	}
 	return list
 }

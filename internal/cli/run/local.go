@@ -161,6 +161,9 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	if o.restore {
 		return localrun.Restore(ctx, run, deps)
 	}
+	var release func()
+	deps.Kill, release = host.NextInterrupt(ctx)
+	defer release()
 	f.Say("generating code and manifests")
 	if _, err := regenerate(ctx, f); err != nil {
 		return err

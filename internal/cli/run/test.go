@@ -218,7 +218,7 @@ func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []stri
 		if hint := testsOfAnother(f); hint != "" {
 			return clierr.Failedf(hint, "the tests did not pass: %w", err)
 		}
-		return clierr.Failedf("run one of them with 'mysdk test ./… -run NAME -v'", "the tests did not pass: %w", err)
+		return clierr.Failedf("run one of them with 'mysdk test ./... -run NAME -v'", "the tests did not pass: %w", err)
 	}
 	return nil
 }

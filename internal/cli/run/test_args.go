@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
 )
 
 // read takes our own flags, global ones among them, out of args, and reports
@@ -29,11 +30,15 @@ func (o *testOptions) read(c *cobra.Command, args []string) (help bool, err erro
 		case name == "":
 			o.args = append(o.args, arg)
 		default:
-			if f := c.Flags().Lookup(name); !isSet && f.NoOptDefVal != "" {
+			switch f := c.Flags().Lookup(name); {
+			case isSet:
+			case f.NoOptDefVal != "":
 				value = f.NoOptDefVal
-			} else if !isSet && i+1 < len(args) {
+			case i+1 < len(args):
 				i++
 				value = args[i]
+			default:
+				return false, clierr.Usagef("such as: --kubernetes 1.34", "--%s needs a value", name)
 			}
 			if err := c.Flags().Set(name, value); err != nil {
 				return false, cli.FlagError(c, err)

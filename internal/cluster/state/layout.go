@@ -41,6 +41,14 @@ func New(stateDir, name string) Layout { return Layout{filepath.Join(Root(stateD
 // Root is the directory below which every cluster has its own.
 func Root(stateDir string) string { return filepath.Join(stateDir, "clusters") }
 
+// HostPrograms is where the programs are kept that pods of the cluster of that name
+// run.
+func HostPrograms(stateDir, name string) string { return filepath.Join(stateDir, "programs", name) }
+
+// Runs is where runs of operators note what they have changed in the cluster of that
+// UID, the user's own ones among them.
+func Runs(stateDir, uid string) string { return filepath.Join(stateDir, "run-local", uid) }
+
 // Kubeconfig is the file with the administrator's credentials.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
 
