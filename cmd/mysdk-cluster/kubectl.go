@@ -196,6 +196,12 @@ func offline(c *cobra.Command) bool {
 	if f := c.Flags().Lookup("client"); f != nil && f.Value.String() == "true" {
 		return true // of version
 	}
+	if f := c.Flags().Lookup("local"); f != nil && f.Value.String() == "true" {
+		return true // of set, label, patch and their kin
+	}
+	if f := c.Flags().Lookup("dry-run"); f != nil && f.Value.String() == "client" && c.HasParent() && c.Parent().Name() == "create" {
+		return true
+	}
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()
 	}

@@ -42,7 +42,7 @@ func Logs(ctx context.Context, h host.Host, name string, follow bool, w io.Write
 			return f.Close()
 		case <-time.After(followInterval):
 		}
-		f, err = reopened(f, l.Log())
+		f, err = reopened(f, l.Log(), w)
 	}
 	if f != nil {
 		err = errors.Join(err, f.Close())
@@ -53,8 +53,9 @@ func Logs(ctx context.Context, h host.Host, name string, follow bool, w io.Write
 	return nil
 }
 
-// reopened returns f, or the file that has taken its name since.
-func reopened(f *os.File, name string) (*os.File, error) {
+// reopened returns f, or the file that has taken its name since. The rest of f is
+// written to w then.
+func reopened(f *os.File, name string, w io.Writer) (*os.File, error) {
 	now, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil // a start is about to make a new one
@@ -66,7 +67,8 @@ func reopened(f *os.File, name string) (*os.File, error) {
 	if err != nil || os.SameFile(was, now) {
 		return f, err
 	}
-	if err := f.Close(); err != nil {
+	_, err = io.Copy(w, f)
+	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	return os.Open(name)

@@ -160,8 +160,9 @@ func (d *freshDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, 
 		return d.last, nil
 	}
 	kinds, err := d.ServerResourcesInterface.ServerPreferredResources()
-	if err == nil {
-		d.last = kinds
+	d.last = kinds
+	if err != nil {
+		d.last = nil // an API that does not answer: not all kinds, and the collector has to know
 	}
 	return kinds, err
 }

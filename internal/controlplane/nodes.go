@@ -6,8 +6,10 @@ import (
 	"runtime"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/mysdk/internal/controlplane/hostpods"
 )
@@ -28,7 +30,14 @@ func (s *server) startNodes(ctx context.Context) error {
 	s.parts.Run("the host processes", s.processes.Run)
 	for i := range s.Nodes {
 		node := simulatedNode(i+1, s.now.Kubernetes)
-		err := ensure(ctx, func() error { return create(ctx, s.client.CoreV1().Nodes().Create, node) })
+		err := ensure(ctx, func() error {
+			err := create(ctx, s.client.CoreV1().Nodes().Create, node)
+			if errors.IsAlreadyExists(err) { // of a start with another version, it may be
+				patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"kubeletVersion":%q}}}`, s.now.Kubernetes)
+				_, err = s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+			}
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("create node %s: %w", node.Name, err)
 		}

@@ -268,8 +268,10 @@ func TestFreshDiscovery(t *testing.T) {
 	server.err = errors.New("down")
 	look(4, "touched while down")
 	now = now.Add(2 * lookFor)
+	look(5, "still down: not all kinds are known")
 	server.err = nil
-	look(4, "the last good answer is repeated")
+	look(6, "up again")
+	look(6, "the last good answer is repeated")
 	if changed != 2 {
 		t.Errorf("told of %d changes, want 2", changed)
 	}

@@ -65,6 +65,9 @@ func ByServer(stateDir, server string) (State, error) {
 	}
 	var found State
 	for _, e := range entries {
+		if !e.IsDir() || CheckName(e.Name()) != nil {
+			continue // such as what macOS' Finder leaves
+		}
 		s, err := New(stateDir, e.Name()).Read()
 		if err != nil {
 			return State{}, err

@@ -106,7 +106,6 @@ func (i *Injector) serve(w http.ResponseWriter, req *http.Request) {
 // request it is.
 func (i *Injector) Filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		s := i.session.Load()
 		info, ok := genericrequest.RequestInfoFrom(req.Context())
 		user, known := genericrequest.UserFrom(req.Context())
 		if !ok || !known || !info.IsResourceRequest {
@@ -118,6 +117,7 @@ func (i *Injector) Filter(next http.Handler) http.Handler {
 			defer i.open(&watch{info, user.GetName(), end})()
 			req = req.WithContext(ctx)
 		}
+		s := i.session.Load() // now, as one that ends watches may have missed this one before
 		if s == nil || user.GetName() != s.Operator {
 			next.ServeHTTP(w, req)
 			return

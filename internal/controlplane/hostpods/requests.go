@@ -155,28 +155,32 @@ func (m *Pods) says(namespace, pod string) string {
 }
 
 // Backend is where on this machine a pod behind the Service listens, with the
-// port of the Service; "" where no program serves such a pod.
+// port of the Service; "" where no program serves such a pod. Of several pods it
+// is the newest one that is ready, and without one the newest.
 func (m *Pods) Backend(service *corev1.Service, port int32) string {
 	if m == nil || len(service.Spec.Selector) == 0 {
 		return ""
 	}
 	selector := labels.SelectorFromSet(service.Spec.Selector)
 	var found string
+	var ready bool
 	var newest metav1.Time
 	for _, p := range m.all() {
 		pod := p.latest()
 		if pod.Namespace != service.Namespace || pod.DeletionTimestamp != nil || !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		if at := p.listensAt(service, port); at != "" && (found == "" || newest.Before(&pod.CreationTimestamp)) {
-			found, newest = at, pod.CreationTimestamp
+		at, isReady := p.listensAt(service, port)
+		if at != "" && (found == "" || isReady && !ready || isReady == ready && newest.Before(&pod.CreationTimestamp)) {
+			found, ready, newest = at, isReady, pod.CreationTimestamp
 		}
 	}
 	return found
 }
 
-// listensAt is where the target of a Service's port is found in a pod.
-func (p *hostedPod) listensAt(service *corev1.Service, port int32) string {
+// listensAt is where the target of a Service's port is found in a pod, and whether
+// its container is ready.
+func (p *hostedPod) listensAt(service *corev1.Service, port int32) (at string, ready bool) {
 	for _, sp := range service.Spec.Ports {
 		if sp.Port != port {
 			continue
@@ -190,12 +194,12 @@ func (p *hostedPod) listensAt(service *corev1.Service, port int32) string {
 				}
 			}
 			c.mu.Lock()
-			at := c.ports
+			ports, ready := c.ports, c.now.Ready
 			c.mu.Unlock()
-			if at != nil && (at.declared[target] || at.host[target] != 0) {
-				return net.JoinHostPort(loopback, strconv.Itoa(at.at(target)))
+			if ports != nil && (ports.declared[target] || ports.host[target] != 0) {
+				return net.JoinHostPort(loopback, strconv.Itoa(ports.at(target))), ready
 			}
 		}
 	}
-	return ""
+	return "", false
 }

@@ -405,6 +405,21 @@ func TestKubeletAnswersForNobody(t *testing.T) {
 			t.Errorf("port %d is at %q, want %q", port, got, want)
 		}
 	}
+	// One that is ready comes before a newer one that is not.
+	c.now.Ready = true
+	young := &hostedPod{Pods: m, namespace: "ns", name: "young", pod: p.pod.DeepCopy(), logs: t.TempDir()}
+	young.pod.CreationTimestamp = metav1.Now()
+	next := &container{pod: young, spec: *listening(8081), pid: 43, ports: newPorts(listening(8081), func() (int, error) { return 50077, nil })}
+	next.ports.move(8081)
+	young.containers = []*container{next}
+	m.pods["young"] = young
+	if got := m.Backend(service, 443); got != "127.0.0.1:50001" {
+		t.Errorf("the pod that is ready is passed over for %q", got)
+	}
+	next.now.Ready = true
+	if got := m.Backend(service, 443); got != "127.0.0.1:50077" {
+		t.Errorf("of two that are ready it is %q, not the newer one's", got)
+	}
 }
 
 func TestPodIsDeletedInTheEnd(t *testing.T) {
