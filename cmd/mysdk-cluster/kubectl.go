@@ -181,7 +181,7 @@ func (t *target) check(c *cobra.Command) error {
 		return clierr.Usagef("'mysdk cluster list' lists the clusters of this machine", "--cluster: %w", err)
 	}
 	s, err := l.Read()
-	if err != nil || s.Alive() {
+	if err != nil || s.Alive() || s.Server != "" && onlyHere(c) {
 		return err
 	}
 	start := "mysdk cluster start"
@@ -191,16 +191,18 @@ func (t *target) check(c *cobra.Command) error {
 	return clierr.Unavailablef("start it with '"+start+"', or name another cluster with --kubeconfig or --context", "cluster %s is not running", name)
 }
 
+// onlyHere reports whether a command works on this machine, with the kubeconfig of a
+// cluster.
+func onlyHere(c *cobra.Command) bool {
+	local, dryRun := c.Flags().Lookup("local"), c.Flags().Lookup("dry-run")
+	return local != nil && local.Value.String() == "true" || // set, label, patch and their kin
+		dryRun != nil && dryRun.Value.String() == "client" && c.HasParent() && c.Parent().Name() == "create"
+}
+
 // offline reports whether a command talks to no server.
 func offline(c *cobra.Command) bool {
 	if f := c.Flags().Lookup("client"); f != nil && f.Value.String() == "true" {
 		return true // of version
-	}
-	if f := c.Flags().Lookup("local"); f != nil && f.Value.String() == "true" {
-		return true // of set, label, patch and their kin
-	}
-	if f := c.Flags().Lookup("dry-run"); f != nil && f.Value.String() == "client" && c.HasParent() && c.Parent().Name() == "create" {
-		return true
 	}
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()

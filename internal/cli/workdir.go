@@ -19,7 +19,6 @@ func projectCommands() []string {
 		"build-installer", "bundle generate", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
 		"edit", "generate", "generate bundle", "generate docs", "generate kustomize manifests", "image build", "install", "run local",
 		"undeploy", "uninstall", "upgrade",
-		"add api", "add controller", "add crd", "generate csv", "olm-catalog gen-csv",
 	}
 }
 
