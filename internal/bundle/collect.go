@@ -111,7 +111,7 @@ func (c *collection) sortRest(rest []*unstructured.Unstructured) {
 		owned[d.group+"/"+d.Version+" "+d.Kind] = true
 	}
 	for _, u := range rest {
-		supported, _ := IsSupported(u.GetKind())
+		supported := IsSupported(u.GetKind())
 		switch {
 		case owned[u.GetAPIVersion()+" "+u.GetKind()]:
 			c.examples = append(c.examples, u)

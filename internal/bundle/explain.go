@@ -34,14 +34,15 @@ func join(path []string) string {
 	return b.String()
 }
 
-// split takes apart what join writes; spec.owned[0] and spec.owned.0 are the
-// same.
-func split(field string) []string {
+// SplitField takes the path of a field apart: spec.owned[0] and spec.owned.0 are the
+// same, and a key with dots is a["b.c"].
+func SplitField(field string) []string {
 	var path []string
 	for field != "" {
 		var key string
 		if rest, ok := strings.CutPrefix(field, "["); ok {
 			key, field, _ = strings.Cut(rest, "]")
+			key = strings.Trim(key, `"'`)
 		} else if i := strings.IndexAny(field, ".["); i >= 0 {
 			key, field = field[:i], field[i:]
 		} else {
@@ -67,7 +68,7 @@ type Explanation struct {
 // not there and cannot be is a usage error.
 func (r *Result) Explain(field string) ([]Explanation, error) {
 	// The spec is what people mostly ask about, so it need not be typed.
-	path := split(field)
+	path := SplitField(field)
 	if len(path) == 0 {
 		return nil, clierr.Usagef("name one such as spec.displayName", "%q is no field", field)
 	}
@@ -89,7 +90,7 @@ func (r *Result) Explain(field string) ([]Explanation, error) {
 	list := []Explanation{{Field: own, Value: value, From: from}}
 	for _, key := range sortedKeys(r.from) {
 		if rest, below := strings.CutPrefix(key, own); below && rest != "" && strings.ContainsAny(rest[:1], ".[") && r.from[key] != from {
-			if v := step(r.csv.Object, split(key)); v != nil {
+			if v := step(r.csv.Object, SplitField(key)); v != nil {
 				list = append(list, Explanation{Field: key, Value: v, From: r.from[key]})
 			}
 		}

@@ -63,7 +63,7 @@ func FuzzExplain(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, field string) {
 		// No key of an object has a closing bracket.
-		if path := split(field); !strings.Contains(strings.Join(path, ""), "]") && !slices.Equal(split(join(path)), path) {
+		if path := SplitField(field); !strings.Contains(strings.Join(path, ""), "]") && !slices.Equal(SplitField(join(path)), path) {
 			t.Errorf("%q: %q", field, path)
 		}
 		if _, err := r.Explain(field); err != nil && clierr.HintOf(err) == "" {

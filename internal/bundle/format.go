@@ -69,35 +69,14 @@ const (
 	TargetNamespaces = "olm.targetNamespaces" // set by OLM on the operator's pods
 )
 
-// kind is a supported kind of objects.
-type kind struct {
-	name       string
-	namespaced bool
-}
-
-// supported lists what OLM takes from a bundle, as operator-registry's
-// bundle.IsSupported has it.
-func supported() []kind {
-	return []kind{
-		{CSVKind, true}, {CRDKind, false},
-		{"Secret", true}, {"ConfigMap", true}, {"Service", true}, {"ServiceAccount", true},
-		{"Role", true}, {"RoleBinding", true}, {"ClusterRole", false}, {"ClusterRoleBinding", false},
-		{"PrometheusRule", true}, {"ServiceMonitor", true}, {"PodMonitor", true},
-		{"PodDisruptionBudget", true}, {"PriorityClass", false}, {"VerticalPodAutoscaler", true}, {"NetworkPolicy", true},
-		{"ConsoleYAMLSample", false}, {"ConsoleQuickStart", false}, {"ConsoleCLIDownload", false},
-		{"ConsoleLink", false}, {"ConsolePlugin", false},
-	}
-}
-
-// IsSupported reports whether OLM takes objects of the kind from a bundle, and
-// whether they live in a namespace.
-func IsSupported(name string) (ok, namespaced bool) {
-	all := supported()
-	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
-	if i < 0 {
-		return false, false
-	}
-	return true, all[i].namespaced
+// IsSupported reports whether OLM takes objects of the kind from a bundle, as
+// operator-registry's bundle.IsSupported has it.
+func IsSupported(kind string) bool {
+	return slices.Contains([]string{
+		CSVKind, CRDKind, "Secret", "ConfigMap", "Service", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
+		"PrometheusRule", "ServiceMonitor", "PodMonitor", "PodDisruptionBudget", "PriorityClass", "VerticalPodAutoscaler", "NetworkPolicy",
+		"ConsoleYAMLSample", "ConsoleQuickStart", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin",
+	}, kind)
 }
 
 // Problem is something in a bundle that cannot be read.

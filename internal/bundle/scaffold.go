@@ -165,9 +165,15 @@ func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 		return marshal(base.Object)
 	}
 	owned := at(base.Object, "spec", "customresourcedefinitions", "owned")
-	if err := setNode(doc.Content[0], owned, "spec", "customresourcedefinitions", "owned"); err != nil {
+	if owned == nil {
+		yamledit.Remove(yamledit.Value(yamledit.Value(doc.Content[0], "spec"), "customresourcedefinitions"), "owned")
+		return yamledit.Encode(doc)
+	}
+	var node yaml.Node
+	if err := node.Encode(owned); err != nil {
 		return nil, err
 	}
+	yamledit.Set(yamledit.Mapping(doc.Content[0], "spec", "customresourcedefinitions"), "owned", &node)
 	return yamledit.Encode(doc)
 }
 
@@ -188,36 +194,6 @@ func onlyMapping(data []byte) *yaml.Node {
 // commented reports whether there is a comment anywhere.
 func commented(n *yaml.Node) bool {
 	return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, commented)
-}
-
-// setNode sets or, with nil, removes what stands at the path of a mapping.
-func setNode(n *yaml.Node, value any, path ...string) error {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != path[0] {
-			continue
-		}
-		switch {
-		case len(path) > 1:
-			if n.Content[i+1].Kind != yaml.MappingNode {
-				n.Content[i+1] = &yaml.Node{Kind: yaml.MappingNode}
-			}
-			n.Content[i+1].Style = 0 // {} could not take lists well
-			return setNode(n.Content[i+1], value, path[1:]...)
-		case value == nil:
-			n.Content = slices.Delete(n.Content, i, i+2)
-			return nil
-		}
-		return n.Content[i+1].Encode(value)
-	}
-	if value == nil {
-		return nil
-	}
-	next := &yaml.Node{Kind: yaml.MappingNode}
-	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: path[0]}, next)
-	if len(path) > 1 {
-		return setNode(next, value, path[1:]...)
-	}
-	return next.Encode(value)
 }
 
 // kustomization returns the file that lists the base among its resources, and

@@ -180,14 +180,7 @@ func text(n *yaml.Node, path string) string {
 // Mappings on the way that are missing are made.
 func parent(n *yaml.Node, path string) (*yaml.Node, string) {
 	keys := strings.Split(path, ".")
-	for _, key := range keys[:len(keys)-1] {
-		next := yamledit.Value(n, key)
-		if next == nil {
-			next = &yaml.Node{Kind: yaml.MappingNode}
-			yamledit.Set(n, key, next)
-		}
-		n = next
-	}
+	n = yamledit.Mapping(n, keys[:len(keys)-1]...)
 	return n, keys[len(keys)-1]
 }
 

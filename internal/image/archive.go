@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +13,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -103,11 +100,7 @@ func archiveContents(data []byte, file string, roots func(map[string]string) []s
 	}
 	switch {
 	case files["oci-layout"] != nil && files["index.json"] != nil:
-		index, err := blobs(files).index(files["index.json"])
-		if err != nil {
-			return nil, err
-		}
-		return indexContents(index, file, roots)
+		return unpackedLayout(files, file, roots)
 	case files["manifest.json"] != nil:
 		img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, nil)
 		if err != nil {
@@ -134,117 +127,26 @@ func rootOf(files Files, marks []string) string {
 	return best
 }
 
-// blobs are the files of an OCI layout.
-type blobs Files
-
-// read returns the blob with that digest, and makes sure that it is it.
-func (b blobs) read(digest v1.Hash) ([]byte, error) {
-	data, ok := b["blobs/"+digest.Algorithm+"/"+digest.Hex]
-	if !ok {
-		return nil, fmt.Errorf("the blob %s is not in it", digest)
-	}
-	if sum := sha256.Sum256(data); digest.Algorithm == "sha256" && hex.EncodeToString(sum[:]) != digest.Hex {
-		return nil, fmt.Errorf("the blob %s is broken", digest)
-	}
-	return data, nil
-}
-
-// index is an index of the layout, and leads to what it names.
-func (b blobs) index(manifest []byte) (v1.ImageIndex, error) {
-	var m v1.IndexManifest
-	if err := json.Unmarshal(manifest, &m); err != nil {
-		return nil, fmt.Errorf("read an index: %w", err)
-	}
-	return &blobIndex{blobs: b, raw: manifest, manifest: m}, nil
-}
-
-// blobIndex is an index in a layout.
-type blobIndex struct {
-	blobs    blobs
-	raw      []byte
-	manifest v1.IndexManifest
-}
-
-// MediaType implements v1.ImageIndex.
-func (x *blobIndex) MediaType() (types.MediaType, error) { return types.OCIImageIndex, nil }
-
-// Digest implements v1.ImageIndex.
-func (x *blobIndex) Digest() (v1.Hash, error) { return partial.Digest(x) }
-
-// Size implements v1.ImageIndex.
-func (x *blobIndex) Size() (int64, error) { return partial.Size(x) }
-
-// IndexManifest implements v1.ImageIndex.
-func (x *blobIndex) IndexManifest() (*v1.IndexManifest, error) { return &x.manifest, nil }
-
-// RawManifest implements v1.ImageIndex.
-func (x *blobIndex) RawManifest() ([]byte, error) { return x.raw, nil }
-
-// ImageIndex implements v1.ImageIndex.
-func (x *blobIndex) ImageIndex(h v1.Hash) (v1.ImageIndex, error) {
-	raw, err := x.blobs.read(h)
-	if err != nil {
-		return nil, err
-	}
-	return x.blobs.index(raw)
-}
-
-// Image implements v1.ImageIndex.
-func (x *blobIndex) Image(h v1.Hash) (v1.Image, error) {
-	raw, err := x.blobs.read(h)
-	if err != nil {
-		return nil, err
-	}
-	var m v1.Manifest
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("read a manifest: %w", err)
-	}
-	return partial.CompressedToImage(&blobImage{x.blobs, raw, m})
-}
-
-// blobImage is an image in a layout.
-type blobImage struct {
-	blobs    blobs
-	raw      []byte
-	manifest v1.Manifest
-}
-
-// RawManifest implements partial.CompressedImageCore.
-func (i *blobImage) RawManifest() ([]byte, error) { return i.raw, nil }
-
-// RawConfigFile implements partial.CompressedImageCore.
-func (i *blobImage) RawConfigFile() ([]byte, error) { return i.blobs.read(i.manifest.Config.Digest) }
-
-// MediaType implements partial.CompressedImageCore.
-func (i *blobImage) MediaType() (types.MediaType, error) { return i.manifest.MediaType, nil }
-
-// LayerByDigest implements partial.CompressedImageCore.
-func (i *blobImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
-	for _, d := range i.manifest.Layers {
-		if d.Digest == h {
-			data, err := i.blobs.read(h)
-			return &blobLayer{d, data}, err
+// unpackedLayout reads the image of an OCI layout, which the library takes from a
+// directory, without a look at the digests.
+func unpackedLayout(files Files, file string, roots func(map[string]string) []string) (c *Contents, err error) {
+	for name, data := range files {
+		want, ok := strings.CutPrefix(name, "blobs/sha256/")
+		if sum := sha256.Sum256(data); ok && hex.EncodeToString(sum[:]) != want {
+			return nil, fmt.Errorf("the blob sha256:%s is broken", want)
 		}
 	}
-	return nil, fmt.Errorf("there is no layer %s in the image", h)
+	dir, err := os.MkdirTemp("", "mysdk-image-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.CopyFS(dir, files.FS()); err != nil {
+		return nil, err
+	}
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	return indexContents(index, file, roots)
 }
-
-// blobLayer is a layer in a layout.
-type blobLayer struct {
-	desc v1.Descriptor
-	data []byte
-}
-
-// Digest implements partial.CompressedLayer.
-func (l *blobLayer) Digest() (v1.Hash, error) { return l.desc.Digest, nil }
-
-// Compressed implements partial.CompressedLayer.
-func (l *blobLayer) Compressed() (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader(l.data)), nil
-}
-
-// Size implements partial.CompressedLayer.
-func (l *blobLayer) Size() (int64, error) { return int64(len(l.data)), nil }
-
-// MediaType implements partial.CompressedLayer.
-func (l *blobLayer) MediaType() (types.MediaType, error) { return l.desc.MediaType, nil }

@@ -26,14 +26,14 @@ func someFiles() Files {
 }
 
 func TestFilesIsAFileSystem(t *testing.T) {
-	if err := fstest.TestFS(someFiles(), "manifests/csv.yaml", "metadata/annotations.yaml", "tests/scorecard/c.yaml"); err != nil {
+	if err := fstest.TestFS(someFiles().FS(), "manifests/csv.yaml", "metadata/annotations.yaml", "tests/scorecard/c.yaml"); err != nil {
 		t.Error(err)
 	}
-	if err := fstest.TestFS(Files{}); err != nil {
+	if err := fstest.TestFS(Files{}.FS()); err != nil {
 		t.Error(err)
 	}
-	if _, err := someFiles().ReadFile("../etc/passwd"); !errors.Is(err, fs.ErrInvalid) {
-		t.Errorf("a path out of it: %v", err)
+	if _, err := fs.ReadFile(someFiles().FS(), "../etc/passwd"); err == nil {
+		t.Error("a path out of it was read")
 	}
 	if d := cmp.Diff(Files{"c.yaml": []byte("kind: Configuration\n")}, someFiles().Sub("/tests/scorecard/")); d != "" {
 		t.Error(d)

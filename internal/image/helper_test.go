@@ -196,7 +196,7 @@ func stored(t testing.TB, w *hosttest.World, image string) *content {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, release, err := openStored(t.Context(), w.Host, tag, func(string) {})
+	c, release, err := openStored(t.Context(), w.Host, tag, imageBuilder, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -28,7 +27,7 @@ func Platforms(ctx context.Context, h host.Host, image string, useHTTP bool) ([]
 		return found, ctx.Err()
 	}
 	if tag, ok := ref.(name.Tag); ok {
-		if c, release, err := openStored(ctx, h, tag, func(string) {}); err == nil {
+		if c, release, err := openStored(ctx, h, tag, imageBuilder, func(string) {}); err == nil {
 			found, err := c.platforms()
 			if releaseErr := release(); err == nil && releaseErr == nil {
 				return found, nil
@@ -38,15 +37,10 @@ func Platforms(ctx context.Context, h host.Host, image string, useHTTP bool) ([]
 	return nil, explain(ctx, remoteErr, "look at "+image, ref.Context())
 }
 
-// Stored reports whether an image of that name is in the store of this machine,
-// and which other one was probably meant, or "".
-func Stored(h host.Host, image string) (ok bool, near string, err error) {
-	tag, err := parseTag(image)
-	if err != nil {
-		return false, "", err
-	}
-	names := storedNames(h)
-	return slices.Contains(names, tag.String()), clierr.Closest(tag.String(), names), nil
+// CheckName refuses what no image of the store can be named.
+func CheckName(image string) error {
+	_, err := parseTag(image)
+	return err
 }
 
 func remotePlatforms(ctx context.Context, ref name.Reference, useHTTP bool) ([]Platform, error) {

@@ -102,7 +102,7 @@ func openLocal(ctx context.Context, h host.Host, ref name.Reference, o OpenOptio
 	if _, err := os.Stat(filepath.Join(dir, originFile)); err != nil {
 		return nil, nil //nolint:nilerr,nilnil // not in the store: the registry may have it
 	}
-	stored, release, err := openStored(ctx, h, tag, orNothing(o.Progress))
+	stored, release, err := openStored(ctx, h, tag, imageBuilder, orNothing(o.Progress))
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ type PushOptions struct {
 	Access
 	Image    string // name in the store; empty is To
 	To       string // name to push to; empty is Image
+	Builder  string // command that builds such images; empty is 'mysdk image build'
 	Progress func(string)
 	Warn     func(string)
 }
@@ -52,7 +53,7 @@ func Push(ctx context.Context, h host.Host, o PushOptions) (Pushed, error) {
 		return Pushed{}, fmt.Errorf("--image: %w", err)
 	}
 	say, warn := orNothing(o.Progress), orNothing(o.Warn)
-	c, release, err := openStored(ctx, h, tag, say)
+	c, release, err := openStored(ctx, h, tag, cmp.Or(o.Builder, imageBuilder), say)
 	if err != nil {
 		return Pushed{}, err
 	}

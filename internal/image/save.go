@@ -49,7 +49,7 @@ func Save(ctx context.Context, h host.Host, o SaveOptions) (Saved, error) {
 	if err != nil {
 		return Saved{}, fmt.Errorf("--image: %w", err)
 	}
-	c, release, err := openStored(ctx, h, tag, orNothing(o.Progress))
+	c, release, err := openStored(ctx, h, tag, imageBuilder, orNothing(o.Progress))
 	if err != nil {
 		return Saved{}, err
 	}

@@ -199,20 +199,20 @@ func canonical(ref name.Reference) string {
 
 // openStored takes the image of that name out of the store. It stays locked
 // until release is called.
-func openStored(ctx context.Context, h host.Host, tag name.Tag, say func(string)) (c *content, release func() error, err error) {
+func openStored(ctx context.Context, h host.Host, tag name.Tag, builder string, say func(string)) (c *content, release func() error, err error) {
 	dir, lockFile, err := storeDir(h, tag)
 	if err != nil {
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, originFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, notStored(h, tag)
+		return nil, nil, notStored(h, tag, builder)
 	}
 	release, err = lock(ctx, lockFile, func() { say(fmt.Sprintf("waiting for another command that uses %s", tag)) })
 	if err != nil {
 		return nil, nil, err
 	}
 	if c, err = readStored(dir, tag); err != nil {
-		err = clierr.WithHint(fmt.Errorf("read %s from the store: %w", tag, err), fmt.Sprintf("build it again with 'mysdk image build --image %s'", tag))
+		err = clierr.WithHint(fmt.Errorf("read %s from the store: %w", tag, err), fmt.Sprintf("build it again with '%s --image %s'", builder, tag))
 		return nil, nil, errors.Join(err, release())
 	}
 	return c, release, nil
@@ -257,10 +257,13 @@ func readStored(dir string, tag name.Tag) (*content, error) {
 	return c, nil
 }
 
+// imageBuilder is the command that builds most images of the store.
+const imageBuilder = "mysdk image build"
+
 // notStored is the error for an image that is not there, with what is.
-func notStored(h host.Host, tag name.Tag) error {
+func notStored(h host.Host, tag name.Tag, builder string) error {
 	names := storedNames(h)
-	hint := fmt.Sprintf("build it with 'mysdk image build --image %s'", tag)
+	hint := fmt.Sprintf("build it with '%s --image %s'", builder, tag)
 	if near := clierr.Closest(tag.String(), names); near != "" {
 		hint = fmt.Sprintf("did you mean --image %s?", near)
 	} else if len(names) > 0 {

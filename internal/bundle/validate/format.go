@@ -132,7 +132,7 @@ func (r *run) objects() {
 		if kind == bundle.CSVKind || kind == bundle.CRDKind {
 			continue
 		}
-		if ok, _ := bundle.IsSupported(kind); !ok {
+		if !bundle.IsSupported(kind) {
 			r.add(Error, "bundle/kind", o.File, "kind", fmt.Sprintf("OLM takes no %s from a bundle", kind), "let the operator make it, or leave it out of config/manifests")
 			continue
 		}

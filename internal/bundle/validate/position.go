@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/bundle"
 )
 
 // document is a YAML document with its positions.
@@ -118,29 +120,11 @@ func child(n *yaml.Node, step string) (key, value *yaml.Node) {
 // steps takes a path apart: a.b[0].c, a["b.c"].d, or Spec.InstallStrategy as
 // rules that look at Go's fields write it.
 func steps(field string) []string {
-	var list []string
-	for field != "" {
-		if field[0] == '[' {
-			end := strings.IndexByte(field, ']')
-			if end < 0 {
-				end = len(field)
-			}
-			list = append(list, strings.Trim(field[1:end], `"'`))
-			field = field[min(end+1, len(field)):]
-			continue
-		}
-		field = strings.TrimPrefix(field, ".")
-		end := strings.IndexAny(field, ".[")
-		if end < 0 {
-			end = len(field)
-		}
-		list = append(list, field[:end])
-		field = field[end:]
-	}
+	list := bundle.SplitField(field)
 	var plain []string
 	for i, s := range list {
 		switch {
-		case s == "" || s == "TypeMeta":
+		case s == "TypeMeta":
 		case s == "ObjectMeta":
 			plain = append(plain, "metadata")
 		case s == "InstallStrategy":

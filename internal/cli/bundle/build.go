@@ -69,7 +69,7 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	if err != nil {
 		return err
 	}
-	b, err := bundle.Load(files)
+	b, err := bundle.Load(files.FS())
 	if err != nil {
 		return err
 	}

@@ -359,5 +359,5 @@ func FetchCatalog(ctx context.Context, f *cli.Factory, ref string, access image.
 	if len(c.Files) == 0 {
 		return nil, clierr.Failedf("use an image with a file-based catalog", "image %s has no catalog in /%s", ref, dir)
 	}
-	return catalog.Read(c.Files.Sub(dir))
+	return catalog.Read(c.Files.Sub(dir).FS())
 }

@@ -101,7 +101,7 @@ func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) er
 	var set fileset.Set
 	for _, c := range list {
 		if o.imageBase != "" { // before anything is written: the directory has to be empty
-			if _, _, err := image.Stored(f.Host, o.imageBase+":"+c.Version); err != nil {
+			if err := image.CheckName(o.imageBase + ":" + c.Version); err != nil {
 				return fmt.Errorf("--image-tag-base: %w", err)
 			}
 		}

@@ -163,7 +163,7 @@ func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Ac
 		if err != nil {
 			return nil, "", clierr.WithHint(err, "name a directory, an archive or an image")
 		}
-		return c.Files, "", nil
+		return c.Files.FS(), "", nil
 	}
 	var c *image.Contents
 	switch {
@@ -179,7 +179,7 @@ func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Ac
 	if err != nil {
 		return nil, "", err
 	}
-	return c.Files, "", nil
+	return c.Files.FS(), "", nil
 }
 
 // bundleRoots are where an image has its bundle, by its labels.

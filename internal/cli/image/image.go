@@ -163,16 +163,9 @@ func PushImage(ctx context.Context, f *cli.Factory, o image.PushOptions) (image.
 	return pushed, err
 }
 
-// PushOptions are the flags and the argument of image push.
-type PushOptions struct {
-	image.PushOptions
-	Output string
-}
-
 func newPush(f *cli.Factory) *cobra.Command {
-	o := &PushOptions{}
-	c := &cobra.Command{
-		Use: "push [REF]", Short: "Push a built image to a registry",
+	return NewPush(f, &cobra.Command{
+		Short: "Push a built image to a registry",
 		Long: `Push a built image to a registry, with its bill of materials.
 
 REF is the name to push to. The image of that name is pushed, or the one that
@@ -183,28 +176,27 @@ The name with the digest, for use in a manifest, is printed on stdout.`,
 
   # an image that was built under another name
   mysdk image push localhost:5000/operator:dev --image controller:latest`,
-		Args: cli.AtMostOne("the name to push to"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.To = strings.Join(args, "")
-			return runPush(c.Context(), f, o)
-		},
-	}
-	fs := c.Flags()
-	fs.StringVarP(&o.Image, "image", "t", "", "name of the built image (default REF)")
-	UseHTTPFlag(c, &o.UseHTTP)
-	cli.OutputFlag(c, &o.Output)
-	return c
+	}, "mysdk image build")
 }
 
-func runPush(ctx context.Context, f *cli.Factory, o *PushOptions) error {
-	if o.To == "" && o.Image == "" {
-		return clierr.Usagef("mysdk image push ghcr.io/you/operator:v0.1.0", "specify where to push the image")
+// NewPush is a push command with the texts of c, for images that builder builds.
+func NewPush(f *cli.Factory, c *cobra.Command, builder string) *cobra.Command {
+	o, output := image.PushOptions{Builder: builder}, ""
+	c.Use, c.Args = "push [REF]", cli.AtMostOne("the name to push to")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if o.To = strings.Join(args, ""); o.To == "" && o.Image == "" {
+			return clierr.Usagef("such as: mysdk "+cli.CommandName(c)+" ghcr.io/you/operator:v0.1.0", "specify the image to push")
+		}
+		pushed, err := PushImage(c.Context(), f, o)
+		if err != nil {
+			return err
+		}
+		return f.Report(output, pushed, func(w io.Writer) { fmt.Fprintln(w, pushed.Reference()) })
 	}
-	pushed, err := PushImage(ctx, f, o.PushOptions)
-	if err != nil {
-		return err
-	}
-	return f.Report(o.Output, pushed, func(w io.Writer) { fmt.Fprintln(w, pushed.Reference()) })
+	c.Flags().StringVarP(&o.Image, "image", "t", "", "name of the built image (default REF)")
+	UseHTTPFlag(c, &o.UseHTTP)
+	cli.OutputFlag(c, &output)
+	return c
 }
 
 func newSave(f *cli.Factory) *cobra.Command {

@@ -79,7 +79,7 @@ func pickVersion(list []catalog.Converted, version string) (*bundle.Bundle, erro
 	var newest *bundle.Bundle
 	var have []string
 	for _, c := range list {
-		b, err := bundle.Load(image.Files(c.Files).Sub(bundle.DefaultDir))
+		b, err := bundle.Load(image.Files(c.Files).Sub(bundle.DefaultDir).FS())
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", c.Version, err)
 		}

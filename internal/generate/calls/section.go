@@ -119,7 +119,7 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 	if err := value.Encode(entries); err != nil {
 		return nil, err
 	}
-	yamledit.Set(child(doc.Content[0], section), key, &value)
+	yamledit.Set(yamledit.Mapping(doc.Content[0], section), key, &value)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
@@ -127,16 +127,6 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), enc.Close()
-}
-
-// child is the mapping under a key, which is made where it is missing.
-func child(n *yaml.Node, name string) *yaml.Node {
-	if old := yamledit.Value(n, name); old != nil && old.Kind == yaml.MappingNode {
-		return old
-	}
-	made := &yaml.Node{Kind: yaml.MappingNode}
-	yamledit.Set(n, name, made)
-	return made
 }
 
 // made are the marks of a scaffold by mysdk: its version, which PROJECT has from

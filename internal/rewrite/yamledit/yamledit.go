@@ -38,6 +38,21 @@ func Set(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }
 
+// Mapping is the mapping at a path below another one. What is missing on the way, or
+// no mapping, is made one; none stays in braces, which what is added would be in, too.
+func Mapping(n *yaml.Node, path ...string) *yaml.Node {
+	for _, key := range path {
+		next := Value(n, key)
+		if next == nil || next.Kind != yaml.MappingNode {
+			next = &yaml.Node{Kind: yaml.MappingNode}
+			Set(n, key, next)
+		}
+		next.Style = 0
+		n = next
+	}
+	return n
+}
+
 // Remove takes a key with its value out of a mapping.
 func Remove(n *yaml.Node, key string) {
 	if i := index(n, key); i > 0 {
