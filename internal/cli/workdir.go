@@ -17,8 +17,8 @@ import (
 func projectCommands() []string {
 	return []string{
 		"build-installer", "bundle generate", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
-		"edit", "generate", "generate bundle", "generate docs", "generate kustomize manifests", "image build", "install", "run local",
-		"undeploy", "uninstall", "upgrade",
+		"edit", "explore", "generate", "generate bundle", "generate docs", "generate kustomize manifests", "image build", "install", "rights", "run local",
+		"ui", "undeploy", "uninstall", "upgrade", "why",
 	}
 }
 

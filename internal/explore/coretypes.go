@@ -123,8 +123,6 @@ func coreTexts(name string) []any {
 		return []any{"Parallel", "OrderedReady"}
 	case "priorityclassname":
 		return []any{"system-cluster-critical"}
-	case "schedule":
-		return []any{"0 3 * * *", "30 4 * * 0"}
 	}
 	return nil
 }

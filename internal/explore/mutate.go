@@ -94,6 +94,9 @@ func (g *generator) add(path []string, now any, values ...any) {
 			continue
 		}
 		note := fmt.Sprintf("%s: %v", strings.Join(path, "."), v)
+		if strings.Contains(note, "\n") {
+			note = fmt.Sprintf("%s: %q", strings.Join(path, "."), v)
+		}
 		if v == nil {
 			note = "no " + strings.Join(path, ".")
 		}

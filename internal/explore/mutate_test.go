@@ -94,6 +94,20 @@ func TestSeed(t *testing.T) {
 
 // TestMutations_inside: items of lists and entries of maps are changed too, and what
 // is behind a switch only together with the switch.
+func TestMutations_texts(t *testing.T) {
+	crd := object(t, `{"kind": "CustomResourceDefinition", "spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"properties": {"spec": {"properties": {
+		"imagePullPolicy": {"type": "string"}, "image": {"type": "string"}, "text": {"type": "string"}}}}}}}]}}`)
+	notes := map[string]bool{}
+	for _, m := range mutated(t, crd, object(t, `{"kind": "Shop", "spec": {"text": "a\nb"}}`), 1) {
+		notes[m.note] = true
+	}
+	for _, want := range []string{"spec.imagePullPolicy: Always", "spec.image: registry.example.com/other:v2", `spec.text: "a\nbx"`} {
+		if !notes[want] {
+			t.Errorf("%q is not among %v", want, notes)
+		}
+	}
+}
+
 func TestMutations_inside(t *testing.T) {
 	crd := object(t, `{"kind": "CustomResourceDefinition", "spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"properties": {"spec": {"properties": {
 		"listeners": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "on": {"type": "boolean"}}}},

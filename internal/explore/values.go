@@ -81,10 +81,10 @@ func texts(schema map[string]any, name string, now any) []any {
 		return []any{"30s", "5m"}
 	case strings.HasSuffix(lower, "schedule") || strings.HasSuffix(lower, "cron"):
 		return []any{"30 4 * * *", "@weekly"}
-	case strings.Contains(lower, "image"):
-		return []any{"registry.example.com/other:v2"}
 	case coreTexts(lower) != nil:
 		return coreTexts(lower)
+	case strings.Contains(lower, "image"):
+		return []any{"registry.example.com/other:v2"}
 	case strings.HasSuffix(lower, "size") || strings.Contains(lower, "storage") || strings.Contains(lower, "memory"):
 		return append(quantities(schema, now), text+"x")
 	}

@@ -112,7 +112,7 @@ func TestFill(t *testing.T) {
 		"spec.tags": "- a\n- b", "spec.labels": "x: z", "spec.address.street": "Main St", "spec.any": "deep: {m: 1}",
 	}
 	got := map[string]any{}
-	if err := Fill(got, list, func(path string) string { return values[path] }); err != nil {
+	if err := Fill(got, nil, list, func(path string) string { return values[path] }); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{"spec": map[string]any{
@@ -135,14 +135,14 @@ func TestFill(t *testing.T) {
 		}
 	}
 	show(list)
-	if err := Fill(again, list, func(path string) string { return shown[path] }); err != nil || !cmp.Equal(got, again) {
+	if err := Fill(again, got, list, func(path string) string { return shown[path] }); err != nil || !cmp.Equal(got, again) {
 		t.Errorf("again: %v %v", again, err)
 	}
 }
 
 func TestFillRefuses(t *testing.T) {
 	values := map[string]string{"spec.size": "many", "spec.ratio": "x", "spec.tags": "[", "spec.color": "red"}
-	err := Fill(map[string]any{}, Of(crd(t), "v1"), func(path string) string { return values[path] })
+	err := Fill(map[string]any{}, nil, Of(crd(t), "v1"), func(path string) string { return values[path] })
 	var bad Invalid
 	if !errors.As(err, &bad) || len(bad) != 3 || !strings.Contains(bad["spec.size"], "whole number") || bad["spec.tags"] == "" {
 		t.Errorf("Fill() = %v", err)

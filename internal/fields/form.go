@@ -51,20 +51,25 @@ func (e Invalid) Error() string {
 }
 
 // Fill puts the values of a form into an object. An empty value is a field that
-// is not there. The error is an Invalid.
-func Fill(object map[string]any, list []*Field, value func(path string) string) error {
+// is not there, and an empty group one that was empty before. The error is an Invalid.
+func Fill(object, before map[string]any, list []*Field, value func(path string) string) error {
 	bad := Invalid{}
-	fill(object, list, value, bad)
+	fill(object, before, list, value, bad)
 	if len(bad) > 0 {
 		return bad
 	}
 	return nil
 }
 
-func fill(object map[string]any, list []*Field, value func(string) string, bad Invalid) {
+func fill(object, before map[string]any, list []*Field, value func(string) string, bad Invalid) {
 	for _, f := range list {
+		path := strings.Split(f.Path, ".")
 		if f.Input() == "group" {
-			fill(object, f.Fields, value, bad)
+			fill(object, before, f.Fields, value, bad)
+			was, found, err := unstructured.NestedMap(before, path...)
+			if _, has, _ := unstructured.NestedFieldNoCopy(object, path...); found && err == nil && len(was) == 0 && !has {
+				_ = unstructured.SetNestedMap(object, was, path...) // fails only below a value of another type, which is told
+			}
 			continue
 		}
 		text := value(f.Path)
@@ -73,7 +78,7 @@ func fill(object map[string]any, list []*Field, value func(string) string, bad I
 		}
 		v, err := f.parse(text)
 		if err == nil {
-			err = unstructured.SetNestedField(object, v, strings.Split(f.Path, ".")...)
+			err = unstructured.SetNestedField(object, v, path...)
 		}
 		if err != nil {
 			bad[f.Path] = err.Error()

@@ -2,8 +2,10 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,4 +80,30 @@ func FieldErrors(err error) map[string]string {
 		found[""] = status.Status().Message
 	}
 	return found
+}
+
+// KeepApplied leaves u those of its labels and annotations that mysdk has applied to
+// the live object, which would go if they were not applied again. The others are for
+// their own writers to keep.
+func KeepApplied(u, live *unstructured.Unstructured) {
+	var ours struct {
+		Metadata struct {
+			Labels      map[string]any `json:"f:labels"`
+			Annotations map[string]any `json:"f:annotations"`
+		} `json:"f:metadata"`
+	}
+	for _, m := range live.GetManagedFields() {
+		if m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil {
+			_ = json.Unmarshal(m.FieldsV1.Raw, &ours) // the API server writes it
+		}
+	}
+	only := func(all map[string]string, owned map[string]any) map[string]string {
+		maps.DeleteFunc(all, func(key, _ string) bool { _, ok := owned["f:"+key]; return !ok })
+		if len(all) == 0 {
+			return nil
+		}
+		return all
+	}
+	u.SetLabels(only(u.GetLabels(), ours.Metadata.Labels))
+	u.SetAnnotations(only(u.GetAnnotations(), ours.Metadata.Annotations))
 }

@@ -17,6 +17,7 @@ func Drive(ctx context.Context, o Options, d Deps, use func(ctx context.Context,
 	if err != nil {
 		return err
 	}
+	r.driven = true
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go r.heed(cancel)

@@ -321,8 +321,11 @@ func (r *run) tellRefused(ctx context.Context) {
 // recordingName is the file of the last run's recording.
 const recordingName = "recording.json"
 
-// keepRecording leaves the recording for later commands.
+// keepRecording leaves the recording for later commands: of a run of the user's.
 func (r *run) keepRecording(ctx context.Context) error {
+	if r.driven {
+		return nil
+	}
 	rec, err := r.control.Recording(ctx, recording.Position{}, 0)
 	if err != nil {
 		return nil //nolint:nilerr // the cluster has gone, and what there was with it

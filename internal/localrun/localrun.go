@@ -189,6 +189,7 @@ type run struct {
 	roles          map[string]string         // digest of what was applied of the operator's roles, by kind and name
 	roleKinds      []schema.GroupVersionKind // of these
 
+	driven    bool // by a program, in place of the user
 	watcher   *watcher
 	announced string                        // what was printed of the operator's start
 	stale     bool                          // the operator was not built from the newest code

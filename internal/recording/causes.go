@@ -59,6 +59,9 @@ func (r Recording) evidence() evidence {
 		at := place{ev.Resource, ev.Group, ev.Namespace, ev.Name}
 		sent[at] = append(sent[at], ev)
 	}
+	for _, list := range sent {
+		slices.SortStableFunc(list, func(a, b Event) int { return a.Time.Compare(b.Time) })
+	}
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		if !q.Changed() {
@@ -83,17 +86,16 @@ func (r Recording) evidence() evidence {
 }
 
 // sentAt is when the operator was sent a write's event: the first one of the
-// object with a later version.
+// object with a later version. The events are in the order of their time.
 func sentAt(events []Event, q *Request) (time.Time, bool) {
 	before, _ := strconv.ParseUint(q.Revision, 10, 64) // 0 of an object that was created
-	i := slices.IndexFunc(events, func(e Event) bool {
-		after, err := strconv.ParseUint(e.Revision, 10, 64)
-		return err == nil && after > before && !e.Time.Before(q.Time)
-	})
-	if i < 0 {
-		return time.Time{}, false
+	first, _ := slices.BinarySearchFunc(events, q.Time, func(e Event, t time.Time) int { return e.Time.Compare(t) })
+	for _, e := range events[first:] {
+		if after, err := strconv.ParseUint(e.Revision, 10, 64); err == nil && after > before {
+			return e.Time, true
+		}
 	}
-	return events[i].Time, true
+	return time.Time{}, false
 }
 
 // history is what is known of a controller's calls for an object so far.

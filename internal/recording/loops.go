@@ -36,6 +36,15 @@ type Object struct {
 	Name      string `json:"name,omitempty"`
 }
 
+// Command shows the reconciles of the object, on the default cluster.
+func (o Object) Command() string {
+	c := "mysdk why " + strings.ToLower(cmp.Or(o.Kind, "kind")) + "/" + o.Name
+	if o.Namespace != "default" {
+		c += " -n '" + o.Namespace + "'"
+	}
+	return c
+}
+
 // Loop is what an operator does over and over, without an end in sight.
 type Loop struct {
 	Pattern    string    `json:"pattern"`

@@ -138,7 +138,7 @@ func actTry(ctx context.Context, r *Request) (string, error) {
 	case "sample":
 		return "/objects", applySample(ctx, c, r)
 	case "apply":
-		u, err := filled(r)
+		u, err := filled(ctx, c, r)
 		if err != nil {
 			return "", err
 		}
@@ -194,22 +194,46 @@ func live(r *Request, key objects.Key) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("there is no %s", key)
 }
 
-// filled is the object that a form describes. The error may be a fields.Invalid.
-func filled(r *Request) (*unstructured.Unstructured, error) {
+// filled is the object that a form describes, with the labels, annotations and empty
+// groups that it has: what is not applied again is removed. The error may be a
+// fields.Invalid.
+func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unstructured, error) {
 	now, _ := r.Mirror.Now()
 	key := keyFrom(r.Form)
 	crd := crdOf(now, key.GroupKind)
 	if crd == nil {
 		return nil, fmt.Errorf("the cluster has no CRD of %s", key.GroupKind.String())
 	}
-	f := formOf(now, crd, key, nil)
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	var samples []manifests.File
+	if r.Source.Samples != nil {
+		var err error
+		if samples, err = r.Source.Samples(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f := formOf(now, crd, key, samples)
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if slices.ContainsFunc(f.Fields, func(x *fields.Field) bool { return x.Name == "spec" }) {
+		u.Object["spec"] = map[string]any{}
+	}
+	before := &unstructured.Unstructured{Object: f.Object}
+	u.SetLabels(before.GetLabels())
+	u.SetAnnotations(before.GetAnnotations())
+	if f.Exists {
+		live, err := c.Read(ctx, before) // the mirror does not know who wrote what
+		if err != nil {
+			return nil, err
+		}
+		if live != nil {
+			kube.KeepApplied(u, live)
+		}
+	}
 	u.SetGroupVersionKind(key.GroupKind.WithVersion(f.Version))
 	u.SetName(key.Name)
 	if f.Namespaced {
 		u.SetNamespace(cmp.Or(key.Namespace, "default"))
 	}
-	return u, fields.Fill(u.Object, f.Fields, r.Form.Get)
+	return u, fields.Fill(u.Object, f.Object, f.Fields, r.Form.Get)
 }
 
 // checkTry says what is wrong with what a form has so far: by field, and under ""
@@ -220,7 +244,7 @@ func checkTry(ctx context.Context, r *Request) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := filled(r)
+	u, err := filled(ctx, c, r)
 	if invalid, ok := errors.AsType[fields.Invalid](err); ok {
 		return invalid, nil
 	}

@@ -3,6 +3,7 @@ package recorded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -156,7 +157,7 @@ func ServeView(ctx context.Context, f *cli.Factory, source ui.Source, open bool)
 	if err != nil {
 		return nil, err
 	}
-	f.Say("live view: %s", s.URL())
+	fmt.Fprintf(f.Host.IO.Err, "live view: %s\n", s.URL()) // with --quiet, too: without it there is no way in
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

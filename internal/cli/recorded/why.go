@@ -1,7 +1,6 @@
 package recorded
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -127,7 +126,7 @@ type explained struct {
 // kindOf turns a resource's name, as kubectl takes it, into the kind.
 func kindOf(rec recording.Recording, word string) string {
 	for _, q := range rec.Requests {
-		if q.Kind != "" && strings.EqualFold(q.Resource, word) {
+		if q.Kind != "" && q.Subresource == "" && strings.EqualFold(q.Resource, word) {
 			return q.Kind
 		}
 	}
@@ -139,10 +138,7 @@ func known(rec recording.Recording) string {
 	seen := map[string]bool{}
 	var list []string
 	for _, c := range rec.Reconciles {
-		one := fmt.Sprintf("mysdk why %s/%s", strings.ToLower(cmp.Or(c.Kind, "kind")), c.Name)
-		if c.Namespace != "default" {
-			one += " -n '" + c.Namespace + "'"
-		}
+		one := recording.Object{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}.Command()
 		if !seen[one] && len(list) < namesShown {
 			seen[one], list = true, append(list, one)
 		}

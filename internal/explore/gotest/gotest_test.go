@@ -106,6 +106,7 @@ func TestRender(t *testing.T) {
 		"status":    {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[2:]}, []string{"o.apply(t, object1)", `o.want(t, object2, "status.ready", "5")`}},
 		"elsewhere": {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Deployment/default/s", APIVersion: "apps/v1", Path: "spec.replicas", Want: "5"}}}, []string{"o.apply(t, object1)", `o.want(t, object2, "spec.replicas", "5")`}},
 		"no test":   {explore.Finding{Check: explore.Forbidden, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
+		"deleted":   {explore.Finding{Check: explore.Stale, Plan: explore.Plan{Steps: []explore.Step{apply(3), gone, apply(3)}, Fault: &explore.Fault{Step: 2, As: 1, Injection: state.Injection{Do: state.FaultStale, Group: "apps", Resource: "deployments"}}}, Differences: replicas}, nil},
 		"nor here":  {explore.Finding{Check: explore.Crash, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[:1]}, nil},
 	} {
 		tc.f.ID, tc.f.Kind, tc.f.Title = "3f2a9c11", "Shop", "it ends\nbadly"

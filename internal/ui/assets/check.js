@@ -25,6 +25,7 @@ for (const form of document.querySelectorAll("form[data-check]")) {
   });
   form.addEventListener("submit", async (event) => {
     if (form.dataset.checked) return;
+    clearTimeout(timer); // a question that comes now would be the newer one
     event.preventDefault();
     const button = event.submitter;
     if (await check(form)) {
