@@ -17,7 +17,7 @@ import (
 func projectCommands() []string {
 	return []string{
 		"build-installer", "bundle generate", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
-		"edit", "explore", "generate", "generate bundle", "generate docs", "generate kustomize manifests", "image build", "install", "rights", "run local",
+		"edit", "explore", "generate", "generate bundle", "generate chart", "generate docs", "generate kustomize manifests", "image build", "install", "rights", "run local",
 		"ui", "undeploy", "uninstall", "upgrade", "why",
 	}
 }

@@ -249,16 +249,22 @@ func (c Call) within(t *tree, name string) (string, error) {
 }
 
 // path is a package pattern relative to the root. One that begins with no dot
-// may be an import path of the project's module.
+// may be an import path of the module that the call is made in.
 func (c Call) path(t *tree, pattern string) (string, error) {
 	tail := ""
 	dir, all := strings.CutSuffix(pattern, "...")
 	if all {
 		tail = "/..."
 	}
-	if mod, err := t.read(path.Join(c.Dir, "go.mod")); err == nil {
-		if below, ok := strings.CutPrefix(dir+"/", modfile.ModulePath(mod)+"/"); ok {
-			dir = path.Join(".", below)
+	for at := path.Join(".", c.Dir); ; at = path.Dir(at) {
+		mod, err := t.read(path.Join(at, "go.mod"))
+		if err == nil {
+			if below, ok := strings.CutPrefix(dir+"/", modfile.ModulePath(mod)+"/"); ok {
+				return path.Join(at, below) + tail, nil
+			}
+		}
+		if err == nil || at == "." || at == path.Dir(at) {
+			break
 		}
 	}
 	rel, err := c.within(t, dir)
@@ -431,8 +437,9 @@ func (o *Options) Complete() {
 	had := map[string]bool{}
 	for _, c := range o.Calls {
 		for _, arg := range c.Args {
-			name, _, _ := strings.Cut(arg, ":")
-			had[name] = true
+			if name, _, _ := strings.Cut(arg, ":"); IsGenerator(arg) {
+				had[strings.TrimPrefix(name, "+")] = true
+			}
 		}
 	}
 	for _, c := range defaultCalls(newTree(o.Dir, o.Overlay)) {

@@ -71,6 +71,7 @@ func TestCalls(t *testing.T) {
 		"nothing for one":   {"", "object rbac:roleName=boss paths=./... output:rbac:none"},
 		"in a directory":    {"api", types + " object paths=./... output:crd:dir=../crds"},
 		"by import path":    {"", types + " object paths=example.com/apis/api/..."},
+		"by path, below":    {"api/v1", "object paths=example.com/apis/api/v1"},
 		"without paths":     {"api/v1", "object"},
 		"repeated paths":    {"", "object rbac:roleName=x paths=./internal/... paths=./api/v1"},
 	} {

@@ -160,7 +160,7 @@ func loadTyped(ctx context.Context, o Options, t *tree, src *sources, env goEnv)
 	return l, all, checkTypes(prefetch(src, l.typed, filters(all)), env)
 }
 
-const correctMarkers = "correct the markers, or pass --lax to be only warned about them"
+const correctMarkers = "correct the markers; 'mysdk generate --lax' only warns about them"
 
 // checkAll checks the markers of all files and returns what is only a warning.
 func checkAll(t *tree, src *sources, r *registry, o Options, env goEnv) ([]string, error) {

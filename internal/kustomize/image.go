@@ -73,9 +73,12 @@ func fieldsOf(src Source, file string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]any{}
+	var all map[string]any
 	if err := yaml.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if all == nil { // of an empty document
+		all = map[string]any{}
 	}
 	return all, nil
 }

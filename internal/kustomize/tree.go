@@ -40,8 +40,11 @@ func newTree(src Source) (*tree, error) {
 		f, _ := src.Overlay.Get(name)
 		full := filepath.Join(root, filepath.FromSlash(name))
 		t.over[full] = overlaid{data: f.Data, removed: f.Removed}
-		for dir := filepath.Dir(full); !f.Removed && len(dir) >= len(root); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(full); !f.Removed && len(dir) > len(root); dir = filepath.Dir(dir) {
 			t.dirs[dir] = true
+		}
+		if !f.Removed {
+			t.dirs[root] = true
 		}
 	}
 	return t, nil

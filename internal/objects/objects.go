@@ -157,13 +157,14 @@ func (m *Mirror) followKinds(ctx context.Context, c *kube.Client, kinds []kube.K
 		})
 	}
 	for k, cancel := range m.stop {
-		if there[k] {
-			continue
+		if !there[k] {
+			cancel()
+			delete(m.stop, k)
 		}
-		cancel()
-		delete(m.stop, k)
-		if m.kinds[k.GroupKind()] == k {
-			m.forget(k.GroupKind())
+	}
+	for gk, k := range m.kinds { // of another cluster, too, that had this one's place
+		if !there[k] {
+			m.forget(gk)
 		}
 	}
 }
@@ -184,7 +185,7 @@ func (m *Mirror) missesKinds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, u := range m.objects {
-		if key.Kind == "CustomResourceDefinition" && u.GetDeletionTimestamp() == nil && kube.NotReady(u) == "" {
+		if key.GroupKind == crdKind() && u.GetDeletionTimestamp() == nil && kube.NotReady(u) == "" {
 			if _, ok := m.kinds[kube.ServedKind(u).GroupKind()]; !ok {
 				return true
 			}
@@ -243,10 +244,10 @@ func (m *Mirror) take(u *unstructured.Unstructured) {
 		return
 	}
 	m.objects[key] = u
-	if key.Kind == "CustomResourceDefinition" {
+	if key.GroupKind == crdKind() {
 		m.lookForKinds()
 	}
-	if key.Kind == "Event" {
+	if key.GroupKind == eventKind() {
 		return // it tells of changes, and is none
 	}
 	c := Change{Key: key, Effect: "created"}
@@ -272,10 +273,10 @@ func (m *Mirror) gone(key Key, revision string) {
 		return
 	}
 	delete(m.objects, key)
-	if key.Kind == "CustomResourceDefinition" {
+	if key.GroupKind == crdKind() {
 		m.lookForKinds()
 	}
-	if key.Kind != "Event" {
+	if key.GroupKind != eventKind() {
 		m.note(Change{Key: key, Effect: "deleted", Before: before.GetResourceVersion()}, revision)
 	}
 }
@@ -373,7 +374,7 @@ func (s Snapshot) Of(key Key) []Change {
 func (s Snapshot) CRDs() []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for key, u := range s.Objects {
-		if key.Kind == "CustomResourceDefinition" {
+		if key.GroupKind == crdKind() {
 			list = append(list, u)
 		}
 	}
@@ -387,7 +388,7 @@ func (s Snapshot) CRDs() []*unstructured.Unstructured {
 func (s Snapshot) Events(u *unstructured.Unstructured) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for key, e := range s.Objects {
-		if key.Kind != "Event" {
+		if key.GroupKind != eventKind() {
 			continue
 		}
 		if uid, _, _ := unstructured.NestedString(e.Object, "involvedObject", "uid"); uid == string(u.GetUID()) {

@@ -48,12 +48,19 @@ type Node struct {
 	Owned  []*Node
 }
 
+// crdKind and eventKind are Kubernetes' own: others may have kinds of these names.
+func crdKind() schema.GroupKind {
+	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+func eventKind() schema.GroupKind { return schema.GroupKind{Kind: "Event"} }
+
 // Tree arranges objects below their owners: the controller, or else the first
 // owner that is there. Those without are the roots. Events are left out.
 func Tree(objs map[Key]*unstructured.Unstructured) []*Node {
 	byUID := map[types.UID]*Node{}
 	for key, u := range objs {
-		if key.Kind != "Event" {
+		if key.GroupKind != eventKind() {
 			byUID[u.GetUID()] = &Node{Key: key, Object: u}
 		}
 	}

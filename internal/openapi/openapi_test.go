@@ -198,9 +198,6 @@ func TestRenderErrors(t *testing.T) {
 		"no API": {
 			files: map[string]string{"main.go": "package main\n\nfunc main() {}\n"}, want: "no package with API types", code: clierr.CodeFailed,
 		},
-		"no header": {
-			files: map[string]string{"api/v1/t.go": cacheTypes}, change: func(o *openapi.Options) { o.Header = "none.txt" }, want: "none.txt", code: clierr.CodeUsage,
-		},
 		"a broken file": {
 			files: map[string]string{"api/v1/t.go": cacheTypes + "\nfunc {"}, want: "t.go", code: clierr.CodeFailed,
 		},
@@ -244,7 +241,7 @@ func TestInterrupted(t *testing.T) {
 // TestCache finds what an earlier run found as long as nothing has changed: the
 // API package does not even have to be readable then.
 func TestCache(t *testing.T) {
-	o := newProject(t, map[string]string{"api/v1/cache_types.go": cacheTypes})
+	o := newProject(t, map[string]string{"api/v1/cache_types.go": cacheTypes, openapi.DefaultHeader: "// Copyright YEAR\n"})
 	o.CacheDir, o.Inputs = filepath.Join(t.TempDir(), "cache"), "one"
 	files, violations := render(t, o)
 	for name, text := range files {
@@ -265,12 +262,14 @@ func TestCache(t *testing.T) {
 		{"another year", func(o *openapi.Options) { o.Year = "2027" }},
 		{"no cache", func(o *openapi.Options) { o.CacheDir = "" }},
 		{"another output", func(o *openapi.Options) { write(t, o.Dir, "api/v1/"+openapi.FileName, "package v1\n") }},
+		{"another header", func(o *openapi.Options) { write(t, o.Dir, openapi.DefaultHeader, "// Mine\n") }},
 		{"a second package", func(o *openapi.Options) { write(t, o.Dir, "api/v2/t.go", cacheTypes) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for name, text := range files {
 				write(t, o.Dir, name, text)
 			}
+			write(t, o.Dir, openapi.DefaultHeader, "// Copyright YEAR\n")
 			if _, err := openapi.Render(t.Context(), o); err != nil {
 				t.Fatalf("the result is not found: %v", err)
 			}

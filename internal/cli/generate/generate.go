@@ -125,6 +125,9 @@ func New(f *cli.Factory) *cobra.Command {
 				args, o.args = args[:dash], args[dash:]
 			}
 			o.what = args
+			if c.Flags().Changed("check-compat") && o.compat == "" {
+				return clierr.Usagef("name one, or leave out the = for the newest tag", "--check-compat= names no reference")
+			}
 			return o.checkArgs(c.Flags().Changed("output"))
 		},
 		ValidArgs: generators(),

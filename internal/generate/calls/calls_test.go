@@ -124,6 +124,7 @@ release:
 		"the first that is set":  {"manifests:\n    controller-gen crd paths=./a output:dir=$(or $(TMP),$(OUT),config)/crd\nOUT =\n", []string{"Makefile:2: crd paths=./a output:dir=config/crd"}},
 		"the year of today":      {"YEAR ?= $(shell date +%Y)\nmanifests:\n    controller-gen object:year=$(YEAR) paths=./a\n    controller-gen object:year=$$(date -u '+%Y') paths=./b\n", []string{"Makefile:3: object:year=YEAR paths=./a", "Makefile:4: object:year=YEAR paths=./b"}},
 		"nothing known":          {"manifests:\n    controller-gen crd paths=$(shell find . -name api) output:dir=x\n", []string{"Makefile:2: this call of controller-gen is ignored: paths=$(shell find . -name api): its value is known only when the command runs"}},
+		"there and back":         {"manifests:\n    pushd a; controller-gen crd paths=./...; pushd ../b; popd; cd ../c; cd -; controller-gen object paths=./...; popd; controller-gen rbac:roleName=x paths=./...\n", []string{"Makefile:2 in a: crd paths=./...", "Makefile:2 in a: object paths=./...", "Makefile:2: rbac:roleName=x paths=./..."}},
 		"a directory not known":  {"manifests:\n    cd $$DIR && controller-gen crd paths=./...\n", []string{"Makefile:2: this call of controller-gen is ignored: it runs in $DIR, which is known only when the command runs"}},
 		"nothing that it can do": {"manifests:\n    controller-gen crd:colour=red paths=./...\n", []string{`Makefile:2: this call of controller-gen is ignored: argument crd: unknown argument "colour"`}},
 		"a recipe of its own": {`

@@ -7,7 +7,7 @@ import (
 
 	lazy "go.podman.io/storage/pkg/regexp"
 	"go.yaml.in/yaml/v3"
-	sh "mvdan.cc/sh/v3/shell"
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -79,13 +79,27 @@ func configured(files host.Files, dir string) ([]generate.Call, error) {
 	var out []generate.Call
 	for _, e := range c.Generate.Calls {
 		from := fmt.Sprintf("%s:%d", File, e.line)
-		args, err := sh.Fields(e.Args, func(string) string { return "" })
+		args, err := fields(e.Args)
 		if err != nil {
 			return nil, clierr.Usagef(hint, "%s: %w", from, err)
 		}
 		out = append(out, generate.Call{Dir: e.Dir, Args: args, From: from})
 	}
 	return out, nil
+}
+
+// fields are the words of a call as a shell has them.
+func fields(text string) ([]string, error) {
+	var words []*syntax.Word
+	err := syntax.NewParser().Words(strings.NewReader(text), func(w *syntax.Word) bool {
+		words = append(words, w)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	keepBraces(words)
+	return expand.Fields(&expand.Config{Env: expand.FuncEnviron(func(string) string { return "" })}, words...)
 }
 
 // plainWord means itself to a shell.

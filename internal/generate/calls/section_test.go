@@ -11,6 +11,16 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
+// TestConfigured reads calls as they are typed.
+func TestConfigured(t *testing.T) {
+	text := "generate:\n  controller-gen:\n  - object paths={./a/...,./b/...} output:dir='a b'\n"
+	f, err := Of(host.OSFiles{}, write(t, map[string]string{File: text}))
+	want := []generate.Call{{Args: []string{"object", "paths={./a/...,./b/...}", "output:dir=a b"}, From: ".mysdk.yaml:3"}}
+	if d := cmp.Diff(want, f.Calls); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+}
+
 // TestConfigure writes calls into configurations and reads them back.
 func TestConfigure(t *testing.T) {
 	calls := []generate.Call{

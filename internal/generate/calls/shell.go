@@ -20,7 +20,10 @@ type shell struct {
 	file string // the script, or "" for a line, whose place is at
 	at   string
 	dir  string // relative to the root
-	vars map[string]string
+	// before is the directory that 'cd -' leads to, and pushed are those of popd.
+	before string
+	pushed []string
+	vars   map[string]string
 	// defaulted are variables that the script gives a default; they count as
 	// not set, while others that are not set are unknown.
 	defaulted map[string]bool
@@ -118,8 +121,7 @@ func (s *shell) call(c *syntax.CallExpr) {
 	if s.out != nil {
 		s.print(words)
 	}
-	if words[0] == "cd" || words[0] == "pushd" {
-		s.cd(words[1:])
+	if s.moves(words) {
 		return
 	}
 	at := s.at
@@ -159,7 +161,28 @@ func (s *shell) assign(list []*syntax.Assign) {
 	}
 }
 
-// cd changes the directory.
+// moves changes the directory, if the command does.
+func (s *shell) moves(words []string) bool {
+	was := s.dir
+	switch {
+	case words[0] == "popd" && len(s.pushed) > 0:
+		last := len(s.pushed) - 1
+		s.dir, s.pushed = s.pushed[last], s.pushed[:last]
+	case words[0] == "cd" && len(words) == 2 && words[1] == "-" && s.before != "":
+		s.dir = s.before
+	case words[0] == "pushd":
+		s.pushed = append(slices.Clip(s.pushed), s.dir)
+		s.cd(words[1:])
+	case words[0] == "cd":
+		s.cd(words[1:])
+	default:
+		return false
+	}
+	s.before = was
+	return true
+}
+
+// cd changes the directory to what its arguments say.
 func (s *shell) cd(words []string) {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return len(w) > 1 && w[0] == '-' })
 	if len(words) != 1 {
@@ -221,15 +244,19 @@ func (s *shell) config() *expand.Config {
 	}
 }
 
-// fields are the words after expansion. Braces of a list of paths stay: what
-// controller-gen makes of them is the same, and the library takes the dots of
-// ./... in them for a sequence.
-func (s *shell) fields(words []*syntax.Word) []string {
+// keepBraces quotes lists of paths: what controller-gen makes of their braces is the
+// same, and the library takes the dots of ./... in them for a sequence.
+func keepBraces(words []*syntax.Word) {
 	for _, w := range words {
 		if text := w.Lit(); strings.HasPrefix(text, "paths={") {
 			w.Parts = []syntax.WordPart{&syntax.SglQuoted{Value: text}}
 		}
 	}
+}
+
+// fields are the words after expansion.
+func (s *shell) fields(words []*syntax.Word) []string {
+	keepBraces(words)
 	out, err := expand.Fields(s.config(), words...)
 	if err != nil {
 		return []string{s.make.noValue(err.Error())}
