@@ -31,7 +31,7 @@ var corrections = []correction{
 	{lazy.Delayed(`^cannot use .* \((?:variable|value) of type \*("[^"]+"\.\w+|\w+\.\w+)\) as ("[^"]+"\.\w+|\w+\.\w+) value in argument`), passValue},
 	{lazy.Delayed(`^cannot use nil as "k8s\.io/apimachinery/pkg/apis/meta/v1"\.(\w+Options) value in argument`), passEmpty},
 	{lazy.Delayed(`^cannot (?:use|convert) .* \((?:variable|value) of interface type (?:runtime|"k8s\.io/apimachinery/pkg/runtime")\.Object\) (?:as|to type) (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.(Object|ObjectList)\b`), assertObject},
-	{lazy.Delayed(`^cannot use .* as (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.ListOption value in argument to .*\.List\b`), listFirst},
+	{lazy.Delayed(`^cannot use .*\bof (?:\S+ )?type \S*List\) as (?:client|"sigs\.k8s\.io/controller-runtime/pkg/client")\.ListOption value in argument to .*\.List\b`), listFirst},
 	{lazy.Delayed(`^cannot use &.* \(value of type \*handler\.EventHandler\) as handler\.TypedEventHandler\[|type \*handler\.EventHandler of &.* does not match inferred type handler\.TypedEventHandler\[`), func(f *goFile, at ast.Expr, _ []string) { f.dropAddress(at) }},
 	{lazy.Delayed(`EnqueueRequestForOwner \(value of type func.* is not a type$`), callOwnerHandler},
 }

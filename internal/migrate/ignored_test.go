@@ -28,6 +28,20 @@ func TestPathOfProject(t *testing.T) {
 	}
 }
 
+// TestSkipped holds that what tools have put into a checkout is not carried along: a
+// worktree's .git would have git write to that one.
+func TestSkipped(t *testing.T) {
+	files := goV3()
+	for _, name := range []string{".git", "bin/controller-gen", "testbin/bin/etcd", "build/_output/x"} {
+		files[name] = "x"
+	}
+	for name := range content(mustPlan(t, files).Result) {
+		if name == ".git" || strings.HasPrefix(name, "bin/") || strings.HasPrefix(name, "testbin/") || strings.HasPrefix(name, "build/") {
+			t.Errorf("%s is carried over", name)
+		}
+	}
+}
+
 // TestNestedModules holds that modules below the root stay as they are, and
 // that those whose code would move are refused.
 func TestNestedModules(t *testing.T) {

@@ -132,7 +132,10 @@ func leavesOf(at leaf, deeper func(string) bool) []leaf {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if len(n.Content) == 0 || len(at.steps) > 0 && !deeper(at.way()) {
+	switch {
+	case len(n.Content) == 0 && len(at.steps) == 0:
+		return nil // of an empty file
+	case len(n.Content) == 0 || len(at.steps) > 0 && !deeper(at.way()):
 		return []leaf{at}
 	}
 	var out []leaf

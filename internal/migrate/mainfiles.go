@@ -113,13 +113,17 @@ func (m *migration) mainRules() error {
 	if len(m.rules) == 0 {
 		return nil
 	}
-	name := "internal/controller/rbac.go"
+	m.putRules(m.rules)
+	return nil
+}
+
+// putRules puts markers into a file of their own beside the controllers.
+func (m *migration) putRules(lines []string) {
 	for base := "rbac.go"; ; base = "main_" + base {
-		name = path.Join(path.Dir(name), base)
+		name := path.Join("internal/controller", base)
 		if _, taken := m.out[name]; !taken {
-			break
+			m.put(name, fmt.Appendf(nil, "%spackage controller\n\n%s\n", m.header(), strings.Join(lines, "\n")))
+			return
 		}
 	}
-	m.put(name, fmt.Appendf(nil, "%spackage controller\n\n%s\n", m.header(), strings.Join(m.rules, "\n")))
-	return nil
 }

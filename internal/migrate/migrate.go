@@ -187,7 +187,20 @@ type migration struct {
 	names      controllernames.Names     // of controllers that need one, once they were looked for
 }
 
-// walk reads the files of the project but those of git and of vendored code.
+// isSkipped reports whether a file or directory is no part of the project: what git
+// has, which may be a file, and what tools have put there.
+func isSkipped(name string, isDir bool) bool {
+	switch base := path.Base(name); {
+	case base == ".git":
+		return true
+	case !isDir:
+		return strings.HasPrefix(base, ".mysdk-")
+	default:
+		return base == "node_modules" || strings.HasPrefix(base, ".mysdk") || name == "build/_output" || name == "bin" || name == "testbin"
+	}
+}
+
+// walk reads the files of the project.
 func (m *migration) walk(dir string) error {
 	entries, err := m.Files.ReadDir(filepath.Join(m.Dir, filepath.FromSlash(dir)))
 	if err != nil {
@@ -195,7 +208,7 @@ func (m *migration) walk(dir string) error {
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules" || name == "build/_output" || strings.HasPrefix(e.Name(), ".mysdk")) {
+		if isSkipped(name, e.IsDir()) {
 			continue
 		}
 		if e.IsDir() {
@@ -207,7 +220,7 @@ func (m *migration) walk(dir string) error {
 		if e.Type()&fs.ModeSymlink != 0 {
 			m.general = append(m.general, Note{Text: name + " is a symbolic link: it stays where it is, and is not in what --output-dir writes."})
 		}
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".mysdk-") {
+		if !e.Type().IsRegular() {
 			continue
 		}
 		info, err := e.Info()

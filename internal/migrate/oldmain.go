@@ -80,13 +80,15 @@ func (p *oldProgram) runs(n ast.Node) bool {
 // way, and what it gets at its markers.
 func (p *oldProgram) statements(list []ast.Stmt) {
 	for _, s := range list {
-		if p.wire(s) || p.scheme(s) || p.leads(s) {
+		if p.wire(s) || isSimple(s) && (p.scheme(s) || p.leads(s)) {
 			p.take(s)
 		}
 		for kv := range goedit.Each[*ast.KeyValueExpr](s) {
 			if value, ok := stringLiteral(kv.Value); ok && isNamed(kv.Key, "LeaderElectionID") {
 				p.election = strconv.Quote(value)
-				p.take(kv)
+				if p.isAlone(kv) {
+					p.take(kv)
+				}
 			}
 		}
 		for call := range goedit.Each[*ast.CallExpr](s) {
@@ -97,6 +99,18 @@ func (p *oldProgram) statements(list []ast.Stmt) {
 	}
 }
 
+// isSimple reports whether a statement is one call, with the check of its error at
+// the most. A block may have more in it than the call that is looked for.
+func isSimple(s ast.Stmt) bool {
+	switch s := s.(type) {
+	case *ast.ExprStmt, *ast.AssignStmt:
+		return true
+	case *ast.IfStmt:
+		return s.Init != nil
+	}
+	return false
+}
+
 // take notes that a node was carried over.
 func (p *oldProgram) take(n ast.Node) {
 	for line := p.file.Line(n.Pos()); line <= p.file.Line(n.End()); line++ {
@@ -104,15 +118,20 @@ func (p *oldProgram) take(n ast.Node) {
 	}
 }
 
+// isAlone reports whether nothing else is in the lines of a node but a comma.
+func (p *oldProgram) isAlone(n ast.Node) bool {
+	before, after := p.file.Src[:p.file.Offset(n.Pos())], p.file.Src[p.file.Offset(n.End()):]
+	head := before[bytes.LastIndexByte(before, '\n')+1:]
+	tail, _, _ := bytes.Cut(after, []byte("\n"))
+	return len(bytes.TrimSpace(head))+len(bytes.Trim(tail, " \t\r,")) == 0
+}
+
 // takeComments takes the comments that have lines of their own: what they are
 // about is listed.
 func (p *oldProgram) takeComments() {
 	for _, group := range p.file.Tree.Comments {
 		for _, c := range group.List {
-			before, after := p.file.Src[:p.file.Offset(c.Pos())], p.file.Src[p.file.Offset(c.End()):]
-			head := before[bytes.LastIndexByte(before, '\n')+1:]
-			tail, _, _ := bytes.Cut(after, []byte("\n"))
-			if len(bytes.TrimSpace(head))+len(bytes.TrimSpace(tail)) == 0 {
+			if p.isAlone(c) {
 				p.take(c)
 			}
 		}

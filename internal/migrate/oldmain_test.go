@@ -103,6 +103,8 @@ func TestOldMain(t *testing.T) {
 			setup: "\t// TODO(migrate): cmd/main.go.old:44 hands more to SetupWithManager\n\t//\t(&controllers.CartReconciler{Client: mgr.GetClient(), Log: ctrl.Log.WithName(\"cart\")}).SetupWithManager(mgr, *wait)\n" + wired},
 		"under a condition":         {more: map[string]string{"MANAGER": "if *wait > 0 {\n" + reconciler + "\n\t}"}, left: []string{"if *wait > 0 { … (to line 45)"}},
 		"types of others":           {more: map[string]string{"INIT": "utilruntime.Must(routev1.AddToScheme(scheme))"}, schemes: []string{"routev1.AddToScheme(scheme)"}},
+		"types in a block":          {more: map[string]string{"FLAGS": "if openShift {\n\t\tutilruntime.Must(routev1.AddToScheme(scheme))\n\t\tmine()\n\t}"}, left: []string{"if openShift { … (to line 33)"}},
+		"options on one line":       {more: map[string]string{"OPTIONS": "LeaderElectionID: \"shop\", SyncPeriod: &wait"}, left: []string{"LeaderElectionID: \"shop\", SyncPeriod: &wait,"}, lease: `"shop"`},
 		"types by a function":       {more: map[string]string{"INIT": "utilruntime.Must(mine(scheme))"}, left: []string{"utilruntime.Must(mine(scheme))"}},
 		"what it logs of its own":   {more: map[string]string{"IMPORTS": "\"example.com/shop/version\"", "MANAGER": "setupLog.Info(\"x\", \"version\", version.Version)"}, left: []string{"setupLog.Info(\"x\", \"version\", version.Version)"}},
 		"an option":                 {more: map[string]string{"OPTIONS": "SyncPeriod: &wait"}, left: []string{"SyncPeriod: &wait,"}},

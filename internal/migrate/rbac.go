@@ -217,8 +217,7 @@ func (m *migration) markRules() error {
 			return nil
 		}
 	}
-	text := m.header() + "package controller\n\n" + strings.Join(lines, "\n") + "\n"
-	m.put("internal/controller/rbac.go", []byte(text))
+	m.putRules(lines)
 	return nil
 }
 

@@ -55,11 +55,15 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 	return replaceIn(set, migrate.ReportName, p.Report())
 }
 
+// correctRounds bounds how often the compiler is asked: no correction needs as many,
+// but two of them might undo each other.
+const correctRounds = 12
+
 // compiled adds to the plan what the compiler says about the copy, once what its
 // errors leave no doubt about is corrected. An error may hide another one.
 func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set) error {
 	f.Progress("Compiling the result")
-	for {
+	for round := 1; ; round++ {
 		errs, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -71,6 +75,10 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 		problems := make([]migrate.Problem, len(errs))
 		for i, e := range errs {
 			problems[i] = migrate.Problem(e)
+		}
+		if round == correctRounds {
+			p.Problems = append(p.Problems, migrate.Grouped(problems)...)
+			return nil
 		}
 		changed, err := correct(problems, f.ReadFile, func(name string, data []byte) error { return rewritten(f, p, set, name, data) })
 		if err != nil {

@@ -49,7 +49,8 @@ func migrateFiles(ctx context.Context, f *cli.Factory, o *migrateOptions) error 
 func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 	f.Progress("Compiling the project")
 	var found []migrate.Problem
-	for changed := true; changed; {
+	changed := true
+	for round := 0; changed && round < correctRounds; round++ {
 		all, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
 		if err != nil {
 			return fmt.Errorf("compile what was rewritten: %w", err)

@@ -201,6 +201,9 @@ func migrationText(p *migrate.Plan) string {
 // migrateInto writes the new project into another directory.
 func migrateInto(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate.Plan) error {
 	there := f.In(f.Host.Path(o.dir))
+	if done, err := there.Recover(); done || err != nil {
+		return err
+	}
 	if err := emptyDir(there.Host.Dir); err != nil {
 		return err
 	}
@@ -248,6 +251,11 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 	if err := complete(ctx, f, o, p, &set, f.Host.Dir); err != nil {
 		return err
 	}
+	if !o.force { // again: that took minutes, in which somebody may have edited
+		if err := cleanInGit(ctx, f); err != nil {
+			return err
+		}
+	}
 	set, err := f.Tree().Changed(set)
 	if err != nil {
 		return err
@@ -264,8 +272,14 @@ func cleanInGit(ctx context.Context, f *cli.Factory) error {
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
 		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=normal", "."}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &errs,
 	})
-	if err != nil {
-		return clierr.Failedf("commit it to git first, use --output-dir DIR, or add --force", "the project is not in git, and its old state would be lost")
+	const hint = "commit it to git first, use --output-dir DIR, or add --force"
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && errs.Len() > 0 && !strings.Contains(errs.String(), "not a git repository"):
+		return clierr.Failedf(hint, "ask git whether everything is committed: %s", strings.TrimSpace(errs.String()))
+	case err != nil:
+		return clierr.Failedf(hint, "the project is not in git, and its old state would be lost")
 	}
 	if n := strings.Count(out.String(), "\n"); n > 0 {
 		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
@@ -298,7 +312,10 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	}
 	f.Say("Wrote %d files, removed %d", written, removed)
 	needsYou(f, p)
-	page := path.Join(o.dir, migrate.ReportName)
+	page, there := path.Join(o.dir, migrate.ReportName), ""
+	if o.dir != "" {
+		there = "cd " + cli.ShellQuote(o.dir) + " && "
+	}
 	for i, c := range p.Problems {
 		if i == shownProblems {
 			f.Say("… and %d more in %s", len(p.Problems)-i, page)
@@ -311,11 +328,11 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	}
 	switch n := p.Open(); {
 	case len(p.Problems) > 0:
-		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run 'go vet ./...'", page), "the project was migrated but does not compile: %s", cli.Count(len(p.Problems), "error"))
+		return clierr.OutOfDatef(fmt.Sprintf("read %s, which lists them, then run '%sgo vet ./...'", page, there), "the project was migrated but does not compile: %s", cli.Count(len(p.Problems), "error"))
 	case n > 0:
-		f.Say("Next: read %s, then go build ./... (%d files need manual steps)", page, n)
+		f.Say("Next: read %s, then %sgo build ./... (%d files need manual steps)", page, there, n)
 	default:
-		f.Say("Next: go build ./... && mysdk test")
+		f.Say("Next: %sgo build ./... && mysdk test", there)
 	}
 	return nil
 }
