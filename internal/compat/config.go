@@ -94,7 +94,9 @@ func lookup(all map[string]any, path string) (any, bool) {
 		}
 		if rest, ok := strings.CutPrefix(path, key+"."); ok {
 			below, _ := value.(map[string]any)
-			return lookup(below, rest)
+			if found, ok := lookup(below, rest); ok {
+				return found, true
+			}
 		}
 	}
 	return nil, false

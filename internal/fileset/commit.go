@@ -285,6 +285,13 @@ func (t Tree) stage(ctx context.Context, s Set, j *journal) error {
 		}
 		f, _ := s.Get(w.Path)
 		draft := t.path(temporary(w.Path))
+		there, err := t.lstat(temporary(w.Path))
+		if err == nil && there != nil { // a link would be followed
+			err = t.removeIfThere(temporary(w.Path))
+		}
+		if err != nil {
+			return err
+		}
 		if err := t.stageFile(w.Path, draft, f); err != nil {
 			return err
 		}

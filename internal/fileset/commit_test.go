@@ -162,6 +162,42 @@ func TestCommitErrorLeavesOldTree(t *testing.T) {
 	}
 }
 
+// TestCommitFollowsNoLinks has what a checkout may bring: a link in the place of a
+// draft, and a journal that leads through one.
+func TestCommitFollowsNoLinks(t *testing.T) {
+	dir, outside := before(t), filepath.Join(t.TempDir(), "mine")
+	if err := os.MkdirAll(outside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(outside, "f")
+	if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, filepath.Join(dir, ".mysdk-PROJECT")); err != nil {
+		t.Fatal(err)
+	}
+	var s fileset.Set
+	if err := s.Put("PROJECT", fileset.File{Data: []byte("new")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree(host.OSFiles{}, dir).Commit(t.Context(), s, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "led")); err != nil {
+		t.Fatal(err)
+	}
+	journal := `{"command": "x", "committed": true, "remove": [{"path": "led/f"}]}`
+	if err := os.WriteFile(filepath.Join(dir, ".mysdk-commit"), []byte(journal), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree(host.OSFiles{}, dir).Recover(t.Context()); err == nil || !strings.Contains(err.Error(), "led is a symbolic link") {
+		t.Errorf("Recover() = %v", err)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
+		t.Errorf("the file outside: %q, %v", data, err)
+	}
+}
+
 func TestCommitRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		path string

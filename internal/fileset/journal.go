@@ -138,8 +138,12 @@ func (t Tree) readJournal() (*journal, error) {
 	for _, s := range append(j.Write, j.Remove...) {
 		names = append(names, s.Path)
 	}
+	parents := map[string]bool{}
 	for _, name := range names {
 		if err := checkName(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", journalName, err)
+		}
+		if err := t.checkParents(name, parents); err != nil {
 			return nil, fmt.Errorf("%s: %w", journalName, err)
 		}
 	}

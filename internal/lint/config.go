@@ -110,7 +110,9 @@ func lookup(n *yaml.Node, path string) *yaml.Node {
 		if key := n.Content[i].Value; key == path {
 			return n.Content[i+1]
 		} else if rest, ok := strings.CutPrefix(path, key+"."); ok {
-			return lookup(n.Content[i+1], rest)
+			if found := lookup(n.Content[i+1], rest); found != nil {
+				return found
+			}
 		}
 	}
 	return nil

@@ -339,8 +339,8 @@ func Edit(s *Steps, dir string, change fileset.Set) (fileset.Set, error) {
 	out := change.Clone()
 	for _, name := range added.Paths() {
 		file, _ := added.Get(name)
-		if old, ok := change.Get(name); ok && !old.Removed {
-			file.New = old.New
+		if old, ok := change.Get(name); ok {
+			file.New = old.New && !old.Removed
 		}
 		if err := out.Put(name, file); err != nil {
 			return change, err

@@ -35,6 +35,9 @@ func (f *File) resourceFields(gvk resource.GVK) (map[string]any, error) {
 		if err := item.Decode(&m); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", FileName, item.Line, err)
 		}
+		if m == nil {
+			continue // an entry with nothing in it
+		}
 		domain := m["domain"]
 		m["domain"] = gvk.Domain
 		if identity(m) == identity(map[string]any{"group": gvk.Group, "domain": gvk.Domain, "version": gvk.Version, "kind": gvk.Kind}) {

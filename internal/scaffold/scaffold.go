@@ -26,6 +26,8 @@ type Scaffold struct {
 	project *project.Project
 	tree    *relayout.Tree
 	header  []byte // license header
+	files   relayout.LF
+	dir     string
 }
 
 // Open reads the project in dir, absolute. force says that files which go may
@@ -39,13 +41,15 @@ func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold
 	if err != nil {
 		return nil, err
 	}
-	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(files, dir)}
+	lf := relayout.LF{Files: files}
+	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(lf, dir), files: lf, dir: dir}
 	s.header, _, err = s.tree.Read(project.HeaderFile)
 	return s, err
 }
 
-// Set is the whole change so far, PROJECT included.
-func (s *Scaffold) Set() fileset.Set { return s.tree.Set() }
+// Set is the whole change so far, PROJECT included, without files that it leaves as
+// they are.
+func (s *Scaffold) Set() (fileset.Set, error) { return s.files.Changed(s.tree.Set(), s.dir) }
 
 // scaffolder is the plugin with another way to read the license header.
 func (s *Scaffold) scaffolder(read func(string) ([]byte, error)) project.Scaffolder {

@@ -1,6 +1,8 @@
 package scaffold
 
 import (
+	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
@@ -28,6 +31,60 @@ func openGolden(t *testing.T, name string) *Scaffold {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// set is the change so far.
+func (s *Scaffold) set(t *testing.T) fileset.Set {
+	t.Helper()
+	set, err := s.Set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestCRLF changes a project as Git for Windows checks it out.
+func TestCRLF(t *testing.T) {
+	dir := openGolden(t, "multigroup").dir
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(name, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(host.OSFiles{}, dir, v4.Plugin{Year: 2030}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetLicense(License{Owner: new("Shop")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteAPI(s.project.Resources[0]); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Problems) > 0 {
+		t.Errorf("problems: %v", s.Problems)
+	}
+	set, written := s.set(t), 0
+	for _, name := range set.Paths() {
+		f, _ := set.Get(name)
+		if f.Removed || f.New {
+			continue
+		}
+		if written++; bytes.Count(f.Data, []byte("\n")) != bytes.Count(f.Data, []byte("\r\n")) {
+			t.Errorf("%s has lines that end in LF", name)
+		}
+	}
+	if written < 3 {
+		t.Errorf("only %v changes", set.Paths())
+	}
 }
 
 // resource is the project's first resource of that version.
@@ -63,7 +120,7 @@ func TestSetLicense(t *testing.T) {
 			if err := s.SetLicense(tt.license); err != nil {
 				t.Fatal(err)
 			}
-			if set := s.Set(); (set.Len() == 0) != tt.same {
+			if set := s.set(t); (set.Len() == 0) != tt.same {
 				t.Errorf("changed: %v", set.Paths())
 			}
 			for _, name := range []string{"cmd/main.go", project.HeaderFile} {
@@ -112,7 +169,7 @@ func TestRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.said) || !strings.Contains(clierr.HintOf(err), tt.hint) {
 				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
 			}
-			if set := s.Set(); set.Len() > 0 {
+			if set := s.set(t); set.Len() > 0 {
 				t.Errorf("changed all the same: %v", set.Paths())
 			}
 		})
@@ -130,7 +187,7 @@ func TestUnchanged(t *testing.T) {
 	if err := s.DeleteWebhooks(s.resource(t, "v1alpha1"), func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	if set := s.Set(); set.Len() > 0 {
+	if set := s.set(t); set.Len() > 0 {
 		t.Errorf("changed: %v", set.Paths())
 	}
 }

@@ -98,8 +98,6 @@ func (p *Plan) sort() {
 // Empty says whether nothing is to be written.
 func (p *Plan) Empty() bool { return p.Set.Len() == 0 }
 
-// RejectSuffix ends the names of the files that hold what could not be merged.
-const RejectSuffix = ".rej"
 
 // planner is a plan in the making.
 type planner struct {
@@ -119,7 +117,7 @@ type planner struct {
 }
 
 func (o Options) planner() *planner {
-	return &planner{Options: o, tree: relayout.NewTree(lfFiles{o.Files}, o.Dir), plan: &Plan{Files: []File{}}}
+	return &planner{Options: o, tree: relayout.NewTree(relayout.LF{Files: o.Files}, o.Dir), plan: &Plan{Files: []File{}}}
 }
 
 // New plans the upgrade of a project. Nothing is written. Errors are those of a

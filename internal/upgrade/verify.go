@@ -74,7 +74,7 @@ func (o Options) kustomizations() ([]string, error) {
 
 // listedIn are the directories that a kustomization builds with its own.
 func (o Options) listedIn(dir string) []string {
-	text, err := lfFiles{o.Files}.ReadFile(o.path(path.Join(dir, "kustomization.yaml")))
+	text, err := relayout.LF{Files: o.Files}.ReadFile(o.path(path.Join(dir, "kustomization.yaml")))
 	if err != nil {
 		return nil
 	}

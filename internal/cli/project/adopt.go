@@ -104,12 +104,12 @@ func runAdopt(ctx context.Context, f *cli.Factory, o *adoptOptions) error {
 	if err := there.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
 		return err
 	}
-	return reportAdopted(f, r, set, o.output)
+	return reportAdopted(f, r, set, o)
 }
 
-func reportAdopted(f *cli.Factory, r *adopt.Report, set fileset.Set, output string) error {
-	if output != "text" {
-		return f.Report(output, r, nil)
+func reportAdopted(f *cli.Factory, r *adopt.Report, set fileset.Set, o *adoptOptions) error {
+	if o.output != "text" {
+		return f.Report(o.output, r, nil)
 	}
 	if set.Len() == 0 {
 		f.Say("Nothing to do: there is no safe change to make")
@@ -118,7 +118,7 @@ func reportAdopted(f *cli.Factory, r *adopt.Report, set fileset.Set, output stri
 	for _, c := range r.Changes {
 		f.Say("%s: %s", c.File, c.What)
 	}
-	f.Say("Next: mysdk adopt")
+	f.Say("Next: %s", strings.TrimSuffix("mysdk adopt "+cli.ShellQuote(o.dir), " ."))
 	return nil
 }
 

@@ -167,18 +167,20 @@ func runEdit(ctx context.Context, f *cli.Factory, o *editOptions) error {
 	return commitScaffold(ctx, f, s, len(p.Resources) > 0, o.force, o.dryRun)
 }
 
-// runPlugins runs each plugin that was named, once.
+// runPlugins runs the plugin that was named. Two would be two changes, of which the
+// second might fail.
 func runPlugins(ctx context.Context, f *cli.Factory, o *editOptions) error {
-	if slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, chart.PluginKey) }) {
+	named := func(plugin string) bool {
+		return slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, plugin) })
+	}
+	switch {
+	case named(chart.PluginKey) && named(grafana.PluginKey):
+		return clierr.Usagef("run the command once for each plugin", "%s and %s write files of their own", chart.PluginKey, grafana.PluginKey)
+	case named(chart.PluginKey):
 		o.chart.Force, o.chart.DryRun = o.force, o.dryRun
-		if err := chart.Run(ctx, f, &o.chart); err != nil {
-			return err
-		}
+		return chart.Run(ctx, f, &o.chart)
 	}
-	if slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, grafana.PluginKey) }) {
-		return runDashboards(ctx, f, o.force, o.dryRun)
-	}
-	return nil
+	return runDashboards(ctx, f, o.force, o.dryRun)
 }
 
 // commitScaffold generates, and commits everything at once, unless something
@@ -187,8 +189,11 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 	if err := inTheWayOf(f, s, force); err != nil {
 		return err
 	}
-	set, err := f.EditByPlugins(s.Set())
+	set, err := s.Set()
 	if err != nil {
+		return err
+	}
+	if set, err = f.EditByPlugins(set); err != nil {
 		return err
 	}
 	if set, err = f.Tree().Changed(set); err != nil {

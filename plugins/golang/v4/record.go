@@ -92,6 +92,9 @@ func (r *record) remove() error {
 }
 
 func (r *record) encode() error {
+	if r.all == nil { // the key was there, without a value
+		r.all = map[string]any{}
+	}
 	r.all[resourcesField] = r.list
 	if len(r.list) == 0 {
 		delete(r.all, resourcesField)

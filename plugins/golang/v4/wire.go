@@ -56,13 +56,17 @@ func (s *createAPISubcommand) wire(disk afero.Fs, d data) error {
 
 // edit changes a file that exists.
 func edit(disk afero.Fs, name string, change func(text string) (string, error)) error {
-	text, err := afero.ReadFile(disk, name)
+	data, err := afero.ReadFile(disk, name)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
-	changed, err := change(string(text))
-	if err != nil || changed == string(text) {
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	changed, err := change(text)
+	if err != nil || changed == text {
 		return err
+	}
+	if len(text) < len(data) { // of a checkout on Windows
+		changed = strings.ReplaceAll(changed, "\n", "\r\n")
 	}
 	if err := afero.WriteFile(disk, name, []byte(changed), filePerm); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
