@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -72,7 +74,6 @@ type uninstaller struct {
 	*kube.Client
 	options kube.DeleteOptions
 	done    Uninstalled
-	kinds   []schema.GroupVersionKind // of operators that went
 }
 
 // operators deletes all ClusterServiceVersions, and what would bring them back
@@ -141,18 +142,15 @@ func (u *uninstaller) plans(ctx context.Context) ([]*unstructured.Unstructured, 
 	return all, nil
 }
 
-// keep notes the CRDs of operators that go, and their kinds.
+// keep notes the CRDs of operators that go.
 func (u *uninstaller) keep(csvs []*unstructured.Unstructured) {
 	for _, csv := range csvs {
 		if csv.GetName() == packageServer {
 			continue
 		}
 		for _, crd := range ownedCRDs(csv) {
-			if !slices.Contains(u.done.Kept, crd.name) {
-				u.done.Kept = append(u.done.Kept, crd.name)
-			}
-			if !slices.Contains(u.kinds, crd.kind) {
-				u.kinds = append(u.kinds, crd.kind)
+			if !slices.Contains(u.done.Kept, crd) {
+				u.done.Kept = append(u.done.Kept, crd)
 			}
 		}
 	}
@@ -179,25 +177,17 @@ func operatorNames(csvs, plans []*unstructured.Unstructured) []string {
 	return names
 }
 
-// ownedCRD is a version of a CRD that an operator brought.
-type ownedCRD struct {
-	name string
-	kind schema.GroupVersionKind
-}
-
-func ownedCRDs(csv *unstructured.Unstructured) []ownedCRD {
-	var list []ownedCRD
+// ownedCRDs are the CRDs that an operator brought.
+func ownedCRDs(csv *unstructured.Unstructured) []string {
+	var names []string
 	owned, _, _ := unstructured.NestedSlice(csv.Object, "spec", "customresourcedefinitions", "owned")
 	for _, item := range owned {
 		crd, _ := item.(map[string]any)
-		name, _ := crd["name"].(string)
-		version, _ := crd["version"].(string)
-		kind, _ := crd["kind"].(string)
-		if _, group, ok := strings.Cut(name, "."); ok {
-			list = append(list, ownedCRD{name, schema.GroupVersionKind{Group: group, Version: version, Kind: kind}})
+		if name, ok := crd["name"].(string); ok && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return list
+	return names
 }
 
 // rest deletes the catalogs, what OLM has made outside of its namespaces, its own
@@ -232,6 +222,10 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 
 // ownObjects are the objects of the manifests, without the namespaces that stay.
 func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructured.Unstructured, error) {
+	kinds, err := u.strangeKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var objects []*unstructured.Unstructured
 	for _, o := range m.All() {
 		if o.GetKind() != "Namespace" {
@@ -241,12 +235,12 @@ func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructu
 		if u.done.Version == "" {
 			continue
 		}
-		other, err := u.stranger(ctx, m, o.GetName())
+		other, err := u.stranger(ctx, m, kinds, o.GetName())
 		if err != nil {
 			return nil, fmt.Errorf("find what else is in namespace %s: %w", o.GetName(), err)
 		}
-		if other != nil {
-			u.done.Namespaces = append(u.done.Namespaces, fmt.Sprintf("%s (%s)", o.GetName(), kube.RefOf(other)))
+		if other != "" {
+			u.done.Namespaces = append(u.done.Namespaces, fmt.Sprintf("%s (%s)", o.GetName(), other))
 			continue
 		}
 		objects = append(objects, o)
@@ -254,26 +248,46 @@ func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructu
 	return objects, nil
 }
 
-// stranger is an object of a namespace that OLM did not bring, nil for none: one of
-// an operator's kinds, a workload, or a volume's claim. What has an owner goes
-// with that.
-func (u *uninstaller) stranger(ctx context.Context, m Manifests, namespace string) (*unstructured.Unstructured, error) {
+// strangeKinds are those that keep a namespace: workloads, claims of volumes, and
+// what operators have brought, also those that have gone before and left theirs.
+func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	crds, err := u.List(ctx, crdGVK(), kube.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var kinds []schema.GroupVersionKind
+	for _, crd := range crds {
+		scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+		brought := crd.GetLabels()["olm.managed"] == "true" || slices.Contains(u.done.Kept, crd.GetName())
+		if scope == "Namespaced" && brought {
+			kinds = append(kinds, kube.ServedKind(crd))
+		}
+	}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	for _, gvk := range append(slices.Clone(u.kinds), apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
-		schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}) {
+	return append(kinds, apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
+		schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}), nil
+}
+
+// stranger is an object of a namespace that OLM did not bring, "" for none. What
+// OLM's own objects own goes with them.
+func (u *uninstaller) stranger(ctx context.Context, m Manifests, kinds []schema.GroupVersionKind, namespace string) (string, error) {
+	for _, gvk := range kinds {
 		list, err := u.List(ctx, gvk, kube.ListOptions{Namespace: namespace})
+		if apierrors.IsInternalError(err) || apierrors.IsStoreReadError(err) {
+			return gvk.Kind + " objects that cannot be read", nil // nothing converts them any more
+		}
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		for _, o := range list {
-			same := func(x *unstructured.Unstructured) bool { return kube.RefOf(x).String() == kube.RefOf(o).String() }
-			own := len(o.GetOwnerReferences()) > 0 || o.GetName() == packageServer || slices.ContainsFunc(m.Objects, same)
-			if o.GetNamespace() == namespace && !own { // a kind without namespaces is listed whole
-				return o, nil
+			same := func(x *unstructured.Unstructured) bool { return kube.RefOf(x) == kube.RefOf(o) }
+			ours := func(r metav1.OwnerReference) bool { return strings.HasPrefix(r.APIVersion, group+"/") }
+			if o.GetName() != packageServer && !slices.ContainsFunc(m.Objects, same) && !slices.ContainsFunc(o.GetOwnerReferences(), ours) {
+				return kube.RefOf(o).String(), nil
 			}
 		}
 	}
-	return nil, nil
+	return "", nil
 }
 
 // leftovers are the objects without an owner that OLM has made for operators
