@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func TestShellQuote(t *testing.T) {
@@ -16,24 +17,37 @@ func TestShellQuote(t *testing.T) {
 }
 
 func TestAim(t *testing.T) {
-	c := &cobra.Command{}
-	(&Target{}).Bind(c.Flags())
-	if err := c.ParseFlags([]string{"--context", "my dev"}); err != nil {
-		t.Fatal(err)
-	}
-	f := &Factory{Running: c, Given: map[string]bool{"context": true}}
-	for text, want := range map[string]string{
-		"delete it: mysdk kubectl delete csv -n a b": "delete it: mysdk kubectl --context 'my dev' delete csv -n a b",
-		"see 'mysdk olm status', or 'mysdk olm'":     "see 'mysdk olm status --context 'my dev'', or 'mysdk olm'",
-		"mysdk generate, then mysdk deploy":          "mysdk generate, then mysdk deploy --context 'my dev'",
-		"mysdk kubectl --context other get pods":     "mysdk kubectl --context other get pods",
-	} {
-		if got := f.Aim(text); got != want {
-			t.Errorf("Aim(%q) = %q, want %q", text, got, want)
+	aim := func(text string, args ...string) string {
+		c := &cobra.Command{}
+		(&Target{}).Bind(c.Flags())
+		if err := c.ParseFlags(args); err != nil {
+			t.Fatal(err)
 		}
+		f := &Factory{Running: c, Given: map[string]bool{}}
+		c.Flags().Visit(func(flag *pflag.Flag) { f.Given[flag.Name] = true })
+		return f.Aim(text)
 	}
-	if text := "mysdk olm install"; (&Factory{}).Aim(text) != text {
-		t.Error("without a cluster that was named a text changes")
+	const both = "see 'mysdk kubectl --context dev get pods', then mysdk cleanup shop"
+	for _, tc := range []struct {
+		text, want string
+		args       []string
+	}{
+		{"delete it: mysdk kubectl delete csv -n a b", "delete it: mysdk kubectl --context 'my dev' delete csv -n a b", []string{"--context", "my dev"}},
+		{"see 'mysdk olm status', or 'mysdk olm'", "see 'mysdk olm status --context dev', or 'mysdk olm'", []string{"--context", "dev"}},
+		{"mysdk generate, then mysdk deploy", "mysdk generate, then mysdk deploy --cluster test", []string{"--cluster", "test"}},
+		{"mysdk kubectl --cluster test get pods", "mysdk kubectl --cluster test get pods", []string{"--context", "mysdk-test"}},
+		{"mysdk deploy", "mysdk deploy --context dev", []string{"--context", "dev", "--cluster", "test"}},
+		{both, "see 'mysdk kubectl --context dev get pods', then mysdk cleanup --context dev shop", []string{"--context", "dev"}},
+		{both, "see 'mysdk kubectl --context dev --kubeconfig f get pods', then mysdk cleanup --kubeconfig f --context dev shop", []string{"--context", "dev", "--kubeconfig", "f"}},
+		{both, both, nil},
+	} {
+		got := aim(tc.text, tc.args...)
+		if got != tc.want {
+			t.Errorf("Aim(%q) with %q = %q, want %q", tc.text, tc.args, got, tc.want)
+		}
+		if again := aim(got, tc.args...); again != got {
+			t.Errorf("a second Aim(%q) with %q = %q", got, tc.args, again)
+		}
 	}
 }
 

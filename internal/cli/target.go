@@ -33,23 +33,27 @@ func (t *Target) Bind(flags *pflag.FlagSet) {
 // Embedded reports whether no cluster was named.
 func (t *Target) Embedded() bool { return t.Kubeconfig == "" && t.Context == "" }
 
-// clusterCommands are those that take the flags of a Target.
-var clusterCommands = regexp.MustCompile(`\bmysdk (kubectl|cleanup|deploy|undeploy|install|uninstall|olm [a-z]+|run [a-z-]+)\b`)
+// clusterCommands are those that take the flags of a Target, with such flags.
+var clusterCommands = regexp.MustCompile(`\bmysdk (?:kubectl|cleanup|deploy|undeploy|install|uninstall|scorecard|ui|olm [a-z]+|run [a-z-]+)\b(?: --(?:kubeconfig|context|cluster) (?:'[^']*'|[^ ']+))*`)
 
 // Aim has the commands in a text mean the cluster that the running command was
 // told to use: as engines write them, they would go to the embedded one.
 func (f *Factory) Aim(text string) string {
-	var flags string
-	for _, name := range []string{"kubeconfig", "context", "cluster"} {
-		if !f.Given[name] {
-			continue
-		}
-		if strings.Contains(text, "--"+name) {
-			return text // it names one itself
-		}
-		flags += " --" + name + " " + ShellQuote(f.Running.Flag(name).Value.String())
+	names := []string{"kubeconfig", "context"}
+	if !f.Given["kubeconfig"] && !f.Given["context"] {
+		names = []string{"cluster"} // which counts only without them
 	}
-	return clusterCommands.ReplaceAllStringFunc(text, func(command string) string { return command + flags })
+	return clusterCommands.ReplaceAllStringFunc(text, func(command string) string {
+		if strings.Contains(command, " --cluster ") {
+			return command // an embedded one, however it was named
+		}
+		for _, name := range names {
+			if f.Given[name] && !strings.Contains(command, " --"+name+" ") {
+				command += " --" + name + " " + ShellQuote(f.Running.Flag(name).Value.String())
+			}
+		}
+		return command
+	})
 }
 
 // DryRunFlag is the --dry-run of commands that write to a cluster.

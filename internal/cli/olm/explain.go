@@ -61,14 +61,15 @@ func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
 	if len(found) == 0 && o.pkg != "" {
 		return clierr.Failedf("see them all with 'mysdk olm explain'", "package %s is not installed", o.pkg)
 	}
-	if err := f.Report(o.output, found, func(w io.Writer) { describeOperators(w, found) }); err != nil {
-		return err
-	}
 	var bad []run.Operator
 	for _, op := range found {
 		if op.Finding != nil {
+			op.Finding.Hint = f.Aim(op.Finding.Hint) // for JSON, too
 			bad = append(bad, op)
 		}
+	}
+	if err := f.Report(o.output, found, func(w io.Writer) { describeOperators(w, found) }); err != nil {
+		return err
 	}
 	if len(bad) == 0 {
 		return nil

@@ -146,7 +146,7 @@ func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	default:
 		f.Say("OLM %s is ready in namespace %s after %s", done.Version, manifests.Namespace, f.Since(start))
 	}
-	f.Say("Next: mysdk run bundle ./bundle")
+	f.Say("%s", f.Aim("Next: mysdk run bundle ./bundle"))
 	return nil
 }
 

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
@@ -20,4 +23,20 @@ func TestTestKeepsItsWords(t *testing.T) {
 			t.Errorf("%q: %s, %v, want %s", typed, c.CommandPath(), err, want)
 		}
 	}
+}
+
+// TestAimKnowsAllCommands: hints with a command that takes a cluster name it.
+func TestAimKnowsAllCommands(t *testing.T) {
+	everyFlag(t, func(c *cobra.Command, flag *pflag.Flag) {
+		if flag.Name != "context" || c.Flags().Lookup("cluster") == nil {
+			return
+		}
+		if err := c.Flags().Set("context", "dev"); err != nil {
+			t.Fatal(err)
+		}
+		f := &cli.Factory{Running: c, Given: map[string]bool{"context": true}}
+		if got, want := f.Aim(c.CommandPath()), c.CommandPath()+" --context dev"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }
