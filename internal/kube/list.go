@@ -54,6 +54,7 @@ type LogOptions struct {
 	Container string // empty: the only one
 	Previous  bool   // of the run before the last restart
 	Tail      int    // last lines; 0: all
+	Limit     int    // bytes, from the first of these lines on; 0: all
 }
 
 // Logs returns what a container has printed.
@@ -68,6 +69,9 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) 
 	}
 	if o.Tail > 0 {
 		req.Param("tailLines", strconv.Itoa(o.Tail))
+	}
+	if o.Limit > 0 {
+		req.Param("limitBytes", strconv.Itoa(o.Limit))
 	}
 	out, err := req.DoRaw(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ func testListAndLogs(t *testing.T, c *Client) {
 	if err := c.WaitReady(t.Context(), objs[3:], 30*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.Logs(t.Context(), "listed", "simulated", LogOptions{Container: "main", Tail: 5})
+	out, err := c.Logs(t.Context(), "listed", "simulated", LogOptions{Container: "main", Tail: 5, Limit: 1 << 20})
 	if err != nil || !strings.Contains(string(out), "simulated") {
 		t.Errorf("log of a simulated pod: %q, %v", out, err)
 	}

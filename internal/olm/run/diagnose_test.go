@@ -433,6 +433,7 @@ func TestLeaderLeases(t *testing.T) {
 			for _, lock := range []string{"ns/81e1f50.example.com", "ns/81e1f50.example.com", "elsewhere/other"} {
 				w.logs["shop-manager-abc-1"] += fmt.Sprintf(line, lock) + "\n"
 			}
+			w.logs["shop-manager-abc-1"] += strings.Repeat("\n", logStart) + fmt.Sprintf(line, "ns/late") // is not read
 			leases, err := leaderLeases(t.Context(), w, "ns", "shop.v1", "missing.v1")
 			if err != nil || len(leases) != 1 || leases[0].GetName() != "81e1f50.example.com" {
 				t.Errorf("%v, %v", leases, err)

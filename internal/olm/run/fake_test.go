@@ -58,11 +58,14 @@ func (w *world) Logs(_ context.Context, _, pod string, o kube.LogOptions) ([]byt
 	if !ok {
 		return nil, errors.New("the container has not started")
 	}
-	if o.Tail == 0 {
-		return []byte(log), nil
+	if o.Tail > 0 {
+		lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
+		log = strings.Join(lines[max(0, len(lines)-o.Tail):], "\n")
 	}
-	lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
-	return []byte(strings.Join(lines[max(0, len(lines)-o.Tail):], "\n")), nil
+	if o.Limit > 0 {
+		log = log[:min(len(log), o.Limit)]
+	}
+	return []byte(log), nil
 }
 
 func (w *world) Allowed(_ context.Context, a kube.Access) (bool, error) {

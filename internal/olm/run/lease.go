@@ -14,6 +14,9 @@ import (
 // of klog, or since controller-runtime 0.25 the manager's own, as text or JSON.
 const lockPattern = `leader lease.*lock(?:=|": ?)"([^/"]+)/([^"]+)"`
 
+// logStart is how much of a log is searched for that: it is among the first lines.
+const logStart = 1 << 20
+
 // leaderLeases are the leases by which the operators of these CSVs elect their
 // leader. When a CSV goes, its roles go before its pods, and the lease cannot
 // be given back: whoever comes next would wait for it to expire.
@@ -31,7 +34,7 @@ func leaderLeases(ctx context.Context, r Reader, namespace string, csvs ...strin
 		}
 		for _, pod := range c.podsOf(c.deployments.ownedBy(csv)) {
 			for _, s := range entries(pod, "spec", "containers") {
-				log, err := r.Logs(ctx, namespace, pod.GetName(), kube.LogOptions{Container: field(s, "name")})
+				log, err := r.Logs(ctx, namespace, pod.GetName(), kube.LogOptions{Container: field(s, "name"), Limit: logStart})
 				if err != nil {
 					continue // it never ran
 				}
