@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -150,19 +151,30 @@ func split(list []*unstructured.Unstructured) (serving, rest []*unstructured.Uns
 // bring waits until the CSV named want is installed, of content. Where OLM
 // makes it of what the catalog had before, that goes, and OLM begins again with
 // a new connection to the catalog. made are the CatalogSource and what comes
-// after it, the Subscription last.
+// after it, the Subscription last. All of that together has the run's time.
 func (in *installer) bring(ctx context.Context, made []*unstructured.Unstructured, want, old, content string) error {
-	deadline := in.Now().Add(in.Timeout)
-	for {
-		err := in.await(ctx, want, old, content)
-		if !errors.Is(err, errOutdated) {
+	err := inRounds(in.Now, in.Timeout, func(left time.Duration) error {
+		return in.await(ctx, want, old, content, left)
+	}, func() error {
+		in.Say("Removing %s again: %v", want, errOutdated)
+		return in.again(ctx, made, want, old)
+	})
+	if errors.Is(err, errOutdated) {
+		return clierr.Unavailablef("run the command again", "%s: %w", kube.RefOf(named(olmV1alpha1, "ClusterServiceVersion", in.Namespace, want)), err)
+	}
+	return err
+}
+
+// inRounds waits with the time that is left, and begins again as long as the wait
+// ends with errOutdated. One that begins late has time for one look.
+func inRounds(now func() time.Time, timeout time.Duration, wait func(left time.Duration) error, again func() error) error {
+	deadline := now().Add(timeout)
+	for left := timeout; ; left = max(deadline.Sub(now()), inspect) {
+		err := wait(left)
+		if !errors.Is(err, errOutdated) || !now().Before(deadline) {
 			return err
 		}
-		if !in.Now().Before(deadline) {
-			return clierr.Unavailablef("run the command again", "%s: %w", kube.RefOf(named(olmV1alpha1, "ClusterServiceVersion", in.Namespace, want)), err)
-		}
-		in.Say("Removing %s again: %v", want, err)
-		if err := in.again(ctx, made, want, old); err != nil {
+		if err := again(); err != nil {
 			return err
 		}
 	}

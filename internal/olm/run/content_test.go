@@ -69,6 +69,33 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
+// TestInRounds: all beginnings together have one limit of time.
+func TestInRounds(t *testing.T) {
+	const step = 40 * time.Second
+	for name, tc := range map[string]struct {
+		waits []error // of each round, which takes a step, as does each new beginning
+		left  []time.Duration
+		want  error
+	}{
+		"at once":      {[]error{nil}, []time.Duration{2 * time.Minute}, nil},
+		"second round": {[]error{errOutdated, nil}, []time.Duration{2 * time.Minute, step}, nil},
+		"late":         {[]error{errOutdated, errOutdated}, []time.Duration{2 * time.Minute, step}, errOutdated},
+		"failed":       {[]error{errOutdated, context.DeadlineExceeded}, []time.Duration{2 * time.Minute, step}, context.DeadlineExceeded},
+	} {
+		now, left := time.Time{}, []time.Duration(nil)
+		err := inRounds(func() time.Time { return now }, 2*time.Minute, func(d time.Duration) error {
+			left, now = append(left, d), now.Add(step)
+			return tc.waits[len(left)-1]
+		}, func() error { now = now.Add(step); return nil })
+		if d := cmp.Diff(tc.left, left); !errors.Is(err, tc.want) || d != "" {
+			t.Errorf("%s: %v, left (-want +got):\n%s", name, err, d)
+		}
+	}
+	if err := inRounds(time.Now, time.Minute, func(time.Duration) error { return errOutdated }, func() error { return context.Canceled }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a beginning that fails: %v", err)
+	}
+}
+
 // TestMark notes what a bundle was made of, and nothing on others.
 func TestMark(t *testing.T) {
 	c := &catalog.Catalog{}

@@ -406,10 +406,10 @@ func failedJobs(ctx context.Context, r Reader, namespace string) ([]*unstructure
 }
 
 // await waits for the CSV named want, of content.
-func (in *installer) await(ctx context.Context, want, old, content string) error {
+func (in *installer) await(ctx context.Context, want, old, content string, timeout time.Duration) error {
 	w := &waiter{
 		reader: in.reader, now: in.Now, say: in.Say, namespace: in.Namespace, pkg: in.bundle.Package,
-		want: want, old: old, content: content, timeout: in.Timeout,
+		want: want, old: old, content: content, timeout: timeout,
 		found: in.shareSecrets,
 		approve: func(ctx context.Context, plan *unstructured.Unstructured) error {
 			return in.client.Edit(ctx, plan, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
