@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/kube"
@@ -147,6 +148,16 @@ func (c *chain) namespaces(namespaced, catalog bool) []string {
 func list(ctx context.Context, r Reader, apiVersion, kind, namespace string) (objects, error) {
 	found, err := r.List(ctx, gvk(apiVersion, kind), kube.ListOptions{Namespace: namespace})
 	return objects(found), err
+}
+
+// labelled are the objects of a kind with all of these labels, of all namespaces for
+// "". Nothing can have a value that is none of a label, and the API server would
+// refuse to look for it.
+func labelled(ctx context.Context, r Reader, k schema.GroupVersionKind, namespace string, with labels.Set) (objects, error) {
+	if _, err := with.AsValidatedSelector(); err != nil {
+		return nil, nil //nolint:nilerr // see above
+	}
+	return r.List(ctx, k, kube.ListOptions{Namespace: namespace, Selector: with.String()})
 }
 
 // csvName is the CSV that the chain leads to.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
@@ -336,7 +336,7 @@ func (cl *cleaner) deleteCatalog(ctx context.Context, opts kube.DeleteOptions) e
 	if _, err := cl.client.Delete(ctx, list, opts); err != nil {
 		return err
 	}
-	secrets, err := cl.reader.List(ctx, gvk("v1", "Secret"), kube.ListOptions{Namespace: cl.Namespace, Selector: runLabel + "=" + cl.pkg})
+	secrets, err := labelled(ctx, cl.reader, gvk("v1", "Secret"), cl.Namespace, labels.Set{runLabel: cl.pkg})
 	if err != nil {
 		return err
 	}
@@ -415,10 +415,7 @@ func (cl *cleaner) leftOf(ctx context.Context, k schema.GroupVersionKind) ([]*un
 	}
 	mine := cl.csvNames()
 	for _, name := range mine {
-		if len(validation.IsValidLabelValue(name)) > 0 {
-			continue // OLM could label nothing with it
-		}
-		owned, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: "olm.managed=true,olm.owner=" + name})
+		owned, err := labelled(ctx, cl.reader, k, "", labels.Set{"olm.managed": "true", "olm.owner": name})
 		if err != nil {
 			return nil, err
 		}

@@ -121,6 +121,18 @@ status:
 	}
 }
 
+// TestCleanupOfLongNames: what no label can hold is not asked for.
+func TestCleanupOfLongNames(t *testing.T) {
+	cl := cleaning(t, groupYAML)
+	cl.pkg, cl.planned = strings.Repeat("x", 64), []string{strings.Repeat("x", 64) + ".v1"}
+	if err := cl.deleteCatalog(t.Context(), kube.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := cl.leftOf(t.Context(), gvk("apps/v1", "Deployment")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestComponentLabel is no longer than a label's name may be.
 func TestComponentLabel(t *testing.T) {
 	for pkg, want := range map[string]string{

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/example/mysdk/internal/bundle"
@@ -89,12 +89,8 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 	if s.source, err = r.Read(ctx, named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
 		return err
 	}
-	if len(validation.IsValidLabelValue(catalogName(pkg))) == 0 { // else there is no catalog of ours
-		contents, err := r.List(ctx, gvk("v1", "ConfigMap"), kube.ListOptions{Namespace: namespace, Selector: catalogLabel + "=" + catalogName(pkg)})
-		if err != nil {
-			return err
-		}
-		s.contents = contents
+	if s.contents, err = labelled(ctx, r, gvk("v1", "ConfigMap"), namespace, labels.Set{catalogLabel: catalogName(pkg)}); err != nil {
+		return err
 	}
 	server := serverName(catalogName(pkg))
 	for _, u := range []*unstructured.Unstructured{named("apps/v1", "Deployment", namespace, server), named("v1", "Service", namespace, server)} {

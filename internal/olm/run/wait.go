@@ -11,7 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -216,11 +216,11 @@ func (w *waiter) cleared(ctx context.Context) (bool, error) {
 	if w.oldGone.IsZero() {
 		w.oldGone = w.now()
 	}
-	if w.now().Sub(w.oldGone) >= begins || len(validation.IsValidLabelValue(w.old)) > 0 {
+	if w.now().Sub(w.oldGone) >= begins {
 		return true, nil
 	}
 	for _, kind := range []string{"RoleBinding", "ClusterRoleBinding"} {
-		left, err := w.reader.List(ctx, gvk("rbac.authorization.k8s.io/v1", kind), kube.ListOptions{Selector: "olm.owner=" + w.old + ",olm.owner.namespace=" + w.namespace})
+		left, err := labelled(ctx, w.reader, gvk("rbac.authorization.k8s.io/v1", kind), "", labels.Set{"olm.owner": w.old, "olm.owner.namespace": w.namespace})
 		if err != nil && !apierrors.IsForbidden(err) || len(left) > 0 {
 			return false, err
 		}
