@@ -148,10 +148,16 @@ func (e *exam) operator(name, kubeconfig, contextName string) {
 	case f == nil:
 		e.ok(name, "%s is ready", kube.RefOf(live))
 	case f.Heals():
-		e.warning(name, cmp.Or(f.Hint, "run 'mysdk deploy', which waits for it"), "%s", f)
+		e.warning(name, aimed(cmp.Or(f.Hint, "run 'mysdk deploy', which waits for it"), c.Target), "%s", f)
 	default:
-		e.problem(name, f.Hint, "%s", f)
+		e.problem(name, aimed(f.Hint, c.Target), "%s", f)
 	}
+}
+
+// aimed has the commands of a hint mean the cluster that was looked at.
+func aimed(hint string, t kube.Target) string {
+	flags := strings.TrimPrefix(t.Kubectl(), "mysdk kubectl")
+	return strings.NewReplacer("mysdk kubectl", "mysdk kubectl"+flags, "mysdk deploy", "mysdk deploy"+flags).Replace(hint)
 }
 
 func orUnknown(s string) string {

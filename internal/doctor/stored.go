@@ -38,7 +38,7 @@ func (e *exam) stored(name, kubeconfig, contextName string) {
 		case err != nil:
 			e.failed(Warning, name, err, "see that the cluster runs")
 		case len(old) > 0:
-			e.warning(name, e.migrationHint(live, storage), "%s still stores %s; its storage version is %s", live.GetName(), strings.Join(old, ", "), storage)
+			e.warning(name, aimed(e.migrationHint(live, storage), c.Target), "%s still stores %s; its storage version is %s", live.GetName(), strings.Join(old, ", "), storage)
 		case live != nil:
 			clean++
 		}

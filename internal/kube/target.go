@@ -35,6 +35,7 @@ type Target struct {
 	Named     bool     // the user named the context, not just a file
 	Embedded  string   // name of the embedded cluster that this is; "" for any other
 
+	file   string      // the kubeconfig file, where one was named
 	config *api.Config // all of what the files say
 	own    state.State // of the embedded cluster with that server, if there is one
 }
@@ -52,10 +53,12 @@ func (t Target) EmbeddedName() string { return t.Embedded }
 // Kubectl is how to call kubectl for this cluster: the bare command is for the
 // embedded one.
 func (t Target) Kubectl() string {
-	switch t.Embedded {
-	case "":
+	switch {
+	case t.Embedded == "" && t.file != "":
+		return "mysdk kubectl --kubeconfig " + t.file + " --context " + t.Context
+	case t.Embedded == "":
 		return "mysdk kubectl --context " + t.Context
-	case "default":
+	case t.Embedded == "default":
 		return "mysdk kubectl"
 	}
 	return "mysdk kubectl --cluster " + t.Embedded
@@ -164,7 +167,7 @@ func resolve(o Options) (Target, *rest.Config, error) {
 	}
 	ns := cfg.Contexts[name].Namespace
 	ns = cmp.Or(ns, "default")
-	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", config: cfg}, rc, nil
+	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", file: rules.ExplicitPath, config: cfg}, rc, nil
 }
 
 // Contexts are the names of the contexts that o may choose from.

@@ -326,9 +326,10 @@ func FuzzKubeconfig(f *testing.F) {
 // TestKubectl: a hint's command is for the cluster that failed, not for another.
 func TestKubectl(t *testing.T) {
 	for want, target := range map[string]Target{
-		"mysdk kubectl":                    {Context: "mysdk-default", Embedded: "default"},
-		"mysdk kubectl --cluster test":     {Context: "mysdk-test", Embedded: "test"},
-		"mysdk kubectl --context kind-dev": {Context: "kind-dev"},
+		"mysdk kubectl":                                              {Context: "mysdk-default", Embedded: "default"},
+		"mysdk kubectl --cluster test":                               {Context: "mysdk-test", Embedded: "test"},
+		"mysdk kubectl --context kind-dev":                           {Context: "kind-dev"},
+		"mysdk kubectl --kubeconfig /home/me/dev --context kind-dev": {Context: "kind-dev", file: "/home/me/dev"},
 	} {
 		if got := target.Kubectl(); got != want {
 			t.Errorf("%s, want %s", got, want)
