@@ -50,23 +50,23 @@ type Pods struct {
 	// Keep is given the files that a test stored: path → content.
 	Keep func(ctx context.Context, test string, files map[string][]byte) error
 
-	sent bool
+	sources []any // of the volume with the bundle; nil before Start
 }
 
 // Start brings the bundle's files to the cluster; Stop takes them away.
 func (p *Pods) Start(ctx context.Context, files map[string][]byte) error {
-	maps, err := p.configMaps(files)
+	maps, sources, err := p.configMaps(files)
 	if err != nil {
 		return err
 	}
-	p.sent = true
+	p.sources = sources
 	_, err = p.Client.Apply(ctx, maps, p.apply())
 	return err
 }
 
 // Stop deletes what Start and the tests made, also when ctx has ended.
 func (p *Pods) Stop(ctx context.Context) error {
-	if p.KeepPods || !p.sent {
+	if p.KeepPods || p.sources == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
@@ -88,28 +88,31 @@ func (p *Pods) apply() kube.ApplyOptions {
 }
 
 // configMaps holds the bundle's files. A key has no slashes, so each is a
-// number, and the pod's volume gives it its path.
-func (p *Pods) configMaps(files map[string][]byte) ([]*unstructured.Unstructured, error) {
-	var list []*unstructured.Unstructured
+// number, and sources, which are the volume's of a pod, give it its path.
+func (p *Pods) configMaps(files map[string][]byte) (list []*unstructured.Unstructured, sources []any, err error) {
+	sources = []any{}
+	var source map[string]any // of the last ConfigMap
 	size := 0
 	for i, name := range slices.Sorted(maps.Keys(files)) {
 		data := files[name]
 		if len(data) > configMapBytes {
-			return nil, fmt.Errorf("bring the bundle to the cluster: %s has %d bytes, and a ConfigMap takes %d", name, len(data), configMapBytes)
+			return nil, nil, fmt.Errorf("bring the bundle to the cluster: %s has %d bytes, and a ConfigMap takes %d", name, len(data), configMapBytes)
 		}
 		if len(list) == 0 || size+len(data) > configMapBytes {
 			list = append(list, p.object("ConfigMap", fmt.Sprintf("%s-%d", p.Run, len(list)), map[string]any{"binaryData": map[string]any{}}))
+			source = map[string]any{"name": list[len(list)-1].GetName(), "items": []any{}}
+			sources = append(sources, map[string]any{"configMap": source})
 			size = 0
 		}
 		size += len(data)
-		if err := unstructured.SetNestedField(list[len(list)-1].Object, base64.StdEncoding.EncodeToString(data), "binaryData", key(i)); err != nil {
-			return nil, fmt.Errorf("bring %s to the cluster: %w", name, err)
+		key := fmt.Sprintf("file-%03d", i)
+		if err := unstructured.SetNestedField(list[len(list)-1].Object, base64.StdEncoding.EncodeToString(data), "binaryData", key); err != nil {
+			return nil, nil, fmt.Errorf("bring %s to the cluster: %w", name, err)
 		}
+		source["items"] = append(source["items"].([]any), map[string]any{"key": key, "path": name})
 	}
-	return list, nil
+	return list, sources, nil
 }
-
-func key(i int) string { return fmt.Sprintf("file-%03d", i) }
 
 func (p *Pods) object(kind, name string, fields map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: fields}
@@ -122,11 +125,8 @@ func (p *Pods) object(kind, name string, fields map[string]any) *unstructured.Un
 
 // run runs one test as a pod, and reads its result from the pod's log.
 func (p *Pods) run(ctx context.Context, s Subject, t v1alpha3.TestConfiguration) v1alpha3.TestStatus {
-	pod, err := p.pod(s, t)
-	if err == nil {
-		_, err = p.Client.Apply(ctx, []*unstructured.Unstructured{pod}, p.apply())
-	}
-	if err != nil {
+	pod := p.pod(s, t)
+	if _, err := p.Client.Apply(ctx, []*unstructured.Unstructured{pod}, p.apply()); err != nil {
 		return failedToRun(t, err, "", "")
 	}
 	if err := p.wait(ctx, pod, t.Storage.Spec.MountPath.Path != ""); err != nil {

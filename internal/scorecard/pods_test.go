@@ -66,14 +66,9 @@ func TestConfigMapsHoldEveryFileOnce(t *testing.T) {
 	for i := range 5 {
 		files[fmt.Sprintf("manifests/%d.yaml", i)] = bytes.Repeat([]byte{'x'}, configMapBytes/2-i)
 	}
-	s := Subject{Files: files}
-	list, err := p.configMaps(files)
+	list, sources, err := p.configMaps(files)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%d ConfigMaps, %v; want 3", len(list), err)
-	}
-	sources, err := p.sources(s)
-	if err != nil {
-		t.Fatal(err)
 	}
 	var paths []string
 	for _, source := range sources {
@@ -88,7 +83,7 @@ func TestConfigMapsHoldEveryFileOnce(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(paths))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := p.configMaps(map[string][]byte{"big": make([]byte, configMapBytes+1)}); err == nil {
+	if _, _, err := p.configMaps(map[string][]byte{"big": make([]byte, configMapBytes+1)}); err == nil {
 		t.Error("a file larger than a ConfigMap was taken")
 	}
 }
@@ -98,10 +93,7 @@ func TestConfigMapsHoldEveryFileOnce(t *testing.T) {
 func TestPodMounts(t *testing.T) {
 	p := &Pods{Run: "scorecard-x", Namespace: "default"}
 	s := Subject{Files: map[string][]byte{"tests/scorecard/config.yaml": nil, "manifests/a.yaml": nil, "manifests/b.yaml": nil, "LICENSE": nil}}
-	pod, err := p.pod(s, v1alpha3.TestConfiguration{Image: "example.com/my-tests:v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := p.pod(s, v1alpha3.TestConfiguration{Image: "example.com/my-tests:v1"})
 	containers, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	if err != nil {
 		t.Fatal(err)

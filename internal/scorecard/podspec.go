@@ -3,7 +3,6 @@ package scorecard
 import (
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,14 +18,10 @@ func coreKind(kind string) schema.GroupVersionKind {
 
 // pod is the pod of a test: its image with the bundle below /bundle, and beside
 // it a container that keeps the files it stores until they are fetched.
-func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) (*unstructured.Unstructured, error) {
-	sources, err := p.sources(s)
-	if err != nil {
-		return nil, err
-	}
+func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) *unstructured.Unstructured {
 	mounts := bundleMounts(s.Files)
 	env := []any{map[string]any{"name": "SCORECARD_NAMESPACE", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.namespace"}}}}
-	volumes := []any{map[string]any{"name": "bundle", "projected": map[string]any{"sources": sources}}}
+	volumes := []any{map[string]any{"name": "bundle", "projected": map[string]any{"sources": p.sources}}}
 	var sidecar []any
 	if dir := t.Storage.Spec.MountPath.Path; dir != "" {
 		storage := map[string]any{"name": "storage", "mountPath": dir}
@@ -44,7 +39,7 @@ func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) (*unstructured.Unstr
 	if p.Restricted {
 		spec["securityContext"] = map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}}
 	}
-	return p.object("Pod", p.Run+"-"+podName(t), map[string]any{"spec": spec}), nil
+	return p.object("Pod", p.Run+"-"+podName(t), map[string]any{"spec": spec})
 }
 
 // bundleMounts mounts what is at the top of the bundle, each by itself: in the
@@ -82,31 +77,6 @@ func (p *Pods) container(name, image string, command []string, mounts, env []any
 		}
 	}
 	return c
-}
-
-// sources give each key of the ConfigMaps its path in the bundle again.
-func (p *Pods) sources(s Subject) ([]any, error) {
-	configMaps, err := p.configMaps(s.Files)
-	if err != nil {
-		return nil, err
-	}
-	paths := map[string]string{}
-	for i, name := range slices.Sorted(maps.Keys(s.Files)) {
-		paths[key(i)] = name
-	}
-	var sources []any
-	for _, u := range configMaps {
-		var items []any
-		data, _, err := unstructured.NestedMap(u.Object, "binaryData")
-		if err != nil {
-			return nil, fmt.Errorf("read ConfigMap %s: %w", u.GetName(), err)
-		}
-		for _, k := range slices.Sorted(maps.Keys(data)) {
-			items = append(items, map[string]any{"key": k, "path": paths[k]})
-		}
-		sources = append(sources, map[string]any{"configMap": map[string]any{"name": u.GetName(), "items": items}})
-	}
-	return sources, nil
 }
 
 // podName is the test's name and the digits that keep two of one name apart.
