@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
 	"runtime"
 	"strconv"
 
@@ -137,7 +138,7 @@ func (s System) complete() System {
 		s.PortInUse = portInUse
 	}
 	if s.Executable == nil {
-		s.Executable = resolved
+		s.Executable = filepath.EvalSymlinks
 	}
 	return s
 }

@@ -22,7 +22,7 @@ const installGo = "install Go from https://go.dev/dl and put its bin directory i
 // goEnv is what the go command reports about itself. It is empty without one.
 type goEnv struct {
 	GOVERSION, GOROOT, GOENV, GOOS, GOARCH            string
-	GOMOD, GOWORK, GOFLAGS, GOPROXY, GO111MODULE      string
+	GOWORK, GOFLAGS, GOPROXY, GO111MODULE             string
 	GOMODCACHE, GOCACHE, CGO_ENABLED, CC, GOTOOLCHAIN string
 }
 
@@ -122,7 +122,7 @@ func (e *exam) recentGo(name, path, have string) {
 // readGoEnv asks the go command, with its toolchain pinned: otherwise a go.mod
 // that wants a newer one would have it downloaded.
 func (e *exam) readGoEnv() error {
-	args := []string{"env", "-json", "GOVERSION", "GOROOT", "GOENV", "GOOS", "GOARCH", "GOMOD", "GOWORK", "GOFLAGS", "GOPROXY",
+	args := []string{"env", "-json", "GOVERSION", "GOROOT", "GOENV", "GOOS", "GOARCH", "GOWORK", "GOFLAGS", "GOPROXY",
 		"GO111MODULE", "GOMODCACHE", "GOCACHE", "CGO_ENABLED", "CC"}
 	var stdout, stderr bytes.Buffer
 	err := host.Run(e.ctx, e.Host.Exec, host.Cmd{

@@ -2,10 +2,7 @@
 
 package doctor
 
-import (
-	"path/filepath"
-	"syscall"
-)
+import "syscall"
 
 // free is what an ordinary user may still write.
 func free(dir string) (uint64, error) {
@@ -21,5 +18,3 @@ const mayWrite, mayEnter = 2, 1
 
 // writable asks, and does not try: a doctor leaves nothing behind.
 func writable(dir string) error { return syscall.Access(dir, mayWrite|mayEnter) }
-
-func resolved(path string) (string, error) { return filepath.EvalSymlinks(path) }
