@@ -15,15 +15,6 @@ import (
 )
 
 var (
-	// textFlags take what nobody but the user knows.
-	textFlags = strings.Fields(`api-version base build-cmd check-compat bundle-upgrade ca-secret-name catalog-image channels controller-name csv-channel csv-version
-		custom-api-import decompression-image default-channel defaulting-path domain env explain external-api-domain
-		external-api-module external-api-path extra-service-accounts from-version go-build-args go-ldflags go-test-flags
-		image image-container-command image-container-port image-registry image-tag-base index-image label
-		operator-flags operator-name operator-version optional-values owner package plural project-name pull-secret-name
-		registry-image repo run-as-user selector service-account sha256 storage-image tag untar-image validation-path webhook-host webhook-listen load-build-tags
-		helm-chart helm-chart-repo helm-chart-version docker-build-args image-build-args csv-config global-manifest namespaced-manifest
-		local-operator-flags molecule-test-flags max-workers reconcile-period watches-file replay seed`)
 	// valueFlags take one of these.
 	valueFlags = map[string]func(f *cli.Factory, c *cobra.Command) []string{
 		"certs":              oneOf("self", "cert-manager", "olm"),
@@ -32,9 +23,9 @@ var (
 		"context":            (*cli.Factory).ContextNames,
 		"crd-version":        oneOf("v1"),
 		"from":               earlierVersions,
-		"group":              groups,
+		"group":              ofResources(func(r project.Resource) string { return r.Group }),
 		"install-mode":       oneOf("AllNamespaces", "OwnNamespace", "SingleNamespace=", "MultiNamespace="),
-		"kind":               kindNames,
+		"kind":               ofResources(func(r project.Resource) string { return r.Kind }),
 		"kubernetes":         func(*cli.Factory, *cobra.Command) []string { return cli.MinorVersions() },
 		"license":            oneOf("apache2", "none"),
 		"namespace":          namespaces,
@@ -134,43 +125,39 @@ func resources(f *cli.Factory, c *cobra.Command) []project.Resource {
 	})
 }
 
-func groups(f *cli.Factory, c *cobra.Command) (names []string) {
-	for _, r := range resources(f, c) {
-		names = append(names, r.Group)
+// ofResources completes with what pick picks of them.
+func ofResources(pick func(project.Resource) string) func(*cli.Factory, *cobra.Command) []string {
+	return func(f *cli.Factory, c *cobra.Command) (values []string) {
+		for _, r := range resources(f, c) {
+			values = append(values, pick(r))
+		}
+		return values
 	}
-	return names
 }
 
-func kindNames(f *cli.Factory, c *cobra.Command) (names []string) {
-	for _, r := range resources(f, c) {
-		names = append(names, r.Kind)
-	}
-	return names
+// existingVersions are those of the kind that the project has.
+func existingVersions(f *cli.Factory, c *cobra.Command) []string {
+	return ofResources(func(r project.Resource) string { return r.Version })(f, c)
 }
 
 // versionNames are the versions of the kind, or of a new API. Other versions,
 // such as a bundle's, are not known.
-func versionNames(f *cli.Factory, c *cobra.Command) (names []string) {
+func versionNames(f *cli.Factory, c *cobra.Command) []string {
 	switch cli.CommandName(c) {
 	case "create api":
 		return []string{"v1alpha1", "v1beta1", "v1"}
 	case "create webhook", "delete api", "delete webhook":
-		for _, r := range resources(f, c) {
-			names = append(names, r.Version)
-		}
+		return existingVersions(f, c)
 	}
-	return names
+	return nil
 }
 
 // earlierVersions are those that create api can start from.
-func earlierVersions(f *cli.Factory, c *cobra.Command) (names []string) {
+func earlierVersions(f *cli.Factory, c *cobra.Command) []string {
 	if cli.CommandName(c) != "create api" {
 		return nil
 	}
-	for _, r := range resources(f, c) {
-		names = append(names, r.Version)
-	}
-	return names
+	return existingVersions(f, c)
 }
 
 func pluginKeys(f *cli.Factory, c *cobra.Command) []string {
