@@ -154,17 +154,23 @@ func (c *Catalog) packageNames() []string {
 // of is the part of the catalog that belongs to a package, in the order in
 // which it is written.
 func (c *Catalog) of(pkg string) *Catalog {
-	part := &Catalog{
-		Packages:     filter(c.Packages, func(p Package) bool { return p.Name == pkg }),
-		Channels:     filter(c.Channels, func(ch Channel) bool { return ch.Package == pkg }),
-		Bundles:      filter(c.Bundles, func(b Bundle) bool { return b.Package == pkg }),
-		Deprecations: filter(c.Deprecations, func(d Deprecations) bool { return d.Package == pkg }),
-		Others:       filter(c.Others, func(o Other) bool { return o.Package == pkg }),
-	}
+	part := c.Only(func(p string) bool { return p == pkg })
 	slices.SortStableFunc(part.Channels, func(a, b Channel) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(part.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(part.Others, func(a, b Other) int { return cmp.Compare(a.Schema, b.Schema) })
 	return part
+}
+
+// Only is the part of the catalog that belongs to packages which keep picks; "" is
+// that of objects of none.
+func (c *Catalog) Only(keep func(pkg string) bool) *Catalog {
+	return &Catalog{
+		Packages:     filter(c.Packages, func(p Package) bool { return keep(p.Name) }),
+		Channels:     filter(c.Channels, func(ch Channel) bool { return keep(ch.Package) }),
+		Bundles:      filter(c.Bundles, func(b Bundle) bool { return keep(b.Package) }),
+		Deprecations: filter(c.Deprecations, func(d Deprecations) bool { return keep(d.Package) }),
+		Others:       filter(c.Others, func(o Other) bool { return keep(o.Package) }),
+	}
 }
 
 func filter[T any](list []T, keep func(T) bool) []T {

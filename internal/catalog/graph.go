@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -82,6 +81,22 @@ func (ch Channel) Head() string {
 
 // chainProblems follows the chain of replaces from the head.
 func chainProblems(ch Channel, head string) []problem {
+	stranded, circle := ch.Stranded(head)
+	switch {
+	case circle != nil:
+		return []problem{{"bundles replace each other in a circle: " + strings.Join(circle, " -> "), "correct spec.replaces of one of them"}}
+	case len(stranded) == 0:
+		return nil
+	}
+	slices.Sort(stranded)
+	return []problem{{fmt.Sprintf("no chain of updates leads from %s to the newest bundle, %s", strings.Join(stranded, ", "), head),
+		"let a newer bundle replace or skip it, or let the versions decide with --mode semver"}}
+}
+
+// Stranded are the entries from which OLM finds no way to the head: they are
+// neither skipped nor in the chain of what replaces what, which begins there and
+// ends at one that any entry skips. circle is where that chain meets itself.
+func (ch Channel) Stranded(head string) (names, circle []string) {
 	byName, skipped := map[string]Entry{}, map[string]bool{}
 	for _, e := range ch.Entries {
 		byName[e.Name] = e
@@ -89,30 +104,26 @@ func chainProblems(ch Channel, head string) []problem {
 			skipped[s] = true
 		}
 	}
-	reached, path := map[string]bool{}, []string{}
+	var path []string
 	for at := head; at != ""; {
+		i := slices.Index(path, at)
 		path = append(path, at)
-		if reached[at] {
-			return []problem{{"bundles replace each other in a circle: " + strings.Join(path[slices.Index(path, at):], " -> "), "correct spec.replaces of one of them"}}
+		if i >= 0 {
+			circle = path[i:]
+			break
 		}
-		reached[at] = true
 		e, ok := byName[at]
 		if !ok || skipped[e.Replaces] {
 			break
 		}
 		at = e.Replaces
 	}
-	var stranded []string
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if !reached[name] && !skipped[name] {
-			stranded = append(stranded, name)
+	for _, e := range ch.Entries {
+		if !skipped[e.Name] && !slices.Contains(path, e.Name) {
+			names = append(names, e.Name)
 		}
 	}
-	if len(stranded) == 0 {
-		return nil
-	}
-	return []problem{{fmt.Sprintf("no chain of updates leads from %s to the newest bundle, %s", strings.Join(stranded, ", "), head),
-		"let a newer bundle replace or skip it, or let the versions decide with --mode semver"}}
+	return names, circle
 }
 
 // cycle finds bundles that are each other's predecessors, for the message.

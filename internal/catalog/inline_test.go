@@ -151,8 +151,12 @@ func TestPartition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	parsed, err := Parse(data, "the catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for size, want := range map[int]int{PieceSize: 1, 3000: 2} {
-		pieces, err := Partition(data, size)
+		pieces, err := parsed.Partition(size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +179,7 @@ func TestPartition(t *testing.T) {
 			t.Errorf("%d bytes: the pieces are not the whole (%v)", size, err)
 		}
 	}
-	if _, err := Partition(data, 1000); err == nil || !strings.Contains(err.Error(), "the bundle memcached.v0.1.0 is ") {
+	if _, err := parsed.Partition(1000); err == nil || !strings.Contains(err.Error(), "the bundle memcached.v0.1.0 is ") {
 		t.Errorf("error %v", err)
 	}
 }

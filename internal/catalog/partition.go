@@ -18,17 +18,13 @@ func entryOf(b *bundle.Bundle) Entry {
 // object may have 1 MiB, and its metadata takes some.
 const PieceSize = 900 * 1024
 
-// Partition cuts a catalog in JSON, as Encode gives it, into pieces
-// of at most size bytes that are catalogs themselves: no object is cut. One
-// object that is bigger than that is an error, which names it.
-func Partition(data []byte, size int) ([][]byte, error) {
-	c, err := Parse(data, "the catalog")
-	if err != nil {
-		return nil, err
-	}
+// Partition cuts a catalog into pieces in JSON of at most size bytes that are
+// catalogs themselves: no object is cut. One object that is bigger than that is an
+// error, which names it.
+func (c *Catalog) Partition(size int) ([][]byte, error) {
 	var pieces [][]byte
 	var piece []byte
-	err = c.each(func(o any) error {
+	err := c.each(func(o any) error {
 		one, err := encode(o, "") // without indentation: space is scarce
 		switch {
 		case err != nil:

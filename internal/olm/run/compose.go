@@ -58,35 +58,9 @@ func enter(entries []catalog.Entry, e catalog.Entry, installed string) []catalog
 	// Those from which no chain of updates leads to the head would be stranded,
 	// and make the channel one that OLM refuses: they are skipped, as their
 	// bundles are of no more use.
-	e.Skips = append(slices.Clone(e.Skips), stranded(entries, e)...)
+	stranded, _ := catalog.Channel{Entries: append(slices.Clone(entries), e)}.Stranded(e.Name)
+	e.Skips = append(slices.Clone(e.Skips), stranded...)
 	return append(entries, e)
-}
-
-// stranded are the entries that OLM finds no way from to the head e: they are
-// not in the chain of what replaces what, which ends at one that any entry
-// skips, nor skipped.
-func stranded(entries []catalog.Entry, e catalog.Entry) []string {
-	skipped, reached := map[string]bool{}, map[string]bool{}
-	for _, x := range append(slices.Clone(entries), e) {
-		for _, s := range x.Skips {
-			skipped[s] = true
-		}
-	}
-	for next := e.Replaces; next != "" && !reached[next] && !skipped[next]; {
-		reached[next] = true
-		i := slices.IndexFunc(entries, func(x catalog.Entry) bool { return x.Name == next })
-		if i < 0 {
-			break
-		}
-		next = entries[i].Replaces
-	}
-	var names []string
-	for _, x := range entries {
-		if !reached[x.Name] && !skipped[x.Name] {
-			names = append(names, x.Name)
-		}
-	}
-	return names
 }
 
 // leadsTo reports whether e replaces or skips the bundle named target, itself
@@ -123,28 +97,7 @@ func keepFor(c *catalog.Catalog, b *bundle.Bundle) (*catalog.Catalog, error) {
 			}
 		}
 	}
-	out := &catalog.Catalog{}
-	for _, p := range c.Packages {
-		if keep[p.Name] {
-			out.Packages = append(out.Packages, p)
-		}
-	}
-	for _, ch := range c.Channels {
-		if keep[ch.Package] {
-			out.Channels = append(out.Channels, ch)
-		}
-	}
-	for _, x := range c.Bundles {
-		if keep[x.Package] {
-			out.Bundles = append(out.Bundles, x)
-		}
-	}
-	for _, d := range c.Deprecations {
-		if keep[d.Package] {
-			out.Deprecations = append(out.Deprecations, d)
-		}
-	}
-	return out, nil
+	return c.Only(func(pkg string) bool { return keep[pkg] }), nil
 }
 
 // provides reports whether the bundle x satisfies a requirement of another.

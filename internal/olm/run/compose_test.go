@@ -101,11 +101,7 @@ func TestCompose(t *testing.T) {
 			if diff := cmp.Diff(tc.want, c.Channels[0].Entries); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
-			data, err := c.Encode(catalog.JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := catalog.Partition(data, catalog.PieceSize); err != nil {
+			if _, err := c.Partition(catalog.PieceSize); err != nil {
 				t.Error(err)
 			}
 		})

@@ -68,9 +68,8 @@ type Options struct {
 
 // Published is a catalog image.
 type Published struct {
-	Image    string // by digest
-	Dir      string // the catalog in it
-	CacheDir string // the cache in it; empty: none
+	Image string // by digest
+	Dir   string // the catalog in it
 }
 
 // Result is what a run did.
@@ -271,13 +270,13 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 		if err != nil {
 			return nil, err
 		}
-		return []*unstructured.Unstructured{objs.byImage(p.Image, p.Dir, p.CacheDir)}, nil
+		return []*unstructured.Unstructured{objs.byImage(p.Image, p.Dir)}, nil
 	}
 	size := catalog.PieceSize
 	if in.Embedded {
 		size *= compression
 	}
-	parts, err := catalog.Partition(data, size)
+	parts, err := c.Partition(size)
 	if err != nil {
 		hint := "leave out --no-push: the catalog is pushed as an image then"
 		if in.Embedded {

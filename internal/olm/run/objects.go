@@ -158,13 +158,9 @@ func (c catalogObjects) byAddress(service string) *unstructured.Unstructured {
 
 // byImage makes a CatalogSource whose pods OLM makes itself: its opm serves
 // the directory dir of the image, which holds nothing else to run.
-func (c catalogObjects) byImage(image, dir, cache string) *unstructured.Unstructured {
-	extract := map[string]any{"catalogDir": dir}
-	if cache != "" {
-		extract["cacheDir"] = cache
-	}
+func (c catalogObjects) byImage(image, dir string) *unstructured.Unstructured {
 	return c.source(map[string]any{"image": image, "grpcPodConfig": map[string]any{
-		"securityContextConfig": "restricted", "extractContent": extract,
+		"securityContextConfig": "restricted", "extractContent": map[string]any{"catalogDir": dir},
 	}})
 }
 

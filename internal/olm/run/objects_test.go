@@ -124,7 +124,7 @@ spec:
   publisher: mysdk run bundle
   sourceType: grpc
 `},
-		"served from an image": {asYAML(t, secret.byImage("r/shop-catalog@sha256:1", "/configs", "/cache")), `apiVersion: operators.coreos.com/v1alpha1
+		"served from an image": {asYAML(t, secret.byImage("r/shop-catalog@sha256:1", "/configs")), `apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource
 metadata:
   annotations:
@@ -137,7 +137,6 @@ spec:
   displayName: shop
   grpcPodConfig:
     extractContent:
-      cacheDir: /cache
       catalogDir: /configs
     securityContextConfig: restricted
   image: r/shop-catalog@sha256:1
