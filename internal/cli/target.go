@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
@@ -34,7 +35,7 @@ func (t *Target) Bind(flags *pflag.FlagSet) {
 func (t *Target) Embedded() bool { return t.Kubeconfig == "" && t.Context == "" }
 
 // clusterCommands are those that take the flags of a Target, with such flags.
-var clusterCommands = regexp.MustCompile(`\bmysdk (?:kubectl|cleanup|deploy|undeploy|install|uninstall|scorecard|ui|olm [a-z]+|run [a-z-]+)\b(?: --(?:kubeconfig|context|cluster) (?:'[^']*'|[^ ']+))*`)
+var clusterCommands = lazy.Delayed(`\bmysdk (?:kubectl|cleanup|deploy|undeploy|install|uninstall|scorecard|ui|olm [a-z]+|run [a-z-]+)\b(?: --(?:kubeconfig|context|cluster) (?:'[^']*'|[^ ']+))*`)
 
 // Aim has the commands in a text mean the cluster that the running command was
 // told to use: as engines write them, they would go to the embedded one.
@@ -43,12 +44,15 @@ func (f *Factory) Aim(text string) string {
 	if !f.Given["kubeconfig"] && !f.Given["context"] {
 		names = []string{"cluster"} // which counts only without them
 	}
+	if names = slices.DeleteFunc(names, func(name string) bool { return !f.Given[name] }); len(names) == 0 {
+		return text
+	}
 	return clusterCommands.ReplaceAllStringFunc(text, func(command string) string {
 		if strings.Contains(command, " --cluster ") {
 			return command // an embedded one, however it was named
 		}
 		for _, name := range names {
-			if f.Given[name] && !strings.Contains(command, " --"+name+" ") {
+			if !strings.Contains(command, " --"+name+" ") {
 				command += " --" + name + " " + ShellQuote(f.Running.Flag(name).Value.String())
 			}
 		}
