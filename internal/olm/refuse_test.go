@@ -3,6 +3,7 @@ package olm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -160,17 +161,18 @@ func testRefused(t *testing.T, l *lab) {
 
 	// By force all of it goes, also what never worked, but for namespaces that are
 	// used: by what has an owner of somebody else's, and by a custom resource of an
-	// operator that went before, whose older version nothing converts any more.
-	l.apply(manifests(t, leftCRD))
-	if err := l.WaitEstablished(t.Context(), manifests(t, leftCRD)); err != nil {
+	// operator that went before, which nothing converts any more.
+	l.apply(manifests(t, leftCRD("v2", "strategy: None")))
+	if err := l.WaitEstablished(t.Context(), manifests(t, leftCRD("v2", ""))); err != nil {
 		t.Fatal(err)
 	}
 	owner := "ownerReferences: [{apiVersion: v1, kind: Namespace, name: operators, uid: " + string(l.read(manifests(t, stranger)[0]).GetUID()) + "}]"
 	l.apply(manifests(t, "{apiVersion: left.example.com/v2, kind: Cart, metadata: {name: mine, namespace: olm}}",
 		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: operators, "+owner+"}, "+
 			"spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}"))
+	l.apply(manifests(t, leftCRD("v1", "strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: gone, name: gone}}}")))
 	gone, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
-	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm (Cart olm/mine)", "operators (Deployment operators/web)"}}
+	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm (Cart objects that cannot be read)", "operators (Deployment operators/web)"}}
 	if d := cmp.Diff(want, gone); err != nil || d != "" {
 		t.Errorf("Uninstall() by force (-want +got), %v:\n%s", err, d)
 	}
@@ -180,27 +182,20 @@ func testRefused(t *testing.T, l *lab) {
 	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
 		t.Errorf("after that (-want +got):\n%s", d)
 	}
-	if _, err := l.Delete(t.Context(), manifests(t, shop, stranger, leftCRD, "{apiVersion: v1, kind: Namespace, metadata: {name: olm}}"), kube.DeleteOptions{}); err != nil {
+	l.apply(manifests(t, leftCRD("v1", "strategy: None")))
+	if _, err := l.Delete(t.Context(), manifests(t, shop, stranger, leftCRD("v1", ""), "{apiVersion: v1, kind: Namespace, metadata: {name: olm}}"), kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// leftCRD is what cleanup leaves of an operator with a conversion webhook.
-const leftCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: carts.left.example.com, labels: {olm.managed: "true"}}
-spec:
-  group: left.example.com
-  names: {kind: Cart, listKind: CartList, plural: carts, singular: cart}
-  scope: Namespaced
-  conversion:
-    strategy: Webhook
-    webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: gone, name: gone, path: /convert}}}
-  versions:
-  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
-  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
-`
+// leftCRD is what cleanup leaves of an operator.
+func leftCRD(storage, conversion string) string {
+	version := func(name string) string {
+		return fmt.Sprintf("{name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object}}}", name, name == storage)
+	}
+	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: carts.left.example.com, labels: {olm.managed: 'true'}}, spec: {group: left.example.com, scope: Namespaced, " +
+		"names: {kind: Cart, listKind: CartList, plural: carts, singular: cart}, conversion: {" + conversion + "}, versions: [" + version("v1") + ", " + version("v2") + "]}}"
+}
 
 // TestCount counts what an installation has changed, and reports everything.
 func TestCount(t *testing.T) {

@@ -2,6 +2,7 @@ package olm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -255,7 +256,10 @@ func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKi
 	if err != nil {
 		return nil, err
 	}
-	var kinds []schema.GroupVersionKind
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	kinds := []schema.GroupVersionKind{
+		apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"), {Version: "v1", Kind: "PersistentVolumeClaim"},
+	}
 	for _, crd := range crds {
 		scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
 		brought := crd.GetLabels()["olm.managed"] == "true" || slices.Contains(u.done.Kept, crd.GetName())
@@ -263,9 +267,7 @@ func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKi
 			kinds = append(kinds, kube.ServedKind(crd))
 		}
 	}
-	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	return append(kinds, apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
-		schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}), nil
+	return kinds, nil
 }
 
 // stranger is an object of a namespace that OLM did not bring, "" for none. What
@@ -273,8 +275,8 @@ func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKi
 func (u *uninstaller) stranger(ctx context.Context, m Manifests, kinds []schema.GroupVersionKind, namespace string) (string, error) {
 	for _, gvk := range kinds {
 		list, err := u.List(ctx, gvk, kube.ListOptions{Namespace: namespace})
-		if apierrors.IsInternalError(err) || apierrors.IsStoreReadError(err) {
-			return gvk.Kind + " objects that cannot be read", nil // nothing converts them any more
+		if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+			return gvk.Kind + " objects that cannot be read", nil // such as those that nothing converts any more
 		}
 		if err != nil {
 			return "", err
