@@ -97,13 +97,16 @@ func (r *run) kubeconfigFor() (string, error) {
 
 // stopCluster stops the embedded cluster, unless it is kept.
 func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
-	// It keeps its objects when it is stopped, too.
-	if err := r.removeRoles(ctx, nil); err != nil {
-		return err
+	var err error
+	if r.client != nil && !r.driven { // a cluster that is stopped keeps its objects, too
+		err = r.removeRoles(ctx, nil)
 	}
 	if r.Keep || c.AlreadyRunning {
 		r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
-		return nil
+		return err
+	}
+	if err != nil && ctx.Err() == nil {
+		r.screen.say("warning: %v", err) // the next run does it
 	}
 	from := r.Host.Now()
 	if err := c.Stop(ctx); err != nil {
