@@ -3,10 +3,8 @@ package bundle
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -175,9 +173,9 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	file := f.Host.Path(o.fromIndex)
 	info, err := os.Stat(file)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !image.IsExplicit(o.fromIndex):
+	case absent(o.fromIndex, err) && !image.IsExplicit(o.fromIndex):
 		return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image needs its tag, as in %s:latest", o.fromIndex), "there is no catalog %s", o.fromIndex)
-	case errors.Is(err, fs.ErrNotExist):
+	case absent(o.fromIndex, err):
 		return FetchCatalog(ctx, f, o.fromIndex, image.Access{UseHTTP: o.useHTTP})
 	case err != nil:
 		return nil, err

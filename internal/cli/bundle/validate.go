@@ -152,9 +152,9 @@ func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Ac
 	switch {
 	case err == nil && info.Mode()&fs.ModeSymlink != 0:
 		info, err = os.Stat(at)
-	case errors.Is(err, fs.ErrNotExist) && (strings.HasPrefix(arg, ".") || filepath.IsAbs(arg)):
+	case errors.Is(err, fs.ErrNotExist) && isPath(arg):
 		return nil, "", clierr.Usagef("write it with 'mysdk bundle generate'", "there is no %s", arg)
-	case errors.Is(err, fs.ErrNotExist):
+	case absent(arg, err):
 		named := image.IsExplicit(arg) // else it is meant to be a directory, or an image of this machine
 		c, err := image.Open(ctx, f.Host, image.OpenOptions{Image: arg, Access: access, Progress: f.Progress, Roots: bundleRoots, Offline: !named})
 		if err != nil && !named {
@@ -180,6 +180,15 @@ func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Ac
 		return nil, "", err
 	}
 	return c.Files.FS(), "", nil
+}
+
+// isPath reports whether the argument cannot be the name of an image.
+func isPath(arg string) bool { return strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) }
+
+// absent reports whether there is no file of that name, by what looking for it came
+// to. Windows calls a path with a colon, as images have, invalid and not missing.
+func absent(arg string, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || err != nil && strings.Contains(arg, ":") && image.IsExplicit(arg) && !isPath(arg)
 }
 
 // bundleRoots are where an image has its bundle, by its labels.
