@@ -173,10 +173,13 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	file := f.Host.Path(o.fromIndex)
 	info, err := os.Stat(file)
 	switch {
-	case absent(o.fromIndex, err) && !image.IsExplicit(o.fromIndex):
-		return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image needs its tag, as in %s:latest", o.fromIndex), "there is no catalog %s", o.fromIndex)
 	case absent(o.fromIndex, err):
-		return FetchCatalog(ctx, f, o.fromIndex, image.Access{UseHTTP: o.useHTTP})
+		named := image.IsExplicit(o.fromIndex) // else it is meant to be a directory, or an image of this machine
+		c, err := fetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: image.Access{UseHTTP: o.useHTTP}, Offline: !named})
+		if err != nil && !named {
+			return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image in a registry needs its tag, as in %s:v0.0.1", o.fromIndex), "there is no catalog %s", o.fromIndex)
+		}
+		return c, err
 	case err != nil:
 		return nil, err
 	case info.IsDir():
@@ -343,19 +346,22 @@ const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // FetchCatalog reads the catalog of an index image.
 func FetchCatalog(ctx context.Context, f *cli.Factory, ref string, access image.Access) (*catalog.Catalog, error) {
+	return fetchCatalog(ctx, f, image.OpenOptions{Image: ref, Access: access})
+}
+
+func fetchCatalog(ctx context.Context, f *cli.Factory, o image.OpenOptions) (*catalog.Catalog, error) {
 	dir := ""
-	c, err := image.Open(ctx, f.Host, image.OpenOptions{
-		Image: ref, Access: access, Progress: f.Progress,
-		Roots: func(labels map[string]string) []string {
-			dir = cmp.Or(strings.Trim(labels[ConfigsLabel], "/"), CatalogDir)
-			return []string{dir}
-		},
-	})
+	o.Progress = f.Progress
+	o.Roots = func(labels map[string]string) []string {
+		dir = cmp.Or(strings.Trim(labels[ConfigsLabel], "/"), CatalogDir)
+		return []string{dir}
+	}
+	c, err := image.Open(ctx, f.Host, o)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.Files) == 0 {
-		return nil, clierr.Failedf("use an image with a file-based catalog", "image %s has no catalog in /%s", ref, dir)
+		return nil, clierr.Failedf("use an image with a file-based catalog", "image %s has no catalog in /%s", o.Image, dir)
 	}
 	return catalog.Read(c.Files.Sub(dir).FS())
 }
