@@ -23,7 +23,7 @@ func TestKill(t *testing.T) {
 		t.Skip("nothing tells there that a process was killed")
 	}
 	prepare := map[string]func(*testing.T) (base *hosttest.World, command string){
-		"upgrade": upgradeBase, "migrate": migrateBase,
+		"upgrade": upgradeBase, "migrate": migrateBase, "pkgman-to-bundle": pkgmanBase,
 	}
 	for name, c := range transactions {
 		prepare[name] = func(t *testing.T) (*hosttest.World, string) { return projectBy(t, c.before), c.command }

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/example/mysdk/internal/cli/root"
 	"github.com/example/mysdk/internal/fileset"
@@ -55,6 +57,40 @@ func TestTransactions(t *testing.T) {
 			newTransaction(t, projectBy(t, c.before), c.command).breakOff(t)
 		})
 	}
+}
+
+// TestPkgmanTransaction does the same with the command that works on no project. It
+// also builds the images of bundles that its first run did not come to.
+func TestPkgmanTransaction(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestTransactions is enough there")
+	}
+	base, command := pkgmanBase(t)
+	tr := newTransaction(t, base, command)
+	tr.breakOff(t)
+	for at := 1; ; at++ {
+		w := tr.again(t, at)
+		if !strings.Contains(w.Out.String(), "example.com/memcached-bundle:0.3.0 ") {
+			t.Fatalf("killed at write %d, the second run built:\n%s", at, w.Out)
+		}
+		if strings.Contains(w.Err.String(), "Finished") {
+			break
+		}
+	}
+}
+
+func pkgmanBase(t *testing.T) (base *hosttest.World, command string) {
+	t.Helper()
+	a, err := txtar.ParseFile("../testdata/script/bundle/pkgman.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return !strings.HasPrefix(f.Name, "packagemanifests/") })
+	base = projectBy(t, nil)
+	if err := txtar.Write(a, base.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return base, "pkgman-to-bundle packagemanifests --image-tag-base example.com/memcached-bundle"
 }
 
 // projectBy makes a project by the commands and returns its world.
@@ -196,7 +232,7 @@ func (tr transaction) breakOff(t *testing.T) {
 	for says, from := range map[string]int{"Rolled back the interrupted": count.Calls / 4, "Finished": count.Calls * 3 / 4} {
 		t.Run(says, func(t *testing.T) {
 			// A commit of one file may not be there yet, after its quarter.
-			for at := max(1, from); !strings.Contains(tr.again(t, at), says); at++ {
+			for at := max(1, from); !strings.Contains(tr.again(t, at).Err.String(), says); at++ {
 				if at == count.Calls {
 					t.Fatalf("no second run says %q", says)
 				}
@@ -205,9 +241,9 @@ func (tr transaction) breakOff(t *testing.T) {
 	}
 }
 
-// again kills the commit at that write, has the command go on, and returns what it
-// says.
-func (tr transaction) again(t *testing.T, at int) string {
+// again kills the commit at that write, and has the command go on, in the world that
+// it returns.
+func (tr transaction) again(t *testing.T, at int) *hosttest.World {
 	t.Helper()
 	w := another(t, tr.base)
 	if err := tr.commit(t, w, &hosttest.Faults{Files: w.Files, At: at, Killed: true}); err == nil {
@@ -219,7 +255,7 @@ func (tr transaction) again(t *testing.T, at int) string {
 	if d := cmp.Diff(tr.want, hosttest.Snapshot(t, w.Dir)); d != "" {
 		t.Fatalf("tree at the end (-want +got):\n%s", d)
 	}
-	return w.Err.String()
+	return w
 }
 
 func (tr transaction) commit(t *testing.T, w *hosttest.World, files fileset.FS) error {

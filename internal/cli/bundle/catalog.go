@@ -112,7 +112,7 @@ func runCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) error {
 		return err
 	}
 	if o.outputDir != "" { // it may be what --from-index reads
-		if done, err := f.Recover(); done || err != nil {
+		if done, err := f.Recover(); done && o.tag == "" || err != nil {
 			return err
 		}
 	}

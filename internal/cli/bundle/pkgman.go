@@ -77,7 +77,8 @@ func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) er
 	if err := o.check(); err != nil {
 		return err
 	}
-	if done, err := f.Recover(); done || err != nil {
+	finished, err := f.Recover()
+	if err != nil {
 		return err
 	}
 	to, err := filepath.Rel(f.Host.Dir, f.Host.Path(o.outputDir))
@@ -88,7 +89,7 @@ func runPkgmanToBundle(ctx context.Context, f *cli.Factory, o *pkgmanOptions) er
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
-	case len(entries) > 0:
+	case len(entries) > 0 && !finished: // else they are these bundles, and their images are missing
 		return clierr.Failedf("remove it, or name another with --output-dir", "the directory %s is not empty", o.outputDir)
 	}
 	if info, err := os.Stat(f.Host.Path(o.dir)); err != nil || !info.IsDir() {
