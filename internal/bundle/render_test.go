@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -383,5 +384,18 @@ func TestExamples(t *testing.T) {
 				t.Errorf("notes %q", r.Notes)
 			}
 		})
+	}
+}
+
+// TestSameNames: each of many objects of one name has its own file.
+func TestSameNames(t *testing.T) {
+	var more []string
+	for i := range 12 {
+		more = append(more, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: n%d}\n", i))
+	}
+	r := render(t, input(t, more...))
+	names := slices.Sorted(slices.Values(r.names()))
+	if n := len(slices.Compact(slices.Clone(names))); n != len(names) {
+		t.Errorf("%d files have %d names: %v", len(names), n, names)
 	}
 }

@@ -1,10 +1,12 @@
 package image
 
 import (
+	"errors"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/filelock"
 )
 
 // baseImage is a base for a platform with one file that names it, as docker
@@ -171,6 +174,36 @@ func TestBaseCache(t *testing.T) {
 }
 
 // TestBaseByDigest: a digest is never asked for what it stands for.
+// TestBaseOfAnotherBuild: what another build has pulled meanwhile is not pulled
+// again, and so not taken away under it.
+func TestBaseOfAnotherBuild(t *testing.T) {
+	w, _ := faked(t)
+	ref := serve(t) + "/base:1"
+	digest := pushBase(t, ref, "", "linux/amd64")
+	o := BuildOptions{Dir: w.Dir, Base: ref, Platforms: []string{"linux/amd64"}}
+	build(t, w, o)
+	b := must(prepare(w.Host, o))(t)
+	cache := must(b.baseCache(mustRef(t, ref)))(t)
+	pulled, aside := filepath.Join(cache, digest.Hex), filepath.Join(cache, "aside")
+	if err := os.Rename(pulled, aside); err != nil {
+		t.Fatal(err)
+	}
+	held := must(filelock.Try(filepath.Join(cache, "lock")))(t)
+	var said []string
+	o.Progress = func(s string) {
+		said = append(said, s)
+		if strings.HasPrefix(s, "waiting for another build") {
+			if err := errors.Join(os.Rename(aside, pulled), held.Release()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	build(t, w, o)
+	if text := strings.Join(said, "\n"); !strings.Contains(text, "waiting for") || strings.Contains(text, "pulling") {
+		t.Errorf("said %s", text)
+	}
+}
+
 func TestBaseByDigest(t *testing.T) {
 	w, _ := faked(t)
 	at := serve(t)

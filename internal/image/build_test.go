@@ -235,8 +235,10 @@ func TestCompileFails(t *testing.T) {
 func TestOfflineReachesGo(t *testing.T) {
 	w, g := faked(t)
 	build(t, w, BuildOptions{Base: Scratch, Offline: true})
-	if got := env(g.calls[0], "GOPROXY"); got != "off" {
-		t.Errorf("GOPROXY is %s", got)
+	for key, want := range map[string]string{"GOPROXY": "off", "GONOPROXY": "none"} {
+		if got := env(g.calls[0], key); got != want {
+			t.Errorf("%s is %q", key, got)
+		}
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -254,6 +256,18 @@ func TestKilledBefore(t *testing.T) {
 	build(t, w, BuildOptions{Base: Scratch})
 	if left := must(filepath.Glob(filepath.Join(filepath.Dir(dir), ".*")))(t); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestReplaceDirFails: what cannot be put in its place leaves the old one there.
+func TestReplaceDirFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "image")
+	write(t, filepath.Join(dir, "index.json"), "old")
+	if err := replaceDir(dir, func(string) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing was put in its place: %v", err)
+	}
+	if data := must(os.ReadFile(filepath.Join(dir, "index.json")))(t); string(data) != "old" {
+		t.Errorf("%q is there", data)
 	}
 }
 
