@@ -32,7 +32,7 @@ func OpenLayout(dir string, roots func(map[string]string) []string) (*Contents, 
 	index, err := layout.ImageIndexFromPath(dir)
 	if err == nil {
 		var c *Contents
-		if c, err = indexContents(index, dir, roots); err == nil {
+		if c, err = indexContents(index, roots); err == nil {
 			return c, nil
 		}
 	}
@@ -40,7 +40,7 @@ func OpenLayout(dir string, roots func(map[string]string) []string) (*Contents, 
 }
 
 // indexContents reads the first image of a layout's index.
-func indexContents(index v1.ImageIndex, where string, roots func(map[string]string) []string) (*Contents, error) {
+func indexContents(index v1.ImageIndex, roots func(map[string]string) []string) (*Contents, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {
 		return nil, err
@@ -57,11 +57,7 @@ func indexContents(index v1.ImageIndex, where string, roots func(map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	c, err := first.contents(OpenOptions{Image: where, Roots: roots})
-	if c != nil {
-		c.Source = "archive"
-	}
-	return c, err
+	return first.contents(roots)
 }
 
 // OpenArchive reads the files of an archive: an image as 'mysdk image save' or
@@ -73,18 +69,17 @@ func OpenArchive(h host.Host, file string, roots func(map[string]string) []strin
 	if err != nil {
 		return nil, fmt.Errorf("read the archive: %w", err)
 	}
-	c, err := archiveContents(data, file, roots, marks, readLimit)
+	c, err := archiveContents(data, roots, marks, readLimit)
 	if err != nil {
 		return nil, clierr.WithHint(fmt.Errorf("read the archive %s: %w", file, err),
 			"it has to be a tar file of an image, as 'mysdk image save' writes, or of a directory")
 	}
-	c.Source = "archive"
 	return c, nil
 }
 
 // archiveContents tells by its files what an archive is: an OCI layout, an image as
 // 'docker save' writes it, or a plain directory that was packed.
-func archiveContents(data []byte, file string, roots func(map[string]string) []string, marks []string, limit int64) (*Contents, error) {
+func archiveContents(data []byte, roots func(map[string]string) []string, marks []string, limit int64) (*Contents, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(bytes.NewReader(data))
 		if err == nil {
@@ -100,15 +95,15 @@ func archiveContents(data []byte, file string, roots func(map[string]string) []s
 	}
 	switch {
 	case files["oci-layout"] != nil && files["index.json"] != nil:
-		return unpackedLayout(files, file, roots)
+		return unpackedLayout(files, roots)
 	case files["manifest.json"] != nil:
 		img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, nil)
 		if err != nil {
 			return nil, err
 		}
-		return (&content{image: img}).contents(OpenOptions{Image: file, Roots: roots})
+		return (&content{image: img}).contents(roots)
 	}
-	return &Contents{Name: file, Files: files.Sub(rootOf(files, marks))}, nil
+	return &Contents{Files: files.Sub(rootOf(files, marks))}, nil
 }
 
 // rootOf is the directory, nearest to the top, with one of the marks in it; ""
@@ -129,7 +124,7 @@ func rootOf(files Files, marks []string) string {
 
 // unpackedLayout reads the image of an OCI layout, which the library takes from a
 // directory, without a look at the digests.
-func unpackedLayout(files Files, file string, roots func(map[string]string) []string) (c *Contents, err error) {
+func unpackedLayout(files Files, roots func(map[string]string) []string) (c *Contents, err error) {
 	for name, data := range files {
 		want, ok := strings.CutPrefix(name, "blobs/sha256/")
 		if sum := sha256.Sum256(data); ok && hex.EncodeToString(sum[:]) != want {
@@ -148,5 +143,5 @@ func unpackedLayout(files Files, file string, roots func(map[string]string) []st
 	if err != nil {
 		return nil, err
 	}
-	return indexContents(index, file, roots)
+	return indexContents(index, roots)
 }

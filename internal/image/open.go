@@ -39,9 +39,7 @@ type OpenOptions struct {
 
 // Contents are the files of an image, with its configuration.
 type Contents struct {
-	Name   string // as asked for, or the archive's path
 	Digest string // of the image's manifest, or of the index it stands in; empty for an archive of plain files
-	Source string // "store", "registry" or "archive"
 	// Project is the directory of the project that it was built from, for one of
 	// the store.
 	Project string
@@ -76,13 +74,9 @@ func Open(ctx context.Context, h host.Host, o OpenOptions) (*Contents, error) {
 		found.image, err = desc.Image()
 	}
 	if err == nil {
-		c, err = found.contents(o)
+		c, err = found.contents(o.Roots)
 	}
-	if err != nil {
-		return nil, explain(ctx, err, "pull "+o.Image, ref.Context())
-	}
-	c.Source = "registry"
-	return c, nil
+	return c, explain(ctx, err, "pull "+o.Image, ref.Context())
 }
 
 // openLocal looks into the store; nil is not there. A name with a digest
@@ -106,19 +100,19 @@ func openLocal(ctx context.Context, h host.Host, ref name.Reference, o OpenOptio
 	if err != nil {
 		return nil, err
 	}
-	c, err := stored.contents(o)
+	c, err := stored.contents(o.Roots)
 	if err = errors.Join(err, release()); err != nil {
 		return nil, fmt.Errorf("read %s from the store: %w", ref, err)
 	}
 	if digest != "" && digest != c.Digest {
 		return nil, nil //nolint:nilnil // another one than was asked for
 	}
-	c.Source, c.Project = "store", stored.from.Dir
+	c.Project = stored.from.Dir
 	return c, nil
 }
 
 // contents reads the files of the image that suits this machine best.
-func (c *content) contents(o OpenOptions) (*Contents, error) {
+func (c *content) contents(roots func(map[string]string) []string) (*Contents, error) {
 	digest, err := c.digest()
 	if err != nil {
 		return nil, err
@@ -133,13 +127,13 @@ func (c *content) contents(o OpenOptions) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Contents{Name: o.Image, Digest: digest.String(), Labels: config.Config.Labels}
-	var roots []string
-	if o.Roots != nil {
-		roots = o.Roots(out.Labels)
+	out := &Contents{Digest: digest.String(), Labels: config.Config.Labels}
+	var wanted []string
+	if roots != nil {
+		wanted = roots(out.Labels)
 	}
 	files := mutate.Extract(img)
-	out.Files, err = readTar(files, roots, readLimit)
+	out.Files, err = readTar(files, wanted, readLimit)
 	return out, errors.Join(err, files.Close())
 }
 

@@ -32,7 +32,7 @@ func bundled(t testing.TB, image string) (*hosttest.World, string) {
 func TestOpen(t *testing.T) {
 	at := serve(t) + "/team/bundle:v1"
 	w, digest := bundled(t, at)
-	want := &Contents{Name: at, Digest: digest, Source: "store", Project: w.Dir, Labels: map[string]string{"k": "v"}, Files: someFiles()}
+	want := &Contents{Digest: digest, Project: w.Dir, Labels: map[string]string{"k": "v"}, Files: someFiles()}
 	check := func(o OpenOptions) {
 		t.Helper()
 		got, err := Open(t.Context(), w.Host, o)
@@ -44,15 +44,14 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	check(OpenOptions{Image: at, Offline: true})
-	want.Name = at + "@" + digest
-	check(OpenOptions{Image: want.Name, Offline: true})
+	check(OpenOptions{Image: at + "@" + digest, Offline: true})
 	if _, err := Push(t.Context(), w.Host, PushOptions{Image: at}); err != nil {
 		t.Fatal(err)
 	}
 	w = hosttest.New(t) // where it is not in the store
-	want.Source, want.Project = "registry", ""
-	check(OpenOptions{Image: want.Name})
-	want.Name, want.Files = at, Files{"manifests/csv.yaml": someFiles()["manifests/csv.yaml"]}
+	want.Project = ""
+	check(OpenOptions{Image: at + "@" + digest})
+	want.Files = Files{"manifests/csv.yaml": someFiles()["manifests/csv.yaml"]}
 	check(OpenOptions{Image: at, Roots: func(l map[string]string) []string {
 		if l["k"] != "v" {
 			t.Errorf("labels %v", l)
@@ -215,7 +214,7 @@ func FuzzReadTar(f *testing.F) {
 			}
 		}
 		// An archive of anything must not make archiveContents panic either.
-		_, _ = archiveContents(data, "a", nil, []string{"manifests"}, 1<<20)
+		_, _ = archiveContents(data, nil, []string{"manifests"}, 1<<20)
 	})
 }
 

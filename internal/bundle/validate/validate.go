@@ -51,7 +51,6 @@ type Engine func(context.Context, Request) ([]Result, error)
 // Request is what an Engine is asked. It can be written as JSON.
 type Request struct {
 	Manifests  map[string][]byte // the files of the manifests directory, by name
-	Package    string
 	Channels   []string
 	Default    string   // channel
 	Validators []string // names of the optional ones; csv, crd and bundle run always
@@ -202,7 +201,7 @@ func (r *run) engine(ctx context.Context, constraints []Constraint) error {
 		return nil // the rules begin with the CSV, and why it is not read is told
 	}
 	req := Request{
-		Manifests: map[string][]byte{}, Package: r.bundle.Package, Channels: r.bundle.Channels, Default: r.bundle.DefaultChannel,
+		Manifests: map[string][]byte{}, Channels: r.bundle.Channels, Default: r.bundle.DefaultChannel,
 		Validators: slices.DeleteFunc(slices.Clone(r.Select.Names), func(n string) bool { return n == multiArch }),
 		Values:     r.Values, Constraints: constraints,
 	}
