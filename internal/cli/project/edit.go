@@ -62,11 +62,11 @@ undone with =false. --domain is for a project without APIs, as their names
 contain it. Your own files are moved too, and your changes to scaffolded files
 are kept: if they conflict, nothing is written and the lines are listed.
 
---plugins takes one of two plugins of kubebuilder. helm/v2-alpha is 'mysdk generate
-chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, for the metrics
-of every controller and those in the project's code, and alerts for Prometheus
-to config/prometheus. Run it again when metrics have changed: files that you
-have changed are kept, unless --force is set.`,
+--plugins takes one of two plugins of kubebuilder. helm/v2-alpha is 'mysdk
+generate chart'. grafana/v1-alpha writes Grafana dashboards to grafana/, for the
+metrics of every controller and those in the project's code, and alerts for
+Prometheus to config/prometheus. Run it again when metrics have changed: files
+that you have changed are kept, unless --force is set.`,
 		Example: editExample,
 		RunE:    func(c *cobra.Command, _ []string) error { return runEdit(c.Context(), f, o) },
 	}
