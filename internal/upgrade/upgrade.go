@@ -98,7 +98,6 @@ func (p *Plan) sort() {
 // Empty says whether nothing is to be written.
 func (p *Plan) Empty() bool { return p.Set.Len() == 0 }
 
-
 // planner is a plan in the making.
 type planner struct {
 	Options
