@@ -8,14 +8,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestShellQuote(t *testing.T) {
-	for s, want := range map[string]string{"/a/b-c": "/a/b-c", "/a b": "'/a b'", "it's": `'it'\''s'`, "": "''", "$x": "'$x'"} {
-		if got := ShellQuote(s); got != want {
-			t.Errorf("shellQuote(%q) = %s, want %s", s, got, want)
-		}
-	}
-}
-
 func TestAim(t *testing.T) {
 	aim := func(text string, args ...string) string {
 		c := &cobra.Command{}

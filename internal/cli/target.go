@@ -53,7 +53,7 @@ func (f *Factory) Aim(text string) string {
 		}
 		for _, name := range names {
 			if !strings.Contains(command, " --"+name+" ") {
-				command += " --" + name + " " + ShellQuote(f.Running.Flag(name).Value.String())
+				command += " --" + name + " " + host.ShellQuote(f.Running.Flag(name).Value.String())
 			}
 		}
 		return command

@@ -47,17 +47,6 @@ func (f *Factory) Report(format string, data any, text func(io.Writer)) error {
 // Megabytes is a size for people to read.
 func Megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// ShellQuote makes a word that a POSIX shell reads as s.
-func ShellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // The colors that mysdk uses, as ANSI escape sequences.
 const (
 	Red    = "\x1b[31m"

@@ -173,7 +173,6 @@ func TestBaseCache(t *testing.T) {
 	}
 }
 
-// TestBaseByDigest: a digest is never asked for what it stands for.
 // TestBaseOfAnotherBuild: what another build has pulled meanwhile is not pulled
 // again, and so not taken away under it.
 func TestBaseOfAnotherBuild(t *testing.T) {
@@ -204,6 +203,7 @@ func TestBaseOfAnotherBuild(t *testing.T) {
 	}
 }
 
+// TestBaseByDigest: a digest is never asked for what it stands for.
 func TestBaseByDigest(t *testing.T) {
 	w, _ := faked(t)
 	at := serve(t)

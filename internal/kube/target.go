@@ -55,9 +55,9 @@ func (t Target) EmbeddedName() string { return t.Embedded }
 func (t Target) Kubectl() string {
 	switch {
 	case t.Embedded == "" && t.file != "":
-		return "mysdk kubectl --kubeconfig " + t.file + " --context " + t.Context
+		return "mysdk kubectl --kubeconfig " + host.ShellQuote(t.file) + " --context " + host.ShellQuote(t.Context)
 	case t.Embedded == "":
-		return "mysdk kubectl --context " + t.Context
+		return "mysdk kubectl --context " + host.ShellQuote(t.Context)
 	case t.Embedded == "default":
 		return "mysdk kubectl"
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,7 +72,7 @@ func (r *run) connect(ctx context.Context, kubeconfig, context string) error {
 // announceCluster says what is going to be written to, and how to look at it.
 func (r *run) announceCluster(what string) {
 	r.screen.say("%s: %s", what, r.client.Name())
-	r.screen.say("  for a second terminal: export KUBECONFIG=%s", shellQuote(r.kubeconfig))
+	r.screen.say("  for a second terminal: export KUBECONFIG=%s", host.ShellQuote(r.kubeconfig))
 }
 
 // kubeconfigFor returns a kubeconfig whose current context is the one in use:
@@ -184,14 +183,4 @@ func makeDirs(h host.Host, dir string) error {
 		return err
 	}
 	return nil
-}
-
-// shellQuote makes a line that can be pasted into a shell.
-func shellQuote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(c rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%", c)
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -94,7 +94,7 @@ func (r *run) announce(l launch) {
 	lines := append([]string{"operator started: " + strings.Join(append([]string{filepath.Base(r.plan.binary)}, l.shown...), " ")}, l.notes...)
 	for _, e := range l.set {
 		key, value, _ := strings.Cut(e, "=")
-		lines = append(lines, fmt.Sprintf("  %s=%s", key, shellQuote(value)))
+		lines = append(lines, fmt.Sprintf("  %s=%s", key, host.ShellQuote(value)))
 	}
 	if text := strings.Join(lines, "\n"); text != r.announced {
 		first := r.announced == ""

@@ -243,16 +243,6 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "''", "/a/b.c": "/a/b.c", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "a;b": "'a;b'", "a,b=c": "a,b=c", "ü": "'ü'",
-	} {
-		if got := shellQuote(in); got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestBuildError(t *testing.T) {
 	tests := map[string]struct{ output, err, hint string }{
 		"one error":       {"# x\ncmd/main.go:3:1: undefined: a\n", "1 error", "correct the line above"},

@@ -205,7 +205,7 @@ func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unst
 		return nil, fmt.Errorf("the cluster has no CRD of %s", key.GroupKind.String())
 	}
 	var samples []manifests.File
-	if r.Source.Samples != nil {
+	if now.Objects[key] == nil && r.Source.Samples != nil { // one that is there comes before them
 		var err error
 		if samples, err = r.Source.Samples(ctx); err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/host"
 )
 
 // New is 'mysdk cluster', with what is below it.
@@ -90,7 +91,7 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 		}
 	}
 	f.Say("Use it with 'mysdk kubectl …', or in other tools:")
-	return f.Print(fmt.Appendf(nil, "export KUBECONFIG=%s\n", cli.ShellQuote(info.Kubeconfig)))
+	return f.Print(fmt.Appendf(nil, "export KUBECONFIG=%s\n", host.ShellQuote(info.Kubeconfig)))
 }
 
 // mergeKubeconfig adds the cluster to the user's kubeconfig and says how to use

@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -144,7 +145,7 @@ func addAPI(ctx context.Context, f *cli.Factory, p *project.Project, o *addOptio
 	}
 	var steps []step
 	if place.domain != p.Domain {
-		steps = append(steps, quietStep("edit", "--domain", place.domain).undoneBy("mysdk edit --domain "+cli.ShellQuote(p.Domain)))
+		steps = append(steps, quietStep("edit", "--domain", place.domain).undoneBy("mysdk edit --domain "+host.ShellQuote(p.Domain)))
 	}
 	if _, there := findAPI(p, full, version, o.kind); !there && secondGroup(p, place) {
 		steps = append(steps, quietStep("edit", "--multigroup").undoneBy("mysdk edit --multigroup=false"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 )
 
 // The verbs that operator-sdk had before its v1, which guides still teach, are
@@ -134,13 +135,9 @@ func spell(steps []step) string {
 	dir := ""
 	for _, s := range steps {
 		if s.dir != dir && s.dir != "" {
-			parts, dir = append(parts, "cd "+cli.ShellQuote(s.dir)), s.dir
+			parts, dir = append(parts, "cd "+host.ShellQuote(s.dir)), s.dir
 		}
-		var words []string
-		for _, w := range s.words {
-			words = append(words, cli.ShellQuote(w))
-		}
-		parts = append(parts, strings.Join(words, " "))
+		parts = append(parts, host.ShellJoin(s.words))
 	}
 	return strings.Join(parts, " && ")
 }

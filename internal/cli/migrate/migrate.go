@@ -314,7 +314,7 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	needsYou(f, p)
 	page, there := path.Join(o.dir, migrate.ReportName), ""
 	if o.dir != "" {
-		there = "cd " + cli.ShellQuote(o.dir) + " && "
+		there = "cd " + host.ShellQuote(o.dir) + " && "
 	}
 	for i, c := range p.Problems {
 		if i == shownProblems {

@@ -16,6 +16,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -118,7 +119,7 @@ func reportAdopted(f *cli.Factory, r *adopt.Report, set fileset.Set, o *adoptOpt
 	for _, c := range r.Changes {
 		f.Say("%s: %s", c.File, c.What)
 	}
-	f.Say("Next: %s", strings.TrimSuffix("mysdk adopt "+cli.ShellQuote(o.dir), " ."))
+	f.Say("Next: %s", strings.TrimSuffix("mysdk adopt "+host.ShellQuote(o.dir), " ."))
 	return nil
 }
 

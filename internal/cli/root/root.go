@@ -31,22 +31,13 @@ import (
 // Main runs the command line args and returns the exit code. It prints errors,
 // once, on stderr.
 func Main(ctx context.Context, h host.Host, args []string) int {
-	f := &cli.Factory{Host: h, Typed: typed(args), Told: map[string]bool{}, Open: openTree}
+	f := &cli.Factory{Host: h, Typed: host.ShellJoin(args), Told: map[string]bool{}, Open: openTree}
 	root, c, err := f.Open(ctx, f, args)
 	if err != nil {
 		return end(ctx, f, c, err)
 	}
 	ran, err := root.ExecuteContextC(ctx)
 	return end(ctx, f, ran, errors.Join(err, f.Unknown))
-}
-
-// typed is a command line as a shell reads it.
-func typed(args []string) string {
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = cli.ShellQuote(a)
-	}
-	return strings.Join(words, " ")
 }
 
 // openTree builds the command tree for a command line, with the flags of external
