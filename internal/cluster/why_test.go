@@ -96,7 +96,7 @@ func runShop(t *testing.T, control state.Control) io.Writer {
 			t.Fatal(err)
 		}
 	}
-	files, err := trace.Overlay(host.OSFiles{}, dir, ".", trace.Pod{})
+	files, err := trace.Overlay(host.OSFiles{}, dir, ".", trace.Pod{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func (s *script) judge(t *testing.T, rec recording.Recording) {
 			}
 		}
 		if calls[st.shop] == nil {
-			calls[st.shop] = rec.Why("Shop", "default", st.shop)
+			calls[st.shop] = rec.Why(recording.Object{Kind: "Shop", Namespace: "default", Name: st.shop})
 		}
 		problems := st.problems(calls[st.shop], end)
 		all[st.name]++

@@ -28,8 +28,8 @@ func TestRested(t *testing.T) {
 		"silence":                   {nil, 700, true},
 		"too early":                 {nil, 300, false},
 		"a call runs":               {call(recording.Reconcile{}), 5000, false},
-		"of the process before":     {[]recording.Reconcile{{Namespace: "ns", Name: "s", Begin: at(-10)}}, 700, true},
-		"of another namespace":      {[]recording.Reconcile{{Namespace: "other", Name: "s", Begin: at(10)}}, 700, true},
+		"of the process before":     {[]recording.Reconcile{{Object: recording.Object{Namespace: "ns", Name: "s"}, Begin: at(-10)}}, 700, true},
+		"of another namespace":      {[]recording.Reconcile{{Object: recording.Object{Namespace: "other", Name: "s"}, Begin: at(10)}}, 700, true},
 		"it has ended":              {call(recording.Reconcile{End: at(20)}), 700, true},
 		"it failed":                 {call(recording.Reconcile{End: at(20), Error: "x"}), 700, false},
 		"it failed long ago":        {call(recording.Reconcile{End: at(20), Error: "x"}), 1100, true},
@@ -49,8 +49,8 @@ func TestRested(t *testing.T) {
 		t.Error("rested too early, or never, after the operator was busy with another trial")
 	}
 	a := activity{namespace: "ns", since: start, calls: []recording.Reconcile{
-		{Namespace: "ns", Name: "a", Begin: at(10), After: time.Second}, {Namespace: "ns", Name: "a", Begin: at(20), After: time.Hour},
-		{Namespace: "ns", Name: "b", Begin: at(10), After: time.Minute}, {Namespace: "ns", Name: "c", Begin: at(10)},
+		{Object: recording.Object{Namespace: "ns", Name: "a"}, Begin: at(10), After: time.Second}, {Object: recording.Object{Namespace: "ns", Name: "a"}, Begin: at(20), After: time.Hour},
+		{Object: recording.Object{Namespace: "ns", Name: "b"}, Begin: at(10), After: time.Minute}, {Object: recording.Object{Namespace: "ns", Name: "c"}, Begin: at(10)},
 	}}
 	if got := a.again(); got != time.Minute {
 		t.Errorf("it looks again after %s, want a minute", got)
@@ -116,7 +116,7 @@ func TestActivityOfCluster(t *testing.T) {
 	other, space := write, write
 	other.Namespace = trialPrefix + "0001"
 	space.Resource, space.Kind, space.Namespace, space.Name = "namespaces", "Namespace", "z", "z"
-	calls := []recording.Reconcile{{Name: "z"}, {Namespace: "default", Name: "z"}, {Namespace: other.Namespace, Name: "z", Error: "x"}}
+	calls := []recording.Reconcile{{Object: recording.Object{Name: "z"}}, {Object: recording.Object{Namespace: "default", Name: "z"}}, {Object: recording.Object{Namespace: other.Namespace, Name: "z"}, Error: "x"}}
 	for i := range calls {
 		calls[i].Begin = time.Unix(1, 0)
 	}

@@ -41,24 +41,25 @@ type Options struct {
 	WatchNamespaces []string // WATCH_NAMESPACE; none: all namespaces
 	Kubeconfig      string   // with or instead of Context: a cluster to use instead of the embedded one
 	Context         string
-	Allow           []string // contexts that may be written to without being named
-	OperatorArgs    []string // appended to the operator's arguments
-	Env             []string // KEY=VALUE for the operator, over everything else
-	GoLDFlags       string   // -ldflags of the build
-	Apply           []string // manifests, or directories of them, to apply once the operator runs
-	Keep            bool     // leave the embedded cluster running
-	Fresh           bool     // begin with an empty embedded cluster
-	LeaderElect     bool     // turn leader election on
-	NoWebhooks      bool     // leave the project's webhooks out, and the operator's webhook server off
-	WebhookListen   string   // IP address, with or without a port, to listen on for webhooks; empty: loopback, or all addresses for a named cluster
-	WebhookHost     string   // by which a named cluster reaches this machine; empty: known for local ones
-	Watch           bool     // rebuild and restart on changes; needs Deps.Regenerate
-	Debug           int      // port of a debugger to run the operator under; 0: none
-	Deployments     []string // names of the Deployments that run the operator where it is deployed
-	Deployed        Deployed // how they start it
-	Color           bool     // color the prefix of the operator's lines
-	Trace           bool     // build the operator so that it reports which line made a request, and what Reconcile is called for
-	Rights          string   // RightsRole or RightsAdmin on the embedded cluster; empty: RightsRole
+	Allow           []string          // contexts that may be written to without being named
+	OperatorArgs    []string          // appended to the operator's arguments
+	Env             []string          // KEY=VALUE for the operator, over everything else
+	GoLDFlags       string            // -ldflags of the build
+	Apply           []string          // manifests, or directories of them, to apply once the operator runs
+	Keep            bool              // leave the embedded cluster running
+	Fresh           bool              // begin with an empty embedded cluster
+	LeaderElect     bool              // turn leader election on
+	NoWebhooks      bool              // leave the project's webhooks out, and the operator's webhook server off
+	WebhookListen   string            // IP address, with or without a port, to listen on for webhooks; empty: loopback, or all addresses for a named cluster
+	WebhookHost     string            // by which a named cluster reaches this machine; empty: known for local ones
+	Watch           bool              // rebuild and restart on changes; needs Deps.Regenerate
+	Debug           int               // port of a debugger to run the operator under; 0: none
+	Deployments     []string          // names of the Deployments that run the operator where it is deployed
+	Deployed        Deployed          // how they start it
+	Color           bool              // color the prefix of the operator's lines
+	Groups          map[string]string // API groups of the project's kinds, by the import path of their types; for Trace
+	Trace           bool              // build the operator so that it reports which line made a request, and what Reconcile is called for
+	Rights          string            // RightsRole or RightsAdmin on the embedded cluster; empty: RightsRole
 }
 
 // Deployed is how a container starts the operator.

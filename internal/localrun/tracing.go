@@ -18,7 +18,7 @@ func (b *build) overlay() ([]string, error) {
 	}
 	dir := filepath.Join(r.plan.cache, "overlay")
 	pod := trace.Pod{Namespace: r.podNamespace(), NamespaceFile: filepath.Join(dir, "namespace")}
-	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg, pod)
+	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg, pod, r.Groups)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,15 @@ func (r Resource) QualifiedGroup() string {
 	return resource.GVK{Group: r.Group, Domain: r.Domain}.QualifiedGroup()
 }
 
+// Groups are the API groups of the resources, by the import path of their types.
+func (p *Project) Groups() map[string]string {
+	groups := map[string]string{}
+	for _, r := range p.Resources {
+		groups[r.Path] = r.QualifiedGroup()
+	}
+	return groups
+}
+
 // Project returns the small view of the file.
 func (f *File) Project() (*Project, error) {
 	c := f.config

@@ -3,7 +3,6 @@ package recording
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -102,7 +101,7 @@ func sentAt(events []Event, q *Request) (time.Time, bool) {
 type history struct {
 	evidence
 	object   Object
-	resource string      // of its kind; empty where no write has shown it
+	resource string      // of its kind, with its group; empty where no write has shown it
 	busy     []Reconcile // all of the controller's calls
 	calls    []Reconcile
 	told     map[uint64]bool // writes that explain an earlier call
@@ -122,8 +121,8 @@ type timer struct {
 func newHistory(e evidence, controller string, o Object) *history {
 	h := &history{evidence: e, object: o, busy: e.calls[controller], told: map[uint64]bool{}}
 	for _, c := range e.changes {
-		if strings.EqualFold(c.Kind, o.Kind) {
-			h.resource = c.Resource
+		if o.Is(GroupName(c.Group), c.Kind) {
+			h.resource = c.Resource + "." + c.Group
 			break
 		}
 	}
@@ -296,12 +295,12 @@ func (h *history) relation(x change) string {
 		return ""
 	}
 	// A subresource may have a kind of its own.
-	reconciled := strings.EqualFold(x.Kind, o.Kind) || h.resource != "" && x.Resource == h.resource
+	reconciled := o.Is(GroupName(x.Group), x.Kind) || x.Resource+"."+x.Group == h.resource
 	switch {
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
 	case !h.watched[x.Resource+"."+x.Group], !h.hears(x.Request):
-	case slices.ContainsFunc(x.Owners, func(owner Owner) bool { return strings.EqualFold(owner.Kind, o.Kind) && owner.Name == o.Name }):
+	case slices.ContainsFunc(x.Owners, func(owner Owner) bool { return o.Is(owner.Group, owner.Kind) && owner.Name == o.Name }):
 		return OwnedChanged
 	case len(x.Owners) == 0 && !reconciled:
 		return WatchedChanged

@@ -29,11 +29,35 @@ const (
 	stormTime    = time.Minute
 )
 
+// CoreGroup stands for the API group without a name where one may be unknown.
+const CoreGroup = "core"
+
+// GroupName is an API group as an Object has it.
+func GroupName(group string) string { return cmp.Or(group, CoreGroup) }
+
 // Object names an object of the API.
 type Object struct {
+	Group     string `json:"group,omitempty"` // CoreGroup for that without a name; empty: not known
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
+}
+
+// Is reports whether the object's kind is the one of a group. The case of the
+// kind does not matter, and a group that is not known is any.
+func (o Object) Is(group, kind string) bool {
+	return strings.EqualFold(o.Kind, kind) && (o.Group == "" || group == "" || o.Group == group)
+}
+
+// Same reports whether both name one object, as far as they tell.
+func (o Object) Same(x Object) bool {
+	return o.Is(x.Group, x.Kind) && o.Namespace == x.Namespace && o.Name == x.Name
+}
+
+// Object is what a request is for. Without a kind of its own it is named after
+// the resource.
+func (r Request) Object() Object {
+	return Object{GroupName(r.Group), cmp.Or(r.Kind, r.Resource), r.Namespace, r.Name}
 }
 
 // Command shows the reconciles of the object, on the default cluster.
@@ -108,15 +132,11 @@ func (r Recording) Loops() []Loop {
 	return out
 }
 
-// LoopsOf are those of one object: it is written or reconciled in them. Kind
-// counts without regard to case.
+// LoopsOf are those of one object: it is written or reconciled in them.
 func LoopsOf(loops []Loop, o Object) []Loop {
-	same := func(x Object) bool {
-		return strings.EqualFold(x.Kind, o.Kind) && x.Namespace == o.Namespace && x.Name == o.Name
-	}
 	var out []Loop
 	for _, l := range loops {
-		if same(l.Object) || same(l.Reconciled) {
+		if l.Object.Same(o) || l.Reconciled.Same(o) {
 			out = append(out, l)
 		}
 	}
@@ -173,12 +193,14 @@ func (f *finder) request(q Request) {
 
 // objectOf is the object of a request, with the kind of a subresource's object.
 func (f *finder) objectOf(q Request) Object {
-	return Object{Kind: cmp.Or(f.kinds[q.Resource+"."+q.Group], q.Kind, q.Resource), Namespace: q.Namespace, Name: q.Name}
+	o := q.Object()
+	o.Kind = cmp.Or(f.kinds[q.Resource+"."+q.Group], o.Kind)
+	return o
 }
 
 // loopKey is that of a loop that q may be part of.
 func (f *finder) loopKey(pattern string, q Request) loopKey {
-	return loopKey{pattern, f.objectOf(q), f.calls[q.Reconcile].object(), q.By()}
+	return loopKey{pattern, f.objectOf(q), f.calls[q.Reconcile].Object, q.By()}
 }
 
 // again counts a write of the operator.
@@ -215,14 +237,11 @@ func (f *finder) change(q Request) {
 			}
 		}
 		if call.ID != "" {
-			h.loop.Reconciled, h.loop.Controller = call.object(), call.Controller
+			h.loop.Reconciled, h.loop.Controller = call.Object, call.Controller
 		}
 		h.by, h.last = by, c
 	}
 }
-
-// object is what a call was for.
-func (c Reconcile) object() Object { return Object{c.Kind, c.Namespace, c.Name} }
 
 // loopsOfCalls finds calls that lead to the next one.
 func loopsOfCalls(calls []Call, operator string) []Loop {
@@ -232,7 +251,7 @@ func loopsOfCalls(calls []Call, operator string) []Loop {
 	}
 	series := map[key][]Call{}
 	for _, c := range calls {
-		k := key{c.Controller, c.object()}
+		k := key{c.Controller, c.Object}
 		series[k] = append(series[k], c)
 	}
 	var out []Loop
@@ -261,7 +280,7 @@ func storm(calls []Call) Loop {
 		}
 		if len(idle) > best.Count {
 			best = Loop{
-				Pattern: Storm, Object: c.object(), Reconciled: c.object(), Controller: c.Controller, Count: len(idle),
+				Pattern: Storm, Object: c.Object, Reconciled: c.Object, Controller: c.Controller, Count: len(idle),
 				First: idle[0].Begin, Last: c.Begin, By: []string{c.Controller}, Message: c.Causes[len(c.Causes)-1].Text(),
 			}
 		}
@@ -287,12 +306,12 @@ func ownWrites(calls []Call, operator string) []Loop {
 			if i == 0 || q == nil || q.User != operator || q.Reconcile != calls[i-1].ID {
 				continue
 			}
-			object := Object{q.Kind, q.Namespace, q.Name}
+			object := q.Object()
 			for _, change := range q.Changes {
 				k := fieldKey{object, change.Path}
 				l, ok := running[k]
 				if !ok {
-					l = Loop{Pattern: OwnWrites, Object: object, Reconciled: calls[i].object(), Controller: calls[i].Controller, Field: change.Path, First: q.Time}
+					l = Loop{Pattern: OwnWrites, Object: object, Reconciled: calls[i].Object, Controller: calls[i].Controller, Field: change.Path, First: q.Time}
 				}
 				l.Count++
 				l.Last, l.By = q.Time, []string{q.By()}

@@ -21,7 +21,7 @@ func set(q *Request, path string, before, after any) {
 
 func TestLoops(t *testing.T) {
 	const line = "internal/controller/shop.go:9"
-	shop, web := Object{"Shop", "default", "s"}, Object{"Deployment", "default", "s-web"}
+	shop, web := Object{"example.com", "Shop", "default", "s"}, Object{"apps", "Deployment", "default", "s-web"}
 	tests := map[string]struct {
 		rounds int
 		// round is what happens in the call of that number, each ten seconds.
@@ -117,10 +117,10 @@ func TestLoops(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("loops (-want +got):\n%s", diff)
 			}
-			if of := LoopsOf(r.Loops(), Object{"shop", "default", "s"}); len(of) != len(tc.want) {
+			if of := LoopsOf(r.Loops(), Object{"", "shop", "default", "s"}); len(of) != len(tc.want) {
 				t.Errorf("of the shop: %+v", of)
 			}
-			if of := LoopsOf(r.Loops(), Object{"Shop", "default", "other"}); of != nil {
+			if of := LoopsOf(r.Loops(), Object{"", "Shop", "default", "other"}); of != nil {
 				t.Errorf("of another: %+v", of)
 			}
 		})

@@ -134,8 +134,9 @@ type Request struct {
 
 // Owner is an owner reference of an object.
 type Owner struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
+	Group string `json:"group,omitempty"` // as Object's
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
 }
 
 // Change is a field that a write changed. Values are as in JSON; nil is none.
@@ -148,10 +149,8 @@ type Change struct {
 // Reconcile is one call of a Reconcile method.
 type Reconcile struct {
 	ID         string        `json:"id"`
-	Controller string        `json:"controller"`     // the method's receiver
-	Kind       string        `json:"kind,omitempty"` // that it is for; empty where the code does not say
-	Namespace  string        `json:"namespace,omitempty"`
-	Name       string        `json:"name"`
+	Controller string        `json:"controller"` // the method's receiver
+	Object                   // that it is for; without a kind or a group where the code does not say
 	Begin      time.Time     `json:"begin"`
 	End        time.Time     `json:"end,omitzero"` // zero while it runs
 	Requeue    bool          `json:"requeue,omitempty"`

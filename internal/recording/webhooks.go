@@ -78,7 +78,7 @@ func ReadWebhook(path string, request, answer []byte, code int, salt []byte) (We
 	q := r.Request
 	w := Webhook{
 		UID: q.UID, Path: path, Operation: q.Operation, Resource: withSub(q.Resource.Resource, q.SubResource), User: q.UserInfo.Username, DryRun: q.DryRun,
-		Object: Object{q.Kind.Kind, q.Namespace, q.Name}, Code: code, Version: q.DesiredAPIVersion, Objects: len(q.Objects),
+		Object: Object{Kind: q.Kind.Kind, Namespace: q.Namespace, Name: q.Name}, Code: code, Version: q.DesiredAPIVersion, Objects: len(q.Objects),
 	}
 	w.Before = q.Object
 	if w.Before == nil {

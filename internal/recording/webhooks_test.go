@@ -14,7 +14,7 @@ func TestReadWebhook(t *testing.T) {
 		return fmt.Sprintf(`{"request":{"uid":"u","kind":{"group":"g","version":"v1","kind":%q},"resource":{"resource":"things"},"name":"a","namespace":"default","operation":"UPDATE","userInfo":{"username":"me"}%s}}`, kind, rest)
 	}
 	patch := base64.StdEncoding.EncodeToString([]byte(`[{"op":"add","path":"/spec/size","value":3}]`))
-	asked := Webhook{UID: "u", Path: "/mutate", Operation: "UPDATE", Resource: "things", User: "me", Object: Object{"Shop", "default", "a"}, Code: 200}
+	asked := Webhook{UID: "u", Path: "/mutate", Operation: "UPDATE", Resource: "things", User: "me", Object: Object{Kind: "Shop", Namespace: "default", Name: "a"}, Code: 200}
 	with := func(change func(*Webhook)) Webhook {
 		w := asked
 		change(&w)

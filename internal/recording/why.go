@@ -35,21 +35,22 @@ type Call struct {
 	Reads  int       `json:"reads"` // requests besides, which did not come from a cache
 }
 
-// Why explains the calls for an object, the oldest first. Kind counts without
-// regard to case; calls of controllers whose kind is unknown are taken by name.
-func (r Recording) Why(kind, namespace, name string) []Call {
-	return r.explain(kind, func(c Reconcile) bool {
-		return c.Name == name && c.Namespace == namespace && (c.Kind == "" || strings.EqualFold(c.Kind, kind))
+// Why explains the calls for an object, the oldest first. Calls of controllers
+// whose kind is unknown are taken by name.
+func (r Recording) Why(o Object) []Call {
+	return r.explain(o, func(c Reconcile) bool {
+		return c.Name == o.Name && c.Namespace == o.Namespace && (c.Kind == "" || c.Is(o.Group, o.Kind))
 	})
 }
 
 // WhyAll explains all calls, in the order of Reconciles.
 func (r Recording) WhyAll() []Call {
-	return r.explain("", func(Reconcile) bool { return true })
+	return r.explain(Object{}, func(Reconcile) bool { return true })
 }
 
-// explain explains the calls that match. Kind is of those whose own is unknown.
-func (r Recording) explain(kind string, match func(Reconcile) bool) []Call {
+// explain explains the calls that match. The kind of o is of those whose own is
+// unknown.
+func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 	index, evidence := r.byReconcile(), r.evidence()
 	type key struct {
 		controller string
@@ -61,7 +62,7 @@ func (r Recording) explain(kind string, match func(Reconcile) bool) []Call {
 		if !match(c) {
 			continue
 		}
-		k := key{c.Controller, c.object()}
+		k := key{c.Controller, c.Object}
 		series[k] = append(series[k], len(calls))
 		call := Call{Reconcile: c}
 		for _, q := range index[c.ID] {
@@ -74,7 +75,10 @@ func (r Recording) explain(kind string, match func(Reconcile) bool) []Call {
 		calls = append(calls, call)
 	}
 	for k, list := range series {
-		h := newHistory(evidence, k.controller, Object{cmp.Or(k.object.Kind, kind), k.object.Namespace, k.object.Name})
+		if k.object.Kind == "" {
+			k.object.Group, k.object.Kind = o.Group, o.Kind
+		}
+		h := newHistory(evidence, k.controller, k.object)
 		for _, i := range list {
 			h.calls = append(h.calls, calls[i].Reconcile)
 		}

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func second(s float64) time.Time {
 
 // call is a Reconcile of the shop that took 100 ms.
 func call(id string, begin float64, change func(*Reconcile)) Reconcile {
-	c := Reconcile{ID: id, Controller: "ShopReconciler", Kind: "Shop", Namespace: "default", Name: "s", Begin: second(begin), End: second(begin + 0.1), Process: "1"}
+	c := Reconcile{ID: id, Controller: "ShopReconciler", Object: Object{Group: "example.com", Kind: "Shop", Namespace: "default", Name: "s"}, Begin: second(begin), End: second(begin + 0.1), Process: "1"}
 	if change != nil {
 		change(&c)
 	}
@@ -194,7 +195,7 @@ func TestWhy(t *testing.T) {
 				r.EventsSince = r.Since
 			}
 			var got [][]string
-			for _, c := range r.Why("shop", "default", "s") {
+			for _, c := range r.Why(Object{Kind: "shop", Namespace: "default", Name: "s"}) {
 				var texts []string
 				for _, cause := range c.Causes {
 					texts = append(texts, cause.Text())
@@ -231,11 +232,38 @@ func TestWhyCalls(t *testing.T) {
 		Request{Seq: 4, Time: second(1.02), User: operator, Verb: "get", Resource: "secrets", Reconcile: "a"},
 		write(5, 1.01, "Deployment", "s-web", nil),
 	)}
-	calls := r.Why("Shop", "default", "s")
+	calls := r.Why(Object{Kind: "Shop", Namespace: "default", Name: "s"})
 	if len(calls) != 1 || len(calls[0].Writes) != 1 || calls[0].Writes[0].Seq != 3 || calls[0].Reads != 1 {
 		t.Errorf("calls: %+v", calls)
 	}
-	if other := r.Why("Cart", "default", "s"); other != nil {
+	if other := r.Why(Object{Kind: "Cart", Namespace: "default", Name: "s"}); other != nil {
 		t.Errorf("another kind: %+v", other)
+	}
+}
+
+// TestWhyGroup: kinds of one name in two groups are two.
+func TestWhyGroup(t *testing.T) {
+	ours := Object{"serving.example.com", "Service", "default", "s"}
+	core := func(seq uint64, at float64, owner string) Request {
+		return write(seq, at, "Service", "s", func(q *Request) {
+			q.Group, q.Resource, q.Owners = "", "services", []Owner{{owner, "Service", "s"}}
+		})
+	}
+	r := Recording{Operator: operator, Since: second(0), Requests: append(watches(),
+		Request{Seq: 3, User: operator, Verb: "watch", Resource: "services"}, core(4, 5, ours.Group), core(5, 9, "other.example.com"))}
+	for i, at := range []float64{1, 5.01, 9.01} {
+		r.Reconciles = append(r.Reconciles, call(strconv.Itoa(i), at, func(c *Reconcile) { c.Object = ours }))
+	}
+	for _, o := range []Object{ours, {Kind: "service", Namespace: "default", Name: "s"}} {
+		var reasons []string
+		for _, c := range r.Why(o) {
+			reasons = append(reasons, c.Causes[0].Reason)
+		}
+		if diff := cmp.Diff([]string{Started, OwnedChanged, Unknown}, reasons); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", o, diff)
+		}
+	}
+	if calls := r.Why(Object{CoreGroup, "Service", "default", "s"}); calls != nil {
+		t.Errorf("of the other group: %+v", calls)
 	}
 }

@@ -41,7 +41,7 @@ func (l loggedLine) Address() string { return addressOfCall(*l.Call) }
 
 // addressOfCall is its place on the page Reconciles.
 func addressOfCall(c recording.Reconcile) string {
-	return addressOf(recording.Object{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}) + "#call-" + c.ID
+	return addressOf(c.Object) + "#call-" + c.ID
 }
 
 // logURL is the address of the lines of one call.

@@ -66,7 +66,7 @@ func functions(zone *time.Location) template.FuncMap {
 		"unchanged": unchanged,
 		"logURL":    logURL,
 		"reconcilesURL": func(key objects.Key) string {
-			return addressOf(recording.Object{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
+			return addressOf(recording.Object{Group: recording.GroupName(key.Group), Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 		},
 		"objectURL": objectURL,
 		"tryURL":    func(key objects.Key) string { return "/try?" + objectQuery(key).Encode() },

@@ -47,7 +47,7 @@ func (o reconciled) Address() string { return addressOf(o.Object) }
 func (o reconciled) Mean() time.Duration { return o.Total / time.Duration(max(o.Calls, 1)) }
 
 func addressOf(o recording.Object) string {
-	return "/reconciles?" + url.Values{"kind": {o.Kind}, "namespace": {o.Namespace}, "name": {o.Name}}.Encode()
+	return "/reconciles?" + url.Values{"group": {o.Group}, "kind": {o.Kind}, "namespace": {o.Namespace}, "name": {o.Name}}.Encode()
 }
 
 // oneCall is a call with what it asked for besides its writes.
@@ -89,8 +89,8 @@ type callList struct {
 func listCalls(rec recording.Recording, query url.Values) callList {
 	out := callList{Missing: rec.Missing()}
 	out.Objects = reconciledObjects(rec)
-	want := recording.Object{Kind: query.Get("kind"), Namespace: query.Get("namespace"), Name: query.Get("name")}
-	i := slices.IndexFunc(out.Objects, func(o reconciled) bool { return o.Object == want })
+	want := recording.Object{Group: query.Get("group"), Kind: query.Get("kind"), Namespace: query.Get("namespace"), Name: query.Get("name")}
+	i := slices.IndexFunc(out.Objects, func(o reconciled) bool { return o.Same(want) })
 	if i < 0 && want.Name == "" && len(out.Objects) > 0 {
 		i = 0
 	}
@@ -111,11 +111,10 @@ func reconciledObjects(rec recording.Recording) []reconciled {
 	at := map[recording.Object]int{}
 	var list []reconciled
 	for _, c := range rec.Reconciles {
-		key := recording.Object{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
-		i, ok := at[key]
+		i, ok := at[c.Object]
 		if !ok {
 			i = len(list)
-			at[key], list = i, append(list, reconciled{Object: key})
+			at[c.Object], list = i, append(list, reconciled{Object: c.Object})
 		}
 		o := &list[i]
 		o.Calls++
@@ -139,7 +138,7 @@ func newestCalls(rec recording.Recording, o recording.Object) []oneCall {
 	var from time.Time
 	n := 0
 	for _, c := range slices.Backward(rec.Reconciles) {
-		if c.Kind != o.Kind || c.Namespace != o.Namespace || c.Name != o.Name {
+		if c.Object != o {
 			continue
 		}
 		if n++; n > callsShown { // one more: its end is the cause of the next one
@@ -166,8 +165,8 @@ func newestCalls(rec recording.Recording, o recording.Object) []oneCall {
 			lines[l.LogID] = append(lines[l.LogID], l)
 		}
 	}
-	calls := recent.Why(o.Kind, o.Namespace, o.Name)
-	calls = slices.DeleteFunc(calls, func(c recording.Call) bool { return c.Kind != o.Kind })
+	calls := recent.Why(o)
+	calls = slices.DeleteFunc(calls, func(c recording.Call) bool { return c.Object != o })
 	calls = calls[max(0, len(calls)-callsShown):]
 	list := make([]oneCall, 0, len(calls))
 	for _, c := range slices.Backward(calls) {

@@ -190,7 +190,7 @@ func TestWeight(t *testing.T) {
 		})
 		rec.Lines = append(rec.Lines, recording.Line{Number: uint64(i + 1), Time: at, Level: "info", Text: "scaled the Deployment", LogID: id})
 		if i%2 == 0 {
-			rec.Reconciles = append(rec.Reconciles, recording.Reconcile{ID: id, LogID: id, Begin: at, End: at.Add(time.Millisecond), Kind: "Shop", Namespace: "default", Name: fmt.Sprintf("shop-%d", i%200)})
+			rec.Reconciles = append(rec.Reconciles, recording.Reconcile{ID: id, LogID: id, Begin: at, End: at.Add(time.Millisecond), Object: recording.Object{Kind: "Shop", Namespace: "default", Name: fmt.Sprintf("shop-%d", i%200)}})
 		}
 	}
 	srv := serve(t, sourceOf(rec))

@@ -30,7 +30,7 @@ type whyOptions struct {
 func NewWhy(f *cli.Factory) *cobra.Command {
 	o := &whyOptions{}
 	c := &cobra.Command{
-		Use: "why [KIND/NAME]", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
+		Use: "why [KIND[.GROUP]/NAME]", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
 		Long: `Show why an object was reconciled, and what each reconcile did.
 
 'mysdk run local' records each call of Reconcile: the changes that led to it,
@@ -42,6 +42,9 @@ each other. Without an object it covers all objects.
 While the operator runs, this covers the current run, otherwise the last one.`,
 		Example: `  mysdk why memcached/memcached-sample
   mysdk why memcached/memcached-sample -o json
+
+  # where two groups have a kind of that name
+  mysdk why memcached.cache.example.com/memcached-sample
 
   # traces for the OpenTelemetry collector's otlpjsonfile receiver
   mysdk why -o otlp --limit 0 > traces.json`,
@@ -109,12 +112,13 @@ func explain(rec recording.Recording, namespace string, args []string) (explaine
 		return explained{calls, loops}, nil
 	}
 	word, name, _ := strings.Cut(args[0], "/")
-	kind := kindOf(rec, word)
-	calls := rec.Why(kind, namespace, name)
+	o := named(rec, word)
+	o.Namespace, o.Name = namespace, name
+	calls := rec.Why(o)
 	if len(calls) == 0 {
 		return explained{}, clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", args[0], namespace)
 	}
-	return explained{calls, recording.LoopsOf(loops, recording.Object{Kind: kind, Namespace: namespace, Name: name})}, nil
+	return explained{calls, recording.LoopsOf(loops, o)}, nil
 }
 
 // explained is what -o json prints.
@@ -123,14 +127,17 @@ type explained struct {
 	Loops []recording.Loop `json:"loops,omitempty"`
 }
 
-// kindOf turns a resource's name, as kubectl takes it, into the kind.
-func kindOf(rec recording.Recording, word string) string {
+// named turns a kind or a resource, with or without its group, into the kind.
+func named(rec recording.Recording, word string) recording.Object {
+	word, group, _ := strings.Cut(word, ".")
+	o := recording.Object{Group: strings.ToLower(group), Kind: word}
 	for _, q := range rec.Requests {
-		if q.Kind != "" && q.Subresource == "" && strings.EqualFold(q.Resource, word) {
-			return q.Kind
+		if q.Kind != "" && q.Subresource == "" && strings.EqualFold(q.Resource, word) && o.Is(recording.GroupName(q.Group), o.Kind) {
+			o.Kind = q.Kind
+			break
 		}
 	}
-	return word
+	return o
 }
 
 // known is a hint that names what was reconciled.
@@ -138,7 +145,7 @@ func known(rec recording.Recording) string {
 	seen := map[string]bool{}
 	var list []string
 	for _, c := range rec.Reconciles {
-		one := recording.Object{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}.Command()
+		one := c.Command()
 		if !seen[one] && len(list) < namesShown {
 			seen[one], list = true, append(list, one)
 		}

@@ -146,7 +146,7 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 		f.Say("Note: --enable-delve is now: --debug")
 		run.Debug = localrun.DebugPort
 	}
-	run.Dir, run.Name = f.Host.Dir, p.Name
+	run.Dir, run.Name, run.Groups = f.Host.Dir, p.Name, p.Groups()
 	run.Kubeconfig, run.Context, run.Allow = o.Target.Kubeconfig, o.Target.Context, f.Allowed
 	run.Color = f.Colored()
 	run.Trace = o.Embedded()

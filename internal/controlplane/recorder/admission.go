@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/example/mysdk/internal/recording"
@@ -91,7 +92,8 @@ func owners(object map[string]any) []recording.Owner {
 	}
 	var list []recording.Owner
 	for _, o := range m.GetOwnerReferences() {
-		list = append(list, recording.Owner{Kind: o.Kind, Name: o.Name})
+		group := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group
+		list = append(list, recording.Owner{Group: recording.GroupName(group), Kind: o.Kind, Name: o.Name})
 	}
 	return list
 }

@@ -10,13 +10,13 @@ import (
 
 // findBuilt reads what the reconcilers of a package are set up for: the calls of
 // their builders. Functions that are no methods count for all of them.
-func findBuilt(files map[string]*goedit.File) map[string]built {
-	calls := map[string][]*ast.CallExpr{}
+func (o *overlay) findBuilt(files map[string]*goedit.File) map[string]built {
+	calls := map[string][]watch{}
 	for _, f := range files {
 		for fn := range f.Functions() {
 			for call := range goedit.Each[*ast.CallExpr](fn.Body) {
 				if watching(call) != "" {
-					calls[receiver(fn)] = append(calls[receiver(fn)], call)
+					calls[receiver(fn)] = append(calls[receiver(fn)], watch{f, call})
 				}
 			}
 		}
@@ -28,7 +28,7 @@ func findBuilt(files map[string]*goedit.File) map[string]built {
 	}
 	out := map[string]built{}
 	for name, list := range calls {
-		if b := builtBy(slices.Concat(list, calls[""])); name != "" && b.kind != "" {
+		if b := o.builtBy(slices.Concat(list, calls[""])); name != "" && b.kind != "" {
 			out[name] = b
 		}
 	}
@@ -66,14 +66,21 @@ func watching(call *ast.CallExpr) string {
 	return ""
 }
 
+// watch is a call that has a controller watch something.
+type watch struct {
+	file *goedit.File
+	*ast.CallExpr
+}
+
 // builtBy is what calls of a builder set up.
-func builtBy(calls []*ast.CallExpr) built {
+func (o *overlay) builtBy(calls []watch) built {
 	var b built
 	known := true
 	for _, call := range calls {
-		kind := kindOf(call.Args[0])
-		if kind != "" && (watching(call) == "For" || b.kind == "" && itself(call)) {
-			b.kind = kind
+		object := watched(call.Args[0])
+		kind := goedit.TypeName(object)
+		if kind != "" && (watching(call.CallExpr) == "For" || b.kind == "" && itself(call.CallExpr)) {
+			b.group, b.kind = o.groupOf(call.file, object), kind
 		}
 		known = known && kind != ""
 		if kind != channel {
@@ -96,33 +103,44 @@ func itself(call *ast.CallExpr) bool {
 // channel stands for events that come from no object.
 const channel = "Channel"
 
-// kindOf is the kind of the object that an argument is, or watches: &T{},
+// groupOf is the API group of a type, empty where the project does not say.
+func (o *overlay) groupOf(f *goedit.File, typ ast.Expr) string {
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if sel, ok := typ.(*ast.SelectorExpr); ok {
+		return o.groups[f.ImportPath(goedit.TypeName(sel.X))]
+	}
+	return ""
+}
+
+// watched is the type of the object that an argument is, or watches: &T{},
 // source.Kind(cache, &T{}), and &source.Kind{Type: &T{}} of before 0.15. It is
-// empty where the code leaves that open.
-func kindOf(arg ast.Expr) string {
+// nil where the code leaves that open.
+func watched(arg ast.Expr) ast.Expr {
 	switch a := ast.Unparen(arg).(type) {
 	case *ast.UnaryExpr:
-		return kindOf(a.X)
+		return watched(a.X)
 	case *ast.KeyValueExpr:
-		return kindOf(a.Value)
+		return watched(a.Value)
 	case *ast.CompositeLit:
 		switch t := goedit.TypeName(a.Type); {
 		case t == "Unstructured" || t == "PartialObjectMetadata":
-			return "" // of any kind
+			return nil // of any kind
 		case t == "Kind" && len(a.Elts) == 1:
-			return kindOf(a.Elts[0])
+			return watched(a.Elts[0])
 		default:
-			return t
+			return a.Type
 		}
 	case *ast.CallExpr:
 		switch f := goedit.TypeName(a.Fun); {
 		case f == channel || f == "TypedChannel":
-			return channel
+			return &ast.Ident{Name: channel}
 		case (f == "Kind" || f == "TypedKind") && len(a.Args) > 1:
-			return kindOf(a.Args[1])
+			return watched(a.Args[1])
 		case f == "new" && len(a.Args) == 1:
-			return goedit.TypeName(a.Args[0])
+			return a.Args[0]
 		}
 	}
-	return ""
+	return nil
 }

@@ -49,9 +49,10 @@ type Files interface {
 // Overlay returns the files to build with, by absolute path: the reporter, one
 // file that links it into the main package, and those with a method Reconcile, or
 // that look for the namespace of the operator's pod, which they find as pod says.
-// dir is the root of the project's module. A file that does not parse is left
+// dir is the root of the project's module, and groups are the API groups of its
+// kinds, by the import path of their types. A file that does not parse is left
 // out: the compiler has more to say about it.
-func Overlay(files Files, dir, mainPkg string, pod Pod) (map[string][]byte, error) {
+func Overlay(files Files, dir, mainPkg string, pod Pod, groups map[string]string) (map[string][]byte, error) {
 	data, err := files.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return nil, fmt.Errorf("read the project's module: %w", err)
@@ -69,7 +70,7 @@ func Overlay(files Files, dir, mainPkg string, pod Pod) (map[string][]byte, erro
 	module := mod.Module.Mod.Path
 	pkg := module + "/internal/" + packageName
 	out := map[string][]byte{}
-	o := overlay{files: files, pkg: pkg, out: out, pod: pod, receivers: map[string]int{}}
+	o := overlay{files: files, pkg: pkg, out: out, pod: pod, groups: groups, receivers: map[string]int{}}
 	if err := o.walk(dir); err != nil {
 		return nil, err
 	}
@@ -120,6 +121,8 @@ type overlay struct {
 	pkg   string
 	out   map[string][]byte
 	pod   Pod
+	// groups are API groups by import path.
+	groups map[string]string
 	// builds says that the project uses controller-runtime's builder, so that all
 	// modules are there that it needs.
 	builds bool
@@ -136,6 +139,7 @@ type sources struct {
 
 // built is what a controller is set up for.
 type built struct {
+	group   string   // empty: not known
 	kind    string   // of For
 	watches []string // kinds; none where the code does not say them all
 }
@@ -173,7 +177,7 @@ func (o *overlay) walk(dir string) error {
 	if len(parsed) == 0 {
 		return nil
 	}
-	o.found = append(o.found, sources{parsed, findBuilt(parsed)})
+	o.found = append(o.found, sources{parsed, o.findBuilt(parsed)})
 	for name := range reconcilersIn(parsed) {
 		o.receivers[name]++
 	}
@@ -273,13 +277,13 @@ func (o *overlay) begin(f *goedit.File, fn *ast.FuncDecl, b built) {
 		controller = f.Tree.Name.Name + "." + controller
 	}
 	if t := goedit.TypeName(last.Type); b.kind == "" && t != "Request" {
-		b.kind = t
+		b.group, b.kind = o.groupOf(f, last.Type), t
 	}
 	watches := "nil"
 	if len(b.watches) > 0 {
 		watches = fmt.Sprintf("%#v", b.watches)
 	}
-	f.Insert(fn.Body.Lbrace+1, fmt.Sprintf(" defer %s.Begin(%s, %q, %q, %s, %s)(&%s, &%s);", packageName, ctx, controller, b.kind, watches, request, result, err))
+	f.Insert(fn.Body.Lbrace+1, fmt.Sprintf(" defer %s.Begin(%s, %q, %q, %q, %s, %s)(&%s, &%s);", packageName, ctx, controller, b.group, b.kind, watches, request, result, err))
 }
 
 // named is the name of a parameter or result, which gets one where it has none.

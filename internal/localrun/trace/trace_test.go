@@ -31,7 +31,7 @@ func project(t *testing.T, files map[string]string) (dir string, overlay map[str
 			t.Fatal(err)
 		}
 	}
-	out, err := Overlay(disk{}, dir, "./cmd", Pod{"here", "/cache/namespace"})
+	out, err := Overlay(disk{}, dir, "./cmd", Pod{"here", "/cache/namespace"}, map[string]string{"example.com/shop/api/v1": "shop.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,20 +54,28 @@ func TestOverlay(t *testing.T) {
 	tests := map[string]struct{ src, want string }{
 		"as scaffolded": {
 			"package c\n\nimport \"context\"\n\nfunc (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n\nfunc (r *ShopReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).For(&v1.Shop{}, x).Complete(r)\n}\n",
-			"func (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"ShopReconciler\", \"Shop\", []string{\"Shop\"}, req)(&mysdkResult, &mysdkErr);",
+			"func (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"ShopReconciler\", \"\", \"Shop\", []string{\"Shop\"}, req)(&mysdkResult, &mysdkErr);",
 		},
 		"named, and ignored": {
 			"package c\n\nfunc (r R) Reconcile(_ context.Context, _ ctrl.Request) (res ctrl.Result, err error) { return }\n",
-			"func (r R) Reconcile(mysdkCtx context.Context, mysdkRequest ctrl.Request) (res ctrl.Result, err error) { defer mysdkreporter.Begin(&mysdkCtx, \"R\", \"\", nil, mysdkRequest)(&res, &err); return }",
+			"func (r R) Reconcile(mysdkCtx context.Context, mysdkRequest ctrl.Request) (res ctrl.Result, err error) { defer mysdkreporter.Begin(&mysdkCtx, \"R\", \"\", \"\", nil, mysdkRequest)(&res, &err); return }",
 		},
 		"of objects": {
 			"package c\n\nfunc (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
-			"func (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"R\", \"Shop\", nil, o)(&mysdkResult, &mysdkErr);",
+			"func (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"R\", \"\", \"Shop\", nil, o)(&mysdkResult, &mysdkErr);",
+		},
+		"of a group": {
+			"package c\n\nimport v1 \"example.com/shop/api/v1\"\n\nfunc (r *R) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
+			"Begin(&ctx, \"R\", \"shop.example.com\", \"Shop\", nil, o)",
+		},
+		"of its builder's group": {
+			"package c\n\nimport shopv1 \"example.com/shop/api/v1\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n\nfunc (r *R) setup(mgr ctrl.Manager) error { return builder(mgr).Owns(&v1.Pod{}).For(&shopv1.Shop{}).Complete(r) }\n",
+			"Begin(&ctx, \"R\", \"shop.example.com\", \"Shop\", []string{\"Pod\", \"Shop\"}, req)",
 		},
 		"a function": {"package c\n\nfunc Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
 		"before 0.7": {
 			"package c\n\nfunc (r *R) Reconcile(req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
-			"func (r *R) Reconcile(req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(nil, \"R\", \"\", nil, req)(&mysdkResult, &mysdkErr); return x, nil }",
+			"func (r *R) Reconcile(req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(nil, \"R\", \"\", \"\", nil, req)(&mysdkResult, &mysdkErr); return x, nil }",
 		},
 		"leader by its pod": {
 			"package c\n\nimport lead \"github.com/operator-framework/operator-lib/leader\"\n\nfunc f() error {\n\tif err := lead.Become(ctx, \"lock\"); err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n",
@@ -169,7 +177,7 @@ func TestOverlayFiles(t *testing.T) {
 			t.Errorf("%q: reads the IDs of the log: %v", requires, got)
 		}
 	}
-	if _, err := Overlay(disk{}, t.TempDir(), ".", Pod{}); err == nil {
+	if _, err := Overlay(disk{}, t.TempDir(), ".", Pod{}, nil); err == nil {
 		t.Error("a project without go.mod: no error")
 	}
 }

@@ -21,7 +21,7 @@ func TestWrite(t *testing.T) {
 	const line = "internal/controller/shop.go:9"
 	at := time.Unix(1_800_000_000, 0).UTC()
 	call := func(id string, begin time.Duration) recording.Reconcile {
-		return recording.Reconcile{ID: id, Controller: "ShopReconciler", Kind: "Shop", Namespace: "default", Name: "s", Begin: at.Add(begin), End: at.Add(begin + time.Second), Process: "1"}
+		return recording.Reconcile{ID: id, Controller: "ShopReconciler", Object: recording.Object{Kind: "Shop", Namespace: "default", Name: "s"}, Begin: at.Add(begin), End: at.Add(begin + time.Second), Process: "1"}
 	}
 	failed := call("b", 2*time.Second)
 	failed.Error = "no"
