@@ -23,6 +23,8 @@ const (
 	// calls for it to be one that the operator maps to the reconciled one, and
 	// fewFollowed the same of fewer than few, where one late call weighs more.
 	minFollowed, fewFollowed, few = 0.95, 0.8, 50
+	// maxSteps bounds how far owners of owners are followed.
+	maxSteps = 5
 )
 
 // change is a write that changed something, and when the operator knew.
@@ -38,6 +40,8 @@ type evidence struct {
 	changes []change // in the order of at
 	watched map[string]bool
 	calls   map[string][]Reconcile // of a controller, for all objects, by their begin
+	kinds   kinds
+	owners  map[Object][]Owner // of objects that were written
 }
 
 // place is an object as requests and events name it.
@@ -47,7 +51,7 @@ type place struct{ resource, group, namespace, name string }
 // of the operator's watches was told of is no cause of anything, and is left out;
 // that can be told only from the time on at which events were recorded.
 func (r Recording) evidence() evidence {
-	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}}
+	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}, kinds: kindsIn(r.Requests), owners: map[Object][]Owner{}}
 	for _, q := range r.Requests {
 		if q.Verb == "watch" && q.User == r.Operator {
 			e.watched[q.Resource+"."+q.Group] = true
@@ -65,6 +69,9 @@ func (r Recording) evidence() evidence {
 		q := &r.Requests[i]
 		if !q.Changed() {
 			continue
+		}
+		if len(q.Owners) > 0 {
+			e.owners[e.kinds.object(*q)] = q.Owners
 		}
 		c := change{Request: q, at: q.Time}
 		if !r.EventsSince.IsZero() && q.Time.After(r.EventsSince) && q.Name != "" && e.watched[q.Resource+"."+q.Group] {
@@ -300,12 +307,36 @@ func (h *history) relation(x change) string {
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
 	case !h.watched[x.Resource+"."+x.Group], !h.hears(x.Request):
-	case slices.ContainsFunc(x.Owners, func(owner Owner) bool { return o.Is(owner.Group, owner.Kind) && owner.Name == o.Name }):
+		return ""
+	}
+	owners := x.Owners
+	if len(owners) == 0 {
+		owners = h.owners[h.kinds.object(*x.Request)] // what a subresource takes, such as a Binding, has none
+	}
+	switch steps := h.stepsTo(owners, x.Namespace); {
+	case steps == 1:
 		return OwnedChanged
-	case len(x.Owners) == 0 && !reconciled:
+	case steps > 1, len(owners) == 0 && !reconciled:
 		return WatchedChanged
 	}
 	return ""
+}
+
+// stepsTo is how many owners lie between an object with these ones and the one
+// that is reconciled, that included, as a pod's ReplicaSet and its Deployment do.
+// It is 0 where none of them leads there.
+func (h *history) stepsTo(owners []Owner, namespace string) int {
+	for steps := 1; steps <= maxSteps; steps++ {
+		var above []Owner
+		for _, owner := range owners {
+			if h.object.Is(owner.Group, owner.Kind) && owner.Name == h.object.Name {
+				return steps
+			}
+			above = append(above, h.owners[Object{owner.Group, owner.Kind, namespace, owner.Name}]...)
+		}
+		owners = above
+	}
+	return 0
 }
 
 // hears reports whether the controller watches the kind that was written. One of

@@ -267,3 +267,35 @@ func TestWhyGroup(t *testing.T) {
 		t.Errorf("of the other group: %+v", calls)
 	}
 }
+
+// TestWhyThroughOwners: a pod leads to the object whose Deployment it is of, and
+// to no other one, and what binds it, which has no owners of its own, does so too.
+func TestWhyThroughOwners(t *testing.T) {
+	pod := func(seq uint64, at float64, of, sub string) Request {
+		q := Request{Seq: seq, Time: second(at), Agent: "mysdk-cluster", Verb: "create", Resource: "pods", Subresource: sub, Kind: "Pod", Namespace: "default", Name: of + "-1", Code: 201}
+		if q.Owners = []Owner{{"apps", "Deployment", of + "-web"}}; sub != "" {
+			q.Kind, q.Owners = "Binding", nil
+		}
+		return q
+	}
+	requests := append(watches(), Request{Seq: 3, User: operator, Verb: "watch", Resource: "pods"})
+	for i, of := range []string{"s", "other"} {
+		web := write(uint64(4+3*i), 2, "Deployment", of+"-web", func(q *Request) { q.Verb, q.Owners = "create", []Owner{{"example.com", "Shop", of}} })
+		requests = append(requests, web, pod(uint64(5+3*i), 5, of, ""), pod(uint64(6+3*i), 9, of, "binding"))
+	}
+	r := Recording{Operator: operator, Since: second(0), Requests: requests, Reconciles: []Reconcile{call("a", 1, nil), call("b", 2.01, nil), call("c", 5.01, nil), call("d", 9.01, nil)}}
+	var got [][]string
+	for _, c := range r.WhyAll() {
+		var texts []string
+		for _, cause := range c.Causes {
+			texts = append(texts, cause.Text())
+		}
+		got = append(got, texts)
+	}
+	want := [][]string{
+		{"the operator started"}, {"Deployment s-web created by kubectl"}, {"Pod s-1 created by mysdk-cluster"}, {"pods s-1 (binding) created by mysdk-cluster"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+}
