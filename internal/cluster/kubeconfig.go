@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,6 +72,33 @@ func UnmergeKubeconfig(h host.Host, name string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
 	}
+	return editMerged(h, l, func(old []byte) ([]byte, error) { return unmergeKubeconfig(old, own, state.ContextName(name)) })
+}
+
+// refreshMerged brings what MergeKubeconfig put into the user's kubeconfig files up
+// to date after a start, when the cluster's own file was before. A start that has
+// gone well does not fail for a file of the user's.
+func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
+	now, err := h.Files.ReadFile(l.Kubeconfig())
+	if err == nil && (len(before) == 0 || bytes.Equal(before, now)) {
+		return
+	}
+	kubeContext := state.ContextName(o.Name)
+	var changed []string
+	if err == nil {
+		changed, err = editMerged(h, l, func(old []byte) ([]byte, error) { return refreshKubeconfig(old, before, now, kubeContext) })
+	}
+	for _, file := range changed {
+		o.Progress(fmt.Sprintf("context %s in %s follows the cluster to its new address", kubeContext, file))
+	}
+	if err != nil {
+		o.Progress(fmt.Sprintf("if you have merged the cluster into your kubeconfig, run '%s --merge': %v", Command("kubeconfig", o.Name), err))
+	}
+}
+
+// editMerged changes the user's kubeconfig files, those where change returns nil
+// excepted, and returns the paths of those that it changed.
+func editMerged(h host.Host, l state.Layout, change func(old []byte) ([]byte, error)) ([]string, error) {
 	files, err := userKubeconfigs(h)
 	if err != nil {
 		return nil, nil //nolint:nilerr // no place for a kubeconfig, so there is none
@@ -80,7 +108,7 @@ func UnmergeKubeconfig(h host.Host, name string) ([]string, error) {
 		if path == l.Kubeconfig() {
 			continue
 		}
-		did, err := edit(h.Files, path, func(old []byte) ([]byte, error) { return unmergeKubeconfig(old, own, state.ContextName(name)) })
+		did, err := edit(h.Files, path, change)
 		if err != nil {
 			return changed, err
 		}

@@ -188,6 +188,47 @@ func TestUnmergeKubeconfig(t *testing.T) {
 	}
 }
 
+// TestStartRefreshesWhatWasMerged: the context that mysdk put into the user's
+// kubeconfig follows the cluster, with its namespace; no other does.
+func TestStartRefreshesWhatWasMerged(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	one, theirOwn, broken := filepath.Join(h.Dir, "one"), filepath.Join(h.Dir, "their-own"), filepath.Join(h.Dir, "broken")
+	getenv, list := h.Getenv, one
+	h.Getenv = func(k string) string {
+		if k == "KUBECONFIG" {
+			return list
+		}
+		return getenv(k)
+	}
+	l := withKubeconfig(t, h)
+	writeFile(t, one, theirs)
+	if _, err := MergeKubeconfig(h, "dev"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged := strings.Replace(string(data), "namespace: default", "namespace: mine", 1)
+	writeFile(t, one, merged)
+	stranger := strings.ReplaceAll(ours, "Q0E=", "WA==")
+	writeFile(t, theirOwn, stranger)
+	writeFile(t, broken, "a: [")
+	list = strings.Join([]string{one, theirOwn, broken, l.Kubeconfig()}, string(os.PathListSeparator))
+	writeFile(t, l.Kubeconfig(), strings.NewReplacer("20001", "20002", "Q0E=", "TkVX").Replace(ours))
+	var said []string
+	refreshMerged(h, l, Options{Name: "dev", Progress: func(s string) { said = append(said, s) }}, []byte(ours))
+	for file, want := range map[string]string{one: strings.NewReplacer("20001", "20002", "Q0E=", "TkVX").Replace(merged), theirOwn: stranger} {
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s: %v\n%s", file, err, got)
+		}
+	}
+	if all := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(all, one+" follows") ||
+		!strings.Contains(all, "run 'mysdk cluster kubeconfig --cluster dev --merge'") {
+		t.Errorf("said:\n%s", all)
+	}
+}
+
 func TestMergeKubeconfigRefuses(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
 	l := withKubeconfig(t, h)

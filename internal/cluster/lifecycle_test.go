@@ -293,9 +293,16 @@ func TestFreshAndReset(t *testing.T) {
 		}
 	}
 	runs, programs := beside()
+	file, err := MergeKubeconfig(h, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
 	fresh, c := start(t, h, Options{Name: "one", Fresh: true})
 	if fresh.AlreadyRunning {
 		t.Fatalf("fresh Start() = %+v", fresh)
+	}
+	if data, err := os.ReadFile(file); err != nil || decode(t, data).Clusters[0].Cluster["server"] != fresh.Server {
+		t.Errorf("the user's kubeconfig leads elsewhere than to %s: %v\n%s", fresh.Server, err, data)
 	}
 	gone(runs, programs)
 	runs, programs = beside()

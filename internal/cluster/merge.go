@@ -81,6 +81,38 @@ func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 	return encode(doc)
 }
 
+// refreshKubeconfig returns the kubeconfig old with the cluster and the user that
+// mergeKubeconfig took from before as now has them; nil if there is nothing of it.
+// The context stays: its namespace may be the user's choice.
+func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
+	had, err := parseConfig(before)
+	if err != nil || had == nil {
+		return nil, err
+	}
+	has, err := parseConfig(now)
+	if err != nil || has == nil {
+		return nil, err
+	}
+	doc, err := parseConfig(old)
+	if err != nil || doc == nil {
+		return nil, err
+	}
+	root := doc.Content[0]
+	if ca := authority(root, name); ca == "" || ca != authority(had.Content[0], name) {
+		return nil, nil
+	}
+	for _, section := range []string{"clusters", "users"} {
+		entry := namedEntry(yamledit.Value(has.Content[0], section), name)
+		if entry == nil {
+			return nil, fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
+		}
+		if err := putEntry(root, section, name, entry); err != nil {
+			return nil, err
+		}
+	}
+	return encode(doc)
+}
+
 // authority is the certificate authority of the cluster of that name, "" if
 // there is none.
 func authority(config *yaml.Node, name string) string {

@@ -86,11 +86,16 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 		return nil, err
 	}
 	o.Detail("starting the control plane")
+	before, _ := h.Files.ReadFile(l.Kubeconfig()) // none: nothing of it is merged anywhere
 	s, err := spawn(ctx, h, l, binary, o)
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
 	}
-	return attach(ctx, l, o, s)
+	info, err := attach(ctx, l, o, s)
+	if err == nil {
+		refreshMerged(h, l, o, before)
+	}
+	return info, err
 }
 
 // server is a server that this process has started.
