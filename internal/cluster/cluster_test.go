@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,6 +120,17 @@ func TestStopClearsUpAfterAKilledServer(t *testing.T) {
 	writeFile(t, filepath.Join(run, "control.sock"), "")
 	if err := l.Write(state.State{PID: 1 << 30, ProcessStart: "x", Port: 20001, RuntimeDir: run}); err != nil {
 		t.Fatal(err)
+	}
+	operator := exec.CommandContext(t.Context(), "sleep", "2")
+	if operator.Start() == nil { // there is such a program here
+		if _, err := l.Orphans().Note(operator.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if operator.Wait() == nil {
+				t.Error("a program of the killed server went on")
+			}
+		}()
 	}
 	if stopped, err := Stop(t.Context(), h, "dev"); stopped || err != nil {
 		t.Errorf("Stop() = %v, %v, want false: it was not running", stopped, err)

@@ -110,15 +110,15 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// clearStale removes what a killed server left behind: its sockets, and its
-// process number in the state file.
+// clearStale removes what a killed server left behind: programs that still run,
+// its sockets, and its process number in the state file.
 func clearStale(l state.Layout) error {
 	s, err := l.Read()
 	if err != nil || s.PID == 0 {
 		return err
 	}
 	_, err = l.Clear(s)
-	return err
+	return errors.Join(l.Orphans().End(), err)
 }
 
 // Reset stops the cluster of that name if it runs, and removes it with all of

@@ -50,7 +50,7 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 	}
 	c.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
 	watched := c.watch(alive, halt, l)
-	forget, noted := c.pod.left.note(process.Pid())
+	forget, noted := c.pod.left.Note(process.Pid())
 	err = process.Wait()
 	end.done = time.Now()
 	if noted == nil {

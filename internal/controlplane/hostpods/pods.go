@@ -35,12 +35,8 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-const (
-	// notesDir is where the processes that run are noted, below the logs.
-	notesDir = ".running"
-	// stopGrace is what programs have to end when the whole cluster does.
-	stopGrace = 3 * time.Second
-)
+// stopGrace is what programs have to end when the whole cluster does.
+const stopGrace = 3 * time.Second
 
 // Pods serve pods by programs of this machine, as a kubelet does by
 // containers: those whose image has a program. All other pods are KWOK's.
@@ -55,7 +51,7 @@ type Pods struct {
 	claims   claims
 	simulate *simulations
 	library  library
-	left     orphans
+	left     state.Orphans
 	dir      string // private, gone when the cluster stops
 	logs     string // private, kept
 
@@ -78,7 +74,7 @@ func New(l state.Layout, dir string, logger *log.Logger) (*Pods, error) {
 	}
 	return &Pods{
 		Programs: known, getenv: world.Getenv, log: logger, timeouts: defaultTimeouts(),
-		dir: dir, logs: l.PodLogs(), left: orphans{filepath.Join(l.PodLogs(), notesDir)}, pods: map[types.UID]*hostedPod{},
+		dir: dir, logs: l.PodLogs(), left: l.Orphans(), pods: map[types.UID]*hostedPod{},
 	}, nil
 }
 
@@ -89,7 +85,7 @@ func (m *Pods) Reach(client kubernetes.Interface, server string, ca []byte) {
 
 // Run serves pods until ctx ends.
 func (m *Pods) Run(ctx context.Context) error {
-	if err := m.left.end(); err != nil {
+	if err := m.left.End(); err != nil {
 		m.log.Printf("end what the last server left behind: %v", err)
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
@@ -367,7 +363,7 @@ func (m *Pods) dropOrphanLogs(pods corelisters.PodLister) {
 		return
 	}
 	for _, e := range entries {
-		if e.Name() == notesDir {
+		if e.Name() == state.OrphansDir {
 			continue
 		}
 		if !slices.ContainsFunc(list, func(p *corev1.Pod) bool { return string(p.UID) == e.Name() }) {

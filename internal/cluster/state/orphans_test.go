@@ -1,4 +1,4 @@
-package hostpods
+package state
 
 import (
 	"os"
@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-
-	"github.com/example/mysdk/internal/cluster/state"
 )
 
 func TestLeftoversAreEnded(t *testing.T) {
-	l := orphans{filepath.Join(t.TempDir(), "running")}
-	if err := l.end(); err != nil {
-		t.Errorf("end() of nothing = %v", err)
+	l := Orphans{filepath.Join(t.TempDir(), "running")}
+	if err := l.End(); err != nil {
+		t.Errorf("End() of nothing = %v", err)
 	}
 	sleep := func() *exec.Cmd {
 		c := exec.CommandContext(t.Context(), "sleep", "60")
@@ -23,10 +21,10 @@ func TestLeftoversAreEnded(t *testing.T) {
 		return c
 	}
 	left, ended, other := sleep(), sleep(), sleep()
-	if _, err := l.note(left.Process.Pid); err != nil {
+	if _, err := l.Note(left.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	forget, err := l.note(ended.Process.Pid)
+	forget, err := l.Note(ended.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +35,14 @@ func TestLeftoversAreEnded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, strconv.Itoa(other.Process.Pid)), []byte("1@then"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.end(); err != nil {
+	if err := l.End(); err != nil {
 		t.Fatal(err)
 	}
 	if err := left.Wait(); err == nil {
 		t.Error("what was left goes on")
 	}
 	for _, c := range []*exec.Cmd{ended, other} {
-		if start, err := state.ProcessStart(c.Process.Pid); err != nil || start == "" {
+		if start, err := ProcessStart(c.Process.Pid); err != nil || start == "" {
 			t.Errorf("a process that is not ours has ended: %v", err)
 		}
 		if err := c.Process.Kill(); err != nil {
