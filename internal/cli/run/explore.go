@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,13 +15,9 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/explore"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/localrun"
 )
-
-// explorePrefix begins the names of explore's own clusters.
-const explorePrefix = "explore-"
 
 // exploreHistory is for how long an operator's cluster can be shown to it as it
 // was: a trial is shorter.
@@ -188,7 +183,10 @@ func (o *exploreOptions) drive(ctx context.Context, f *cli.Factory, project stri
 	if !f.Verbose {
 		quiet.IO.Out, quiet.IO.Err = began, began
 	}
-	name := explorePrefix + strings.ToLower(rand.Text()[:8])
+	name, err := newTemporary(ctx, f.Host, "explore", o.keep)
+	if err != nil {
+		return nil, err
+	}
 	deps := localrun.Deps{
 		Host:         quiet,
 		StartCluster: func(ctx context.Context, _ bool) (*localrun.Cluster, error) { return o.startCluster(ctx, f, name) },
@@ -231,9 +229,6 @@ func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localru
 // startCluster starts a cluster that goes with mysdk, and leaves nothing, unless
 // it is kept: then from the moment that the trial is over.
 func (o *exploreOptions) startCluster(ctx context.Context, f *cli.Factory, name string) (*localrun.Cluster, error) {
-	if err := dropExplored(ctx, f.Host); err != nil {
-		return nil, err
-	}
 	info, err := cluster.Start(ctx, f.Host, cluster.Options{
 		Name: name, DieWithParent: !o.keep, RemovedAPIs: true, History: exploreHistory, Progress: f.Progress, Detail: f.Stage,
 	})
@@ -254,20 +249,4 @@ func (o *exploreOptions) startCluster(ctx context.Context, f *cli.Factory, name 
 			return err
 		},
 	}, nil
-}
-
-// dropExplored removes what explorations that were killed have left.
-func dropExplored(ctx context.Context, h host.Host) error {
-	list, err := cluster.List(ctx, h)
-	if err != nil {
-		return err
-	}
-	for _, c := range list {
-		if strings.HasPrefix(c.Name, explorePrefix) && c.State != cluster.Running {
-			if _, err := cluster.Reset(ctx, h, c.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

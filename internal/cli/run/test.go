@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -156,7 +155,10 @@ func needModule(f *cli.Factory, args []string) error {
 
 // testOnCluster runs the tests against a cluster that is made for them.
 func testOnCluster(ctx context.Context, f *cli.Factory, o *testOptions, kubernetes string) (err error) {
-	name := "test-" + strconv.FormatInt(f.Host.Now().UnixNano(), 36)
+	name, err := newTemporary(ctx, f.Host, "test", o.keep)
+	if err != nil {
+		return err
+	}
 	info, err := cluster.Start(ctx, f.Host, cluster.Options{Name: name, Kubernetes: kubernetes, DieWithParent: !o.keep, Progress: f.Progress, Detail: f.Stage})
 	if err != nil {
 		return err
