@@ -19,6 +19,7 @@ import (
 	"github.com/example/mysdk/internal/explore"
 	"github.com/example/mysdk/internal/explore/gotest"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 const (
@@ -47,20 +48,19 @@ func (o *exploreOptions) testsFor(f *cli.Factory) (*gotest.Project, error) {
 	if _, err := f.Host.Files.Lstat(f.Host.Path(crdsDir)); err != nil {
 		return nil, clierr.Failedf("move the CRDs there, or leave --write-tests out", "--write-tests: no CRDs in %s: %w", crdsDir, err)
 	}
-	for _, name := range []string{"cmd/main.go", "main.go", "cmd/manager/main.go"} {
-		src, err := f.Host.Files.ReadFile(f.Host.Path(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			p.Setup, err = gotest.SetupOf(name, src)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--write-tests: %w", err)
-		}
-		return p, nil
+	main, err := mainpkg.Find(f.Host.Files, f.Host.Dir)
+	if err != nil {
+		return nil, clierr.Failedf("leave --write-tests out", "--write-tests: %w", err)
 	}
-	return nil, clierr.Failedf("leave --write-tests out", "--write-tests: no cmd/main.go to see how the controllers are set up")
+	name := path.Join(main, "main.go")
+	src, err := f.Host.Files.ReadFile(f.Host.Path(name))
+	if err == nil {
+		p.Setup, err = gotest.SetupOf(name, src)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--write-tests: %w", err)
+	}
+	return p, nil
 }
 
 // testPackage is the name of the package of tests in a directory: apart from the
