@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -129,6 +131,9 @@ func (l *catalogLoader) loadImage(ctx context.Context, name types.NamespacedName
 		unused := l.pulled(ctx, name, image, have, content, err)
 		unlock()
 		l.dropContent(unused)
+		if ctx.Err() == nil && content != nil && l.settled() {
+			l.sweep()
+		}
 	})
 }
 
@@ -155,9 +160,7 @@ func (l *catalogLoader) pulled(ctx context.Context, name types.NamespacedName, i
 		l.fail(name, err)
 	case content != nil:
 		l.put(name, content)
-		if served {
-			return have
-		}
+		return have
 	}
 	return ""
 }
@@ -230,6 +233,27 @@ func (l *catalogLoader) dropContent(digest string) {
 	}
 	if err := os.RemoveAll(filepath.Join(l.dir, hex)); err != nil {
 		l.log.Printf("drop an old catalog: %v", err)
+	}
+}
+
+// settled reports whether all CatalogSources of images have the content of theirs.
+func (l *catalogLoader) settled() bool {
+	all, err := l.sources.List(labels.Everything())
+	return err == nil && !slices.ContainsFunc(all, func(s *operatorsv1alpha1.CatalogSource) bool {
+		have := l.digest(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+		return s.Spec.Image != "" && !strings.HasPrefix(have, s.Spec.Image+" ")
+	})
+}
+
+// sweep drops what nobody serves of all that was unpacked: tags move while the
+// cluster is stopped, too.
+func (l *catalogLoader) sweep() {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		l.log.Printf("look for old catalogs: %v", err)
+	}
+	for _, e := range entries {
+		l.dropContent(" " + e.Name())
 	}
 }
 

@@ -25,10 +25,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	ggcrtypes "github.com/google/go-containerregistry/pkg/v1/types"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	olmlisters "github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/listers/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -154,7 +156,8 @@ func newLoader(t *testing.T, objects ...*corev1.Secret) *catalogLoader {
 	}
 	l := &catalogLoader{
 		catalogs: testCatalogs(t), client: client, dir: t.TempDir(), images: images{t.TempDir()},
-		queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		sources: olmlisters.NewCatalogSourceLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
+		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](),
 	}
 	t.Cleanup(l.queue.ShutDown)
 	return l
@@ -204,6 +207,38 @@ func TestPolledCatalogFollowsItsTag(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOldContentIsSwept once all catalogs are there: of a tag that moved while the
+// cluster was stopped, and of an image that the catalog had before.
+func TestOldContentIsSwept(t *testing.T) {
+	g := newGuarded(t)
+	l := newLoader(t, g.secret("pull", "me"), g.ca())
+	sources := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	l.sources = olmlisters.NewCatalogSourceLister(sources)
+	if err := os.MkdirAll(filepath.Join(l.dir, "aaa", "content"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	load := func(source *operatorsv1alpha1.CatalogSource, want int) {
+		t.Helper()
+		l.loadImage(t.Context(), types.NamespacedName{Namespace: "shop", Name: source.Name}, source)
+		l.pulling.Wait()
+		if kept, err := filepath.Glob(filepath.Join(l.dir, "*")); err != nil || len(kept) != want {
+			t.Errorf("kept is %v, %v, want %d", kept, err, want)
+		}
+	}
+	one, two := polled(g.address+"/team/catalog:one", "never"), polled(g.address+"/team/catalog:two", "never")
+	two.Name = "dog"
+	for _, source := range []*operatorsv1alpha1.CatalogSource{one, two} {
+		g.push(t, source.Spec.Image, catalogImage(t, source.Name))
+		if err := sources.Add(source); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load(one, 2) // the other catalog may be what is there
+	load(two, 2)
+	one.Spec.Image = two.Spec.Image
+	load(one, 1)
 }
 
 // TestPolledCatalogKeepsItsContent while its registry does not answer.
