@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 func TestAim(t *testing.T) {
@@ -64,4 +67,28 @@ func TestMinorVersion(t *testing.T) {
 			t.Errorf("MinorVersion(%q) = %q, %v, want %q", given, got, err, want)
 		}
 	}
+}
+
+// TestInRepository: what code hosts are told of files counts from the root of the
+// repository.
+func TestInRepository(t *testing.T) {
+	w := hosttest.New(t)
+	f := &Factory{Host: w.Host}
+	f.Host.Dir = w.Path("operators/shop")
+	check := func(want map[string]string) {
+		t.Helper()
+		for name, in := range want {
+			if got := f.InRepository(name); got != in {
+				t.Errorf("%q is %q, want %q", name, got, in)
+			}
+		}
+	}
+	check(map[string]string{"": "", "api/a.go": "api/a.go"})
+	if err := os.WriteFile(w.Path(".git"), nil, 0o600); err != nil { // as in a worktree
+		t.Fatal(err)
+	}
+	check(map[string]string{
+		"": "", ".": "operators/shop", "api/a.go": "operators/shop/api/a.go", "../bundle": "operators/bundle",
+		w.Path("bundle"): "bundle", "../../../elsewhere": "../../../elsewhere",
+	})
 }

@@ -116,6 +116,27 @@ func (f *Factory) fromRoot(path string) string {
 	return filepath.Join(f.Inside, path)
 }
 
+// InRepository is a file of the project as the root of its git repository sees it,
+// slash-separated. It stays as it is where there is none, or the file is elsewhere;
+// no file is none.
+func (f *Factory) InRepository(name string) string {
+	if name == "" {
+		return ""
+	}
+	for top := f.Host.Dir; ; top = filepath.Dir(top) {
+		if _, err := f.Host.Files.Lstat(filepath.Join(top, ".git")); err == nil {
+			rel, err := filepath.Rel(top, f.Host.Path(name))
+			if err != nil || !filepath.IsLocal(rel) {
+				return name
+			}
+			return filepath.ToSlash(rel)
+		}
+		if top == filepath.Dir(top) {
+			return name
+		}
+	}
+}
+
 // CommandName is the path of a command below the root, such as "create api".
 func CommandName(c *cobra.Command) string {
 	return strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "mysdk"), " ")

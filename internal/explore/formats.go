@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/xml"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 
@@ -61,8 +62,9 @@ func (f Finding) detail() string {
 }
 
 // SARIF is a report in the Static Analysis Results Interchange Format 2.1.0
-// (OASIS), for encoding as JSON. A finding is at the line that wrote last.
-func SARIF(r Report) sarif.Log {
+// (OASIS), for encoding as JSON. A finding is at the line that wrote last; dir is the
+// project's directory in its repository.
+func SARIF(r Report, dir string) sarif.Log {
 	var rules []sarif.Rule
 	for _, check := range Checks() {
 		rules = append(rules, sarif.Rule{ID: check[0], Text: check[1]})
@@ -70,7 +72,9 @@ func SARIF(r Report) sarif.Log {
 	var results []sarif.Result
 	for _, f := range r.Findings {
 		file, line, ok := position(f.Frames)
-		if !ok {
+		if ok {
+			file = path.Join(dir, file)
+		} else {
 			file, line = "", 0
 		}
 		results = append(results, sarif.Result{

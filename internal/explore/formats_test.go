@@ -59,18 +59,18 @@ func TestJUnit(t *testing.T) {
 }
 
 func TestSARIF(t *testing.T) {
-	data, err := json.Marshal(SARIF(found(t)))
+	data, err := json.Marshal(SARIF(found(t), "operators/shop"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"ruleId":"crash"`, `"uri":"internal/controller/shop.go"`, `"startLine":7`, `"plan/v1":"3f2a9c11"`, `"version":"2.1.0"`,
+		`"ruleId":"crash"`, `"uri":"operators/shop/internal/controller/shop.go"`, `"startLine":7`, `"plan/v1":"3f2a9c11"`, `"version":"2.1.0"`,
 	} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s in\n%s", want, data)
 		}
 	}
-	if data, err = json.Marshal(SARIF(Report{})); err != nil || !strings.Contains(string(data), `"results":[]`) {
+	if data, err = json.Marshal(SARIF(Report{}, ".")); err != nil || !strings.Contains(string(data), `"results":[]`) {
 		t.Errorf("without findings: %s %v", data, err)
 	}
 }

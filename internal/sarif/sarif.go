@@ -3,7 +3,10 @@
 // the lines. It knows the format, and nothing of what is found.
 package sarif
 
-import "path"
+import (
+	"net/url"
+	"path"
+)
 
 // Rule is a check. Text says what it looks for, and may be empty.
 type Rule struct{ ID, Text string }
@@ -91,7 +94,7 @@ func New(name, version string, rules []Rule, results []Result) Log {
 		add(Rule{ID: r.Rule})
 		one := result{RuleID: r.Rule, Level: r.Level, Message: text{r.Text}, Fingerprints: r.Fingerprints}
 		if r.File != "" {
-			at := physical{Artifact: artifact{path.Clean(r.File)}}
+			at := physical{Artifact: artifact{(&url.URL{Path: path.Clean(r.File)}).String()}}
 			if r.Line > 0 {
 				at.Region = &region{r.Line, r.Column}
 			}

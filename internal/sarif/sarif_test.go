@@ -17,12 +17,12 @@ func TestNew(t *testing.T) {
 		"found": {
 			[]Result{
 				{Rule: "crash", Level: "error", Text: "a", File: "x/./a.go", Line: 3, Column: 2, Fingerprints: map[string]string{"plan/v1": "1f"}},
-				{Rule: "leak", Level: "warning", Text: "b", File: "b.go"},
+				{Rule: "leak", Level: "warning", Text: "b", File: "b c#1%.go"},
 				{Rule: "leak", Level: "warning", Text: "c"},
 			},
 			`{"driver":{"name":"mysdk","version":"v1","rules":[{"id":"crash","shortDescription":{"text":"The operator ends."}},{"id":"leak"}]}} ` +
 				`[{"ruleId":"crash","level":"error","message":{"text":"a"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"x/a.go"},"region":{"startLine":3,"startColumn":2}}}],"partialFingerprints":{"plan/v1":"1f"}},` +
-				`{"ruleId":"leak","level":"warning","message":{"text":"b"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"b.go"}}}]},` +
+				`{"ruleId":"leak","level":"warning","message":{"text":"b"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"b%20c%231%25.go"}}}]},` +
 				`{"ruleId":"leak","level":"warning","message":{"text":"c"}}]`,
 		},
 	} {

@@ -212,7 +212,7 @@ func reportFindings(f *cli.Factory, r *validate.Report, root, format string) err
 	case "json-alpha1":
 		data, err = r.Alpha1()
 	case "sarif":
-		data, err = r.SARIF(root, cli.ThisBuild().Version)
+		data, err = r.SARIF(f.InRepository(root), cli.ThisBuild().Version)
 	default:
 		return f.Print([]byte(findingsText(r, root)))
 	}

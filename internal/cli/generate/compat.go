@@ -167,7 +167,7 @@ func (r compatReport) print(f *cli.Factory, format string, compared, broken int)
 	if format == "sarif" {
 		var results []sarif.Result
 		for _, c := range r.Findings {
-			results = append(results, sarif.Result{Rule: "compat/" + c.Rule, Level: c.level(), Text: c.Title() + "\n" + c.Hint, File: c.File, Line: c.Line, Column: c.Column})
+			results = append(results, sarif.Result{Rule: "compat/" + c.Rule, Level: c.level(), Text: c.Title() + "\n" + c.Hint, File: f.InRepository(c.File), Line: c.Line, Column: c.Column})
 		}
 		err = f.Report("json", sarif.New("mysdk generate --check-compat", cli.ThisBuild().Version, nil, results), nil)
 	} else {

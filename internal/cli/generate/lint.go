@@ -121,7 +121,7 @@ func reportLint(f *cli.Factory, o *generateCommand, fixed fileset.Set, found []g
 			fixable++
 		}
 		r.Findings = append(r.Findings, lintFinding{one.File, one.Line, one.Column, one.Rule, one.Text, len(one.Fix) > 0})
-		results = append(results, sarif.Result{Rule: one.Rule, Level: "error", Text: one.Text, File: one.File, Line: one.Line, Column: one.Column})
+		results = append(results, sarif.Result{Rule: one.Rule, Level: "error", Text: one.Text, File: f.InRepository(one.File), Line: one.Line, Column: one.Column})
 	}
 	var err error
 	switch {

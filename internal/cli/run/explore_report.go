@@ -105,7 +105,7 @@ func (o *exploreOptions) print(f *cli.Factory, r explore.Report) error {
 	case "html":
 		return explore.WriteHTML(f.Host.IO.Out, r, func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) })
 	case "sarif":
-		return f.Report("json", explore.SARIF(r), nil)
+		return f.Report("json", explore.SARIF(r, f.InRepository(".")), nil)
 	}
 	return f.Report(o.output, r, func(w io.Writer) { explore.WriteText(w, r) })
 }
