@@ -153,6 +153,9 @@ func examplesIn(samples []Sample) (map[string]string, error) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
+			if err == nil && yaml.Unmarshal(doc, &[]any{}) == nil {
+				continue // a patch of the kustomization's, or nothing
+			}
 			var object struct{ APIVersion, Kind string }
 			if err == nil {
 				err = yaml.Unmarshal(doc, &object)

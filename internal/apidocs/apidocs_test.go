@@ -67,7 +67,7 @@ func kinds(t *testing.T) []Kind {
 	if err := yaml.Unmarshal([]byte(crd), &u.Object); err != nil {
 		t.Fatal(err)
 	}
-	list, err := Kinds([]*unstructured.Unstructured{u}, []Sample{{"a.yaml", []byte(sample)}})
+	list, err := Kinds([]*unstructured.Unstructured{u}, []Sample{{"a.yaml", []byte(sample)}, {"patch.yaml", []byte("- {op: remove, path: /spec}\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
