@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -263,7 +264,7 @@ func (o *generateCommand) warnStale(ctx context.Context, f *cli.Factory) {
 func (o *generateCommand) options(f *cli.Factory) (generate.Options, error) {
 	if len(o.args) > 0 {
 		opts := f.PlainOptions()
-		opts.Calls = []generate.Call{{Args: o.args}}
+		opts.Calls = []generate.Call{{Dir: filepath.ToSlash(f.Inside), Args: o.args}}
 		_, err := calls.Into(&opts)
 		opts.Lax, opts.Foreign = o.lax, opts.Foreign && !o.strict
 		o.selectInto(&opts)
