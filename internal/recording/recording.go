@@ -31,6 +31,12 @@ type Recording struct {
 	EventsSince time.Time `json:"eventsSince,omitzero"`
 }
 
+// EventsKept and WebhooksKept bound what is kept of each.
+const (
+	EventsKept   = 20_000
+	WebhooksKept = 2000
+)
+
 // Append adds what was recorded since, the answer to a question for requests
 // behind some of r. Answers may overlap.
 func (r *Recording) Append(more Recording) {
@@ -72,6 +78,13 @@ func (r *Recording) Append(more Recording) {
 	if !since.IsZero() && len(r.Events) > 0 {
 		since = r.EventsSince
 	}
+	if drop := len(events) - EventsKept; drop > 0 {
+		if !since.IsZero() {
+			since = events[drop-1].Time
+		}
+		events = events[drop:]
+	}
+	webhooks = webhooks[max(0, len(webhooks)-WebhooksKept):]
 	*r = more
 	r.Requests, r.Events, r.Webhooks, r.Lines, r.EventsSince = requests, events, webhooks, lines, since
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,5 +86,16 @@ func TestAppend(t *testing.T) {
 	r.Append(Recording{Next: 9, Lost: 7, Requests: []Request{{Seq: 8}}})
 	if len(r.Requests) != 1 || len(r.Events) != 0 || len(r.Webhooks) != 0 {
 		t.Errorf("what is lost stays: %+v", r)
+	}
+	more := Recording{Next: 9, EventsSince: second(1)}
+	for n := range EventsKept + 1 {
+		more.Events = append(more.Events, Event{Seq: 9, Time: second(float64(n + 2))})
+	}
+	for n := range WebhooksKept + 1 {
+		more.Webhooks = append(more.Webhooks, Webhook{Seq: 9, UID: strconv.Itoa(n)})
+	}
+	r.Append(more)
+	if len(r.Events) != EventsKept || len(r.Webhooks) != WebhooksKept || r.Webhooks[0].UID != "1" || !r.EventsSince.Equal(second(2)) {
+		t.Errorf("%d events since %v, %d webhooks", len(r.Events), r.EventsSince, len(r.Webhooks))
 	}
 }

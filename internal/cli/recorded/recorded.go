@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/example/mysdk/internal/cli"
@@ -34,33 +35,58 @@ func active(ctx context.Context, f *cli.Factory, name string, at recording.Posit
 	return rec, nil
 }
 
-// read returns the recording of the operator that runs on the cluster of that
-// name, or else that of the project's last run, which is kept.
-func read(ctx context.Context, f *cli.Factory, name string, at recording.Position, wait time.Duration) (rec recording.Recording, kept bool, err error) {
-	if rec, err := active(ctx, f, name, at, wait); err == nil {
-		return rec, false, nil
-	}
+// lastRun is the recording that the project's last run has left. It is parsed again
+// only where its file has changed.
+type lastRun struct {
+	mu   sync.Mutex
+	file fs.FileInfo // that was read
+	rec  recording.Recording
+}
+
+// read returns it as of now.
+func (l *lastRun) read(f *cli.Factory) (recording.Recording, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	file, err := localrun.RecordingFile(f.Host, f.Host.Dir)
 	if err != nil {
-		return rec, false, err
+		return recording.Recording{}, err
 	}
-	data, err := f.Host.Files.ReadFile(file)
+	info, err := f.Host.Files.Lstat(file)
+	if err == nil && l.file != nil && info.Size() == l.file.Size() && info.ModTime().Equal(l.file.ModTime()) {
+		return l.rec, nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = f.Host.Files.ReadFile(file)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return rec, false, clierr.Failedf("run 'mysdk run local' and try again, while it runs or after it", "no recording of this project's operator")
+		return recording.Recording{}, clierr.Failedf("run 'mysdk run local' and try again, while it runs or after it", "no recording of this project's operator")
 	}
+	var rec recording.Recording
 	if err == nil {
 		err = json.Unmarshal(data, &rec)
 	}
 	if err != nil {
-		return rec, false, clierr.Failedf("run 'mysdk run local' again", "read the recording of the last run: %w", err)
+		return recording.Recording{}, clierr.Failedf("run 'mysdk run local' again", "read the recording of the last run: %w", err)
 	}
 	rec.Active = false // it was when it was kept
-	return rec, true, nil
+	l.file, l.rec = info, rec
+	return rec, nil
+}
+
+// read returns the recording of the project's operator that runs on the cluster of
+// that name, or else that of its last run, which last keeps.
+func read(ctx context.Context, f *cli.Factory, last *lastRun, name string, at recording.Position, wait time.Duration) (rec recording.Recording, kept bool, err error) {
+	if rec, err := active(ctx, f, name, at, wait); err == nil {
+		return rec, false, nil
+	}
+	rec, err = last.read(f)
+	return rec, err == nil, err
 }
 
 // load is read with a word about what is read.
 func load(ctx context.Context, f *cli.Factory, name string) (recording.Recording, error) {
-	rec, kept, err := read(ctx, f, name, recording.Position{}, 0)
+	rec, kept, err := read(ctx, f, &lastRun{}, name, recording.Position{}, 0)
 	if kept {
 		f.Say("The operator is not running on cluster %s: this is the last run, of %s.", name, rec.Since.Local().Format("2006-01-02 15:04:05"))
 	}

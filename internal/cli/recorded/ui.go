@@ -70,8 +70,9 @@ func runUI(ctx context.Context, f *cli.Factory, o *uiOptions) error {
 	if err != nil {
 		return err
 	}
+	last := &lastRun{}
 	source.Recording = func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
-		rec, _, err := read(ctx, f, o.Name, at, wait)
+		rec, _, err := read(ctx, f, last, o.Name, at, wait)
 		return rec, err
 	}
 	s, err := ui.Listen(ctx, source, o.port)

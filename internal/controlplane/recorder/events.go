@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// maxEvents bounds the events that are kept.
-	maxEvents = 20_000
 	// protobufMagic begins an object in protobuf.
 	protobufMagic = "k8s\x00"
 	// frameHeader is the length before a frame of protobuf, in bytes.
@@ -122,8 +120,8 @@ func (r *Recorder) event(e recording.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Seq = r.next
-	if r.events = append(r.events, e); len(r.events) > maxEvents {
-		const drop = maxEvents / 10 // at once, as the rest is moved each time
+	if r.events = append(r.events, e); len(r.events) > recording.EventsKept {
+		const drop = recording.EventsKept / 10 // at once, as the rest is moved each time
 		r.eventsSince = r.events[drop-1].Time
 		r.events = slices.Delete(r.events, 0, drop)
 	}

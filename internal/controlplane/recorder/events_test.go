@@ -74,11 +74,11 @@ func TestEventBounds(t *testing.T) {
 	if now, _ := r.Snapshot(recording.Position{}); !now.EventsSince.Equal(began) {
 		t.Errorf("events since %v", now.EventsSince)
 	}
-	for i := range maxEvents + 1 {
+	for i := range recording.EventsKept + 1 {
 		r.event(recording.Event{Time: began.Add(time.Duration(i+1) * time.Second)})
 	}
 	now, _ := r.Snapshot(recording.Position{})
-	if n := len(now.Events); n > maxEvents || n < maxEvents*8/10 || !now.EventsSince.Equal(now.Events[0].Time.Add(-time.Second)) {
+	if n := len(now.Events); n > recording.EventsKept || n < recording.EventsKept*8/10 || !now.EventsSince.Equal(now.Events[0].Time.Add(-time.Second)) {
 		t.Errorf("%d events are kept, since %v", n, now.EventsSince)
 	}
 	if later, _ := r.Snapshot(now.Position()); len(later.Events) != len(now.Events) {
@@ -95,11 +95,11 @@ func TestWebhooks(t *testing.T) {
 	r := New()
 	r.Webhook(recording.Webhook{UID: "before"}, 1)
 	defer r.Begin("op", time.Now())()
-	for i := range maxWebhooks + 2 {
+	for i := range recording.WebhooksKept + 2 {
 		r.Webhook(recording.Webhook{UID: fmt.Sprint(i)}, 1)
 	}
 	now, _ := r.Snapshot(recording.Position{})
-	if n := len(now.Webhooks); n != maxWebhooks || now.Webhooks[0].UID != "2" || now.Webhooks[n-1].UID != fmt.Sprint(maxWebhooks+1) {
+	if n := len(now.Webhooks); n != recording.WebhooksKept || now.Webhooks[0].UID != "2" || now.Webhooks[n-1].UID != fmt.Sprint(recording.WebhooksKept+1) {
 		t.Errorf("%d calls, from %s", n, now.Webhooks[0].UID)
 	}
 	r.Webhook(recording.Webhook{UID: "large"}, maxWebhookBytes-3)

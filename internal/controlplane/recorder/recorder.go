@@ -21,8 +21,8 @@ const (
 	maxRequests, maxBytes = 50_000, 64 << 20
 	// maxReconciles bounds the calls that are kept.
 	maxReconciles = 20_000
-	// maxWebhooks and maxWebhookBytes bound the calls of webhooks that are kept.
-	maxWebhooks, maxWebhookBytes = 2000, 8 << 20
+	// maxWebhookBytes bounds the calls of webhooks that are kept.
+	maxWebhookBytes = 8 << 20
 	// fixedBytes is about what a request takes without its changes.
 	fixedBytes = 600
 )
@@ -200,7 +200,7 @@ func (r *Recorder) Webhook(w recording.Webhook, bytes int) {
 	w.Seq, r.called = r.next, time.Now()
 	r.webhooks, r.sizes = append(r.webhooks, w), append(r.sizes, bytes)
 	sum, first := 0, len(r.sizes)
-	for first > 0 && len(r.sizes)-first < maxWebhooks && sum+r.sizes[first-1] <= maxWebhookBytes {
+	for first > 0 && len(r.sizes)-first < recording.WebhooksKept && sum+r.sizes[first-1] <= maxWebhookBytes {
 		first--
 		sum += r.sizes[first]
 	}
