@@ -41,7 +41,7 @@ func record(tb testing.TB, control state.Control) (stop func()) {
 	go func() {
 		defer close(ended)
 		// It ends with ctx, which is an error.
-		_ = control.Record(ctx, operatorUser, func() { close(began) })
+		_ = control.Record(ctx, operatorUser, "/shop", func() { close(began) })
 	}()
 	<-began
 	return func() { cancel(); <-ended }

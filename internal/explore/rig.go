@@ -36,7 +36,7 @@ type Cluster interface {
 
 // Control is what trials need of state.Control.
 type Control interface {
-	Record(ctx context.Context, operator string, began func()) error
+	Record(ctx context.Context, operator, project string, began func()) error
 	Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
 	Inject(ctx context.Context, f state.Faults, hit func(index int)) error
 }

@@ -79,7 +79,7 @@ func (r *Rig) recorded(ctx context.Context, do func(context.Context) error) erro
 	alive, stop := context.WithCancel(ctx)
 	defer stop()
 	began, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- r.Control.Record(alive, r.Operator.User(), func() { close(began) }) }()
+	go func() { ended <- r.Control.Record(alive, r.Operator.User(), "", func() { close(began) }) }()
 	select {
 	case <-began:
 		return do(ctx)

@@ -51,7 +51,7 @@ type Role struct {
 // ControlPlane is what a run needs of the embedded cluster besides its API.
 type ControlPlane interface {
 	Kubeconfig(ctx context.Context, u state.User) ([]byte, error)
-	Record(ctx context.Context, operator string, began func()) error
+	Record(ctx context.Context, operator, project string, began func()) error
 	Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error)
 	Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
 	Webhook(ctx context.Context, call recording.Webhook) error
@@ -269,7 +269,7 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 	// It outlives ctx: what the operator does while it stops counts too.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	began, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- r.control.Record(alive, user, func() { close(began) }) }()
+	go func() { ended <- r.control.Record(alive, user, r.Dir, func() { close(began) }) }()
 	select {
 	case <-began:
 	case err := <-ended:
@@ -329,6 +329,9 @@ func (r *run) keepRecording(ctx context.Context) error {
 	rec, err := r.control.Recording(ctx, recording.Position{}, 0)
 	if err != nil {
 		return nil //nolint:nilerr // the cluster has gone, and what there was with it
+	}
+	if !rec.Of(r.Dir) {
+		return nil // another run has taken the recording over
 	}
 	data, err := json.Marshal(rec)
 	if err == nil {

@@ -36,7 +36,7 @@ func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error
 	return []byte("kubeconfig of " + u.Name), nil
 }
 
-func (c *controlFake) Record(ctx context.Context, operator string, began func()) error {
+func (c *controlFake) Record(ctx context.Context, operator, _ string, began func()) error {
 	c.w.event("record %s", operator)
 	began()
 	<-ctx.Done()

@@ -15,7 +15,9 @@ import (
 type Recording struct {
 	// Operator is the user whose requests are noted, reads too. Of all other
 	// users there are the writes that changed something.
-	Operator   string      `json:"operator"`
+	Operator string `json:"operator"`
+	// Project is the directory of the operator's project, where that is known.
+	Project    string      `json:"project,omitempty"`
 	Since      time.Time   `json:"since"`          // start of the recording
 	Active     bool        `json:"active"`         // more is to come
 	Next       uint64      `json:"next"`           // Seq of the next request
@@ -30,6 +32,9 @@ type Recording struct {
 	// where none are noted.
 	EventsSince time.Time `json:"eventsSince,omitzero"`
 }
+
+// Of reports whether the recording is of the project in dir, as far as is known.
+func (r Recording) Of(dir string) bool { return r.Project == "" || r.Project == dir }
 
 // EventsKept and WebhooksKept bound what is kept of each.
 const (

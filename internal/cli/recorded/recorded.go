@@ -18,7 +18,7 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-// errNotActive says that the cluster records no operator.
+// errNotActive says that the cluster records no operator of this project.
 var errNotActive = errors.New("no operator is running")
 
 // active returns what is recorded on the cluster of that name, of requests and
@@ -29,7 +29,7 @@ func active(ctx context.Context, f *cli.Factory, name string, at recording.Posit
 		return recording.Recording{}, errNotActive
 	}
 	rec, err := control.Recording(ctx, at, wait)
-	if err != nil || !rec.Active {
+	if err != nil || !rec.Active || !rec.Of(f.Host.Dir) {
 		return recording.Recording{}, errNotActive
 	}
 	return rec, nil

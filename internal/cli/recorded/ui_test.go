@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -14,10 +16,71 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/localrun"
 	"github.com/example/mysdk/internal/recording"
 )
+
+// TestReadOfThisProject: what a cluster records of another project's operator is not
+// taken for this one's, and the last run is parsed again only when there was another.
+func TestReadOfThisProject(t *testing.T) {
+	w := hosttest.New(t)
+	f := &cli.Factory{Host: w.Host}
+	dir, err := w.Host.StateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtimeDir, err := os.MkdirTemp("", "mysdk") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtimeDir) })
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(runtimeDir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := w.Host.Dir
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(recording.Recording{Operator: "running", Project: project, Active: true}) // else the test fails
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	start, err := state.ProcessStart(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := state.New(dir, "default")
+	file, err := localrun.RecordingFile(w.Host, w.Host.Dir)
+	err = errors.Join(err, os.MkdirAll(at.Dir, 0o700), os.MkdirAll(filepath.Dir(file), 0o700),
+		at.Write(state.State{PID: os.Getpid(), ProcessStart: start, Socket: l.Addr().String()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := &lastRun{}
+	check := func(want string, wantErr bool) {
+		t.Helper()
+		rec, _, err := read(t.Context(), f, last, "default", recording.Position{}, 0)
+		if rec.Operator != want || (err != nil) != wantErr {
+			t.Errorf("it is of %q, %v, want %q", rec.Operator, err, want)
+		}
+	}
+	keep := func(text string, at time.Time) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("running", false)
+	project = "/another"
+	check("", true)
+	keep(`{"operator":"a"}`, time.Unix(1, 0))
+	check("a", false)
+	keep(`{"operator":"b"}`, time.Unix(1, 0)) // as if it had not changed
+	check("a", false)
+	keep(`{"operator":"b"}`, time.Unix(2, 0))
+	check("b", false)
+}
 
 // TestUI: the last run is shown by 'mysdk ui' until Ctrl-C, which is no error.
 func TestUI(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 // Paths of the control socket for what `mysdk run local` needs.
 const (
-	// RecordingPath answers POST with the user in "operator" by recording until
-	// the client hangs up, and GET with a recording.Recording: of requests those
+	// RecordingPath answers POST with the user in "operator" and the directory of its
+	// project in "project" by recording until the client hangs up, and GET with a recording.Recording: of requests those
 	// behind "after" and of lines those behind "line", waiting for "wait" where
 	// there are none.
 	RecordingPath = "/recording"
@@ -58,10 +58,10 @@ func (c Control) Kubeconfig(ctx context.Context, u User) ([]byte, error) {
 	return out, err
 }
 
-// Record has the server record the requests of operator until ctx ends. began
-// is called once it does.
-func (c Control) Record(ctx context.Context, operator string, began func()) error {
-	path := RecordingPath + "?" + url.Values{"operator": {operator}}.Encode()
+// Record has the server record the requests of the operator of a project until ctx
+// ends. began is called once it does.
+func (c Control) Record(ctx context.Context, operator, project string, began func()) error {
+	path := RecordingPath + "?" + url.Values{"operator": {operator}, "project": {project}}.Encode()
 	return c.do(ctx, http.MethodPost, path, func(body io.Reader) error {
 		if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
 			return err

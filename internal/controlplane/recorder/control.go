@@ -36,7 +36,7 @@ func (r *Recorder) serveBegin(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "name the operator's user", http.StatusUnprocessableEntity)
 		return
 	}
-	defer r.Begin(operator, time.Now())()
+	defer r.Begin(operator, req.FormValue("project"), time.Now())()
 	if _, err := io.WriteString(w, "recording\n"); err != nil {
 		return
 	}

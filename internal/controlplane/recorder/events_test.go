@@ -49,7 +49,7 @@ func TestFrames(t *testing.T) {
 	for media, data := range map[string][]byte{"application/json": asJSON.Bytes(), "application/vnd.kubernetes.protobuf;stream=watch": asProtobuf.Bytes()} {
 		for _, size := range []int{1, 7, len(data)} {
 			r := New()
-			end := r.Begin("op", time.Now())
+			end := r.Begin("op", "/shop", time.Now())
 			f := newFrames(r, recording.Request{Resource: "configmaps"}, media)
 			for rest := data; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 				f.write(rest[:min(size, len(rest))])
@@ -70,7 +70,7 @@ func TestFrames(t *testing.T) {
 func TestEventBounds(t *testing.T) {
 	r := New()
 	began := time.Unix(1, 0)
-	defer r.Begin("op", began)()
+	defer r.Begin("op", "/shop", began)()
 	if now, _ := r.Snapshot(recording.Position{}); !now.EventsSince.Equal(began) {
 		t.Errorf("events since %v", now.EventsSince)
 	}
@@ -94,7 +94,7 @@ func TestEventBounds(t *testing.T) {
 func TestWebhooks(t *testing.T) {
 	r := New()
 	r.Webhook(recording.Webhook{UID: "before"}, 1)
-	defer r.Begin("op", time.Now())()
+	defer r.Begin("op", "/shop", time.Now())()
 	for i := range recording.WebhooksKept + 2 {
 		r.Webhook(recording.Webhook{UID: fmt.Sprint(i)}, 1)
 	}

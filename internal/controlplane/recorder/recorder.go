@@ -36,6 +36,7 @@ type Recorder struct {
 	mu         sync.Mutex
 	session    int // of Begin
 	operator   string
+	project    string
 	since      time.Time
 	requests   []kept
 	bytes      int
@@ -78,14 +79,14 @@ func (r *Recorder) clear() {
 	r.changed, r.refusal = make(chan struct{}), make(chan struct{})
 }
 
-// Begin drops what there is and records the requests of operator until the
-// function that it returns is called, or until the next Begin.
-func (r *Recorder) Begin(operator string, now time.Time) (end func()) {
+// Begin drops what there is and records the requests of the operator of a project
+// until the function that it returns is called, or until the next Begin.
+func (r *Recorder) Begin(operator, project string, now time.Time) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
 	r.session++
-	r.operator, r.since, r.eventsSince = operator, now, now
+	r.operator, r.project, r.since, r.eventsSince = operator, project, now, now
 	r.on.Store(true)
 	mine := r.session
 	return func() {
@@ -226,7 +227,7 @@ func (r *Recorder) Snapshot(at recording.Position) (recording.Recording, <-chan 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := recording.Recording{
-		Operator: r.operator, Since: r.since, Active: r.on.Load(), Next: r.next, Lost: r.lost,
+		Operator: r.operator, Project: r.project, Since: r.since, Active: r.on.Load(), Next: r.next, Lost: r.lost,
 		Reconciles: slices.Clone(r.reconciles),
 	}
 	for _, q := range r.requests {

@@ -19,7 +19,7 @@ import (
 // TestBounds: the oldest requests go, the newest stay, and numbers go on.
 func TestBounds(t *testing.T) {
 	r := New()
-	defer r.Begin("op", time.Now())()
+	defer r.Begin("op", "/shop", time.Now())()
 	const more = 1000
 	for i := range maxRequests + more {
 		r.add(recording.Request{Name: fmt.Sprint(i)}, 0)
@@ -51,7 +51,7 @@ func TestBounds(t *testing.T) {
 // itself; its events name none either.
 func TestNamespaces(t *testing.T) {
 	r := New()
-	defer r.Begin("op", time.Now())()
+	defer r.Begin("op", "/shop", time.Now())()
 	for resource, want := range map[string]string{"namespaces": "", "pods": "shop"} {
 		ctx := genericrequest.WithRequestInfo(t.Context(), &genericrequest.RequestInfo{IsResourceRequest: true, Verb: "patch", Resource: resource})
 		n := &note{}
@@ -68,7 +68,7 @@ func TestNamespaces(t *testing.T) {
 func TestAskedBesides(t *testing.T) {
 	for code, want := range map[int]int{http.StatusCreated: 0, http.StatusForbidden: 1} {
 		r := New()
-		end := r.Begin("op", time.Now())
+		end := r.Begin("op", "/shop", time.Now())
 		asks := r.Authorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 			if a.GetVerb() == "escalate" {
 				return authorizer.DecisionNoOpinion, "", nil
@@ -97,13 +97,13 @@ func TestAskedBesides(t *testing.T) {
 // end it.
 func TestSessions(t *testing.T) {
 	r := New()
-	endFirst := r.Begin("a", time.Now())
+	endFirst := r.Begin("a", "/shop", time.Now())
 	r.add(recording.Request{}, 0)
 	r.use(recording.Right{Verb: "get"}, "", "", false, nil)
-	end := r.Begin("b", time.Now())
+	end := r.Begin("b", "/store", time.Now())
 	endFirst()
 	now, _ := r.Snapshot(recording.Position{})
-	if refused, _ := r.Refused(); len(now.Requests)+len(now.Uses)+len(refused) != 0 || now.Operator != "b" || !now.Active {
+	if refused, _ := r.Refused(); len(now.Requests)+len(now.Uses)+len(refused) != 0 || now.Operator != "b" || now.Project != "/store" || !now.Active {
 		t.Errorf("after the second begin: %+v", now)
 	}
 	_, changed := r.Snapshot(recording.Position{})
@@ -138,7 +138,7 @@ func TestUses(t *testing.T) {
 // TestCalls: an end takes the place of its begin, also when older ones were dropped.
 func TestCalls(t *testing.T) {
 	r := New()
-	defer r.Begin("op", time.Now())()
+	defer r.Begin("op", "/shop", time.Now())()
 	begin := func(id string) recording.Reconcile { return recording.Reconcile{ID: id, Begin: time.Unix(1, 0)} }
 	ended := func(id string) recording.Reconcile {
 		c := begin(id)
@@ -173,7 +173,7 @@ func TestCalls(t *testing.T) {
 func TestLines(t *testing.T) {
 	r := New()
 	r.Line(recording.Line{Number: 1})
-	defer r.Begin("op", time.Now())()
+	defer r.Begin("op", "/shop", time.Now())()
 	for n := range uint64(3) {
 		r.Line(recording.Line{Number: n + 1})
 	}
