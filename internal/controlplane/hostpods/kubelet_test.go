@@ -8,11 +8,20 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 func testKubelet(t *testing.T) (*Kubelet, error) {
@@ -71,6 +80,44 @@ func TestKubeletSaysThatPodsAreSimulated(t *testing.T) {
 	}
 	if _, err := dial(t.Context(), "tcp", "x"); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("dial after the end = %v, want net.ErrClosed", err)
+	}
+}
+
+// TestLogOfAPastPod: what a pod wrote that was over before the cluster was stopped
+// is still there, and nobody calls the pod simulated.
+func TestLogOfAPastPod(t *testing.T) {
+	known, err := openPrograms(state.Layout{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(name string, phase corev1.PodPhase, marked string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Annotations: map[string]string{ProcessAnnotation: marked}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "job:v1"}}},
+			Status: corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "c", RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}},
+			}}},
+		}
+	}
+	m := &Pods{
+		Programs: known, logs: t.TempDir(), log: log.New(io.Discard, "", 0),
+		client: fake.NewClientset(job("done", corev1.PodSucceeded, ProcessMarked), job("simulated", corev1.PodSucceeded, "")),
+	}
+	for run, text := range []string{"first", "second"} {
+		name := logName(filepath.Join(m.logs, "done"), "c", int32(run))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("2026-01-02T03:04:05Z "+text+"\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		"done/c": "second\n", "done/c?previous=true": "first\n",
+		"simulated/c": "(pod ns/simulated is simulated: no container runs, so there is no log)\n",
+	} {
+		w := httptest.NewRecorder()
+		kubeletHandler(m).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/containerLogs/ns/"+path, http.NoBody))
+		if got := w.Body.String(); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
 	}
 }
 

@@ -171,14 +171,13 @@ func (m *Pods) see(ctx context.Context, pod *corev1.Pod) {
 	p, ours := m.pods[pod.UID]
 	m.mu.Unlock()
 	marked := pod.Annotations[ProcessAnnotation] == ProcessMarked
-	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	switch {
 	case ours:
 		p.see(pod)
 	case ctx.Err() != nil, pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil:
 	case marked && pod.DeletionTimestamp != nil:
 		go m.remove(ctx, pod.Namespace, pod.Name, pod.UID)
-	case over, pod.DeletionTimestamp != nil:
+	case over(pod), pod.DeletionTimestamp != nil:
 	case marked:
 		m.host(ctx, pod)
 	case m.served(pod):
@@ -186,6 +185,11 @@ func (m *Pods) see(ctx context.Context, pod *corev1.Pod) {
 	case m.simulate.concerns(pod):
 		m.simulate.see(pod)
 	}
+}
+
+// over reports whether all that a pod had to do is done.
+func over(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // served reports whether a program serves one of the pod's containers.
@@ -207,8 +211,8 @@ func (m *Pods) mark(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// host begins to serve a pod.
-func (m *Pods) host(ctx context.Context, pod *corev1.Pod) {
+// newHosted is a pod that nothing is done for yet.
+func (m *Pods) newHosted(pod *corev1.Pod) *hostedPod {
 	p := &hostedPod{
 		Pods: m, namespace: pod.Namespace, name: pod.Name, uid: pod.UID, pod: pod,
 		dir: filepath.Join(m.dir, string(pod.UID)), logs: filepath.Join(m.logs, string(pod.UID)),
@@ -216,6 +220,12 @@ func (m *Pods) host(ctx context.Context, pod *corev1.Pod) {
 	}
 	p.volumes = &volumes{sources: sources{m.client, pod}, dir: p.dir}
 	p.prepareContainers()
+	return p
+}
+
+// host begins to serve a pod.
+func (m *Pods) host(ctx context.Context, pod *corev1.Pod) {
+	p := m.newHosted(pod)
 	m.mu.Lock()
 	if _, taken := m.pods[pod.UID]; taken || m.stopped {
 		m.mu.Unlock()

@@ -30,10 +30,26 @@ func (m *Pods) hosted(namespace, name string) *hostedPod {
 	return nil
 }
 
+// past returns the pod of that name, if programs served it before the cluster was
+// stopped, and were done.
+func (m *Pods) past(ctx context.Context, namespace, name string) *hostedPod {
+	if m == nil || m.client == nil {
+		return nil
+	}
+	pod, err := m.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil || pod.Annotations[ProcessAnnotation] != ProcessMarked || !over(pod) {
+		return nil
+	}
+	return m.newHosted(pod)
+}
+
 // serveLogs answers what the API server asks of a kubelet for `logs`, and
 // reports whether the container is one of ours.
 func (m *Pods) serveLogs(w http.ResponseWriter, r *http.Request) bool {
 	p := m.hosted(r.PathValue("namespace"), r.PathValue("pod"))
+	if p == nil {
+		p = m.past(r.Context(), r.PathValue("namespace"), r.PathValue("pod"))
+	}
 	if p == nil {
 		return false
 	}
