@@ -173,7 +173,7 @@ func (c *Client) InSet(ctx context.Context, s ApplySet) (parent *unstructured.Un
 			return nil, nil, err
 		}
 		for _, ns := range append(annotated(parent, setNamespaces), s.Namespace) {
-			found, err := c.List(ctx, gvk, ListOptions{Namespace: ns, Selector: setPart + "=" + s.ID()})
+			found, err := c.List(ctx, gvk, ListOptions{Namespace: ns, Selector: s.Selector()})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -188,6 +188,23 @@ func (c *Client) InSet(ctx context.Context, s ApplySet) (parent *unstructured.Un
 	}
 	return parent, members, nil
 }
+
+// Elsewhere are the sets of that name whose parents are in other namespaces, with
+// the kinds that they may have objects of.
+func (c *Client) Elsewhere(ctx context.Context, s ApplySet) (map[ApplySet][]string, error) {
+	parents, err := c.List(ctx, s.Parent().GroupVersionKind(), ListOptions{Selector: setID})
+	sets := map[ApplySet][]string{}
+	for _, u := range parents {
+		other := ApplySet{Namespace: u.GetNamespace(), Name: u.GetName()}
+		if other.Name == s.Name && other != s && u.GetLabels()[setID] == other.ID() && strings.HasPrefix(u.GetAnnotations()[setTooling], FieldManager+"/") {
+			sets[other] = annotated(u, setKinds)
+		}
+	}
+	return sets, err
+}
+
+// Selector is the label selector of the set's objects.
+func (s ApplySet) Selector() string { return setPart + "=" + s.ID() }
 
 // KeepInSet has the parent know of the kinds of objs alone.
 func (c *Client) KeepInSet(ctx context.Context, s ApplySet, objs []*unstructured.Unstructured) error {

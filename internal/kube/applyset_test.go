@@ -94,6 +94,14 @@ metadata: {name: derived, namespace: set-a, labels: {applyset.kubernetes.io/part
 	if err := c.KeepInSet(t.Context(), set, objs[:3]); err != nil {
 		t.Fatal(err)
 	}
+	moved := ApplySet{Namespace: "elsewhere", Name: set.Name}
+	sets, err := c.Elsewhere(t.Context(), moved)
+	if err != nil || len(sets) != 1 || !slices.Contains(sets[set], "ConfigMap") {
+		t.Errorf("sets elsewhere: %v, %v", sets, err)
+	}
+	if sets, err = c.Elsewhere(t.Context(), set); err != nil || len(sets) != 0 {
+		t.Errorf("the set itself is elsewhere: %v, %v", sets, err)
+	}
 	parent, members, err := c.InSet(t.Context(), set)
 	if err != nil {
 		t.Fatal(err)

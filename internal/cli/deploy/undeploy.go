@@ -54,7 +54,11 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
-	crds, rest, err := deployed(ctx, f, client, objects)
+	set, err := applySet(f, client, objects)
+	if err != nil {
+		return err
+	}
+	crds, rest, err := deployed(ctx, client, set, objects)
 	if err != nil {
 		return err
 	}
@@ -67,17 +71,15 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	} else if err := dependents(ctx, f, client, crds, o); err != nil {
 		return err
 	}
-	_, err = client.Delete(ctx, rest, opts)
+	if _, err = client.Delete(ctx, rest, opts); err == nil {
+		warnElsewhere(ctx, f, client, set)
+	}
 	return err
 }
 
 // deployed are the CRDs and all else that this deploy of the project and those
 // before have applied.
-func deployed(ctx context.Context, f *cli.Factory, client *kube.Client, objects []*unstructured.Unstructured) (crds, rest []*unstructured.Unstructured, err error) {
-	set, err := applySet(f, client, objects)
-	if err != nil {
-		return nil, nil, err
-	}
+func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objects []*unstructured.Unstructured) (crds, rest []*unstructured.Unstructured, err error) {
 	parent, members, err := client.InSet(ctx, set)
 	if err != nil {
 		return nil, nil, err
@@ -166,6 +168,21 @@ func applySet(f *cli.Factory, client *kube.Client, objects []*unstructured.Unstr
 		}
 	}
 	return set, nil
+}
+
+// warnElsewhere says which deploys of this project are in other namespaces, and how
+// to take them away: their operators go on beside this one. It may be that they are
+// meant to. A cluster that lets nobody look for them has none.
+func warnElsewhere(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet) {
+	sets, err := client.Elsewhere(ctx, set)
+	if err != nil {
+		return
+	}
+	for other, kinds := range sets {
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasPrefix(kind, crdKind+".") })
+		f.Warn("an earlier deploy of this project is in namespace %[1]s. If that is not meant, remove it: mysdk kubectl delete %[2]s -n %[1]s -l %[3]s && mysdk kubectl delete configmap %[4]s -n %[1]s",
+			other.Namespace, strings.Join(kinds, ","), other.Selector(), other.Name)
+	}
 }
 
 // prune deletes what earlier deploys have applied and this one has not. What
