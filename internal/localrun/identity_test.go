@@ -27,6 +27,7 @@ type controlFake struct {
 	refused []recording.Use
 	calls   []recording.Webhook
 	lines   []recording.Line // once it is over
+	project string           // of what is recorded
 }
 
 func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error) {
@@ -53,7 +54,7 @@ func (c *controlFake) Refused(ctx context.Context, known int, _ time.Duration) (
 }
 
 func (c *controlFake) Recording(context.Context, recording.Position, time.Duration) (recording.Recording, error) {
-	return recording.Recording{Operator: "op"}, nil
+	return recording.Recording{Operator: "op", Project: c.project}, nil
 }
 
 func (c *controlFake) Lines(_ context.Context, lines <-chan recording.Line, end <-chan struct{}) error {
@@ -208,5 +209,20 @@ func TestIdentity(t *testing.T) {
 				t.Errorf("recording: %s %v", data, err)
 			}
 		})
+	}
+}
+
+// TestKeepRecording: what another project's run records by now is not this one's.
+func TestKeepRecording(t *testing.T) {
+	for project, want := range map[string]bool{"": true, "/shop": true, "/another": false} {
+		w := newWorld(t)
+		r := &run{Options: Options{Dir: "/shop"}, Deps: w.deps(), control: &controlFake{w: w, project: project}}
+		r.plan.cache = t.TempDir()
+		if err := r.keepRecording(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(r.plan.cache, recordingName)); (err == nil) != want {
+			t.Errorf("that of %q is kept: %v, want %t", project, err, want)
+		}
 	}
 }
