@@ -271,7 +271,9 @@ func (m *migration) settle(doc *yaml.Node, mine []change) (taken []string, left 
 			left = append(left, c)
 			continue
 		case strings.HasSuffix(way, "/containers/[name=manager]/image"):
-			m.image(value(c.node))
+			if !m.image(value(c.node)) {
+				continue
+			}
 		case strings.Contains(way, "/containers/[name=manager]/args"):
 			list := sequence(managerContainer(doc), "args")
 			for _, e := range entriesOf(c.node) {
@@ -342,9 +344,14 @@ func (m *migration) isEntry(dir, list string, e *yaml.Node) bool {
 	switch {
 	case list == "configurations":
 		return false // today's are there where they are needed
-	case list == "images" && scalar(e, "name") == "controller" && scalar(e, "digest") == "":
-		name := scalar(e, "newName")
-		if tag := scalar(e, "newTag"); name != "" && name != "controller" && tag != "" {
+	case list == "images" && scalar(e, "name") == "controller":
+		name, tag, digest := scalar(e, "newName"), scalar(e, "newTag"), scalar(e, "digest")
+		switch {
+		case name == "", name == "controller":
+			return digest != ""
+		case digest != "":
+			name += "@" + digest
+		case tag != "":
 			name += ":" + tag
 		}
 		m.image(name)

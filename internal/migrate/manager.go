@@ -192,18 +192,24 @@ func (m *migration) argumentNode(arg string) *yaml.Node {
 const managerKustomization = "config/manager/kustomization.yaml"
 
 // image sets the operator's image, the first that is found, unless it is a
-// placeholder.
-func (m *migration) image(image string) {
-	if m.imaged || image == "" || strings.Contains(image, "REPLACE") || strings.ContainsAny(image, "{}$@") || strings.HasPrefix(image, "controller:") {
-		return
+// placeholder, and says whether it did. A digest decides alone: it names what a
+// tag beside it may not name any more.
+func (m *migration) image(image string) bool {
+	if m.imaged || image == "" || strings.Contains(image, "REPLACE") || strings.ContainsAny(image, "{}$") || strings.HasPrefix(image, "controller:") {
+		return false
 	}
 	m.imaged = true
-	name, tag := image, "latest"
-	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
-		name, tag = image[:i], image[i+1:]
+	name, digest, isDigest := strings.Cut(image, "@")
+	version := "newTag: \"latest\""
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		name, version = name[:i], fmt.Sprintf("newTag: %q", name[i+1:])
+	}
+	if isDigest {
+		version = "digest: " + digest
 	}
 	text := m.instead(string(m.out[managerKustomization].data), "newName: controller", "newName: "+name)
-	m.put(managerKustomization, []byte(m.instead(text, "newTag: latest", fmt.Sprintf("newTag: %q", tag))))
+	m.put(managerKustomization, []byte(m.instead(text, "newTag: latest", version)))
+	return true
 }
 
 // instead replaces a text of the scaffold. One that is not there fails the

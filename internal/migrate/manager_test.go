@@ -78,26 +78,6 @@ func TestManager(t *testing.T) {
 	}
 }
 
-func TestManagerImage(t *testing.T) {
-	const path, scaffold = "config/manager/kustomization.yaml", "newName: controller\nnewTag: latest\n"
-	for image, want := range map[string]string{
-		"quay.io/team/op:v1":         "newName: quay.io/team/op\nnewTag: \"v1\"\n",
-		"localhost:5000/op":          "newName: localhost:5000/op\nnewTag: \"latest\"\n",
-		"localhost:5000/op:v1":       "newName: localhost:5000/op\nnewTag: \"v1\"\n",
-		"REPLACE_IMAGE":              scaffold,
-		"{{ .Image }}":               scaffold,
-		"":                           scaffold,
-		"quay.io/team/op@sha256:abc": scaffold,
-	} {
-		m := &migration{out: map[string]output{}}
-		m.put(path, []byte(scaffold))
-		m.image(image)
-		if d := cmp.Diff(want, string(m.out[path].data)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", image, d)
-		}
-	}
-}
-
 func TestOwnContainer(t *testing.T) {
 	var o object
 	text := "spec:\n  template:\n    spec:\n      containers:\n      - name: proxy\n      - name: op\n        env:\n        - name: WATCH_NAMESPACE\n"

@@ -102,25 +102,27 @@ func TestSameName(t *testing.T) {
 
 func TestImage(t *testing.T) {
 	const before = "images:\n- name: controller\n  newName: controller\n  newTag: latest\n"
-	tests := map[string]struct{ image, name, tag string }{
-		"with a tag":         {"quay.io/a/b:v1", "quay.io/a/b", `"v1"`},
-		"without":            {"quay.io/a/b", "quay.io/a/b", `"latest"`},
-		"of a port":          {"localhost:5000/a", "localhost:5000/a", `"latest"`},
-		"of a port, and tag": {"localhost:5000/a:1", "localhost:5000/a", `"1"`},
-		"by digest":          {"quay.io/a@sha256:00", "controller", "latest"},
-		"a placeholder":      {"REPLACE_IMAGE", "controller", "latest"},
-		"a variable":         {"${IMG}", "controller", "latest"},
-		"none":               {"", "controller", "latest"},
+	tests := map[string]struct{ image, name, version string }{
+		"with a tag":         {"quay.io/a/b:v1", "quay.io/a/b", `newTag: "v1"`},
+		"without":            {"quay.io/a/b", "quay.io/a/b", `newTag: "latest"`},
+		"of a port":          {"localhost:5000/a", "localhost:5000/a", `newTag: "latest"`},
+		"of a port, and tag": {"localhost:5000/a:1", "localhost:5000/a", `newTag: "1"`},
+		"by digest":          {"quay.io/a@sha256:00", "quay.io/a", "digest: sha256:00"},
+		"by tag and digest":  {"localhost:5000/a:1@sha256:00", "localhost:5000/a", "digest: sha256:00"},
+		"a placeholder":      {"REPLACE_IMAGE", "controller", "newTag: latest"},
+		"a template":         {"{{ .Image }}", "controller", "newTag: latest"},
+		"a variable":         {"${IMG}", "controller", "newTag: latest"},
+		"none":               {"", "controller", "newTag: latest"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMigration(nil)
 			const file = "config/manager/kustomization.yaml"
 			m.put(file, []byte(before))
-			m.image(test.image)
-			want := strings.NewReplacer("newName: controller", "newName: "+test.name, "newTag: latest", "newTag: "+test.tag).Replace(before)
-			if got := string(m.out[file].data); got != want {
-				t.Errorf("got %s", got)
+			set := m.image(test.image)
+			want := strings.NewReplacer("newName: controller", "newName: "+test.name, "newTag: latest", test.version).Replace(before)
+			if got := string(m.out[file].data); got != want || set != (got != before) {
+				t.Errorf("got %t, %s", set, got)
 			}
 		})
 	}
