@@ -38,7 +38,7 @@ func (m *migration) fromKubebuilder() error {
 		return err
 	}
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
-	return m.run(m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.modules)
+	return m.run(m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
 }
 
 // readProject reads the old PROJECT, decides where packages go, and returns

@@ -1,6 +1,9 @@
 package migrate
 
 import (
+	"cmp"
+	"go/parser"
+	"go/token"
 	"maps"
 	"path"
 	"regexp"
@@ -8,6 +11,8 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // buildFiles decides about what built the image.
@@ -104,6 +109,51 @@ func unionLines(a, b []byte) []byte {
 		}
 	}
 	return []byte(out)
+}
+
+// buildContext lets packages of the user's own into the image build: what the
+// scaffold's .dockerignore names are those of its layout. Of the lines that fit
+// a file the last one counts.
+func (m *migration) buildContext() error {
+	const name = ".dockerignore"
+	lines := strings.Split(string(m.out[name].data), "\n")
+	at, missing := len(lines), []string{}
+	for i, line := range lines {
+		if strings.HasPrefix(line, "!") {
+			at = i + 1
+		}
+	}
+	for _, top := range m.imported() {
+		if !slices.Contains(lines[slices.Index(lines, "*")+1:], "!"+top) {
+			missing = append(missing, "!"+top)
+		}
+	}
+	if len(missing) > 0 {
+		m.put(name, []byte(strings.Join(slices.Insert(lines, at, missing...), "\n")))
+	}
+	return nil
+}
+
+// imported is what the module's code imports of the module: the directories in
+// its root, and *.go for the root itself.
+func (m *migration) imported() []string {
+	all := map[string]bool{}
+	for name, o := range m.out {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || m.ignored(name) {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, o.data, parser.ImportsOnly)
+		if err != nil {
+			continue // the compiler tells
+		}
+		for _, spec := range f.Imports {
+			if rest, ok := strings.CutPrefix(goedit.PathOf(spec)+"/", m.module+"/"); ok {
+				top, _, _ := strings.Cut(rest, "/")
+				all[cmp.Or(top, "*.go")] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 var versionLine = lazy.Delayed(`(?m)Version\s*=\s*"v?([0-9]+\.[0-9]+\.[0-9]+[^"]*)"`)

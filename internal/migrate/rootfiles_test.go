@@ -95,8 +95,10 @@ func TestRootFiles(t *testing.T) {
 		"a header of one's own":         {map[string]string{"hack/boilerplate.go.txt": "// Mine.\n"}, "hack/boilerplate.go.txt", Clean, []string{"// Mine.\n"}},
 		"a linter's configuration":      {map[string]string{".golangci.yml": "mine: 1\n"}, ".golangci.yml", Clean, []string{"mine: 1\n"}},
 		"what git ignores":              {map[string]string{".gitignore": "mine\n"}, ".gitignore", Changed, []string{"mine\n"}},
-		"a workflow of one's own":       {map[string]string{".github/workflows/test.yml": "mine: 1\n"}, ".github/workflows/test.yml", Clean, []string{"mine: 1\n"}},
-		"a file that nobody knows":      {map[string]string{"docs/a.md": "x\n"}, "docs/a.md", Clean, []string{"x\n"}},
+		"packages for the image": {map[string]string{".dockerignore": "**\n!tools\n!**/*.go\n", "controllers/x.go": "package controllers\n\nimport (\n\t_ \"example.com/shop\"\n\t_ \"example.com/shop/pkg/a\"\n\t_ \"example.com/shop/tools/b\"\n)\n", "hack/x.go": "package hack\n"},
+			".dockerignore", Changed, []string{"\n!vendor\n!*.go\n!tools\n**/*_test.go\n", "!hack", "!!apis"}},
+		"a workflow of one's own":  {map[string]string{".github/workflows/test.yml": "mine: 1\n"}, ".github/workflows/test.yml", Clean, []string{"mine: 1\n"}},
+		"a file that nobody knows": {map[string]string{"docs/a.md": "x\n"}, "docs/a.md", Clean, []string{"x\n"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type target struct {
 // fromSDK0 migrates the layout of operator-sdk v0.x.
 func (m *migration) fromSDK0() error {
 	return m.run(m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.wireMain, m.otherGo, m.deployment, m.samples, m.olmCatalog,
-		m.buildFiles, m.rootFiles, m.mainRules, m.rest, m.modules)
+		m.buildFiles, m.rootFiles, m.mainRules, m.rest, m.buildContext, m.modules)
 }
 
 // read finds out what there is.
