@@ -48,11 +48,19 @@ func (f *goFile) declaredType(id *ast.Ident) ast.Expr {
 	return t
 }
 
-// cutElement takes an element out of a literal.
+// cutElement takes an element out of a literal, and not the comments on further
+// lines: they are the next one's.
 func (f *goFile) cutElement(lit *ast.CompositeLit, i int) {
-	end := lit.Rbrace
+	from, end := lit.Elts[i].End(), lit.Rbrace
 	if i+1 < len(lit.Elts) {
 		end = lit.Elts[i+1].Pos()
+	}
+	for _, group := range f.Tree.Comments {
+		for _, c := range group.List {
+			if from < c.Pos() && c.Pos() < end && f.Line(c.Pos()) > f.Line(from) {
+				end = c.Pos()
+			}
+		}
 	}
 	f.ReplaceRange(lit.Elts[i].Pos(), end, "")
 }

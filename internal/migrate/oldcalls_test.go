@@ -21,6 +21,7 @@ func TestOldCalls(t *testing.T) {
 		"a package with two names":         {core + `; v1 "k8s.io/api/core/v1"`, "var a = corev1.Pod{}\n\nvar p = v1.Probe{Handler: v1.Handler{}}", "", "var a = corev1.Pod{}\n\nvar p = v1.Probe{ProbeHandler: v1.ProbeHandler{}}"},
 		"the name of a cluster":            {meta, "var a = metav1.ObjectMeta{Name: n, ClusterName: c.ClusterName, Labels: l}", "", "var a = metav1.ObjectMeta{Name: n, Labels: l}"},
 		"the name of a cluster at the end": {meta, "var a = metav1.ObjectMeta{\n\tName: n,\n\tClusterName: c,\n}", "", "var a = metav1.ObjectMeta{\n\tName: n,\n}"},
+		"what is said of a neighbour":      {meta, "var a = metav1.ObjectMeta{\n\tName: n, // of a\n\tClusterName: c, // of b\n\t// of d\n\tLabels: l, // of e\n}", "", "var a = metav1.ObjectMeta{\n\tName: n, // of a\n\t// of d\n\tLabels: l, // of e\n}"},
 		"events that are made": {event, "func f() {\n\tg(event.CreateEvent{Meta: o.GetObjectMeta(), Object: o}, q)\n\te := event.UpdateEvent{MetaOld: a, MetaNew: b}\n\tg(e, q)\n\tp.Delete(event.DeleteEvent{Object: o, Meta: o})\n}", "",
 			"func f() {\n\tg(event.CreateEvent{Object: o}, q)\n\te := event.UpdateEvent{ObjectOld: a, ObjectNew: b}\n\tg(e, q)\n\tp.Delete(event.DeleteEvent{Object: o})\n}"},
 		"a queue that is handed on": {queue + "; " + event, "var _ event.CreateEvent\n\nfunc add(n string, q workqueue.RateLimitingInterface) {}", queue + "; " + event + "; " + recon,
