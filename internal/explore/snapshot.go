@@ -177,7 +177,7 @@ func orAbsent(s string) string {
 	}
 	const most = 80
 	if len(s) > most {
-		s = s[:most] + "…"
+		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return strconv.Quote(s)
 }

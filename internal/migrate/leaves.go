@@ -283,7 +283,7 @@ func lay(over, by *yaml.Node) {
 func short(text string) string {
 	const most = 60
 	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
-		text = text[:most] + "…"
+		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

@@ -55,6 +55,12 @@ func TestLeafForPeople(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", way, got, want)
 		}
 	}
+	if got, want := short(strings.Repeat("é", 31)+"x"), strings.Repeat("é", 30)+"…"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := short("x"+strings.Repeat("é", 31)), "x"+strings.Repeat("é", 29)+"…"; got != want {
+		t.Errorf("in a character: got %q, want %q", got, want)
+	}
 }
 
 // TestPut holds where a value gets into a document.

@@ -136,7 +136,7 @@ func lastLines(text string) string {
 	}
 	for i, l := range lines {
 		if len(l) > 200 {
-			lines[i] = l[:200] + "…"
+			lines[i] = strings.ToValidUTF8(l[:200], "") + "…"
 		}
 	}
 	return "\n  " + strings.Join(lines, "\n  ")

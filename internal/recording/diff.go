@@ -137,7 +137,7 @@ func short(v any) any {
 	switch v := v.(type) {
 	case string:
 		if len(v) > maxText {
-			return v[:maxText] + "…"
+			return strings.ToValidUTF8(v[:maxText], "") + "…"
 		}
 		return v
 	case map[string]any:

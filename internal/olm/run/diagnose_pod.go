@@ -185,7 +185,7 @@ func lastError(log []string) string {
 			}
 			const most = 200
 			if l = oneLine(l); len(l) > most {
-				l = l[:most] + "…"
+				l = strings.ToValidUTF8(l[:most], "") + "…"
 			}
 			return l
 		}
