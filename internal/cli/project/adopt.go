@@ -74,8 +74,11 @@ markers, records the options of the project's controller-gen calls in
 	fs.BoolVar(&o.dryRun, "dry-run", false, "with --write: show changes as a diff without writing them")
 	cli.OutputFlag(c, &o.output)
 	c.PreRunE = func(*cobra.Command, []string) error {
-		if o.dryRun && !o.write {
+		switch {
+		case o.dryRun && !o.write:
 			return clierr.Usagef("add --write, or leave out --dry-run", "--dry-run requires --write")
+		case o.dryRun && o.output != "text":
+			return clierr.Usagef("leave out --write and --dry-run: the report has the changes", "--dry-run prints a diff, and no %s", o.output)
 		}
 		return nil
 	}

@@ -112,8 +112,13 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", File, err)
 	}
-	if doc.Kind == 0 {
+	var out bytes.Buffer
+	if doc.Kind == 0 { // at most comments, which then are no part of the tree
 		doc = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
+		fmt.Fprintln(&out, strings.TrimSpace(string(data)))
+	}
+	if root := doc.Content[0]; root.Tag == "!!null" {
+		root.Kind, root.Tag, root.Value = yaml.MappingNode, "!!map", ""
 	}
 	var entries []entry
 	for _, c := range list {
@@ -134,13 +139,12 @@ func Configure(data []byte, list []generate.Call) ([]byte, error) {
 		return nil, err
 	}
 	yamledit.Set(yamledit.Mapping(doc.Content[0], section), key, &value)
-	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	if err := enc.Encode(&doc); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), enc.Close()
+	return bytes.TrimLeft(out.Bytes(), "\n"), enc.Close()
 }
 
 // made are the marks of a scaffold by mysdk: its version, which PROJECT has from

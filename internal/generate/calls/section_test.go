@@ -29,6 +29,8 @@ func TestConfigure(t *testing.T) {
 	}
 	for name, before := range map[string]string{
 		"none":           "",
+		"comments":       "# Mine.\n# domain: example.com # here",
+		"a document":     "---\n# Mine.\n",
 		"other keys":     "# Mine.\ndomain: example.com # here\n",
 		"a section":      "generate:\n  check: true\n",
 		"another list":   "generate:\n  controller-gen: [crd]\ndomain: example.com\n",
@@ -39,8 +41,8 @@ func TestConfigure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, keep := range []string{"# Mine.\ndomain: example.com # here\n", "check: true\n", "domain: example.com"} {
-				if strings.Contains(before, keep) && !strings.Contains(string(data), keep) {
+			for _, keep := range []string{"# Mine.\n", "# domain: example.com # here\n", "# Mine.\ndomain: example.com # here\n", "check: true\n", "domain: example.com"} {
+				if strings.Contains(before+"\n", keep) && !strings.Contains(string(data), keep) {
 					t.Errorf("lost %q:\n%s", keep, data)
 				}
 			}
