@@ -388,6 +388,14 @@ func (w without) Stat(name string) (fs.FileInfo, error) {
 	return w.Fs.Stat(name)
 }
 
+// LstatIfPossible implements afero.Lstater.
+func (w without) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
+	if err := w.check("lstat", name); err != nil {
+		return nil, false, err
+	}
+	return lstat(w.Fs, name)
+}
+
 func (w without) Open(name string) (afero.File, error) {
 	if err := w.check("open", name); err != nil {
 		return nil, err

@@ -217,8 +217,8 @@ func (s *externalSubcommand) Scaffold(disk machinery.Filesystem) error {
 	return s.plugin.apply(disk.FS, sent, res.Universe)
 }
 
-// universe reads the text files of the project. Others have no form in the
-// protocol.
+// universe reads the text files of the project, without what links lead to.
+// Others have no form in the protocol.
 func universe(disk afero.Fs) (map[string]string, error) {
 	out := map[string]string{}
 	err := afero.Walk(disk, ".", func(name string, info fs.FileInfo, err error) error {
@@ -227,7 +227,7 @@ func universe(disk afero.Fs) (map[string]string, error) {
 			return nil // the empty directory of a new project
 		case err != nil:
 			return err
-		case info.IsDir() && info.Name() == ".git":
+		case info.IsDir() && slices.Contains([]string{".git", "vendor", "node_modules"}, info.Name()): // of others
 			return filepath.SkipDir
 		case !info.Mode().IsRegular() || info.Size() > largestSent:
 			return nil

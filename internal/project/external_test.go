@@ -100,7 +100,7 @@ func scaffold(t *testing.T, p *External, files map[string]string) (afero.Fs, err
 
 func TestExternalRequest(t *testing.T) {
 	p, x := mine(t, writes(nil))
-	_, err := scaffold(t, p, map[string]string{"a.txt": "a", "dir/b.txt": "b", ".git/config": "c", "bin/tool": "\x7fELF\x00", "latin": "\xe9"})
+	_, err := scaffold(t, p, map[string]string{"a.txt": "a", "dir/b.txt": "b", ".git/config": "c", "vendor/a/a.go": "d", "dir/node_modules/a.js": "e", "bin/tool": "\x7fELF\x00", "latin": "\xe9"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,9 +280,17 @@ func TestStepsOrder(t *testing.T) {
 }
 
 func TestEditSeesTheChange(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "linked")
+	if err := os.Symlink(t.TempDir(), dir); err != nil {
+		t.Skip(err) // Windows asks for a right
+	}
 	for name, text := range map[string]string{"PROJECT": "version: \"3\"\n", "old.txt": "old", "kept.txt": "kept"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link.txt": "kept.txt", "loop": "."} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}

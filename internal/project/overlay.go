@@ -29,6 +29,26 @@ func (d directory) Stat(name string) (fs.FileInfo, error) {
 	return info, nothing("stat", name, err)
 }
 
+// LstatIfPossible implements afero.Lstater: who walks the project does not follow
+// the links in it, but for one that is the project's directory itself.
+func (d directory) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
+	if filepath.Clean(name) == "." {
+		info, err := d.Stat(name)
+		return info, false, err
+	}
+	info, is, err := lstat(d.Fs, name)
+	return info, is, nothing("lstat", name, err)
+}
+
+// lstat is Lstat where a file system has it: one that wraps another must pass it on.
+func lstat(on afero.Fs, name string) (fs.FileInfo, bool, error) {
+	if l, ok := on.(afero.Lstater); ok {
+		return l.LstatIfPossible(name)
+	}
+	info, err := on.Stat(name)
+	return info, false, err
+}
+
 func (d directory) Open(name string) (afero.File, error) {
 	f, err := d.Fs.Open(name)
 	return f, nothing("open", name, err)
