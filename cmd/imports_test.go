@@ -95,7 +95,7 @@ var alone = map[string][]string{
 	"internal/controlplane/recorder":    {"internal/cluster/state", "internal/recording"},
 	"internal/controlplane/supervise":   {},
 	"internal/localrun/trace":           {"internal/cluster/state", "internal/recording", "internal/rewrite/goedit"},
-	"plugins/golang/v4":                 {"internal/rewrite/goedit"},
+	"plugins/golang/v4":                 {"internal/clierr", "internal/rewrite/goedit"},
 }
 
 // worldly are calls that only the host package and the two main programs make.

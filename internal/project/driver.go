@@ -17,9 +17,6 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 )
 
-// hinter is an error of a plugin that knows the next command to type.
-type hinter interface{ Hint() string }
-
 // projectExtras is implemented by subcommands that record top-level PROJECT
 // fields which kubebuilder/v3 does not know.
 type projectExtras interface{ ProjectExtras() map[string]any }
@@ -230,12 +227,7 @@ func refused(err error, code int) error {
 	if err == nil {
 		return nil
 	}
-	e := &clierr.Error{Err: err, Code: code}
-	var h hinter
-	if errors.As(err, &h) {
-		e.Hint = h.Hint()
-	}
-	return e
+	return &clierr.Error{Err: err, Code: code}
 }
 
 // finish turns what the plugin wrote and the configuration into a change.

@@ -65,11 +65,6 @@ type apiStub struct{ stub }
 
 func (s *apiStub) InjectResource(res *resource.Resource) error { s.resource = res; return s.inject }
 
-// hinted is a plugin's error with a hint.
-type hinted struct{ error }
-
-func (hinted) Hint() string { return "type this" }
-
 // isNew lists which files of a change may not exist yet.
 func isNew(set fileset.Set) map[string]bool {
 	out := map[string]bool{}
@@ -206,8 +201,8 @@ func TestCreateAPIRefuses(t *testing.T) {
 		"no dot":           {project: strings.Replace(plain, "domain: example.com", "domain: local", 1), kind: "Memcached", want: "no dot", hint: "--group", code: 2},
 		"bad kind":         {project: plain, kind: "mem", want: `kind "mem"`, hint: "--kind Mem", code: 2},
 		"other case":       {project: one, group: "cache", kind: "MemCached", want: "same names", hint: "--kind Memcached", code: 2},
-		"plugin's names":   {project: plain, sub: stub{inject: hinted{errors.New("not so")}}, want: "not so", hint: "type this", code: 2},
-		"plugin's files":   {project: plain, sub: stub{write: hinted{errors.New("not so")}}, want: "not so", hint: "type this", code: 1},
+		"plugin's names":   {project: plain, sub: stub{inject: clierr.WithHint(errors.New("not so"), "type this")}, want: "not so", hint: "type this", code: 2},
+		"plugin's files":   {project: plain, sub: stub{write: clierr.WithHint(errors.New("not so"), "type this")}, want: "not so", hint: "type this", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := map[string]string{}

@@ -84,9 +84,6 @@ func (r *refusal) Error() string {
 	return "plugin " + r.key + ": " + strings.Join(r.messages, "\n")
 }
 
-// Hint implements the hint of errors of plugins.
-func (r *refusal) Hint() string { return "nothing was written; --help shows the plugin's flags" }
-
 // call runs the plugin once. A response that says error is a *refusal.
 func (p *External) call(ctx context.Context, req request, limit time.Duration) (*external.PluginResponse, error) {
 	req.APIVersion = protocol
@@ -114,7 +111,7 @@ func (p *External) call(ctx context.Context, req request, limit time.Duration) (
 	bad := json.Unmarshal(out.Bytes(), res)
 	switch {
 	case bad == nil && res.Error:
-		return nil, &refusal{p.key(), res.ErrorMsgs}
+		return nil, clierr.WithHint(&refusal{p.key(), res.ErrorMsgs}, "nothing was written; --help shows the plugin's flags")
 	case err != nil:
 		return nil, clierr.Failedf("correct or reinstall "+p.path, "plugin %s: %q: %w%s", p.key(), req.Command, err, lastLines(said.String()))
 	case bad != nil:

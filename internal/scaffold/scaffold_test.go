@@ -158,6 +158,13 @@ func TestRefused(t *testing.T) {
 		"a domain for a project with APIs": {"memcached", func(_ *testing.T, s *Scaffold) error {
 			return s.SetLayout(Layout{Domain: new("example.org")})
 		}, "have the domain example.com in their names", "delete the APIs first"},
+		"a kustomization that is none": {"memcached", func(t *testing.T, s *Scaffold) error {
+			const name = "config/default/kustomization.yaml"
+			if err := os.WriteFile(filepath.Join(s.dir, filepath.FromSlash(name)), []byte("resources: 1\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return s.SetLayout(Layout{MultiGroup: new(true)})
+		}, "config/default/kustomization.yaml is not valid", "repair it"},
 		"a kind with webhooks": {"webhook-self", func(t *testing.T, s *Scaffold) error {
 			return s.DeleteAPI(s.resource(t, "v1alpha1"))
 		}, "cache.example.com/v1alpha1 Memcached has webhooks", "mysdk delete webhook --group cache --version v1alpha1 --kind Memcached"},

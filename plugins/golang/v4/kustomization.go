@@ -87,7 +87,7 @@ func insertAtMarker(name, text, marker string, entries ...string) (string, error
 		return insertItems(lines, at, missing)
 	})
 	if err != nil && !strings.Contains(text, markerPrefix+marker) {
-		err = &hintError{fmt.Errorf("%w: the marker %q is missing", err, "# "+markerPrefix+marker), hintOf(err)}
+		err = fmt.Errorf("%w: the marker %q is missing", err, "# "+markerPrefix+marker)
 	}
 	return result, err
 }

@@ -8,6 +8,8 @@ import (
 
 	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 var (
@@ -29,9 +31,10 @@ const (
 	maxSubdomain = 253
 )
 
-// usage is an error about a flag or a name, with a hint.
+// usage is an error about a flag or a name, with a hint. Its exit code is the
+// driver's to say.
 func usage(hint, format string, args ...any) error {
-	return &hintError{fmt.Errorf(format, args...), hint}
+	return &clierr.Error{Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
 // describe names a kind as the user does.

@@ -1,22 +1,14 @@
 package v4
 
 import (
-	"errors"
 	"go/token"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
-)
 
-// hint returns the hint of an error, empty for none.
-func hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
-}
+	"github.com/example/mysdk/internal/clierr"
+)
 
 // refused checks that err says what it has to and knows what to do.
 func refused(t *testing.T, err error, want string) {
@@ -26,7 +18,7 @@ func refused(t *testing.T, err error, want string) {
 		t.Errorf("accepted: want an error with %q", want)
 	case !strings.Contains(err.Error(), want):
 		t.Errorf("the error is %q: want %q in it", err, want)
-	case hint(err) == "":
+	case clierr.HintOf(err) == "":
 		t.Errorf("%q comes without a hint", err)
 	}
 }

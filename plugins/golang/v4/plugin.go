@@ -12,7 +12,6 @@
 package v4
 
 import (
-	"errors"
 	"io/fs"
 
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
@@ -98,24 +97,4 @@ func (p Plugin) Workflow() ([]byte, error) {
 		return nil, err
 	}
 	return []byte(text), nil
-}
-
-// hintError is an error that knows what to do about it.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
-// Hint returns the next command to type, or what to change.
-func (e *hintError) Hint() string { return e.hint }
-
-// hintOf returns the hint of an error, empty for none.
-func hintOf(err error) string {
-	if h, ok := errors.AsType[*hintError](err); ok {
-		return h.hint
-	}
-	return ""
 }

@@ -3,6 +3,8 @@ package v4
 import (
 	"strings"
 	"testing"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 // without removes the lines of text that contain part.
@@ -30,8 +32,8 @@ func TestMainWithoutAMarker(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), markerPrefix+marker) {
 				t.Errorf("the error does not name the marker: %v", err)
 			}
-			if !strings.Contains(hint(err), want) {
-				t.Errorf("the hint does not have the lines to add: %s", hint(err))
+			if !strings.Contains(clierr.HintOf(err), want) {
+				t.Errorf("the hint does not have the lines to add: %s", clierr.HintOf(err))
 			}
 		})
 	}
