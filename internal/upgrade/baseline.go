@@ -223,7 +223,7 @@ func (p *planner) cli(b Baseline) string {
 	if b.Version == p.now.Version {
 		return p.Plugin.CLIVersion
 	}
-	was := p.recorded()
+	was := p.scaffolded()
 	if was == "" || strings.HasPrefix(was, "devel-") {
 		return ""
 	}
@@ -266,7 +266,7 @@ func (p *planner) read(name string) []byte {
 // base is the baseline that the project was written from: the one that was
 // asked for, else the one that PROJECT records.
 func (p *planner) base(all []Baseline) (Baseline, error) {
-	version := cmp.Or(p.From, p.recorded())
+	version := cmp.Or(p.From, p.scaffolded())
 	var names []string
 	for _, b := range all {
 		if b.Version == version {

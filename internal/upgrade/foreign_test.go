@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -167,10 +168,15 @@ func TestForeign_Changed(t *testing.T) {
 	if _, there := now["cmd/main_test.go"]; there && mine["cmd/main_test.go"] == "" {
 		t.Error("the test of a main.go that is not ours came")
 	}
+	first.once.Do(func() { first.make(t) })
+	s.opts.Further = first.archives
 	if p := s.upgrade(); !p.Empty() || !cmp.Equal(p.Conflicts(), []string{"Makefile"}) {
 		t.Errorf("the second time: %v %v", p.Set.Paths(), p.Files)
 	}
 	s.remove("Makefile.rej")
+	if p, err := s.opts.New(); err != nil || !cmp.Equal(p.Set.Paths(), []string{project.FileName}) {
+		t.Errorf("with nothing left to decide: %v %v", p, err)
+	}
 	last, err := s.opts.Finish()
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -25,6 +26,10 @@ func (p *planner) recorded() string { return p.file.PluginField(v4.ScaffoldKey, 
 // empty for none.
 func (p *planner) pending() string { return p.file.PluginField(v4.ScaffoldKey, pendingField) }
 
+// scaffolded is the version that the scaffold is of: in what was another tool's
+// project the one that was begun, before which there was none.
+func (p *planner) scaffolded() string { return cmp.Or(p.recorded(), p.pending()) }
+
 // record notes the new version in PROJECT: as that of the scaffold, or as that
 // of an upgrade with an end to come where conflicts are left. A project that
 // has none and is up to date does not get one for that alone.
@@ -34,9 +39,9 @@ func (p *planner) record() error {
 	switch {
 	case err != nil:
 		return err
-	case was == p.now.Version, was == "" && p.plan.From == p.now.Version && touched.Len() == 0:
+	case was == p.now.Version, p.scaffolded() == "" && p.plan.From == p.now.Version && touched.Len() == 0:
 		return nil
-	case len(p.plan.Conflicts()) > 0 && p.foreign == nil:
+	case len(p.plan.Conflicts()) > 0 && p.foreign == nil && p.plan.From != p.now.Version:
 		return p.writeRecord(p.plan.From, p.now.Version) // --from is not to be asked for again
 	case len(p.plan.Conflicts()) > 0:
 		return p.writeRecord(was, p.now.Version)
