@@ -2,8 +2,6 @@ package migrate
 
 import (
 	"cmp"
-	"go/parser"
-	"go/token"
 	"maps"
 	"path"
 	"regexp"
@@ -142,11 +140,11 @@ func (m *migration) imported() []string {
 		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || m.ignored(name) {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, o.data, parser.ImportsOnly)
+		f, err := goedit.Parse(name, o.data)
 		if err != nil {
 			continue // the compiler tells
 		}
-		for _, spec := range f.Imports {
+		for _, spec := range f.Tree.Imports {
 			if rest, ok := strings.CutPrefix(goedit.PathOf(spec)+"/", m.module+"/"); ok {
 				top, _, _ := strings.Cut(rest, "/")
 				all[cmp.Or(top, "*.go")] = true
