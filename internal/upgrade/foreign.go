@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/relayout"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
@@ -233,6 +234,12 @@ func (p *planner) decideForeign(name string, mine []byte, there bool, after []by
 		p.note(name, Kept, why)
 		return nil
 	}
+	if name == ".dockerignore" {
+		if dir, err := p.hidden(after); err != nil || dir != "" {
+			p.note(name, Kept, "ours would keep "+dir+", which your code imports, out of the image build")
+			return err
+		}
+	}
 	if name == mainFile {
 		carried, ok := splitMain(string(mine), p.project.Repo).into(string(after), p.project.Repo)
 		if !ok || !merge3.Valid(name, []byte(carried)) {
@@ -288,6 +295,25 @@ func (p *planner) obstacle(name string, mine, after []byte) string {
 		return "config/default puts kube-rbac-proxy before its metrics, which ours protects itself"
 	}
 	return ""
+}
+
+// hidden is a directory that the project's code imports and a .dockerignore of
+// ours does not let through, empty for none.
+func (p *planner) hidden(ignore []byte) (dir string, err error) {
+	err = p.tree.EachGo(func(name string, src []byte) error {
+		f, err := goedit.Parse(name, src)
+		if err != nil || strings.HasSuffix(name, "_test.go") {
+			return nil //nolint:nilerr // the compiler tells
+		}
+		for _, spec := range f.Tree.Imports {
+			rest, own := strings.CutPrefix(goedit.PathOf(spec), p.project.Repo+"/")
+			if top, _, _ := strings.Cut(rest, "/"); own && !bytes.Contains(ignore, []byte("\n!"+top+"\n")) {
+				dir = top
+			}
+		}
+		return nil
+	})
+	return dir, err
 }
 
 func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }

@@ -28,6 +28,7 @@ func otherTool(t testing.TB, text string) (*shop, string) {
 	replace(t, tree, "init/go.mod", runtimeNow(), runtimeModule+" v0.22.0")
 	replace(t, tree, "init/cmd/main.go", "Failed to create the manager", "No manager")
 	replace(t, tree, "init/README.md", "##", "## Theirs:")
+	replace(t, tree, "init/.dockerignore", "!internal\n", "!**/*.go\n")
 	tree["init/Makefile.tmpl"].Data = []byte(theirMakefile)
 	s := emptyShop(t, Options{Plugin: shopPlugin()})
 	pins := v4.CurrentVersions()
@@ -71,7 +72,7 @@ func TestForeign_Untouched(t *testing.T) {
 		"AGENTS.md": New, "config/rbac/metrics_reader_role.yaml": New, "config/rbac/kustomization.yaml": Merged,
 		"Dockerfile": Updated, "Makefile": Updated, "README.md": Updated, "cmd/main.go": Updated, "config/manager/manager.yaml": Updated,
 		"config/default/kustomization.yaml": Updated, "go.mod": Merged, ".github/workflows/test.yml": Updated,
-		".devcontainer/devcontainer.json": Updated,
+		".devcontainer/devcontainer.json": Updated, ".dockerignore": Updated,
 	}
 	if d := cmp.Diff(want, p.actions()); d != "" {
 		t.Errorf("plan (-want +got):\n%s", d)
@@ -140,10 +141,11 @@ func TestForeign_Changed(t *testing.T) {
 	s.edit("Makefile", "\tgo build ./cmd\n", "\tgo build ./cmd # mine\n\n.PHONY: mine\nmine: tool\n\ttrue\n")
 	s.edit("cmd/main.go", "func main() {", "func mine() {}\n\nfunc main() {")
 	s.edit("config/manager/manager.yaml", "cpu: 250m", "cpu: 300m")
+	s.write("internal/controller/more.go", "package controller\n\nimport _ \"example.com/shop/tools/hash\"\n")
 	mine := s.files()
 	p := s.upgrade()
 	got := p.actions()
-	for name, want := range map[string]Action{"Dockerfile": Kept, "cmd/main.go": Kept, "config/manager/manager.yaml": Kept, "Makefile": Conflict, "README.md": Updated} {
+	for name, want := range map[string]Action{".dockerignore": Kept, "Dockerfile": Kept, "cmd/main.go": Kept, "config/manager/manager.yaml": Kept, "Makefile": Conflict, "README.md": Updated} {
 		if got[name] != want {
 			t.Errorf("%s is %s, want %s", name, got[name], want)
 		}
