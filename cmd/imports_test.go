@@ -45,8 +45,8 @@ var quarantine = map[string][]string{
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/translations", "internal/controlplane/supervise"},
-	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/compat", "internal/host/hosttest"},
-	{"internal/apidocs", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
+	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/apidocs", "internal/compat", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/controllernames", "internal/webhookadapter"},
 	{"internal/manifests"},
 	{"internal/hostprogram", "internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
@@ -71,7 +71,7 @@ var alone = map[string][]string{
 	"internal/grafana":          {"internal/clierr", "internal/rewrite/yamledit"},
 	"internal/certmanager":      {},
 	"internal/clierr":           {},
-	"internal/compat":           {"internal/clierr"},
+	"internal/compat":           {"internal/clierr", "internal/rewrite/yamledit"},
 	"internal/host":             {},
 	"internal/fields":           {},
 	"internal/filelock":         {},

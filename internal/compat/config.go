@@ -1,14 +1,17 @@
 package compat
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	node "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Key is where the settings stand in a configuration file of mysdk.
@@ -39,19 +42,21 @@ var policies = map[string][]string{"enum": {"additionPolicy"}, "nullable": {"add
 // ReadConfig reads the settings below Key in a configuration file, whose name is
 // for errors. ok is false without any.
 func ReadConfig(file string, data []byte) (c Config, ok bool, err error) {
-	var all map[string]any
-	if err := yaml.Unmarshal(data, &all); err != nil {
+	var doc node.Node
+	if err := node.Unmarshal(data, &doc); err != nil {
 		return c, false, clierr.Usagef("correct the file", "%s: %w", file, err)
 	}
-	found, ok := lookup(all, Key)
-	if !ok {
+	found := yamledit.Lookup(&doc, Key)
+	if found == nil {
 		return c, false, nil
 	}
 	wrong := func(hint, text string, args ...any) (Config, bool, error) {
 		return c, true, clierr.Usagef(hint, "%s: %s: %s", file, Key, fmt.Sprintf(text, args...))
 	}
-	text, err := yaml.Marshal(found)
-	if err == nil {
+	var value any // without the aliases of the tree
+	err = found.Decode(&value)
+	text, bad := yaml.Marshal(value)
+	if err = cmp.Or(err, bad); err == nil {
 		err = yaml.UnmarshalStrict(text, &c)
 	}
 	if err != nil {
@@ -83,23 +88,6 @@ func ReadConfig(file string, data []byte) (c Config, ok bool, err error) {
 		return wrong(clierr.DidYouMean(c.Conversion, conversions[1:]), "unknown conversion %q", c.Conversion)
 	}
 	return c, true, nil
-}
-
-// lookup is the value of a path of keys, each of which may stand for several with
-// dots between them.
-func lookup(all map[string]any, path string) (any, bool) {
-	for key, value := range all {
-		if key == path {
-			return value, true
-		}
-		if rest, ok := strings.CutPrefix(path, key+"."); ok {
-			below, _ := value.(map[string]any)
-			if found, ok := lookup(below, rest); ok {
-				return found, true
-			}
-		}
-	}
-	return nil, false
 }
 
 // enforcement is how a rule counts.

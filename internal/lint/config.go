@@ -13,6 +13,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Key is where the settings stand in a configuration file of mysdk.
@@ -70,7 +71,7 @@ func ReadConfig(file string, data []byte) (c Config, ok bool, err error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return c, false, clierr.Usagef("correct the file", "%s: %w", file, err)
 	}
-	at := lookup(&doc, Key)
+	at := yamledit.Lookup(&doc, Key)
 	if at == nil {
 		return c, false, nil
 	}
@@ -98,24 +99,6 @@ func ReadConfig(file string, data []byte) (c Config, ok bool, err error) {
 		}
 	}
 	return c, true, r.err
-}
-
-// lookup is the value of a path of keys, each of which may stand for several
-// with dots between them.
-func lookup(n *yaml.Node, path string) *yaml.Node {
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		return lookup(n.Content[0], path)
-	}
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i].Value; key == path {
-			return n.Content[i+1]
-		} else if rest, ok := strings.CutPrefix(path, key+"."); ok {
-			if found := lookup(n.Content[i+1], rest); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
 }
 
 // reader reads the settings and keeps the first error.

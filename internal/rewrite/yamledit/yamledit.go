@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -25,6 +26,24 @@ func index(n *yaml.Node, key string) int {
 func Value(n *yaml.Node, key string) *yaml.Node {
 	if i := index(n, key); i > 0 {
 		return n.Content[i]
+	}
+	return nil
+}
+
+// Lookup is the value of a path of keys, each of which may stand for several
+// with dots between them; nil where there is none.
+func Lookup(n *yaml.Node, path string) *yaml.Node {
+	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		return Lookup(n.Content[0], path)
+	}
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i].Value; key == path {
+			return n.Content[i+1]
+		} else if rest, ok := strings.CutPrefix(path, key+"."); ok {
+			if found := Lookup(n.Content[i+1], rest); found != nil {
+				return found
+			}
+		}
 	}
 	return nil
 }
