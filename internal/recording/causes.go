@@ -40,8 +40,7 @@ type evidence struct {
 	changes []change // in the order of at
 	watched map[string]bool
 	calls   map[string][]Reconcile // of a controller, for all objects, by their begin
-	kinds   kinds
-	owners  map[Object][]Owner // of objects that were written
+	owners  map[Object][]Owner     // of objects that were written
 }
 
 // place is an object as requests and events name it.
@@ -51,7 +50,7 @@ type place struct{ resource, group, namespace, name string }
 // of the operator's watches was told of is no cause of anything, and is left out;
 // that can be told only from the time on at which events were recorded.
 func (r Recording) evidence() evidence {
-	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}, kinds: kindsIn(r.Requests), owners: map[Object][]Owner{}}
+	e := evidence{since: r.Since, watched: map[string]bool{}, calls: map[string][]Reconcile{}, owners: map[Object][]Owner{}}
 	for _, q := range r.Requests {
 		if q.Verb == "watch" && q.User == r.Operator {
 			e.watched[q.Resource+"."+q.Group] = true
@@ -71,7 +70,7 @@ func (r Recording) evidence() evidence {
 			continue
 		}
 		if len(q.Owners) > 0 {
-			e.owners[e.kinds.object(*q)] = q.Owners
+			e.owners[q.Object()] = q.Owners
 		}
 		c := change{Request: q, at: q.Time}
 		if !r.EventsSince.IsZero() && q.Time.After(r.EventsSince) && q.Name != "" && e.watched[q.Resource+"."+q.Group] {
@@ -108,7 +107,6 @@ func sentAt(events []Event, q *Request) (time.Time, bool) {
 type history struct {
 	evidence
 	object   Object
-	resource string      // of its kind, with its group; empty where no write has shown it
 	busy     []Reconcile // all of the controller's calls
 	calls    []Reconcile
 	told     map[uint64]bool // writes that explain an earlier call
@@ -126,14 +124,7 @@ type timer struct {
 }
 
 func newHistory(e evidence, controller string, o Object) *history {
-	h := &history{evidence: e, object: o, busy: e.calls[controller], told: map[uint64]bool{}}
-	for _, c := range e.changes {
-		if o.Is(GroupName(c.Group), c.Kind) {
-			h.resource = c.Resource + "." + c.Group
-			break
-		}
-	}
-	return h
+	return &history{evidence: e, object: o, busy: e.calls[controller], told: map[uint64]bool{}}
 }
 
 // candidate is a change that may have led to a call.
@@ -301,8 +292,7 @@ func (h *history) relation(x change) string {
 	if x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace {
 		return ""
 	}
-	// A subresource may have a kind of its own.
-	reconciled := o.Is(GroupName(x.Group), x.Kind) || x.Resource+"."+x.Group == h.resource
+	reconciled := o.Is(GroupName(x.Group), x.Kind)
 	switch {
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
@@ -311,7 +301,7 @@ func (h *history) relation(x change) string {
 	}
 	owners := x.Owners
 	if len(owners) == 0 {
-		owners = h.owners[h.kinds.object(*x.Request)] // what a subresource takes, such as a Binding, has none
+		owners = h.owners[x.Object()] // what a subresource takes, such as a Binding, has none
 	}
 	switch steps := h.stepsTo(owners, x.Namespace); {
 	case steps == 1:
@@ -339,11 +329,10 @@ func (h *history) stepsTo(owners []Owner, namespace string) int {
 	return 0
 }
 
-// hears reports whether the controller watches the kind that was written. One of
-// a subresource's own, such as Scale, says nothing of that.
+// hears reports whether the controller watches the kind that was written.
 func (h *history) hears(q *Request) bool {
 	watches := h.calls[0].Watches
-	return len(watches) == 0 || q.Kind == "" || q.Subresource != "" && q.Subresource != "status" || slices.Contains(watches, q.Kind)
+	return len(watches) == 0 || q.Kind == "" || slices.Contains(watches, q.Kind)
 }
 
 // near reports whether a call followed a time as soon as it could: when those

@@ -101,7 +101,7 @@ func (l Loop) Text() string {
 
 // Loops finds what repeats itself, the most frequent first.
 func (r Recording) Loops() []Loop {
-	f := finder{operator: r.Operator, calls: map[string]Reconcile{}, kinds: kindsIn(r.Requests), repeated: map[loopKey]*Loop{}, fields: map[fieldKey]*field{}}
+	f := finder{operator: r.Operator, calls: map[string]Reconcile{}, repeated: map[loopKey]*Loop{}, fields: map[fieldKey]*field{}}
 	for _, c := range r.Reconciles {
 		f.calls[c.ID] = c
 	}
@@ -142,7 +142,6 @@ func LoopsOf(loops []Loop, o Object) []Loop {
 type finder struct {
 	operator string
 	calls    map[string]Reconcile // by ID
-	kinds    kinds
 	repeated map[loopKey]*Loop
 	fields   map[fieldKey]*field
 }
@@ -186,29 +185,9 @@ func (f *finder) request(q Request) {
 	}
 }
 
-// kinds are the kinds of resources, by name and group.
-type kinds map[string]string
-
-func kindsIn(requests []Request) kinds {
-	k := kinds{}
-	for _, q := range requests {
-		if q.Kind != "" && q.Subresource == "" {
-			k[q.Resource+"."+q.Group] = q.Kind
-		}
-	}
-	return k
-}
-
-// object is the object of a request, with the kind of a subresource's object.
-func (k kinds) object(q Request) Object {
-	o := q.Object()
-	o.Kind = cmp.Or(k[q.Resource+"."+q.Group], o.Kind)
-	return o
-}
-
 // loopKey is that of a loop that q may be part of.
 func (f *finder) loopKey(pattern string, q Request) loopKey {
-	return loopKey{pattern, f.kinds.object(q), f.calls[q.Reconcile].Object, q.By()}
+	return loopKey{pattern, q.Object(), f.calls[q.Reconcile].Object, q.By()}
 }
 
 // again counts a write of the operator.
@@ -225,7 +204,7 @@ func (f *finder) again(pattern string, q Request) {
 
 // change follows the fields that a write has set.
 func (f *finder) change(q Request) {
-	object, by := f.kinds.object(q), q.By()
+	object, by := q.Object(), q.By()
 	call := f.calls[q.Reconcile]
 	for _, c := range q.Changes {
 		key := fieldKey{object, c.Path}

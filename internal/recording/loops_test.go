@@ -50,9 +50,9 @@ func TestLoops(t *testing.T) {
 			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); q.DryRun = true })}
 		}, nil},
 		"conflicts, by a subresource": {3, func(i int, c *Reconcile) []Request {
-			return []Request{write(0, 0, "", "s", func(q *Request) {
+			return []Request{write(0, 0, "Shop", "s", func(q *Request) {
 				made(q, c.ID, 9)
-				q.Group, q.Resource, q.Subresource, q.Code, q.Message, q.Changes = "example.com", "shops", "status", http.StatusConflict, "has been modified", nil
+				q.Subresource, q.Code, q.Message, q.Changes = "status", http.StatusConflict, "has been modified", nil
 			}), write(0, 0, "Shop", "s", nil)}
 		}, []Loop{{Pattern: Conflict, Object: shop, Reconciled: shop, Count: 3, By: []string{line}, Message: "has been modified"}}},
 		"a field set back": {4, func(i int, c *Reconcile) []Request {

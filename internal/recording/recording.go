@@ -142,8 +142,11 @@ type Request struct {
 	Frames    []string `json:"frames,omitempty"`
 	Reconcile string   `json:"reconcile,omitempty"` // ID of the Reconcile that it belongs to
 
+	// Kind is that of a write's object, of a subresource's too; empty where no other
+	// request or event has named it.
+	Kind string `json:"kind,omitempty"`
+
 	// Of writes that reached the store.
-	Kind     string   `json:"kind,omitempty"`
 	Owners   []Owner  `json:"owners,omitempty"`
 	Changes  []Change `json:"changes,omitempty"`
 	DryRun   bool     `json:"dryRun,omitempty"`

@@ -139,9 +139,6 @@ func (r Request) Text() string { return r.Target() + " " + r.Effect() + " by " +
 // Target is the object of a request.
 func (r Request) Target() string {
 	kind := cmp.Or(r.Kind, r.Resource)
-	if r.Subresource != "" && r.Subresource != "status" {
-		kind = r.Resource // Kind is of what was sent, such as Scale
-	}
 	if r.Subresource != "" {
 		return kind + " " + r.Name + " (" + r.Subresource + ")"
 	}

@@ -132,7 +132,7 @@ func named(rec recording.Recording, word string) recording.Object {
 	word, group, _ := strings.Cut(word, ".")
 	o := recording.Object{Group: strings.ToLower(group), Kind: word}
 	for _, q := range rec.Requests {
-		if q.Kind != "" && q.Subresource == "" && strings.EqualFold(q.Resource, word) && o.Is(recording.GroupName(q.Group), o.Kind) {
+		if q.Kind != "" && strings.EqualFold(q.Resource, word) && o.Is(recording.GroupName(q.Group), o.Kind) {
 			o.Kind = q.Kind
 			break
 		}

@@ -16,6 +16,8 @@ import (
 )
 
 const (
+	// partialMetadata is the kind of an object that was sent with its metadata alone.
+	partialMetadata = "PartialObjectMetadata"
 	// protobufMagic begins an object in protobuf.
 	protobufMagic = "k8s\x00"
 	// frameHeader is the length before a frame of protobuf, in bytes.
@@ -120,6 +122,9 @@ func (r *Recorder) event(e recording.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Seq = r.next
+	if e.Kind != partialMetadata {
+		r.kinds[e.Resource+"."+e.Group] = e.Kind
+	}
 	if r.events = append(r.events, e); len(r.events) > recording.EventsKept {
 		const drop = recording.EventsKept / 10 // at once, as the rest is moved each time
 		r.eventsSince = r.events[drop-1].Time

@@ -40,6 +40,7 @@ type Recorder struct {
 	since      time.Time
 	requests   []kept
 	bytes      int
+	kinds      map[string]string // by resource and group, of all objects that were written or told of
 	next, lost uint64
 	reconciles []recording.Reconcile
 	running    map[string]int // index of those that have not ended, by ID
@@ -66,7 +67,7 @@ type kept struct {
 
 // New returns a recorder that is off.
 func New() *Recorder {
-	r := &Recorder{salt: []byte(rand.Text())}
+	r := &Recorder{salt: []byte(rand.Text()), kinds: map[string]string{}}
 	r.clear()
 	return r
 }
@@ -109,6 +110,7 @@ func (r *Recorder) wake() {
 func (r *Recorder) add(q recording.Request, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.nameKind(&q)
 	q.Seq = r.next
 	r.next++
 	r.requests = append(r.requests, kept{q, bytes + fixedBytes})
@@ -116,6 +118,22 @@ func (r *Recorder) add(q recording.Request, bytes int) {
 		r.drop()
 	}
 	r.wake()
+}
+
+// nameKind has a write name the kind of its object. What a subresource takes, such as
+// a Scale, is another kind, and a write that was refused names none. The lock is
+// held.
+func (r *Recorder) nameKind(q *recording.Request) {
+	if !q.Writes() {
+		return
+	}
+	of := q.Resource + "." + q.Group
+	switch {
+	case q.Subresource != "" && q.Subresource != "status" || q.Kind == "":
+		q.Kind = r.kinds[of]
+	default:
+		r.kinds[of] = q.Kind
+	}
 }
 
 // drop makes room: a tenth at once, as the rest is moved each time.

@@ -47,6 +47,31 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestKinds: a write names the kind of its object, as others or events have named it.
+func TestKinds(t *testing.T) {
+	r := New()
+	defer r.Begin("op", "/shop", time.Now())()
+	r.event(recording.Event{Group: "example.com", Resource: "shops", Kind: "Shop"})
+	r.event(recording.Event{Group: "example.com", Resource: "shops", Kind: partialMetadata})
+	want := []string{"Pod", "Pod", "Shop", "Shop", "", ""}
+	for _, q := range []recording.Request{
+		{Verb: "create", Resource: "pods", Kind: "Pod"},
+		{Verb: "create", Resource: "pods", Subresource: "binding", Kind: "Binding"},
+		{Verb: "update", Resource: "shops", Group: "example.com", Subresource: "scale", Kind: "Scale"},
+		{Verb: "update", Resource: "shops", Group: "example.com", Subresource: "status", Code: http.StatusConflict},
+		{Verb: "update", Resource: "carts", Group: "example.com", Subresource: "scale", Kind: "Scale"},
+		{Verb: "get", Resource: "pods"},
+	} {
+		r.add(q, 0)
+	}
+	now, _ := r.Snapshot(recording.Position{})
+	for i, q := range now.Requests {
+		if q.Kind != want[i] {
+			t.Errorf("%s %s/%s: kind %q, want %q", q.Verb, q.Resource, q.Subresource, q.Kind, want[i])
+		}
+	}
+}
+
 // TestNamespaces: a Namespace is in none, though requests for it are authorized in
 // itself; its events name none either.
 func TestNamespaces(t *testing.T) {
