@@ -79,9 +79,7 @@ func Kinds(crds []*unstructured.Unstructured, samples []Sample) ([]Kind, error) 
 	var out []Kind
 	for _, crd := range crds {
 		text := func(path ...string) string { s, _, _ := unstructured.NestedString(crd.Object, path...); return s }
-		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		for _, v := range versions {
-			version, _ := v.(map[string]any)
+		for _, version := range fields.Versions(crd) {
 			name, _ := version["name"].(string)
 			k := Kind{Kind: text("spec", "names", "kind"), APIVersion: text("spec", "group") + "/" + name, Description: fields.Description(crd, name), Rules: fields.Rules(crd, name)}
 			k.About = "Scope: " + text("spec", "scope") + ". Resource: " + text("spec", "names", "plural") + "."

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/kube"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -55,10 +56,9 @@ func oldVersions(crd *unstructured.Unstructured) (old []string, storage string) 
 		return nil, ""
 	}
 	// Fields of another type are none: the API server has checked them.
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["storage"] == true {
-			storage, _ = m["name"].(string)
+	for _, v := range fields.Versions(crd) {
+		if v["storage"] == true {
+			storage, _ = v["name"].(string)
 		}
 	}
 	old, _, _ = unstructured.NestedStringSlice(crd.Object, "status", "storedVersions")

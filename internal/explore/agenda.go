@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -56,7 +57,7 @@ func (e *explorer) begin(ctx context.Context, s Sample) error {
 		return err
 	}
 	a := &agenda{sample: s}
-	changes, err := mutationsOf(schemaOf(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
+	changes, err := mutationsOf(fields.Schema(s.CRD, s.Object.GroupVersionKind().Version), s.Object.Object, e.Seed)
 	if err != nil {
 		return err
 	}

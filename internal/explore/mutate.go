@@ -46,18 +46,6 @@ func (m mutation) apply(object map[string]any) map[string]any {
 	return out
 }
 
-// schemaOf is the schema of a version of a CRD; nil where it has none.
-func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["name"] == version {
-			s, _, _ := unstructured.NestedMap(m, "schema", "openAPIV3Schema")
-			return s
-		}
-	}
-	return nil
-}
-
 // mutationsOf are changes of the properties below spec: what an operator makes up
 // its mind about is at the top, and what it hands through lies deep, so that the
 // top comes first, a property that has a value before one that has none, and a

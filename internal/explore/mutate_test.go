@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/fields"
 )
 
 const shopCRD = `
@@ -68,7 +70,7 @@ func TestMutations(t *testing.T) {
 
 func mutated(t *testing.T, crd, sample *unstructured.Unstructured, seed uint64) []mutation {
 	t.Helper()
-	all, err := mutationsOf(schemaOf(crd, "v1"), sample.Object, seed)
+	all, err := mutationsOf(fields.Schema(crd, "v1"), sample.Object, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

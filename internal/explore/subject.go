@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/recording"
 )
@@ -35,7 +36,7 @@ func Minimal(crd *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	}
 	gvk := kube.ServedKind(crd)
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	if schema := schemaOf(crd, gvk.Version); schema["properties"] != nil {
+	if schema := fields.Schema(crd, gvk.Version); schema["properties"] != nil {
 		properties, _ := schema["properties"].(map[string]any)
 		if spec, ok := properties["spec"].(map[string]any); ok {
 			u.Object["spec"] = map[string]any{}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/fields"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -77,15 +78,12 @@ func (t *trial) versions(ctx context.Context, of schema.GroupKind) (served []str
 		return nil, err
 	}
 	for _, crd := range crds {
-		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		if group != of.Group || kind != of.Kind {
+		if kube.ServedKind(crd).GroupKind() != of {
 			continue
 		}
-		list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		for _, v := range list {
-			if m, ok := v.(map[string]any); ok && m["served"] == true {
-				name, _ := m["name"].(string)
+		for _, v := range fields.Versions(crd) {
+			if v["served"] == true {
+				name, _ := v["name"].(string)
 				served = append(served, name)
 			}
 		}

@@ -38,17 +38,27 @@ type Rule struct{ Rule, Message string }
 // Of returns the fields of a CRD's objects in one version, without apiVersion,
 // kind and metadata. None: it has no schema of that version.
 func Of(crd *unstructured.Unstructured, version string) []*Field {
-	return slices.DeleteFunc(properties(schemaOf(crd, version), ""), func(f *Field) bool {
+	return slices.DeleteFunc(properties(Schema(crd, version), ""), func(f *Field) bool {
 		return f.Name == "apiVersion" || f.Name == "kind" || f.Name == "metadata"
 	})
 }
 
-// schemaOf is the schema of a version; nil: none.
-func schemaOf(crd *unstructured.Unstructured, version string) map[string]any {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["name"] == version {
-			schema, _, _ := unstructured.NestedMap(m, "schema", "openAPIV3Schema")
+// Versions are a CRD's versions, without what is none.
+func Versions(crd *unstructured.Unstructured) (versions []map[string]any) {
+	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range list {
+		if m, ok := v.(map[string]any); ok {
+			versions = append(versions, m)
+		}
+	}
+	return versions
+}
+
+// Schema is the schema of a CRD's version; nil: none.
+func Schema(crd *unstructured.Unstructured, version string) map[string]any {
+	for _, v := range Versions(crd) {
+		if v["name"] == version {
+			schema, _, _ := unstructured.NestedMap(v, "schema", "openAPIV3Schema")
 			return schema
 		}
 	}
@@ -206,11 +216,11 @@ func asJSON(v any) string {
 
 // Rules are the validations of a CRD's objects as a whole, in one version.
 func Rules(crd *unstructured.Unstructured, version string) []Rule {
-	return rules(schemaOf(crd, version))
+	return rules(Schema(crd, version))
 }
 
 // Description describes the objects of a CRD as a whole, in one version.
 func Description(crd *unstructured.Unstructured, version string) string {
-	text, _ := schemaOf(crd, version)["description"].(string)
+	text, _ := Schema(crd, version)["description"].(string)
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fields"
 )
 
 // establishTimeout bounds WaitEstablished: an API server that is alive takes
@@ -40,10 +41,9 @@ func crdNames(crd *unstructured.Unstructured) names {
 	n.group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 	n.plural, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	n.kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["served"] == true && (n.version == "" || m["storage"] == true) {
-			n.version, _ = m["name"].(string)
+	for _, v := range fields.Versions(crd) {
+		if v["served"] == true && (n.version == "" || v["storage"] == true) {
+			n.version, _ = v["name"].(string)
 		}
 	}
 	return n
@@ -51,14 +51,12 @@ func crdNames(crd *unstructured.Unstructured) names {
 
 // serves reports whether all versions of a CRD that are served can be used.
 func (c *Client) serves(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		m, ok := v.(map[string]any)
-		if !ok || m["served"] != true {
+	for _, v := range fields.Versions(crd) {
+		if v["served"] != true {
 			continue
 		}
 		n := crdNames(crd)
-		n.version, _ = m["name"].(string)
+		n.version, _ = v["name"].(string)
 		resource, err := c.kinds.find(ctx, n.groupKind().WithVersion(n.version))
 		if _, ok := errors.AsType[*noKindError](err); ok {
 			return false, nil

@@ -128,16 +128,11 @@ func lay(list []definition, depth int, open bool) int {
 func definitions(now objects.Snapshot) []definition {
 	var list []definition
 	for _, crd := range now.CRDs() {
-		gk := groupKindOf(crd)
+		gk := kube.ServedKind(crd)
 		d := definition{Name: crd.GetName(), Kind: gk.Kind, Group: gk.Group, Problem: kube.NotReady(crd)}
 		d.Scope, _, _ = unstructured.NestedString(crd.Object, "spec", "scope")
 		d.Short, _, _ = unstructured.NestedStringSlice(crd.Object, "spec", "names", "shortNames")
-		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		for _, v := range versions {
-			m, ok := v.(map[string]any)
-			if !ok {
-				continue
-			}
+		for _, m := range fields.Versions(crd) {
 			name, _ := m["name"].(string)
 			d.Versions = append(d.Versions, definedVersion{
 				Name: name, Served: m["served"] == true, Storage: m["storage"] == true,

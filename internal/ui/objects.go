@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/fields"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/objects"
 	"github.com/example/mysdk/internal/recording"
 )
@@ -228,10 +230,8 @@ func author(rec recording.Recording, c objects.Change) authored {
 // one: empty otherwise.
 func replicasOf(now objects.Snapshot, u *unstructured.Unstructured) string {
 	path := "spec.replicas"
-	for _, crd := range now.CRDs() {
-		if objects.KeyOf(u).GroupKind == groupKindOf(crd) {
-			path = cmp.Or(scalePath(crd), path)
-		}
+	if crd := crdOf(now, objects.KeyOf(u).GroupKind); crd != nil {
+		path = cmp.Or(scalePath(crd), path)
 	}
 	n, ok, err := unstructured.NestedInt64(u.Object, strings.Split(path, ".")...)
 	if !ok || err != nil {
@@ -240,19 +240,10 @@ func replicasOf(now objects.Snapshot, u *unstructured.Unstructured) string {
 	return fmt.Sprint(n)
 }
 
-// groupKindOf is the kind that a CRD defines.
-func groupKindOf(crd *unstructured.Unstructured) schema.GroupKind {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}
-}
-
 // scalePath is where objects of a CRD have the number that scale sets.
 func scalePath(crd *unstructured.Unstructured) string {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range versions {
-		m, _ := v.(map[string]any)
-		if path, ok, _ := unstructured.NestedString(m, "subresources", "scale", "specReplicasPath"); ok {
+	for _, v := range fields.Versions(crd) {
+		if path, ok, _ := unstructured.NestedString(v, "subresources", "scale", "specReplicasPath"); ok {
 			return strings.TrimPrefix(path, ".")
 		}
 	}
@@ -262,7 +253,7 @@ func scalePath(crd *unstructured.Unstructured) string {
 // crdOf is the definition of a kind; nil: it is built in.
 func crdOf(now objects.Snapshot, gk schema.GroupKind) *unstructured.Unstructured {
 	for _, crd := range now.CRDs() {
-		if groupKindOf(crd) == gk {
+		if kube.ServedKind(crd).GroupKind() == gk {
 			return crd
 		}
 	}

@@ -90,7 +90,7 @@ func renderTry(ctx context.Context, r *Request) (any, error) {
 		}
 	}
 	for _, crd := range now.CRDs() {
-		d.Kinds = append(d.Kinds, groupKindOf(crd))
+		d.Kinds = append(d.Kinds, kube.ServedKind(crd).GroupKind())
 	}
 	list := ownObjects(now)
 	chosen := keyFrom(r.Query)

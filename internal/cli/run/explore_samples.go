@@ -91,11 +91,9 @@ func writtenSamples(ctx context.Context, f *cli.Factory) (list []*unstructured.U
 
 // ofKind are the objects of a CRD's kind.
 func ofKind(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	var list []*unstructured.Unstructured
 	for _, u := range objs {
-		if u.GroupVersionKind().Group == group && u.GetKind() == kind {
+		if u.GroupVersionKind().GroupKind() == kube.ServedKind(crd).GroupKind() {
 			list = append(list, u)
 		}
 	}
