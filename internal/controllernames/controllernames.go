@@ -55,10 +55,7 @@ func Find(f *goedit.File) []Builder {
 
 // owner is the receiver's type of a method, and the name of a function.
 func owner(fn *ast.FuncDecl) string {
-	if fn.Recv.NumFields() == 0 {
-		return fn.Name.Name
-	}
-	return goedit.TypeName(fn.Recv.List[0].Type)
+	return cmp.Or(goedit.Receiver(fn), fn.Name.Name)
 }
 
 // link reads one call of a chain, and returns the one before it.

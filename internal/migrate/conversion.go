@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // storageMarker marks the version of a kind that is stored.
@@ -16,7 +18,7 @@ func (m *migration) methodsOf(dir, kind string) []string {
 	var out []string
 	for f := range m.parse(inDir(m.files, dir)) {
 		for fn := range f.Functions() {
-			if fn.Recv != nil && receiverType(fn) == kind {
+			if goedit.Receiver(fn) == kind {
 				out = append(out, fn.Name.Name)
 			}
 		}
@@ -29,7 +31,7 @@ func (m *migration) methodsOf(dir, kind string) []string {
 func (m *migration) webhookText(dir, kind string) string {
 	for f := range m.parse(inDir(m.files, dir)) {
 		for fn := range f.Functions() {
-			if receiverType(fn) == kind && fn.Name.Name == setupWebhook {
+			if goedit.Receiver(fn) == kind && fn.Name.Name == setupWebhook {
 				return f.Text(fn)
 			}
 		}

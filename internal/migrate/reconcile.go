@@ -38,7 +38,7 @@ func readController(files map[string][]byte) (*controller, error) {
 	for _, f := range sortedFiles(parsed) {
 		for fn := range f.Functions() {
 			if f.isReconcile(fn) && c.typ == "" {
-				c.typ = receiverType(fn)
+				c.typ = goedit.Receiver(fn)
 			}
 		}
 	}
@@ -72,13 +72,6 @@ func (f *goFile) isReconcile(fn *ast.FuncDecl) bool {
 
 func (f *goFile) isRequest(e ast.Expr) bool {
 	return f.Is(e, crReconcile, "Request") || f.Is(e, crRoot, "Request")
-}
-
-func receiverType(fn *ast.FuncDecl) string {
-	if fn.Recv.NumFields() == 0 {
-		return "" // the parser accepts an empty list
-	}
-	return goedit.TypeName(fn.Recv.List[0].Type)
 }
 
 // rename chooses the name of the type: ReconcileMemcached is
@@ -158,7 +151,7 @@ func (c *controller) setupPass(f *goFile) {
 		return
 	}
 	for fn := range f.Functions() {
-		if fn.Name.Name == "SetupWithManager" && receiverType(fn) == c.newType {
+		if fn.Name.Name == "SetupWithManager" && goedit.Receiver(fn) == c.newType {
 			return
 		}
 	}

@@ -78,7 +78,7 @@ func (m *migration) setUpElsewhere(dir, kindName string) string {
 		}
 		for fn := range f.Functions() {
 			if fn.Name.Name == setupWebhook && fn.Recv != nil && strings.Contains(f.Text(fn), "."+kindName+"{}") {
-				return fmt.Sprintf("%s.%s (%s:%d)", f.Tree.Name.Name, receiverType(fn), m.along(f.Name), f.Line(fn.Pos()))
+				return fmt.Sprintf("%s.%s (%s:%d)", f.Tree.Name.Name, goedit.Receiver(fn), m.along(f.Name), f.Line(fn.Pos()))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (m *migration) setUpElsewhere(dir, kindName string) string {
 // read finds the methods of the kind in a file.
 func (w *webhookFile) read(f *goFile) {
 	for fn := range f.Functions() {
-		if fn.Recv == nil || receiverType(fn) != w.kind {
+		if goedit.Receiver(fn) != w.kind {
 			continue
 		}
 		name := fn.Name.Name
@@ -142,7 +142,7 @@ func markedBy(f *goFile, c *ast.Comment, all []*webhookFile) *webhookFile {
 func (w *webhookFile) isOf(f *goFile, d ast.Decl) bool {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		return d.Recv != nil && receiverType(d) == w.kind
+		return goedit.Receiver(d) == w.kind
 	case *ast.GenDecl:
 		return strings.Contains(squeeze(f.Text(d)), "&"+w.kind+"{}")
 	}

@@ -39,7 +39,7 @@ func (w *webhookFile) pass(f *goFile) {
 	for _, d := range f.Tree.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.Name == setupWebhook && d.Recv != nil && receiverType(d) == w.kind {
+			if d.Name.Name == setupWebhook && goedit.Receiver(d) == w.kind {
 				f.RemoveLines(d)
 			}
 		case *ast.GenDecl:

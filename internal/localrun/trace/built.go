@@ -16,7 +16,7 @@ func (o *overlay) findBuilt(files map[string]*goedit.File) map[string]built {
 		for fn := range f.Functions() {
 			for call := range goedit.Each[*ast.CallExpr](fn.Body) {
 				if watching(call) != "" {
-					calls[receiver(fn)] = append(calls[receiver(fn)], watch{f, call})
+					calls[goedit.Receiver(fn)] = append(calls[goedit.Receiver(fn)], watch{f, call})
 				}
 			}
 		}
@@ -41,7 +41,7 @@ func reconcilersIn(files map[string]*goedit.File) map[string]bool {
 	for _, f := range files {
 		for fn := range f.Functions() {
 			if reconciles(fn) {
-				names[receiver(fn)] = true
+				names[goedit.Receiver(fn)] = true
 			}
 		}
 	}

@@ -207,20 +207,12 @@ func (o *overlay) enter(dir, base string) error {
 	return o.walk(dir)
 }
 
-// receiver is the type of a method's receiver, empty for functions.
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil || len(d.Recv.List) == 0 {
-		return ""
-	}
-	return goedit.TypeName(d.Recv.List[0].Type)
-}
-
 // instrument has each Reconcile of a file report. All that is added is on lines
 // that are there, so that their numbers stay.
 func (o *overlay) instrument(name string, f *goedit.File, of map[string]built) error {
 	for fn := range f.Functions() {
 		if reconciles(fn) {
-			o.begin(f, fn, of[receiver(fn)])
+			o.begin(f, fn, of[goedit.Receiver(fn)])
 		}
 	}
 	if f.Edited() {
@@ -242,7 +234,7 @@ func (o *overlay) instrument(name string, f *goedit.File, of map[string]built) e
 // was not there before controller-runtime 0.7, and one more parameter, a result
 // and an error.
 func reconciles(fn *ast.FuncDecl) bool {
-	if fn.Name.Name != "Reconcile" || receiver(fn) == "" || fn.Body == nil || fn.Type.Results == nil {
+	if fn.Name.Name != "Reconcile" || goedit.Receiver(fn) == "" || fn.Body == nil || fn.Type.Results == nil {
 		return false
 	}
 	params, results := fn.Type.Params, fn.Type.Results
@@ -272,7 +264,7 @@ func (o *overlay) begin(f *goedit.File, fn *ast.FuncDecl, b built) {
 	request := named(f, last, "mysdkRequest")
 	result := named(f, results.List[0], "mysdkResult")
 	err := named(f, results.List[1], "mysdkErr")
-	controller := receiver(fn)
+	controller := goedit.Receiver(fn)
 	if o.receivers[controller] > 1 {
 		controller = f.Tree.Name.Name + "." + controller
 	}

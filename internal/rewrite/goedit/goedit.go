@@ -304,10 +304,10 @@ func (f *File) Result() ([]byte, error) {
 func DeclaredNames(d ast.Decl) []string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Recv.NumFields() == 0 {
-			return []string{d.Name.Name}
+		if r := Receiver(d); r != "" {
+			return []string{r + "." + d.Name.Name}
 		}
-		return []string{TypeName(d.Recv.List[0].Type) + "." + d.Name.Name}
+		return []string{d.Name.Name}
 	case *ast.GenDecl:
 		var names []string
 		for _, spec := range d.Specs {
@@ -323,6 +323,14 @@ func DeclaredNames(d ast.Decl) []string {
 		return names
 	}
 	return nil
+}
+
+// Receiver is the name of the type whose method fn is; empty for functions.
+func Receiver(fn *ast.FuncDecl) string {
+	if fn.Recv.NumFields() == 0 {
+		return "" // the parser accepts an empty list
+	}
+	return TypeName(fn.Recv.List[0].Type)
 }
 
 // TypeName is the name of a type, or of what it points to, without package and

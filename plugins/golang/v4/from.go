@@ -175,10 +175,10 @@ func (p *goPackage) needs(types ...string) map[string]bool {
 func belongs(decl ast.Decl, needed map[string]bool) bool {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		if decl.Recv == nil || len(decl.Recv.List) == 0 {
-			return needed[decl.Name.Name]
+		if r := goedit.Receiver(decl); r != "" {
+			return needed[r] && !slices.Contains([]string{"Hub", "ConvertTo", "ConvertFrom"}, decl.Name.Name)
 		}
-		return needed[goedit.TypeName(decl.Recv.List[0].Type)] && !slices.Contains([]string{"Hub", "ConvertTo", "ConvertFrom"}, decl.Name.Name)
+		return needed[decl.Name.Name]
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
 			if value, ok := spec.(*ast.ValueSpec); ok && decl.Tok == token.CONST && needed[goedit.TypeName(value.Type)] {
