@@ -44,8 +44,8 @@ var quarantine = map[string][]string{
 // layers are our packages from the bottom up: one may import those of lower
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
-	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/translations", "internal/controlplane/supervise"},
-	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest"},
+	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/translations"},
+	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest", "internal/controlplane/supervise"},
 	{"internal/apidocs", "internal/compat", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/openapi", "internal/controllernames", "internal/webhookadapter"},
 	{"internal/manifests"},
@@ -90,10 +90,10 @@ var alone = map[string][]string{
 	},
 	"internal/controlplane/faults":      {"internal/cluster/state"},
 	"internal/controlplane/removedapis": {},
-	"internal/controlplane/hostpods":    {"internal/host", "internal/cluster/state", "internal/controlplane/supervise"},
-	"internal/controlplane/olm":         {"internal/registry", "internal/cluster/state", "internal/controlplane/supervise"},
+	"internal/controlplane/hostpods":    {"internal/host", "internal/cluster/state"},
+	"internal/controlplane/olm":         {"internal/host", "internal/registry", "internal/cluster/state", "internal/controlplane/supervise"},
 	"internal/controlplane/recorder":    {"internal/cluster/state", "internal/recording"},
-	"internal/controlplane/supervise":   {},
+	"internal/controlplane/supervise":   {"internal/host"},
 	"internal/localrun/trace":           {"internal/cluster/state", "internal/recording", "internal/rewrite/goedit"},
 	"plugins/golang/v4":                 {"internal/clierr", "internal/rewrite/goedit"},
 }

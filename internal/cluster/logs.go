@@ -37,10 +37,8 @@ func Logs(ctx context.Context, h host.Host, name string, follow bool, w io.Write
 		if _, err = io.Copy(w, f); err != nil || !follow {
 			break
 		}
-		select {
-		case <-ctx.Done():
+		if !host.Pause(ctx, followInterval) {
 			return f.Close()
-		case <-time.After(followInterval):
 		}
 		f, err = reopened(f, l.Log(), w)
 	}

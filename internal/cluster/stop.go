@@ -68,7 +68,7 @@ func askToStop(ctx context.Context, l state.Layout) (bool, error) {
 			// A server that does not answer is killed in the end.
 			asked = state.Control{Socket: s.Socket}.Stop(ctx) == nil
 		}
-		if !pause(ctx) {
+		if !host.Pause(ctx, pollInterval) {
 			return false, nil
 		}
 	}
@@ -94,19 +94,9 @@ func kill(ctx context.Context, l state.Layout) (bool, error) {
 		if err != nil || !locked {
 			return !locked, err
 		}
-		if !pause(ctx) {
+		if !host.Pause(ctx, pollInterval) {
 			return false, nil
 		}
-	}
-}
-
-// pause waits for a moment and reports whether ctx is still good.
-func pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pollInterval):
-		return true
 	}
 }
 

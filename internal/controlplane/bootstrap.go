@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +11,7 @@ import (
 	policy "k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
+	"github.com/example/mysdk/internal/host"
 )
 
 // bootstrapWriters write the default objects side by side: more than these
@@ -68,10 +68,8 @@ func ensure(ctx context.Context, create func() error) error {
 		case !unsettled(err):
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !host.Pause(ctx, supervise.PollInterval) {
 			return context.Cause(ctx)
-		case <-time.After(supervise.PollInterval):
 		}
 	}
 }

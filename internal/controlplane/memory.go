@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/example/mysdk/internal/controlplane/supervise"
+	"github.com/example/mysdk/internal/host"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 func (s *server) trimMemory(ctx context.Context) error {
 	var before uint64
 	shrink := s.shrinkStore
-	for supervise.Pause(ctx, trimInterval) {
+	for host.Pause(ctx, trimInterval) {
 		wasted, allocated := heap()
 		limit := uint64(trimWaste)
 		if allocated-before <= restAllocs {

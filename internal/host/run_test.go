@@ -67,3 +67,15 @@ func (s *slow) Write(data []byte) (int, error) {
 	s.text += string(data)
 	return len(data), nil
 }
+
+// TestPauseEndsWithItsContext, and by itself.
+func TestPauseEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if !host.Pause(ctx, time.Nanosecond) {
+		t.Error("the context has not ended")
+	}
+	cancel()
+	if host.Pause(ctx, time.Hour) {
+		t.Error("the context has ended")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 )
 
 // errTimeout is poll's own error, apart from the deadline of a caller's ctx.
@@ -34,12 +35,8 @@ func poll(ctx context.Context, timeout time.Duration, done func(context.Context)
 		if ok || err != nil {
 			return err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-limited.Done():
-			timer.Stop()
+		if !host.Pause(limited, pause) {
 			return context.Cause(limited)
-		case <-timer.C:
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // dyingEvery is how often the run looks whether a CRD is gone.
@@ -63,10 +65,8 @@ func (r *run) outlive(ctx context.Context, crds []*unstructured.Unstructured) er
 			if live == nil || live.GetDeletionTimestamp() == nil {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if !host.Pause(ctx, dyingEvery) {
 				return ctx.Err()
-			case <-time.After(dyingEvery):
 			}
 		}
 	}

@@ -452,20 +452,14 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 // still says every stillEvery that something goes on, until the function that
 // it returns is called.
 func (r *run) still(what string) func() {
-	from, done := r.Host.Now(), make(chan struct{})
+	from := r.Host.Now()
+	ctx, done := context.WithCancel(context.Background())
 	go func() {
-		tick := time.NewTicker(stillEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				r.screen.say("still %s (%s)", what, r.since(from))
-			case <-done:
-				return
-			}
+		for host.Pause(ctx, stillEvery) {
+			r.screen.say("still %s (%s)", what, r.since(from))
 		}
 	}()
-	return func() { close(done) }
+	return done
 }
 
 // since is the time that a step took, for its line.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -22,9 +23,7 @@ func (r *run) lookElsewhere(ctx context.Context) {
 	if !r.embedded || len(r.plan.namespaces) == 0 {
 		return
 	}
-	tick := time.NewTicker(unwatchedEvery)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	for good := true; good; good = host.Pause(ctx, unwatchedEvery) {
 		for _, crd := range r.wanted().CRDs {
 			if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); scope != "Namespaced" {
 				continue
@@ -36,10 +35,6 @@ func (r *run) lookElsewhere(ctx context.Context) {
 			for _, u := range objects {
 				r.warnOfUnwatched(kube.RefOf(u))
 			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
 		}
 	}
 }

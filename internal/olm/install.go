@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -202,8 +203,8 @@ func (i *installer) waitPackageServer(ctx context.Context) error {
 			return clierr.Unavailablef("see 'mysdk olm status'; running the command again continues where it stopped",
 				"%s is not ready after %s: %s", kube.RefOf(server), i.options.Timeout, why)
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return err
+		if !host.Pause(ctx, pause) {
+			return ctx.Err()
 		}
 		pause = min(pause*3/2, lastPause)
 	}
@@ -248,17 +249,6 @@ func podImages(d *unstructured.Unstructured) []string {
 		images = append(images, image)
 	}
 	return images
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // csvTrouble says why a ClusterServiceVersion does not work; "" if it does.

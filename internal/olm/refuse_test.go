@@ -1,8 +1,6 @@
 package olm
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -217,17 +215,5 @@ func TestCount(t *testing.T) {
 	progress(nil)(kube.Result{Action: kube.Deleted})
 	if d := cmp.Diff([]string{string(kube.Deleted)}, removed); d != "" {
 		t.Errorf("told of removals (-want +got):\n%s", d)
-	}
-}
-
-// TestSleepEndsWithItsContext, and by itself.
-func TestSleepEndsWithItsContext(t *testing.T) {
-	if err := sleep(t.Context(), time.Nanosecond); err != nil {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := sleep(ctx, time.Hour); !errors.Is(err, ctx.Err()) || err == nil {
-		t.Errorf("sleep() = %v", err)
 	}
 }

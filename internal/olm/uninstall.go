@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -105,8 +106,8 @@ func (u *uninstaller) operators(ctx context.Context, force bool) error {
 		if _, err := u.Delete(ctx, csvs, u.options); err != nil {
 			return clierr.WithHint(err, "see with 'mysdk olm status' whether OLM runs: it takes the finalizers off")
 		}
-		if err := sleep(ctx, stillness); err != nil {
-			return err
+		if !host.Pause(ctx, stillness) {
+			return ctx.Err()
 		}
 		if plans, err = u.plans(ctx); err != nil {
 			return err

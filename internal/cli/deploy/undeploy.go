@@ -124,13 +124,11 @@ func dependents(ctx context.Context, f *cli.Factory, client *kube.Client, crds [
 			f.Say("Waiting: %s", needs)
 			told = needs
 		}
-		select {
-		case <-limited.Done():
+		if !host.Pause(limited, 500*time.Millisecond) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			return clierr.Unavailablef("delete them with 'mysdk kubectl delete', or leave out --wait", "nothing was deleted after %s: %s", o.timeout, needs)
-		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }

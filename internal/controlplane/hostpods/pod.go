@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/example/mysdk/internal/controlplane/supervise"
+	"github.com/example/mysdk/internal/host"
 )
 
 // hostedPod is a pod of which programs serve at least one container.
@@ -166,7 +166,7 @@ func (p *hostedPod) initialize(ctx context.Context, s *sidecars) bool {
 		case c.sidecar:
 			s.start(c)
 			for !c.started() {
-				if !supervise.Pause(ctx, p.timeouts.eager) {
+				if !host.Pause(ctx, p.timeouts.eager) {
 					return false
 				}
 			}
@@ -211,7 +211,7 @@ func (p *hostedPod) fill(ctx context.Context) error {
 
 // refresh keeps the volumes as the objects that they are made of.
 func (p *hostedPod) refresh(ctx context.Context) {
-	for supervise.Pause(ctx, p.timeouts.refresh) {
+	for host.Pause(ctx, p.timeouts.refresh) {
 		if err := p.fill(ctx); err != nil && ctx.Err() == nil {
 			p.log.Printf("refresh the volumes of pod %s/%s: %v", p.namespace, p.name, err)
 		}
@@ -257,7 +257,7 @@ func (m *Pods) remove(ctx context.Context, namespace, name string, uid types.UID
 			return
 		}
 		m.log.Printf("delete pod %s/%s: %v", namespace, name, err)
-		if !supervise.Pause(ctx, m.timeouts.retry) {
+		if !host.Pause(ctx, m.timeouts.retry) {
 			return
 		}
 	}

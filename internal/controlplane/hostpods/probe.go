@@ -15,7 +15,7 @@ import (
 	tcpprobe "k8s.io/kubernetes/pkg/probe/tcp"
 	"k8s.io/utils/ptr"
 
-	"github.com/example/mysdk/internal/controlplane/supervise"
+	"github.com/example/mysdk/internal/host"
 )
 
 // watch looks after the process until alive ends: its probes, and whether its
@@ -112,7 +112,7 @@ func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *
 	good, bad := int32(0), int32(0)
 	// A process needs a moment before it listens, delay or not.
 	quiet := time.Now().Add(max(seconds(p.InitialDelaySeconds, 0), period))
-	if kind == "Liveness" && !supervise.Pause(ctx, time.Until(quiet)) {
+	if kind == "Liveness" && !host.Pause(ctx, time.Until(quiet)) {
 		return
 	}
 	for {
@@ -133,7 +133,7 @@ func (c *container) probe(ctx context.Context, kind string, p *corev1.Probe, l *
 			next = min(period, c.pod.timeouts.eager)
 		}
 		ok, failed := good >= max(1, p.SuccessThreshold), bad > 0 && bad >= max(1, p.FailureThreshold)
-		if (ok || failed) && judge(ok, failed) || !supervise.Pause(ctx, next) {
+		if (ok || failed) && judge(ok, failed) || !host.Pause(ctx, next) {
 			return
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
+	"github.com/example/mysdk/internal/host"
 )
 
 const (
@@ -164,16 +165,9 @@ func (o *olm) start(ctx context.Context, namespace string) *olmRun {
 	r := &olmRun{namespace: namespace, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		for {
-			err := o.run(ctx, namespace)
-			if ctx.Err() != nil {
-				return
-			}
-			o.Log.Printf("OLM failed and starts again: %v", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(olmRetry):
+		for again := true; again; again = host.Pause(ctx, olmRetry) {
+			if err := o.run(ctx, namespace); ctx.Err() == nil {
+				o.Log.Printf("OLM failed and starts again: %v", err)
 			}
 		}
 	}()

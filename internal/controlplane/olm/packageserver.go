@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
+	"github.com/example/mysdk/internal/host"
 )
 
 const (
@@ -116,17 +117,11 @@ func (p *packageServer) begin(secret *corev1.Secret) error {
 
 // keep serves until ctx ends, and again where that fails.
 func (p *packageServer) keep(ctx context.Context, cert dynamiccertificates.CertKeyContentProvider) {
-	for {
+	for again := true; again; again = host.Pause(ctx, olmRetry) {
 		err := p.listen(ctx, cert)
 		p.Serve(p.namespace, packageService, "")
-		if ctx.Err() != nil {
-			return
-		}
-		p.Log.Printf("the packageserver ended and starts again: %v", err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(olmRetry):
+		if ctx.Err() == nil {
+			p.Log.Printf("the packageserver ended and starts again: %v", err)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // PollInterval is how often a step of the start looks whether it can go on.
@@ -16,22 +18,11 @@ const PollInterval = 10 * time.Millisecond
 // Poll returns when done says so, or the cause of ctx's end.
 func Poll(ctx context.Context, done func() bool) error {
 	for !done() {
-		select {
-		case <-ctx.Done():
+		if !host.Pause(ctx, PollInterval) {
 			return context.Cause(ctx)
-		case <-time.After(PollInterval):
 		}
 	}
 	return nil
-}
-
-// Pause waits and reports whether ctx is still good.
-func Pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 // errStopped is the cause of an end that was asked for.

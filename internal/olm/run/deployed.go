@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -35,7 +36,7 @@ func (d *Deployed) Wait(ctx context.Context) error {
 		if done || err != nil {
 			return d.ended(ctx, limited, begin, err)
 		}
-		if pause(limited, inspect); limited.Err() != nil {
+		if !host.Pause(limited, inspect) {
 			return d.ended(ctx, limited, begin, limited.Err())
 		}
 	}

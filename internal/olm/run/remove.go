@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -110,7 +111,7 @@ func keepGone(ctx context.Context, c *kube.Client, namespace string, csvs []stri
 		if err != nil || still == 2 {
 			return err
 		}
-		pause(limited, stillness)
+		host.Pause(limited, stillness)
 	}
 }
 
@@ -179,7 +180,7 @@ func awaitPlans(ctx context.Context, r Reader, namespace string, csvs []string) 
 		if err != nil || !busy {
 			return err
 		}
-		pause(limited, glance)
+		host.Pause(limited, glance)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -117,19 +118,9 @@ func (w *waiter) wait(ctx context.Context) error {
 		if done || err != nil {
 			return w.ended(ctx, limited, begin, err)
 		}
-		if pause(limited, glance); limited.Err() != nil {
+		if !host.Pause(limited, glance) {
 			return w.ended(ctx, limited, begin, limited.Err())
 		}
-	}
-}
-
-// pause waits for a while, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 
@@ -308,7 +299,7 @@ func awaitCatalog(ctx context.Context, r Reader, source *unstructured.Unstructur
 		if err != nil && limited.Err() == nil || wrong >= fresh {
 			return err
 		}
-		if pause(limited, glance); limited.Err() != nil {
+		if !host.Pause(limited, glance) {
 			return ctx.Err()
 		}
 	}
