@@ -82,7 +82,7 @@ func serveAPI(ctx context.Context, config *apiapp.Config) error {
 
 func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 	// The only seam there is for webhooks that name a Service.
-	apiapp.SetServiceResolverForTests(localFirst{s.local, serviceResolver{ctx, s.client, s.processes}})
+	apiapp.SetServiceResolverForTests(serviceResolver{ctx, s.client, s.local, s.processes})
 	o := apioptions.NewServerRunOptions()
 	s.admit(o)
 	if err := parseFlags(o.Flags(), s.apiServerFlags()); err != nil {

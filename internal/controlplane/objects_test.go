@@ -126,7 +126,7 @@ func TestServiceResolver(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			u, err := serviceResolver{t.Context(), client, nil}.ResolveEndpoint("ns", tc.name, 443)
+			u, err := serviceResolver{t.Context(), client, &localServices{}, nil}.ResolveEndpoint("ns", tc.name, 443)
 			if tc.want == "" && (err != nil || u.Host != tc.host || u.Scheme != "https") {
 				t.Errorf("ResolveEndpoint() = %v, %v", u, err)
 			}

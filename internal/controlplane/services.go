@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/example/mysdk/internal/controlplane/hostpods"
@@ -23,18 +22,21 @@ const AddressAnnotation = "mysdk.dev/address"
 // resolveTimeout bounds the look-up of a Service within a request.
 const resolveTimeout = 5 * time.Second
 
-// serviceResolver finds the backends of Services by their annotation, or among
-// the pods that programs of this machine serve.
+// serviceResolver finds the backends of Services in this process, by their
+// annotation, or among the pods that programs of this machine serve.
 type serviceResolver struct {
-	ctx    context.Context // of the control plane: the interface passes none
-	client kubernetes.Interface
-
+	ctx       context.Context // of the control plane: the interface passes none
+	client    kubernetes.Interface
+	local     *localServices
 	processes *hostpods.Pods // may be what the Service stands for; nil for none
 }
 
 // ResolveEndpoint implements the API server's webhook.ServiceResolver. The
 // Service's port does not matter where there is an annotation, which has one.
 func (r serviceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if address := r.local.find(namespace, name); address != "" {
+		return &url.URL{Scheme: "https", Host: address}, nil
+	}
 	ctx, cancel := context.WithTimeout(r.ctx, resolveTimeout)
 	defer cancel()
 	service, err := r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -69,38 +71,16 @@ func checkLoopback(address string) error {
 }
 
 // localServices are the Services whose backends run in this process.
-type localServices struct {
-	mu        sync.Mutex
-	addresses map[string]string // namespace/name to address
-}
+type localServices struct{ addresses sync.Map } // namespace/name to address
 
 // set says where a Service's backend listens; "" takes it away.
 func (l *localServices) set(namespace, name, address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.addresses == nil {
-		l.addresses = map[string]string{}
-	}
-	l.addresses[namespace+"/"+name] = address
+	l.addresses.Store(namespace+"/"+name, address)
 }
 
 // find returns "" for a Service that is not served by this process.
 func (l *localServices) find(namespace, name string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.addresses[namespace+"/"+name]
-}
-
-// localFirst resolves Services of this process, and leaves the others to rest.
-type localFirst struct {
-	local *localServices
-	rest  webhook.ServiceResolver
-}
-
-// ResolveEndpoint implements webhook.ServiceResolver.
-func (r localFirst) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	if address := r.local.find(namespace, name); address != "" {
-		return &url.URL{Scheme: "https", Host: address}, nil
-	}
-	return r.rest.ResolveEndpoint(namespace, name, port)
+	address, _ := l.addresses.Load(namespace + "/" + name)
+	text, _ := address.(string)
+	return text
 }
