@@ -54,22 +54,23 @@ func ensurePKI(dir string, now time.Time) (pki, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return p, err
 	}
-	var err error
-	if p.ca, err = ensurePair(dir, "ca", caTemplate(), now, nil); err != nil {
-		return p, err
-	}
-	if p.server, err = ensurePair(dir, "apiserver", serverTemplate(), now, &p.ca); err != nil {
-		return p, err
-	}
-	if p.admin, err = ensurePair(dir, "admin", adminTemplate(), now, &p.ca); err != nil {
-		return p, err
-	}
-	// A CA of its own: who has a certificate of it may speak for any user.
-	if p.proxyCA, err = ensurePair(dir, "front-proxy-ca", caTemplate(), now, nil); err != nil {
-		return p, err
-	}
-	if p.proxy, err = ensurePair(dir, "front-proxy-client", proxyTemplate(), now, &p.proxyCA); err != nil {
-		return p, err
+	for _, want := range []struct {
+		pair     *pair
+		name     string
+		template x509.Certificate
+		ca       *pair
+	}{
+		{&p.ca, "ca", caTemplate(), nil},
+		{&p.server, "apiserver", serverTemplate(), &p.ca},
+		{&p.admin, "admin", clientTemplate("mysdk-admin", adminGroup), &p.ca},
+		// A CA of its own: who has a certificate of it may speak for any user.
+		{&p.proxyCA, "front-proxy-ca", caTemplate(), nil},
+		{&p.proxy, "front-proxy-client", clientTemplate(frontProxyName), &p.proxyCA},
+	} {
+		var err error
+		if *want.pair, err = ensurePair(dir, want.name, want.template, now, want.ca); err != nil {
+			return p, err
+		}
 	}
 	p.saKey, p.saPub = filepath.Join(dir, "sa.key"), filepath.Join(dir, "sa.pub")
 	return p, ensureServiceAccountKey(p.saKey, p.saPub)
@@ -93,17 +94,10 @@ func serverTemplate() x509.Certificate {
 	}
 }
 
-func adminTemplate() x509.Certificate {
+// clientTemplate is of a user of the API server.
+func clientTemplate(name string, groups ...string) x509.Certificate {
 	return x509.Certificate{
-		Subject:     pkix.Name{CommonName: "mysdk-admin", Organization: []string{adminGroup}},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-}
-
-func proxyTemplate() x509.Certificate {
-	return x509.Certificate{
-		Subject:     pkix.Name{CommonName: frontProxyName},
+		Subject:     pkix.Name{CommonName: name, Organization: groups},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
