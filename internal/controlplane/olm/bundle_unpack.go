@@ -11,7 +11,6 @@ import (
 	"time"
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/bundle"
 	"github.com/operator-framework/operator-registry/pkg/configmap"
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +70,6 @@ func (unpackGater) Admit(_ context.Context, a admission.Attributes, _ admission.
 // go, which completes OLM's Job.
 type unpacker struct {
 	*olm
-	custom versioned.Interface
 	images images
 	pods   cache.Indexer
 	queue  workqueue.TypedRateLimitingInterface[string]
@@ -79,19 +77,15 @@ type unpacker struct {
 
 // startUnpacker unpacks until OLM ends.
 func (o *olm) startUnpacker(parts *supervise.Supervisor, found images) error {
-	custom, err := versioned.NewForConfig(o.Config)
-	if err != nil {
-		return fmt.Errorf("make a client for catalogs: %w", err)
-	}
 	factory := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) {
 		l.LabelSelector = bundle.BundleUnpackRefLabel
 	}))
 	informer := factory.Core().V1().Pods().Informer()
 	u := &unpacker{
-		olm: o, custom: custom, images: found, pods: informer.GetIndexer(),
+		olm: o, images: found, pods: informer.GetIndexer(),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](unpackRetry, unpackRetryMax)),
 	}
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
 		if pod, ok := object.(*corev1.Pod); ok && gated(pod) {
 			u.queue.Add(pod.Namespace + "/" + pod.Name)
 		}

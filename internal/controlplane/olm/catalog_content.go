@@ -18,7 +18,6 @@ import (
 	"time"
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/informers/externalversions"
 	olmlisters "github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/listers/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -70,12 +69,8 @@ func (o *olm) startCatalogs(parts *supervise.Supervisor, global string, found im
 	if err := errors.Join(os.RemoveAll(o.scratch()), os.MkdirAll(o.scratch(), 0o700)); err != nil {
 		return fmt.Errorf("drop old catalogs: %w", err)
 	}
-	custom, err := versioned.NewForConfig(o.Config)
-	if err != nil {
-		return fmt.Errorf("make a client for catalogs: %w", err)
-	}
 	core := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = CatalogLabel }))
-	olm := externalversions.NewSharedInformerFactory(custom, 0)
+	olm := externalversions.NewSharedInformerFactory(o.custom, 0)
 	contents, sources := core.Core().V1().ConfigMaps(), olm.Operators().V1alpha1().CatalogSources()
 	l := &catalogLoader{
 		client: o.Client, dir: filepath.Join(o.Dir, "images"), scratch: o.scratch(), images: found, maps: contents.Lister(), sources: sources.Lister(),

@@ -110,22 +110,14 @@ func managedObjects() (map[client.Object]cache.ByObject, error) {
 // the label by which OLM knows its own. OLM does so itself where it finds any,
 // and then ends its process, to be restarted: that process is ours.
 func (o *olmOperators) conform(ctx context.Context) error {
-	objects, err := metadata.NewForConfig(o.Config)
-	if err != nil {
-		return err
-	}
-	custom, err := versioned.NewForConfig(o.Config)
-	if err != nil {
-		return err
-	}
-	accounts, err := groupAccounts(ctx, custom)
+	accounts, err := groupAccounts(ctx, o.custom)
 	if err != nil {
 		return err
 	}
 	var work supervise.Group
 	for _, kind := range labelledKinds() {
 		work.Run(func() error {
-			if err := labelKind(ctx, objects.Resource(kind), needsLabel(ctx, objects, kind, accounts)); err != nil {
+			if err := labelKind(ctx, o.objects.Resource(kind), needsLabel(ctx, o.objects, kind, accounts)); err != nil {
 				return fmt.Errorf("label the %s that OLM manages: %w", kind.Resource, err)
 			}
 			return nil
@@ -137,7 +129,7 @@ func (o *olmOperators) conform(ctx context.Context) error {
 	var checks supervise.Group
 	for _, who := range []labeller.Identity{labeller.IdentityOLMOperator, labeller.IdentityCatalogOperator} {
 		checks.Run(func() error {
-			ok, err := labeller.Validate(ctx, o.logger, objects, custom, who)
+			ok, err := labeller.Validate(ctx, o.logger, o.objects, o.custom, who)
 			if err == nil && !ok {
 				err = fmt.Errorf("%s would end the process over objects without the label %s", who, install.OLMManagedLabelKey)
 			}

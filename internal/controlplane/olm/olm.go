@@ -13,11 +13,13 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -52,8 +54,10 @@ func CRDs() []string {
 // pods of its Deployments, which are simulated like all others.
 type olm struct {
 	Options
-	crds  apiextensions.Interface
-	route *catalogRoute
+	crds    apiextensions.Interface
+	custom  versioned.Interface
+	objects metadata.Interface
+	route   *catalogRoute
 }
 
 // scratch is the directory for what the next start does not need.
@@ -77,29 +81,53 @@ type Options struct {
 // Run waits for OLM's CRDs, runs OLM for as long as they are there, and
 // begins again. Before that it costs one watch.
 func Run(ctx context.Context, opts Options) error {
-	crds, err := apiextensions.NewForConfig(opts.Config)
-	if err != nil {
-		return fmt.Errorf("make a client for CRDs: %w", err)
+	o := &olm{Options: opts, route: &catalogRoute{}}
+	var errs [3]error
+	o.crds, errs[0] = apiextensions.NewForConfig(opts.Config)
+	o.custom, errs[1] = versioned.NewForConfig(opts.Config)
+	o.objects, errs[2] = metadata.NewForConfig(opts.Config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return fmt.Errorf("make clients for OLM: %w", err)
 	}
-	o := &olm{Options: opts, crds: crds, route: &catalogRoute{}}
 	installed := o.watch(ctx)
-	var running *olmRun
+	running, stop := "", func() {} // the namespace of the OLM that runs, if any
 	for {
 		select {
 		case <-ctx.Done():
-			running.stop()
+			stop()
 			return context.Cause(ctx)
 		case namespace := <-installed:
-			if running != nil && running.namespace != namespace {
-				running.stop()
-				running = nil
+			if namespace == running {
+				continue
+			}
+			if running != "" {
+				stop()
 				o.Log.Printf("OLM stopped")
 				debug.FreeOSMemory() // its caches are a third of the process
 			}
-			if running == nil && namespace != "" {
-				running = o.start(ctx, namespace)
+			if running = namespace; namespace != "" {
+				stop = o.keep(ctx, "OLM", func(ctx context.Context) error { return o.run(ctx, namespace) })
 			}
 		}
+	}
+}
+
+// keep has run do its work until stop is called, which returns when it has ended,
+// and again when it fails: the rest of the cluster is not to suffer from that.
+func (o *olm) keep(ctx context.Context, name string, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for again := true; again; again = host.Pause(ctx, olmRetry) {
+			if err := run(ctx); ctx.Err() == nil {
+				o.Log.Printf("%s failed and starts again: %v", name, err)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
 	}
 }
 
@@ -149,38 +177,6 @@ func olmNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
 		return ns
 	}
 	return defaultOLMNamespace
-}
-
-// olmRun is OLM from its installation to its removal.
-type olmRun struct {
-	namespace string
-	cancel    context.CancelFunc
-	done      chan struct{}
-}
-
-// start runs OLM until stop is called, and again when it fails: the rest of
-// the cluster is not to suffer from that.
-func (o *olm) start(ctx context.Context, namespace string) *olmRun {
-	ctx, cancel := context.WithCancel(ctx)
-	r := &olmRun{namespace: namespace, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		for again := true; again; again = host.Pause(ctx, olmRetry) {
-			if err := o.run(ctx, namespace); ctx.Err() == nil {
-				o.Log.Printf("OLM failed and starts again: %v", err)
-			}
-		}
-	}()
-	return r
-}
-
-// stop ends OLM and waits until it has ended; nil is one that does not run.
-func (r *olmRun) stop() {
-	if r == nil {
-		return
-	}
-	r.cancel()
-	<-r.done
 }
 
 // run is one life of OLM's parts: when one fails, all end. It returns when they

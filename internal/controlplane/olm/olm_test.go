@@ -53,9 +53,19 @@ func TestEveryOLMCRDIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestStopOfWhatDoesNotRun(t *testing.T) {
-	var r *olmRun
-	r.stop()
+// TestKeep: what runs ends with stop, which may come again.
+func TestKeep(t *testing.T) {
+	ended := false
+	stop := (&olm{}).keep(t.Context(), "it", func(ctx context.Context) error {
+		<-ctx.Done()
+		ended = true
+		return ctx.Err()
+	})
+	stop()
+	stop()
+	if !ended {
+		t.Error("stop() did not wait for the end")
+	}
 }
 
 // clientHolder has clients as OLM's operators have them.

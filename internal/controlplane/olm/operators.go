@@ -10,7 +10,6 @@ import (
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
-	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/install"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/catalog"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/catalogtemplate"
@@ -22,7 +21,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	k8sscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/clock"
 
@@ -138,18 +136,10 @@ func (o *olmOperators) newOLMOperator(ctx context.Context) (*olmoperator.Operato
 	if err != nil {
 		return nil, err
 	}
-	custom, err := versioned.NewForConfig(o.Config)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := metadata.NewForConfig(o.Config)
-	if err != nil {
-		return nil, err
-	}
 	return olmoperator.NewOperator(ctx,
 		olmoperator.WithLogger(o.logger), olmoperator.WithWatchedNamespaces(""),
 		olmoperator.WithResyncPeriod(queueinformer.ResyncWithJitter(olmResync, resyncJitter)),
-		olmoperator.WithExternalClient(custom), olmoperator.WithMetadataClient(objects), olmoperator.WithOperatorClient(core),
+		olmoperator.WithExternalClient(o.custom), olmoperator.WithMetadataClient(o.objects), olmoperator.WithOperatorClient(core),
 		olmoperator.WithRestConfig(o.Config), olmoperator.WithConfigClient(openshift),
 	)
 }

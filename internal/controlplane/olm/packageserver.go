@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
 	packages "github.com/operator-framework/operator-lifecycle-manager/pkg/package-server/apiserver"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/package-server/apiserver/generic"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
-	"github.com/example/mysdk/internal/host"
 )
 
 const (
@@ -101,29 +99,12 @@ func (p *packageServer) begin(secret *corev1.Secret) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(p.parts.Ctx)
-	ended := make(chan struct{})
 	p.cert = cert
-	p.stop = func() {
-		cancel()
-		<-ended
-	}
-	go func() {
-		defer close(ended)
-		p.keep(ctx, served)
-	}()
+	p.stop = p.keep(p.parts.Ctx, "the packageserver", func(ctx context.Context) error {
+		defer p.Serve(p.namespace, packageService, "")
+		return p.listen(ctx, served)
+	})
 	return nil
-}
-
-// keep serves until ctx ends, and again where that fails.
-func (p *packageServer) keep(ctx context.Context, cert dynamiccertificates.CertKeyContentProvider) {
-	for again := true; again; again = host.Pause(ctx, olmRetry) {
-		err := p.listen(ctx, cert)
-		p.Serve(p.namespace, packageService, "")
-		if ctx.Err() == nil {
-			p.Log.Printf("the packageserver ended and starts again: %v", err)
-		}
-	}
 }
 
 // listen serves on a port of its own.
@@ -144,18 +125,14 @@ func (p *packageServer) serve(ctx context.Context, cancel context.CancelFunc, l 
 	if err != nil {
 		return fmt.Errorf("configure it: %w", err)
 	}
-	custom, err := versioned.NewForConfig(p.Config)
-	if err != nil {
-		return err
-	}
-	queues, err := queueinformer.NewOperator(custom.Discovery(), queueinformer.WithOperatorLogger(newLogrus(p.Out, p.Verbosity)))
+	queues, err := queueinformer.NewOperator(p.custom.Discovery(), queueinformer.WithOperatorLogger(newLogrus(p.Out, p.Verbosity)))
 	if err != nil {
 		return err
 	}
 	if err := mute(queues); err != nil {
 		return err
 	}
-	catalogs, err := provider.NewRegistryProvider(ctx, custom, queues, packageResync, p.namespace)
+	catalogs, err := provider.NewRegistryProvider(ctx, p.custom, queues, packageResync, p.namespace)
 	if err != nil {
 		return err
 	}
