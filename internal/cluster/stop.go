@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -89,15 +90,10 @@ func kill(ctx context.Context, l state.Layout) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	for {
-		locked, err := l.Locked()
-		if err != nil || !locked {
-			return !locked, err
-		}
-		if !host.Pause(ctx, pollInterval) {
-			return false, nil
-		}
+	if err := filelock.AwaitFree(ctx, l.LockFile()); !errors.Is(err, filelock.ErrHeld) {
+		return err == nil, err
 	}
+	return false, nil
 }
 
 // clearStale removes what a killed server left behind: programs that still run,
