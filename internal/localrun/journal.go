@@ -211,55 +211,58 @@ func (j *journal) close(h host.Host) error {
 
 // restoreLeft restores from the journals of runs that were killed. It returns
 // what it did, a line for each object.
-func restoreLeft(ctx context.Context, h host.Host, c Client, dir string) ([]string, error) {
-	entries, err := h.Files.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
-	}
-	var done []string
-	for _, f := range entries {
-		file := filepath.Join(dir, f.Name())
-		if filepath.Ext(file) != journalEnd {
-			continue
-		}
-		did, err := restoreFile(ctx, h, c, file)
+func restoreLeft(ctx context.Context, h host.Host, c Client, dir string) (done []string, err error) {
+	err = eachLeft(h, dir, func(file string, rec record) error {
+		did, err := rec.restore(ctx, c)
 		done = append(done, did...)
-		if err != nil {
-			return done, err
+		if err == nil {
+			err = removePrivate(rec.Private)
 		}
-	}
-	return done, nil
+		if err == nil {
+			err = h.Files.Remove(file)
+		}
+		return err
+	})
+	return done, err
 }
 
-// restoreFile restores from one journal, unless its run goes on.
-func restoreFile(ctx context.Context, h host.Host, c Client, file string) (done []string, err error) {
+// eachLeft calls do for the journals of runs that were killed.
+func eachLeft(h host.Host, dir string, do func(file string, rec record) error) error {
+	files, err := h.Files.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for webhooks of runs that were killed: %w", err)
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name()) != journalEnd {
+			continue
+		}
+		if err := ifLeft(h, filepath.Join(dir, f.Name()), do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ifLeft calls do for one journal, unless its run goes on.
+func ifLeft(h host.Host, file string, do func(file string, rec record) error) (err error) {
 	lock, err := filelock.Try(strings.TrimSuffix(file, journalEnd) + lockEnd)
 	if errors.Is(err, filelock.ErrHeld) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
+		return fmt.Errorf("look for webhooks of runs that were killed: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	// Read only under the lock: until then its run could have changed it.
 	rec, err := readRecord(h, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the run ended at this moment
+		return nil // the run ended at this moment
 	}
 	if err != nil {
-		return nil, clierr.Failedf("look at the cluster's webhook configurations, then remove that file",
+		return clierr.Failedf("look at the cluster's webhook configurations, then remove that file",
 			"read the journal %s of a run that was killed: %w", file, err)
 	}
-	if done, err = rec.restore(ctx, c); err != nil {
-		return done, err
-	}
-	if err := removePrivate(rec.Private); err != nil {
-		return done, err
-	}
-	return done, h.Files.Remove(file)
+	return do(file, rec)
 }
 
 // removePrivate removes the certificates of a run, and only what openHooks can

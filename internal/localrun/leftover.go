@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
-	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -35,47 +33,17 @@ func Leftovers(h host.Host) ([]Leftover, error) {
 	}
 	var out []Leftover
 	for _, c := range clusters {
-		dir := filepath.Join(root, c.Name())
-		files, err := h.Files.ReadDir(dir)
+		err := eachLeft(h, filepath.Join(root, c.Name()), func(_ string, rec record) error {
+			left := Leftover{Project: rec.Project}
+			for _, e := range rec.Entries {
+				left.Objects = append(left.Objects, e.Kind+" "+e.Name)
+			}
+			out = append(out, left)
+			return nil
+		})
 		if err != nil {
-			return out, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
-		}
-		for _, f := range files {
-			left, err := leftover(h, filepath.Join(dir, f.Name()))
-			if err != nil {
-				return out, err
-			}
-			if left != nil {
-				out = append(out, *left)
-			}
+			return out, err
 		}
 	}
 	return out, nil
-}
-
-// leftover reads a journal, unless its run goes on or it has ended just now.
-func leftover(h host.Host, file string) (*Leftover, error) {
-	if filepath.Ext(file) != journalEnd {
-		return nil, nil
-	}
-	lock, err := filelock.Try(strings.TrimSuffix(file, journalEnd) + lockEnd)
-	if errors.Is(err, filelock.ErrHeld) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for webhooks of runs that were killed: %w", err)
-	}
-	rec, err := readRecord(h, file)
-	err = errors.Join(err, lock.Release())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the journal %s of a run that was killed: %w", file, err)
-	}
-	left := &Leftover{Project: rec.Project}
-	for _, e := range rec.Entries {
-		left.Objects = append(left.Objects, e.Kind+" "+e.Name)
-	}
-	return left, nil
 }
