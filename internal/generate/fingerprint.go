@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,26 +129,9 @@ func (c *cache) store(inputs string, files map[string][]byte, found findings) {
 	if err != nil {
 		return
 	}
-	fsys := c.opts.Host.Files
-	if err := makeDirs(c.opts.Host.Files.Mkdir, filepath.Dir(c.file)); err != nil {
-		return
+	if files := c.opts.Host.Files; host.MkdirAll(files, filepath.Dir(c.file), 0o755) == nil {
+		_ = host.ReplaceData(files, c.file, data, 0o644)
 	}
-	_ = host.ReplaceData(fsys, c.file, data, 0o644)
-}
-
-// makeDirs makes dir and its parents with the given Mkdir.
-func makeDirs(mkdir func(string, fs.FileMode) error, dir string) error {
-	err := mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDirs(mkdir, filepath.Dir(dir)); err != nil {
-			return err
-		}
-		err = mkdir(dir, 0o755)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
 }
 
 // sumOf is the hash of an output's content.

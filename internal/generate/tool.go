@@ -143,7 +143,7 @@ func (f *toolFile) write(h host.Host) error {
 		_, err := h.IO.Out.Write(data)
 		return err
 	}
-	return errors.Join(makeDirs(h.Files.Mkdir, filepath.Dir(f.name)), h.Files.WriteFile(f.name, data, 0o666))
+	return errors.Join(host.MkdirAll(h.Files, filepath.Dir(f.name), 0o755), h.Files.WriteFile(f.name, data, 0o666))
 }
 
 // Levels of help, as often as the flag is given.

@@ -140,10 +140,10 @@ func (r *run) linkerFlags() string {
 func (b *build) tmp() ([]string, error) {
 	h := b.r.Host
 	if h.Getenv("GOTMPDIR") != "" {
-		return buildEnv(h), makeDirs(h, b.r.plan.cache)
+		return buildEnv(h), host.MkdirAll(h.Files, b.r.plan.cache, 0o700)
 	}
 	dir := filepath.Join(b.r.plan.cache, "tmp")
-	if err := makeDirs(h, dir); err != nil {
+	if err := host.MkdirAll(h.Files, dir, 0o700); err != nil {
 		return nil, err
 	}
 	entries, err := h.Files.ReadDir(dir)

@@ -3,10 +3,7 @@ package localrun
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -165,22 +162,6 @@ func (r *run) namespaces(ctx context.Context) error {
 		if created {
 			r.screen.say("namespace %s created", name)
 		}
-	}
-	return nil
-}
-
-// makeDirs makes a private directory and those above it.
-func makeDirs(h host.Host, dir string) error {
-	if _, err := h.Files.Lstat(dir); err == nil {
-		return nil
-	}
-	if parent := filepath.Dir(dir); parent != dir {
-		if err := makeDirs(h, parent); err != nil {
-			return err
-		}
-	}
-	if err := h.Files.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (r *run) installDebugger(ctx context.Context, dir string) error {
 	from := r.Host.Now()
 	module := delvePackage + "@" + delveVersion
 	r.screen.say("there is no dlv in PATH: go install %s", module)
-	if err := makeDirs(r.Host, dir); err != nil {
+	if err := host.MkdirAll(r.Host.Files, dir, 0o700); err != nil {
 		return fmt.Errorf("install the debugger: %w", err)
 	}
 	err := host.Run(ctx, r.Host.Exec, host.Cmd{

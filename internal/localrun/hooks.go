@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 )
 
 const (
@@ -106,7 +107,7 @@ func (r *run) journals(ctx context.Context) (string, error) {
 // for whoever wants to call a webhook by hand.
 func (h *hooks) writeCertificates() error {
 	dir := h.certDir()
-	if err := makeDirs(h.r.Host, dir); err != nil {
+	if err := host.MkdirAll(h.r.Host.Files, dir, 0o700); err != nil {
 		return fmt.Errorf("keep the webhooks' certificates: %w", err)
 	}
 	for name, data := range map[string][]byte{"ca.crt": h.certs.ca, "tls.crt": h.certs.cert, "tls.key": h.certs.key} {

@@ -81,7 +81,7 @@ func journalDir(h host.Host, clusterID string) (string, error) {
 // same project there is refused: each would take the other's webhooks for what
 // the cluster was like before.
 func openJournal(h host.Host, dir, project string, rec record) (*journal, error) {
-	if err := makeDirs(h, dir); err != nil {
+	if err := host.MkdirAll(h.Files, dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep a journal of the cluster's webhooks: %w", err)
 	}
 	file := filepath.Join(dir, project)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/example/mysdk/internal/filelock"
+	"github.com/example/mysdk/internal/host"
 )
 
 // kubeconfigPrefix begins the names of the kubeconfigs that runs make.
@@ -20,7 +21,7 @@ const kubeconfigPrefix = "kubeconfig-"
 // holds is one to remove.
 func (r *run) privateFile(prefix string, data []byte) (string, error) {
 	name := filepath.Join(r.plan.cache, prefix+strings.ToLower(rand.Text()[:8]))
-	if err := makeDirs(r.Host, r.plan.cache); err != nil {
+	if err := host.MkdirAll(r.Host.Files, r.plan.cache, 0o700); err != nil {
 		return "", err
 	}
 	lock, err := filelock.Try(name + lockEnd)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/localrun/trace"
 )
 
@@ -22,7 +23,7 @@ func (b *build) overlay() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeDirs(r.Host, dir); err != nil {
+	if err := host.MkdirAll(r.Host.Files, dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := r.Host.Files.WriteFile(pod.NamespaceFile, []byte(pod.Namespace), 0o600); err != nil {

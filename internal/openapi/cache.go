@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -71,13 +69,9 @@ func (o Options) store(dirs []string, header []byte, files map[string][]byte, vi
 	if err != nil {
 		return
 	}
-	fsys := o.Host.Files
-	for _, dir := range []string{o.CacheDir, filepath.Dir(file)} {
-		if err := fsys.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return
-		}
+	if files := o.Host.Files; host.MkdirAll(files, filepath.Dir(file), 0o755) == nil {
+		_ = host.ReplaceData(files, file, data, 0o644)
 	}
-	_ = host.ReplaceData(fsys, file, data, 0o644)
 }
 
 func hashOf(data []byte) string {
