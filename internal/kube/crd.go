@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,21 +90,12 @@ func ServedKind(crd *unstructured.Unstructured) schema.GroupVersionKind {
 	return n.groupKind().WithVersion(n.version)
 }
 
-// crdResource is the endpoint of CRDs themselves, which every API server has.
-func crdResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: crdGroup, Version: "v1", Resource: "customresourcedefinitions"}
-}
-
-// getCRD reads a CRD as the cluster has it; nil if it is not there.
+// getCRD reads a CRD as the cluster has it, whatever version it is written in
+// here; nil if it is not there.
 func (c *Client) getCRD(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	live, err := c.dyn.Resource(crdResource()).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, c.explain("read", Ref{GroupVersionKind: schema.GroupVersionKind{Kind: crdKind}, Name: name}, err)
-	}
-	return live, nil
+	return c.Read(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": crdGroup + "/v1", "kind": crdKind, "metadata": map[string]any{"name": name},
+	}})
 }
 
 // WaitEstablished waits until the API server serves the kinds of crds. A CRD
@@ -153,16 +143,6 @@ func (c *Client) waitServed(ctx context.Context, name string, timeout time.Durat
 			"%s %s is not established: %s", crdKind, name, why)
 	}
 	return err
-}
-
-// Instances counts the objects of the kind that crd defines, as the cluster has
-// it. None are counted where the CRD is not installed.
-func (c *Client) Instances(ctx context.Context, crd *unstructured.Unstructured) (int, error) {
-	counts, err := c.Count(ctx, []*unstructured.Unstructured{crd})
-	if err != nil || len(counts) == 0 {
-		return 0, err
-	}
-	return max(counts[0].Count, 1), nil
 }
 
 // Install applies crds and waits until the API server serves them. Fields that
@@ -239,17 +219,4 @@ func (c *Client) EnsureNamespace(ctx context.Context, name string) (created bool
 		return false, clierr.Failedf("wait until it is gone, then try again", "namespace %s is being deleted", name)
 	}
 	return false, nil
-}
-
-// HasNamespace reports whether the namespace exists.
-func (c *Client) HasNamespace(ctx context.Context, name string) (bool, error) {
-	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
-	_, err := c.dyn.Resource(gvk.GroupVersion().WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, c.explain("read", Ref{GroupVersionKind: gvk, Name: name}, fmt.Errorf("%w", err))
-	}
-	return true, nil
 }

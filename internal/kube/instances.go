@@ -46,7 +46,7 @@ func (c *Client) Count(ctx context.Context, crds []*unstructured.Unstructured) (
 		n := InstanceCount{CRD: live.GetName(), Kind: crdNames(live).kind}
 		objs, err := c.instances(ctx, live)
 		// The second is how Kubernetes 1.37 calls it.
-		if err != nil && converts(live) && (apierrors.IsInternalError(err) || apierrors.IsStoreReadError(err)) {
+		if err != nil && Converts(live) && (apierrors.IsInternalError(err) || apierrors.IsStoreReadError(err)) {
 			n.Count, objs, err = -1, nil, nil
 		}
 		if err != nil {
@@ -58,7 +58,7 @@ func (c *Client) Count(ctx context.Context, crds []*unstructured.Unstructured) (
 				n.Held++
 			}
 		}
-		if converts(live) {
+		if Converts(live) {
 			n.Stored = otherStored(live)
 		}
 		if n.Count != 0 {
@@ -85,8 +85,8 @@ func (c *Client) instances(ctx context.Context, crd *unstructured.Unstructured) 
 	}
 }
 
-// converts reports whether a webhook converts the versions of a CRD.
-func converts(crd *unstructured.Unstructured) bool {
+// Converts reports whether a webhook converts the versions of a CRD.
+func Converts(crd *unstructured.Unstructured) bool {
 	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
 	return strategy == "Webhook"
 }
@@ -109,7 +109,7 @@ func otherStored(crd *unstructured.Unstructured) string {
 // server would refuse requests for their other versions.
 func (c *Client) WorkingConversions(ctx context.Context, crds []*unstructured.Unstructured) (list, off []*unstructured.Unstructured, err error) {
 	for _, crd := range crds {
-		if !converts(crd) {
+		if !Converts(crd) {
 			list = append(list, crd)
 			continue
 		}
@@ -130,7 +130,7 @@ func (c *Client) WorkingConversions(ctx context.Context, crds []*unstructured.Un
 			return nil, nil, err
 		}
 		list = append(list, crd)
-		if !converts(crd) {
+		if !Converts(crd) {
 			off = append(off, crd)
 		}
 	}
@@ -140,7 +140,7 @@ func (c *Client) WorkingConversions(ctx context.Context, crds []*unstructured.Un
 // conversionWorks reports whether a webhook converts the versions of crd, nil
 // included, and its Service exists.
 func (c *Client) conversionWorks(ctx context.Context, crd *unstructured.Unstructured) (bool, error) {
-	if crd == nil || !converts(crd) {
+	if crd == nil || !Converts(crd) {
 		return false, nil
 	}
 	service, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
@@ -160,7 +160,7 @@ func (c *Client) conversionWorks(ctx context.Context, crd *unstructured.Unstruct
 // any case with force: the deletion of the CRD would wait for it for ever.
 func (c *Client) stopConverting(ctx context.Context, crd *unstructured.Unstructured, force bool) error {
 	return c.Edit(ctx, crd, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if live == nil || !converts(live) {
+		if live == nil || !Converts(live) {
 			return nil, nil
 		}
 		if works, err := c.conversionWorks(ctx, live); err != nil || works && !force {

@@ -146,11 +146,13 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 func (r *run) namespaces(ctx context.Context) error {
 	for _, name := range r.plan.namespaces {
 		if !r.embedded {
-			found, err := r.client.HasNamespace(ctx, name)
+			live, err := r.client.Read(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+			}})
 			if err != nil {
 				return err
 			}
-			if !found {
+			if live == nil {
 				r.screen.say("warning: there is no namespace %s in this cluster yet", name)
 			}
 			continue

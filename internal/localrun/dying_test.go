@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/mysdk/internal/kube"
 )
 
 // TestRunFinishesDeletion: a CRD that is being deleted waits for the operator,
@@ -33,7 +35,7 @@ func TestRunFinishesDeletion(t *testing.T) {
 		case strings.HasPrefix(e, "apply CustomResourceDefinition"):
 			w.put(fresh)
 		case strings.HasPrefix(e, "apply Memcached"):
-			if !strings.Contains(w.err.String(), crdKey+" is gone") || !converts(w.object(crdKey)) {
+			if !strings.Contains(w.err.String(), crdKey+" is gone") || !kube.Converts(w.object(crdKey)) {
 				t.Errorf("the CRD's conversion is off, or nothing was said:\n%s", w.err)
 			}
 			cancel()
@@ -46,7 +48,7 @@ func TestRunFinishesDeletion(t *testing.T) {
 	if got := strings.Count(w.err.String(), "is being deleted: the operator finishes that"); got != 1 {
 		t.Errorf("told %d times:\n%s", got, w.err)
 	}
-	if converts(w.object(crdKey)) {
+	if kube.Converts(w.object(crdKey)) {
 		t.Error("the conversion of the new CRD still calls this machine")
 	}
 }

@@ -248,6 +248,9 @@ func (c clientFake) Read(_ context.Context, u *unstructured.Unstructured) (*unst
 	if live := c.w.store[u.GetKind()+" "+u.GetName()]; live != nil {
 		return live.DeepCopy(), nil
 	}
+	if u.GetKind() == "Namespace" && !slices.Contains(c.w.missing, u.GetName()) {
+		return u, nil
+	}
 	return nil, nil
 }
 func (c clientFake) Edit(ctx context.Context, u *unstructured.Unstructured, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) error {
@@ -296,9 +299,6 @@ func (c clientFake) List(_ context.Context, gvk schema.GroupVersionKind, _ kube.
 		}
 	}
 	return list, nil
-}
-func (c clientFake) HasNamespace(_ context.Context, name string) (bool, error) {
-	return !slices.Contains(c.w.missing, name), nil
 }
 
 // execFake runs the go command and the operator as functions.

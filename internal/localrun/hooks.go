@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
 )
 
 const (
@@ -128,7 +129,7 @@ func (h *hooks) certDir() string { return filepath.Join(h.private, filepath.From
 func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var list []*unstructured.Unstructured
 	for _, crd := range crds {
-		if !converts(crd) {
+		if !kube.Converts(crd) {
 			list = append(list, crd)
 			continue
 		}
@@ -160,7 +161,7 @@ func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured
 func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) ([]string, error) {
 	var changed []string
 	for _, crd := range crds {
-		if !converts(crd) {
+		if !kube.Converts(crd) {
 			continue
 		}
 		want := h.at.conversion(crd)
@@ -243,7 +244,7 @@ func (h *hooks) retire(ctx context.Context, m Manifests) error {
 		wanted[u.GetKind()+" "+u.GetName()] = true
 	}
 	for _, u := range m.CRDs {
-		wanted[u.GetKind()+" "+u.GetName()] = converts(u)
+		wanted[u.GetKind()+" "+u.GetName()] = kube.Converts(u)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -88,7 +88,6 @@ type Client interface {
 	Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error)
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
 	EnsureNamespace(ctx context.Context, name string) (bool, error)
-	HasNamespace(ctx context.Context, name string) (bool, error)
 	Allowed(ctx context.Context, a kube.Access) (bool, error)
 	List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error)
 	ID(ctx context.Context) (string, error)

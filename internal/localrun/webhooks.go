@@ -4,9 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
 )
 
 const (
@@ -30,12 +33,7 @@ type Manifests struct {
 
 // hasWebhooks reports whether the API server has anything to ask the operator.
 func (m Manifests) hasWebhooks() bool {
-	for _, crd := range m.CRDs {
-		if converts(crd) {
-			return true
-		}
-	}
-	return len(m.Webhooks) > 0
+	return len(m.Webhooks) > 0 || slices.ContainsFunc(m.CRDs, kube.Converts)
 }
 
 // endpoint is where the API server finds the webhooks.
@@ -99,12 +97,6 @@ func withoutInjection(annotations map[string]string) map[string]string {
 		return nil
 	}
 	return annotations
-}
-
-// converts reports whether the CRD's versions are converted by a webhook.
-func converts(crd *unstructured.Unstructured) bool {
-	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
-	return strategy == "Webhook"
 }
 
 // conversion is spec.conversion of crd, calling the endpoint.

@@ -137,12 +137,12 @@ func (in *installer) removeNew(ctx context.Context, opts kube.DeleteOptions) err
 			continue
 		}
 		crd := crdObject(name)
-		n, err := in.client.Instances(ctx, crd)
+		counts, err := in.client.Count(ctx, []*unstructured.Unstructured{crd})
 		if err != nil {
 			return err
 		}
-		if n > 0 {
-			in.Say("CustomResourceDefinition %s stays: it has %d objects", name, n)
+		if len(counts) > 0 {
+			in.Say("CustomResourceDefinition %s stays: there are %s", name, counts[0])
 			continue
 		}
 		if _, err := in.client.Delete(ctx, []*unstructured.Unstructured{crd}, opts); err != nil {
