@@ -272,9 +272,9 @@ func (p Programs) build(ctx context.Context, img string) (cluster.Program, error
 // compile is the program of the project's main package. One command at a time
 // compiles it, as all write the same file.
 func (p Programs) compile(ctx context.Context, pkg string) (program []byte, err error) {
-	goTool, err := p.Host.LookPath("go")
+	goTool, err := mainpkg.GoTool(p.Host)
 	if err != nil {
-		return nil, clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "find the go command: %w", err)
+		return nil, err
 	}
 	dir, err := p.dir()
 	if err != nil {
@@ -288,14 +288,10 @@ func (p Programs) compile(ctx context.Context, pkg string) (program []byte, err 
 	}
 	defer func() { err = errors.Join(err, lock.Remove()) }()
 	var log bytes.Buffer
-	env := p.Host.Environ()
-	if p.Host.Getenv("CGO_ENABLED") == "" {
-		env = append(env, "CGO_ENABLED=0") // operators need no C, and so build the same everywhere
-	}
 	// The linker's flag leaves out what only debuggers read: a quarter of the
 	// time goes into that.
 	err = host.Run(ctx, p.Host.Exec, host.Cmd{
-		Name: goTool, Args: []string{"build", "-o", out, "-ldflags=-w", pkg}, Dir: p.Project.Dir, Env: env,
+		Name: goTool, Args: []string{"build", "-o", out, "-ldflags=-w", pkg}, Dir: p.Project.Dir, Env: mainpkg.BuildEnv(p.Host),
 		Stdout: &log, Stderr: &log, Group: true, Grace: time.Second, DieWithParent: true,
 	})
 	if ctx.Err() != nil {

@@ -161,8 +161,8 @@ func prepare(h host.Host, o BuildOptions) (*builder, error) {
 	if b.mainPkg, err = mainpkg.Find(h.Files, o.Dir); err != nil {
 		return nil, err
 	}
-	if b.goTool, err = h.LookPath("go"); err != nil {
-		return nil, clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "find the go command: %w", err)
+	if b.goTool, err = mainpkg.GoTool(h); err != nil {
+		return nil, err
 	}
 	b.work, err = workDir(h, o.Dir)
 	return b, err

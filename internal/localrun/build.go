@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 	"github.com/example/mysdk/internal/oldapi"
 )
 
@@ -140,7 +141,7 @@ func (r *run) linkerFlags() string {
 func (b *build) tmp() ([]string, error) {
 	h := b.r.Host
 	if h.Getenv("GOTMPDIR") != "" {
-		return buildEnv(h), host.MkdirAll(h.Files, b.r.plan.cache, 0o700)
+		return mainpkg.BuildEnv(h), host.MkdirAll(h.Files, b.r.plan.cache, 0o700)
 	}
 	dir := filepath.Join(b.r.plan.cache, "tmp")
 	if err := host.MkdirAll(h.Files, dir, 0o700); err != nil {
@@ -157,16 +158,7 @@ func (b *build) tmp() ([]string, error) {
 			}
 		}
 	}
-	return override(buildEnv(h), []string{"GOTMPDIR=" + dir}), nil
-}
-
-// buildEnv is the go command's environment. Operators need no C: without cgo
-// they build the same where there is no C compiler, as in their image.
-func buildEnv(h host.Host) []string {
-	if h.Getenv("CGO_ENABLED") != "" {
-		return h.Environ()
-	}
-	return override(h.Environ(), []string{"CGO_ENABLED=0"})
+	return override(mainpkg.BuildEnv(h), []string{"GOTMPDIR=" + dir}), nil
 }
 
 // noSuchField matches the compiler's error for a main.go that was wired for

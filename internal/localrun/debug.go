@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 const (
@@ -72,7 +73,7 @@ func (r *run) installDebugger(ctx context.Context, dir string) error {
 	}
 	err := host.Run(ctx, r.Host.Exec, host.Cmd{
 		Name: r.plan.goTool, Args: []string{"install", module}, Dir: dir,
-		Env:    override(buildEnv(r.Host), []string{"GOBIN=" + dir, "GOFLAGS=", "GOWORK=off"}),
+		Env:    override(mainpkg.BuildEnv(r.Host), []string{"GOBIN=" + dir, "GOFLAGS=", "GOWORK=off"}),
 		Stdout: r.screen.err, Stderr: r.screen.err, Group: true, Grace: time.Second, DieWithParent: true,
 	})
 	if err != nil {

@@ -66,7 +66,7 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if r.manifests, err = readManifests(ctx, d.Host, o.Apply); err != nil {
 		return nil, err
 	}
-	if r.plan.goTool, err = findGo(d.Host); err != nil {
+	if r.plan.goTool, err = mainpkg.GoTool(d.Host); err != nil {
 		return nil, err
 	}
 	if err := r.plan.place(d.Host, o.Dir); err != nil {
@@ -108,15 +108,6 @@ func checkEnv(env []string) ([]string, error) {
 		}
 	}
 	return env, nil
-}
-
-// findGo finds the go command before anything is started for its sake.
-func findGo(h host.Host) (string, error) {
-	path, err := h.LookPath("go")
-	if err != nil {
-		return "", clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "build the operator: find the go command: %w", err)
-	}
-	return path, nil
 }
 
 // place finds where this project's builds are kept: outside the project, and

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // reloading is a fake run under Watch.
@@ -458,11 +459,11 @@ func TestShorten(t *testing.T) {
 
 func TestBuildEnv(t *testing.T) {
 	w := newWorld(t)
-	if !slices.Contains(buildEnv(w.Host), "CGO_ENABLED=0") {
+	if !slices.Contains(mainpkg.BuildEnv(w.Host), "CGO_ENABLED=0") {
 		t.Error("cgo is on")
 	}
 	w.Env["CGO_ENABLED"] = "1"
-	if diff := cmp.Diff(w.Environ(), buildEnv(w.Host)); diff != "" {
+	if diff := cmp.Diff(w.Environ(), mainpkg.BuildEnv(w.Host)); diff != "" {
 		t.Errorf("the user's choice (-want +got):\n%s", diff)
 	}
 }

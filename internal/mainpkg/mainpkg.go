@@ -1,5 +1,5 @@
 // Package mainpkg finds the program of an operator's project: the package for the
-// go command to build. What is in it is the business of others.
+// go command to build, and that command. What is in it is the business of others.
 package mainpkg
 
 import (
@@ -60,4 +60,22 @@ func Find(files host.Files, dir string) (string, error) {
 		return "", clierr.Usagef("rename the one of the operator to cmd/manager", "cannot tell which program is the operator: %s", strings.Join(below, ", "))
 	}
 	return "", clierr.Usagef("run it in an operator's project, or make one with 'mysdk init'", "no cmd/main.go in %s", dir)
+}
+
+// GoTool finds the go command that builds the package.
+func GoTool(h host.Host) (string, error) {
+	path, err := h.LookPath("go")
+	if err != nil {
+		return "", clierr.Failedf("install Go from https://go.dev/dl/ and put its bin directory into PATH", "build the operator: find the go command: %w", err)
+	}
+	return path, nil
+}
+
+// BuildEnv is the go command's environment. Operators need no C: without cgo
+// they build the same where there is no C compiler, as in their image.
+func BuildEnv(h host.Host) []string {
+	if h.Getenv("CGO_ENABLED") != "" {
+		return h.Environ()
+	}
+	return append(h.Environ(), "CGO_ENABLED=0")
 }
