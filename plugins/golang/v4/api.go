@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 	lazy "go.podman.io/storage/pkg/regexp"
-	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
@@ -25,25 +24,17 @@ const (
 
 // createAPISubcommand adds an API, a controller, or both to a project.
 type createAPISubcommand struct {
-	plugin   Plugin
-	config   config.Config
-	resource *resource.Resource
-	flags    *pflag.FlagSet
-	operand  operand
+	creation
+	flags   *pflag.FlagSet
+	operand operand
 
 	// From flags.
-	plural, controllerName, pattern      string
+	controllerName, pattern              string
 	from                                 string // version of the kind
 	namespaced, doResource, doController bool
-	force, generate                      bool
-	external
 
-	managerNamespaced bool               // PROJECT says namespaced: true
-	foreignSuite      bool               // the tests there have another frame than ours
-	core              bool               // the resource is built into Kubernetes
-	existing          *resource.Resource // what PROJECT has of this group, version and kind
-	source            *resource.Resource // the version that the types start from; nil for those of the pattern
-	notes             []string
+	foreignSuite bool               // the tests there have another frame than ours
+	source       *resource.Resource // the version that the types start from; nil for those of the pattern
 }
 
 // UpdateMetadata implements plugin.UpdatesMetadata.
@@ -94,36 +85,12 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	s.bindExternal(flags)
 }
 
-// InjectConfig implements plugin.RequiresConfig.
-func (s *createAPISubcommand) InjectConfig(c config.Config) error {
-	s.config = c
-	return nil
-}
-
-// InjectExtras takes the top-level fields of PROJECT that the config of
-// kubebuilder/v3 does not know. Of these the plugin reads "namespaced".
-func (s *createAPISubcommand) InjectExtras(project map[string]any) {
-	s.managerNamespaced, _ = project["namespaced"].(bool)
-}
-
-// Generate says whether deep copies, CRDs and roles get generated
-// afterwards: the flag --make.
-func (s *createAPISubcommand) Generate() bool { return s.generate }
-
-// Notes are sentences for the user about what was decided on the way, and
-// what is left to do.
-func (s *createAPISubcommand) Notes() []string { return s.notes }
-
 // ResourceExtras returns the fields of the resource in a kubebuilder v4
 // PROJECT that the resource model of kubebuilder/v3 does not know. What is
 // under "controllers" joins the controllers that the resource has
 // there; a "controller: true" becomes the first of them, named after the kind.
 func (s *createAPISubcommand) ResourceExtras() map[string]any {
-	extras := map[string]any{}
-	if s.core {
-		extras["core"] = true
-	}
-	s.addExternal(extras)
+	extras := s.extras()
 	if s.doController && s.controllerName != "" {
 		extras["controllers"] = []any{map[string]any{"name": s.controllerName}}
 	}
@@ -310,7 +277,3 @@ func checkRuntime(disk afero.Fs, what, otherwise string) error {
 	}
 	return nil
 }
-
-// PostScaffold implements plugin.HasPostScaffold. There is nothing to do:
-// generating is the caller's.
-func (s *createAPISubcommand) PostScaffold() error { return nil }

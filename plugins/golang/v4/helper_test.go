@@ -37,7 +37,6 @@ type resourceSubcommand interface {
 	plugin.RequiresConfig
 	plugin.RequiresResource
 	plugin.HasPreScaffold
-	plugin.HasPostScaffold
 	InjectExtras(map[string]any)
 	ResourceExtras() map[string]any
 }
@@ -140,7 +139,7 @@ func (p *project) runHooks(sub resourceSubcommand, res *resource.Resource) error
 		p.resourceExtras = map[resource.GVK]map[string]any{}
 	}
 	p.resourceExtras[res.GVK] = sub.ResourceExtras()
-	return sub.PostScaffold()
+	return nil
 }
 
 // mustCreateAPI is createAPI where it has to succeed.

@@ -76,13 +76,13 @@ func (p Plugin) GetInitSubcommand() plugin.InitSubcommand {
 // GetCreateAPISubcommand implements plugin.CreateAPI. Each call returns a new
 // one.
 func (p Plugin) GetCreateAPISubcommand() plugin.CreateAPISubcommand {
-	return &createAPISubcommand{plugin: p}
+	return &createAPISubcommand{creation: creation{plugin: p}}
 }
 
 // GetCreateWebhookSubcommand implements plugin.CreateWebhook. Each call returns
 // a new one.
 func (p Plugin) GetCreateWebhookSubcommand() plugin.CreateWebhookSubcommand {
-	return &createWebhookSubcommand{plugin: p}
+	return &createWebhookSubcommand{creation: creation{plugin: p}}
 }
 
 // WorkflowPath is where the workflow goes that keeps a scaffold up to date.

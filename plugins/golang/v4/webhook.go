@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 	lazy "go.podman.io/storage/pkg/regexp"
-	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
@@ -23,25 +22,16 @@ const (
 
 // createWebhookSubcommand adds webhooks for a kind, to those that it has.
 type createWebhookSubcommand struct {
-	plugin   Plugin
-	config   config.Config
-	resource *resource.Resource
+	creation
 
 	// From flags.
-	plural                             string
 	defaulting, validation, conversion bool
 	spokes                             []string
 	migrate                            bool
 	defaultingPath, validationPath     string
 	certs                              string
-	force, generate                    bool
-	external
 
-	managerNamespaced bool               // PROJECT says namespaced: true
-	core              bool               // the resource is built into Kubernetes
-	existing          *resource.Resource // what PROJECT has of this group, version and kind
-	recorded          recordedWebhooks
-	notes             []string
+	recorded recordedWebhooks
 }
 
 // recordedWebhooks are the fields of a resource in PROJECT that the model of
@@ -82,18 +72,6 @@ func (s *createWebhookSubcommand) BindFlags(flags *pflag.FlagSet) {
 	s.bindExternal(flags)
 }
 
-// InjectConfig implements plugin.RequiresConfig.
-func (s *createWebhookSubcommand) InjectConfig(c config.Config) error {
-	s.config = c
-	return nil
-}
-
-// InjectExtras takes the top-level fields of PROJECT that the config of
-// kubebuilder/v3 does not know.
-func (s *createWebhookSubcommand) InjectExtras(project map[string]any) {
-	s.managerNamespaced, _ = project["namespaced"].(bool)
-}
-
 // InjectResourceExtras takes the resource as PROJECT has it, with the fields
 // that the model of kubebuilder/v3 does not know. It is nil for a resource
 // that PROJECT does not have.
@@ -109,23 +87,11 @@ func (s *createWebhookSubcommand) InjectResourceExtras(fields map[string]any) {
 	}
 }
 
-// Generate says whether manifests get generated afterwards: the flag
-// --make.
-func (s *createWebhookSubcommand) Generate() bool { return s.generate }
-
-// Notes are sentences for the user about what was decided on the way, and
-// what is left to do.
-func (s *createWebhookSubcommand) Notes() []string { return s.notes }
-
 // ResourceExtras returns the fields of the resource in a kubebuilder v4
 // PROJECT that the resource model of kubebuilder/v3 does not know. What is
 // under "webhooks" is merged with the webhooks that the resource has.
 func (s *createWebhookSubcommand) ResourceExtras() map[string]any {
-	extras := map[string]any{}
-	if s.core {
-		extras["core"] = true
-	}
-	s.addExternal(extras)
+	extras := s.extras()
 	webhooks := map[string]any{}
 	for _, spoke := range s.allSpokes() {
 		list, _ := webhooks["spoke"].([]any)
@@ -337,7 +303,3 @@ func (s *createWebhookSubcommand) PreScaffold(disk machinery.Filesystem) error {
 	}
 	return checkRuntime(disk.FS, "webhooks need", "")
 }
-
-// PostScaffold implements plugin.HasPostScaffold. There is nothing to do:
-// generating is the caller's.
-func (s *createWebhookSubcommand) PostScaffold() error { return nil }
