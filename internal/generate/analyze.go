@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Finding is a problem that an analyzer reports in the types.
@@ -139,22 +140,15 @@ func (a *analyzing) report(rule string, p *loader.Package, d analysis.Diagnostic
 // comment.
 func (a *analyzing) aside(p *loader.Package, at token.Pos) bool {
 	for _, file := range p.Syntax {
-		for _, decl := range file.Decls {
-			d, ok := decl.(*ast.GenDecl)
-			for i := 0; ok && i < len(d.Specs); i++ {
-				t, isType := d.Specs[i].(*ast.TypeSpec)
-				if !isType {
-					continue
+		for d, t := range goedit.Types(file) {
+			from := t.Pos()
+			for _, doc := range []*ast.CommentGroup{d.Doc, t.Doc} {
+				if doc != nil && (doc == t.Doc || !d.Lparen.IsValid()) {
+					from = doc.Pos()
 				}
-				from := t.Pos()
-				for _, doc := range []*ast.CommentGroup{d.Doc, t.Doc} {
-					if doc != nil && (doc == t.Doc || !d.Lparen.IsValid()) {
-						from = doc.Pos()
-					}
-				}
-				if from <= at && at <= t.End() {
-					return len(a.api) > 0 && !a.api[p.PkgPath+"."+t.Name.Name]
-				}
+			}
+			if from <= at && at <= t.End() {
+				return len(a.api) > 0 && !a.api[p.PkgPath+"."+t.Name.Name]
 			}
 		}
 	}

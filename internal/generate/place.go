@@ -3,7 +3,6 @@ package generate
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // place is what controller-tools takes a comment to describe.
@@ -97,17 +98,10 @@ func placeOf(node ast.Node, m marker, docs []*ast.CommentGroup, r *registry) pla
 // typeDocs are the doc comments of the file's type declarations.
 func typeDocs(f *ast.File) []*ast.CommentGroup {
 	var docs []*ast.CommentGroup
-	for _, d := range f.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
-			continue
-		}
-		if g.Doc != nil {
-			docs = append(docs, g.Doc)
-		}
-		for _, s := range g.Specs {
-			if t, ok := s.(*ast.TypeSpec); ok && t.Doc != nil {
-				docs = append(docs, t.Doc)
+	for g, t := range goedit.Types(f) {
+		for _, doc := range []*ast.CommentGroup{g.Doc, t.Doc} {
+			if doc != nil && !slices.Contains(docs, doc) { // g has one for several
+				docs = append(docs, doc)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // references are the packages whose types each package's types refer to.
@@ -158,14 +160,8 @@ func selectedFrom(f *ast.File, filters []loader.NodeFilter) []string {
 		}
 		return true
 	}
-	for _, d := range f.Decls {
-		if g, ok := d.(*ast.GenDecl); ok {
-			for _, s := range g.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok {
-					ast.Inspect(t.Type, visit)
-				}
-			}
-		}
+	for _, t := range goedit.Types(f) {
+		ast.Inspect(t.Type, visit)
 	}
 	return out
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // metav1Path is the package whose TypeMeta and ObjectMeta make a kind.
@@ -64,8 +66,10 @@ func (p *sourcePackage) typeNamed(name string) (*ast.TypeSpec, *sourceFile) {
 		return nil, nil
 	}
 	for _, f := range p.files {
-		if i := slices.IndexFunc(f.typeSpecs(), func(t *ast.TypeSpec) bool { return t.Name.Name == name }); i >= 0 {
-			return f.typeSpecs()[i], f
+		for _, t := range goedit.Types(f.ast) {
+			if t.Name.Name == name {
+				return t, f
+			}
 		}
 	}
 	return nil, nil
@@ -75,22 +79,8 @@ func (p *sourcePackage) typeNamed(name string) (*ast.TypeSpec, *sourceFile) {
 func (p *sourcePackage) typeSpecs() []*ast.TypeSpec {
 	var out []*ast.TypeSpec
 	for _, f := range p.files {
-		out = append(out, f.typeSpecs()...)
-	}
-	return out
-}
-
-func (f *sourceFile) typeSpecs() []*ast.TypeSpec {
-	var out []*ast.TypeSpec
-	for _, d := range f.ast.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		for _, s := range g.Specs {
-			if t, ok := s.(*ast.TypeSpec); ok {
-				out = append(out, t)
-			}
+		for _, t := range goedit.Types(f.ast) {
+			out = append(out, t)
 		}
 	}
 	return out

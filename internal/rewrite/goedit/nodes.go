@@ -38,9 +38,12 @@ func (f *File) Functions() iter.Seq[*ast.FuncDecl] {
 }
 
 // Types are the types that the file declares, with their declarations.
-func (f *File) Types() iter.Seq2[*ast.GenDecl, *ast.TypeSpec] {
+func (f *File) Types() iter.Seq2[*ast.GenDecl, *ast.TypeSpec] { return Types(f.Tree) }
+
+// Types are those of a file that is only read.
+func Types(f *ast.File) iter.Seq2[*ast.GenDecl, *ast.TypeSpec] {
 	return func(yield func(*ast.GenDecl, *ast.TypeSpec) bool) {
-		for _, d := range f.Tree.Decls {
+		for _, d := range f.Decls {
 			g, ok := d.(*ast.GenDecl)
 			if !ok {
 				continue

@@ -62,14 +62,10 @@ func (p *goPackage) add(g *goedit.File) {
 		for _, name := range goedit.DeclaredNames(decl) {
 			p.names[name] = true
 		}
-		gen, ok := decl.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		for _, spec := range gen.Specs {
-			if t, ok := spec.(*ast.TypeSpec); ok && t.TypeParams == nil {
-				p.types[t.Name.Name] = goType{t.Type, p, g}
-			}
+	}
+	for _, t := range g.Types() {
+		if t.TypeParams == nil {
+			p.types[t.Name.Name] = goType{t.Type, p, g}
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/afero"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // storageMarker says which of several versions the API server stores.
@@ -110,15 +112,9 @@ func typesFile(disk afero.Fs, c config.Config, r resource.Resource) (name, text 
 
 // declOf returns the declaration of a type, nil where there is none.
 func declOf(tree *ast.File, kind string) *ast.GenDecl {
-	for _, decl := range tree.Decls {
-		gen, ok := decl.(*ast.GenDecl)
-		if !ok || gen.Tok != token.TYPE {
-			continue
-		}
-		for _, spec := range gen.Specs {
-			if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == kind {
-				return gen
-			}
+	for decl, t := range goedit.Types(tree) {
+		if t.Name.Name == kind {
+			return decl
 		}
 	}
 	return nil
