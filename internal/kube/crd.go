@@ -93,9 +93,7 @@ func ServedKind(crd *unstructured.Unstructured) schema.GroupVersionKind {
 // getCRD reads a CRD as the cluster has it, whatever version it is written in
 // here; nil if it is not there.
 func (c *Client) getCRD(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	return c.Read(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": crdGroup + "/v1", "kind": crdKind, "metadata": map[string]any{"name": name},
-	}})
+	return c.Read(ctx, Named(crdGroup+"/v1", crdKind, "", name))
 }
 
 // WaitEstablished waits until the API server serves the kinds of crds. A CRD
@@ -196,9 +194,7 @@ func Uninstall(ctx context.Context, c *Client, crds []*unstructured.Unstructured
 // EnsureNamespace creates the namespace unless it exists, and says whether it
 // did. A namespace that is being deleted is an error.
 func (c *Client) EnsureNamespace(ctx context.Context, name string) (created bool, err error) {
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
-	}}
+	u := Named("v1", "Namespace", "", name)
 	endpoint, ref, err := c.resource(ctx, u, "")
 	if err != nil {
 		return false, err

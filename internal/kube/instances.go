@@ -149,10 +149,7 @@ func (c *Client) conversionWorks(ctx context.Context, crd *unstructured.Unstruct
 	if name == "" {
 		return true, nil // at a URL
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}
-	u.SetName(name)
-	u.SetNamespace(namespace)
-	live, err := c.Read(ctx, u)
+	live, err := c.Read(ctx, Named("v1", "Service", namespace, name))
 	return live != nil, err
 }
 

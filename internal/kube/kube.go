@@ -181,6 +181,14 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
 }
 
+// Named is an object with nothing but its name, as for Read and Delete.
+func Named(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
 // Action is what became of an object.
 type Action string
 

@@ -146,9 +146,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 func (r *run) namespaces(ctx context.Context) error {
 	for _, name := range r.plan.namespaces {
 		if !r.embedded {
-			live, err := r.client.Read(ctx, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
-			}})
+			live, err := r.client.Read(ctx, kube.Named("v1", "Namespace", "", name))
 			if err != nil {
 				return err
 			}

@@ -56,11 +56,7 @@ type entry struct {
 
 // object names the entry's object to a client.
 func (e entry) object() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetAPIVersion(e.APIVersion)
-	u.SetKind(e.Kind)
-	u.SetName(e.Name)
-	return u
+	return kube.Named(e.APIVersion, e.Kind, "", e.Name)
 }
 
 // is leaves versions out: an object is the same one in all of them.

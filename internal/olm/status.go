@@ -190,11 +190,7 @@ func catalogState(u *unstructured.Unstructured) (state, reason string) {
 
 // named is an object with nothing but its name.
 func named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gvk)
-	u.SetNamespace(namespace)
-	u.SetName(name)
-	return u
+	return kube.Named(gvk.GroupVersion().String(), gvk.Kind, namespace, name)
 }
 
 func crdGVK() schema.GroupVersionKind {

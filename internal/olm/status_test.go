@@ -76,10 +76,10 @@ func TestExpectedObjectsOfOtherVersions(t *testing.T) {
 
 func TestOwnedCRDs(t *testing.T) {
 	csv := manifests(t, memcachedCSV("1.0.0", ""))[0]
-	if got := strings.Join(ownedCRDs(csv), ","); got != "memcacheds.cache.example.com" {
-		t.Errorf("ownedCRDs() = %s", got)
+	if got := strings.Join(OwnedCRDs(csv), ","); got != "memcacheds.cache.example.com" {
+		t.Errorf("OwnedCRDs() = %s", got)
 	}
-	if got := ownedCRDs(named(kind("v1alpha1", "ClusterServiceVersion"), "a", "b")); got != nil {
-		t.Errorf("ownedCRDs() of none = %v", got)
+	if got := OwnedCRDs(named(kind("v1alpha1", "ClusterServiceVersion"), "a", "b")); got != nil {
+		t.Errorf("OwnedCRDs() of none = %v", got)
 	}
 }

@@ -150,7 +150,7 @@ func (u *uninstaller) keep(csvs []*unstructured.Unstructured) {
 		if csv.GetName() == packageServer {
 			continue
 		}
-		for _, crd := range ownedCRDs(csv) {
+		for _, crd := range OwnedCRDs(csv) {
 			if !slices.Contains(u.done.Kept, crd) {
 				u.done.Kept = append(u.done.Kept, crd)
 			}
@@ -179,17 +179,18 @@ func operatorNames(csvs, plans []*unstructured.Unstructured) []string {
 	return names
 }
 
-// ownedCRDs are the CRDs that an operator brought.
-func ownedCRDs(csv *unstructured.Unstructured) []string {
+// OwnedCRDs are the names of the CRDs that a CSV provides, sorted, each once.
+func OwnedCRDs(csv *unstructured.Unstructured) []string {
 	var names []string
 	owned, _, _ := unstructured.NestedSlice(csv.Object, "spec", "customresourcedefinitions", "owned")
 	for _, item := range owned {
 		crd, _ := item.(map[string]any)
-		if name, ok := crd["name"].(string); ok && !slices.Contains(names, name) {
+		if name, _ := crd["name"].(string); name != "" {
 			names = append(names, name)
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // rest deletes the catalogs, what OLM has made outside of its namespaces, its own

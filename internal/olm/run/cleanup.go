@@ -15,6 +15,7 @@ import (
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // CleanupOptions say what goes with a package.
@@ -146,7 +147,7 @@ func (cl *cleaner) find(ctx context.Context) error {
 		return false
 	})
 	cl.csvs = all.where(func(u *unstructured.Unstructured) bool { return cl.owns(u) })
-	source, err := cl.reader.Read(ctx, named(olmV1alpha1, "CatalogSource", cl.Namespace, catalogName(cl.pkg)))
+	source, err := cl.reader.Read(ctx, kube.Named(olmV1alpha1, "CatalogSource", cl.Namespace, catalogName(cl.pkg)))
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (cl *cleaner) find(ctx context.Context) error {
 	}
 	mine := cl.csvNames()
 	for _, u := range cl.csvs {
-		cl.crds = append(cl.crds, ownedCRDs(u)...)
+		cl.crds = append(cl.crds, olm.OwnedCRDs(u)...)
 	}
 	if cl.leases, err = leaderLeases(ctx, cl.reader, cl.Namespace, mine...); err != nil {
 		return err
@@ -182,7 +183,7 @@ func (cl *cleaner) findPlanned(ctx context.Context) error {
 	if name == "" {
 		return nil
 	}
-	plan, err := cl.reader.Read(ctx, named(olmV1alpha1, "InstallPlan", cl.Namespace, name))
+	plan, err := cl.reader.Read(ctx, kube.Named(olmV1alpha1, "InstallPlan", cl.Namespace, name))
 	if err != nil {
 		return err
 	}
@@ -290,7 +291,7 @@ func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) erro
 		if isCopied(u) || cl.csvs.find(u.GetName()) != nil && u.GetNamespace() == cl.Namespace {
 			continue
 		}
-		for _, crd := range ownedCRDs(u) {
+		for _, crd := range olm.OwnedCRDs(u) {
 			shared[crd] = kube.RefOf(u).String()
 		}
 	}
@@ -398,9 +399,9 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 	}
 	// A CSV once more: an InstallPlan that OLM was busy with as it was deleted
 	// brings it back, or makes it only then.
-	last := append(slices.Clone(cl.leases), named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace))
+	last := append(slices.Clone(cl.leases), kube.Named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace))
 	for _, name := range cl.csvNames() {
-		last = append(last, named(olmV1alpha1, "ClusterServiceVersion", cl.Namespace, name))
+		last = append(last, kube.Named(olmV1alpha1, "ClusterServiceVersion", cl.Namespace, name))
 	}
 	_, err := cl.client.Delete(ctx, last, quiet(opts))
 	return err

@@ -160,7 +160,7 @@ func (in *installer) bring(ctx context.Context, made []*unstructured.Unstructure
 		return in.again(ctx, made, want, old)
 	})
 	if errors.Is(err, errOutdated) {
-		return clierr.Unavailablef("run the command again", "%s: %w", kube.RefOf(named(olmV1alpha1, "ClusterServiceVersion", in.Namespace, want)), err)
+		return clierr.Unavailablef("run the command again", "%s: %w", kube.RefOf(kube.Named(olmV1alpha1, "ClusterServiceVersion", in.Namespace, want)), err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/catalog"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // planOf is an unfinished plan for CSVs of the package, with what OLM has read
@@ -189,7 +190,7 @@ func (l *lab) testContentOfTheSameVersion(t *testing.T) {
 			if changed || !l.says("ClusterServiceVersion "+l.name+"/"+l.csv("0.0.1")+": ") {
 				return
 			}
-			csv := named(olmV1alpha1, "ClusterServiceVersion", l.name, l.csv("0.0.1"))
+			csv := kube.Named(olmV1alpha1, "ClusterServiceVersion", l.name, l.csv("0.0.1"))
 			if err := l.client.Edit(t.Context(), csv, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 				if live == nil {
 					return nil, nil

@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/hostprogram"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // csv is what a run reads of a ClusterServiceVersion.
@@ -51,7 +51,7 @@ func readCSV(u *unstructured.Unstructured) (*csv, error) {
 		return nil, clierr.Failedf("run 'mysdk bundle validate' on it", "the bundle has no ClusterServiceVersion with a name")
 	}
 	c := &csv{
-		name: u.GetName(), modes: map[string]bool{}, owned: ownedCRDs(u),
+		name: u.GetName(), modes: map[string]bool{}, owned: olm.OwnedCRDs(u),
 	}
 	for _, m := range entries(u, "spec", "installModes") {
 		if t, _ := m["type"].(string); t != "" {
@@ -110,18 +110,6 @@ func readWorkload(m map[string]any) workload {
 		}
 	}
 	return w
-}
-
-// ownedCRDs are the names of the CRDs that a CSV provides, sorted, each once.
-func ownedCRDs(u *unstructured.Unstructured) []string {
-	var names []string
-	for _, m := range entries(u, "spec", "customresourcedefinitions", "owned") {
-		if n := field(m, "name"); n != "" {
-			names = append(names, n)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // text is the string at path, or "".

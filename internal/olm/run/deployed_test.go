@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // TestDeployedWait plays deployments without OLM and compares when the wait for
@@ -90,7 +91,7 @@ message: 'MountVolume.SetUp failed for volume "conf": configmap "shop-conf" not 
 				var said strings.Builder
 				d := &Deployed{
 					Reader: turning{p, t}, Timeout: 20 * time.Second, Now: time.Now,
-					Objects: []*unstructured.Unstructured{named("rbac.authorization.k8s.io/v1", "ClusterRole", "", "shop"), named("apps/v1", "Deployment", "ns", "shop-manager")},
+					Objects: []*unstructured.Unstructured{kube.Named("rbac.authorization.k8s.io/v1", "ClusterRole", "", "shop"), kube.Named("apps/v1", "Deployment", "ns", "shop-manager")},
 					Say:     func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) },
 				}
 				err := d.Wait(t.Context())
@@ -123,7 +124,7 @@ func (hanging) Read(ctx context.Context, _ *unstructured.Unstructured) (*unstruc
 // TestDeployedWaitHangs ends with the time.
 func TestDeployedWaitHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Deployed{Reader: hanging{}, Timeout: time.Minute, Now: time.Now, Objects: []*unstructured.Unstructured{named("v1", "Namespace", "", "ns")}}
+		d := &Deployed{Reader: hanging{}, Timeout: time.Minute, Now: time.Now, Objects: []*unstructured.Unstructured{kube.Named("v1", "Namespace", "", "ns")}}
 		if err := d.Wait(t.Context()); err == nil || err.Error() != "not ready after 1m0s: Namespace ns: the cluster did not answer in time" {
 			t.Error(err)
 		}
@@ -134,7 +135,7 @@ func TestDeployedWaitHangs(t *testing.T) {
 func TestDeployedWaitStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d := &Deployed{Reader: worldOf(t, ""), Timeout: time.Hour, Now: time.Now, Objects: []*unstructured.Unstructured{named("v1", "Namespace", "", "ns")}}
+	d := &Deployed{Reader: worldOf(t, ""), Timeout: time.Hour, Now: time.Now, Objects: []*unstructured.Unstructured{kube.Named("v1", "Namespace", "", "ns")}}
 	if err := d.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

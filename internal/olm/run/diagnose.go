@@ -136,7 +136,7 @@ func (o *Operator) look(ctx context.Context, r Reader) error {
 // the next one.
 func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
 	if c.subscription == nil && c.pkg != "" && c.want == "" {
-		return c.finding(named(olmV1alpha1, "Subscription", c.namespace, c.pkg), waitOnly, "there is none of this package", ""), nil
+		return c.finding(kube.Named(olmV1alpha1, "Subscription", c.namespace, c.pkg), waitOnly, "there is none of this package", ""), nil
 	}
 	csv := c.csv()
 	if csv == nil {
@@ -148,7 +148,7 @@ func (c *chain) diagnose(ctx context.Context, r Reader) (*Finding, error) {
 			}
 		}
 		if c.subscription == nil {
-			return c.finding(named(olmV1alpha1, "ClusterServiceVersion", c.namespace, c.csvName()), waitOnly, "does not exist", ""), nil
+			return c.finding(kube.Named(olmV1alpha1, "ClusterServiceVersion", c.namespace, c.csvName()), waitOnly, "does not exist", ""), nil
 		}
 		return c.finding(c.subscription, waitOnly, "OLM has not made an InstallPlan for it yet", ""), nil
 	}
@@ -211,7 +211,7 @@ func (c *chain) checkCatalog(ctx context.Context, r Reader) *Finding {
 	}
 	source := c.catalog()
 	if source == nil {
-		ref := named(olmV1alpha1, "CatalogSource", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"))
+		ref := kube.Named(olmV1alpha1, "CatalogSource", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"))
 		return c.finding(ref, soon, fmt.Sprintf("does not exist, and Subscription %s takes its operator from it", c.subscription.GetName()),
 			"correct spec.source and spec.sourceNamespace of the Subscription, or apply the CatalogSource")
 	}
@@ -336,7 +336,7 @@ const catalogErrorPattern = `error using catalogsource ([^/\s]+)/([^:\s]+): (.*)
 func (c *chain) catalogFailed(ctx context.Context, r Reader, failed condition, namespace, name, why string) *Finding {
 	source := c.catalogs.where(func(u *unstructured.Unstructured) bool { return u.GetNamespace() == namespace }).find(name)
 	if source == nil {
-		source = named(olmV1alpha1, "CatalogSource", namespace, name)
+		source = kube.Named(olmV1alpha1, "CatalogSource", namespace, name)
 	}
 	f := c.unreachable(ctx, r, source)
 	if f != nil && f.after == waitOnly {

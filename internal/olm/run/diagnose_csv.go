@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // checkCSV says what a ClusterServiceVersion lacks by its own account; nil for
@@ -47,7 +48,7 @@ func (c *chain) explainCSV(u *unstructured.Unstructured, reason, message string)
 			"the OperatorGroup of namespace %s selects no namespace", u.GetNamespace())
 	case "CannotModifyStaticOperatorGroupProvidedAPIs":
 		return find(soon, "install into another namespace, or set spec.staticProvidedAPIs of the OperatorGroup to false",
-			"the OperatorGroup of namespace %s has a fixed list of APIs, and %s is not among them", u.GetNamespace(), strings.Join(ownedCRDs(u), ", "))
+			"the OperatorGroup of namespace %s has a fixed list of APIs, and %s is not among them", u.GetNamespace(), strings.Join(olm.OwnedCRDs(u), ", "))
 	case "InvalidInstallModes":
 		return find(soon, "correct spec.installModes of the CSV, then run 'mysdk bundle validate'", "its install modes are not valid: %s", message)
 	case "RequirementsNotMet", "RequirementsUnknown", "NeedsReinstall":
@@ -94,7 +95,7 @@ func (c *chain) groupOf(namespace string) *unstructured.Unstructured {
 
 // ownerConflict names the operator that provides the same API.
 func (c *chain) ownerConflict(u *unstructured.Unstructured) *Finding {
-	mine := ownedCRDs(u)
+	mine := olm.OwnedCRDs(u)
 	for _, other := range c.csvs {
 		if other.GetNamespace() == u.GetNamespace() && other.GetName() == u.GetName() {
 			continue
@@ -103,7 +104,7 @@ func (c *chain) ownerConflict(u *unstructured.Unstructured) *Finding {
 		if other.GetNamespace() == u.GetNamespace() && text(u, "spec", "replaces") == other.GetName() {
 			continue
 		}
-		for _, crd := range ownedCRDs(other) {
+		for _, crd := range olm.OwnedCRDs(other) {
 			if !slices.Contains(mine, crd) {
 				continue
 			}

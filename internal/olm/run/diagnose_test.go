@@ -414,7 +414,7 @@ func orDash(s string) string {
 
 // TestFindingJSON names the object.
 func TestFindingJSON(t *testing.T) {
-	data, err := json.Marshal(&Finding{Object: kube.RefOf(named("v1", "Pod", "ns", "x")), Problem: "gone", Hint: "look"})
+	data, err := json.Marshal(&Finding{Object: kube.RefOf(kube.Named("v1", "Pod", "ns", "x")), Problem: "gone", Hint: "look"})
 	if want := `{"object":"Pod ns/x","problem":"gone","hint":"look"}`; err != nil || string(data) != want {
 		t.Errorf("%s, %v", data, err)
 	}

@@ -71,7 +71,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 			return (&cleaner{CleanupOptions: CleanupOptions{Namespace: "ns"}, reader: r, pkg: "shop"}).find(t.Context())
 		},
 		"left over": func(r Reader) error {
-			cl := &cleaner{CleanupOptions: CleanupOptions{Namespace: "ns"}, reader: r, pkg: "shop", csvs: objects{named(olmV1alpha1, "ClusterServiceVersion", "ns", "shop.v1")}}
+			cl := &cleaner{CleanupOptions: CleanupOptions{Namespace: "ns"}, reader: r, pkg: "shop", csvs: objects{kube.Named(olmV1alpha1, "ClusterServiceVersion", "ns", "shop.v1")}}
 			_, err := cl.leftOf(t.Context(), gvk("apps/v1", "Deployment"))
 			return err
 		},

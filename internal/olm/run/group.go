@@ -10,6 +10,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/olm"
 )
 
 // groupRequest is what there is to decide about the OperatorGroup of a namespace.
@@ -152,7 +153,7 @@ func (in *installer) refuseConflict(ctx context.Context) error {
 		if !ok || where == in.Namespace || isCopied(other) || !overlap(in.group.mode.namespaces(in.Namespace), theirs.namespaces(where)) {
 			continue
 		}
-		for _, crd := range ownedCRDs(other) {
+		for _, crd := range olm.OwnedCRDs(other) {
 			if !slices.Contains(in.csv.owned, crd) {
 				continue
 			}

@@ -339,7 +339,7 @@ func (in *installer) write(ctx context.Context) error {
 		}
 		if created {
 			in.Say("Namespace %s created", ns)
-			in.namespaces = append(in.namespaces, named("v1", "Namespace", "", ns))
+			in.namespaces = append(in.namespaces, kube.Named("v1", "Namespace", "", ns))
 		}
 	}
 	if err := in.dropCatalog(ctx, in.action == Installed || in.action == Reinstalled); err != nil {

@@ -58,7 +58,7 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			t.Fatalf("%v, said %q", err, l.said)
 		}
 		for _, name := range []string{l.name, watched} {
-			ns, err := l.client.Read(t.Context(), named("v1", "Namespace", "", name))
+			ns, err := l.client.Read(t.Context(), kube.Named("v1", "Namespace", "", name))
 			if err != nil || ns != nil || l.crd() != nil {
 				t.Errorf("namespace %v, CRD %v, %v", ns, l.crd(), err)
 			}
@@ -107,7 +107,7 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 		if l.read(olmV1, "OperatorGroup", groupName) == nil || !l.says("OperatorGroup "+l.name+"/mysdk-operators stays: other.v1.0.0 needs it") {
 			t.Errorf("the OperatorGroup went, said %q", l.said)
 		}
-		if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "ClusterServiceVersion", l.name, "other.v1.0.0")}, kube.DeleteOptions{}); err != nil {
+		if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{kube.Named(olmV1alpha1, "ClusterServiceVersion", l.name, "other.v1.0.0")}, kube.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -118,7 +118,7 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			if _, err := Install(t.Context(), l.client, good, l.options(nil)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{named(olmV1alpha1, "Subscription", l.name, l.name)}, kube.DeleteOptions{}); err != nil {
+			if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{kube.Named(olmV1alpha1, "Subscription", l.name, l.name)}, kube.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -75,7 +75,7 @@ func (l *lab) options(change func(*Options)) Options {
 // read returns an object of the test's namespace, nil without one.
 func (l *lab) read(apiVersion, kind, name string) *unstructured.Unstructured {
 	l.t.Helper()
-	u, err := l.client.Read(l.t.Context(), named(apiVersion, kind, l.name, name))
+	u, err := l.client.Read(l.t.Context(), kube.Named(apiVersion, kind, l.name, name))
 	if err != nil {
 		l.t.Fatal(err)
 	}

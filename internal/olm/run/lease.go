@@ -39,7 +39,7 @@ func leaderLeases(ctx context.Context, r Reader, namespace string, csvs ...strin
 					continue // it never ran
 				}
 				for _, m := range pattern.FindAllSubmatch(log, -1) {
-					lease := named("coordination.k8s.io/v1", "Lease", string(m[1]), string(m[2]))
+					lease := kube.Named("coordination.k8s.io/v1", "Lease", string(m[1]), string(m[2]))
 					known := slices.ContainsFunc(leases, func(l *unstructured.Unstructured) bool { return kube.RefOf(l) == kube.RefOf(lease) })
 					// Only in the operator's own namespace is it surely its own.
 					if lease.GetNamespace() == namespace && !known {

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/kube"
 )
 
 const (
@@ -55,18 +57,9 @@ const (
 	olmV2       = "operators.coreos.com/v2"
 )
 
-// named is an object with nothing but its name, as for Read and Delete.
-func named(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	meta := map[string]any{"name": name}
-	if namespace != "" {
-		meta["namespace"] = namespace
-	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta}}
-}
-
 // made is an object of a run of pkg.
 func made(pkg, apiVersion, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
-	u := named(apiVersion, kind, namespace, name)
+	u := kube.Named(apiVersion, kind, namespace, name)
 	u.SetLabels(map[string]string{runLabel: pkg})
 	for k, v := range fields {
 		u.Object[k] = v

@@ -81,7 +81,7 @@ func removeOperator(ctx context.Context, c *kube.Client, sub *unstructured.Unstr
 	}
 	var list []*unstructured.Unstructured
 	for _, name := range csvs {
-		list = append(list, named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
+		list = append(list, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
 	}
 	if _, err := c.Delete(ctx, list, o); err != nil {
 		return err
@@ -122,7 +122,7 @@ func returned(ctx context.Context, r Reader, namespace string, csvs []string) ([
 		return nil, err
 	}
 	for _, name := range csvs {
-		live, err := r.Read(ctx, named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
+		live, err := r.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func awaitPlans(ctx context.Context, r Reader, namespace string, csvs []string) 
 func unsettled(ctx context.Context, r Reader, namespace string, csvs []string) (bool, error) {
 	var working []string
 	for _, name := range csvs {
-		live, err := r.Read(ctx, named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
+		live, err := r.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", namespace, name))
 		if err != nil {
 			return false, err
 		}

@@ -164,7 +164,7 @@ func TestWaiterTells(t *testing.T) {
 // TestNewObjects are those that a rollback deletes.
 func TestNewObjects(t *testing.T) {
 	there := worldOf(t, subYAML+sourceYAML).objects
-	in := &installer{before: &survey{subscription: there[0], source: there[1]}, apply: append(objects{named("v1", "ConfigMap", "ns", "new")}, there...)}
+	in := &installer{before: &survey{subscription: there[0], source: there[1]}, apply: append(objects{kube.Named("v1", "ConfigMap", "ns", "new")}, there...)}
 	if d := cmp.Diff([]string{"ConfigMap new"}, refs(in.newObjects())); d != "" {
 		t.Errorf("new (-want +got):\n%s", d)
 	}

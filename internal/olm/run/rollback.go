@@ -47,7 +47,7 @@ func (in *installer) failed(ctx context.Context, cause error, undo func(context.
 func (in *installer) restore(ctx context.Context) error {
 	opts := kube.DeleteOptions{Progress: in.Progress}
 	was := text(in.before.subscription, "status", "installedCSV")
-	sub := named(olmV1alpha1, "Subscription", in.Namespace, in.bundle.Package)
+	sub := kube.Named(olmV1alpha1, "Subscription", in.Namespace, in.bundle.Package)
 	if in.before.subscription != nil {
 		sub = in.before.subscription
 	}

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // checkSecrets refuses names of Secrets and of a service account that are not
 // there: OLM would wait for them for ever. A Secret that can be made is.
 func (in *installer) checkSecrets(ctx context.Context) error {
 	for _, name := range in.PullSecrets {
-		u, err := in.reader.Read(ctx, named("v1", "Secret", in.Namespace, name))
+		u, err := in.reader.Read(ctx, kube.Named("v1", "Secret", in.Namespace, name))
 		if err != nil {
 			return err
 		}
@@ -31,7 +32,7 @@ func (in *installer) checkSecrets(ctx context.Context) error {
 	if in.ServiceAccount == "" {
 		return nil
 	}
-	u, err := in.reader.Read(ctx, named("v1", "ServiceAccount", in.Namespace, in.ServiceAccount))
+	u, err := in.reader.Read(ctx, kube.Named("v1", "ServiceAccount", in.Namespace, in.ServiceAccount))
 	if err == nil && u == nil {
 		return clierr.Usagef("create it, or leave the flag out", "--service-account: namespace %s has no ServiceAccount %s", in.Namespace, in.ServiceAccount)
 	}
@@ -42,7 +43,7 @@ func (in *installer) checkSecrets(ctx context.Context) error {
 // config.json has them; nil where there is no Secret of that name. One of
 // another type is a usage error.
 func PullSecret(ctx context.Context, r Reader, namespace, name string) ([]byte, error) {
-	u, err := r.Read(ctx, named("v1", "Secret", namespace, name))
+	u, err := r.Read(ctx, kube.Named("v1", "Secret", namespace, name))
 	if u == nil || err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ const caKey = "cert.pem"
 // Secret that is missing, or has none, is a usage error.
 func CASecret(ctx context.Context, r Reader, namespace, name string) ([]byte, error) {
 	hint := fmt.Sprintf("create it: mysdk kubectl create secret generic -n %s %s --from-file=%s=FILE", namespace, name, caKey)
-	u, err := r.Read(ctx, named("v1", "Secret", namespace, name))
+	u, err := r.Read(ctx, kube.Named("v1", "Secret", namespace, name))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (in *installer) shareSecrets(ctx context.Context) error {
 		if w.serviceAccount == "" {
 			continue
 		}
-		account := named("v1", "ServiceAccount", in.Namespace, w.serviceAccount)
+		account := kube.Named("v1", "ServiceAccount", in.Namespace, w.serviceAccount)
 		err := in.client.Edit(ctx, account, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			if live == nil {
 				return nil, nil

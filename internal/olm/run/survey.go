@@ -38,7 +38,7 @@ func (s *survey) installed() *unstructured.Unstructured {
 
 // crdObject names a CRD.
 func crdObject(name string) *unstructured.Unstructured {
-	return named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
+	return kube.Named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
 }
 
 // requireOLM is an error with the next step where OLM is not installed.
@@ -53,7 +53,7 @@ func requireOLM(ctx context.Context, r Reader) error {
 // takeSurvey reads it. owned are the names of the bundle's CRDs.
 func takeSurvey(ctx context.Context, r Reader, namespace, pkg string, owned []string) (*survey, error) {
 	s := &survey{crds: map[string]bool{}}
-	ns, err := r.Read(ctx, named("v1", "Namespace", "", namespace))
+	ns, err := r.Read(ctx, kube.Named("v1", "Namespace", "", namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +86,14 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 		return err
 	}
 	s.csvs = s.csvs.where(func(u *unstructured.Unstructured) bool { return !isCopied(u) })
-	if s.source, err = r.Read(ctx, named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
+	if s.source, err = r.Read(ctx, kube.Named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
 		return err
 	}
 	if s.contents, err = labelled(ctx, r, gvk("v1", "ConfigMap"), namespace, labels.Set{catalogLabel: catalogName(pkg)}); err != nil {
 		return err
 	}
 	server := serverName(catalogName(pkg))
-	for _, u := range []*unstructured.Unstructured{named("apps/v1", "Deployment", namespace, server), named("v1", "Service", namespace, server)} {
+	for _, u := range []*unstructured.Unstructured{kube.Named("apps/v1", "Deployment", namespace, server), kube.Named("v1", "Service", namespace, server)} {
 		live, err := r.Read(ctx, u)
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 		}
 	}
 	if name := text(s.subscription, "status", "installPlanRef", "name"); name != "" {
-		s.plan, err = r.Read(ctx, named(olmV1alpha1, "InstallPlan", namespace, name))
+		s.plan, err = r.Read(ctx, kube.Named(olmV1alpha1, "InstallPlan", namespace, name))
 	}
 	return err
 }

@@ -128,7 +128,7 @@ func (w *waiter) wait(ctx context.Context) error {
 func (w *waiter) ended(ctx, limited context.Context, begin time.Time, err error) error {
 	found := w.standing.last
 	if found == nil {
-		found = &Finding{Object: kube.RefOf(named(olmV1alpha1, "Subscription", w.namespace, w.pkg)), Problem: "OLM has not installed it, and gives no reason"}
+		found = &Finding{Object: kube.RefOf(kube.Named(olmV1alpha1, "Subscription", w.namespace, w.pkg)), Problem: "OLM has not installed it, and gives no reason"}
 	}
 	return ended(ctx, limited, w.now().Sub(begin), found, "mysdk olm explain", err)
 }
@@ -221,7 +221,7 @@ func (w *waiter) cleared(ctx context.Context) (bool, error) {
 
 // readCSV reads a CSV of the namespace; nil without one.
 func (w *waiter) readCSV(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	return w.reader.Read(ctx, named(olmV1alpha1, "ClusterServiceVersion", w.namespace, name))
+	return w.reader.Read(ctx, kube.Named(olmV1alpha1, "ClusterServiceVersion", w.namespace, name))
 }
 
 // installed is OLM's own view.

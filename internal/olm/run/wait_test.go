@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // play is a cluster that changes with time.
@@ -269,7 +270,7 @@ func TestAwaitCatalog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &play{world: worldOf(t, ""), begin: time.Now(), scenes: tc.scenes}
-				if err := awaitCatalog(t.Context(), turning{p, t}, named(olmV1alpha1, "CatalogSource", "ns", "shop-catalog"), connects); err != nil {
+				if err := awaitCatalog(t.Context(), turning{p, t}, kube.Named(olmV1alpha1, "CatalogSource", "ns", "shop-catalog"), connects); err != nil {
 					t.Fatal(err)
 				}
 				if got := time.Since(p.begin).Truncate(200 * time.Millisecond); got != tc.took {
