@@ -4,7 +4,6 @@ package generate
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -234,7 +233,7 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 		o.warnStale(ctx, f)
 	}
 	if o.check || o.dryRun {
-		return reportDrift(f, r, o.check)
+		return f.DiffSet(r.Set, o.check, "mysdk generate")
 	}
 	if r.Set.Len() == 0 {
 		f.Say("Nothing to do: everything is up to date (%s)", f.Since(start))
@@ -344,24 +343,4 @@ func noteModule(f *cli.Factory, written fileset.Set) {
 			f.Say("Next: go mod tidy   (the code imports k8s.io/kube-openapi now)")
 		}
 	}
-}
-
-// reportDrift prints what differs; with check it is an error that there is
-// anything.
-func reportDrift(f *cli.Factory, r generate.Result, check bool) error {
-	diff, err := f.Tree().Diff(r.Set)
-	if err != nil {
-		return err
-	}
-	if err := f.Print(diff); err != nil {
-		return err
-	}
-	if !check || r.Set.Len() == 0 {
-		return nil
-	}
-	files := fmt.Sprintf("%d files are", r.Set.Len())
-	if r.Set.Len() == 1 {
-		files = "1 file is"
-	}
-	return clierr.OutOfDatef("run 'mysdk generate' and commit the result", "%s out of date: %s", files, strings.Join(r.Set.Paths(), ", "))
 }
