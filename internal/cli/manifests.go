@@ -134,13 +134,11 @@ func (f *Factory) ProjectCRDs(ctx context.Context) ([]*unstructured.Unstructured
 		if path.Ext(name) != ".yaml" {
 			continue
 		}
-		file, changed := src.Overlay.Get(name)
-		if !changed {
-			if file.Data, err = f.Host.Files.ReadFile(f.Host.Path(name)); err != nil {
-				return nil, err
-			}
+		data, err := f.Tree().Read(src.Overlay, name)
+		if err != nil {
+			return nil, err
 		}
-		objs, err := kube.ParseManifests(file.Data, name)
+		objs, err := kube.ParseManifests(data, name)
 		if err != nil {
 			return nil, err
 		}

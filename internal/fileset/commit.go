@@ -410,6 +410,18 @@ func (t Tree) removeIfThere(name string) error {
 	return err
 }
 
+// Read returns a file as it is once over is committed.
+func (t Tree) Read(over Set, name string) ([]byte, error) {
+	f, ok := over.Get(name)
+	switch {
+	case !ok:
+		return t.FS.ReadFile(t.path(name))
+	case f.Removed:
+		return nil, fmt.Errorf("read %s: %w", name, fs.ErrNotExist)
+	}
+	return f.Data, nil
+}
+
 func (t Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
 
 // temporary is the name that name is staged under: in the same directory, so

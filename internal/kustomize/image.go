@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -95,13 +94,7 @@ func with(src Source, file string, all map[string]any) (Source, error) {
 
 // read returns a file of the source, from the overlay or the disk.
 func read(src Source, name string) ([]byte, error) {
-	if f, ok := src.Overlay.Get(name); ok {
-		if f.Removed {
-			return nil, fs.ErrNotExist
-		}
-		return f.Data, nil
-	}
-	data, err := src.Files.ReadFile(filepath.Join(src.Dir, filepath.FromSlash(name)))
+	data, err := fileset.Tree{FS: src.Files, Root: src.Dir}.Read(src.Overlay, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist: %w", name, fs.ErrNotExist)
 	}

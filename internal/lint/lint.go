@@ -10,8 +10,6 @@ import (
 	"context"
 	"fmt"
 	"go/format"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,11 +54,8 @@ type silencer struct {
 // silences reports whether such a comment stands on the line or above it.
 func (s silencer) silences(at generate.Position) bool {
 	if _, read := s.lines[at.File]; !read {
-		file, laidOver := s.opts.Overlay.Get(at.File)
-		if !laidOver {
-			file.Data, _ = os.ReadFile(filepath.Join(s.opts.Dir, at.File)) // it was read before
-		}
-		s.lines[at.File] = strings.Split(string(file.Data), "\n")
+		data, _ := fileset.Tree{FS: s.opts.Host.Files, Root: s.opts.Dir}.Read(s.opts.Overlay, at.File) // it was read before
+		s.lines[at.File] = strings.Split(string(data), "\n")
 	}
 	lines := s.lines[at.File]
 	is := func(line int) bool { return line > 0 && line <= len(lines) && nolint.MatchString(lines[line-1]) }

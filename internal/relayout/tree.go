@@ -27,10 +27,7 @@ func NewTree(files host.Files, root string) *Tree { return &Tree{files: files, r
 
 // Read returns a file's content and whether there is one.
 func (t *Tree) Read(name string) ([]byte, bool, error) {
-	if f, ok := t.changed.Get(name); ok {
-		return f.Data, !f.Removed, nil
-	}
-	data, err := t.files.ReadFile(filepath.Join(t.root, filepath.FromSlash(name)))
+	data, err := fileset.Tree{FS: t.files, Root: t.root}.Read(t.changed, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, false, nil

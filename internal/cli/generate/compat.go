@@ -109,15 +109,11 @@ func compare(ctx context.Context, f *cli.Factory, all compat.Request) ([]compat.
 func currentCRDs(ctx context.Context, f *cli.Factory, r generate.Result) (compat.CRDs, []string, error) {
 	found, dirs := compat.CRDs{}, map[string]bool{}
 	add := func(name string) error {
-		file, rendered := r.Set.Get(name)
-		if !rendered {
-			data, err := f.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			file.Data = data
+		data, err := f.Tree().Read(r.Set, name)
+		if err != nil {
+			return err
 		}
-		return found.Add(name, file.Data)
+		return found.Add(name, data)
 	}
 	for _, name := range r.Outputs {
 		before := len(found)

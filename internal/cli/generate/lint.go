@@ -56,12 +56,7 @@ func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	}
 	var fixed fileset.Set
 	for round := 0; o.fix && round < fixRounds; round++ {
-		read := func(name string) ([]byte, error) {
-			if file, ok := fixed.Get(name); ok {
-				return file.Data, nil
-			}
-			return f.ReadFile(name)
-		}
+		read := func(name string) ([]byte, error) { return f.Tree().Read(fixed, name) }
 		changed, err := lint.Fix(read, found)
 		if err != nil {
 			return err
