@@ -8,12 +8,11 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // goSource reads Go packages of a module as far as the syntax goes: types,
@@ -205,12 +204,7 @@ func (t goType) fields() []goField {
 // json is the field's name in JSON. inline says that its fields stand in its
 // place, skip that it is not serialized.
 func (f goField) json() (name string, inline, skip bool) {
-	tag := ""
-	if f.field.Tag != nil {
-		if raw, err := strconv.Unquote(f.field.Tag.Value); err == nil {
-			tag = reflect.StructTag(raw).Get("json")
-		}
-	}
+	tag := goedit.JSONTag(f.field)
 	name, options, _ := strings.Cut(tag, ",")
 	switch {
 	case tag == "-":
@@ -252,9 +246,8 @@ func (g *goSource) refers(in goType, expr ast.Expr) ([]goType, error) {
 // that the file uses: the import's own, or that in the package clause.
 func (g *goSource) imported(f *ast.File, pkg, name string) ([]goType, error) {
 	for _, imp := range f.Imports {
-		value, err := strconv.Unquote(imp.Path.Value)
-		dir, ours := strings.CutPrefix(value, g.module+"/")
-		if err != nil || !ours || imp.Name != nil && imp.Name.Name != pkg {
+		dir, ours := strings.CutPrefix(goedit.PathOf(imp), g.module+"/")
+		if !ours || imp.Name != nil && imp.Name.Name != pkg {
 			continue
 		}
 		p, err := g.load(dir)

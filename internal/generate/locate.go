@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // locator finds what in the sources a part of a CRD comes from.
@@ -268,10 +269,7 @@ func (l *locator) imported(f *sourceFile, x ast.Expr) *sourcePackage {
 		return nil
 	}
 	for _, s := range f.ast.Imports {
-		path, err := strconv.Unquote(s.Path.Value)
-		if err != nil {
-			continue
-		}
+		path := goedit.PathOf(s)
 		i := slices.IndexFunc(l.src.packages, func(p *sourcePackage) bool { return p.importPath == path && len(p.files) > 0 })
 		if i < 0 {
 			continue
@@ -291,13 +289,7 @@ func (l *locator) property(o origin, name string) origin {
 		return origin{}
 	}
 	for _, f := range s.Fields.List {
-		tag := ""
-		if f.Tag != nil {
-			if text, err := strconv.Unquote(f.Tag.Value); err == nil {
-				tag = reflect.StructTag(text).Get("json")
-			}
-		}
-		called, options, _ := strings.Cut(tag, ",")
+		called, options, _ := strings.Cut(goedit.JSONTag(f), ",")
 		switch {
 		case called == name:
 			found := l.of(f.Type, o.file, o.pkg)

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"os"
-	"strconv"
 	"sync"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -124,10 +123,9 @@ func referenced(p *loader.Package, filters []loader.NodeFilter) []*loader.Packag
 	for _, f := range p.Syntax {
 		byName := map[string]*loader.Package{}
 		for _, spec := range f.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			imported := p.Imports()[path]
+			imported := p.Imports()[goedit.PathOf(spec)]
 			switch {
-			case err != nil || imported == nil:
+			case imported == nil:
 			case spec.Name == nil:
 				byName[imported.Name] = imported
 			case spec.Name.Name == ".":

@@ -3,7 +3,6 @@ package generate
 import (
 	"go/ast"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -104,10 +103,7 @@ func (p *sourcePackage) kinds() []string {
 
 // imports reports whether the file imports the path, under whatever name.
 func imports(f *ast.File, path string) bool {
-	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool {
-		p, err := strconv.Unquote(s.Path.Value)
-		return err == nil && p == path
-	})
+	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return goedit.PathOf(s) == path })
 }
 
 // embeds reports whether s embeds a type of that name, whichever package it

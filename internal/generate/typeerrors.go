@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // packageProblems collects the errors that loading and generating left with
@@ -199,9 +201,8 @@ func inTypeDecl(f *ast.File, at token.Pos) bool {
 func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos, msg string) bool {
 	imports := map[string]*loader.Package{}
 	for _, spec := range f.Imports {
-		path, err := strconv.Unquote(spec.Path.Value)
-		imported := p.Imports()[path]
-		if err != nil || imported == nil {
+		imported := p.Imports()[goedit.PathOf(spec)]
+		if imported == nil {
 			continue
 		}
 		name := imported.Name

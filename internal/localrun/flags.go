@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // mainFacts is what the main package's source tells about the operator.
@@ -81,12 +81,10 @@ func (f *mainFacts) scan(file *ast.File) {
 // text among the first two arguments.
 func (f *mainFacts) add(args []ast.Expr) {
 	for i, a := range args[:min(2, len(args))] {
-		if lit, ok := a.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if name, err := strconv.Unquote(lit.Value); err == nil {
-				f.flags[name] = true
-				if on, ok := args[min(i+1, len(args)-1)].(*ast.Ident); ok && on.Name == "true" && slices.Contains(leaderFlags, name) {
-					f.leads = name
-				}
+		if name, ok := goedit.StringLiteral(a); ok {
+			f.flags[name] = true
+			if on, ok := args[min(i+1, len(args)-1)].(*ast.Ident); ok && on.Name == "true" && slices.Contains(leaderFlags, name) {
+				f.leads = name
 			}
 			return
 		}

@@ -4,9 +4,7 @@ import (
 	"go/ast"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/compat"
@@ -60,13 +58,6 @@ func Marked(name string, src []byte, line int, field string, markers []string) (
 
 // jsonName is the name of a field in objects, empty where its tag says none.
 func jsonName(field *ast.Field) string {
-	if field.Tag == nil {
-		return ""
-	}
-	tag, err := strconv.Unquote(field.Tag.Value)
-	if err != nil {
-		return ""
-	}
-	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	name, _, _ := strings.Cut(goedit.JSONTag(field), ",")
 	return name
 }

@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"maps"
 	"path"
 	"slices"
@@ -273,21 +272,12 @@ func (f *goFile) constants(into map[string]string) {
 	for v := range goedit.Each[*ast.ValueSpec](f.Tree) {
 		for i, name := range v.Names {
 			if i < len(v.Values) && f.Tree.Scope.Lookup(name.Name) == name.Obj {
-				if text, ok := stringLiteral(v.Values[i]); ok {
+				if text, ok := goedit.StringLiteral(v.Values[i]); ok {
 					into[name.Name] = text
 				}
 			}
 		}
 	}
-}
-
-func stringLiteral(e ast.Expr) (string, bool) {
-	lit, ok := e.(*ast.BasicLit)
-	if !ok || lit.Kind != token.STRING {
-		return "", false
-	}
-	s, err := strconv.Unquote(lit.Value)
-	return s, err == nil
 }
 
 // registeredGroup is the group in a literal of schema.GroupVersion.
@@ -299,7 +289,7 @@ func (f *goFile) registeredGroup(constants map[string]string) string {
 		}
 		switch v := valueOf(lit, "Group").(type) {
 		case *ast.BasicLit:
-			group, _ = stringLiteral(v)
+			group, _ = goedit.StringLiteral(v)
 		case *ast.Ident:
 			group = constants[v.Name]
 		case *ast.SelectorExpr:

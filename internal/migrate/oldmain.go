@@ -84,7 +84,7 @@ func (p *oldProgram) statements(list []ast.Stmt) {
 			p.take(s)
 		}
 		for kv := range goedit.Each[*ast.KeyValueExpr](s) {
-			if value, ok := stringLiteral(kv.Value); ok && isNamed(kv.Key, "LeaderElectionID") {
+			if value, ok := goedit.StringLiteral(kv.Value); ok && isNamed(kv.Key, "LeaderElectionID") {
 				p.election = strconv.Quote(value)
 				if p.isAlone(kv) {
 					p.take(kv)

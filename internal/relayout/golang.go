@@ -136,7 +136,7 @@ func climb(f *goedit.File, by int) {
 		case *ast.ImportSpec:
 			return false
 		case *ast.BasicLit:
-			if s, ok := literal(n); ok && strings.HasPrefix(s, "../") {
+			if s, ok := goedit.StringLiteral(n); ok && strings.HasPrefix(s, "../") {
 				f.Replace(n, strconv.Quote(climbPath(s, by)))
 			}
 		case *ast.CallExpr:
@@ -164,7 +164,7 @@ func climbJoin(f *goedit.File, args []ast.Expr, by int) {
 	n := 0
 	for n < len(args) {
 		lit, ok := args[n].(*ast.BasicLit)
-		if s, is := literal(lit); !ok || !is || s != ".." {
+		if s, is := goedit.StringLiteral(lit); !ok || !is || s != ".." {
 			break
 		}
 		n++
@@ -176,14 +176,6 @@ func climbJoin(f *goedit.File, args []ast.Expr, by int) {
 	case n > -by:
 		f.ReplaceRange(args[0].Pos(), args[-by].Pos(), "")
 	}
-}
-
-func literal(lit *ast.BasicLit) (string, bool) {
-	if lit == nil || lit.Kind != token.STRING {
-		return "", false
-	}
-	s, err := strconv.Unquote(lit.Value)
-	return s, err == nil
 }
 
 // isJoin says whether a call is filepath.Join or path.Join.

@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // NewCreate is 'mysdk create', with what is below it.
@@ -219,9 +219,7 @@ func importsOf(src []byte) []string {
 	}
 	var packages []string
 	for _, i := range f.Imports {
-		if pkg, err := strconv.Unquote(i.Path.Value); err == nil {
-			packages = append(packages, pkg)
-		}
+		packages = append(packages, goedit.PathOf(i))
 	}
 	return packages
 }

@@ -9,10 +9,10 @@ import (
 	"go/token"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // Setup is how a main package sets its controllers up.
@@ -140,10 +140,7 @@ func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
 	}
-	full, err := strconv.Unquote(spec.Path.Value)
-	if err != nil {
-		return ""
-	}
+	full := goedit.PathOf(spec)
 	base := path.Base(full)
 	if strings.HasPrefix(base, "v") && strings.Trim(base[1:], "0123456789") == "" {
 		base = path.Base(path.Dir(full))

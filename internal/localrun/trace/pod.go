@@ -26,7 +26,7 @@ type Pod struct {
 // operator there is need not become the leader by its pod.
 func (p Pod) place(f *goedit.File) {
 	for lit := range goedit.Each[*ast.BasicLit](f.Tree) {
-		if text, err := strconv.Unquote(lit.Value); err == nil && text == podNamespace {
+		if text, _ := goedit.StringLiteral(lit); text == podNamespace {
 			f.Replace(lit, strconv.Quote(p.NamespaceFile))
 		}
 	}

@@ -14,7 +14,9 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -331,6 +333,25 @@ func Receiver(fn *ast.FuncDecl) string {
 		return "" // the parser accepts an empty list
 	}
 	return TypeName(fn.Recv.List[0].Type)
+}
+
+// JSONTag is what the tag of a field says of JSON: "size,omitempty".
+func JSONTag(f *ast.Field) string {
+	if f.Tag == nil {
+		return ""
+	}
+	tag, _ := strconv.Unquote(f.Tag.Value) // the parser has checked it
+	return reflect.StructTag(tag).Get("json")
+}
+
+// StringLiteral is the text of a literal; false for any other expression.
+func StringLiteral(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit == nil || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil
 }
 
 // TypeName is the name of a type, or of what it points to, without package and

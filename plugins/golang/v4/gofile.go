@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // mainWiring is what cmd/main.go needs for an API, a controller, or both.
@@ -130,10 +132,7 @@ os.Exit(1)
 func importName(tree *ast.File, importPath, alias string) (name, line string) {
 	taken := map[string]bool{}
 	for _, spec := range tree.Imports {
-		existing, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			continue // the parser has checked it
-		}
+		existing := goedit.PathOf(spec)
 		name := path.Base(existing)
 		if spec.Name != nil {
 			name = spec.Name.Name

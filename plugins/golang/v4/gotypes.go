@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,12 +152,7 @@ func (t goType) fields() []goField {
 	}
 	var out []goField
 	for _, f := range body.Fields.List {
-		json := ""
-		if f.Tag != nil {
-			if tag, err := strconv.Unquote(f.Tag.Value); err == nil {
-				json, _, _ = strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-			}
-		}
+		json, _, _ := strings.Cut(goedit.JSONTag(f), ",")
 		names := []string{goedit.TypeName(f.Type)}
 		if len(f.Names) > 0 {
 			names = names[:0]
