@@ -180,15 +180,11 @@ func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 // onlyMapping is the first document of a file that is a mapping, nil without one.
 // A document before it may hold nothing but a licence.
 func onlyMapping(data []byte) *yaml.Node {
-	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
-		doc := &yaml.Node{}
-		if d.Decode(doc) != nil {
-			return nil
-		}
-		if len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
-			return doc
-		}
+	docs, _ := yamledit.Documents(data) // those before what does not parse
+	if len(docs) == 0 {
+		return nil
 	}
+	return docs[0]
 }
 
 // commented reports whether there is a comment anywhere.

@@ -6,10 +6,7 @@
 package chart
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -89,20 +86,12 @@ func Render(in Input) (map[string][]byte, error) {
 // load reads the objects, those of Optional behind the others.
 func (c *chart) load() error {
 	for i, data := range [][]byte{c.Objects, c.Optional} {
-		dec := yaml.NewDecoder(bytes.NewReader(data))
-		for {
-			var doc yaml.Node
-			err := dec.Decode(&doc)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return clierr.Failedf("correct the manifests and run the command again", "read the manifests: %w", err)
-			}
-			if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
-				continue
-			}
-			if !spread(&doc) {
+		docs, err := yamledit.Documents(data)
+		if err != nil {
+			return clierr.Failedf("correct the manifests and run the command again", "read the manifests: %w", err)
+		}
+		for _, doc := range docs {
+			if !spread(doc) {
 				return clierr.Failedf("write their contents out, as kustomize does", "the manifests have YAML aliases (document at line %d)", doc.Line)
 			}
 			o := newObject(doc.Content[0])

@@ -1,12 +1,9 @@
 package migrate
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -36,24 +33,8 @@ func decodeCRD(doc *yaml.Node) (*crd, error) {
 }
 
 // documents splits a YAML file. One that is not YAML, a template for instance,
-// has none.
-func documents(data []byte) ([]*yaml.Node, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var out []*yaml.Node
-	for {
-		n := &yaml.Node{}
-		err := dec.Decode(n)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode {
-			out = append(out, n)
-		}
-	}
-}
+// is an error.
+func documents(data []byte) ([]*yaml.Node, error) { return yamledit.Documents(data) }
 
 // readCRDs finds the CRDs in YAML files.
 func readCRDs(data []byte) []*crd {

@@ -1,13 +1,13 @@
 package validate
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // document is a YAML document with its positions.
@@ -16,17 +16,12 @@ type document struct{ root *yaml.Node }
 // parse reads the documents of a file, up to the first that does not parse.
 // Empty ones are left out, so that the others are counted as objects are.
 func parse(data []byte) []*document {
-	d := yaml.NewDecoder(bytes.NewReader(data))
 	var docs []*document
-	for {
-		var n yaml.Node
-		if err := d.Decode(&n); err != nil {
-			return docs // the end, or what is told as a problem
-		}
-		if len(n.Content) == 1 && n.Content[0].Kind == yaml.MappingNode {
-			docs = append(docs, &document{n.Content[0]})
-		}
+	found, _ := yamledit.Documents(data) // what does not parse is told as a problem
+	for _, n := range found {
+		docs = append(docs, &document{n.Content[0]})
 	}
+	return docs
 }
 
 // locate is the place of a field in a document of a file: that of the key or

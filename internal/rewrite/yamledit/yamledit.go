@@ -6,6 +6,7 @@ package yamledit
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -76,6 +77,22 @@ func Mapping(n *yaml.Node, path ...string) *yaml.Node {
 func Remove(n *yaml.Node, key string) {
 	if i := index(n, key); i > 0 {
 		n.Content = slices.Delete(n.Content, i-1, i+1)
+	}
+}
+
+// Documents are those of a file that are mappings, up to the first that does not
+// parse.
+func Documents(data []byte) (docs []*yaml.Node, err error) {
+	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		doc := &yaml.Node{}
+		if err := dec.Decode(doc); errors.Is(err, io.EOF) {
+			return docs, nil
+		} else if err != nil {
+			return docs, err
+		}
+		if len(doc.Content) > 0 && doc.Content[0].Kind == yaml.MappingNode {
+			docs = append(docs, doc)
+		}
 	}
 }
 
