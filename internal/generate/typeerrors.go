@@ -215,16 +215,11 @@ func fromUnloaded(p *loader.Package, f *ast.File, at token.Pos, msg string) bool
 		imported := imports[name]
 		return imported != nil && (!isLoaded(imported) || strings.HasPrefix(msg, "undefined: ") && imported.Types.Scope().Lookup(sel) != nil)
 	}
-	found := imports["."] != nil && !isLoaded(imports["."]) // any name may come from there
-	ast.Inspect(f, func(n ast.Node) bool {
-		if x, ok := n.(*ast.SelectorExpr); ok && x.Pos() <= at && at < x.End() {
-			if name, ok := x.X.(*ast.Ident); ok && has(name.Name, x.Sel.Name) {
-				found = true
-			}
-		}
-		return !found
+	anything := imports["."] != nil && !isLoaded(imports["."]) // any name may come from there
+	return anything || goedit.Has(f, func(x *ast.SelectorExpr) bool {
+		name, ok := x.X.(*ast.Ident)
+		return ok && x.Pos() <= at && at < x.End() && has(name.Name, x.Sel.Name)
 	})
-	return found
 }
 
 func isLoaded(p *loader.Package) bool { return p.Types != nil && p.Types.Complete() }

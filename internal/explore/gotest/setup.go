@@ -34,12 +34,11 @@ func SetupOf(name string, src []byte) (Setup, error) {
 	for _, spec := range file.Imports {
 		r.imports[importName(spec)] = spec
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
+	for call := range goedit.Each[*ast.CallExpr](file) {
+		if r.err == nil {
 			r.call(call)
 		}
-		return r.err == nil
-	})
+	}
 	if r.err == nil && len(r.out.Setups) == 0 {
 		r.err = clierr.Failedf("write the tests by hand: the report has the steps", "%s sets no controller up by SetupWithManager", name)
 	}
@@ -70,16 +69,13 @@ type reader struct {
 // managerOf is the variable that a new manager is put into.
 func managerOf(file *ast.File) string {
 	name := "mgr"
-	ast.Inspect(file, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && len(a.Rhs) == 1 {
-			call, isCall := a.Rhs[0].(*ast.CallExpr)
-			id, isIdent := a.Lhs[0].(*ast.Ident)
-			if isCall && isIdent && callee(call) == "NewManager" {
-				name = id.Name
-			}
+	for a := range goedit.Each[*ast.AssignStmt](file) {
+		call, isCall := a.Rhs[0].(*ast.CallExpr)
+		id, isIdent := a.Lhs[0].(*ast.Ident)
+		if len(a.Rhs) == 1 && isCall && isIdent && callee(call) == "NewManager" {
+			name = id.Name
 		}
-		return true
-	})
+	}
 	return name
 }
 

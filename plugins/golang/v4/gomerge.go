@@ -146,14 +146,9 @@ func findChain(tree *ast.File, function string) map[string]token.Pos {
 		if !ok || f.Recv != nil || f.Name.Name != function || f.Body == nil {
 			continue
 		}
-		ast.Inspect(f.Body, func(n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
+		for selector := range goedit.Each[*ast.SelectorExpr](f.Body) {
 			methods[selector.Sel.Name] = selector.Sel.Pos()
-			return true
-		})
+		}
 	}
 	return methods
 }
