@@ -124,7 +124,7 @@ func (r *run) applyRole(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		key := refKey(u)
+		key := kube.RefOf(u).String()
 		if sums[key] = sum; r.roles[key] != sum {
 			changed = append(changed, u)
 		}
@@ -225,7 +225,7 @@ func (r *run) removeRoles(ctx context.Context, keep map[string]string) error {
 			return fmt.Errorf("remove the operator's roles: %w", err)
 		}
 		for _, u := range list {
-			if _, kept := keep[refKey(u)]; !kept && u.GetAnnotations()[runAnnotation] == r.runID() {
+			if _, kept := keep[kube.RefOf(u).String()]; !kept && u.GetAnnotations()[runAnnotation] == r.runID() {
 				ours = append(ours, u)
 			}
 		}
@@ -258,10 +258,6 @@ func (r *run) placed(objs []*unstructured.Unstructured) []*unstructured.Unstruct
 }
 
 func rbac(kind string) schema.GroupVersionKind { return rbacv1.SchemeGroupVersion.WithKind(kind) }
-
-func refKey(u *unstructured.Unstructured) string {
-	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
-}
 
 // record has the cluster record the operator's requests until the run ends, and
 // names the rights that it lacks as it meets them.
