@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // TestAssetsEndWithTheirParent: a test that panics or runs out of time does not
@@ -65,6 +67,6 @@ func TestAssetsEndWithTheirParent(t *testing.T) {
 	_ = parent.Wait() // it was killed
 	if text, err := io.ReadAll(lines); err != nil {
 		t.Errorf("etcd goes on without its parent: %v\n%s", err, text)
-		killHard(t, pid)
+		hosttest.KillProcess(t, pid)
 	}
 }

@@ -40,7 +40,7 @@ func TestKill_ClusterStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(after)
-		killHard(t, s.process.Pid())
+		hosttest.KillProcess(t, s.process.Pid())
 		info, err := Start(t.Context(), h, o)
 		if err != nil {
 			t.Fatalf("start after a kill after %s: %v", after, err)

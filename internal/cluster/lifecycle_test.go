@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // TestStopAndStart: data, port and keys stay, and deletions go on; a port that
@@ -164,7 +165,7 @@ func TestKilledServerLosesNothingThatItAcknowledged(t *testing.T) {
 		}
 	}()
 	c.await(configMaps+"/n-50", is("data.k", "v"))
-	killHard(t, info.PID)
+	hosttest.KillProcess(t, info.PID)
 	n := <-acknowledged
 	awaitUnlocked(t, h, "one")
 	if now, err := Status(t.Context(), h, "one"); err != nil || now.State != Stale || now.Ready {
@@ -178,17 +179,6 @@ func TestKilledServerLosesNothingThatItAcknowledged(t *testing.T) {
 		c.get(fmt.Sprint(configMaps, "/n-", i))
 	}
 	t.Logf("%d writes are there", n)
-}
-
-func killHard(t *testing.T, pid int) {
-	t.Helper()
-	p, err := os.FindProcess(pid)
-	if err == nil {
-		err = p.Kill()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func awaitUnlocked(t *testing.T, h host.Host, name string) {
@@ -406,7 +396,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	if err != nil || !info.Ready {
 		t.Errorf("Status() = %+v, %v", info, err)
 	}
-	killHard(t, parent.Process.Pid)
+	hosttest.KillProcess(t, parent.Process.Pid)
 	var exit *exec.ExitError
 	if err := parent.Wait(); !errors.As(err, &exit) {
 		t.Errorf("the parent ended with %v", err)

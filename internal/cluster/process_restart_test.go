@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 func TestProcessesComeAndGoWithTheCluster(t *testing.T) {
@@ -35,7 +36,7 @@ func TestProcessesComeAndGoWithTheCluster(t *testing.T) {
 		t.Errorf("the log of the time before:\n%s", log)
 	}
 	second := c.processes()[0].PID
-	killHard(t, c.processID())
+	hosttest.KillProcess(t, c.processID())
 	if runtime.GOOS == "linux" {
 		awaitDead(t, second)
 	}

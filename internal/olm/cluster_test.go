@@ -3,7 +3,6 @@ package olm
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
@@ -248,7 +248,7 @@ func testRestart(t *testing.T, l *lab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kill(t, info.PID)
+	hosttest.KillProcess(t, info.PID)
 	l.await("the end of the cluster", func() string {
 		if info, err = cluster.Status(t.Context(), l.host, cluster.DefaultName); err != nil {
 			t.Fatal(err)
@@ -322,18 +322,6 @@ func (l *lab) inventory() map[string]bool {
 		}
 	}
 	return all
-}
-
-// kill ends a process as an out-of-memory killer does.
-func kill(t testing.TB, pid int) {
-	t.Helper()
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // testInstallGoesOn begins with what an interrupted installation leaves.

@@ -80,3 +80,15 @@ func After(d time.Duration) func(ended <-chan struct{}) {
 		}
 	}
 }
+
+// KillProcess ends a process of that number as an out-of-memory killer does.
+func KillProcess(t testing.TB, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
