@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/fields"
 )
 
 // propertiesKey is the annotation of a CSV with properties in JSON.
@@ -138,11 +139,8 @@ func crdAPIs(crd *unstructured.Unstructured) []property.GVK {
 	}
 	group, kind := text(crd.Object, "spec", "group"), text(crd.Object, "spec", "names", "kind")
 	var all []property.GVK
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // likewise
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok {
-			all = append(all, property.GVK{Group: group, Version: text(m, "name"), Kind: kind})
-		}
+	for _, v := range fields.Versions(crd) {
+		all = append(all, property.GVK{Group: group, Version: text(v, "name"), Kind: kind})
 	}
 	if v := text(crd.Object, "spec", "version"); v != "" { // apiextensions v1beta1
 		all = append(all, property.GVK{Group: group, Version: v, Kind: kind})
