@@ -135,7 +135,7 @@ func TestLeftovers(t *testing.T) {
 			`{"project":"/home/me/shop","changed":[{"kind":"ValidatingWebhookConfiguration","name":"shop"}]}`,
 			want{name, doctor.Warning, "a run of /home/me/shop was killed and left ValidatingWebhookConfiguration shop", "mysdk run local --restore"},
 		},
-		"garbled": {"{", want{name, doctor.Problem, "op.json", "state directory"}},
+		"garbled": {"{", want{name, doctor.Problem, "op.json", "remove that file"}},
 	} {
 		t.Run(caseName, func(t *testing.T) {
 			p := healthy(t)
