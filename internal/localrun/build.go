@@ -68,7 +68,7 @@ func (b *build) announce() { b.out.release() }
 
 // wait blocks until the build has ended.
 func (b *build) wait(ctx context.Context) error {
-	done := b.r.still("building the operator")
+	done := b.r.still(ctx, "building the operator")
 	defer done()
 	select {
 	case <-b.done:

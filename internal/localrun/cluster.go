@@ -20,7 +20,7 @@ func (r *run) startCluster(ctx context.Context) error {
 		return r.useNamed(ctx)
 	}
 	from := r.Host.Now()
-	started := r.still("starting the cluster")
+	started := r.still(ctx, "starting the cluster")
 	c, err := r.StartCluster(ctx, r.Fresh)
 	started()
 	if err != nil {

@@ -450,9 +450,9 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 
 // still says every stillEvery that something goes on, until the function that
 // it returns is called.
-func (r *run) still(what string) func() {
+func (r *run) still(ctx context.Context, what string) func() {
 	from := r.Host.Now()
-	ctx, done := context.WithCancel(context.Background())
+	ctx, done := context.WithCancel(ctx)
 	go func() {
 		for host.Pause(ctx, stillEvery) {
 			r.screen.say("still %s (%s)", what, r.since(from))
