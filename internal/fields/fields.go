@@ -43,9 +43,11 @@ func Of(crd *unstructured.Unstructured, version string) []*Field {
 	})
 }
 
-// Versions are a CRD's versions, without what is none.
+// Versions are a CRD's versions, without what is none. They are the CRD's own, to
+// be read only: copies of all their schemas would take longer than most uses.
 func Versions(crd *unstructured.Unstructured) (versions []map[string]any) {
-	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
+	list, _ := field.([]any)
 	for _, v := range list {
 		if m, ok := v.(map[string]any); ok {
 			versions = append(versions, m)
