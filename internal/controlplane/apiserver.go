@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
 	cliflag "k8s.io/component-base/cli/flag"
 	apiapp "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -225,9 +226,9 @@ func parseFlags(sets cliflag.NamedFlagSets, args []string) error {
 
 // waitServing waits until the API server answers requests for objects. It does
 // so some time before it calls itself ready, which the rest need not wait for.
-func (s *server) waitServing(ctx context.Context) error {
+func waitServing(ctx context.Context, client kubernetes.Interface) error {
 	return supervise.Poll(ctx, func() bool {
-		_, err := s.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+		_, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 		return err == nil
 	})
 }

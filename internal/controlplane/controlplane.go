@@ -180,7 +180,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	}
 	upgraded := was.Kubernetes != "" && was.Kubernetes != s.now.Kubernetes
 	s.parts.Run("kube-apiserver", func(ctx context.Context) error { return s.runAPIServer(ctx, upgraded) })
-	if err := s.waitServing(ctx); err != nil {
+	if err := waitServing(ctx, s.client); err != nil {
 		return err
 	}
 	var work supervise.Group

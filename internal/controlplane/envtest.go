@@ -2,17 +2,18 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 	apioptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-
-	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // etcdFlags are the flags of the etcd binary that controller-runtime's envtest
@@ -137,12 +138,23 @@ func RunAPIServer(ctx context.Context, args []string, minor string, out io.Write
 	if err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}
-	ended := make(chan error, 2)
+	ended, created := make(chan error, 2), make(chan struct{})
+	// What asks for the health of Kubernetes' own server finds the objects there.
+	generic.AddHealthChecks(healthz.NamedCheck("default-objects", func(*http.Request) error {
+		select {
+		case <-created:
+			return nil
+		default:
+			return errors.New("not created yet")
+		}
+	}))
 	go func() { ended <- serveAPI(ctx, config) }()
 	go func() {
 		if err := defaultsWhenServing(ctx, client); err != nil {
 			ended <- err
+			return
 		}
+		close(created)
 	}()
 	select {
 	case err := <-ended:
@@ -155,9 +167,7 @@ func RunAPIServer(ctx context.Context, args []string, minor string, out io.Write
 
 // defaultsWhenServing creates the default objects once the server answers.
 func defaultsWhenServing(ctx context.Context, client kubernetes.Interface) error {
-	err := supervise.Poll(ctx, func() bool {
-		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
-	})
+	err := waitServing(ctx, client)
 	if err == nil {
 		err = createDefaults(ctx, client)
 	}
