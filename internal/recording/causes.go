@@ -300,7 +300,7 @@ func (h *history) relation(x change) string {
 		return ""
 	}
 	owners := x.Owners
-	if len(owners) == 0 {
+	if len(owners) == 0 && x.Subresource != "" {
 		owners = h.owners[x.Object()] // what a subresource takes, such as a Binding, has none
 	}
 	switch steps := h.stepsTo(owners, x.Namespace); {
@@ -316,7 +316,7 @@ func (h *history) relation(x change) string {
 // that is reconciled, that included, as a pod's ReplicaSet and its Deployment do.
 // It is 0 where none of them leads there.
 func (h *history) stepsTo(owners []Owner, namespace string) int {
-	for steps := 1; steps <= maxSteps; steps++ {
+	for steps := 1; len(owners) > 0 && steps <= maxSteps; steps++ {
 		var above []Owner
 		for _, owner := range owners {
 			if h.object.Is(owner.Group, owner.Kind) && owner.Name == h.object.Name {
