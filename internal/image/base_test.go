@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/filelock"
+	"github.com/example/mysdk/internal/host/hosttest"
 )
 
 // baseImage is a base for a platform with one file that names it, as docker
@@ -173,17 +173,24 @@ func TestBaseCache(t *testing.T) {
 	}
 }
 
+// pulledBase builds an image, and returns where its base is kept.
+func pulledBase(t *testing.T) (w *hosttest.World, o BuildOptions, dir string) {
+	t.Helper()
+	w, _ = faked(t)
+	ref := serve(t) + "/base:1"
+	digest := pushBase(t, ref, "", "linux/amd64")
+	o = BuildOptions{Dir: w.Dir, Base: ref, Platforms: []string{"linux/amd64"}}
+	build(t, w, o)
+	b := must(prepare(w.Host, o))(t)
+	return w, o, filepath.Join(must(b.baseCache(mustRef(t, ref)))(t), digest.Hex)
+}
+
 // TestBaseOfAnotherBuild: what another build has pulled meanwhile is not pulled
 // again, and so not taken away under it.
 func TestBaseOfAnotherBuild(t *testing.T) {
-	w, _ := faked(t)
-	ref := serve(t) + "/base:1"
-	digest := pushBase(t, ref, "", "linux/amd64")
-	o := BuildOptions{Dir: w.Dir, Base: ref, Platforms: []string{"linux/amd64"}}
-	build(t, w, o)
-	b := must(prepare(w.Host, o))(t)
-	cache := must(b.baseCache(mustRef(t, ref)))(t)
-	pulled, aside := filepath.Join(cache, digest.Hex), filepath.Join(cache, "aside")
+	w, o, pulled := pulledBase(t)
+	cache := filepath.Dir(pulled)
+	aside := filepath.Join(cache, "aside")
 	if err := os.Rename(pulled, aside); err != nil {
 		t.Fatal(err)
 	}
@@ -273,14 +280,8 @@ func TestDefaultBaseError(t *testing.T) {
 
 // TestDamagedCache: a cache that was tampered with is told, not built on.
 func TestDamagedCache(t *testing.T) {
-	w, _ := faked(t)
-	ref := serve(t) + "/base:1"
-	digest := pushBase(t, ref, "", "linux/amd64")
-	o := BuildOptions{Dir: w.Dir, Base: ref, Platforms: []string{"linux/amd64"}}
-	build(t, w, o)
-	b := must(prepare(w.Host, o))(t)
-	cache := must(b.baseCache(must(name.ParseReference(ref))(t)))(t)
-	write(t, filepath.Join(cache, digest.Hex, "linux_amd64", "index.json"), `{"schemaVersion":2,"manifests":[]}`)
+	w, o, pulled := pulledBase(t)
+	write(t, filepath.Join(pulled, "linux_amd64", "index.json"), `{"schemaVersion":2,"manifests":[]}`)
 	_, err := Build(t.Context(), w.Host, o)
 	if err == nil || !strings.Contains(clierr.HintOf(err), "remove the directory") {
 		t.Errorf("%v, hint %q", err, clierr.HintOf(err))

@@ -121,12 +121,8 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	for _, crd := range deleting {
 		f.Warn("%s is being deleted: the operator finishes that, then it has to be applied again", kube.RefOf(crd))
 	}
-	if err := prune(ctx, f, client, set, stale, objects, o); err != nil {
+	if err := prune(ctx, f, client, set, stale, objects, o); err != nil || !o.wait || o.dryRun {
 		return err
-	}
-	warnElsewhere(ctx, f, client, set)
-	if !o.wait || o.dryRun {
-		return nil
 	}
 	start := f.Host.Now()
 	// What is being deleted may be gone by the first look.

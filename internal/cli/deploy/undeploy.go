@@ -1,13 +1,16 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cli"
@@ -71,10 +74,10 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	} else if err := dependents(ctx, f, client, crds, o); err != nil {
 		return err
 	}
-	if _, err = client.Delete(ctx, rest, opts); err == nil {
-		warnElsewhere(ctx, f, client, set)
+	if _, err = client.Delete(ctx, rest, opts); err != nil {
+		return err
 	}
-	return err
+	return warnElsewhere(ctx, f, client, set)
 }
 
 // deployed are the CRDs and all else that this deploy of the project and those
@@ -170,21 +173,22 @@ func applySet(f *cli.Factory, client *kube.Client, objects []*unstructured.Unstr
 
 // warnElsewhere says which deploys of this project are in other namespaces, and how
 // to take them away: their operators go on beside this one. It may be that they are
-// meant to. A cluster that lets nobody look for them has none.
-func warnElsewhere(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet) {
+// meant to. Who may not look into other namespaces hears of none.
+func warnElsewhere(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet) error {
 	sets, err := client.Elsewhere(ctx, set)
-	if err != nil {
-		return
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
 	}
-	for other, kinds := range sets {
-		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasPrefix(kind, crdKind+".") })
+	for _, other := range slices.SortedFunc(maps.Keys(sets), func(a, b kube.ApplySet) int { return cmp.Compare(a.Namespace, b.Namespace) }) {
+		kinds := slices.DeleteFunc(sets[other], func(kind string) bool { return strings.HasPrefix(kind, crdKind+".") })
 		f.Warn("an earlier deploy of this project is in namespace %[1]s. If that is not meant, remove it: mysdk kubectl delete %[2]s -n %[1]s -l %[3]s && mysdk kubectl delete configmap %[4]s -n %[1]s",
 			other.Namespace, strings.Join(kinds, ","), other.Selector(), other.Name)
 	}
+	return nil
 }
 
-// prune deletes what earlier deploys have applied and this one has not. What
-// holds data stays, unless the user agrees.
+// prune deletes what earlier deploys have applied and this one has not, and names
+// those in other namespaces. What holds data stays, unless the user agrees.
 func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.ApplySet, stale, objects []*unstructured.Unstructured, o *deployOptions) error {
 	var gone, kept []*unstructured.Unstructured
 	for _, u := range stale {
@@ -198,10 +202,15 @@ func prune(ctx context.Context, f *cli.Factory, client *kube.Client, set kube.Ap
 			gone = append(gone, u)
 		}
 	}
-	if _, err := client.Delete(ctx, gone, kube.DeleteOptions{DryRun: o.dryRun, Progress: f.Teller(o.dryRun)}); err != nil || o.dryRun {
+	if _, err := client.Delete(ctx, gone, kube.DeleteOptions{DryRun: o.dryRun, Progress: f.Teller(o.dryRun)}); err != nil {
 		return err
 	}
-	return client.KeepInSet(ctx, set, slices.Concat(objects, kept))
+	if !o.dryRun {
+		if err := client.KeepInSet(ctx, set, slices.Concat(objects, kept)); err != nil {
+			return err
+		}
+	}
+	return warnElsewhere(ctx, f, client, set)
 }
 
 // keeps reports whether u, which the project has no more, stays in the cluster

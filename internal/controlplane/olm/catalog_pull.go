@@ -223,10 +223,13 @@ func (l *catalogLoader) serveImage(ctx context.Context, img v1.Image, dir, diges
 // dropContent removes what was unpacked of an image that nobody serves any
 // more, by the digest that it was served under.
 func (l *catalogLoader) dropContent(digest string) {
-	_, hex, _ := strings.Cut(digest, " ")
-	if hex == "" {
-		return
+	if _, hex, _ := strings.Cut(digest, " "); hex != "" {
+		l.dropUnserved(hex)
 	}
+}
+
+// dropUnserved removes an unpacked image, unless it is served.
+func (l *catalogLoader) dropUnserved(hex string) {
 	defer l.unpacked.lock(hex)()
 	if l.serves(hex) {
 		return
@@ -253,7 +256,7 @@ func (l *catalogLoader) sweep() {
 		l.log.Printf("look for old catalogs: %v", err)
 	}
 	for _, e := range entries {
-		l.dropContent(" " + e.Name())
+		l.dropUnserved(e.Name())
 	}
 }
 

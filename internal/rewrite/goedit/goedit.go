@@ -335,7 +335,7 @@ func Receiver(fn *ast.FuncDecl) string {
 	return TypeName(fn.Recv.List[0].Type)
 }
 
-// JSONTag is what the tag of a field says of JSON: "size,omitempty".
+// JSONTag is the value of a field's json tag, such as "size,omitempty".
 func JSONTag(f *ast.Field) string {
 	if f.Tag == nil {
 		return ""
