@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -221,10 +222,13 @@ func fakeGo(t *testing.T, binary, output string, result error) *fakeExec {
 
 func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 	x := fakeGo(t, tinyBinary(t), "k8s.io/api\n", nil)
-	f := &finder{host: testHost(t, x, nil), version: "v1.2.3", progress: func(string) {}}
+	f := &finder{host: testHost(t, x, map[string]string{"CGO_ENABLED": ""}), version: "v1.2.3", progress: func(string) {}}
 	path, err := f.build(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Contains(x.ran[0].Env, "CGO_ENABLED=0") {
+		t.Error("with cgo it shares no package with the operators that are built without")
 	}
 	if len(x.ran) != 1 || x.ran[0].Args[len(x.ran[0].Args)-1] != packagePath+"@v1.2.3" {
 		t.Fatalf("ran %v", x.ran)

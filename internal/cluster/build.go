@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 const (
@@ -98,7 +99,7 @@ func cacheKey(version string) string {
 // goBuild builds from a checkout.
 func (f *finder) goBuild(ctx context.Context, source, path string) error {
 	return f.run(ctx, host.Cmd{
-		Dir: source, Env: f.host.Environ(),
+		Dir: source, Env: mainpkg.BuildEnv(f.host),
 		Args: []string{"build", "-v", "-ldflags=-s -w", "-o", path, "./cmd/mysdk-cluster"},
 	})
 }
@@ -111,7 +112,7 @@ func (f *finder) goInstall(ctx context.Context, path string) error {
 		return fmt.Errorf("build mysdk-cluster: %w", err)
 	}
 	err = f.run(ctx, host.Cmd{
-		Dir: tmp, Env: setEnv(f.host.Environ(), "GOBIN", tmp),
+		Dir: tmp, Env: setEnv(mainpkg.BuildEnv(f.host), "GOBIN", tmp),
 		Args: []string{"install", "-v", "-ldflags=-s -w", packagePath + "@" + f.version},
 	})
 	if err == nil {

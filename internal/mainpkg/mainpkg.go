@@ -71,8 +71,9 @@ func GoTool(h host.Host) (string, error) {
 	return path, nil
 }
 
-// BuildEnv is the go command's environment. Operators need no C: without cgo
-// they build the same where there is no C compiler, as in their image.
+// BuildEnv is the go command's environment. Operators and mysdk-cluster need no
+// C: without cgo they build the same where there is no C compiler, as in an
+// operator's image, and compile what they share once.
 func BuildEnv(h host.Host) []string {
 	if h.Getenv("CGO_ENABLED") != "" {
 		return h.Environ()
