@@ -187,7 +187,7 @@ func (c *container) tellWaiting(why waiting) {
 // backOff waits before the next start of a program that ended, unless another
 // program serves the image meanwhile.
 func (c *container) backOff(ctx context.Context, l *launch, delay time.Duration) {
-	why := waiting{"CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+	why := waiting{crashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 		delay, c.spec.Name, c.pod.name, c.pod.namespace, c.pod.uid)}
 	c.wait(why)
 	c.pod.event(corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
@@ -305,6 +305,8 @@ func (c *container) begin(old *corev1.ContainerStatus) {
 	switch {
 	case old.State.Terminated != nil:
 		c.now.LastTerminationState = old.State
+	case old.State.Waiting != nil && old.State.Waiting.Reason == crashLoop:
+		c.now.RestartCount++ // which serve counts after the back-off
 	case old.State.Running != nil && old.ContainerID != "":
 		c.now.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			Reason: "Unknown", ExitCode: lostCode, StartedAt: old.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),
@@ -314,6 +316,9 @@ func (c *container) begin(old *corev1.ContainerStatus) {
 	}
 	c.run = c.now.RestartCount
 }
+
+// crashLoop is the reason for which a container waits that has failed.
+const crashLoop = "CrashLoopBackOff"
 
 // lostCode is the exit code of a program whose end nobody saw, as in a kubelet.
 const lostCode = 137

@@ -1,6 +1,7 @@
 package hostpods
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -117,6 +118,43 @@ func TestLogOfAPastPod(t *testing.T) {
 		kubeletHandler(m).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/containerLogs/ns/"+path, http.NoBody))
 		if got := w.Body.String(); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestLogOfACrash: while a container that has crashed waits, the log of the crash
+// is that of the previous run, too.
+func TestLogOfACrash(t *testing.T) {
+	c := &container{pod: &hostedPod{logs: t.TempDir()}, spec: corev1.Container{Name: "c"}}
+	for run, word := range []string{"first", "second"} {
+		log, err := createLog(logName(c.pod.logs, "c", int32(run)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Write([]byte(word + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		c.run, c.log = int32(run), log
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		state    corev1.ContainerState
+		run      int32
+		previous string
+	}{
+		"it has ended":               {corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, 1, "first\n"},
+		"it backs off":               {corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}, 1, "second\n"},
+		"it is about to start again": {corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}, 2, "second\n"},
+		"it stands by":               {corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, 2, "second\n"},
+	} {
+		c.now.State, c.run = tc.state, tc.run
+		for previous, want := range map[bool]string{false: "second\n", true: tc.previous} {
+			var out bytes.Buffer
+			if err := c.readLog(t.Context(), previous, logOptions{tail: -1}, &out); err != nil || out.String() != want {
+				t.Errorf("%s, previous %t: %q, %v, want %q", name, previous, out.String(), err, want)
+			}
 		}
 	}
 }

@@ -81,16 +81,17 @@ func before(previous bool) string {
 }
 
 // readLog writes the log of the run that is, or was last; with previous of the
-// one before it.
+// one before it. Between two runs, as in a kubelet, both are the last one.
 func (c *container) readLog(ctx context.Context, previous bool, o logOptions, w io.Writer) error {
 	c.mu.Lock()
 	run, live := c.run, c.log
+	between := live != nil && c.process == nil && c.now.State.Terminated == nil
 	c.mu.Unlock()
 	if live != nil && live.path != logName(c.pod.logs, c.spec.Name, run) {
 		// It is about to start again: its last run counts.
 		run--
 	}
-	if previous {
+	if previous && !between {
 		run, live = run-1, nil
 	}
 	if run < 0 {

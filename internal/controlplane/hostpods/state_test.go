@@ -358,6 +358,12 @@ func TestBeginTakesOverWhatWas(t *testing.T) {
 	if c.now.LastTerminationState.Terminated.ExitCode != 3 {
 		t.Errorf("after an end: %+v", c.now)
 	}
+	c = &container{}
+	waits := corev1.ContainerStatus{RestartCount: 4, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}}
+	c.begin(&waits)
+	if c.run != 5 || c.now.RestartCount != 5 {
+		t.Errorf("after a back-off: run %d, which overwrites the log of the crash, %+v", c.run, c.now)
+	}
 	if code, _ := exitOf(errors.New("odd")); code != cannotStart {
 		t.Errorf("exit code of another error: %d", code)
 	}
