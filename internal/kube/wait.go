@@ -101,8 +101,11 @@ func NotReady(u *unstructured.Unstructured) string {
 	case "StatefulSet.apps":
 		return replicas(u, "readyReplicas", "updatedReplicas")
 	case "DaemonSet.apps":
-		want, got := status(u, "desiredNumberScheduled"), status(u, "numberAvailable")
-		return fewer(got, want)
+		want, updated := status(u, "desiredNumberScheduled"), status(u, "updatedNumberScheduled")
+		if updated < want && !onDelete(u) {
+			return fmt.Sprintf("%d of %d pods updated", updated, want)
+		}
+		return fewer(status(u, "numberAvailable"), want)
 	case "Job.batch":
 		if m := condition(u, "Failed", "True"); m != "" {
 			return "failed: " + m
@@ -136,7 +139,7 @@ func replicas(u *unstructured.Unstructured, ready, updated string) string {
 	if !ok {
 		want = 1
 	}
-	if u.GetKind() != "ReplicaSet" && status(u, updated) < want {
+	if u.GetKind() != "ReplicaSet" && !onDelete(u) && status(u, updated) < want {
 		return fmt.Sprintf("%d of %d replicas updated", status(u, updated), want)
 	}
 	// What is available may be of the revision before, which goes only when the
@@ -151,6 +154,12 @@ func replicas(u *unstructured.Unstructured, ready, updated string) string {
 		return m
 	}
 	return ""
+}
+
+// onDelete reports whether pods become new only when somebody deletes them.
+func onDelete(u *unstructured.Unstructured) bool {
+	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "updateStrategy", "type")
+	return strategy == "OnDelete"
 }
 
 // fewer says how many of the wanted replicas are there, while some are missing.
