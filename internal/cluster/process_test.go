@@ -64,7 +64,7 @@ func processGetsItsPodsEnvironment(t *testing.T, c *hosted) {
 	pod := c.awaitPod("op", isReady)
 	log := c.logs(pod, "")
 	for _, want := range []string{
-		"WATCH_NAMESPACE=a,b", "POD_NAMESPACE=" + c.namespace, fmt.Sprint("POD_NAME=", pod.at("metadata.name")), "POD_IP=127.0.0.1",
+		"WATCH_NAMESPACE=a,b", "POD_NAMESPACE=" + c.namespace, fmt.Sprint("POD_NAME=", pod.at("metadata.name")), "POD_IP=127.0.0.1", fmt.Sprint("HOSTNAME=", pod.at("metadata.name")),
 		"LEVEL=high", "COLOR=red", "WORD=sesame", "BOTH=red-sesame",
 	} {
 		if !strings.Contains(log, "env: "+want+"\n") {
@@ -74,7 +74,7 @@ func processGetsItsPodsEnvironment(t *testing.T, c *hosted) {
 	if !strings.Contains(log, "--config=/etc/high/$(MISSING)") || !regexp.MustCompile(`--health-probe-bind-address=127\.0\.0\.1:\d+`).MatchString(log) {
 		t.Errorf("the arguments are not those of the pod:\n%s", log)
 	}
-	allowed := regexp.MustCompile(`^(WATCH_NAMESPACE|POD_\w+|LEVEL|color|COLOR|WORD|BOTH|PATH|LANG|TZ|TMPDIR|HOME|KUBECONFIG)=`)
+	allowed := regexp.MustCompile(`^(WATCH_NAMESPACE|POD_\w+|LEVEL|color|COLOR|WORD|BOTH|PATH|LANG|TZ|TMPDIR|HOME|HOSTNAME|KUBECONFIG)=`)
 	for _, m := range regexp.MustCompile(`(?m)^env: (.*)$`).FindAllStringSubmatch(log, -1) {
 		if !allowed.MatchString(m[1]) {
 			t.Errorf("the environment has %s", m[1])

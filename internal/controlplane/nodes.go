@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -50,10 +49,7 @@ func (s *server) startNodes(ctx context.Context) error {
 // start.
 func simulatedNode(n int, version string) *corev1.Node {
 	name := fmt.Sprintf("node-%d", n)
-	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("1000"),
-	}
+	room := hostpods.NodeRoom()
 	now := metav1.Now()
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{

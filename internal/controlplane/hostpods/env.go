@@ -1,6 +1,7 @@
 package hostpods
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/api/v1/resource"
@@ -83,7 +85,7 @@ func (s sources) variable(ctx context.Context, c *corev1.Container, e corev1.Env
 		value, err = fieldOf(s.pod, from.FieldRef.FieldPath)
 		return value, true, err
 	case from.ResourceFieldRef != nil:
-		value, err = resource.ExtractResourceValueByContainerName(from.ResourceFieldRef, s.pod, c.Name)
+		value, err = resourceOf(s.pod, from.ResourceFieldRef, c.Name)
 		return value, true, err
 	case from.ConfigMapKeyRef != nil:
 		values, err := s.configMap(ctx, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
@@ -118,6 +120,23 @@ func fieldOf(pod *corev1.Pod, path string) (string, error) {
 		return loopback, nil
 	}
 	return fieldpath.ExtractFieldPathAsString(pod, path)
+}
+
+// resourceOf is a request or limit of a container, by default of own, as the
+// downward API has it. A limit that is not set is what there is: the node's room,
+// and the processors of this machine, where the node has more.
+func resourceOf(pod *corev1.Pod, ref *corev1.ResourceFieldSelector, own string) (string, error) {
+	room := NodeRoom()
+	room[corev1.ResourceCPU] = *quantity.NewQuantity(int64(runtime.NumCPU()), quantity.DecimalSI)
+	return resource.ExtractResourceValueByContainerNameAndNodeAllocatable(ref, pod, cmp.Or(ref.ContainerName, own), room)
+}
+
+// NodeRoom is what a simulated node has to give.
+func NodeRoom() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: quantity.MustParse("64"), corev1.ResourceMemory: quantity.MustParse("256Gi"),
+		corev1.ResourceEphemeralStorage: quantity.MustParse("1Ti"), corev1.ResourcePods: quantity.MustParse("1000"),
+	}
 }
 
 // configMap returns nil for one that is optional and not there.

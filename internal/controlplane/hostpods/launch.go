@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -75,10 +76,18 @@ func (c *container) launchOf(ctx context.Context, program state.Program) (*launc
 	if err := c.pod.access.kubeconfig(file, pod, &c.spec, mounts); err != nil {
 		return nil, waiting{"CreateContainerError", fmt.Sprintf("write the kubeconfig: %v", err)}
 	}
-	if _, own := vars["KUBECONFIG"]; !own {
-		l.env = append(l.env, "KUBECONFIG="+file)
+	for name, value := range map[string]string{"KUBECONFIG": file, "HOSTNAME": hostname(pod)} {
+		if _, own := vars[name]; !own {
+			l.env = append(l.env, name+"="+value)
+		}
 	}
 	return l, nil
+}
+
+// hostname is the name that a pod has for itself, as a kubelet makes it.
+func hostname(pod *corev1.Pod) string {
+	name := cmp.Or(pod.Spec.Hostname, pod.Name)
+	return strings.TrimRight(name[:min(len(name), validation.DNS1123LabelMaxLength)], "-.")
 }
 
 // shellOf is the shell that a container's command calls with a script.

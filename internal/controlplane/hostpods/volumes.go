@@ -16,7 +16,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/api/v1/resource"
 	volumeutil "k8s.io/kubernetes/pkg/volume/util"
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 	"k8s.io/utils/ptr"
@@ -181,7 +180,7 @@ func (v *volumes) downward(files payload, items []corev1.DownwardAPIVolumeFile, 
 		case item.FieldRef != nil:
 			text, err = fieldOf(v.pod, item.FieldRef.FieldPath)
 		case item.ResourceFieldRef != nil:
-			text, err = resource.ExtractResourceValueByContainerName(item.ResourceFieldRef, v.pod, item.ResourceFieldRef.ContainerName)
+			text, err = resourceOf(v.pod, item.ResourceFieldRef, "")
 		}
 		if err != nil {
 			return err

@@ -4,11 +4,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -101,5 +104,35 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 	}
 	if err := v.fill(t.Context()); err == nil || !strings.Contains(err.Error(), `volume all: secrets "s" not found`) {
 		t.Errorf("without its Secret: %v", err)
+	}
+}
+
+func TestResourceOf(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+		{Name: "c"},
+		{Name: "limited", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: quantity.MustParse("64Mi")}}},
+	}}}
+	for want, ref := range map[string]corev1.ResourceFieldSelector{
+		strconv.Itoa(256 << 30):        {Resource: "limits.memory"},
+		strconv.Itoa(64 << 20):         {Resource: "limits.memory", ContainerName: "limited"},
+		strconv.Itoa(runtime.NumCPU()): {Resource: "limits.cpu"},
+		"0":                            {Resource: "requests.memory"},
+	} {
+		if got, err := resourceOf(pod, &ref, "c"); err != nil || got != want {
+			t.Errorf("%s of %q = %s, %v, want %s", ref.Resource, ref.ContainerName, got, err, want)
+		}
+	}
+}
+
+func TestHostname(t *testing.T) {
+	long := strings.Repeat("a", 62) + ".b"
+	for want, pod := range map[string]*corev1.Pod{
+		"op-1":                  {ObjectMeta: metav1.ObjectMeta{Name: "op-1"}},
+		"set":                   {ObjectMeta: metav1.ObjectMeta{Name: "op-1"}, Spec: corev1.PodSpec{Hostname: "set"}},
+		strings.Repeat("a", 62): {ObjectMeta: metav1.ObjectMeta{Name: long}},
+	} {
+		if got := hostname(pod); got != want {
+			t.Errorf("hostname of %s = %s, want %s", pod.Name, got, want)
+		}
 	}
 }
