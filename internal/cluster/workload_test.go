@@ -1,10 +1,16 @@
 package cluster
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,6 +34,9 @@ func workloads() map[string]func(*testing.T, *client) {
 		"namespace has a service account and the CA": namespaceIsFurnished,
 		"token secret is filled":                     tokenSecretIsFilled,
 		"webhook behind a service":                   webhookIsCalled,
+		"stored version is migrated":                 storedVersionIsMigrated,
+		"certificate is signed":                      certificateIsSigned,
+		"attributes class goes":                      attributesClassGoes,
 	}
 }
 
@@ -302,4 +311,45 @@ func (c *client) awaitRefusal(path string, labels object) string {
 	}
 	c.tb.Fatal("the webhook was never called")
 	return ""
+}
+
+func storedVersionIsMigrated(_ *testing.T, c *client) {
+	installCRD(c, "kept", "Kept")
+	c.post("/apis/example.com/v1/namespaces/default/kept", instance("Kept", "a"))
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/kept.example.com"
+	crd := c.get(path)
+	versions := crd.at("spec.versions").([]any)
+	second := maps.Clone(versions[0].(map[string]any))
+	versions[0].(map[string]any)["storage"], second["name"] = false, "v2"
+	crd["spec"].(map[string]any)["versions"] = append(versions, second)
+	c.do(http.MethodPut, path, crd)
+	const migrations = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+	c.post(migrations, object{"metadata": object{"name": "kept"}, "spec": object{"resource": object{"group": "example.com", "resource": "kept"}}})
+	c.await(path, func(o object) bool { return fmt.Sprint(o.at("status.storedVersions")) == "[v2]" })
+}
+
+func certificateIsSigned(t *testing.T, c *client) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "me"}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	csr := c.post(path, object{"metadata": object{"name": "me"}, "spec": object{
+		"request":    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}),
+		"signerName": "kubernetes.io/kube-apiserver-client", "usages": []string{"client auth"},
+	}})
+	csr["status"] = object{"conditions": []object{{"type": "Approved", "status": "True", "reason": "Test"}}}
+	c.do(http.MethodPut, path+"/me/approval", csr)
+	c.await(path+"/me", func(o object) bool { return o.at("status.certificate") != nil })
+}
+
+func attributesClassGoes(_ *testing.T, c *client) {
+	const path = "/apis/storage.k8s.io/v1/volumeattributesclasses"
+	c.post(path, object{"metadata": object{"name": "gold"}, "driverName": "example.com", "parameters": object{"a": "b"}})
+	c.del(path + "/gold")
+	c.await(path+"/gold", nil)
 }

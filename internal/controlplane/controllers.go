@@ -36,12 +36,14 @@ func enabledControllers() []string {
 		names.DaemonSetController, names.JobController, names.DeploymentController, names.ReplicaSetController,
 		names.HorizontalPodAutoscalerController, names.DisruptionController, names.StatefulSetController,
 		names.CronJobController, names.ClusterRoleAggregationController, names.TTLAfterFinishedController,
-		names.RootCACertificatePublisherController, names.CertificateSigningRequestApprovingController,
-		names.ValidatingAdmissionPolicyStatusController,
+		names.RootCACertificatePublisherController, names.CertificateSigningRequestSigningController,
+		names.CertificateSigningRequestCleanerController,
+		names.ValidatingAdmissionPolicyStatusController, names.StorageVersionMigratorController,
 		// Binding of claims, and the controllers that take off the finalizers
-		// which admission puts on claims and volumes.
+		// which admission puts on claims, volumes and their classes.
 		names.PersistentVolumeBinderController, names.EphemeralVolumeController,
 		names.PersistentVolumeClaimProtectionController, names.PersistentVolumeProtectionController,
+		names.VolumeAttributesClassProtectionController,
 	}
 }
 
@@ -83,6 +85,9 @@ func (s *server) runControllers(ctx context.Context, synced chan<- struct{}) err
 	if err != nil {
 		return fmt.Errorf("make the controllers' context: %w", err)
 	}
+	if cc.GraphBuilder, err = graphBuilder(ctx, cc); err != nil {
+		return fmt.Errorf("make the graph of owners: %w", err)
+	}
 	controllers, err := s.buildControllers(ctx, cc, config.Client)
 	if err != nil {
 		return err
@@ -108,6 +113,7 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 		"--kubeconfig=" + s.layout.Kubeconfig(), "--leader-elect=false", "--secure-port=0",
 		"--controllers=" + strings.Join(enabledControllers(), ","),
 		"--service-account-private-key-file=" + s.keys.saKey, "--root-ca-file=" + s.keys.ca.certFile,
+		"--cluster-signing-cert-file=" + s.keys.ca.certFile, "--cluster-signing-key-file=" + s.keys.ca.keyFile,
 		"--kube-api-qps=" + clientRate, "--kube-api-burst=" + clientRate,
 		"--horizontal-pod-autoscaler-sync-period=" + hostpods.MeterWindow.String(),
 	})

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/controller-manager/pkg/informerfactory"
 	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -20,6 +19,7 @@ import (
 )
 
 const (
+	collectorUser    = "generic-garbage-collector"
 	collectorWorkers = 5
 	// collectorSync is how long the collector waits for the caches of newly
 	// found kinds; the stock value.
@@ -36,12 +36,11 @@ const (
 // second after a CRD changed: an operator's owned objects go at once, also
 // those of a CRD that was installed just now.
 func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
-	const user = "generic-garbage-collector"
-	client, objects, err := controllerClients(cc, user)
+	client, objects, err := controllerClients(cc, collectorUser)
 	if err != nil {
 		return nil, err
 	}
-	api, err := cc.ClientBuilder.DiscoveryClient(user)
+	api, err := cc.ClientBuilder.DiscoveryClient(collectorUser)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +49,7 @@ func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerConte
 	if err := kinds.watchCRDs(cc); err != nil {
 		return nil, err
 	}
-	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, objects, cc.RESTMapper, graphBuilder(ctx, cc, objects))
+	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, objects, cc.RESTMapper, cc.GraphBuilder)
 	return loop{names.GarbageCollectorController, func(ctx context.Context) {
 		go collector.Sync(ctx, kinds, lookInterval)
 		collector.Run(ctx, collectorWorkers, collectorSync)
@@ -59,13 +58,17 @@ func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerConte
 
 // graphBuilder is the stock one, which would listen to a kind's objects once
 // more, and hear of each change as often, with each return of its CRD.
-func graphBuilder(ctx context.Context, cc kcmapp.ControllerContext, objects metadata.Interface) *garbagecollector.GraphBuilder {
+func graphBuilder(ctx context.Context, cc kcmapp.ControllerContext) (*garbagecollector.GraphBuilder, error) {
+	_, objects, err := controllerClients(cc, collectorUser)
+	if err != nil {
+		return nil, err
+	}
 	ignored := map[schema.GroupResource]struct{}{}
 	for _, r := range cc.ComponentConfig.GarbageCollectorController.GCIgnoredResources {
 		ignored[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = struct{}{}
 	}
 	heard := oneHandler{cc.ObjectOrMetadataInformerFactory, map[schema.GroupVersionResource]cache.ResourceEventHandlerRegistration{}}
-	return garbagecollector.NewDependencyGraphBuilder(ctx, objects, cc.RESTMapper, ignored, heard, cc.InformersStarted)
+	return garbagecollector.NewDependencyGraphBuilder(ctx, objects, cc.RESTMapper, ignored, heard, cc.InformersStarted), nil
 }
 
 // oneHandler is a factory whose informers have one handler for each kind: the
