@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/host"
@@ -69,25 +70,22 @@ func (p *hostedPod) event(kind, reason, format string, args ...any) {
 // image has one; where the pod was marked and none has, all of them, so that it
 // shows what is missing.
 func (p *hostedPod) prepareContainers() {
-	pod, all := p.latest(), true
-	whose := ownerOf(pod).name
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if _, found := p.Programs.find(c.Image, whose); found {
-			all = false
-		}
-	}
+	pod := p.latest()
+	whose, all := ownerOf(pod).name, !p.served(pod)
 	add := func(list []corev1.Container, old []corev1.ContainerStatus, init bool) {
 		for _, spec := range list {
 			if _, found := p.Programs.find(spec.Image, whose); !found && (!all || init) {
 				continue
 			}
-			sidecar := init && ptr.Deref(spec.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+			sidecar := init && podutil.IsRestartableInitContainer(&spec)
 			c := &container{pod: p, spec: spec, init: init && !sidecar, sidecar: sidecar}
-			at := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name })
-			if at >= 0 {
-				c.begin(&old[at])
-			} else {
-				c.begin(nil)
+			var was *corev1.ContainerStatus
+			if at := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name }); at >= 0 {
+				was = &old[at]
+			}
+			c.begin(was)
+			if len(pod.Spec.InitContainers) > 0 {
+				c.now.State.Waiting.Reason = "PodInitializing"
 			}
 			p.containers = append(p.containers, c)
 		}

@@ -27,7 +27,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
@@ -308,6 +310,33 @@ func TestConditions(t *testing.T) {
 		}
 		if got["open"].Status != tc.gate {
 			t.Errorf("%s: another's condition has changed", name)
+		}
+	}
+}
+
+// TestReasons has the words of a kubelet, by which tools tell pods apart.
+func TestReasons(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "first"}, {Name: "beside", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}}}
+	waits, begun := corev1.ContainerStatus{Name: "first"}, corev1.ContainerStatus{Name: "beside", Started: ptr.To(true)}
+	for want, s := range map[string]corev1.PodStatus{
+		"PodFailed, ":    {Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{terminated(1)}, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), begun}},
+		"PodCompleted, ": {Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{terminated(0)}, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), begun}},
+		"ContainersNotReady, ContainersNotInitialized: containers with incomplete status: [first]": {
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{waits, begun},
+		},
+		"ContainersNotReady, ContainersNotInitialized: containers with incomplete status: [beside]": {
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), {Name: "beside"}},
+		},
+	} {
+		conditions(&s, pod)
+		_, ready := podutil.GetPodCondition(&s, corev1.PodReady)
+		_, initialized := podutil.GetPodCondition(&s, corev1.PodInitialized)
+		got := ready.Reason + ", " + initialized.Reason
+		if initialized.Message != "" {
+			got += ": " + initialized.Message
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", s.Phase, got, want)
 		}
 	}
 }

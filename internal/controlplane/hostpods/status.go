@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 )
 
@@ -77,7 +78,7 @@ func (p *hostedPod) containerStatus(c *corev1.Container, since *metav1.Time, ini
 		}
 	}
 	s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: ptr.To(true)}
-	if init && ptr.Deref(c.RestartPolicy, "") != corev1.ContainerRestartPolicyAlways {
+	if init && !podutil.IsRestartableInitContainer(c) {
 		s.Started = ptr.To(false)
 		s.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: *since, FinishedAt: *since}
 		return s
@@ -116,18 +117,20 @@ func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 // conditions sets the conditions that a kubelet sets, and leaves others.
 func conditions(s *corev1.PodStatus, pod *corev1.Pod) {
 	done := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
-	initialized := true
-	var unready []string
+	var unready, incomplete []string
 	for i, c := range s.InitContainerStatuses {
-		if ptr.Deref(pod.Spec.InitContainers[i].RestartPolicy, "") != corev1.ContainerRestartPolicyAlways {
-			initialized = initialized && (c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0)
-			continue
+		complete := c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
+		if podutil.IsRestartableInitContainer(&pod.Spec.InitContainers[i]) {
+			complete = ptr.Deref(c.Started, false)
+			if !c.Ready {
+				unready = append(unready, c.Name)
+			}
 		}
-		initialized = initialized && ptr.Deref(c.Started, false)
-		if !c.Ready {
-			unready = append(unready, c.Name)
+		if !complete {
+			incomplete = append(incomplete, c.Name)
 		}
 	}
+	initialized := len(incomplete) == 0
 	for _, c := range s.ContainerStatuses {
 		if !c.Ready {
 			unready = append(unready, c.Name)
@@ -140,16 +143,22 @@ func conditions(s *corev1.PodStatus, pod *corev1.Pod) {
 	}
 	reason, message := "", ""
 	switch {
+	case s.Phase == corev1.PodFailed:
+		reason = "PodFailed"
 	case done:
 		reason = "PodCompleted"
 	case !ready:
 		reason, message = "ContainersNotReady", "containers with unready status: ["+strings.Join(unready, " ")+"]"
 	}
 	set := func(kind corev1.PodConditionType, on bool, reason, message string) {
-		setCondition(s, corev1.PodCondition{Type: kind, Status: truth(on), Reason: reason, Message: message, ObservedGeneration: pod.Generation})
+		podutil.UpdatePodCondition(s, &corev1.PodCondition{Type: kind, Status: truth(on), Reason: reason, Message: message, ObservedGeneration: pod.Generation})
 	}
 	set(corev1.PodReadyToStartContainers, !done, "", "")
-	set(corev1.PodInitialized, initialized, "", "")
+	if initialized {
+		set(corev1.PodInitialized, true, "", "")
+	} else {
+		set(corev1.PodInitialized, false, "ContainersNotInitialized", "containers with incomplete status: ["+strings.Join(incomplete, " ")+"]")
+	}
 	set(corev1.ContainersReady, ready, reason, message)
 	if ready && !gates {
 		reason, message = "ReadinessGatesNotReady", "a readiness gate of the pod is not met"
@@ -162,19 +171,4 @@ func truth(on bool) corev1.ConditionStatus {
 		return corev1.ConditionTrue
 	}
 	return corev1.ConditionFalse
-}
-
-// setCondition sets one condition; the time of its last transition stays where
-// its status does.
-func setCondition(s *corev1.PodStatus, c corev1.PodCondition) {
-	c.LastTransitionTime = metav1.Now().Rfc3339Copy()
-	at := slices.IndexFunc(s.Conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
-	if at < 0 {
-		s.Conditions = append(s.Conditions, c)
-		return
-	}
-	if old := s.Conditions[at]; old.Status == c.Status {
-		c.LastTransitionTime = old.LastTransitionTime
-	}
-	s.Conditions[at] = c
 }
