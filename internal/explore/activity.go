@@ -19,6 +19,9 @@ const (
 	// again. The waits of controller-runtime double, so that an operator that
 	// fails for good comes to rest after some tries.
 	retrySoon = time.Second
+	// patience is how late a requeue may come to be waited for before a finding is
+	// believed: operators without a watch on what they make look whether it is ready.
+	patience = 10 * time.Second
 )
 
 // activity is what goes on in a trial, and whether it still does. Silence alone
@@ -29,6 +32,7 @@ type activity struct {
 	crowded   bool                          // what it does for other trials may keep it from this one
 	since     time.Time                     // start of the process that runs
 	last      time.Time                     // something happened
+	changed   time.Time                     // the operator changed something, or was given something to do
 	after     uint64                        // Seq of the last request that is known
 	watched   map[schema.GroupResource]bool // by the operator, since they were last forgotten
 	calls     []recording.Reconcile
@@ -48,7 +52,7 @@ func (a *activity) covers(namespace string) bool {
 }
 
 // touch starts the wait for rest over.
-func (a *activity) touch(now time.Time) { a.last = now }
+func (a *activity) touch(now time.Time) { a.last, a.changed = now, now }
 
 // forget starts the wait for a watch of a resource over.
 func (a *activity) forget(of schema.GroupResource) { delete(a.watched, of) }
@@ -118,7 +122,7 @@ func (a *activity) wrote(q recording.Request) {
 		a.invalid = q.Message
 	case q.Code >= http.StatusBadRequest || q.DryRun:
 	case q.Changed():
-		a.writes = append(a.writes, q)
+		a.writes, a.changed = append(a.writes, q), q.Time
 	default:
 		a.idle = append(a.idle, q)
 	}
@@ -148,6 +152,17 @@ func (a *activity) rested(now time.Time, quiet time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// due reports whether a call that the operator has asked for, after no more than some
+// time, has not come since it changed something: it may go on then.
+func (a *activity) due(now time.Time, quiet, most time.Duration) bool {
+	for _, c := range a.lastCalls() {
+		if c.After > 0 && c.After <= most && now.Sub(a.changed) < c.After+quiet {
+			return true
+		}
+	}
+	return false
 }
 
 // comesBack reports whether the last call for some object asked to be called

@@ -193,6 +193,9 @@ func leftovers(p Plan, o Outcome) []Finding {
 		return nil
 	}
 	rest := o.Steps[last]
+	if rest.Object != nil && rest.Again >= goneSoon {
+		return nil // the operator has said when it comes back to it, and that is not yet
+	}
 	if rest.Object != nil {
 		return []Finding{{Check: Leftovers, Plan: p, Title: fmt.Sprintf("the object does not go: finalizers %v stay", rest.Object.GetFinalizers())}}
 	}
@@ -212,11 +215,14 @@ func leftovers(p Plan, o Outcome) []Finding {
 
 // compared judges how a trial ends against how it should.
 func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
-	if again := got.last().Again; check == Unreachable && again > 0 && again != want.last().Again {
+	again := got.last().Again != want.last().Again
+	if again && check == Unreachable && got.last().Again > patience {
 		return nil // it has said when it tries again, and that is not yet
 	}
 	diffs := m.without(differences(want.last().State, got.last().State))
-	diffs = slices.DeleteFunc(diffs, func(d Difference) bool { return lasting(d, p, got) })
+	diffs = slices.DeleteFunc(diffs, func(d Difference) bool {
+		return lasting(d, p, got) || again && pending(d, p, want.last(), got.last())
+	})
 	if len(diffs) > 0 {
 		return []Finding{{Check: check, Plan: p, Differences: diffs, Frames: framesOf(diffs[0], got), Title: titleOf(diffs)}}
 	}
@@ -231,6 +237,20 @@ func compared(check string, p Plan, want, got Outcome, m mask) []Finding {
 		}
 	}
 	return nil
+}
+
+// pending reports whether a difference may be gone when the operator has looked again,
+// as it has said in one of the two ends, later than is waited for: what the object says
+// of itself, and what has not been made yet.
+func pending(d Difference, p Plan, want, got Rest) bool {
+	switch {
+	case d.Path != "":
+		kind, _ := p.Steps[0].Object["kind"].(string)
+		return max(want.Again, got.Again) > patience && d.Object == kind+"/"+p.object() && strings.HasPrefix(d.Path, "status.")
+	case d.Got == "":
+		return got.Again > patience
+	}
+	return want.Again > patience
 }
 
 // lasting reports whether a difference is Kubernetes' own way: claims outlive the

@@ -57,6 +57,23 @@ func TestRested(t *testing.T) {
 	}
 }
 
+// TestDue: a requeue is waited for until it has come once since the last change.
+func TestDue(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	a := activity{namespace: "ns", since: start, changed: start.Add(time.Second), calls: []recording.Reconcile{{
+		Object: recording.Object{Namespace: "ns", Name: "s"}, Begin: start.Add(time.Second), After: 5 * time.Second,
+	}}}
+	for _, tc := range []struct {
+		now  int
+		most time.Duration
+		want bool
+	}{{3, 0, false}, {3, patience, true}, {3, 2 * time.Second, false}, {6, patience, true}, {7, patience, false}} {
+		if got := a.due(start.Add(time.Duration(tc.now)*time.Second), quiet, tc.most); got != tc.want {
+			t.Errorf("after %d s, at most %s: due is %v", tc.now, tc.most, got)
+		}
+	}
+}
+
 // TestActivity: what of a recording counts.
 func TestActivity(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -166,6 +183,7 @@ func TestFindings(t *testing.T) {
 		"it writes two things":                {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it is behind":                        {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
 		"the object stays":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
+		"it comes back to it":                 {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held, Again: 5 * time.Minute}}}, nil},
 		"what it made stays":                  {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
 		"what others made":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, nil},
 		"a panic":                             {life, Outcome{Panics: []string{"shop.go:9"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: Reconcile panics"}},
@@ -212,6 +230,15 @@ func TestFindings(t *testing.T) {
 	always.Steps[0].Again = time.Minute
 	if f := compared(Unreachable, life, always, other, mask{}); len(f) != 1 {
 		t.Errorf("an error of an operator that looks again every minute: %+v", f)
+	}
+	own := Outcome{Steps: []Rest{{State: State{"Shop/s": {"status.phase": "Creating"}, "ConfigMap/c": {"data.k": "w"}}, Again: time.Minute}}}
+	done := Outcome{Steps: []Rest{{State: State{"Shop/s": {"status.phase": "Running"}, "ConfigMap/c": {"data.k": "v"}, "Service/s": {}}}}}
+	if f := compared(History, life, own, done, mask{}); len(f) != 1 || len(f[0].Differences) != 1 || f[0].Differences[0].Object != "ConfigMap/c" {
+		t.Errorf("of an operator that has not looked again yet: %+v", f)
+	}
+	own.Steps[0].Again = 5 * time.Second
+	if f := compared(History, life, own, done, mask{}); len(f) != 1 || len(f[0].Differences) != 3 {
+		t.Errorf("of one that is waited for: %+v", f)
 	}
 }
 
@@ -377,13 +404,28 @@ func TestReferences(t *testing.T) {
 	if _, ok := r.of(begins); ok || r.sure(begins) {
 		t.Error("an outcome of nothing")
 	}
-	r.add(plan, run("a"), m)
+	r.add(plan, run("a"), false, m)
 	if o, ok := r.of(begins); !ok || len(o.Steps) != 1 || r.sure(begins) {
 		t.Errorf("after one run: %v, %v", o, ok)
 	}
-	r.add(begins, run("b"), m)
+	r.add(begins, run("b"), false, m)
 	if o, _ := r.of(begins); !r.sure(begins) || r.sure(plan) || o.Steps[0].State["Secret/s"]["data.k"] != "a" || !m["Secret/s\x00data.k"] {
 		t.Errorf("after two runs: %v, mask %v", o, m)
+	}
+
+	waits := func(phase string, again time.Duration) Outcome {
+		return Outcome{Steps: []Rest{{State: State{"Shop/s": {"status.phase": phase}}, Again: again}}}
+	}
+	r, m = references{}, mask{}
+	r.add(begins, waits("Creating", 5*time.Second), false, m)
+	r.add(begins, waits("Creating", 5*time.Second), false, m)
+	if r.sure(begins) {
+		t.Error("sure of an end before a requeue")
+	}
+	r.add(begins, waits("Running", 0), true, m)
+	r.add(begins, waits("Running", 0), true, m)
+	if o, _ := r.of(begins); !r.sure(begins) || len(m) != 0 || o.Steps[0].State["Shop/s"]["status.phase"] != "Running" {
+		t.Errorf("after the requeue: %v, mask %v", o, m)
 	}
 }
 

@@ -180,17 +180,25 @@ func (e *explorer) wants(names ...string) bool {
 }
 
 // trial tries a plan in the next namespace, if its kind has namespaces.
-func (e *explorer) trial(ctx context.Context, p Plan) (o Outcome, err error) {
+func (e *explorer) trial(ctx context.Context, p Plan) (Outcome, error) { return e.try(ctx, p, 0) }
+
+// recheck is trial for what looks like a finding: it takes the time to wait for requeues.
+func (e *explorer) recheck(ctx context.Context, p Plan) (Outcome, error) {
+	return e.try(ctx, p, patience)
+}
+
+func (e *explorer) try(ctx context.Context, p Plan, patience time.Duration) (o Outcome, err error) {
 	t, err := e.prepare(ctx, p)
 	if err != nil {
 		return o, err
 	}
+	t.patience = patience
 	err = e.recorded(ctx, func(ctx context.Context) error {
 		o, err = t.run(ctx)
 		return err
 	})
 	if err == nil && p.Fault == nil {
-		e.ends.add(p, o, e.mask)
+		e.ends.add(p, o, patience > 0, e.mask)
 	}
 	return o, err
 }
@@ -282,7 +290,7 @@ func (e *explorer) against(ctx context.Context, p, undisturbed Plan, o Outcome) 
 			return list, nil
 		}
 		e.Progress("perhaps: " + list[i].Check + ": " + list[i].Title)
-		if _, err := e.trial(ctx, undisturbed); err != nil {
+		if _, err := e.recheck(ctx, undisturbed); err != nil {
 			return nil, err
 		}
 	}
@@ -461,7 +469,7 @@ func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
 
 // again is what is found when the plan of a finding is tried once more.
 func (e *explorer) again(ctx context.Context, f Finding) ([]Finding, error) {
-	o, err := e.trial(ctx, f.Plan)
+	o, err := e.recheck(ctx, f.Plan)
 	if err != nil {
 		return nil, err
 	}

@@ -137,4 +137,7 @@ func (s Step) in(namespace string) *unstructured.Unstructured {
 type limits struct {
 	quiet time.Duration // without a request of the operator's, and the cluster is at rest
 	rest  time.Duration // after which a cluster that does not come to rest is left to itself
+	// patience is how late a requeue may come to be waited for; 0: it is not, as most
+	// change nothing.
+	patience time.Duration
 }

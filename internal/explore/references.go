@@ -6,19 +6,27 @@ type references map[string]*reference
 
 type reference struct {
 	Outcome
-	runs int // with no other trial beside it
+	runs    int  // with no other trial beside it
+	patient bool // it has waited for requeues
+}
+
+// hurried reports whether the outcome is from before a requeue that others wait for.
+func (r *reference) hurried() bool {
+	again := r.last().Again
+	return !r.patient && again > 0 && again <= patience
 }
 
 // stepsID names a plan's steps, whatever they were tried for.
 func stepsID(steps []Step) string { return Plan{Steps: steps}.ID() }
 
 // add keeps the outcome of a plan, which is that of all plans that end sooner.
-// The first run counts; the others tell what differs from run to run.
-func (r references) add(p Plan, o Outcome, m mask) {
+// The first run counts, or the first patient one where that differs; the others tell
+// what differs from run to run.
+func (r references) add(p Plan, o Outcome, patient bool, m mask) {
 	for n := 1; n <= min(len(p.Steps), len(o.Steps)); n++ {
 		one := r.at(p, o, n)
-		if one.runs++; one.runs == 1 {
-			one.Steps = o.Steps[:n]
+		if one.runs++; one.runs == 1 || patient && one.hurried() {
+			one.Steps, one.runs, one.patient = o.Steps[:n], 1, patient
 		} else {
 			m.add(one.last().State, o.Steps[n-1].State)
 		}
@@ -50,8 +58,8 @@ func (r references) of(p Plan) (o Outcome, ok bool) {
 	return Outcome{}, false
 }
 
-// sure reports whether a plan's steps were tried alone, and more than once.
+// sure reports whether a plan's steps were tried alone, to their end, and more than once.
 func (r references) sure(p Plan) bool {
 	one := r[stepsID(p.Steps)]
-	return one != nil && one.runs > 1
+	return one != nil && one.runs > 1 && !one.hurried()
 }

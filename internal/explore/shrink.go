@@ -75,7 +75,7 @@ func (e *explorer) shrink(ctx context.Context, f Finding) (Finding, error) {
 
 // shown tries the plan of g, and reports whether it shows what f is about.
 func (e *explorer) shown(ctx context.Context, f, g Finding) (again Finding, ok bool, err error) {
-	o, err := e.trial(ctx, g.Plan)
+	o, err := e.recheck(ctx, g.Plan)
 	if err != nil || !o.Faulted || g.Plan.Fault == nil && slices.ContainsFunc(o.Steps, func(r Rest) bool { return r.Refused != "" }) {
 		return g, false, err
 	}

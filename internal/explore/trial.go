@@ -27,6 +27,9 @@ const startTimeout = time.Minute
 // more.
 const healSoon = 5 * time.Second
 
+// goneSoon bounds how long a deleted object is waited for.
+const goneSoon = time.Minute
+
 // mostExits is how often an operator that ends by itself is started again in one
 // trial.
 const mostExits = 3
@@ -208,9 +211,14 @@ func revisionOf(s Step, rest Rest) string {
 	return ""
 }
 
-// awaitGone waits for an object whose operator looks at it again some time.
+// awaitGone waits for an object whose operator looks at it again some time; where
+// requeues are waited for, until that was.
 func (t *trial) awaitGone(ctx context.Context, s Step) (live *unstructured.Unstructured, err error) {
-	for until := t.Now().Add(t.rest); t.Now().Before(until); {
+	limit := t.rest
+	if again := t.log.again() + t.quiet; t.patience > 0 && again > limit {
+		limit = min(again, goneSoon)
+	}
+	for until := t.Now().Add(limit); t.Now().Before(until); {
 		if _, err = t.look(ctx); err != nil {
 			return nil, err
 		}
@@ -412,12 +420,14 @@ func (t *trial) atRest(ctx context.Context) error {
 func (t *trial) settle(ctx context.Context) (rested bool, err error) {
 	t.log.touch(t.Now())
 	until := t.Now().Add(t.rest)
-	for t.Now().Before(until) {
-		if rested, err = t.look(ctx); rested || err != nil {
-			return rested, err
+	for t.Now().Before(until) || rested && t.Now().Before(until.Add(t.patience)) {
+		lull, err := t.look(ctx)
+		if err != nil || lull && !t.log.due(t.Now(), t.quiet, t.patience) {
+			return lull, err
 		}
+		rested = rested || lull // what each requeue changes has no end, and may be no fault
 	}
-	return false, nil
+	return rested, nil
 }
 
 // look takes notes for a moment, and reports whether the cluster is at rest. An
