@@ -163,10 +163,13 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 	args := yamledit.Value(container, "args")
 	var rest, out []*yaml.Node
 	restAt := -1
+	if hasArgument(args, "--metrics-bind-address=:") {
+		c.values.enable("metrics", true)
+	}
 	for _, n := range at(args, "*") {
 		a, value := argumentOf(n.Value)
 		switch {
-		case a == nil:
+		case a == nil || !c.takes(a.value):
 			n.Value = strings.ReplaceAll(n.Value, "{{", `{{ "{{" }}`) // the values are templates
 			if rest = append(rest, n); restAt < 0 {
 				restAt = len(out)
@@ -177,14 +180,14 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 		default:
 			c.values.set(a.value, untyped(value), "")
 		}
-		if a.flag == "--metrics-bind-address=:" {
-			c.values.enable("metrics", true)
+		if a.value == "metrics.secure" {
+			c.values.enable(a.value, value == "true")
 		}
 		if a.template != "" {
 			n = c.scalar(a.template)
 		}
 		out = append(out, c.between(n, c.enabled(a.when))...)
-		if a.flag == "--metrics-bind-address=:" && !slices.ContainsFunc(at(args, "*"), func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, "--metrics-secure") }) {
+		if a.flag == "--metrics-bind-address=:" && !hasArgument(args, "--metrics-secure") {
 			c.values.enable("metrics.secure", true)
 			out = append(out, c.line("{{- if not .Values.metrics.secure }}\n- --metrics-secure=false\n{{- end }}"))
 		}
@@ -199,6 +202,18 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 		restAt = len(out)
 	}
 	args.Content = slices.Insert(out, restAt, c.line(each))
+}
+
+// takes reports whether the chart has the section of a value, so that the value is
+// there for the templates.
+func (c *chart) takes(value string) bool {
+	section, _, _ := strings.Cut(value, ".")
+	return value == "" || c.values.Has(section)
+}
+
+// hasArgument reports whether one of the arguments begins with a text.
+func hasArgument(args *yaml.Node, prefix string) bool {
+	return slices.ContainsFunc(at(args, "*"), func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, prefix) })
 }
 
 // argumentOf finds the argument that a text is, and its value.
