@@ -11,6 +11,10 @@ import (
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
+// webhookCerts is where controller-runtime has the webhook server's certificate by
+// default.
+const webhookCerts = "/tmp/k8s-webhook-server/serving-certs"
+
 // setting is a field of the manager's Deployment that a value gives. What the
 // build has is the value's default; an empty value leaves the field out.
 type setting struct {
@@ -77,7 +81,9 @@ func (c *chart) readManager() error {
 	// The name goes first: a directive has no place behind the dash.
 	first(container, "name")
 
-	certs := map[string]string{} // path that certificates are mounted at -> its sections
+	// Path that certificates are mounted at -> its sections. Where the manager has no
+	// argument for those of its webhooks, they are where controller-runtime looks.
+	certs := map[string]string{webhookCerts: "webhook"}
 	c.args(container, certs)
 	c.ports(container)
 	c.volumes(spec, container, certs)
