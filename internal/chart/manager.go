@@ -176,7 +176,6 @@ func (c *chart) args(container *yaml.Node, certs map[string]string) {
 		a, value := argumentOf(n.Value)
 		switch {
 		case a == nil || !c.takes(a.value):
-			n.Value = strings.ReplaceAll(n.Value, "{{", `{{ "{{" }}`) // the values are templates
 			if rest = append(rest, n); restAt < 0 {
 				restAt = len(out)
 			}

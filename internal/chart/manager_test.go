@@ -60,3 +60,31 @@ func TestRender_WebhookCertPath(t *testing.T) {
 		t.Errorf("volumes %v, mounts %v", spec["volumes"], container["volumeMounts"])
 	}
 }
+
+// TestRender_NamesOfManager: the manager is told the names that the release has, by its
+// arguments and its environment. What is no name, or a directive, stays as it is.
+func TestRender_NamesOfManager(t *testing.T) {
+	const op = "webhook-cert-manager"
+	_, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
+	in.Objects = []byte(strings.NewReplacer(
+		"- --leader-elect\n", "- --leader-elect\n        - --service="+op+"-webhook-service."+op+"-system.svc\n        - "+op+"-system\n",
+		"        env:\n", "        env:\n        - {name: ROLE, value: "+op+"-manager-role}\n        - {name: TEXT, value: 'say \"{{ .x }}\"\\'}\n        - {name: EMPTY}\n",
+	).Replace(string(in.Objects)))
+	files, err := chart.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(expected(t, in), template(t, in.Name, load(t, files), nil)); d != "" {
+		t.Errorf("(-kustomize +helm):\n%s", d)
+	}
+	got := template(t, "shop", load(t, files), map[string]any{"fullnameOverride": "shop"})
+	_, container := pod(got["Deployment shop-system/shop-controller-manager"])
+	for _, arg := range []string{"--service=shop-webhook-service.shop-system.svc", "shop-system"} {
+		if args := container["args"].([]any); !slices.Contains(args, any(arg)) {
+			t.Errorf("%s is not among %v", arg, args)
+		}
+	}
+	if d := cmp.Diff(parse(t, `[{name: ROLE, value: shop-manager-role}, {name: TEXT, value: 'say "{{ .x }}"\'}, {name: EMPTY}]`), container["env"].([]any)[:3]); d != "" {
+		t.Errorf("environment (-want +helm):\n%s", d)
+	}
+}

@@ -64,6 +64,12 @@ func (c *chart) rename() {
 			eachScalar(part, "", func(key string, n *yaml.Node) { c.renameIn(o, key, n, names) })
 		}
 	}
+	for _, value := range []string{"manager.args", "manager.env"} { // which are templates
+		eachScalar(c.values.defaults[value], "", func(key string, n *yaml.Node) {
+			c.renameIn(c.manager, key, n, names)
+			n.Value = string(c.substitute([]byte(n.Value)))
+		})
+	}
 }
 
 // call includes one of the chart's helpers.

@@ -51,7 +51,7 @@
 {{- $names := keys $overrides }}
 {{- range .Values.manager.env }}
 {{- if not (hasKey $overrides .name) }}
-{{- $env = append $env . }}
+{{- $env = append $env (tpl (toYaml .) $ | fromYaml) }}
 {{- $names = append $names .name }}
 {{- end }}
 {{- end }}
