@@ -116,6 +116,7 @@ var worldlyAllowed = map[string][]string{
 	"internal/figures":               {"os", "os/exec", "time", "context"}, // another, which measures the go command
 	"internal/translations":          {"os"},                               // the language is asked for before main runs
 	"internal/extras":                {"os"},                               // a main program too
+	"internal/registry":              {"os"},                               // where podman has its credentials, as the library does with docker's
 	"internal/controlplane":          {"time", "os"},                       // a server of its own, with certificates that expire
 	"internal/controlplane/hostpods": {"time", "os", "os/exec"},            // runs processes of this machine
 	"internal/controlplane/olm":      {"time", "os", "context"},            // dials in memory, for an interface that passes none

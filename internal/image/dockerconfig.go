@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/example/mysdk/internal/registry"
 )
 
 // dockerEntry is what a configuration has of a registry, or of a repository.
@@ -18,7 +20,7 @@ type dockerEntry struct {
 
 // localEntry is what this machine knows of r; nothing is a zero one.
 func localEntry(r authn.Resource) (dockerEntry, error) {
-	auth, err := authn.DefaultKeychain.Resolve(r)
+	auth, err := registry.Keychain().Resolve(r)
 	if err != nil {
 		return dockerEntry{}, fmt.Errorf("find the credentials for %s: %w", r, err)
 	}

@@ -77,7 +77,7 @@ func (a Access) Options(ctx context.Context) []remote.Option {
 		ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 50,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
 	}
-	var keys authn.Keychain = authn.DefaultKeychain
+	keys := Keychain()
 	if a.Credentials != nil {
 		keys = authn.NewMultiKeychain(a.Credentials, keys)
 	}

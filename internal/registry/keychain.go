@@ -1,0 +1,54 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// Keychain has the credentials of this machine: those of docker login, and for
+// registries that it does not know, those of podman login.
+func Keychain() authn.Keychain { return authn.NewMultiKeychain(authn.DefaultKeychain, podman{}) }
+
+// podman has what podman login leaves behind. The library's own keychain looks there
+// only if there is no config.json of docker's.
+type podman struct{}
+
+// Resolve implements authn.Keychain.
+func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
+	for _, name := range podmanFiles() {
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		c, err := ParseCredentials(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if auth, err := c.Resolve(r); err != nil || auth != authn.Anonymous {
+			return auth, err
+		}
+	}
+	return authn.Anonymous, nil
+}
+
+// podmanFiles are where podman login writes, and where it reads, too.
+func podmanFiles() []string {
+	if name := os.Getenv("REGISTRY_AUTH_FILE"); name != "" {
+		return []string{name}
+	}
+	list := []string{fmt.Sprintf("/run/containers/%d/auth.json", os.Getuid())}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		list[0] = filepath.Join(dir, "containers", "auth.json")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		list = append(list, filepath.Join(home, ".config", "containers", "auth.json"))
+	}
+	return list
+}

@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// TestKeychain: podman login counts beside docker login, which comes first.
+func TestKeychain(t *testing.T) {
+	home, runtime, named := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "named.json")
+	t.Setenv("HOME", home)
+	t.Setenv("DOCKER_CONFIG", "")
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	t.Setenv("REGISTRY_AUTH_FILE", "")
+	for file, hosts := range map[string][]string{
+		filepath.Join(home, ".docker/config.json"): {"docker.example.com"}, named: {"named.example.com"},
+		filepath.Join(runtime, "containers/auth.json"):      {"docker.example.com", "runtime.example.com"},
+		filepath.Join(home, ".config/containers/auth.json"): {"runtime.example.com", "home.example.com"},
+	} {
+		text := ""
+		for i, host := range hosts {
+			text += fmt.Sprintf(`,%q: {"username": "%s-%d", "password": "p"}`, host, filepath.Base(file), i)
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(`{"auths": {`+text[1:]+`}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user := func(host string) string {
+		repo, err := name.NewRepository(host + "/a/b")
+		if err != nil {
+			return err.Error()
+		}
+		auth, err := Keychain().Resolve(repo)
+		if err != nil {
+			return err.Error()
+		}
+		c, err := auth.Authorization()
+		if err != nil || *c == (authn.AuthConfig{}) {
+			return ""
+		}
+		return c.Username
+	}
+	for host, want := range map[string]string{
+		"docker.example.com": "config.json-0", "runtime.example.com": "auth.json-1", "home.example.com": "auth.json-1", "named.example.com": "", "other.example.com": "",
+	} {
+		if got := user(host); got != want {
+			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+	}
+	t.Setenv("REGISTRY_AUTH_FILE", named)
+	for host, want := range map[string]string{"docker.example.com": "config.json-0", "named.example.com": "named.json-0", "home.example.com": ""} {
+		if got := user(host); got != want {
+			t.Errorf("with REGISTRY_AUTH_FILE %s: %q, want %q", host, got, want)
+		}
+	}
+}
