@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/kube"
 )
 
 func TestAim(t *testing.T) {
@@ -91,4 +92,18 @@ func TestInRepository(t *testing.T) {
 		"": "", ".": "operators/shop", "api/a.go": "operators/shop/api/a.go", "../bundle": "operators/bundle",
 		w.Path("bundle"): "bundle", "../../../elsewhere": "../../../elsewhere",
 	})
+}
+
+// TestPlaced: an image that no container has got is refused.
+func TestPlaced(t *testing.T) {
+	objects, err := kube.ParseManifests([]byte("apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: []}\n---\n"+
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: proxy, image: p}, {name: manager, image: 'a.example.com:5000/x:v1'}]}}}\n"), "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for image, want := range map[string]bool{"": true, "a.example.com:5000/x:v1": true, "a.example.com:5000/x": true, "p": true, "a.example.com:5000/x:v2": false, "controller": false} {
+		if err := placed(image, objects); (err == nil) != want {
+			t.Errorf("%q: %v", image, err)
+		}
+	}
 }

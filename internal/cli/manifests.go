@@ -39,7 +39,28 @@ func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, 
 		return nil, nil, err
 	}
 	objects, err := kube.ParseManifests(data, DeployDir)
+	if err == nil {
+		err = placed(image, objects)
+	}
 	return data, objects, err
+}
+
+// placed refuses an image that no container has got: kustomize puts it in place of one
+// name only.
+func placed(image string, objects []*unstructured.Unstructured) error {
+	if image == "" {
+		return nil
+	}
+	for _, u := range objects {
+		containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers") // what is no list has none
+		for _, c := range containers {
+			m, _ := c.(map[string]any)
+			if got, _ := m["image"].(string); got == image || strings.HasPrefix(got, image+":") {
+				return nil
+			}
+		}
+	}
+	return clierr.Failedf("name it so in config/manager/manager.yaml, or leave --image out", "--image: no container of %s has the image %s, which %s would replace", DeployDir, ImageName, image)
 }
 
 // OptionalManifests are those of OperatorManifests, and all objects of them with
@@ -50,6 +71,13 @@ func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects,
 		return nil, nil, err
 	}
 	if objects, err = kustomize.Build(ctx, src, DeployDir); err != nil {
+		return nil, nil, err
+	}
+	parsed, err := kube.ParseManifests(objects, DeployDir)
+	if err == nil {
+		err = placed(image, parsed)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	src, added, err := kustomize.AddResources(src, DeployDir+"/kustomization.yaml", "../prometheus", "../network-policy")
