@@ -220,9 +220,7 @@ func (p Programs) find(ctx context.Context, c Container, main bool) (cluster.Pro
 		Image: c.Image, Offline: true, Roots: func(map[string]string) []string { return []string{binaryName} },
 	})
 	switch {
-	// Images are for Linux: elsewhere their programs cannot run outside of a
-	// container.
-	case err == nil && len(stored.Files[binaryName]) > 0 && runtime.GOOS == "linux":
+	case err == nil && runnable(stored):
 		path, sum, err := p.keep(stored.Files[binaryName])
 		if err != nil {
 			return cluster.Program{}, fmt.Errorf("take the operator out of image %s: %w", c.Image, err)
@@ -238,6 +236,12 @@ func (p Programs) find(ctx context.Context, c Container, main bool) (cluster.Pro
 		return cluster.Program{}, nil
 	}
 	return cluster.Program{Image: c.Image, Problem: p.problem(c.Image)}, nil
+}
+
+// runnable reports whether an image has a program that runs outside of a container of
+// this machine: images are for Linux, and not always for the same architecture.
+func runnable(c *image.Contents) bool {
+	return len(c.Files[binaryName]) > 0 && c.Platform == runtime.GOOS+"/"+runtime.GOARCH
 }
 
 // problem says why there is no program, and what to do about it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/image"
 )
 
 // TestOperatorImage finds the operator among the containers.
@@ -48,6 +50,24 @@ func object(t *testing.T, manifest string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestRunnable: a program for another architecture, or another system, is none.
+func TestRunnable(t *testing.T) {
+	program := image.Files{binaryName: []byte("x")}
+	for name, tc := range map[string]struct {
+		contents image.Contents
+		want     bool
+	}{
+		"for this machine":     {image.Contents{Files: program, Platform: runtime.GOOS + "/" + runtime.GOARCH}, true},
+		"for another one":      {image.Contents{Files: program, Platform: "linux/pdp11"}, false},
+		"without any":          {image.Contents{Platform: runtime.GOOS + "/" + runtime.GOARCH}, false},
+		"for another one's OS": {image.Contents{Files: program, Platform: "plan9/" + runtime.GOARCH}, false},
+	} {
+		if got := runnable(&tc.contents); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
 
 // TestKeep stores a program once, where its content says, and can run it.

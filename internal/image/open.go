@@ -42,9 +42,10 @@ type Contents struct {
 	Digest string // of the image's manifest, or of the index it stands in; empty for an archive of plain files
 	// Project is the directory of the project that it was built from, for one of
 	// the store.
-	Project string
-	Labels  map[string]string
-	Files   Files
+	Project  string
+	Platform string // operating system and architecture of what is in it, such as linux/amd64
+	Labels   map[string]string
+	Files    Files
 }
 
 // Open reads the files of an image: of that in the store of this machine, else
@@ -127,7 +128,7 @@ func (c *content) contents(roots func(map[string]string) []string) (*Contents, e
 	if err != nil {
 		return nil, err
 	}
-	out := &Contents{Digest: digest.String(), Labels: config.Config.Labels}
+	out := &Contents{Digest: digest.String(), Platform: config.OS + "/" + config.Architecture, Labels: config.Config.Labels}
 	var wanted []string
 	if roots != nil {
 		wanted = roots(out.Labels)

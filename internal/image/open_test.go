@@ -32,7 +32,7 @@ func bundled(t testing.TB, image string) (*hosttest.World, string) {
 func TestOpen(t *testing.T) {
 	at := serve(t) + "/team/bundle:v1"
 	w, digest := bundled(t, at)
-	want := &Contents{Digest: digest, Project: w.Dir, Labels: map[string]string{"k": "v"}, Files: someFiles()}
+	want := &Contents{Digest: digest, Project: w.Dir, Platform: "linux/amd64", Labels: map[string]string{"k": "v"}, Files: someFiles()}
 	check := func(o OpenOptions) {
 		t.Helper()
 		got, err := Open(t.Context(), w.Host, o)
