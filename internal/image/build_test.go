@@ -284,3 +284,28 @@ func TestCannotWrite(t *testing.T) {
 		t.Errorf("the file in the way: %q, %v", data, err)
 	}
 }
+
+// TestBuildLeavesOut: what only the Dockerfile puts into the image is told; the program
+// and what it is compiled of are not.
+func TestBuildLeavesOut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dockerfile string
+		want       []string
+	}{
+		"the scaffold's": {"FROM golang AS builder\nCOPY . .\nRUN go build -o manager ./cmd\nFROM distroless\nCOPY --from=builder /w/manager .\n", nil},
+		"files":          {"FROM golang AS builder\nCOPY . .\nFROM distroless\nCOPY templates/ /templates/\nADD [\"a b\", \"/a\"]\nCOPY --chown=1:1 --from=builder /x /x\n", []string{"Dockerfile:4: COPY templates/ /templates/:", "Dockerfile:5: ADD [\"a b\", \"/a\"]:"}},
+		"its program":    {"FROM distroless\nCOPY bin/manager /\n", nil},
+		"one stage":      {"FROM golang\nCOPY . .\nRUN go build -o /op ./cmd\n", nil},
+		"none":           {"", nil},
+	} {
+		w, _ := faked(t)
+		if err := w.Host.Files.WriteFile(filepath.Join(w.Dir, "Dockerfile"), []byte(tc.dockerfile), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		build(t, w, BuildOptions{Base: Scratch, Warn: func(s string) { got = append(got, s) }})
+		if len(got) != len(tc.want) || !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

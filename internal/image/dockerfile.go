@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -87,6 +88,32 @@ func Commands(data []byte) []string {
 		return paths
 	}
 	return append(paths, names...)
+}
+
+// leftOut are the instructions that copy files of the project into the last stage of a
+// Dockerfile, besides the program: an image without a Dockerfile does not have them.
+func leftOut(data []byte) []dockerfile.Instruction {
+	var list []dockerfile.Instruction
+	compiles := false
+	for _, in := range dockerfile.Parse(data) {
+		words := dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
+		isProgram := func(w string) bool { return path.Base(w) == path.Base(entrypoint) }
+		switch in.Name {
+		case "FROM":
+			list, compiles = nil, false
+		case "RUN":
+			compiles = compiles || strings.Contains(in.Args, "go build") // what it copies are sources
+		case "COPY", "ADD":
+			isFrom := func(w string) bool { return strings.HasPrefix(w, "--from=") }
+			if !slices.ContainsFunc(words, isFrom) && !slices.ContainsFunc(words, isProgram) {
+				list = append(list, in)
+			}
+		}
+	}
+	if compiles {
+		return nil
+	}
+	return list
 }
 
 // label takes KEY=VALUE pairs, or the old form KEY VALUE.

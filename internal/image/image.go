@@ -116,6 +116,11 @@ func Build(ctx context.Context, h host.Host, o BuildOptions) (Built, error) {
 }
 
 func (b *builder) build(ctx context.Context) (Built, error) {
+	if data, err := b.host.Files.ReadFile(filepath.Join(b.Dir, "Dockerfile")); err == nil {
+		for _, in := range leftOut(data) {
+			b.warn("Dockerfile:%d: %s %s: the image has only the operator; if that needs these files, build the image with a container tool", in.Line, in.Name, in.Args)
+		}
+	}
 	base, err := b.findBase(ctx)
 	if err != nil {
 		return Built{}, err
