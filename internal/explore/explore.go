@@ -37,12 +37,13 @@ const (
 // Options say what to explore, and for how long.
 type Options struct {
 	Samples  []Sample
-	Notes    []string          // for the report, about the samples
-	Time     time.Duration     // never exceeded
-	Seed     uint64            // of the order; the same seed has the same order
-	Checks   []string          // names of checks, or Faults; none: all
-	Replay   *Finding          // nil: everything; else only the plan of a finding, once
-	Progress func(line string) // may be nil
+	Beside   []*unstructured.Unstructured // see Rig
+	Notes    []string                     // for the report, about the samples
+	Time     time.Duration                // never exceeded
+	Seed     uint64                       // of the order; the same seed has the same order
+	Checks   []string                     // names of checks, or Faults; none: all
+	Replay   *Finding                     // nil: everything; else only the plan of a finding, once
+	Progress func(line string)            // may be nil
 }
 
 // Report is what was found.

@@ -1,10 +1,13 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/kube"
@@ -24,9 +27,11 @@ func (t *trial) place(ctx context.Context) error {
 		if _, err := t.Cluster.EnsureNamespace(ctx, t.namespace); err != nil {
 			return err
 		}
-		return t.ready(ctx)
 	}
-	if err := t.ready(ctx); err != nil {
+	if err := t.furnish(ctx); err != nil {
+		return err
+	}
+	if err := t.ready(ctx); err != nil || t.namespace != "" {
 		return err
 	}
 	t.since = t.Now().Truncate(time.Second).Add(time.Second)
@@ -37,6 +42,30 @@ func (t *trial) place(ctx context.Context) error {
 	}
 	t.log.takeWrites()
 	return nil
+}
+
+// furnish makes what samples refer to: in the trial's namespace, or where it says itself.
+func (t *trial) furnish(ctx context.Context) error {
+	var list []*unstructured.Unstructured
+	for _, u := range t.Beside {
+		u = u.DeepCopy()
+		u.SetNamespace(cmp.Or(t.namespace, u.GetNamespace(), metav1.NamespaceDefault))
+		list = append(list, u)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if _, err := t.Cluster.Apply(ctx, list, kube.ApplyOptions{Force: true}); err != nil {
+		return fmt.Errorf("make what the samples refer to: %w", err)
+	}
+	return nil
+}
+
+// beside reports whether an object is one of those that samples refer to.
+func (t *trial) beside(u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(t.Beside, func(b *unstructured.Unstructured) bool {
+		return b.GetKind() == u.GetKind() && b.GetName() == u.GetName()
+	})
 }
 
 // snapshot reads the objects of the trial.
@@ -65,6 +94,9 @@ func (t *trial) objects(ctx context.Context) ([]*unstructured.Unstructured, erro
 
 // made reports whether an object that was listed is of the trial.
 func (t *trial) made(u *unstructured.Unstructured) bool {
+	if t.beside(u) {
+		return false
+	}
 	if t.namespace != "" {
 		return u.GetNamespace() != ""
 	}

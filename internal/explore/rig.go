@@ -20,6 +20,9 @@ type Rig struct {
 	Operator Operator
 	Now      func() time.Time
 	Keep     bool // what trials leave is not deleted
+	// Beside are objects that samples may refer to, such as Secrets: they are there before
+	// a trial's first step, and do not count.
+	Beside []*unstructured.Unstructured
 
 	started bool // a trial has seen the operator start
 }

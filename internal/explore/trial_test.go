@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/recording"
 )
 
@@ -84,6 +86,40 @@ func TestAwaitGone(t *testing.T) {
 		}
 		if live, err := tr.awaitGone(t.Context(), Step{Object: map[string]any{}}); (live == nil) != tc.gone || err != nil {
 			t.Errorf("%s: %v, %v after %s", name, live, err, l.now)
+		}
+	}
+}
+
+// furnished keeps what is applied, and lists it beside what an operator makes.
+type furnished struct {
+	polling
+	applied []*unstructured.Unstructured
+}
+
+func (f *furnished) Apply(_ context.Context, list []*unstructured.Unstructured, _ kube.ApplyOptions) ([]kube.Result, error) {
+	f.applied = append(f.applied, list...)
+	return nil, nil
+}
+
+func (f *furnished) List(context.Context, schema.GroupVersionKind, kube.ListOptions) ([]*unstructured.Unstructured, error) {
+	made := f.applied[0].DeepCopy()
+	made.SetName("made")
+	return append([]*unstructured.Unstructured{made}, f.applied...), nil
+}
+
+// TestFurnish: what samples refer to is where they are, and does not count.
+func TestFurnish(t *testing.T) {
+	secret := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: own}")
+	for namespace, want := range map[string]string{"ns": "ns", "": "own"} {
+		f := &furnished{}
+		r := &Rig{Cluster: f, Control: f, Operator: f, Now: func() time.Time { return f.at(0) }, Beside: []*unstructured.Unstructured{secret}}
+		tr := r.newTrial(Plan{}, namespace, limits{}, map[schema.GroupVersionKind]bool{secret.GroupVersionKind(): true})
+		if err := tr.furnish(t.Context()); err != nil || f.applied[0].GetNamespace() != want {
+			t.Errorf("in %q: %v, %v", namespace, f.applied, err)
+		}
+		left, err := tr.objects(t.Context())
+		if err != nil || namespace != "" && (len(left) != 1 || left[0].GetName() != "made") {
+			t.Errorf("in %q: %v, %v", namespace, left, err)
 		}
 	}
 }

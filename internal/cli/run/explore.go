@@ -143,10 +143,11 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	what := explore.Options{Time: o.time, Seed: o.seed, Checks: o.checks, Progress: f.Stage}
-	if what.Samples, what.Notes, err = exploreSamples(ctx, f, crds, o.kinds); err != nil {
+	what, err := exploreSamples(ctx, f, crds, o.kinds)
+	if err != nil {
 		return err
 	}
+	what.Time, what.Seed, what.Checks, what.Progress = o.time, o.seed, o.checks, f.Stage
 	project, err := o.testsFor(f)
 	if err != nil {
 		return err
@@ -222,7 +223,7 @@ func (o *exploreOptions) explore(ctx context.Context, f *cli.Factory, d *localru
 	if !ok {
 		return explore.Report{}, fmt.Errorf("explore on a client of type %T", d.Client())
 	}
-	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now, Keep: o.keep}
+	rig := &explore.Rig{Cluster: client, Control: control, Operator: d, Now: f.Host.Now, Keep: o.keep, Beside: opts.Beside}
 	return explore.Run(ctx, rig, opts)
 }
 

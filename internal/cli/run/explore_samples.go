@@ -26,17 +26,18 @@ const basesDir = "config/manifests/bases"
 
 // exploreSamples are objects of the project's kinds: its samples, for kinds that
 // have none the examples of its ClusterServiceVersion, and else what the schema
-// asks for at least. Notes say where they are not the first.
-func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) (samples []explore.Sample, notes []string, err error) {
+// asks for at least. Notes say where they are not the first. Beside them are the
+// objects that samples refer to.
+func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) (what explore.Options, err error) {
 	written, notes, err := writtenSamples(ctx, f)
 	if err != nil {
-		return nil, nil, err
+		return what, err
 	}
 	below, unread := belowSamples(f.Host, manifests.Samples)
 	notes = append(notes, unread...)
 	examples, err := almExamples(f)
 	if err != nil {
-		return nil, nil, err
+		return what, err
 	}
 	for _, crd := range crds {
 		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -45,7 +46,7 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 		}
 		minimal, err := explore.Minimal(crd)
 		if err != nil {
-			return nil, nil, err
+			return what, err
 		}
 		list, from := ofKind(crd, written), manifests.Samples
 		if len(list) == 0 {
@@ -63,13 +64,17 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 			if spec, written := u.Object["spec"]; written && spec == nil { // nothing but a comment, as kubebuilder writes it
 				u.Object["spec"] = minimal.Object["spec"]
 			}
-			samples = append(samples, explore.Sample{Object: u, CRD: crd, File: from})
+			what.Samples = append(what.Samples, explore.Sample{Object: u, CRD: crd, File: from})
 		}
 	}
-	if len(samples) == 0 {
-		return nil, nil, clierr.Usagef("name a kind of this project, or leave --kind out", "explore: the project has no kind %s", strings.Join(kinds, " or "))
+	if len(what.Samples) == 0 {
+		return what, clierr.Usagef("name a kind of this project, or leave --kind out", "explore: the project has no kind %s", strings.Join(kinds, " or "))
 	}
-	return samples, notes, nil
+	if what.Beside = besideSamples(written); len(what.Beside) == 0 {
+		what.Beside = besideSamples(below)
+	}
+	what.Notes = notes
+	return what, nil
 }
 
 // writtenSamples are the samples that the project has. Where their kustomization
@@ -87,6 +92,14 @@ func writtenSamples(ctx context.Context, f *cli.Factory) (list []*unstructured.U
 		list = append(list, file.Objects...)
 	}
 	return list, []string{fmt.Sprintf("the files of %s are read one by one: %v", manifests.Samples, err)}, nil
+}
+
+// besideSamples are the objects of the samples that the API server has without CRDs,
+// such as Secrets that the others refer to.
+func besideSamples(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objs, func(u *unstructured.Unstructured) bool {
+		return u.GetAPIVersion() != "v1" || slices.Contains([]string{"Namespace", "Node", "PersistentVolume"}, u.GetKind())
+	})
 }
 
 // ofKind are the objects of a CRD's kind.

@@ -23,17 +23,21 @@ func TestExploreSamples(t *testing.T) {
 	shop := func(version, name string) string {
 		return "apiVersion: example.com/" + version + "\nkind: Shop\nmetadata: {name: " + name + "}\n"
 	}
+	const secret, space = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: space}\n"
 	for name, tc := range map[string]struct {
-		files map[string]string // below the samples' directory
-		names []string
-		notes []string // how they begin
+		files  map[string]string // below the samples' directory
+		names  []string
+		notes  []string // how they begin
+		beside []string
 	}{
-		"none":                  {nil, []string{"shop-sample"}, []string{"config/samples has no Shop, so it is from the schema"}},
-		"files":                 {map[string]string{"a.yaml": shop("v1", "a"), "deep/b.yaml": shop("v1", "b")}, []string{"a"}, nil},
-		"a kustomization":       {map[string]string{"a.yaml": shop("v1", "a"), "b.yaml": shop("v1", "b"), "kustomization.yaml": "resources: [b.yaml]\n"}, []string{"b"}, nil},
-		"a broken one":          {map[string]string{"a.yaml": shop("v1", "a"), "kustomization.yaml": "resources: [none.yaml]\n"}, []string{"a"}, []string{"the files of config/samples are read one by one: "}},
-		"directories":           {map[string]string{"shop/v1/a.yaml": shop("v1", "a"), "shop/v1beta1/b.yaml": shop("v1beta1", "b")}, []string{"a"}, nil},
-		"a directory of others": {map[string]string{"a.yaml": shop("v1", "a"), "values/x.yaml": "a: [\n"}, []string{"a"}, []string{"config/samples/values is left out: "}},
+		"with a Secret":         {files: map[string]string{"a.yaml": shop("v1", "a") + secret + space, "deep/b.yaml": secret}, names: []string{"a"}, beside: []string{"Secret s"}},
+		"a Secret below":        {files: map[string]string{"a.yaml": shop("v1", "a"), "deep/b.yaml": secret}, names: []string{"a"}, beside: []string{"Secret s"}},
+		"none":                  {nil, []string{"shop-sample"}, []string{"config/samples has no Shop, so it is from the schema"}, nil},
+		"files":                 {map[string]string{"a.yaml": shop("v1", "a"), "deep/b.yaml": shop("v1", "b")}, []string{"a"}, nil, nil},
+		"a kustomization":       {map[string]string{"a.yaml": shop("v1", "a"), "b.yaml": shop("v1", "b"), "kustomization.yaml": "resources: [b.yaml]\n"}, []string{"b"}, nil, nil},
+		"a broken one":          {map[string]string{"a.yaml": shop("v1", "a"), "kustomization.yaml": "resources: [none.yaml]\n"}, []string{"a"}, []string{"the files of config/samples are read one by one: "}, nil},
+		"directories":           {map[string]string{"shop/v1/a.yaml": shop("v1", "a"), "shop/v1beta1/b.yaml": shop("v1beta1", "b")}, []string{"a"}, nil, nil},
+		"a directory of others": {map[string]string{"a.yaml": shop("v1", "a"), "values/x.yaml": "a: [\n"}, []string{"a"}, []string{"config/samples/values is left out: "}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t)
@@ -46,23 +50,30 @@ func TestExploreSamples(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			samples, notes, err := exploreSamples(t.Context(), &cli.Factory{Host: w.Host}, []*unstructured.Unstructured{crd}, nil)
+			what, err := exploreSamples(t.Context(), &cli.Factory{Host: w.Host}, []*unstructured.Unstructured{crd}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var names []string
-			for _, s := range samples {
+			for _, s := range what.Samples {
 				names = append(names, s.Object.GetName())
 			}
 			if d := cmp.Diff(tc.names, names); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if len(notes) != len(tc.notes) {
-				t.Fatalf("notes: %q", notes)
+			var beside []string
+			for _, u := range what.Beside {
+				beside = append(beside, u.GetKind()+" "+u.GetName())
+			}
+			if d := cmp.Diff(tc.beside, beside); d != "" {
+				t.Errorf("beside them (-want +got):\n%s", d)
+			}
+			if len(what.Notes) != len(tc.notes) {
+				t.Fatalf("notes: %q", what.Notes)
 			}
 			for i, want := range tc.notes {
-				if !strings.HasPrefix(notes[i], want) {
-					t.Errorf("note %q, want %q", notes[i], want)
+				if !strings.HasPrefix(what.Notes[i], want) {
+					t.Errorf("note %q, want %q", what.Notes[i], want)
 				}
 			}
 		})
