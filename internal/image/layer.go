@@ -65,16 +65,17 @@ func writeLayer(path string, at time.Time, entries []entry) (v1.Layer, error) {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
 	compressed, plain := sha256.New(), sha256.New()
-	count := &counter{}
-	zip, err := gzip.NewWriterLevel(io.MultiWriter(f, compressed, count), compression)
+	zip, err := gzip.NewWriterLevel(io.MultiWriter(f, compressed), compression)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	err = writeTar(io.MultiWriter(zip, plain), at, entries)
-	if err = errors.Join(err, zip.Close(), f.Close()); err != nil {
+	err = errors.Join(err, zip.Close())
+	size, seekErr := f.Seek(0, io.SeekCurrent)
+	if err = errors.Join(err, seekErr, f.Close()); err != nil {
 		return nil, fmt.Errorf("write a layer: %w", err)
 	}
-	return partial.CompressedToLayer(&layer{path: path, digest: sum(compressed), diffID: sum(plain), size: count.n})
+	return partial.CompressedToLayer(&layer{path: path, digest: sum(compressed), diffID: sum(plain), size: size})
 }
 
 func writeTar(w io.Writer, at time.Time, entries []entry) error {
@@ -110,15 +111,6 @@ func (e entry) write(archive *tar.Writer, at time.Time) error {
 	}
 	_, err := io.Copy(archive, content)
 	return err
-}
-
-// counter counts the bytes that are written to it.
-type counter struct{ n int64 }
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return len(p), nil
 }
 
 func sum(h hash.Hash) v1.Hash {
