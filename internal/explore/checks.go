@@ -62,6 +62,15 @@ func Checks() [][2]string {
 	}
 }
 
+// CheckNames are what --checks takes.
+func CheckNames() []string {
+	names := []string{Faults}
+	for _, c := range Checks() {
+		names = append(names, c[0])
+	}
+	return names
+}
+
 // Finding is a fault of the operator's.
 type Finding struct {
 	ID          string       `json:"id"` // for --replay

@@ -18,7 +18,7 @@ var (
 	// valueFlags take one of these.
 	valueFlags = map[string]func(f *cli.Factory, c *cobra.Command) []string{
 		"certs":              oneOf("self", "cert-manager", "olm"),
-		"checks":             func(*cli.Factory, *cobra.Command) []string { return exploreChecks() },
+		"checks":             oneOf(explore.CheckNames()...),
 		"cluster":            (*cli.Factory).ClusterNames,
 		"context":            (*cli.Factory).ContextNames,
 		"crd-version":        oneOf("v1"),
@@ -97,14 +97,6 @@ func optionalValidators() []string {
 	var names []string
 	for _, v := range validate.Optionals() {
 		names = append(names, "name="+v.Name)
-	}
-	return names
-}
-
-func exploreChecks() []string {
-	names := []string{explore.Faults}
-	for _, c := range explore.Checks() {
-		names = append(names, c[0])
 	}
 	return names
 }

@@ -97,10 +97,7 @@ func exploreChecks() string {
 
 // check refuses what cannot be explored before anything is started.
 func (o *exploreOptions) check() error {
-	names := []string{explore.Faults}
-	for _, c := range explore.Checks() {
-		names = append(names, c[0])
-	}
+	names := explore.CheckNames()
 	for _, name := range o.checks {
 		if !slices.Contains(names, name) {
 			return clierr.Usagef("use some of: "+strings.Join(names, ", "), "--checks: there is no check %q", name)
