@@ -291,12 +291,8 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 
 // catalogImageOf is the catalog's name beside that of a bundle's image.
 func catalogImageOf(ref string) string {
-	name, _, _ := strings.Cut(ref, "@")
-	tag := ""
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		name, tag = name[:i], name[i:]
-	}
-	return name + "-catalog" + tag
+	name, tag, _, _ := cli.SplitImage(ref) // the bundle was read from there
+	return strings.TrimSuffix(name+"-catalog:"+tag, ":")
 }
 
 // publish pushes a catalog as an image of nothing but files. It has no cache:
