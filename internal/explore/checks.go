@@ -84,6 +84,7 @@ type Finding struct {
 	Confirmed   int          `json:"confirmed"`             // how often it was seen
 	Tries       int          `json:"tries"`                 // of so many
 	Unconfirmed bool         `json:"unconfirmed,omitempty"` // it ended before the last try
+	hurried     bool         // a requeue was to come that is waited for when it is confirmed
 }
 
 // figures are what differs in the words for one and the same.

@@ -11,10 +11,7 @@ type reference struct {
 }
 
 // hurried reports whether the outcome is from before a requeue that others wait for.
-func (r *reference) hurried() bool {
-	again := r.last().Again
-	return !r.patient && again > 0 && again <= patience
-}
+func (r *reference) hurried() bool { return !r.patient && r.last().hurried() }
 
 // stepsID names a plan's steps, whatever they were tried for.
 func stepsID(steps []Step) string { return Plan{Steps: steps}.ID() }

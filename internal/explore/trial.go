@@ -60,6 +60,9 @@ type Rest struct {
 	Refused string                     // why the API server refused the step
 }
 
+// hurried reports whether the operator was to come again soon.
+func (r Rest) hurried() bool { return r.Again > 0 && r.Again <= patience }
+
 // last is the cluster at the end.
 func (o Outcome) last() Rest { return o.Steps[len(o.Steps)-1] }
 

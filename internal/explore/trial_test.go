@@ -123,3 +123,18 @@ func TestFurnish(t *testing.T) {
 		}
 	}
 }
+
+// TestConfirm_Over: when the time is over, what was seen once is kept as unconfirmed,
+// unless a requeue may mend it.
+func TestConfirm_Over(t *testing.T) {
+	for _, hurried := range []bool{false, true} {
+		e := newExplorer(&Rig{Now: time.Now}, Options{})
+		e.report.Trials = 1
+		over, cancel := context.WithDeadline(t.Context(), time.Now())
+		_, err := e.confirm(over, Finding{Check: History, Plan: Plan{Steps: []Step{{}}}, hurried: hurried})
+		cancel()
+		if kept := len(e.report.Findings) == 1; !isOver(err) || kept == hurried || kept && !e.report.Findings[0].Unconfirmed {
+			t.Errorf("hurried is %v: %v, %+v", hurried, err, e.report.Findings)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// confirm tries a finding again, and keeps of its differences those that come
+// each time. One that does not come again is none; another plan may show it yet.
+func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
+	f.Confirmed, f.Tries, f.ID = 1, 1, f.id()
+	for f.Tries < confirmations {
+		again, err := e.again(ctx, f)
+		if err != nil && f.hurried && f.Tries == 1 {
+			return false, err // nobody has seen where that ends
+		}
+		if err != nil {
+			f.Unconfirmed = true
+			e.keep(f)
+			return true, err
+		}
+		f.Tries++
+		i := slices.IndexFunc(again, f.same)
+		if i < 0 {
+			return false, nil
+		}
+		f.Confirmed++
+		f.Differences = common(f.Differences, again[i].Differences)
+		if len(f.Differences) > 0 {
+			f.Title = titleOf(f.Differences)
+		}
+	}
+	e.keep(f)
+	return true, nil
+}
+
+// again is what is found when the plan of a finding is tried once more.
+func (e *explorer) again(ctx context.Context, f Finding) ([]Finding, error) {
+	o, err := e.recheck(ctx, f.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return e.findings(ctx, f.Plan, f.Against, o)
+}
+
+// same reports whether another trial shows the same finding.
+func (f Finding) same(g Finding) bool {
+	if f.Check != g.Check {
+		return false
+	}
+	if len(f.Differences) == 0 {
+		return len(g.Differences) == 0 && (f.Check == Unrest || slices.Equal(f.Frames, g.Frames))
+	}
+	return len(common(f.Differences, g.Differences)) > 0
+}
+
+func common(a, b []Difference) []Difference {
+	return slices.DeleteFunc(slices.Clone(a), func(d Difference) bool {
+		return !slices.ContainsFunc(b, func(x Difference) bool { return x.Object == d.Object && x.Path == d.Path })
+	})
+}
+
+func (e *explorer) keep(f Finding) {
+	e.Progress(fmt.Sprintf("found: %s: %s", f.Check, f.Title))
+	e.report.Findings = append(e.report.Findings, f)
+}
