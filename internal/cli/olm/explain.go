@@ -68,7 +68,7 @@ func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
 			bad = append(bad, op)
 		}
 	}
-	if err := f.Report(o.output, found, func(w io.Writer) { describeOperators(w, found) }); err != nil {
+	if err := f.Report(o.output, found, func(w io.Writer) { describeOperators(w, o.namespace, found) }); err != nil {
 		return err
 	}
 	if len(bad) == 0 {
@@ -85,9 +85,13 @@ func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
 }
 
 // describeOperators is the table for people.
-func describeOperators(w io.Writer, list []run.Operator) {
+func describeOperators(w io.Writer, namespace string, list []run.Operator) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "OLM has no operators installed")
+		where := ""
+		if namespace != "" {
+			where = " in namespace " + namespace
+		}
+		fmt.Fprintf(w, "OLM has no operators installed%s\n", where)
 		return
 	}
 	fmt.Fprintln(w, "NAMESPACE\tPACKAGE\tCSV\tPHASE\tPROBLEM")

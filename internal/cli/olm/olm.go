@@ -129,6 +129,10 @@ func runInstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	if err != nil {
 		return err
 	}
+	if client.Embedded != "" && manifests.Version != "" && manifests.Version != olm.Version {
+		return clierr.Usagef("leave out --version and --manifests, or name another cluster with --context",
+			"the embedded cluster runs OLM %s itself, and no other version", olm.Version)
+	}
 	if client.Embedded != "" {
 		manifests.DropCatalog() // hundreds of megabytes for an evening's work
 	}

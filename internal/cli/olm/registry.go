@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/pflag"
 
 	"github.com/example/mysdk/internal/cli"
@@ -45,9 +46,12 @@ func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (image.Acce
 	}
 	namespace := cmp.Or(o.namespace, client.Namespace)
 	if o.pullSecret != "" {
-		data, err := run.PullSecret(ctx, client, namespace, o.pullSecret)
+		data, made, err := run.PullSecret(ctx, client, namespace, o.pullSecret)
 		if err == nil && data != nil {
 			access.Credentials, err = registry.ParseCredentials(data)
+		}
+		if made { // a later login on this machine counts more
+			access.Credentials = authn.NewMultiKeychain(registry.Keychain(), access.Credentials)
 		}
 		if err != nil {
 			return access, nil, fmt.Errorf("--pull-secret-name: Secret %s/%s: %w", namespace, o.pullSecret, err)

@@ -46,7 +46,8 @@ func (c *cut) List(ctx context.Context, gvk schema.GroupVersionKind, o kube.List
 // what cannot be read must not look like what is not there.
 func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 	const installed = "{installedCSV: shop.v0.0.1, currentCSV: shop.v0.0.1, installPlanRef: {name: install-1}}"
-	everything := nsYAML + ours(installed) + liveCSV("1", "Succeeded") + sourceYAML + groupYAML + deploymentYAML + podYAML + "{phase: Running}\n" +
+	source := strings.Replace(sourceYAML, "namespace: ns}", "namespace: ns, labels: {"+runLabel+": shop}}", 1)
+	everything := nsYAML + ours(installed) + liveCSV("1", "Succeeded") + source + groupYAML + deploymentYAML + podYAML + "{phase: Running}\n" +
 		secretYAML("pull", "kubernetes.io/dockerconfigjson", ".dockerconfigjson: e30=")
 	for name, do := range map[string]func(Reader) error{
 		"require OLM": func(r Reader) error { return requireOLM(t.Context(), r) },
@@ -82,7 +83,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 		},
 		"explain":     func(r Reader) error { _, err := Operators(t.Context(), r, "ns", ""); return err },
 		"failed jobs": func(r Reader) error { _, err := failedJobs(t.Context(), r, "ns"); return err },
-		"pull secret": func(r Reader) error { _, err := PullSecret(t.Context(), r, "ns", "pull"); return err },
+		"pull secret": func(r Reader) error { _, _, err := PullSecret(t.Context(), r, "ns", "pull"); return err },
 		"leases":      func(r Reader) error { _, err := leaderLeases(t.Context(), r, "ns", "shop.v0.0.1"); return err },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -154,6 +154,9 @@ func (in *installer) plan(ctx context.Context) error {
 	if in.action, err = in.before.decide(in.bundle, in.Options, in.content); err != nil {
 		return err
 	}
+	if s := in.before.source; s != nil && !isOurs(s) && !ofOperatorSDK(s) {
+		return clierr.Failedf("rename or delete it, or install into another namespace with --namespace", "%s is there already, and mysdk did not make it", kube.RefOf(s))
+	}
 	// Global catalogs are of use only to a bundle that depends on something, and
 	// one that cannot be reached would keep any bundle from being installed.
 	needy, err := needsOthers(in.bundle)
@@ -242,6 +245,12 @@ func (in *installer) render(ctx context.Context) error {
 	sub := subscription(in.bundle.Package, in.Namespace, in.channel, start, in.content)
 	if in.before.subscription != nil {
 		sub.SetName(in.before.subscription.GetName())
+		// What the user has OLM put into the operator's Deployment.
+		if config, found, _ := unstructured.NestedMap(in.before.subscription.Object, "spec", "config"); found {
+			if err := unstructured.SetNestedMap(sub.Object, config, "spec", "config"); err != nil {
+				return err
+			}
+		}
 	}
 	in.apply = append(in.apply, sub)
 	in.stale = in.leftOver()

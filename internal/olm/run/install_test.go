@@ -51,6 +51,8 @@ func TestPlan(t *testing.T) {
 			err: "Secret ns/pull: it is of type Opaque, which holds no registry's credentials"},
 		"a Secret": {world: nsYAML + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: ns}\ntype: kubernetes.io/dockerconfigjson\ndata: {.dockerconfigjson: e30=}\n", options: Options{PullSecrets: []string{"pull"}},
 			action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
+		"another's catalog": {world: nsYAML + "---\napiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: shop-catalog, namespace: ns}\nspec: {image: 'theirs:v1'}\n", fails: true,
+			err: "CatalogSource ns/shop-catalog is there already, and mysdk did not make it"},
 		"no such account": {world: nsYAML, options: Options{ServiceAccount: "reader"}, err: "--service-account: namespace ns has no ServiceAccount reader"},
 		"an API that is taken": {world: nsYAML + taken("{}"), fails: true,
 			err: "carts.shop.example.com is already provided by ClusterServiceVersion far/shop.v0.0.1, which watches all namespaces"},
@@ -121,7 +123,9 @@ func TestRenderAgain(t *testing.T) {
 		return in.apply
 	}
 	first := render(nsYAML)
-	first[len(first)-1].Object["status"] = map[string]any{"installedCSV": "shop.v0.0.2", "currentCSV": "shop.v0.0.2"}
+	sub := first[len(first)-1].Object
+	sub["status"] = map[string]any{"installedCSV": "shop.v0.0.2", "currentCSV": "shop.v0.0.2"}
+	sub["spec"].(map[string]any)["config"] = map[string]any{"env": []any{map[string]any{"name": "LOG", "value": "debug"}}} // of the user
 	again := render(nsYAML + "---\n" + asYAML(t, first...) + liveCSV("2", "Succeeded"))
 	delete(first[len(first)-1].Object, "status")
 	if diff := cmp.Diff(asYAML(t, withoutGroup(first)...), asYAML(t, withoutGroup(again)...)); diff != "" {

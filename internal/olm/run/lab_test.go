@@ -199,7 +199,7 @@ func (l *lab) testLife(t *testing.T) {
 		o.PullSecrets, o.Credentials = []string{"pull"}, func([]string) ([]byte, error) { return []byte(`{"auths":{}}`), nil }
 	}
 	installed(one, credentials, Installed, "")
-	if data, err := PullSecret(t.Context(), l.client, l.name, "pull"); err != nil || string(data) != `{"auths":{}}` {
+	if data, _, err := PullSecret(t.Context(), l.client, l.name, "pull"); err != nil || string(data) != `{"auths":{}}` {
 		t.Errorf("the pull secret holds %s, %v", data, err)
 	}
 	if accounts := entries(l.read("v1", "ServiceAccount", "shop"), "imagePullSecrets"); len(accounts) != 1 || field(accounts[0], "name") != "pull" {

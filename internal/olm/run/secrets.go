@@ -20,8 +20,8 @@ func (in *installer) checkSecrets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if u == nil {
-			err = in.makeSecret(name)
+		if u == nil || isOurs(u) { // tokens of registries expire: one of ours is made again
+			err = in.makeSecret(name, u != nil)
 		} else if _, err = pullSecretData(u); err != nil {
 			err = fmt.Errorf("--pull-secret-name: Secret %s/%s: %w", in.Namespace, name, err)
 		}
@@ -40,14 +40,16 @@ func (in *installer) checkSecrets(ctx context.Context) error {
 }
 
 // PullSecret reads the credentials of registries that a Secret has, as docker's
-// config.json has them; nil where there is no Secret of that name. One of
-// another type is a usage error.
-func PullSecret(ctx context.Context, r Reader, namespace, name string) ([]byte, error) {
+// config.json has them; nil where there is no Secret of that name. made says that
+// a run has made it, of what a machine knew then. One of another type is a usage
+// error.
+func PullSecret(ctx context.Context, r Reader, namespace, name string) (data []byte, made bool, err error) {
 	u, err := r.Read(ctx, kube.Named("v1", "Secret", namespace, name))
 	if u == nil || err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return pullSecretData(u)
+	data, err = pullSecretData(u)
+	return data, isOurs(u), err
 }
 
 // pullSecretData is the part of a pull secret that holds the credentials.
@@ -95,8 +97,9 @@ func secretKey(u *unstructured.Unstructured, key string) ([]byte, error) {
 }
 
 // makeSecret plans a pull secret with the credentials of this machine. Naming
-// it is the user's consent to bring them to the cluster.
-func (in *installer) makeSecret(name string) error {
+// it is the user's consent to bring them to the cluster. One that is there stays as
+// it is where this machine knows none.
+func (in *installer) makeSecret(name string, there bool) error {
 	images := slices.Clone(in.CatalogImages)
 	for _, w := range in.csv.deployments {
 		for _, c := range w.Containers {
@@ -109,6 +112,9 @@ func (in *installer) makeSecret(name string) error {
 		if data, err = in.Credentials(images); err != nil {
 			return err
 		}
+	}
+	if data == nil && there {
+		return nil
 	}
 	if data == nil {
 		return clierr.Usagef(fmt.Sprintf("log in with 'docker login' or 'podman login' and run the command again, or create it: mysdk kubectl create secret docker-registry -n %s %s --docker-server=… --docker-username=… --docker-password=…", in.Namespace, name),

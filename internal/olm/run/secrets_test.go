@@ -23,7 +23,7 @@ func TestPullSecret(t *testing.T) {
 		"new": {"{}", ""}, "old": {"{}", ""}, "none": {"", ""}, "opaque": {"", "it is of type Opaque, which holds no registry's credentials"},
 		"empty": {"", "it has no key .dockerconfigjson"}, "garbled": {"", "key .dockerconfigjson is not in base64"},
 	} {
-		got, err := PullSecret(t.Context(), w, "ns", name)
+		got, _, err := PullSecret(t.Context(), w, "ns", name)
 		if string(got) != tc.want || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -81,6 +81,30 @@ func TestRegistryAnnotations(t *testing.T) {
 }
 
 // TestMakeSecret needs credentials to make a pull secret of.
+// TestMakeSecretAgain: what a registry accepts for some hours only is renewed, and
+// the user's own Secret never written.
+func TestMakeSecretAgain(t *testing.T) {
+	secret := secretYAML("pull", "kubernetes.io/dockerconfigjson", ".dockerconfigjson: e30=")
+	ours := strings.Replace(secret, "metadata: {", "metadata: {labels: {"+runLabel+": shop}, ", 1)
+	for name, tc := range map[string]struct {
+		world string
+		knows []byte
+		want  int
+	}{
+		"ours":                    {ours, []byte(`{"auths":{}}`), 1},
+		"ours, and nothing known": {ours, nil, 0},
+		"the user's":              {secret, []byte(`{"auths":{}}`), 0},
+	} {
+		in := running(t, nsYAML+tc.world, Options{PullSecrets: []string{"pull"}, Credentials: func([]string) ([]byte, error) { return tc.knows, nil }})
+		if err := in.plan(t.Context()); err != nil || len(in.secrets) != tc.want {
+			t.Errorf("%s: %d Secrets, %v", name, len(in.secrets), err)
+		}
+		if _, made, err := PullSecret(t.Context(), in.reader, "ns", "pull"); made != (tc.world == ours) || err != nil {
+			t.Errorf("%s: made %t, %v", name, made, err)
+		}
+	}
+}
+
 func TestMakeSecret(t *testing.T) {
 	var asked []string
 	o := Options{PullSecrets: []string{"pull"}, CatalogImages: []string{"r.example.com/catalog:v1"}, Credentials: func(images []string) ([]byte, error) {
