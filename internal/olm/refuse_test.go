@@ -166,16 +166,15 @@ func testRefused(t *testing.T, l *lab) {
 	}
 	owner := "ownerReferences: [{apiVersion: v1, kind: Namespace, name: operators, uid: " + string(l.read(manifests(t, stranger)[0]).GetUID()) + "}]"
 	l.apply(manifests(t, "{apiVersion: left.example.com/v2, kind: Cart, metadata: {name: mine, namespace: olm}}",
-		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: operators, "+owner+"}, "+
-			"spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}"))
+		"{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: operators, "+owner+"}}"))
 	l.apply(manifests(t, leftCRD("v1", "strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: gone, name: gone}}}")))
 	gone, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
-	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm (Cart objects that cannot be read)", "operators (Deployment operators/web)"}}
+	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm (Cart objects that cannot be read)", "operators (Secret operators/db)"}}
 	if d := cmp.Diff(want, gone); err != nil || d != "" {
 		t.Errorf("Uninstall() by force (-want +got), %v:\n%s", err, d)
 	}
 	if !isThere() {
-		t.Error("a namespace was deleted with a Deployment of somebody else's")
+		t.Error("a namespace was deleted with a Secret of somebody else's")
 	}
 	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
 		t.Errorf("after that (-want +got):\n%s", d)
@@ -191,8 +190,25 @@ func leftCRD(storage, conversion string) string {
 	version := func(name string) string {
 		return fmt.Sprintf("{name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object}}}", name, name == storage)
 	}
-	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: carts.left.example.com, labels: {olm.managed: 'true'}}, spec: {group: left.example.com, scope: Namespaced, " +
+	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: carts.left.example.com}, spec: {group: left.example.com, scope: Namespaced, " +
 		"names: {kind: Cart, listKind: CartList, plural: carts, singular: cart}, conversion: {" + conversion + "}, versions: [" + version("v1") + ", " + version("v2") + "]}}"
+}
+
+// TestIncidental: what does not keep a namespace, beside what OLM has brought.
+func TestIncidental(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{kind: Secret, metadata: {name: db}}":                                                                                                         false,
+		"{kind: ConfigMap, metadata: {name: kube-root-ca.crt}}":                                                                                        true,
+		"{kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: token}}":                                                           true,
+		"{kind: Service, metadata: {name: served, labels: {olm.managed: 'true'}}}":                                                                     true,
+		"{kind: Secret, metadata: {name: cert, ownerReferences: [{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, name: x}]}}": true,
+		"{kind: Pod, metadata: {name: a, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: x, controller: true}]}}":                      true,
+		"{kind: Deployment, metadata: {name: a, ownerReferences: [{apiVersion: example.com/v1, kind: Cart, name: x, controller: true}]}}":              false,
+	} {
+		if u := manifests(t, "{apiVersion: v1, "+text[1:])[0]; incidental(u) != want {
+			t.Errorf("%s: %t, want %t", text, !want, want)
+		}
+	}
 }
 
 // TestCount counts what an installation has changed, and reports everything.

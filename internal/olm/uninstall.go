@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -251,8 +252,8 @@ func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructu
 	return objects, nil
 }
 
-// strangeKinds are those that keep a namespace: workloads, claims of volumes, and
-// what operators have brought, also those that have gone before and left theirs.
+// strangeKinds are those that keep a namespace: workloads, what they are given, and
+// custom resources, also those of operators that have gone before and left theirs.
 func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	crds, err := u.List(ctx, crdGVK(), kube.ListOptions{})
 	if err != nil {
@@ -260,12 +261,16 @@ func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKi
 	}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	kinds := []schema.GroupVersionKind{
-		apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"), {Version: "v1", Kind: "PersistentVolumeClaim"},
+		apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
+		{Group: "batch", Version: "v1", Kind: "CronJob"}, {Group: "batch", Version: "v1", Kind: "Job"},
+	}
+	for _, kind := range []string{"PersistentVolumeClaim", "Pod", "Service", "Secret", "ConfigMap"} {
+		kinds = append(kinds, schema.GroupVersionKind{Version: "v1", Kind: kind})
 	}
 	for _, crd := range crds {
 		scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-		brought := crd.GetLabels()["olm.managed"] == "true" || slices.Contains(u.done.Kept, crd.GetName())
-		if scope == "Namespaced" && brought {
+		of, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		if scope == "Namespaced" && of != group {
 			kinds = append(kinds, kube.ServedKind(crd))
 		}
 	}
@@ -285,13 +290,27 @@ func (u *uninstaller) stranger(ctx context.Context, m Manifests, kinds []schema.
 		}
 		for _, o := range list {
 			same := func(x *unstructured.Unstructured) bool { return kube.RefOf(x) == kube.RefOf(o) }
-			ours := func(r metav1.OwnerReference) bool { return strings.HasPrefix(r.APIVersion, group+"/") }
-			if o.GetName() != packageServer && !slices.ContainsFunc(m.Objects, same) && !slices.ContainsFunc(o.GetOwnerReferences(), ours) {
+			if !slices.ContainsFunc(m.Objects, same) && !incidental(o) {
 				return kube.RefOf(o).String(), nil
 			}
 		}
 	}
 	return "", nil
+}
+
+// incidental reports whether an object is there for another one that has been looked
+// at, or in every namespace.
+func incidental(o *unstructured.Unstructured) bool {
+	if o.GetName() == packageServer || o.GetName() == "kube-root-ca.crt" || o.GetLabels()["olm.managed"] == "true" {
+		return true
+	}
+	if kind, _, _ := unstructured.NestedString(o.Object, "type"); kind == string(corev1.SecretTypeServiceAccountToken) {
+		return true
+	}
+	if of := metav1.GetControllerOf(o); of != nil && slices.Contains([]string{"apps/v1", "batch/v1", "v1"}, of.APIVersion) {
+		return true
+	}
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return strings.HasPrefix(r.APIVersion, group+"/") })
 }
 
 // leftovers are the objects without an owner that OLM has made for operators
