@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -86,4 +88,32 @@ func sidecarsStartAndEndInOrder(t *testing.T, c *hosted) {
 	if beside := ended(init(pod, 0)); beside.Before(ended(pod.container(0))) {
 		t.Errorf("the sidecar ended first: %v", pod.at("status"))
 	}
+}
+
+// failingUpdateLeavesTheOldPod has a version that crashes replace one with which it
+// cannot run side by side: the older one was stopped once, and goes on.
+func failingUpdateLeavesTheOldPod(t *testing.T, c *hosted) {
+	with := func(args ...string) object {
+		return operator("op", func(container object) {
+			container["args"] = append(args, "--health-probe-bind-address=:8081")
+			container["ports"] = []object{{"name": "health", "containerPort": 8081}, {"name": "own", "containerPort": 18766}}
+		})
+	}
+	c.post(c.apps("deployments"), with())
+	old := c.awaitPod("op", isReady)
+	c.do(http.MethodPut, c.apps("deployments/op"), with("--crash"))
+	c.await(c.core("pods?labelSelector=app%3Dop"), func(object) bool {
+		waits, goesOn := false, false
+		for _, p := range c.pods("op") {
+			if p.at("metadata.uid") == old.at("metadata.uid") {
+				goesOn = isReady(p) && p.container(0)["restartCount"] == 1.0
+			} else {
+				waits = p.container(0).at("state.waiting.reason") == "CrashLoopBackOff" &&
+					strings.Contains(fmt.Sprint(p.container(0).at("state.waiting.message")), "that of an older version runs")
+			}
+		}
+		return waits && goesOn
+	})
+	c.do(http.MethodPut, c.apps("deployments/op"), with())
+	c.awaitPod("op", isReady)
 }

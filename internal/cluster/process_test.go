@@ -23,6 +23,7 @@ func processes() map[string]func(*testing.T, *hosted) {
 		"liveness":            unhealthyProcessStartsAnew,
 		"crash":               crashingProcessIsShown,
 		"rolling-update":      processesReplaceEachOther,
+		"failing-update":      failingUpdateLeavesTheOldPod,
 		"logs":                processLogIsFollowed,
 		"delete":              deletedPodEndsItsProcess,
 		"two-containers":      otherContainersAreSimulated,

@@ -46,7 +46,9 @@ type holder struct {
 	container *container
 	owner     owner
 	created   time.Time
-	seen      int // index of the pod in arrival order, for those of the same second
+	seen      int     // index of the pod in arrival order, for those of the same second
+	failed    bool    // the same program has ended by itself: it sends nobody away
+	next      *holder // who gets what this one gives back; nil for anybody
 }
 
 // before reports whether h is of an older pod than other.
@@ -57,10 +59,21 @@ func (h holder) before(other holder) bool {
 	return h.created.Before(other.created)
 }
 
+// olderVersionOf reports whether other is to take over from h.
+func (h holder) olderVersionOf(other holder) bool {
+	return h.owner.name == other.owner.name && h.owner.version != other.owner.version && h.before(other)
+}
+
+// keeps is why another container waits for what h has.
+func (h holder) keeps(name, reason string) waiting {
+	return waiting{reason, fmt.Sprintf("%s is taken by pod %s/%s: only one process of this machine can have it", name, h.container.pod.namespace, h.container.pod.name)}
+}
+
 // take claims all of the names for h, or none. Where an older version of the
 // same owner has one of them, it is returned: it is to make room, as a rolling
 // update waits for the new pod before it stops the old one. Anybody else's is
-// an error, of type waiting: a replica stands by.
+// an error, of type waiting: a replica stands by. A version that has failed waits
+// for the end of the older one, which would be stopped for each of its crashes.
 func (c *claims) take(h holder, names []string) (inTheWay *container, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,31 +81,47 @@ func (c *claims) take(h holder, names []string) (inTheWay *container, err error)
 		now, taken := c.holders[name]
 		switch {
 		case !taken || now.container == h.container:
-		case now.owner.name == h.owner.name && now.owner.version != h.owner.version && now.before(h):
-			return now.container, nil
-		default:
-			why := waiting{"CreateContainerError", fmt.Sprintf("%s is taken by pod %s/%s: only one process of this machine can have it", name, now.container.pod.namespace, now.container.pod.name)}
-			if now.owner == h.owner {
-				why.reason = standby
-			}
+		case now.owner == h.owner:
+			return nil, now.keeps(name, standby)
+		case !now.olderVersionOf(h):
+			return nil, now.keeps(name, "CreateContainerError")
+		case h.failed:
+			why := now.keeps(name, crashLoop)
+			why.message += ", and this program has failed while that of an older version runs; to have it tried again, delete its pod"
 			return nil, why
+		default:
+			inTheWay = now.container
 		}
+	}
+	if c.holders == nil {
+		c.holders = map[string]holder{}
 	}
 	for _, name := range names {
-		if c.holders == nil {
-			c.holders = map[string]holder{}
+		now, taken := c.holders[name]
+		if taken && now.container != h.container {
+			now.next = &h // or the older version, which starts again at once, would have it back
+			c.holders[name] = now
+		} else {
+			c.holders[name] = h
 		}
-		c.holders[name] = h
 	}
-	return nil, nil
+	return inTheWay, nil
 }
 
-// drop gives back all that a container has claimed.
+// drop gives back all that a container has claimed, or was to get next.
 func (c *claims) drop(who *container) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, h := range c.holders {
-		if h.container == who {
+		if h.next != nil && h.next.container == who {
+			h.next = nil
+			c.holders[name] = h
+		}
+		switch {
+		case h.container != who:
+		case h.next != nil:
+			c.holders[name] = *h.next
+		default:
 			delete(c.holders, name)
 		}
 	}

@@ -61,16 +61,23 @@ type container struct {
 	stopped chan struct{}           // closed when that process has gone
 	over    bool                    // it will not be started any more
 	success bool                    // it ended well; valid when over
+
+	failed state.Program // ended by itself when it ran last; only serve uses it
 }
 
 // serve runs the container until it is over or ctx ends, which stops its
 // program with the pod's grace.
 func (c *container) serve(ctx context.Context) {
+	defer c.pod.claims.drop(c) // it may still be the next one to have something
 	delay := c.pod.timeouts.firstBackOff
-	for ctx.Err() == nil {
+	for again := false; ctx.Err() == nil; {
 		l, ok := c.prepare(ctx)
 		if !ok {
 			return
+		}
+		if again {
+			c.change(func() { c.now.RestartCount++; c.run++ })
+			again = false
 		}
 		end := c.execute(ctx, l)
 		c.pod.claims.drop(c)
@@ -87,10 +94,11 @@ func (c *container) serve(ctx context.Context) {
 			delay = c.pod.timeouts.firstBackOff
 		}
 		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
+			c.failed = l.program
 			c.backOff(ctx, l, delay)
 			delay = min(2*delay, c.pod.timeouts.lastBackOff)
 		}
-		c.change(func() { c.now.RestartCount++; c.run++ })
+		again = true
 	}
 }
 
@@ -157,7 +165,10 @@ func (c *container) ready(ctx context.Context) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	me := holder{container: c, owner: whose, created: pod.CreationTimestamp.Time, seen: c.pod.seen}
+	me := holder{
+		container: c, owner: whose, created: pod.CreationTimestamp.Time, seen: c.pod.seen,
+		failed: c.failed.Path == program.Path && c.failed.ID == program.ID,
+	}
 	inTheWay, err := c.pod.claims.take(me, l.claimed(me.owner))
 	if err != nil {
 		return nil, err
@@ -306,7 +317,7 @@ func (c *container) begin(old *corev1.ContainerStatus) {
 	case old.State.Terminated != nil:
 		c.now.LastTerminationState = old.State
 	case old.State.Waiting != nil && old.State.Waiting.Reason == crashLoop:
-		c.now.RestartCount++ // which serve counts after the back-off
+		c.now.RestartCount++ // which serve counts with the next run
 	case old.State.Running != nil && old.ContainerID != "":
 		c.now.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			Reason: "Unknown", ExitCode: lostCode, StartedAt: old.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),

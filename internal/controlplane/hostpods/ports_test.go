@@ -319,11 +319,32 @@ func TestClaims(t *testing.T) {
 		t.Errorf("a newer version: take() = %v, %v", way, err)
 	}
 	c.drop(old.container)
+	if way, err := c.take(old, names); way != nil || err == nil {
+		t.Errorf("the older one, which starts again first: take() = %v, %v", way, err)
+	}
 	if way, err := c.take(renewed, names); way != nil || err != nil {
 		t.Errorf("after the older one: take() = %v, %v", way, err)
 	}
 	if way, err := c.take(old, names); way != nil || err == nil {
 		t.Errorf("the older one again: take() = %v, %v", way, err)
+	}
+	c.drop(renewed.container)
+	if way, err := c.take(old, names); way != nil || err != nil {
+		t.Errorf("the older one, after a crash of the newer: take() = %v, %v", way, err)
+	}
+	failed := renewed
+	failed.failed = true
+	var why waiting
+	if way, err := c.take(failed, names); way != nil || !errors.As(err, &why) || why.reason != crashLoop {
+		t.Errorf("the newer one, which has failed: take() = %v, %v", way, err)
+	}
+	if way, err := c.take(renewed, names); way != old.container || err != nil {
+		t.Errorf("with another program: take() = %v, %v", way, err)
+	}
+	c.drop(renewed.container) // it goes before the older one has
+	c.drop(old.container)
+	if way, err := c.take(other, names); way != nil || err != nil {
+		t.Errorf("when all have gone: take() = %v, %v", way, err)
 	}
 }
 
