@@ -339,6 +339,14 @@ func TestStartsAtOnceShareOneServer(t *testing.T) {
 	if len(pids) != 1 || mine > 1 {
 		t.Errorf("servers %v, of which %d say that they are new", pids, mine)
 	}
+	// And one log: nobody put it aside for that of a server that had to go.
+	l, err := layoutOf(h, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(l.OldLog()); !os.IsNotExist(err) {
+		t.Errorf("a log was put aside: %s, %v", data, err)
+	}
 }
 
 func TestDirectoryWithALongPath(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -68,22 +69,44 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 			return nil, fmt.Errorf("empty cluster %s: %w", o.Name, err)
 		}
 	}
+	if info, err := attachRunning(ctx, l, o); info != nil || err != nil {
+		return info, err
+	}
+	binary, err := Binary(ctx, h, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	return startOne(ctx, h, l, binary, o)
+}
+
+// attachRunning is attach for a server that runs already; nil where none does.
+func attachRunning(ctx context.Context, l state.Layout, o Options) (*Info, error) {
 	for {
-		locked, err := l.Locked()
-		if err != nil {
+		if locked, err := l.Locked(); err != nil || !locked {
 			return nil, err
-		}
-		if !locked {
-			break
 		}
 		// One that is being killed, or stopped, owns the directory to its end.
 		if info, err := attach(ctx, l, o, nil); !errors.Is(err, errEnded) {
 			return info, err
 		}
 	}
-	binary, err := Binary(ctx, h, o.Progress)
+}
+
+// startOne starts a server, unless another process has: only one at a time does,
+// or each would put the log of the other one's server aside.
+func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o Options) (info *Info, err error) {
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
+	}
+	starting, err := filelock.Await(ctx, l.StartLock(), func() {
+		o.Progress(fmt.Sprintf("another mysdk is starting cluster %s: waiting for it", o.Name))
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
+	}
+	defer func() { err = errors.Join(err, starting.Release()) }()
+	if info, err := attachRunning(ctx, l, o); info != nil || err != nil {
+		return info, err
 	}
 	o.Detail("starting the control plane")
 	before, _ := h.Files.ReadFile(l.Kubeconfig()) // none: nothing of it is merged anywhere
@@ -91,8 +114,7 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
 	}
-	info, err := attach(ctx, l, o, s)
-	if err == nil {
+	if info, err = attach(ctx, l, o, s); err == nil {
 		refreshMerged(h, l, o, before)
 	}
 	return info, err
@@ -106,9 +128,6 @@ type server struct {
 
 // spawn starts the server in the background with its streams in the log.
 func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Options) (*server, error) {
-	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
-		return nil, err
-	}
 	log, err := openLog(l)
 	if err != nil {
 		return nil, err

@@ -70,6 +70,9 @@ func (l Layout) KubectlCache() string { return filepath.Join(l.Dir, "kubectl-cac
 // LockFile is locked for as long as a server, or a reset, owns the directory.
 func (l Layout) LockFile() string { return filepath.Join(l.Dir, "lock") }
 
+// StartLock is locked while a process starts a server, until that is ready.
+func (l Layout) StartLock() string { return filepath.Join(l.Dir, "start.lock") }
+
 // StateFile describes the running server, or the one that ran last.
 func (l Layout) StateFile() string { return filepath.Join(l.Dir, "state.json") }
 

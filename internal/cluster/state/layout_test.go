@@ -54,7 +54,7 @@ func FuzzCheckName(f *testing.F) {
 		if got := filepath.Dir(l.Dir); got != Root("/state") {
 			t.Fatalf("cluster %q lies in %s", name, l.Dir)
 		}
-		for _, path := range []string{l.Kubeconfig(), l.PKI(), l.Etcd(), l.Log(), l.OldLog(), l.LockFile(), l.StateFile()} {
+		for _, path := range []string{l.Kubeconfig(), l.PKI(), l.Etcd(), l.Log(), l.OldLog(), l.LockFile(), l.StartLock(), l.StateFile()} {
 			if filepath.Dir(path) != l.Dir {
 				t.Fatalf("cluster %q has a file at %s", name, path)
 			}
