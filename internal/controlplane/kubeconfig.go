@@ -39,12 +39,8 @@ func kubeconfigOf(s state.State, k pki, user *clientcmdapi.AuthInfo) *clientcmda
 // connect makes a client with the administrator's rights and no rate limit:
 // it and the server are one process.
 func connect(server string, k pki) (kubernetes.Interface, error) {
-	config := &rest.Config{
-		Host: server, QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: k.ca.cert, CertData: k.admin.cert, KeyData: k.admin.key},
-		ContentConfig:   rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"},
-		UserAgent:       "mysdk-cluster",
-	}
+	config := adminConfig(server, k)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
