@@ -184,11 +184,7 @@ func (t *target) check(c *cobra.Command) error {
 	if err != nil || s.Alive() || s.Server != "" && onlyHere(c) {
 		return err
 	}
-	start := "mysdk cluster start"
-	if name != "default" {
-		start += " --cluster " + name
-	}
-	return clierr.Unavailablef("start it with '"+start+"', or name another cluster with --kubeconfig or --context", "cluster %s is not running", name)
+	return clierr.Unavailablef("start it with '"+state.Command("start", name)+"', or name another cluster with --kubeconfig or --context", "cluster %s is not running", name)
 }
 
 // onlyHere reports whether a command works on this machine, with the kubeconfig of a

@@ -18,7 +18,7 @@ import (
 )
 
 // DefaultName is the name of the cluster that is meant where none is given.
-const DefaultName = "default"
+const DefaultName = state.DefaultName
 
 // States of a cluster.
 const (
@@ -147,9 +147,4 @@ func List(ctx context.Context, h host.Host) ([]Info, error) {
 }
 
 // Command spells a command of mysdk for a hint about the cluster of that name.
-func Command(verb, name string) string {
-	if name == DefaultName {
-		return "mysdk cluster " + verb
-	}
-	return "mysdk cluster " + verb + " --cluster " + name
-}
+func Command(verb, name string) string { return state.Command(verb, name) }

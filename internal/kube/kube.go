@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -143,14 +144,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 
 // reachHint is the next step when the server does not answer.
 func (t Target) reachHint() string {
-	switch t.own.Name {
-	case "":
-	case "default":
-		return "run 'mysdk cluster start'"
-	default:
-		return fmt.Sprintf("run 'mysdk cluster start --cluster %s'", t.own.Name)
+	if t.own.Name == "" {
+		return "start that cluster, or leave out --kubeconfig and --context to use the embedded one"
 	}
-	return "start that cluster, or leave out --kubeconfig and --context to use the embedded one"
+	return fmt.Sprintf("run '%s'", state.Command("start", t.own.Name))
 }
 
 // cause drops the "Get "https://…":" that net/http puts before the reason.

@@ -58,7 +58,7 @@ func (t Target) Kubectl() string {
 		return "mysdk kubectl --kubeconfig " + host.ShellQuote(t.file) + " --context " + host.ShellQuote(t.Context)
 	case t.Embedded == "":
 		return "mysdk kubectl --context " + host.ShellQuote(t.Context)
-	case t.Embedded == "default":
+	case t.Embedded == state.DefaultName:
 		return "mysdk kubectl"
 	}
 	return "mysdk kubectl --cluster " + t.Embedded

@@ -14,6 +14,9 @@ import (
 // maxNameLen is the longest name of a cluster: a DNS-1123 label.
 const maxNameLen = 63
 
+// DefaultName is the name of the cluster that is meant where none is given.
+const DefaultName = "default"
+
 // MaxNodes is the largest number of simulated nodes: one for each address of
 // their network.
 const MaxNodes = 250
@@ -75,6 +78,14 @@ func (l Layout) StartLock() string { return filepath.Join(l.Dir, "start.lock") }
 
 // StateFile describes the running server, or the one that ran last.
 func (l Layout) StateFile() string { return filepath.Join(l.Dir, "state.json") }
+
+// Command spells a command of mysdk for a hint about the cluster of that name.
+func Command(verb, name string) string {
+	if name == DefaultName {
+		return "mysdk cluster " + verb
+	}
+	return "mysdk cluster " + verb + " --cluster " + name
+}
 
 // ContextName is the name of the cluster's kubeconfig context, cluster and
 // user.
