@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -149,22 +148,9 @@ func edit(files host.Files, path string, change func(old []byte) ([]byte, error)
 // userKubeconfigs are the files in KUBECONFIG, else the one in the home
 // directory. Links are followed, so that a linked file stays one.
 func userKubeconfigs(h host.Host) ([]string, error) {
-	var files []string
-	for _, p := range filepath.SplitList(h.Getenv("KUBECONFIG")) {
-		if p != "" {
-			files = append(files, h.Path(p))
-		}
-	}
+	files := h.FilesOf("KUBECONFIG", ".kube/config")
 	if len(files) == 0 {
-		variable := "HOME"
-		if runtime.GOOS == "windows" {
-			variable = "USERPROFILE"
-		}
-		home := h.Getenv(variable)
-		if home == "" {
-			return nil, clierr.Failedf("set KUBECONFIG to a file of yours", "neither KUBECONFIG nor %s is set", variable)
-		}
-		files = append(files, filepath.Join(home, ".kube", "config"))
+		return nil, clierr.Failedf("set KUBECONFIG to a file of yours", "neither KUBECONFIG nor HOME is set")
 	}
 	for i, path := range files {
 		if real, err := filepath.EvalSymlinks(path); err == nil {

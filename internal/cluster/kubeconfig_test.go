@@ -56,7 +56,6 @@ func TestMergeKubeconfigFindsTheUsersFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := map[string]string{}
 			h := testHost(t, &fakeExec{}, env)
-			h.Getenv = withHome(h)
 			withKubeconfig(t, h)
 			var list []string
 			for _, f := range tc.kubeconfig {
@@ -92,17 +91,6 @@ func TestMergeKubeconfigFindsTheUsersFile(t *testing.T) {
 				t.Errorf("left %v, %v", left, err)
 			}
 		})
-	}
-}
-
-// withHome answers for the home directory under its name on every system.
-func withHome(h host.Host) func(string) string {
-	getenv := h.Getenv
-	return func(k string) string {
-		if k == "USERPROFILE" {
-			k = "HOME"
-		}
-		return getenv(k)
 	}
 }
 

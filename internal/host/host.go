@@ -5,6 +5,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -189,6 +190,23 @@ func (h Host) userDir(own, xdg, unix, mac string) (string, error) {
 		return filepath.Join(home, mac, "mysdk"), nil
 	}
 	return filepath.Join(home, unix, "mysdk"), nil
+}
+
+// FilesOf are the files that a variable lists, as PATH lists directories, else the
+// one at that path in the home directory; none where nobody is at home. They need
+// not exist.
+func (h Host) FilesOf(variable, inHome string) []string {
+	var files []string
+	for _, name := range filepath.SplitList(h.Getenv(variable)) {
+		if name != "" {
+			files = append(files, h.Path(name))
+		}
+	}
+	// Windows has its own name for it.
+	if home := cmp.Or(h.Getenv("HOME"), h.Getenv("USERPROFILE")); len(files) == 0 && home != "" {
+		files = append(files, filepath.Join(home, inHome))
+	}
+	return files
 }
 
 // IsTerminal reports whether v, one of the streams, is a terminal.

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -192,7 +191,7 @@ func loadingRules(o Options) (*clientcmd.ClientConfigLoadingRules, error) {
 		}
 		return &clientcmd.ClientConfigLoadingRules{ExplicitPath: name}, nil
 	}
-	files := fromEnv(o.Host)
+	files := o.Host.FilesOf("KUBECONFIG", ".kube/config")
 	missing := func(name string) bool { _, err := o.Host.Files.Lstat(name); return errors.Is(err, fs.ErrNotExist) }
 	if len(files) > 0 && !slices.ContainsFunc(files, func(f string) bool { return !missing(f) }) {
 		return nil, clierr.Usagef("name a file with --kubeconfig", "read kubeconfig: no file %s", strings.Join(files, ", "))
@@ -201,22 +200,6 @@ func loadingRules(o Options) (*clientcmd.ClientConfigLoadingRules, error) {
 		return &clientcmd.ClientConfigLoadingRules{Precedence: files}, nil
 	}
 	return nil, clierr.Usagef("name a file with --kubeconfig", "find a kubeconfig: neither KUBECONFIG nor HOME is set")
-}
-
-// fromEnv lists the files of KUBECONFIG, else the one in the home directory.
-// Some of them may not exist: kubectl's rules skip those.
-func fromEnv(h host.Host) []string {
-	var files []string
-	for _, name := range filepath.SplitList(h.Getenv("KUBECONFIG")) {
-		if name != "" {
-			files = append(files, h.Path(name))
-		}
-	}
-	// Windows has its own name for it.
-	if home := cmp.Or(h.Getenv("HOME"), h.Getenv("USERPROFILE")); len(files) == 0 && home != "" {
-		files = append(files, filepath.Join(home, ".kube", "config"))
-	}
-	return files
 }
 
 // plainNotExist says in few words what is wrong with most wrong paths.
