@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,6 +115,15 @@ func (c Control) send(ctx context.Context, method, path string, body io.Reader, 
 		return fmt.Errorf("ask the control plane: %w", err)
 	}
 	return nil
+}
+
+// sendJSON is send of a value. what it is, is for the error.
+func (c Control) sendJSON(ctx context.Context, method, path, what string, value any, read func(io.Reader) error) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", what, err)
+	}
+	return c.send(ctx, method, path, bytes.NewReader(data), read)
 }
 
 // refusal is the error that an answer other than OK stands for.

@@ -1,11 +1,9 @@
 package state
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -54,11 +52,7 @@ type Hit struct {
 // Inject has the server inject faults until ctx ends. hit is called once they
 // are armed, with -1, and with the index of each fault that happens.
 func (c Control) Inject(ctx context.Context, f Faults, hit func(index int)) error {
-	data, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("encode the faults: %w", err)
-	}
-	return c.send(ctx, http.MethodPost, FaultsPath, bytes.NewReader(data), func(body io.Reader) error {
+	return c.sendJSON(ctx, http.MethodPost, FaultsPath, "the faults", f, func(body io.Reader) error {
 		for d := json.NewDecoder(body); ; {
 			var h Hit
 			if err := d.Decode(&h); errors.Is(err, io.EOF) {

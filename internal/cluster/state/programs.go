@@ -1,10 +1,8 @@
 package state
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -84,11 +82,7 @@ func (c Control) Programs(ctx context.Context) ([]Program, error) {
 // told before. When it returns, pods created from now on are served so; those
 // that exist follow.
 func (c Control) SetProgram(ctx context.Context, p Program) error {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("encode the program of %s: %w", p.Image, err)
-	}
-	return c.send(ctx, http.MethodPut, ProgramsPath, bytes.NewReader(data), func(io.Reader) error { return nil })
+	return c.sendJSON(ctx, http.MethodPut, ProgramsPath, "the program of "+p.Image, p, func(io.Reader) error { return nil })
 }
 
 // RemoveProgram makes the server forget the program of an image for a workload,

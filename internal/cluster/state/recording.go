@@ -1,10 +1,8 @@
 package state
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -46,12 +44,8 @@ type User struct {
 
 // Kubeconfig asks the server for a kubeconfig of a user of the caller's choice.
 func (c Control) Kubeconfig(ctx context.Context, u User) ([]byte, error) {
-	data, err := json.Marshal(u)
-	if err != nil {
-		return nil, fmt.Errorf("encode the user: %w", err)
-	}
 	var out []byte
-	err = c.send(ctx, http.MethodPost, CredentialsPath, bytes.NewReader(data), func(body io.Reader) error {
+	err := c.sendJSON(ctx, http.MethodPost, CredentialsPath, "the user", u, func(body io.Reader) (err error) {
 		out, err = io.ReadAll(body)
 		return err
 	})
@@ -92,11 +86,7 @@ func (c Control) Refused(ctx context.Context, known int, wait time.Duration) ([]
 
 // Webhook tells the server of a call of the operator's webhooks.
 func (c Control) Webhook(ctx context.Context, call recording.Webhook) error {
-	data, err := json.Marshal(call)
-	if err != nil {
-		return fmt.Errorf("encode the call of a webhook: %w", err)
-	}
-	return c.send(ctx, http.MethodPost, WebhooksPath, bytes.NewReader(data), func(io.Reader) error { return nil })
+	return c.sendJSON(ctx, http.MethodPost, WebhooksPath, "the call of a webhook", call, func(io.Reader) error { return nil })
 }
 
 // Lines hands the operator's log to the server as it comes, until end is closed;
