@@ -127,6 +127,7 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 		return err
 	}
 	s.oneControllerPerKind(others)
+	s.noteHub(others)
 	if !s.doResource && !s.doController {
 		return usage("name a second one with --controller-name", "another version of %s has a controller, which serves this one too", res.Kind)
 	}
@@ -214,6 +215,30 @@ func (s *createAPISubcommand) oneControllerPerKind(others []resource.Resource) {
 				"The controller of %s %s serves %s too: no second one was written.", r.Version, r.Kind, s.resource.Version))
 		}
 	}
+}
+
+// noteHub tells of the version that the others are converted to: controller-runtime
+// refuses to serve a kind of which it cannot convert every version.
+func (s *createAPISubcommand) noteHub(others []resource.Resource) {
+	if !s.doResource || s.existing != nil && s.existing.HasAPI() {
+		return
+	}
+	for _, r := range others {
+		if isVersionOf(r, s.resource) && r.Webhooks != nil && r.Webhooks.Conversion {
+			s.notes = append(s.notes, notConverted(r.GVK, s.resource.Version))
+		}
+	}
+}
+
+// isVersionOf says whether r is an API of the same kind in another version.
+func isVersionOf(r resource.Resource, res *resource.Resource) bool {
+	return r.HasAPI() && r.QualifiedGroup() == res.QualifiedGroup() && r.Kind == res.Kind && r.Version != res.Version
+}
+
+// notConverted is the note that a version of a hub's kind is not converted yet.
+func notConverted(hub resource.GVK, version string) string {
+	return fmt.Sprintf("The operator does not start until %s is converted: mysdk create webhook --group %s --version %s --kind %s --conversion --spoke %s",
+		version, hub.Group, hub.Version, hub.Kind, version)
 }
 
 // PreScaffold implements plugin.HasPreScaffold: it looks at what the scaffold

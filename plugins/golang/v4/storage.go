@@ -78,9 +78,7 @@ func otherVersions(c config.Config, res *resource.Resource) ([]resource.Resource
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(r resource.Resource) bool {
-		return !r.HasAPI() || r.QualifiedGroup() != res.QualifiedGroup() || r.Kind != res.Kind || r.Version == res.Version
-	}), nil
+	return slices.DeleteFunc(all, func(r resource.Resource) bool { return !isVersionOf(r, res) }), nil
 }
 
 // typesFile finds the file that declares the type of a resource, and its

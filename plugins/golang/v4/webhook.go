@@ -233,7 +233,7 @@ func (s *createWebhookSubcommand) completeSpokes(all []resource.Resource) error 
 	}
 	var others []string
 	for _, r := range all {
-		if r.HasAPI() && r.QualifiedGroup() == s.resource.QualifiedGroup() && r.Kind == s.resource.Kind && r.Version != s.resource.Version {
+		if isVersionOf(r, s.resource) {
 			others = append(others, r.Version)
 			if r.Webhooks != nil && r.Webhooks.Conversion {
 				return usage(fmt.Sprintf("use --version %s --spoke %s", r.Version, s.resource.Version), "%s is the hub of %s already", r.Version, r.Kind)
@@ -258,6 +258,11 @@ func (s *createWebhookSubcommand) completeSpokes(all []resource.Resource) error 
 		case !slices.Contains(others, spoke):
 			hint := fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first", s.resource.Group, spoke, s.resource.Kind)
 			return usage(hint, "%s has no version %q", s.resource.Kind, spoke)
+		}
+	}
+	for _, version := range others {
+		if !slices.Contains(s.allSpokes(), version) {
+			s.notes = append(s.notes, notConverted(s.resource.GVK, version))
 		}
 	}
 	return nil

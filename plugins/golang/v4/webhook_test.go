@@ -417,3 +417,21 @@ func FuzzMergeGo(f *testing.F) {
 		}
 	})
 }
+
+// controller-runtime wants to convert all versions of a kind, or none.
+func TestConversionNamesWhatIsLeft(t *testing.T) {
+	p := newTestProject(t)
+	for _, version := range []string{"v1alpha1", "v1beta1", "v1"} {
+		p.mustCreateAPI(t, "--group=cache", "--version="+version, "--kind=Memcached")
+	}
+	const left = "The operator does not start until v1beta1 is converted: " +
+		"mysdk create webhook --group cache --version v1 --kind Memcached --conversion --spoke v1beta1"
+	sub := p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--conversion", "--spoke=v1alpha1")
+	if !slices.Contains(sub.Notes(), left) {
+		t.Errorf("the notes are %q", sub.Notes())
+	}
+	sub = p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--conversion", "--spoke=v1beta1")
+	if notes := strings.Join(sub.Notes(), "\n"); strings.Contains(notes, "does not start") {
+		t.Errorf("the notes are %q", notes)
+	}
+}
