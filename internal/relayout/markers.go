@@ -13,6 +13,10 @@ import (
 var (
 	rbacMarker   = lazy.Delayed(`^\s*//\s*\+kubebuilder:rbac:`)
 	rbacResource = lazy.Delayed(`(^|[:,])resources="?([^,"]*)"?`)
+
+	webhookMarker = lazy.Delayed(`(?m)^\s*//\s*\+kubebuilder:webhook:.*$`)
+	webhookURL    = lazy.Delayed(`[:,]path="?([^,"\s]+)`)
+	webhookName   = lazy.Delayed(`[:,]name="?([^,"\s]+)`)
 )
 
 // clusterScoped lists resources of Kubernetes itself that no Role can grant.
@@ -87,4 +91,17 @@ func WidenMarkers(src []byte, namespace string) []byte {
 		out = append(out, line...)
 	}
 	return out
+}
+
+// WebhookNames are the names in the +kubebuilder:webhook markers of a Go file, by
+// the paths of their URLs.
+func WebhookNames(src []byte) map[string]string {
+	names := map[string]string{}
+	for _, marker := range webhookMarker.FindAllString(string(src), -1) {
+		url, name := webhookURL.FindStringSubmatch(marker), webhookName.FindStringSubmatch(marker)
+		if url != nil && name != nil {
+			names[url[1]] = name[1]
+		}
+	}
+	return names
 }

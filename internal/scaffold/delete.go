@@ -45,15 +45,11 @@ func (s *Scaffold) DeleteWebhooks(target project.Resource, wanted func(name stri
 // take carries the change from the project to one with less in it. drop is a
 // generated file that goes too, if any.
 func (s *Scaffold) take(shape project.Shape, drop string) error {
-	before, err := s.replay(s.file)
-	if err != nil {
-		return err
-	}
 	file, err := s.file.Reshape(shape)
 	if err != nil {
 		return err
 	}
-	after, err := s.replay(file)
+	before, after, err := s.replays(file)
 	if err != nil {
 		return err
 	}

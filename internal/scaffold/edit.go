@@ -111,11 +111,7 @@ func (s *Scaffold) reshape(shape project.Shape) error {
 	if err != nil {
 		return err
 	}
-	before, err := s.replay(s.file)
-	if err != nil {
-		return err
-	}
-	after, err := s.replay(file)
+	before, after, err := s.replays(file)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,10 @@
 package scaffold
 
 import (
+	"bytes"
+	"maps"
+	"path"
+
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
@@ -70,6 +74,52 @@ func (s *Scaffold) replay(f *project.File) (*project.Replayed, error) {
 		return nil, err
 	}
 	return f.Replay(o)
+}
+
+// replays writes the scaffold as it was and as it is by another PROJECT.
+func (s *Scaffold) replays(file *project.File) (before, after *project.Replayed, err error) {
+	if before, err = s.replay(s.file); err != nil {
+		return nil, nil, err
+	}
+	if after, err = s.replay(file); err != nil {
+		return nil, nil, err
+	}
+	return before, after, s.renameWebhooks(before.Files, after.Files)
+}
+
+// renameWebhooks gives webhooks that the user has renamed in their markers these names
+// in the scaffold's patch, too: the API server refuses what a patch of another name adds.
+func (s *Scaffold) renameWebhooks(before, after map[string][]byte) error {
+	mine := map[string]string{}
+	err := s.tree.EachGo(func(_ string, src []byte) error {
+		maps.Copy(mine, relayout.WebhookNames(src))
+		return nil
+	})
+	was := webhookNames(before)
+	for _, files := range []map[string][]byte{before, after} {
+		patch, ok := files[v4.NamespacesPatch]
+		if !ok {
+			continue
+		}
+		for url, name := range webhookNames(files) {
+			if mine[url] != "" && mine[url] != was[url] {
+				patch = bytes.ReplaceAll(patch, []byte("- name: "+name+"\n"), []byte("- name: "+mine[url]+"\n"))
+			}
+		}
+		files[v4.NamespacesPatch] = patch
+	}
+	return err
+}
+
+// webhookNames are those in the markers of a scaffold, by the paths of their URLs.
+func webhookNames(files map[string][]byte) map[string]string {
+	names := map[string]string{}
+	for name, src := range files {
+		if path.Ext(name) == ".go" {
+			maps.Copy(names, relayout.WebhookNames(src))
+		}
+	}
+	return names
 }
 
 func (s *Scaffold) carry(change relayout.Change) error {

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
-	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -116,16 +114,21 @@ func (s *createWebhookSubcommand) usualPath(verb string) string {
 	return fmt.Sprintf("/%s-%s-%s-%s", verb, strings.ReplaceAll(s.group(), ".", "-"), s.resource.Version, strings.ToLower(s.resource.Kind))
 }
 
-// webhookName is a domain name that no other webhook of the project has.
+// webhookName is a domain name that no other webhook of the project has. Only the
+// resources before this one in PROJECT count: those after it may come later.
 func (s *createWebhookSubcommand) webhookName() string {
-	domain := "kb.io"
-	all, err := s.config.GetResources()
-	if err == nil && slices.ContainsFunc(all, func(r resource.Resource) bool { // InjectResource reports the error
-		return r.Kind == s.resource.Kind && r.Version == s.resource.Version && r.QualifiedGroup() != s.resource.QualifiedGroup()
-	}) {
-		domain = or(s.group(), "core") + "." + domain
+	domain, res := "kb.io", s.resource
+	all, _ := s.config.GetResources() // InjectResource reports the error
+	for _, r := range all {
+		if r.Kind != res.Kind || r.Version != res.Version {
+			continue
+		}
+		if r.QualifiedGroup() == res.QualifiedGroup() {
+			break
+		}
+		domain = or(s.group(), "core") + ".kb.io"
 	}
-	return strings.ToLower(s.resource.Kind) + "-" + s.resource.Version + "." + domain
+	return strings.ToLower(res.Kind) + "-" + res.Version + "." + domain
 }
 
 // writeWebhook writes the webhooks and their tests, or adds them to the user's

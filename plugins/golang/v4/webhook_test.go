@@ -110,7 +110,7 @@ func TestWebhookOfEveryShape(t *testing.T) {
 			},
 		},
 		"by group": {
-			init: []string{"--multigroup"}, apis: []string{memcached, "--group=ship --kind=Memcached"}, args: memcached + both,
+			init: []string{"--multigroup"}, apis: []string{"--group=ship --kind=Memcached", memcached}, args: memcached + both,
 			want: map[string][]string{
 				"internal/webhook/cache/v1alpha1/memcached_webhook.go":      {"name=mmemcached-v1alpha1.cache.example.com.kb.io"},
 				"internal/webhook/cache/v1alpha1/webhook_suite_test.go":     {`root = "../../../.."`},
@@ -121,7 +121,7 @@ func TestWebhookOfEveryShape(t *testing.T) {
 		"namespaced": {
 			init: []string{"--namespaced"}, apis: []string{memcached}, args: memcached + both,
 			want: map[string][]string{
-				namespacesPath: {"- name: mmemcached-v1alpha1.kb.io\n", "- name: vmemcached-v1alpha1.kb.io\n", "kubernetes.io/metadata.name: shop-system"},
+				NamespacesPatch: {"- name: mmemcached-v1alpha1.kb.io\n", "- name: vmemcached-v1alpha1.kb.io\n", "kubernetes.io/metadata.name: shop-system"},
 				webhooksPath:   {"patches:\n- path: namespaces_patch.yaml\n"},
 				"config/rbac/webhook_certs_role_binding.yaml": {"kind: ClusterRoleBinding"},
 			},
@@ -433,5 +433,19 @@ func TestConversionNamesWhatIsLeft(t *testing.T) {
 	sub = p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--conversion", "--spoke=v1beta1")
 	if notes := strings.Join(sub.Notes(), "\n"); strings.Contains(notes, "does not start") {
 		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// What comes later does not change a name.
+func TestWebhookNamesStay(t *testing.T) {
+	p := newTestProject(t, "--multigroup")
+	for _, group := range []string{"a", "b"} {
+		p.mustCreateAPI(t, "--group="+group, "--kind=Memcached")
+	}
+	for group, want := range map[string]string{"a": "name=mmemcached-v1alpha1.kb.io,", "b": "name=mmemcached-v1alpha1.b.example.com.kb.io,"} {
+		p.mustCreateWebhook(t, "--group="+group, "--kind=Memcached", "--defaulting")
+		if got := p.files(t)["internal/webhook/"+group+"/v1alpha1/memcached_webhook.go"]; !strings.Contains(got, want) {
+			t.Errorf("the webhook of group %s lacks %s:\n%s", group, want, got)
+		}
 	}
 }

@@ -15,12 +15,15 @@ import (
 // Files that webhooks are wired into, beside those of an API.
 const (
 	webhooksPath   = "config/webhook/kustomization.yaml"
-	namespacesPath = "config/webhook/namespaces_patch.yaml"
 	networkPath    = "config/network-policy/kustomization.yaml"
 	certsPackage   = "internal/certs"
 	targetsPath    = certsPackage + "/targets.go"
 	certManagerDir = "../certmanager"
 )
+
+// NamespacesPatch keeps webhooks to the namespace of a manager that is restricted to
+// it, and names them as their markers do.
+const NamespacesPatch = "config/webhook/namespaces_patch.yaml"
 
 // chooseCerts settles where certificates come from. A project has one source.
 func (s *createWebhookSubcommand) chooseCerts(disk afero.Fs) error {
@@ -280,7 +283,7 @@ func (s *createWebhookSubcommand) addTargets(text string, d data) (string, error
 // restrictNamespaces keeps the webhooks to the namespace that the manager
 // watches: elsewhere another operator of the kind may be at work.
 func (s *createWebhookSubcommand) restrictNamespaces(disk afero.Fs, d data) error {
-	text, err := readIfThere(disk, namespacesPath)
+	text, err := readIfThere(disk, NamespacesPatch)
 	if err != nil {
 		return err
 	}
@@ -311,11 +314,11 @@ webhooks:
 		return nil
 	}
 	slices.Sort(patches) // the order does not depend on what came first
-	if err := writeFile(disk, namespacesPath, strings.Join(patches, separator)+"\n"); err != nil {
+	if err := writeFile(disk, NamespacesPatch, strings.Join(patches, separator)+"\n"); err != nil {
 		return err
 	}
 	return edit(disk, webhooksPath, func(text string) (string, error) {
-		entry := "- path: " + path.Base(namespacesPath)
+		entry := "- path: " + path.Base(NamespacesPatch)
 		if slices.Contains(strings.Split(text, "\n"), entry) {
 			return text, nil
 		}
