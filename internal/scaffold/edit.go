@@ -11,6 +11,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // License is a license header, by the flags of init. Nil fields are as they
@@ -175,7 +176,7 @@ func (s *Scaffold) checkScopes(shape project.Shape) error {
 		return nil
 	}
 	for _, r := range s.project.Resources {
-		if r.API && !r.Namespaced {
+		if r.API && !r.Namespaced || r.Controller && v4.ClusterScoped(r.Group, r.Domain, r.Kind) {
 			return clierr.Failedf("delete the kind first, or leave the manager as it is",
 				"kind %s is cluster-scoped, and a manager that is restricted to namespaces cannot see it", r.Kind)
 		}

@@ -14,34 +14,50 @@ type builtin struct {
 	domain  string // what follows it in the qualified name
 	version string
 	dir     string // below k8s.io/api, where it differs from group
-	kinds   string
+	kinds   string // those of objects in namespaces
+	cluster string // the cluster-scoped ones
 }
 
 // builtins lists them. Versions that a server leaves out by default are not
 // here: --external-api-path reaches them.
 func builtins() []builtin {
 	return []builtin{
-		{"admissionregistration", "k8s.io", "v1", "", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration " +
+		{"admissionregistration", "k8s.io", "v1", "", "", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration " +
 			"ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"},
-		{"apps", "", "v1", "", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"},
-		{"autoscaling", "", "v1", "", "HorizontalPodAutoscaler"},
-		{"autoscaling", "", "v2", "", "HorizontalPodAutoscaler"},
-		{"batch", "", "v1", "", "CronJob Job"},
-		{"certificates", "k8s.io", "v1", "", "CertificateSigningRequest"},
-		{"coordination", "k8s.io", "v1", "", "Lease"},
-		{"core", "", "v1", "", "ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod " +
-			"PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"},
-		{"discovery", "k8s.io", "v1", "", "EndpointSlice"},
-		{"events", "k8s.io", "v1", "", "Event"},
-		{"flowcontrol.apiserver", "k8s.io", "v1", "flowcontrol", "FlowSchema PriorityLevelConfiguration"},
-		{"networking", "k8s.io", "v1", "", "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR"},
-		{"node", "k8s.io", "v1", "", "RuntimeClass"},
-		{"policy", "", "v1", "", "PodDisruptionBudget"},
-		{"rbac.authorization", "k8s.io", "v1", "rbac", "ClusterRole ClusterRoleBinding Role RoleBinding"},
-		{"resource", "k8s.io", "v1", "", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"},
-		{"scheduling", "k8s.io", "v1", "", "PriorityClass"},
-		{"storage", "k8s.io", "v1", "", "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"},
+		{"apps", "", "v1", "", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet", ""},
+		{"autoscaling", "", "v1", "", "HorizontalPodAutoscaler", ""},
+		{"autoscaling", "", "v2", "", "HorizontalPodAutoscaler", ""},
+		{"batch", "", "v1", "", "CronJob Job", ""},
+		{"certificates", "k8s.io", "v1", "", "", "CertificateSigningRequest"},
+		{"coordination", "k8s.io", "v1", "", "Lease", ""},
+		{"core", "", "v1", "", "ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod " +
+			"PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount", "Namespace Node PersistentVolume"},
+		{"discovery", "k8s.io", "v1", "", "EndpointSlice", ""},
+		{"events", "k8s.io", "v1", "", "Event", ""},
+		{"flowcontrol.apiserver", "k8s.io", "v1", "flowcontrol", "", "FlowSchema PriorityLevelConfiguration"},
+		{"networking", "k8s.io", "v1", "", "Ingress NetworkPolicy", "IPAddress IngressClass ServiceCIDR"},
+		{"node", "k8s.io", "v1", "", "", "RuntimeClass"},
+		{"policy", "", "v1", "", "PodDisruptionBudget", ""},
+		{"rbac.authorization", "k8s.io", "v1", "rbac", "Role RoleBinding", "ClusterRole ClusterRoleBinding"},
+		{"resource", "k8s.io", "v1", "", "ResourceClaim ResourceClaimTemplate", "DeviceClass ResourceSlice"},
+		{"scheduling", "k8s.io", "v1", "", "", "PriorityClass"},
+		{"storage", "k8s.io", "v1", "", "CSIStorageCapacity", "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass"},
 	}
+}
+
+// all lists the kinds of both scopes.
+func (b builtin) all() []string {
+	kinds := strings.Fields(b.kinds + " " + b.cluster)
+	slices.Sort(kinds)
+	return kinds
+}
+
+// ClusterScoped says whether a kind, by what PROJECT calls its group, is built into
+// Kubernetes and cluster-scoped.
+func ClusterScoped(group, domain, kind string) bool {
+	return slices.ContainsFunc(builtins(), func(b builtin) bool {
+		return b.group == group && b.domain == domain && slices.Contains(strings.Fields(b.cluster), kind)
+	})
 }
 
 // BuiltInGroup returns what users and PROJECT call a group that is built into
@@ -60,7 +76,7 @@ func BuiltInGroup(qualified string) (group string, ok bool) {
 func BuiltInVersions(group, kind string) []string {
 	var versions []string
 	for _, b := range builtins() {
-		if b.group == group && slices.Contains(strings.Fields(b.kinds), kind) {
+		if b.group == group && slices.Contains(b.all(), kind) {
 			versions = append(versions, b.version)
 		}
 	}
@@ -82,8 +98,8 @@ func findBuiltin(gvk resource.GVK) (builtin, error) {
 		if b.version != gvk.Version {
 			continue
 		}
-		if !slices.Contains(strings.Fields(b.kinds), gvk.Kind) {
-			return b, usage("kinds of "+b.group+"/"+b.version+": "+strings.ReplaceAll(b.kinds, " ", ", "),
+		if !slices.Contains(b.all(), gvk.Kind) {
+			return b, usage("kinds of "+b.group+"/"+b.version+": "+strings.Join(b.all(), ", "),
 				"Kubernetes has no kind %q in %s/%s", gvk.Kind, b.group, b.version)
 		}
 		return b, nil

@@ -6,10 +6,13 @@ import (
 	"go/token"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
+	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
 // The kinds must be Go types of k8s.io/api in the version of the scaffold.
@@ -29,15 +32,20 @@ func TestBuiltinsAreInTheAPIModule(t *testing.T) {
 		if group != want {
 			t.Errorf("%s: the group is %q, want %q", b.path(), group, want)
 		}
-		for _, kind := range strings.Fields(b.kinds) {
-			if !types[kind] || !types[kind+"List"] {
+		for _, kind := range b.all() {
+			cluster, ok := types[kind]
+			if _, list := types[kind+"List"]; !ok || !list {
 				t.Errorf("%s has no %s", b.path(), kind)
+			}
+			if got := ClusterScoped(b.group, b.domain, kind); got != cluster {
+				t.Errorf("%s %s is cluster-scoped: %t, want %t", b.path(), kind, got, cluster)
 			}
 		}
 	}
 }
 
-// declarations returns the types of a package and its constant GroupName.
+// declarations returns the types of a package, with whether the client's generator
+// is told that objects are in no namespace, and its constant GroupName.
 func declarations(t *testing.T, dir string) (types map[string]bool, group string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -46,18 +54,19 @@ func declarations(t *testing.T, dir string) (types map[string]bool, group string
 	}
 	types = map[string]bool{}
 	for _, name := range names {
-		tree, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		tree, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
+		for decl, spec := range goedit.Types(tree) {
+			types[spec.Name.Name] = slices.ContainsFunc(tree.Comments, func(c *ast.CommentGroup) bool {
+				return c.Pos() > previousEnd(tree, decl) && c.Pos() < decl.Pos() &&
+					slices.ContainsFunc(c.List, func(l *ast.Comment) bool { return l.Text == "// +genclient:nonNamespaced" })
+			})
+		}
 		ast.Inspect(tree, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.TypeSpec:
-				types[n.Name.Name] = true
-			case *ast.ValueSpec:
-				if n.Names[0].Name == "GroupName" {
-					group = strings.Trim(n.Values[0].(*ast.BasicLit).Value, `"`)
-				}
+			if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].Name == "GroupName" {
+				group = strings.Trim(v.Values[0].(*ast.BasicLit).Value, `"`)
 			}
 			return true
 		})

@@ -119,6 +119,10 @@ func (s *createAPISubcommand) checkNames(others []resource.Resource) error {
 	if s.controllerName != "" && (!labelPattern.MatchString(s.controllerName) || len(s.controllerName) > maxLabel) {
 		return usage("use lower-case letters, digits and dashes, such as captain-backup", "controller name %q is not a DNS label", s.controllerName)
 	}
+	if s.managerNamespaced && !s.doResource && ClusterScoped(res.Group, res.Domain, res.Kind) {
+		return usage("make a project without --namespaced for it",
+			"kind %s is cluster-scoped, but the manager of this project may only see objects in namespaces", res.Kind)
+	}
 	if !s.doResource {
 		return nil
 	}

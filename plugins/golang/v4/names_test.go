@@ -59,6 +59,8 @@ func TestRefusedNames(t *testing.T) {
 		"group aux as a folder":      {init: []string{"--multigroup"}, args: []string{"--group=aux.x", "--kind=Memcached"}, want: "a device"},
 		"cluster-scoped kind in a restricted manager": {
 			init: []string{"--namespaced"}, args: []string{"--group=cache", "--kind=Zone", "--namespaced=false"}, want: "cluster-scoped"},
+		"cluster-scoped built-in kind in a restricted manager": {
+			init: []string{"--namespaced"}, args: []string{"--group=core", "--version=v1", "--kind=Node", "--resource=false"}, want: "cluster-scoped"},
 		"second group": {
 			first: []string{"--group=cache", "--kind=Memcached"}, args: []string{"--group=shop", "--kind=Shelf"}, want: "single-group layout"},
 		"kind of the list of another": {

@@ -122,7 +122,7 @@ func TestWebhookOfEveryShape(t *testing.T) {
 			init: []string{"--namespaced"}, apis: []string{memcached}, args: memcached + both,
 			want: map[string][]string{
 				NamespacesPatch: {"- name: mmemcached-v1alpha1.kb.io\n", "- name: vmemcached-v1alpha1.kb.io\n", "kubernetes.io/metadata.name: shop-system"},
-				webhooksPath:   {"patches:\n- path: namespaces_patch.yaml\n"},
+				webhooksPath:    {"patches:\n- path: namespaces_patch.yaml\n"},
 				"config/rbac/webhook_certs_role_binding.yaml": {"kind: ClusterRoleBinding"},
 			},
 		},
