@@ -316,7 +316,7 @@ func (c *container) begin(old *corev1.ContainerStatus) {
 	switch {
 	case old.State.Terminated != nil:
 		c.now.LastTerminationState = old.State
-	case old.State.Waiting != nil && old.State.Waiting.Reason == crashLoop:
+	case old.State.Waiting != nil && old.LastTerminationState.Terminated != nil:
 		c.now.RestartCount++ // which serve counts with the next run
 	case old.State.Running != nil && old.ContainerID != "":
 		c.now.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

@@ -388,7 +388,8 @@ func TestBeginTakesOverWhatWas(t *testing.T) {
 		t.Errorf("after an end: %+v", c.now)
 	}
 	c = &container{}
-	waits := corev1.ContainerStatus{RestartCount: 4, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}}
+	waits := corev1.ContainerStatus{RestartCount: 4, LastTerminationState: terminated(1).State}
+	waits.State.Waiting = &corev1.ContainerStateWaiting{Reason: crashLoop}
 	c.begin(&waits)
 	if c.run != 5 || c.now.RestartCount != 5 {
 		t.Errorf("after a back-off: run %d, which overwrites the log of the crash, %+v", c.run, c.now)
