@@ -61,23 +61,23 @@ func wireMain(text string, w mainWiring) (string, error) {
 	if w.controllerPath != "" {
 		name, line := importName(tree, w.controllerPath, w.controllerAlias)
 		todo = append(todo, insertion{"imports", line})
-		if !strings.Contains(text, "&"+name+"."+w.reconciler+"{") { // otherwise it is wired, with fields of the user's
+		if !uses(tree, name, w.reconciler) {
 			todo = append(todo, insertion{"builder", w.setup(name)})
 		}
 	}
-	if w.certsPath != "" {
-		name, line := importName(tree, w.certsPath, path.Base(w.certsPath))
-		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(name+".SetupWithManager(mgr)", "Failed to set up the webhook certificates")})
+	call := func(importPath, alias, function, failure string, keysAndValues ...string) {
+		if importPath == "" {
+			return
+		}
+		name, line := importName(tree, importPath, alias)
+		todo = append(todo, insertion{"imports", line})
+		if !uses(tree, name, function) {
+			todo = append(todo, insertion{"builder", webhookSetup(name+"."+function+"(mgr)", failure, keysAndValues...)})
+		}
 	}
-	if w.migrationPath != "" {
-		name, line := importName(tree, w.migrationPath, path.Base(w.migrationPath))
-		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(name+".SetupWithManager(mgr)", "Failed to set up the migration of stored objects")})
-	}
-	if w.webhookPath != "" {
-		name, line := importName(tree, w.webhookPath, w.webhookAlias)
-		call := fmt.Sprintf("%s.Setup%sWebhookWithManager(mgr)", name, w.webhookKind)
-		todo = append(todo, insertion{"imports", line}, insertion{"builder", webhookSetup(call, "Failed to create webhook", "webhook", w.webhookKind)})
-	}
+	call(w.certsPath, path.Base(w.certsPath), "SetupWithManager", "Failed to set up the webhook certificates")
+	call(w.migrationPath, path.Base(w.migrationPath), "SetupWithManager", "Failed to set up the migration of stored objects")
+	call(w.webhookPath, w.webhookAlias, "Setup"+w.webhookKind+"WebhookWithManager", "Failed to create webhook", "webhook", w.webhookKind)
 
 	lines := strings.Split(text, "\n")
 	todo = slices.DeleteFunc(todo, func(i insertion) bool { return i.code == "" || hasCode(lines, i.code) })
@@ -96,6 +96,19 @@ func wireMain(text string, w mainWiring) (string, error) {
 		return "", fmt.Errorf("wiring %s: %w", mainPath, err)
 	}
 	return string(formatted), nil
+}
+
+// uses says whether code names something of a package: it is wired, however the user
+// has edited what stands around it.
+func uses(tree *ast.File, pkg, name string) (found bool) {
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == name {
+			x, isIdent := s.X.(*ast.Ident)
+			found = found || isIdent && x.Name == pkg
+		}
+		return !found
+	})
+	return found
 }
 
 // webhookSetup is the statement that calls something which only a manager with

@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -50,6 +51,21 @@ func TestMainWiredByHand(t *testing.T) {
 	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
 	if got := p.files(t)[mainPath]; strings.Count(got, "MemcachedReconciler") != 1 || strings.Count(got, "AddToScheme(scheme)") != 2 {
 		t.Errorf("main.go is wired twice:\n%s", got)
+	}
+}
+
+// Blocks that the user has edited are not wired a second time.
+func TestMainWiredByHand_Webhooks(t *testing.T) {
+	p := withAPI(t, 2)
+	p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--defaulting")
+	p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--conversion", "--migrate-storage")
+	p.write(t, mainPath, strings.ReplaceAll(p.files(t)[mainPath], "setupLog.Error(err, ", "setupLog.Error(err, \"mine\", "))
+	p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--programmatic-validation")
+	p.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=Memcached", "--conversion", "--migrate-storage", "--force")
+	for _, call := range []string{"webhookv1.SetupMemcachedWebhookWithManager(mgr)", "certs.SetupWithManager(mgr)", path.Base(MigrationPackage) + ".SetupWithManager(mgr)"} {
+		if n := strings.Count(p.files(t)[mainPath], call); n != 1 {
+			t.Errorf("%s is there %d times", call, n)
+		}
 	}
 }
 
