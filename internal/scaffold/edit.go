@@ -143,7 +143,9 @@ func (s *Scaffold) checkGroups(shape project.Shape) error {
 	}
 	groups := map[string]bool{}
 	for _, r := range s.project.Resources {
-		groups[r.QualifiedGroup()] = true
+		if r.API {
+			groups[r.QualifiedGroup()] = true
+		}
 	}
 	if len(groups) < 2 {
 		return nil
@@ -162,7 +164,7 @@ func (s *Scaffold) checkDomain(shape project.Shape) error {
 	if err := project.CheckDomain(*shape.Domain); err != nil {
 		return err
 	}
-	if len(s.project.Resources) == 0 {
+	if !slices.ContainsFunc(s.project.Resources, func(r project.Resource) bool { return r.API }) {
 		return nil
 	}
 	return clierr.Failedf("delete the APIs first, with 'mysdk delete api', or start a project of its own for the new domain",
