@@ -238,7 +238,8 @@ func (f *File) entries() ([]entry, error) {
 // runs lists the runs that made the entry.
 func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks []run, err error) {
 	res := e.Resource
-	res.Controller = e.controls()
+	// A controller that came after others did not come with the types.
+	res.Controller = e.controls() && e.controllers()[0] == strings.ToLower(e.Kind)
 	flags, hooks, err := p.Recorded(c, res, certs)
 	if err != nil {
 		return nil, nil, err
@@ -265,13 +266,12 @@ func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks 
 		}
 		api = append(api, run{flags: all})
 	}
-	if e.controls() && (!e.HasAPI() || flags["controller"] == "false") {
-		alone(nil)
-	}
-	list, _ := e.fields["controllers"].([]any)
-	for _, name := range controllerNames(list) {
-		if name != strings.ToLower(e.Kind) {
+	for _, name := range e.controllers() {
+		switch {
+		case name != strings.ToLower(e.Kind):
 			alone(map[string]string{"controller-name": name})
+		case !e.HasAPI() || flags["controller"] == "false":
+			alone(nil)
 		}
 	}
 	return api, webhooks, nil
@@ -279,15 +279,15 @@ func (e entry) runs(p Scaffolder, c config.Config, certs string) (api, webhooks 
 
 // controls says whether the entry has the controller that bears its kind's
 // name.
-func (e entry) controls() bool {
-	list, ok := e.fields["controllers"].([]any)
-	if !ok {
-		return e.Controller
-	}
-	return slices.Contains(controllerNames(list), strings.ToLower(e.Kind))
-}
+func (e entry) controls() bool { return slices.Contains(e.controllers(), strings.ToLower(e.Kind)) }
 
-func controllerNames(list []any) []string {
+// controllers are the names of the entry's controllers, in the order in which they
+// came. A plain "controller: true" is one that bears the kind's name.
+func (e entry) controllers() []string {
+	list, ok := e.fields["controllers"].([]any)
+	if !ok && e.Controller {
+		return []string{strings.ToLower(e.Kind)}
+	}
 	var names []string
 	for _, item := range list {
 		if m, ok := item.(map[string]any); ok {

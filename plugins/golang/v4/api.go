@@ -35,6 +35,7 @@ type createAPISubcommand struct {
 
 	foreignSuite bool               // the tests there have another frame than ours
 	source       *resource.Resource // the version that the types start from; nil for those of the pattern
+	recorded     map[string]any     // what PROJECT has of the kind, whatever its domain
 }
 
 // UpdateMetadata implements plugin.UpdatesMetadata.
@@ -91,10 +92,22 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 // there; a "controller: true" becomes the first of them, named after the kind.
 func (s *createAPISubcommand) ResourceExtras() map[string]any {
 	extras := s.extras()
-	if s.doController && s.controllerName != "" {
-		extras["controllers"] = []any{map[string]any{"name": s.controllerName}}
+	if s.doController && (s.controllerName != "" || s.field("controllers") != nil) {
+		extras["controllers"] = []any{map[string]any{"name": or(s.controllerName, strings.ToLower(s.resource.Kind))}}
 	}
 	return extras
+}
+
+// InjectResourceExtras takes the resource as PROJECT has it, with the fields
+// that the model of kubebuilder/v3 does not know, nil for a new one.
+func (s *createAPISubcommand) InjectResourceExtras(fields map[string]any) { s.recorded = fields }
+
+// field is one of these, nil where they are those of a kind of another domain.
+func (s *createAPISubcommand) field(name string) any {
+	if text(s.recorded["domain"]) != s.resource.Domain {
+		return nil
+	}
+	return s.recorded[name]
 }
 
 // InjectResource implements plugin.RequiresResource: it checks flags and names
@@ -178,6 +191,7 @@ func (s *createAPISubcommand) complete() error {
 		res.Path = s.externalPath
 		res.Domain = or(s.externalDomain, res.Domain)
 	case s.existing != nil:
+		s.core = s.field("core") == true
 		res.Path, res.Plural = s.existing.Path, s.existing.Plural
 		if s.existing.HasAPI() {
 			api := s.existing.API.Copy()
