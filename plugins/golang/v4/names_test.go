@@ -61,6 +61,9 @@ func TestRefusedNames(t *testing.T) {
 			init: []string{"--namespaced"}, args: []string{"--group=cache", "--kind=Zone", "--namespaced=false"}, want: "cluster-scoped"},
 		"cluster-scoped built-in kind in a restricted manager": {
 			init: []string{"--namespaced"}, args: []string{"--group=core", "--version=v1", "--kind=Node", "--resource=false"}, want: "cluster-scoped"},
+		"controller of the name of another kind's": {
+			first: []string{"--group=cache", "--kind=MemcachedBackup"}, args: []string{"--group=cache", "--kind=Memcached", "--controller-name=memcached-backup"},
+			want: "internal/controller/memcachedbackup_controller.go declares"},
 		"second group": {
 			first: []string{"--group=cache", "--kind=Memcached"}, args: []string{"--group=shop", "--kind=Shelf"}, want: "single-group layout"},
 		"kind of the list of another": {

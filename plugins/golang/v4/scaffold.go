@@ -41,6 +41,9 @@ func (s *createAPISubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err := execute(draft, all); err != nil {
 		return fmt.Errorf("writing the files of %s: %w", describe(s.resource.GVK), err)
 	}
+	if err := s.checkDeclared(draft.FS); err != nil {
+		return err
+	}
 	if err := s.startFrom(draft.FS, d); err != nil {
 		return err
 	}
@@ -254,6 +257,26 @@ func (s *createAPISubcommand) checkNew(disk machinery.Filesystem, all []machiner
 	}
 	slices.Sort(taken)
 	return usage("move them away, or write over them with --force", "these files exist already: %s", strings.Join(taken, ", "))
+}
+
+// checkDeclared refuses a controller that declares what another file of its package
+// declares: the name memcached-backup makes the reconciler of a kind MemcachedBackup.
+func (s *createAPISubcommand) checkDeclared(disk afero.Fs) error {
+	if !s.doController {
+		return nil
+	}
+	pkg, err := readPackage(disk, s.controllerDir(), false)
+	if err != nil {
+		return err
+	}
+	own := s.controllerFile() + "_controller.go"
+	names := namesOf(pkg.files[own])
+	delete(pkg.files, own)
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "init" || n == "_" })
+	if other := pkg.fileOf(names...); other != nil {
+		return usage("use another --controller-name", "%s declares names of this controller already", other.Name)
+	}
+	return nil
 }
 
 // readIfThere returns a file's content, nothing where there is none.
