@@ -174,11 +174,14 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	if !res.IsRegularPlural() {
 		d.IrregularPlural = res.Plural
 	}
-	types, err := readIfThere(disk.FS, path.Join(s.apiDir(), strings.ToLower(res.Kind)+"_types.go"))
+	name := path.Join(s.apiDir(), strings.ToLower(res.Kind)+"_types.go")
+	types, err := readIfThere(disk.FS, name)
 	if err != nil {
 		return d, err
 	}
-	d.StorageVersion = hasStorageMarker(string(types)) // --force keeps it
+	if d.StorageVersion, err = hasStorageMarker(name, string(types), res.Kind); err != nil { // --force keeps it
+		return d, err
+	}
 	if d.ObjectRegister, err = s.objectRegister(disk.FS); err != nil {
 		return d, err
 	}

@@ -32,8 +32,8 @@ func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) error {
 		if err != nil {
 			return err
 		}
-		if hasStorageMarker(text) {
-			return nil
+		if isStored, err := hasStorageMarker(name, text, r.Kind); isStored || err != nil {
+			return err
 		}
 		first = or(first, name)
 	}
@@ -59,8 +59,8 @@ func (s *createWebhookSubcommand) markStorageVersion(disk afero.Fs) error {
 		if err != nil {
 			return err
 		}
-		if hasStorageMarker(text) {
-			return nil
+		if isStored, err := hasStorageMarker(name, text, r.Kind); isStored || err != nil {
+			return err
 		}
 		hub = name
 	}
@@ -156,12 +156,26 @@ func previousEnd(tree *ast.File, decl ast.Decl) token.Pos {
 	return end
 }
 
-// hasStorageMarker says whether a types file has the marker.
-func hasStorageMarker(text string) bool {
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")), storageMarker) {
-			return true
+// hasStorageMarker says whether a types file has the marker on a kind. One file may
+// declare several.
+func hasStorageMarker(name, text, kind string) (bool, error) {
+	if text == "" {
+		return false, nil
+	}
+	f, err := parseGo(name, text)
+	if err != nil {
+		return false, err
+	}
+	decl := declOf(f.Tree, kind)
+	if decl == nil {
+		return false, nil
+	}
+	for _, group := range f.Tree.Comments {
+		for _, c := range group.List {
+			if c.Pos() > previousEnd(f.Tree, decl) && c.Pos() < decl.Pos() && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker) {
+				return true, nil
+			}
 		}
 	}
-	return false
+	return false, nil
 }

@@ -71,6 +71,25 @@ func TestStorageMarkerFindsItsPlace(t *testing.T) {
 	}
 }
 
+// Two kinds in one file have a marker each.
+func TestStorageVersionOfEveryKind(t *testing.T) {
+	p := newTestProject(t)
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	p.mustCreateAPI(t, "--group=cache", "--kind=Redis", "--pattern=blank")
+	const both, moved = "api/v1alpha1/memcached_types.go", "api/v1alpha1/redis_types.go"
+	_, redis, _ := strings.Cut(p.files(t)[moved], "// RedisSpec ")
+	p.write(t, both, p.files(t)[both]+"\n// RedisSpec "+redis)
+	if err := p.disk.FS.Remove(moved); err != nil {
+		t.Fatal(err)
+	}
+	for n, kind := range []string{"Memcached", "Redis"} {
+		p.mustCreateAPI(t, "--group=cache", "--kind="+kind, "--version=v1")
+		if got := strings.Count(p.files(t)[both], storageMarker); got != n+1 {
+			t.Errorf("%d kinds are marked after %s", got, kind)
+		}
+	}
+}
+
 func TestStorageVersionOfBrokenTypes(t *testing.T) {
 	p := newTestProject(t)
 	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
