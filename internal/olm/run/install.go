@@ -221,10 +221,8 @@ func (in *installer) render(ctx context.Context) error {
 		return err
 	}
 	in.was = markOf(now, text(in.before.subscription, "status", "installedCSV"))
-	if len(now.Bundles) == 0 && in.Index != nil {
-		if now, err = keepFor(in.Index, in.bundle); err != nil {
-			return err
-		}
+	if err := in.addIndex(now); err != nil {
+		return err
 	}
 	if err := errors.Join(compose(now, in.bundle, in.channel, in.replaced()), mark(now, in.bundle, in.content)); err != nil {
 		return err
@@ -254,6 +252,22 @@ func (in *installer) render(ctx context.Context) error {
 	}
 	in.apply = append(in.apply, sub)
 	in.stale = in.leftOver()
+	return nil
+}
+
+// addIndex brings the packages of the index into the catalog that it lacks:
+// those that an earlier run has put there stay as they are.
+func (in *installer) addIndex(now *catalog.Catalog) error {
+	if in.Index == nil {
+		return nil
+	}
+	index, err := keepFor(in.Index, in.bundle)
+	if err != nil {
+		return err
+	}
+	merge(now, index.Only(func(pkg string) bool {
+		return !slices.ContainsFunc(now.Packages, func(p catalog.Package) bool { return p.Name == pkg })
+	}))
 	return nil
 }
 

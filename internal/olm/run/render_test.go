@@ -91,7 +91,8 @@ func TestRenderDropsWhatServedBefore(t *testing.T) {
 	}
 }
 
-// TestRenderWithAnIndex brings along what the bundle depends on, and no more.
+// TestRenderWithAnIndex brings along what the bundle depends on, and no more,
+// also where an earlier run has made a catalog without it.
 func TestRenderWithAnIndex(t *testing.T) {
 	index := &catalog.Catalog{
 		Packages: []catalog.Package{{Schema: catalog.SchemaPackage, Name: "db", DefaultChannel: "stable"}, {Schema: catalog.SchemaPackage, Name: "other", DefaultChannel: "stable"}},
@@ -109,21 +110,24 @@ func TestRenderWithAnIndex(t *testing.T) {
 			}},
 		},
 	}
-	in := running(t, nsYAML, Options{Embedded: true, Index: index})
-	in.bundle = makeBundle(t, "0.0.2", "")
-	crds := &in.bundle.CSV.Spec.CustomResourceDefinitions
-	crds.Required = append(crds.Required, crds.Owned[0])
-	crds.Required[0].Name, crds.Required[0].Kind = "tables.db.example.com", "Table"
-	if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	for _, u := range in.apply {
-		if u.GetKind() != "ConfigMap" {
-			continue
+	earlier := rendered(t, nsYAML, Options{Embedded: true})
+	for name, world := range map[string]string{"first run": nsYAML, "later run": nsYAML + "---\n" + asYAML(t, earlier.apply...)} {
+		in := running(t, world, Options{Embedded: true, Index: index})
+		in.bundle = makeBundle(t, "0.0.2", "")
+		crds := &in.bundle.CSV.Spec.CustomResourceDefinitions
+		crds.Required = append(crds.Required, crds.Owned[0])
+		crds.Required[0].Name, crds.Required[0].Kind = "tables.db.example.com", "Table"
+		if err := errors.Join(in.plan(t.Context()), in.render(t.Context())); err != nil {
+			t.Fatal(name, err)
 		}
-		text := asYAML(t, u)
-		if !strings.Contains(text, "db.v1") || strings.Contains(text, "other.v1") {
-			t.Errorf("the catalog:\n%s", text)
+		for _, u := range in.apply {
+			if u.GetKind() != "ConfigMap" {
+				continue
+			}
+			text := asYAML(t, u)
+			if !strings.Contains(text, "db.v1") || strings.Contains(text, "other.v1") {
+				t.Errorf("%s: the catalog:\n%s", name, text)
+			}
 		}
 	}
 }
