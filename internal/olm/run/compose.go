@@ -29,12 +29,37 @@ func compose(c *catalog.Catalog, b *bundle.Bundle, channel, installed string) er
 	e := catalog.Entry{Name: b.Name(), Replaces: b.CSV.Spec.Replaces, Skips: b.CSV.Spec.Skips, SkipRange: b.CSV.Annotations[bundle.SkipRangeKey]}
 	for i := range c.Channels {
 		if c.Channels[i].Package == b.Package && c.Channels[i].Name == channel {
+			dropNewer(c, &c.Channels[i], e.Name)
 			c.Channels[i].Entries = enter(c.Channels[i].Entries, e, installed)
 			return c.Check()
 		}
 	}
 	c.Channels = append(c.Channels, catalog.Channel{Schema: catalog.SchemaChannel, Name: channel, Package: b.Package, Entries: enter(nil, e, installed)})
 	return c.Check()
+}
+
+// dropNewer takes the entries that lead to the bundle named head out of its
+// channel: it could not be the newest beside them, as when a run goes back from
+// a version that does not work. Their bundles go where no other channel has them,
+// with what the catalog says of their deprecation.
+func dropNewer(c *catalog.Catalog, ch *catalog.Channel, head string) {
+	before := ch.Entries
+	newer := func(e catalog.Entry) bool { return e.Name != head && leadsTo(before, e, head) }
+	ch.Entries = slices.DeleteFunc(slices.Clone(before), newer)
+	gone := func(name string) bool {
+		named := func(e catalog.Entry) bool { return e.Name == name }
+		return slices.ContainsFunc(before, named) && !slices.ContainsFunc(c.Channels, func(x catalog.Channel) bool {
+			return x.Package == ch.Package && slices.ContainsFunc(x.Entries, named)
+		})
+	}
+	c.Bundles = slices.DeleteFunc(c.Bundles, func(b catalog.Bundle) bool { return b.Package == ch.Package && gone(b.Name) })
+	for i, d := range c.Deprecations {
+		if d.Package == ch.Package {
+			c.Deprecations[i].Entries = slices.DeleteFunc(slices.Clone(d.Entries), func(e catalog.DeprecationEntry) bool {
+				return e.Reference.Schema == catalog.SchemaBundle && gone(e.Reference.Name)
+			})
+		}
+	}
 }
 
 // enter puts e into the entries of a channel as their head.

@@ -85,6 +85,8 @@ func TestCompose(t *testing.T) {
 		"another one that failed":  {[]step{{"0.0.1", "", ""}, {"0.0.2", "", ""}}, []catalog.Entry{entry("0.0.1", ""), entry("0.0.2", "", "shop.v0.0.1")}},
 		"three in a row":           {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.3", "", "shop.v0.0.2"}}, []catalog.Entry{entry("0.0.1", ""), entry("0.0.2", "0.0.1"), entry("0.0.3", "0.0.2")}},
 		"from the chain's middle":  {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.3", "  replaces: shop.v0.0.2\n", "shop.v0.0.1"}}, []catalog.Entry{entry("0.0.1", ""), entry("0.0.2", "0.0.1"), entry("0.0.3", "0.0.2")}},
+		"back to the first":        {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.1", "", ""}}, []catalog.Entry{entry("0.0.1", "")}},
+		"back over one that skips": {[]step{{"0.0.1", "", ""}, {"0.0.2", "", ""}, {"0.0.1", "", ""}}, []catalog.Entry{entry("0.0.1", "")}},
 		"the middle changed again": {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.2", "", "shop.v0.0.2"}}, []catalog.Entry{entry("0.0.1", ""), entry("0.0.2", "0.0.1")}},
 	}
 	for name, tc := range tests {
@@ -105,6 +107,34 @@ func TestCompose(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestComposeDropsNewer bundles of the channel, unless another channel has them.
+func TestComposeDropsNewer(t *testing.T) {
+	c := &catalog.Catalog{}
+	for _, s := range []step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.3", "", "shop.v0.0.2"}} {
+		if err := compose(c, makeBundle(t, s.version, s.spec), "alpha", s.installed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Channels = append(c.Channels, catalog.Channel{Schema: catalog.SchemaChannel, Name: "beta", Package: "shop", Entries: []catalog.Entry{{Name: "shop.v0.0.2"}}})
+	old := func(name string) catalog.DeprecationEntry {
+		return catalog.DeprecationEntry{Reference: catalog.Reference{Schema: catalog.SchemaBundle, Name: name}, Message: "old"}
+	}
+	c.Deprecations = []catalog.Deprecations{{Schema: catalog.SchemaDeprecations, Package: "shop", Entries: []catalog.DeprecationEntry{old("shop.v0.0.2"), old("shop.v0.0.3")}}}
+	if err := compose(c, makeBundle(t, "0.0.1", ""), "alpha", ""); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, b := range c.Bundles {
+		names = append(names, b.Name)
+	}
+	if diff := cmp.Diff([]string{"shop.v0.0.2", "shop.v0.0.1"}, names); diff != "" {
+		t.Errorf("bundles (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]catalog.DeprecationEntry{old("shop.v0.0.2")}, c.Deprecations[0].Entries); diff != "" {
+		t.Errorf("deprecations (-want +got):\n%s", diff)
 	}
 }
 
