@@ -67,7 +67,9 @@ func enter(entries []catalog.Entry, e catalog.Entry, installed string) []catalog
 	if i := slices.IndexFunc(entries, func(old catalog.Entry) bool { return old.Name == e.Name }); i >= 0 {
 		// What an earlier run has found for it to replace still holds.
 		if e.Replaces == "" {
-			e.Replaces, e.Skips = entries[i].Replaces, slices.Compact(append(slices.Clone(entries[i].Skips), e.Skips...))
+			had := entries[i].Skips
+			more := slices.DeleteFunc(slices.Clone(e.Skips), func(name string) bool { return slices.Contains(had, name) })
+			e.Replaces, e.Skips = entries[i].Replaces, append(slices.Clone(had), more...)
 		}
 		entries = slices.Delete(slices.Clone(entries), i, i+1)
 	}

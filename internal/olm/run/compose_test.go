@@ -70,6 +70,7 @@ func TestCompose(t *testing.T) {
 		}
 		return e
 	}
+	const skips = "  skips: [shop.v0.0.1, shop.v0.0.2]\n"
 	tests := map[string]struct {
 		steps []step
 		want  []catalog.Entry
@@ -87,6 +88,7 @@ func TestCompose(t *testing.T) {
 		"from the chain's middle":  {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.3", "  replaces: shop.v0.0.2\n", "shop.v0.0.1"}}, []catalog.Entry{entry("0.0.1", ""), entry("0.0.2", "0.0.1"), entry("0.0.3", "0.0.2")}},
 		"back to the first":        {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.1", "", ""}}, []catalog.Entry{entry("0.0.1", "")}},
 		"back over one that skips": {[]step{{"0.0.1", "", ""}, {"0.0.2", "", ""}, {"0.0.1", "", ""}}, []catalog.Entry{entry("0.0.1", "")}},
+		"skips three times":        {[]step{{"0.0.3", skips, ""}, {"0.0.3", skips, ""}, {"0.0.3", skips, ""}}, []catalog.Entry{entry("0.0.3", "", "shop.v0.0.1", "shop.v0.0.2")}},
 		"the middle changed again": {[]step{{"0.0.1", "", ""}, {"0.0.2", "", "shop.v0.0.1"}, {"0.0.2", "", "shop.v0.0.2"}}, []catalog.Entry{entry("0.0.1", ""), entry("0.0.2", "0.0.1")}},
 	}
 	for name, tc := range tests {
