@@ -225,3 +225,13 @@ func (l *lab) testContentOfTheSameVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestPackageOf believes OLM before it guesses.
+func TestPackageOf(t *testing.T) {
+	noted := strings.Replace(csvYAML, "uid: csv-1}", `uid: csv-1, annotations: {operatorframework.io/properties: '{"properties":[{"type":"olm.package","value":{"packageName":"web-shop"}}]}'}}`, 1)
+	for want, world := range map[string]string{"web-shop": noted, "shop": csvYAML} {
+		if got := (&chain{}).packageOf(worldOf(t, world+succeeded).objects[0]); got != want {
+			t.Errorf("package %s, want %s", got, want)
+		}
+	}
+}

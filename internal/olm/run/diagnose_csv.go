@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,11 +137,11 @@ func (c *chain) modeIn(namespace string) (mode Mode, ok bool) {
 	return modeOf(namespace, targetsOf(g)), true
 }
 
-// packageOf guesses the package from the CSV's name, which is package.vVersion
-// by convention.
+// packageOf is the package that OLM has noted. That of a CSV that was applied by
+// hand is guessed from its name, which is package.vVersion by convention.
 func (c *chain) packageOf(u *unstructured.Unstructured) string {
 	name, _, _ := strings.Cut(u.GetName(), ".v")
-	return name
+	return cmp.Or(packageOf(u), name)
 }
 
 // requirements lists what the CSV says is missing. OLM keeps the list of the
