@@ -17,7 +17,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
@@ -40,12 +39,26 @@ func (i images) get(ctx context.Context, ref string, access pullAccess) (v1.Imag
 	if img != nil || err != nil {
 		return img, err
 	}
-	linux := v1.Platform{OS: "linux", Architecture: "amd64"} // files of catalogs and bundles have no architecture
-	img, err = remote.Image(parsed, append(access.Options(ctx), remote.WithPlatform(linux))...)
-	if err != nil {
+	if img, err = fetchImage(parsed, access.Options(ctx)); err != nil {
 		return nil, access.explain(fmt.Errorf("pull image %s: %w", ref, err))
 	}
 	return img, nil
+}
+
+// fetchImage reads an image from its registry, for whatever platform it is there.
+func fetchImage(ref name.Reference, options []remote.Option) (v1.Image, error) {
+	found, err := remote.Get(ref, options...)
+	if err != nil {
+		return nil, err
+	}
+	if !found.MediaType.IsIndex() {
+		return found.Image()
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	return firstImage(index)
 }
 
 // stored finds an image in the store; nil where it is not there.
@@ -84,18 +97,24 @@ func (i images) stored(ref name.Reference) (v1.Image, error) {
 // firstImage is any image of an index: those of catalogs and bundles hold the
 // same files for every platform.
 func firstImage(index v1.ImageIndex) (v1.Image, error) {
-	found, err := partial.FindImages(index, func(d v1.Descriptor) bool { return d.MediaType.IsImage() })
+	m, err := index.IndexManifest()
 	if err != nil {
 		return nil, err
 	}
-	if len(found) > 0 {
-		return found[0], nil
+	for _, d := range m.Manifests {
+		switch {
+		case d.Platform != nil && d.Platform.OS == "unknown": // an attestation, which has none of the files
+		case d.MediaType.IsImage():
+			return index.Image(d.Digest)
+		case d.MediaType.IsIndex():
+			nested, err := index.ImageIndex(d.Digest)
+			if err != nil {
+				return nil, err
+			}
+			return firstImage(nested)
+		}
 	}
-	nested, err := partial.FindIndexes(index, func(v1.Descriptor) bool { return true })
-	if err != nil || len(nested) == 0 {
-		return nil, errors.Join(errors.New("it holds no image"), err)
-	}
-	return firstImage(nested[0])
+	return nil, errors.New("it holds no image")
 }
 
 // label reads a label of an image; fallback where it has none.

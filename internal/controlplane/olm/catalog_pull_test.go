@@ -95,8 +95,8 @@ func (g *guarded) ca() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ca"}, Data: map[string][]byte{"cert.pem": data}}
 }
 
-// push brings an image there, as one who may.
-func (g *guarded) push(t *testing.T, ref string, img v1.Image) {
+// push brings an image or an index there, as one who may.
+func (g *guarded) push(t *testing.T, ref string, what remote.Taggable) {
 	t.Helper()
 	a, err := accessOf(t.Context(), fake.NewClientset(g.secret("pull", "me")), "shop", []string{"pull"}, map[string]string{RegistryTLSAnnotation: "skip-verify"})
 	if err != nil {
@@ -106,8 +106,34 @@ func (g *guarded) push(t *testing.T, ref string, img v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(to, img, a.Options(t.Context())...); err != nil {
+	if err := remote.Push(to, what, a.Options(t.Context())...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestImageOfAnotherPlatform is as good as one of this machine's: a catalog's
+// files have no architecture. What says how it was built is none.
+func TestImageOfAnotherPlatform(t *testing.T) {
+	g := newGuarded(t)
+	ref := g.address + "/team/catalog:arm"
+	platform := func(os, arch string) v1.Descriptor {
+		return v1.Descriptor{Platform: &v1.Platform{OS: os, Architecture: arch}}
+	}
+	wanted := catalogImage(t, "one")
+	g.push(t, ref, mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: catalogImage(t, "attestation"), Descriptor: platform("unknown", "unknown")},
+		mutate.IndexAddendum{Add: wanted, Descriptor: platform("linux", "arm64")}))
+	a, err := accessOf(t.Context(), fake.NewClientset(g.secret("pull", "me"), g.ca()), "shop", []string{"pull"}, map[string]string{RegistryCAAnnotation: "ca"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := images{t.TempDir()}.get(t.Context(), ref, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := img.Digest()
+	if want, wantErr := wanted.Digest(); err != nil || wantErr != nil || got != want {
+		t.Errorf("pulled %s, want %s: %v, %v", got, want, err, wantErr)
 	}
 }
 
