@@ -318,38 +318,6 @@ func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) erro
 	return err
 }
 
-// deleteCatalog deletes the catalog that a run made, all that serves it, and
-// pull secrets that a run made.
-func (cl *cleaner) deleteCatalog(ctx context.Context, opts kube.DeleteOptions) error {
-	s, err := takeSurvey(ctx, cl.reader, cl.Namespace, cl.pkg, nil)
-	if err != nil {
-		return err
-	}
-	var list []*unstructured.Unstructured
-	switch {
-	case isOurs(s.source) || ofOperatorSDK(s.source):
-		list = append(list, s.source)
-	case s.source != nil:
-		cl.Say("%s stays: mysdk did not make it", kube.RefOf(s.source))
-	}
-	// OLM keeps a connection to what is served, so that goes after the
-	// CatalogSource.
-	if _, err := cl.client.Delete(ctx, list, opts); err != nil {
-		return err
-	}
-	secrets, err := labelled(ctx, cl.reader, gvk("v1", "Secret"), cl.Namespace, labels.Set{runLabel: cl.pkg})
-	if err != nil {
-		return err
-	}
-	_, err = cl.client.Delete(ctx, slices.Concat(s.contents.where(isOurs), s.servers, secrets), opts)
-	return err
-}
-
-// ofOperatorSDK reports whether operator-sdk run bundle made a CatalogSource.
-func ofOperatorSDK(u *unstructured.Unstructured) bool {
-	return u != nil && u.GetAnnotations()["operators.operatorframework.io/injected-bundles"] != ""
-}
-
 // deleteGroup deletes the OperatorGroup of the namespace unless an operator
 // needs it.
 func (cl *cleaner) deleteGroup(ctx context.Context, opts kube.DeleteOptions) error {
