@@ -51,9 +51,7 @@ func (c *Catalog) Add(list []Addition, o AddOptions) error {
 				return err
 			}
 		}
-		if err := c.describe(pkg, list, o.DefaultChannel); err != nil {
-			return err
-		}
+		c.describe(pkg, list, o.DefaultChannel)
 	}
 	return nil
 }
@@ -110,11 +108,8 @@ func (c *Catalog) enter(pkg, channel string, e Entry) {
 // describe makes the package, or brings its description up to the newest
 // bundle that was added. Where the catalog has a newer one, as with a fix for an
 // old version, only what is missing is filled in.
-func (c *Catalog) describe(pkg string, list []Addition, defaultChannel string) error {
-	newest, err := newestOf(pkg, list)
-	if err != nil {
-		return err
-	}
+func (c *Catalog) describe(pkg string, list []Addition, defaultChannel string) {
+	newest := newestOf(pkg, list)
 	i := slices.IndexFunc(c.Packages, func(p Package) bool { return p.Name == pkg })
 	if i < 0 {
 		i = len(c.Packages)
@@ -137,35 +132,26 @@ func (c *Catalog) describe(pkg string, list []Addition, defaultChannel string) e
 	if icon := iconOf(newest.CSV); icon != nil && (!old || p.Icon == nil) {
 		p.Icon = icon
 	}
-	return nil
 }
 
 // hasNewer reports whether the catalog has a higher version of the bundle's
 // package. A bundle that does not say its version is for Check to tell.
 func (c *Catalog) hasNewer(than *bundle.Bundle) bool {
-	version, err := semver.Parse(than.Version())
-	return err == nil && slices.ContainsFunc(c.of(than.Package).Bundles, func(b Bundle) bool {
+	return slices.ContainsFunc(c.of(than.Package).Bundles, func(b Bundle) bool {
 		v, err := packageOf(b)
-		return err == nil && semver.MustParse(v.Version).GT(version) // packageOf has parsed it
+		return err == nil && semver.MustParse(v.Version).GT(than.CSV.Spec.Version.Version) // packageOf has parsed it
 	})
 }
 
-func newestOf(pkg string, list []Addition) (*bundle.Bundle, error) {
+// newestOf is the bundle of the package with the highest version.
+func newestOf(pkg string, list []Addition) *bundle.Bundle {
 	var newest *bundle.Bundle
-	var top semver.Version
 	for _, a := range list {
-		if a.Bundle.Package != pkg {
-			continue
-		}
-		v, err := semver.Parse(a.Bundle.Version())
-		if err != nil {
-			return nil, fmt.Errorf("%s: spec.version %q is no semantic version: %w", a.Bundle.Name(), a.Bundle.Version(), err)
-		}
-		if newest == nil || v.GT(top) {
-			newest, top = a.Bundle, v
+		if a.Bundle.Package == pkg && (newest == nil || a.Bundle.CSV.Spec.Version.GT(newest.CSV.Spec.Version.Version)) {
+			newest = a.Bundle
 		}
 	}
-	return newest, nil
+	return newest
 }
 
 // orderByVersion has the versions decide what replaces what in each channel of

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
 	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/bundle"
@@ -88,7 +87,7 @@ func pickVersion(list []catalog.Converted, version string) (*bundle.Bundle, erro
 		case version != "" && version == b.Version():
 			return b, nil
 		case version != "" || c.Guessed || !slices.Contains(c.Channels, b.DefaultChannel):
-		case newest == nil || newer(b, newest):
+		case newest == nil || b.CSV.Spec.Version.GT(newest.CSV.Spec.Version.Version):
 			newest = b
 		}
 	}
@@ -97,14 +96,4 @@ func pickVersion(list []catalog.Converted, version string) (*bundle.Bundle, erro
 		return nil, clierr.Usagef(hint, "there is no version %s", cmp.Or(version, "in the default channel"))
 	}
 	return newest, nil
-}
-
-// newer compares the versions of two bundles.
-func newer(a, b *bundle.Bundle) bool {
-	x, err := semver.Parse(a.Version())
-	if err != nil {
-		return false
-	}
-	y, err := semver.Parse(b.Version())
-	return err != nil || x.GT(y)
 }
