@@ -30,6 +30,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/keymutex"
 
 	"github.com/example/mysdk/internal/controlplane/supervise"
 )
@@ -40,6 +41,9 @@ import (
 const CatalogLabel = "mysdk.dev/catalog"
 
 const (
+	// unpackLocks are many more than a cluster has catalogs: two images with one
+	// lock would wait for each other's registry.
+	unpackLocks = 256
 	// maxCatalog bounds the unpacked content of one key, in bytes: the largest
 	// public catalogs have some 200 MB.
 	maxCatalog = 512 << 20
@@ -57,7 +61,7 @@ type catalogLoader struct {
 	images   images
 	pulls    pulls
 	pulling  sync.WaitGroup
-	unpacked keyLocks // of the directories of images, by their digests
+	unpacked keymutex.KeyMutex // of the directories of images, by their digests
 	maps     corelisters.ConfigMapLister
 	sources  olmlisters.CatalogSourceLister
 	queue    workqueue.TypedDelayingInterface[types.NamespacedName]
@@ -74,7 +78,8 @@ func (o *olm) startCatalogs(parts *supervise.Supervisor, global string, found im
 	contents, sources := core.Core().V1().ConfigMaps(), olm.Operators().V1alpha1().CatalogSources()
 	l := &catalogLoader{
 		client: o.Client, dir: filepath.Join(o.Dir, "images"), scratch: o.scratch(), images: found, maps: contents.Lister(), sources: sources.Lister(),
-		queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		queue:    workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		unpacked: keymutex.NewHashed(unpackLocks),
 	}
 	l.catalogs = newCatalogs(o.Log, global)
 	l.owner = l.sourceAt

@@ -86,27 +86,6 @@ func (p *pulls) forget(name types.NamespacedName) {
 	delete(p.state, name)
 }
 
-// keyLocks are locks that are told apart by a key.
-type keyLocks struct {
-	mu   sync.Mutex
-	keys map[string]*sync.Mutex
-}
-
-// lock waits for the key's lock, and returns what gives it back.
-func (k *keyLocks) lock(key string) (unlock func()) {
-	k.mu.Lock()
-	if k.keys == nil {
-		k.keys = map[string]*sync.Mutex{}
-	}
-	if k.keys[key] == nil {
-		k.keys[key] = &sync.Mutex{}
-	}
-	own := k.keys[key]
-	k.mu.Unlock()
-	own.Lock()
-	return own.Unlock
-}
-
 // loadImage has the content of a catalog image pulled and served, unless it is
 // served already and need not be looked at again. The loader does not wait for
 // that.
@@ -197,9 +176,16 @@ func (l *catalogLoader) pullCatalog(ctx context.Context, source *operatorsv1alph
 	if is == have {
 		return nil, func() {}, nil // nothing new
 	}
-	unlock = l.unpacked.lock(digest.Hex)
+	unlock = l.lockUnpacked(digest.Hex)
 	content, err = l.serveImage(ctx, img, filepath.Join(l.dir, digest.Hex), is)
 	return content, unlock, err
+}
+
+// lockUnpacked waits for the lock of an unpacked image, and returns what gives it
+// back.
+func (l *catalogLoader) lockUnpacked(hex string) (unlock func()) {
+	l.unpacked.LockKey(hex)
+	return func() { _ = l.unpacked.UnlockKey(hex) } // it has no error to give
 }
 
 // serveImage serves the file-based catalog in an image, which is unpacked in
@@ -230,7 +216,7 @@ func (l *catalogLoader) dropContent(digest string) {
 
 // dropUnserved removes an unpacked image, unless it is served.
 func (l *catalogLoader) dropUnserved(hex string) {
-	defer l.unpacked.lock(hex)()
+	defer l.lockUnpacked(hex)()
 	if l.serves(hex) {
 		return
 	}

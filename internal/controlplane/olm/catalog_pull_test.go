@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/keymutex"
 )
 
 // catalogImage is an image with a small catalog.
@@ -183,7 +184,7 @@ func newLoader(t *testing.T, objects ...*corev1.Secret) *catalogLoader {
 	l := &catalogLoader{
 		catalogs: testCatalogs(t), client: client, dir: t.TempDir(), images: images{t.TempDir()},
 		sources: olmlisters.NewCatalogSourceLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})),
-		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](),
+		queue:   workqueue.NewTypedDelayingQueue[types.NamespacedName](), unpacked: keymutex.NewHashed(0),
 	}
 	t.Cleanup(l.queue.ShutDown)
 	return l
