@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -54,6 +55,11 @@ type ReplayOptions struct {
 	Scaffolder func(read func(string) ([]byte, error)) Scaffolder
 	Header     []byte // license header, empty for none
 	Certs      string // source of the certificates of webhooks of which none is recorded; empty for the plugin's default
+
+	// Own reads a file of the project's. Runs that look at types and samples then
+	// see those of the user. Without it they see the scaffold's, and types that were
+	// copied from another version begin with the pattern's fields.
+	Own func(name string) (data []byte, there bool, err error)
 }
 
 // Replay writes, in memory, the scaffold of the project that f describes, from
@@ -75,10 +81,15 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 	}
 	out := &Replayed{}
 	var webhooks []runs // they can need any of the kinds
-	for _, e := range entries {
+	rendered := map[string][]byte{}
+	for i, e := range entries {
 		api, hooks, err := e.runs(p, f.config, o.Certs)
 		if err == nil {
+			e.settleFrom(api, o.Own != nil, entries[:i])
 			at, err = out.step(p, at, runs{e, e.id, api})
+		}
+		if err == nil {
+			err = o.layOwn(at, rendered)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("render %s again: %w", describe(e.Group, e.Version, e.Kind), err)
@@ -93,7 +104,44 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 		}
 	}
 	out.Files = at.files
+	maps.Copy(out.Files, rendered)
 	return out, nil
+}
+
+// layOwn puts the user's types and samples into the place of those of a stage, which
+// are noted as they were rendered.
+func (o ReplayOptions) layOwn(at stage, rendered map[string][]byte) error {
+	if o.Own == nil {
+		return nil
+	}
+	for name, data := range at.files {
+		isSample := path.Dir(name) == "config/samples" && path.Base(name) != "kustomization.yaml"
+		if _, done := rendered[name]; done || !isSample && !strings.HasSuffix(name, "_types.go") {
+			continue
+		}
+		mine, there, err := o.Own(name)
+		if err != nil {
+			return err
+		}
+		if there {
+			rendered[name], at.files[name] = data, mine
+		}
+	}
+	return nil
+}
+
+// settleFrom chooses between the pattern and the version that types were copied from,
+// which may have gone since.
+func (e entry) settleFrom(api []run, wanted bool, earlier []entry) {
+	for _, r := range api {
+		if wanted && slices.ContainsFunc(earlier, func(o entry) bool {
+			return o.HasAPI() && o.QualifiedGroup() == e.QualifiedGroup() && o.Kind == e.Kind && o.Version == r.flags["from"]
+		}) {
+			delete(r.flags, "pattern")
+		} else {
+			delete(r.flags, "from")
+		}
+	}
 }
 
 // runs are commands for an entry, which add files together.

@@ -177,7 +177,7 @@ func forgetRuns(n *yaml.Node, webhooks []string) (empty bool) {
 		return false
 	}
 	yamledit.Remove(n, "webhooks")
-	return yamledit.Value(n, "pattern") == nil
+	return yamledit.Value(n, "pattern") == nil && yamledit.Value(n, "from") == nil
 }
 
 // cutWebhooks takes webhooks out of an entry and says whether nothing is left

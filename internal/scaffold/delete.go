@@ -53,6 +53,9 @@ func (s *Scaffold) take(shape project.Shape, drop string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.seeOwn(file, before.Files, after.Files); err != nil {
+		return err
+	}
 	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: s.force}
 	if drop != "" {
 		change.Drop = append(change.Drop, drop)
@@ -68,6 +71,34 @@ func (s *Scaffold) take(shape project.Shape, drop string) error {
 		return err
 	}
 	return s.record(file)
+}
+
+// seeOwn renders the files that change once more, by the user's types: where a file of
+// the project is as it comes out then, he has not touched it.
+func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) error {
+	was, err := s.replay(s.file, s.tree.Read)
+	if err != nil {
+		return nil //nolint:nilerr // his types do not parse, or lack the kind: those of the scaffold have to do
+	}
+	is, err := s.replay(file, s.tree.Read)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	for name, own := range was.Files {
+		mine, _, err := s.tree.Read(name)
+		if err != nil {
+			return err
+		}
+		next, stays := after[name]
+		if !bytes.Equal(mine, own) || stays && bytes.Equal(before[name], next) {
+			continue
+		}
+		before[name] = own
+		if stays {
+			after[name] = is.Files[name]
+		}
+	}
+	return nil
 }
 
 // lastCRD is the file of the CRD that goes with the last version of a kind.

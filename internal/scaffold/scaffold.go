@@ -62,9 +62,10 @@ func (s *Scaffold) scaffolder(read func(string) ([]byte, error)) project.Scaffol
 	return p
 }
 
-// replay writes the scaffold of a project again, in memory.
-func (s *Scaffold) replay(f *project.File) (*project.Replayed, error) {
-	o := project.ReplayOptions{Scaffolder: s.scaffolder, Header: s.header}
+// replay writes the scaffold of a project again, in memory. own reads the project's
+// files, see project.ReplayOptions.
+func (s *Scaffold) replay(f *project.File, own func(string) ([]byte, bool, error)) (*project.Replayed, error) {
+	o := project.ReplayOptions{Scaffolder: s.scaffolder, Header: s.header, Own: own}
 	var err error
 	o.Certs, err = v4.CertsIn(func(name string) ([]byte, error) {
 		data, _, err := s.tree.Read(name)
@@ -78,10 +79,10 @@ func (s *Scaffold) replay(f *project.File) (*project.Replayed, error) {
 
 // replays writes the scaffold as it was and as it is by another PROJECT.
 func (s *Scaffold) replays(file *project.File) (before, after *project.Replayed, err error) {
-	if before, err = s.replay(s.file); err != nil {
+	if before, err = s.replay(s.file, nil); err != nil {
 		return nil, nil, err
 	}
-	if after, err = s.replay(file); err != nil {
+	if after, err = s.replay(file, nil); err != nil {
 		return nil, nil, err
 	}
 	return before, after, s.renameWebhooks(before.Files, after.Files)

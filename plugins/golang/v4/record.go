@@ -13,7 +13,8 @@ import (
 
 // ScaffoldKey is the entry among PROJECT's plugins with what was asked for and
 // no other field says: the version of mysdk whose scaffold the project has
-// and, for each of its resources, the runs of create webhook.
+// and, for each of its resources, the runs of create webhook and the version that
+// its types were copied from.
 const ScaffoldKey = "scaffold.mysdk.dev/v1"
 
 // DeployImageKey is the entry with what the pattern deployment runs. It is that
@@ -28,6 +29,7 @@ const (
 	patternField   = "pattern"
 	webhooksField  = "webhooks"
 	certsField     = "certs"
+	fromField      = "from"
 )
 
 // operandFields are the options of deploy-image, by the flag of create api.
@@ -127,6 +129,10 @@ func (s *createAPISubcommand) recordOperand() error {
 		}
 	}
 	switch {
+	case s.from != "":
+		err := errors.Join(both.remove(), types.forget())
+		types.entry[fromField] = s.from
+		return errors.Join(err, types.write())
 	case s.pattern != patternDeployment:
 		return errors.Join(both.remove(), types.forget())
 	case s.doController:
@@ -137,14 +143,15 @@ func (s *createAPISubcommand) recordOperand() error {
 	return errors.Join(both.remove(), types.write())
 }
 
-// forget takes the pattern out of an entry, and all of it where nothing else
-// is in it.
+// forget takes out of an entry what its types were made from, and all of it where
+// nothing else is in it.
 func (r *record) forget() error {
-	if r.entry[patternField] == nil {
+	if r.entry[patternField] == nil && r.entry[fromField] == nil {
 		return nil
 	}
-	delete(r.entry, patternField)
-	delete(r.entry, optionsField)
+	for _, field := range []string{patternField, optionsField, fromField} {
+		delete(r.entry, field)
+	}
 	if r.entry[webhooksField] == nil {
 		return r.remove()
 	}
@@ -221,6 +228,9 @@ func (Plugin) Recorded(c config.Config, res resource.Resource, certs string) (ap
 		if r == types {
 			api["controller"] = "false"
 		}
+	}
+	if from := text(types.entry[fromField]); from != "" {
+		api["from"] = from
 	}
 	return api, types.webhookFlags(res.Webhooks, certs), nil
 }
