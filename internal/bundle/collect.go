@@ -107,8 +107,8 @@ func (c *collection) sort(u *unstructured.Unstructured) bool {
 // CRDs are known.
 func (c *collection) sortRest(rest []*unstructured.Unstructured) {
 	owned := map[string]bool{}
-	for _, d := range definitions(c.crds) {
-		owned[d.group+"/"+d.Version+" "+d.Kind] = true
+	for _, d := range Definitions(c.crds...) {
+		owned[d.Group+"/"+d.Version+" "+d.Kind] = true
 	}
 	for _, u := range rest {
 		supported := IsSupported(u.GetKind())
@@ -142,19 +142,18 @@ func whyNot(u *unstructured.Unstructured) (reason string, loss bool) {
 	return fmt.Sprintf("OLM takes no objects of kind %s from a bundle; let the operator create it", u.GetKind()), true
 }
 
-// definition is a version of a CRD.
-type definition struct {
-	Name, Version, Kind string
-	group               string
-	crd                 *unstructured.Unstructured
+// Definition is a version of a CRD.
+type Definition struct {
+	Name, Group, Version, Kind string
+	crd                        *unstructured.Unstructured
 }
 
-// definitions lists the versions of the CRDs in their order.
-func definitions(crds []*unstructured.Unstructured) []definition {
-	var all []definition
+// Definitions lists the versions of the CRDs in their order.
+func Definitions(crds ...*unstructured.Unstructured) []Definition {
+	var all []Definition
 	for _, crd := range crds {
 		spec := mapAt(crd.Object, "spec")
-		d := definition{Name: crd.GetName(), Kind: textAt(spec, "names", "kind"), group: textAt(spec, "group"), crd: crd}
+		d := Definition{Name: crd.GetName(), Kind: textAt(spec, "names", "kind"), Group: textAt(spec, "group"), crd: crd}
 		for _, v := range objectsAt(spec, "versions") {
 			d.Version = textAt(v, "name")
 			all = append(all, d)
@@ -169,7 +168,7 @@ func definitions(crds []*unstructured.Unstructured) []definition {
 }
 
 // schema is the OpenAPI schema of the version, nil without one.
-func (d definition) schema() object {
+func (d Definition) schema() object {
 	for _, v := range objectsAt(d.crd.Object, "spec", "versions") {
 		if textAt(v, "name") == d.Version {
 			return mapAt(v, "schema", "openAPIV3Schema")

@@ -190,7 +190,7 @@ func (b *csvBuilder) own() {
 	type key struct{ name, version, kind string }
 	defined := map[key]bool{}
 	var all []key
-	for _, d := range definitions(b.c.crds) {
+	for _, d := range Definitions(b.c.crds...) {
 		k := key{d.Name, d.Version, d.Kind}
 		defined[k] = true
 		all = append(all, k)
@@ -270,8 +270,8 @@ func (b *csvBuilder) giveSpec(o object) {
 	if o["spec"] != nil {
 		return
 	}
-	for _, d := range definitions(b.c.crds) {
-		if d.group+"/"+d.Version == textAt(o, "apiVersion") && d.Kind == textAt(o, "kind") && at(d.schema(), "properties", "spec") != nil {
+	for _, d := range Definitions(b.c.crds...) {
+		if d.Group+"/"+d.Version == textAt(o, "apiVersion") && d.Kind == textAt(o, "kind") && at(d.schema(), "properties", "spec") != nil {
 			o["spec"] = object{}
 		}
 	}
@@ -279,9 +279,9 @@ func (b *csvBuilder) giveSpec(o object) {
 
 // missExamples names the APIs for which there is no example.
 func (b *csvBuilder) missExamples(examples []object) {
-	for _, d := range definitions(b.c.crds) {
+	for _, d := range Definitions(b.c.crds...) {
 		if !slices.ContainsFunc(examples, func(o object) bool {
-			return textAt(o, "apiVersion") == d.group+"/"+d.Version && textAt(o, "kind") == d.Kind
+			return textAt(o, "apiVersion") == d.Group+"/"+d.Version && textAt(o, "kind") == d.Kind
 		}) {
 			b.note("%s %s: there is no sample, so the bundle has no example of it", d.Kind, d.Version)
 		}

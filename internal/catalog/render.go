@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/bundle"
-	"github.com/example/mysdk/internal/fields"
 )
 
 // propertiesKey is the annotation of a CSV with properties in JSON.
@@ -117,7 +116,9 @@ func release(b *bundle.Bundle) string {
 func providedAPIs(b *bundle.Bundle) ([]property.GVK, error) {
 	var all []property.GVK
 	for _, crd := range b.CRDs() {
-		all = append(all, crdAPIs(crd.Unstructured)...)
+		for _, d := range bundle.Definitions(crd.Unstructured) {
+			all = append(all, property.GVK{Group: d.Group, Version: d.Version, Kind: d.Kind})
+		}
 	}
 	for _, own := range b.CSV.Spec.CustomResourceDefinitions.Owned {
 		_, group, ok := strings.Cut(own.Name, ".")
@@ -129,23 +130,6 @@ func providedAPIs(b *bundle.Bundle) ([]property.GVK, error) {
 		all = append(all, property.GVK{Group: own.Group, Version: own.Version, Kind: own.Kind})
 	}
 	return all, nil
-}
-
-// crdAPIs are the versions of a CRD.
-func crdAPIs(crd *unstructured.Unstructured) []property.GVK {
-	text := func(o map[string]any, fields ...string) string {
-		s, _, _ := unstructured.NestedString(o, fields...) // not a string is not there
-		return s
-	}
-	group, kind := text(crd.Object, "spec", "group"), text(crd.Object, "spec", "names", "kind")
-	var all []property.GVK
-	for _, v := range fields.Versions(crd) {
-		all = append(all, property.GVK{Group: group, Version: text(v, "name"), Kind: kind})
-	}
-	if v := text(crd.Object, "spec", "version"); v != "" { // apiextensions v1beta1
-		all = append(all, property.GVK{Group: group, Version: v, Kind: kind})
-	}
-	return all
 }
 
 // requiredAPIs are those that the CSV needs of other operators.
