@@ -1,0 +1,97 @@
+package hostpods
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
+)
+
+func TestPhaseOf(t *testing.T) {
+	first := corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}
+	again := first
+	again.LastTerminationState = terminated(1).State
+	for name, tc := range map[string]struct {
+		containers []corev1.ContainerStatus
+		policy     corev1.RestartPolicy
+		want       corev1.PodPhase
+	}{
+		"not yet started":    {[]corev1.ContainerStatus{running(true), first}, "", corev1.PodPending},
+		"starts again":       {[]corev1.ContainerStatus{running(true), again}, "", corev1.PodRunning},
+		"runs":               {[]corev1.ContainerStatus{running(false)}, "", corev1.PodRunning},
+		"ended, comes back":  {[]corev1.ContainerStatus{terminated(0)}, corev1.RestartPolicyAlways, corev1.PodRunning},
+		"ended":              {[]corev1.ContainerStatus{terminated(0)}, corev1.RestartPolicyNever, corev1.PodSucceeded},
+		"failed":             {[]corev1.ContainerStatus{terminated(0), terminated(1)}, corev1.RestartPolicyNever, corev1.PodFailed},
+		"failed, comes back": {[]corev1.ContainerStatus{terminated(1)}, corev1.RestartPolicyOnFailure, corev1.PodRunning},
+		"one of two ended":   {[]corev1.ContainerStatus{terminated(0), running(true)}, corev1.RestartPolicyNever, corev1.PodRunning},
+	} {
+		if got := phaseOf(corev1.PodStatus{ContainerStatuses: tc.containers}, tc.policy); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	then := metav1.NewTime(time.Unix(1000, 0))
+	gated := &corev1.Pod{Spec: corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "open"}}}}
+	for name, tc := range map[string]struct {
+		pod        *corev1.Pod
+		containers []corev1.ContainerStatus
+		gate       corev1.ConditionStatus
+		want       string // of ContainersReady and Ready
+	}{
+		"ready":       {&corev1.Pod{}, []corev1.ContainerStatus{running(true)}, "", "True True"},
+		"not ready":   {&corev1.Pod{}, []corev1.ContainerStatus{running(true), running(false)}, "", "False False"},
+		"gate closed": {gated, []corev1.ContainerStatus{running(true)}, "False", "True False"},
+		"gate open":   {gated, []corev1.ContainerStatus{running(true)}, "True", "True True"},
+	} {
+		s := corev1.PodStatus{ContainerStatuses: tc.containers, Conditions: []corev1.PodCondition{
+			{Type: "open", Status: tc.gate}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: then},
+		}}
+		conditions(&s, tc.pod)
+		got := map[corev1.PodConditionType]corev1.PodCondition{}
+		for _, c := range s.Conditions {
+			got[c.Type] = c
+		}
+		ready := got[corev1.PodReady]
+		if text := string(got[corev1.ContainersReady].Status + " " + ready.Status); text != tc.want {
+			t.Errorf("%s: %s, want %s", name, text, tc.want)
+		}
+		if same := ready.LastTransitionTime.Equal(&then); same != (ready.Status == corev1.ConditionTrue) {
+			t.Errorf("%s: the last transition was at %s", name, ready.LastTransitionTime)
+		}
+		if got["open"].Status != tc.gate {
+			t.Errorf("%s: another's condition has changed", name)
+		}
+	}
+}
+
+// TestReasons has the words of a kubelet, by which tools tell pods apart.
+func TestReasons(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "first"}, {Name: "beside", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}}}
+	waits, begun := corev1.ContainerStatus{Name: "first"}, corev1.ContainerStatus{Name: "beside", Started: ptr.To(true)}
+	for want, s := range map[string]corev1.PodStatus{
+		"PodFailed, ":    {Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{terminated(1)}, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), begun}},
+		"PodCompleted, ": {Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{terminated(0)}, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), begun}},
+		"ContainersNotReady, ContainersNotInitialized: containers with incomplete status: [first]": {
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{waits, begun},
+		},
+		"ContainersNotReady, ContainersNotInitialized: containers with incomplete status: [beside]": {
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), {Name: "beside"}},
+		},
+	} {
+		conditions(&s, pod)
+		_, ready := podutil.GetPodCondition(&s, corev1.PodReady)
+		_, initialized := podutil.GetPodCondition(&s, corev1.PodInitialized)
+		got := ready.Reason + ", " + initialized.Reason
+		if initialized.Message != "" {
+			got += ": " + initialized.Message
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", s.Phase, got, want)
+		}
+	}
+}
