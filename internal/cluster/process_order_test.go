@@ -91,7 +91,7 @@ func sidecarsStartAndEndInOrder(t *testing.T, c *hosted) {
 }
 
 // failingUpdateLeavesTheOldPod has a version that crashes replace one with which it
-// cannot run side by side: the older one was stopped once, and goes on.
+// cannot run side by side: the older one is stopped for three tries, and goes on.
 func failingUpdateLeavesTheOldPod(t *testing.T, c *hosted) {
 	with := func(args ...string) object {
 		return operator("op", func(container object) {
@@ -106,7 +106,7 @@ func failingUpdateLeavesTheOldPod(t *testing.T, c *hosted) {
 		waits, goesOn := false, false
 		for _, p := range c.pods("op") {
 			if p.at("metadata.uid") == old.at("metadata.uid") {
-				goesOn = isReady(p) && p.container(0)["restartCount"] == 1.0
+				goesOn = isReady(p) && p.container(0)["restartCount"] == 3.0
 			} else {
 				waits = p.container(0).at("state.waiting.reason") == "CrashLoopBackOff" &&
 					strings.Contains(fmt.Sprint(p.container(0).at("state.waiting.message")), "that of an older version runs")

@@ -47,7 +47,7 @@ type holder struct {
 	owner     owner
 	created   time.Time
 	seen      int     // index of the pod in arrival order, for those of the same second
-	failed    bool    // the same program has ended by itself: it sends nobody away
+	failed    bool    // the same program ends by itself again and again: it sends nobody away
 	next      *holder // who gets what this one gives back; nil for anybody
 }
 
@@ -72,8 +72,8 @@ func (h holder) keeps(name, reason string) waiting {
 // take claims all of the names for h, or none. Where an older version of the
 // same owner has one of them, it is returned: it is to make room, as a rolling
 // update waits for the new pod before it stops the old one. Anybody else's is
-// an error, of type waiting: a replica stands by. A version that has failed waits
-// for the end of the older one, which would be stopped for each of its crashes.
+// an error, of type waiting: a replica stands by. A version that fails again and
+// again waits for the end of the older one, which would be stopped for each crash.
 func (c *claims) take(h holder, names []string) (inTheWay *container, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *claims) take(h holder, names []string) (inTheWay *container, err error)
 			return nil, now.keeps(name, "CreateContainerError")
 		case h.failed:
 			why := now.keeps(name, crashLoop)
-			why.message += ", and this program has failed while that of an older version runs; to have it tried again, delete its pod"
+			why.message += ", and this program fails while that of an older version runs; to have it tried again, delete its pod"
 			return nil, why
 		default:
 			inTheWay = now.container

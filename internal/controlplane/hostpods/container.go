@@ -62,7 +62,8 @@ type container struct {
 	over    bool                    // it will not be started any more
 	success bool                    // it ended well; valid when over
 
-	failed state.Program // ended by itself when it ran last; only serve uses it
+	failed   state.Program // ended by itself when it ran last; only serve uses it
+	failures int           // how often in a row
 }
 
 // serve runs the container until it is over or ctx ends, which stops its
@@ -94,12 +95,30 @@ func (c *container) serve(ctx context.Context) {
 			delay = c.pod.timeouts.firstBackOff
 		}
 		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
-			c.failed = l.program
+			c.noteFailure(l.program, end)
 			c.backOff(ctx, l, delay)
 			delay = min(2*delay, c.pod.timeouts.lastBackOff)
 		}
 		again = true
 	}
+}
+
+// mostFailures is how often in a row a program may fail that sends an older version
+// away for each try: what it misses may come a moment after it.
+const mostFailures = 3
+
+// noteFailure counts the ends of a program that did not run for long.
+func (c *container) noteFailure(program state.Program, end ending) {
+	if !c.sameAsFailed(program) || end.ran() > 2*c.pod.timeouts.lastBackOff {
+		c.failures = 0
+	}
+	c.failed = program
+	c.failures++
+}
+
+// sameAsFailed reports whether it is the program that failed when it ran last.
+func (c *container) sameAsFailed(p state.Program) bool {
+	return c.failed.Path == p.Path && c.failed.ID == p.ID
 }
 
 // isOver reports whether a container that ended so stays ended, by the pod's
@@ -167,7 +186,7 @@ func (c *container) ready(ctx context.Context) (*launch, error) {
 	}
 	me := holder{
 		container: c, owner: whose, created: pod.CreationTimestamp.Time, seen: c.pod.seen,
-		failed: c.failed.Path == program.Path && c.failed.ID == program.ID,
+		failed: c.failures >= mostFailures && c.sameAsFailed(program),
 	}
 	inTheWay, err := c.pod.claims.take(me, l.claimed(me.owner))
 	if err != nil {
