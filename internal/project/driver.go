@@ -59,37 +59,45 @@ func Init(sub plugin.InitSubcommand, o InitOptions) (fileset.Set, *Project, erro
 	if err := checkFresh(o.Dir, o.Force); err != nil {
 		return none, nil, err
 	}
-	f := newFile()
-	for _, err := range []error{
-		f.config.SetDomain(o.Domain), f.config.SetRepository(o.Repo), f.config.SetProjectName(o.Name), f.config.SetPluginChain(o.Layout),
-	} {
-		if err != nil {
-			return none, nil, err
-		}
-	}
-	if o.MultiGroup {
-		if err := f.config.SetMultiGroup(); err != nil {
-			return none, nil, err
-		}
-	}
-	// A new project does not depend on what lies around in its directory, so
-	// the plugin sees an empty one; what is in the way is found at the commit.
-	view := newOverlay("")
-	if err := runHooks(sub, f, nil, view); err != nil {
+	f, view, err := begin(sub, o)
+	if err != nil {
 		return none, nil, err
-	}
-	if s, ok := sub.(projectExtras); ok {
-		for k, v := range s.ProjectExtras() {
-			if err := f.setExtra(k, v); err != nil {
-				return none, nil, err
-			}
-		}
 	}
 	set, p, err := finish(view, f, func(bool) bool { return !o.Force })
 	if err != nil {
 		return none, nil, err
 	}
 	return set, p, checkSelf(set, o.Repo)
+}
+
+// begin runs a plugin's init subcommand on a new PROJECT, in memory. A new project
+// does not depend on what lies around in its directory, so the plugin sees an empty
+// one; what is in the way is found at the commit.
+func begin(sub plugin.InitSubcommand, o InitOptions) (*File, overlay, error) {
+	f, view := newFile(), newOverlay("")
+	for _, err := range []error{
+		f.config.SetDomain(o.Domain), f.config.SetRepository(o.Repo), f.config.SetProjectName(o.Name), f.config.SetPluginChain(o.Layout),
+	} {
+		if err != nil {
+			return f, view, err
+		}
+	}
+	if o.MultiGroup {
+		if err := f.config.SetMultiGroup(); err != nil {
+			return f, view, err
+		}
+	}
+	if err := runHooks(sub, f, nil, view); err != nil {
+		return f, view, err
+	}
+	if s, ok := sub.(projectExtras); ok {
+		for k, v := range s.ProjectExtras() {
+			if err := f.setExtra(k, v); err != nil {
+				return f, view, err
+			}
+		}
+	}
+	return f, view, nil
 }
 
 // checkFresh refuses a directory that is a project already.

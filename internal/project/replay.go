@@ -186,37 +186,18 @@ type stage struct {
 // start renders the project without its entries, with the given flags for the
 // license header.
 func (f *File) start(p Scaffolder, license map[string]string) (stage, error) {
-	n := newFile()
-	c := f.config
-	for _, err := range []error{
-		n.config.SetDomain(c.GetDomain()), n.config.SetRepository(c.GetRepository()),
-		n.config.SetProjectName(c.GetProjectName()), n.config.SetPluginChain(c.GetPluginChain()),
-	} {
-		if err != nil {
-			return stage{}, err
-		}
-	}
-	if c.IsMultiGroup() {
-		if err := n.config.SetMultiGroup(); err != nil {
-			return stage{}, err
-		}
-	}
 	flags := map[string]string{"namespaced": strconv.FormatBool(f.extras["namespaced"] == true)}
 	maps.Copy(flags, license)
 	sub := p.GetInitSubcommand()
 	if err := setFlags(sub, flags); err != nil {
 		return stage{}, err
 	}
-	view := newOverlay("")
-	if err := runHooks(sub, n, nil, view); err != nil {
+	c := f.config
+	n, view, err := begin(sub, InitOptions{
+		Domain: c.GetDomain(), Repo: c.GetRepository(), Name: c.GetProjectName(), Layout: c.GetPluginChain(), MultiGroup: c.IsMultiGroup(),
+	})
+	if err != nil {
 		return stage{}, err
-	}
-	if s, ok := sub.(projectExtras); ok {
-		for k, v := range s.ProjectExtras() {
-			if err := n.setExtra(k, v); err != nil {
-				return stage{}, err
-			}
-		}
 	}
 	return newStage(n, view)
 }
