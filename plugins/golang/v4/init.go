@@ -190,18 +190,7 @@ func (s *initSubcommand) boilerplate(disk machinery.Filesystem, d data) (string,
 	case s.license == "none":
 		return "", nil
 	}
-	body, err := fs.ReadFile(d.templates, "init/"+boilerplatePath+".tmpl")
-	if err != nil {
-		return "", err
-	}
-	memory := machinery.Filesystem{FS: afero.NewMemMapFs()}
-	f := &file{data: d}
-	f.Path, f.TemplateBody = boilerplatePath, string(body)
-	if err := execute(memory, []machinery.Builder{f}); err != nil {
-		return "", fmt.Errorf("writing the license header: %w", err)
-	}
-	text, err := afero.ReadFile(memory.FS, boilerplatePath)
-	return string(text), err
+	return render(d, "init/"+boilerplatePath, boilerplatePath)
 }
 
 // comment matches a text that is one block comment, or line comments only.
