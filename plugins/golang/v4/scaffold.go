@@ -75,13 +75,7 @@ func copyFiles(to, from afero.Fs) error {
 		if err != nil {
 			return err
 		}
-		if err := to.MkdirAll(path.Dir(filepath.ToSlash(name)), dirPerm); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
-		}
-		if err := afero.WriteFile(to, name, text, filePerm); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
-		}
-		return nil
+		return writeFile(to, filepath.ToSlash(name), string(text))
 	})
 }
 

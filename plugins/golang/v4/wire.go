@@ -68,10 +68,7 @@ func edit(disk afero.Fs, name string, change func(text string) (string, error)) 
 	if len(text) < len(data) { // of a checkout on Windows
 		changed = strings.ReplaceAll(changed, "\n", "\r\n")
 	}
-	if err := afero.WriteFile(disk, name, []byte(changed), filePerm); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
+	return writeFile(disk, name, changed)
 }
 
 // kustomizations returns the edits that show the API to kustomize.
