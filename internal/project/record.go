@@ -11,15 +11,7 @@ import (
 // PluginField returns a text among what PROJECT records under key in its
 // plugins, empty where it has none.
 func (f *File) PluginField(key, field string) string {
-	plugins := yamledit.Value(f.doc.Content[0], "plugins")
-	if plugins == nil {
-		return ""
-	}
-	entry := yamledit.Value(plugins, key)
-	if entry == nil {
-		return ""
-	}
-	value := yamledit.Value(entry, field)
+	value := yamledit.Value(yamledit.Value(yamledit.Value(f.doc.Content[0], "plugins"), key), field)
 	if value == nil || value.Kind != yaml.ScalarNode {
 		return ""
 	}
