@@ -1,7 +1,6 @@
 package project
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,26 +25,13 @@ func CreateWebhook(sub plugin.CreateWebhookSubcommand, o APIOptions) (fileset.Se
 // resourceFields is a resource as the file has it, nil where it has none. The
 // domain is not compared: that of an external API is not known beforehand.
 func (f *File) resourceFields(gvk resource.GVK) (map[string]any, error) {
-	list := yamledit.Value(f.doc.Content[0], "resources")
-	if list == nil {
-		return nil, nil
-	}
-	for _, item := range list.Content {
-		var m map[string]any
-		if err := item.Decode(&m); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", FileName, item.Line, err)
-		}
-		if m == nil {
-			continue // an entry with nothing in it
-		}
-		domain := m["domain"]
-		m["domain"] = gvk.Domain
-		if identity(m) == identity(map[string]any{"group": gvk.Group, "domain": gvk.Domain, "version": gvk.Version, "kind": gvk.Kind}) {
-			m["domain"] = domain
-			return m, nil
+	entries, err := f.entries()
+	for _, e := range entries {
+		if e.Group == gvk.Group && e.Version == gvk.Version && e.Kind == gvk.Kind {
+			return e.fields, nil
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // mergeWebhooks writes fields of a resource's webhooks beside those that are
