@@ -269,7 +269,7 @@ func (p *planner) unlisted(name string) bool {
 
 // original returns a file as it is on disk, whatever has been decided of it.
 func (p *planner) original(name string) []byte {
-	data, err := p.onDisk().ReadFile(p.path(name))
+	data, err := p.lf().ReadFile(p.path(name))
 	if err != nil {
 		return nil // as good as none
 	}

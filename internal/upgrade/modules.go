@@ -42,7 +42,7 @@ func (p *planner) modules(mine []byte, there bool) error {
 			return err
 		}
 	}
-	kept, err := project.MergeModule(fileset.Tree{FS: p.onDisk(), Root: p.Dir}, &set)
+	kept, err := project.MergeModule(fileset.Tree{FS: p.lf(), Root: p.Dir}, &set)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ const (
 // no longer do what they did, where go.mod goes to a newer controller-runtime
 // or language.
 func (p *planner) calls() error {
-	old, err := p.onDisk().ReadFile(p.path("go.mod"))
+	old, err := p.lf().ReadFile(p.path("go.mod"))
 	if err != nil {
 		return nil //nolint:nilerr // without go.mod nothing of it changes
 	}

@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
@@ -12,9 +11,6 @@ const RejectSuffix = relayout.RejectSuffix
 
 // lf are the project's files with LF.
 func (p *planner) lf() relayout.LF { return relayout.LF{Files: p.Files} }
-
-// onDisk are the project's files as they are before the change.
-func (p *planner) onDisk() host.Files { return p.lf() }
 
 // set is the change so far, with the line ends that the files have.
 func (p *planner) set() (fileset.Set, error) { return p.lf().Changed(p.tree.Set(), p.Dir) }
