@@ -189,7 +189,7 @@ func (f *File) start(p Scaffolder, license map[string]string) (stage, error) {
 	flags := map[string]string{"namespaced": strconv.FormatBool(f.extras["namespaced"] == true)}
 	maps.Copy(flags, license)
 	sub := p.GetInitSubcommand()
-	if err := setFlags(sub, flags); err != nil {
+	if err := SetFlags(sub, flags); err != nil {
 		return stage{}, err
 	}
 	c := f.config
@@ -225,8 +225,8 @@ func (o overlay) files() (map[string][]byte, error) {
 	return out, err
 }
 
-// setFlags sets flags of a subcommand as a command line would.
-func setFlags(sub plugin.Subcommand, flags map[string]string) error {
+// SetFlags sets flags of a subcommand as a command line would.
+func SetFlags(sub plugin.Subcommand, flags map[string]string) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	BindFlags(sub, set)
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
@@ -355,7 +355,7 @@ func (e entry) create(p Scaffolder, at stage, r run) (stage, error) {
 	if r.webhook {
 		sub = p.GetCreateWebhookSubcommand()
 	}
-	if err := setFlags(sub, r.flags); err != nil {
+	if err := SetFlags(sub, r.flags); err != nil {
 		return at, err
 	}
 	if err := e.run(sub, f, res, view, !r.webhook && e.isSingle(f)); err != nil {

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 
 	"github.com/example/mysdk/internal/adopt"
 	"github.com/example/mysdk/internal/cli"
@@ -144,7 +142,11 @@ func loadForTry(f *cli.Factory) (*project.File, *project.Project, error) {
 // tryAPI adds a kind that the project does not have, in memory.
 func tryAPI(f *cli.Factory, pattern string) error {
 	sub := f.GoPlugin().GetCreateAPISubcommand()
-	if err := tryFlags(sub, map[string]string{"pattern": pattern}); err != nil {
+	flags := map[string]string{}
+	if pattern != "" {
+		flags["pattern"] = pattern
+	}
+	if err := project.SetFlags(sub, flags); err != nil {
 		return err
 	}
 	_, p, err := loadForTry(f)
@@ -174,29 +176,13 @@ func tryWebhook(f *cli.Factory) error {
 			continue
 		}
 		sub := f.GoPlugin().GetCreateWebhookSubcommand()
-		if err := tryFlags(sub, map[string]string{"defaulting": "true"}); err != nil {
+		if err := project.SetFlags(sub, map[string]string{"defaulting": "true"}); err != nil {
 			return err
 		}
 		_, _, err = project.CreateWebhook(sub, project.APIOptions{Dir: f.Host.Dir, Group: r.Group, Version: r.Version, Kind: r.Kind})
 		return err
 	}
 	return adopt.ErrNothingToTry
-}
-
-// tryFlags sets flags of a subcommand as if they had been typed; empty values
-// leave them alone.
-func tryFlags(sub plugin.Subcommand, values map[string]string) error {
-	fs := pflag.NewFlagSet("adopt", pflag.ContinueOnError)
-	project.BindFlags(sub, fs)
-	for name, value := range values {
-		if value == "" {
-			continue
-		}
-		if err := fs.Set(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // adoptText is the report for people.
