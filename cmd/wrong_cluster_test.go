@@ -329,7 +329,8 @@ func newWrongProject(t *testing.T) *wrongWorld {
 	w.put("config/crd/bases/example.com_shops.yaml", crd)
 	w.put("config/crd/kustomization.yaml", "resources: [bases/example.com_shops.yaml]\n")
 	w.put("config/manager/kustomization.yaml", "resources: [manager.yaml]\n")
-	w.put("config/manager/manager.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, namespace: default}\n")
+	w.put("config/manager/manager.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop, namespace: default}\n"+
+		"spec: {selector: {matchLabels: {app: shop}}, template: {metadata: {labels: {app: shop}}, spec: {containers: [{name: manager, image: controller}]}}}\n")
 	w.put("config/default/kustomization.yaml", "resources: [../crd, ../manager]\n")
 	return w
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -33,6 +34,9 @@ func TestKill_ClusterStart(t *testing.T) {
 			if _, err := Reset(t.Context(), h, o.Name); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+			t.Fatal(err)
 		}
 		after := hosttest.KillMoment(i, rounds, whole)
 		s, err := spawn(t.Context(), h, l, binary, o)

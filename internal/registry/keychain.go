@@ -14,6 +14,11 @@ import (
 // registries that it does not know, those of podman login.
 func Keychain() authn.Keychain { return authn.NewMultiKeychain(authn.DefaultKeychain, podman{}) }
 
+// MachineFirst has the credentials of this machine, and then those of another keychain.
+func MachineFirst(then authn.Keychain) authn.Keychain {
+	return authn.NewMultiKeychain(Keychain(), then)
+}
+
 // podman has what podman login leaves behind. The library's own keychain looks there
 // only if there is no config.json of docker's.
 type podman struct{}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/pflag"
 
 	"github.com/example/mysdk/internal/cli"
@@ -51,7 +50,7 @@ func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (image.Acce
 			access.Credentials, err = registry.ParseCredentials(data)
 		}
 		if made { // a later login on this machine counts more
-			access.Credentials = authn.NewMultiKeychain(registry.Keychain(), access.Credentials)
+			access.Credentials = registry.MachineFirst(access.Credentials)
 		}
 		if err != nil {
 			return access, nil, fmt.Errorf("--pull-secret-name: Secret %s/%s: %w", namespace, o.pullSecret, err)
