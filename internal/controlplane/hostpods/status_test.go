@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 func TestPhaseOf(t *testing.T) {
@@ -92,6 +94,21 @@ func TestReasons(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", s.Phase, got, want)
+		}
+	}
+}
+
+// TestFirstWait: a container behind init containers waits for those.
+func TestFirstWait(t *testing.T) {
+	known, err := openPrograms(state.Layout{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Pods{Programs: known, logs: t.TempDir()}
+	for want, inits := range map[string][]corev1.Container{"ContainerCreating": nil, "PodInitializing": {{Name: "first"}}} {
+		p := m.newHosted(&corev1.Pod{Spec: corev1.PodSpec{InitContainers: inits, Containers: []corev1.Container{{Name: "c"}}}})
+		if got := p.containers[0].status().State.Waiting.Reason; got != want {
+			t.Errorf("with %d init containers: %s, want %s", len(inits), got, want)
 		}
 	}
 }
