@@ -73,12 +73,14 @@ func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects,
 	if objects, err = kustomize.Build(ctx, src, DeployDir); err != nil {
 		return nil, nil, err
 	}
-	parsed, err := kube.ParseManifests(objects, DeployDir)
-	if err == nil {
-		err = placed(image, parsed)
-	}
-	if err != nil {
-		return nil, nil, err
+	if image != "" {
+		parsed, err := kube.ParseManifests(objects, DeployDir)
+		if err == nil {
+			err = placed(image, parsed)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	src, added, err := kustomize.AddResources(src, DeployDir+"/kustomization.yaml", "../prometheus", "../network-policy")
 	if err != nil || !added {

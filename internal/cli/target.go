@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm/run"
@@ -138,7 +139,7 @@ func (f *Factory) KnownCluster(ctx context.Context, name string) error {
 		}
 		names = append(names, i.Name)
 	}
-	hint := "create it with '" + cluster.Command("start", name) + "'"
+	hint := "create it with '" + state.Command("start", name) + "'"
 	if near := clierr.Closest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? Otherwise %s", near, hint)
 	}
@@ -161,7 +162,7 @@ func (f *Factory) embeddedKubeconfig(ctx context.Context, name string, start boo
 		return "", err
 	}
 	if info.State != cluster.Running {
-		return "", clierr.Unavailablef("start it with '"+cluster.Command("start", name)+"', or name another with --context", "cluster %s is not running", name)
+		return "", clierr.Unavailablef("start it with '"+state.Command("start", name)+"', or name another with --context", "cluster %s is not running", name)
 	}
 	return info.Kubeconfig, nil
 }

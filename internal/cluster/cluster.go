@@ -145,6 +145,3 @@ func List(ctx context.Context, h host.Host) ([]Info, error) {
 	}
 	return list, nil
 }
-
-// Command spells a command of mysdk for a hint about the cluster of that name.
-func Command(verb, name string) string { return state.Command(verb, name) }

@@ -22,7 +22,7 @@ func Kubeconfig(h host.Host, name string) (path string, content []byte, err erro
 	}
 	content, err = h.Files.ReadFile(l.Kubeconfig())
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, clierr.Failedf(fmt.Sprintf("run '%s' first", Command("start", name)),
+		return "", nil, clierr.Failedf(fmt.Sprintf("run '%s' first", state.Command("start", name)),
 			"cluster %s has no kubeconfig: it was never started", name)
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
 		o.Progress(fmt.Sprintf("context %s in %s follows the cluster to its new address", kubeContext, file))
 	}
 	if err != nil {
-		o.Progress(fmt.Sprintf("if you have merged the cluster into your kubeconfig, run '%s --merge': %v", Command("kubeconfig", o.Name), err))
+		o.Progress(fmt.Sprintf("if you have merged the cluster into your kubeconfig, run '%s --merge': %v", state.Command("kubeconfig", o.Name), err))
 	}
 }
 

@@ -28,7 +28,7 @@ func Logs(ctx context.Context, h host.Host, name string, follow bool, w io.Write
 	}
 	f, err := os.Open(l.Log())
 	if errors.Is(err, fs.ErrNotExist) {
-		return clierr.Failedf(fmt.Sprintf("run '%s' first", Command("start", name)), "cluster %s has no log: it was never started", name)
+		return clierr.Failedf(fmt.Sprintf("run '%s' first", state.Command("start", name)), "cluster %s has no log: it was never started", name)
 	}
 	if err != nil {
 		return fmt.Errorf("read the log of cluster %s: %w", name, err)

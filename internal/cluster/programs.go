@@ -80,7 +80,7 @@ func ask(ctx context.Context, h host.Host, name string, f func(state.Control) er
 		return err
 	}
 	if !was.Alive() {
-		return clierr.Unavailablef(fmt.Sprintf("run '%s' first", Command("start", name)), "the cluster does not run")
+		return clierr.Unavailablef(fmt.Sprintf("run '%s' first", state.Command("start", name)), "the cluster does not run")
 	}
 	if err := ctx.Err(); err != nil {
 		return err

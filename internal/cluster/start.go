@@ -193,7 +193,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 		}
 		if own := state.OwnVersion(); info.AlreadyRunning && info.Build != own {
 			o.Progress(fmt.Sprintf("the running cluster is of mysdk %s, not %s: '%s' lets the next start renew it",
-				info.Build, own, Command("stop", o.Name)))
+				info.Build, own, state.Command("stop", o.Name)))
 		}
 		return &info, nil
 	}
@@ -207,7 +207,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	if limited.Err() != nil {
 		err = fmt.Errorf("it was not ready after %s", startDeadline)
 	}
-	return nil, clierr.Unavailablef(fmt.Sprintf("run '%s' for the whole log", Command("logs", o.Name)),
+	return nil, clierr.Unavailablef(fmt.Sprintf("run '%s' for the whole log", state.Command("logs", o.Name)),
 		"start cluster %s: %w%s", o.Name, err, tail(l))
 }
 

@@ -51,13 +51,13 @@ func (e *exam) embedded() {
 func (e *exam) oneCluster(name string, c cluster.Info) {
 	switch {
 	case c.State == cluster.Stale:
-		e.warning(name, cluster.Command("start", c.Name), "its server was killed; the next start brings it back with what is in it")
+		e.warning(name, state.Command("start", c.Name), "its server was killed; the next start brings it back with what is in it")
 	case c.State == cluster.Stopped:
 		e.stopped(name, c)
 	case !c.Ready:
-		e.warning(name, cluster.Command("logs", c.Name), "it runs and is not ready: %s", orUnknown(c.Problem))
+		e.warning(name, state.Command("logs", c.Name), "it runs and is not ready: %s", orUnknown(c.Problem))
 	case e.Build != "" && c.Build != e.Build:
-		e.warning(name, cluster.Command("stop", c.Name)+", and the next start renews it", "it runs, started by mysdk %s, and this is %s", c.Build, e.Build)
+		e.warning(name, state.Command("stop", c.Name)+", and the next start renews it", "it runs, started by mysdk %s, and this is %s", c.Build, e.Build)
 	default:
 		e.ok(name, "runs at %s, Kubernetes %s", c.Server, c.Version)
 	}

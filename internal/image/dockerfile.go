@@ -95,17 +95,18 @@ func Commands(data []byte) []string {
 func leftOut(data []byte) []dockerfile.Instruction {
 	var list []dockerfile.Instruction
 	compiles := false
+	given := func(w string) bool { // by another stage, or as the program
+		return strings.HasPrefix(w, "--from=") || path.Base(w) == path.Base(entrypoint)
+	}
 	for _, in := range dockerfile.Parse(data) {
-		words := dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
-		isProgram := func(w string) bool { return path.Base(w) == path.Base(entrypoint) }
 		switch in.Name {
 		case "FROM":
 			list, compiles = nil, false
 		case "RUN":
 			compiles = compiles || strings.Contains(in.Args, "go build") // what it copies are sources
 		case "COPY", "ADD":
-			isFrom := func(w string) bool { return strings.HasPrefix(w, "--from=") }
-			if !slices.ContainsFunc(words, isFrom) && !slices.ContainsFunc(words, isProgram) {
+			words := dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
+			if !slices.ContainsFunc(words, given) {
 				list = append(list, in)
 			}
 		}

@@ -77,7 +77,7 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 		return err
 	}
 	if info.AlreadyRunning && o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+".") {
-		return clierr.Failedf(fmt.Sprintf("run '%s' first; its data is kept", cluster.Command("stop", info.Name)),
+		return clierr.Failedf(fmt.Sprintf("run '%s' first; its data is kept", state.Command("stop", info.Name)),
 			"cluster %s is running as Kubernetes %s", info.Name, info.Version)
 	}
 	if info.AlreadyRunning {

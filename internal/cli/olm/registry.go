@@ -49,11 +49,11 @@ func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (image.Acce
 		if err == nil && data != nil {
 			access.Credentials, err = registry.ParseCredentials(data)
 		}
-		if made { // a later login on this machine counts more
-			access.Credentials = registry.MachineFirst(access.Credentials)
-		}
 		if err != nil {
 			return access, nil, fmt.Errorf("--pull-secret-name: Secret %s/%s: %w", namespace, o.pullSecret, err)
+		}
+		if made { // a later login on this machine counts more
+			access.Credentials = registry.MachineFirst(access.Credentials)
 		}
 	}
 	if o.caSecret != "" {

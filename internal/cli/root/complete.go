@@ -18,7 +18,7 @@ var (
 	// valueFlags take one of these.
 	valueFlags = map[string]func(f *cli.Factory, c *cobra.Command) []string{
 		"certs":              oneOf("self", "cert-manager", "olm"),
-		"checks":             oneOf(explore.CheckNames()...),
+		"checks":             func(*cli.Factory, *cobra.Command) []string { return explore.CheckNames() },
 		"cluster":            (*cli.Factory).ClusterNames,
 		"context":            (*cli.Factory).ContextNames,
 		"crd-version":        oneOf("v1"),

@@ -97,7 +97,7 @@ func writtenSamples(ctx context.Context, f *cli.Factory) (list []*unstructured.U
 // besideSamples are the objects of the samples that the API server has without CRDs,
 // such as Secrets that the others refer to.
 func besideSamples(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return slices.DeleteFunc(objs, func(u *unstructured.Unstructured) bool {
+	return slices.DeleteFunc(slices.Clone(objs), func(u *unstructured.Unstructured) bool {
 		return u.GetAPIVersion() != "v1" || slices.Contains([]string{"Namespace", "Node", "PersistentVolume"}, u.GetKind())
 	})
 }

@@ -22,6 +22,7 @@ import (
 	recordedcmd "github.com/example/mysdk/internal/cli/recorded"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
@@ -343,7 +344,7 @@ func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh b
 		return nil, err
 	}
 	return &localrun.Cluster{
-		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: cluster.Command("stop", info.Name),
+		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: state.Command("stop", info.Name),
 		Stop: func(ctx context.Context) error {
 			_, err := cluster.Stop(ctx, f.Host, o.Target.Name)
 			return err

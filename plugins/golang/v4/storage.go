@@ -170,9 +170,10 @@ func hasStorageMarker(name, text, kind string) (bool, error) {
 	if decl == nil {
 		return false, nil
 	}
+	from := previousEnd(f.Tree, decl)
 	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
-			if c.Pos() > previousEnd(f.Tree, decl) && c.Pos() < decl.Pos() && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker) {
+			if c.Pos() > from && c.Pos() < decl.Pos() && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker) {
 				return true, nil
 			}
 		}
