@@ -32,6 +32,7 @@ func TestAim(t *testing.T) {
 		{"see 'mysdk olm status', or 'mysdk olm'", "see 'mysdk olm status --context dev', or 'mysdk olm'", []string{"--context", "dev"}},
 		{"mysdk generate, then mysdk deploy", "mysdk generate, then mysdk deploy --cluster test", []string{"--cluster", "test"}},
 		{"mysdk kubectl --cluster test get pods", "mysdk kubectl --cluster test get pods", []string{"--context", "mysdk-test"}},
+		{"mysdk why shop/a -n b", "mysdk why --cluster test shop/a -n b", []string{"--cluster", "test"}},
 		{"mysdk deploy", "mysdk deploy --context dev", []string{"--context", "dev", "--cluster", "test"}},
 		{both, "see 'mysdk kubectl --context dev get pods', then mysdk cleanup --context dev shop", []string{"--context", "dev"}},
 		{both, "see 'mysdk kubectl --context dev --kubeconfig f get pods', then mysdk cleanup --kubeconfig f --context dev shop", []string{"--context", "dev", "--kubeconfig", "f"}},

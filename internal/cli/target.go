@@ -36,7 +36,7 @@ func (t *Target) Bind(flags *pflag.FlagSet) {
 func (t *Target) Embedded() bool { return t.Kubeconfig == "" && t.Context == "" }
 
 // clusterCommands are those that take the flags of a Target, with such flags.
-var clusterCommands = lazy.Delayed(`\bmysdk (?:kubectl|cleanup|deploy|undeploy|install|uninstall|scorecard|ui|olm [a-z]+|run [a-z-]+)\b(?: --(?:kubeconfig|context|cluster) (?:'[^']*'|[^ ']+))*`)
+var clusterCommands = lazy.Delayed(`\bmysdk (?:kubectl|cleanup|deploy|undeploy|install|uninstall|scorecard|ui|why|rights|olm [a-z]+|run [a-z-]+)\b(?: --(?:kubeconfig|context|cluster) (?:'[^']*'|[^ ']+))*`)
 
 // Aim has the commands in a text mean the cluster that the running command was
 // told to use: as engines write them, they would go to the embedded one.

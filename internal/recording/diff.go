@@ -88,19 +88,27 @@ func (d *differ) value(path string, before, after any) {
 	}
 }
 
-// keyed compares the items of two lists by a field.
+// keyed compares the items of two lists by a field, and their order where
+// nothing else differs.
 func (d *differ) keyed(path, key string, before, after []any) {
+	known := len(d.changes)
 	old := map[string]any{}
+	var was, is []any
 	for _, item := range before {
-		old[identity(item, key)] = item
+		id := identity(item, key)
+		old[id], was = item, append(was, id)
 	}
 	for _, item := range after {
 		id := identity(item, key)
 		d.value(path+"["+id+"]", old[id], item)
 		delete(old, id)
+		is = append(is, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(old)) {
 		d.add(path+"["+id+"]", old[id], nil)
+	}
+	if len(d.changes) == known {
+		d.add(path, was, is)
 	}
 }
 

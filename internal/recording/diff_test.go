@@ -27,6 +27,7 @@ func TestDiff(t *testing.T) {
 		"server's own":  {"metadata: {resourceVersion: '1', generation: 1, managedFields: [1]}", "metadata: {resourceVersion: '2', generation: 2, managedFields: [2]}", nil},
 		"fields":        {"spec: {a: 1, b: x}", "spec: {a: 2, c: {d: true}}", []string{"spec.a: 1 → 2", "spec.b: x → <nil>", "spec.c: <nil> → map[d:true]"}},
 		"by name":       {"c: [{name: a, v: 1}, {name: b, v: 2}]", "c: [{name: b, v: 3}, {name: d}]", []string{"c[b].v: 2 → 3", "c[d]: <nil> → map[name:d]", "c[a]: map[name:a v:1] → <nil>"}},
+		"order":         {"c: [{name: a, v: 1}, {name: b, v: 2}]", "c: [{name: b, v: 2}, {name: a, v: 1}]", []string{"c: [a b] → [b a]"}},
 		"by index":      {"c: [1, 2]", "c: [1, 3]", []string{"c[1]: 2 → 3"}},
 		"other length":  {"c: [1, 2]", "c: [1]", []string{"c: [1 2] → [1]"}},
 		"other type":    {"c: [1]", "c: {a: 1}", []string{"c: [1] → map[a:1]"}},

@@ -32,7 +32,8 @@ type Call struct {
 	Reconcile
 	Causes []Cause   `json:"causes"`
 	Writes []Request `json:"writes,omitempty"`
-	Reads  int       `json:"reads"` // requests besides, which did not come from a cache
+	Reads  int       `json:"reads"`            // requests besides, which did not come from a cache
+	CutOff bool      `json:"cutOff,omitempty"` // the operator ended while it ran
 }
 
 // Why explains the calls for an object, the oldest first. Calls of controllers
@@ -64,7 +65,7 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 		}
 		k := key{c.Controller, c.Object}
 		series[k] = append(series[k], len(calls))
-		call := Call{Reconcile: c}
+		call := Call{Reconcile: c, CutOff: r.CutOff(c)}
 		for _, q := range index[c.ID] {
 			if q.Writes() {
 				call.Writes = append(call.Writes, q)
@@ -87,6 +88,12 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 		}
 	}
 	return calls
+}
+
+// CutOff reports whether the operator ended in the middle of a call.
+func (r Recording) CutOff(c Reconcile) bool {
+	last := len(r.Reconciles) - 1
+	return c.End.IsZero() && (!r.Active || last >= 0 && r.Reconciles[last].Process != c.Process)
 }
 
 // byReconcile are the operator's requests by the call that they belong to.

@@ -241,6 +241,20 @@ func TestWhyCalls(t *testing.T) {
 	}
 }
 
+// TestCutOff: a call without an end runs, or its operator ended.
+func TestCutOff(t *testing.T) {
+	running := func(id, process string) Reconcile {
+		return Reconcile{ID: id, Process: process, Begin: second(1)}
+	}
+	r := Recording{Active: true, Reconciles: []Reconcile{running("a", "1"), running("b", "2")}}
+	if a, b := r.CutOff(r.Reconciles[0]), r.CutOff(r.Reconciles[1]); !a || b {
+		t.Errorf("of the operator before: %v, want true; of this one: %v, want false", a, b)
+	}
+	if r.Active = false; !r.WhyAll()[1].CutOff {
+		t.Error("a call runs in a run that has ended")
+	}
+}
+
 // TestWhyGroup: kinds of one name in two groups are two.
 func TestWhyGroup(t *testing.T) {
 	ours := Object{"serving.example.com", "Service", "default", "s"}

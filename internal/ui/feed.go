@@ -101,12 +101,13 @@ func (f *feed) join(ctx context.Context) (leave func()) {
 func (f *feed) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.update(ctx, feedWait)
-		if now, _, err := f.read(); now.Active && err == nil {
-			continue
+		pause := liveEvery // each answer has all calls: no more of them than are shown
+		if now, _, err := f.read(); !now.Active || err != nil {
+			pause = feedPause
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(feedPause):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -122,7 +122,7 @@ func reconciledObjects(rec recording.Recording) []reconciled {
 		if c.Error != "" {
 			o.Errors++
 		}
-		if o.Running = c.End.IsZero(); !o.Running {
+		if o.Running = c.End.IsZero() && !rec.CutOff(c); !c.End.IsZero() {
 			o.Total += c.End.Sub(c.Begin)
 		}
 	}
@@ -225,6 +225,8 @@ func outcome(c oneCall) string {
 		list = append(list, fmt.Sprintf("writes: %d", n))
 	}
 	switch {
+	case c.CutOff:
+		list = append(list, "cut off")
 	case c.End.IsZero():
 		list = append(list, "running")
 	case c.Error != "":

@@ -57,7 +57,7 @@ While the operator runs, this covers the current run, otherwise the last one.`,
 		RunE: func(c *cobra.Command, args []string) error { return runWhy(c.Context(), f, o, args) },
 	}
 	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "embedded cluster that the operator runs on")
-	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for a kind without")
+	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for cluster-scoped kinds")
 	c.Flags().VarP(cli.Choice(&o.output, "json", "otlp"), "output", "o", "output format: json, or otlp for OpenTelemetry traces")
 	c.Flags().IntVar(&o.limit, "limit", 10, "reconciles to show, the newest ones; 0 for all")
 	return c
@@ -158,7 +158,10 @@ func known(rec recording.Recording) string {
 
 func writeCall(w io.Writer, c recording.Call, named bool) {
 	took := "running"
-	if !c.End.IsZero() {
+	switch {
+	case c.CutOff:
+		took = "cut off: the operator ended"
+	case !c.End.IsZero():
 		took = c.End.Sub(c.Begin).Round(time.Millisecond).String()
 	}
 	who := c.Controller

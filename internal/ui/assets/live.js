@@ -43,7 +43,7 @@ function update(have, want) {
     have.nodeValue = want.nodeValue;
     return;
   }
-  const kept = have.nodeName === "DETAILS" ? ["open"] : ["value", "checked"];
+  const kept = have.nodeName === "DETAILS" ? ["open"] : [];
   for (const { name } of [...have.attributes]) {
     if (!want.hasAttribute(name) && !kept.includes(name)) have.removeAttribute(name);
   }
