@@ -83,7 +83,7 @@ func (f *finder) build(ctx context.Context) (string, error) {
 // missing is the error where there is nothing to build from.
 func (f *finder) missing() error {
 	text := "find mysdk-cluster: it is not beside mysdk, and this mysdk, " + f.version +
-		", is no release that the go command could build one of"
+		", is not a release that the go command can build it from"
 	if len(f.unfit) > 0 {
 		text = "find mysdk-cluster: " + strings.Join(f.unfit, "; ")
 	}

@@ -50,7 +50,7 @@ func (e *exam) interrupted() {
 	case j.Committed:
 		e.warning("interrupted command", "run 'mysdk generate', which finishes it first", "'mysdk %s' was killed while it wrote files", j.Command)
 	default:
-		e.warning("interrupted command", "run 'mysdk generate', which takes it back first", "'mysdk %s' was killed before it wrote files", j.Command)
+		e.warning("interrupted command", "run 'mysdk generate', which rolls it back first", "'mysdk %s' was killed before it wrote files", j.Command)
 	}
 }
 

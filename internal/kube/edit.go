@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,8 +85,18 @@ func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change 
 			return c.explain("change", ref, err)
 		}
 	}
-	return clierr.Failedf("find out who else writes it, with 'mysdk kubectl get --show-managed-fields'",
+	return clierr.Failedf("find out who else writes it: "+c.kubectl("get", u)+" -o yaml --show-managed-fields",
 		"change %s: %w", ref, fmt.Errorf("another client modified it during all %d attempts", editAttempts))
+}
+
+// kubectl is the command line that does verb with u.
+func (c *Client) kubectl(verb string, u *unstructured.Unstructured) string {
+	kind := strings.TrimSuffix(strings.ToLower(u.GetKind())+"."+u.GroupVersionKind().Group, ".")
+	line := c.Kubectl() + " " + verb + " " + kind + "/" + u.GetName()
+	if ns := u.GetNamespace(); ns != "" {
+		line += " -n " + ns
+	}
+	return line
 }
 
 // Disown gives up the fields that Edit made mysdk the owner of, so that

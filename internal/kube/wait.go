@@ -69,7 +69,7 @@ func (c *Client) WaitReady(ctx context.Context, objs []*unstructured.Unstructure
 	for _, u := range waiting {
 		lines = append(lines, fmt.Sprintf("%s: %s", RefOf(u), why[RefOf(u)]))
 	}
-	return clierr.Unavailablef("see 'mysdk kubectl describe'", "not ready after %s: %s", timeout, strings.Join(lines, "; "))
+	return clierr.Unavailablef("see "+c.kubectl("describe", waiting[0]), "not ready after %s: %s", timeout, strings.Join(lines, "; "))
 }
 
 // notReady says what is missing; "" when nothing is.

@@ -58,7 +58,7 @@ func (r *run) useNamed(ctx context.Context) error {
 // connect has the warnings of the API server shown: of deprecated versions, and
 // of fields that it does not know.
 func (r *run) connect(ctx context.Context, kubeconfig, context string) error {
-	warn := func(text string) { r.screen.say("warning of the API server: %s", text) }
+	warn := func(text string) { r.screen.say("API server warning: %s", text) }
 	c, err := r.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: context, Host: r.Host, Allow: r.Allow, Warn: warn})
 	if err == nil {
 		r.client, r.embedded = c, c.EmbeddedName() != ""

@@ -218,7 +218,7 @@ func TestRunWebhooksFail(t *testing.T) {
 		"conversion is refused": {set: func(w *world) { w.editErr[crdKind] = boom }, err: "boom", code: 1},
 		"webhooks are refused":  {set: func(w *world) { w.editErr["ValidatingWebhookConfiguration"] = boom }, err: "boom", code: 1},
 		"operator crashes":      {set: func(w *world) { w.operator = func(_ context.Context, p *process) { p.ended <- exited(3) } }, err: "exit code 3", code: 1},
-		"unknown cluster":       {set: func(w *world) { w.context = "production" }, options: Options{Context: "production"}, err: "no telling by which address", code: 2},
+		"unknown cluster":       {set: func(w *world) { w.context = "production" }, options: Options{Context: "production"}, err: "reaches this machine is unknown", code: 2},
 		"certificates by hand":  {options: Options{OperatorArgs: []string{"--webhook-cert-path=x"}}, err: "certificates of this run's own", code: 2},
 	}
 	for name, tc := range tests {

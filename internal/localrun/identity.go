@@ -73,7 +73,7 @@ func (r *run) identify(ctx context.Context) error {
 	case limited:
 		u.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + cmp.Or(role.Namespace, "default")}
 	case r.Rights != RightsAdmin:
-		r.screen.say("warning: config/default has no role for the operator, or binds one that it has not; it runs with all rights")
+		r.screen.say("warning: config/default has no role for the operator, or binds one that does not exist; it runs with all rights")
 	}
 	if err := r.applyRole(ctx); err != nil {
 		return err

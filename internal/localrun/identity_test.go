@@ -119,7 +119,7 @@ func TestIdentity(t *testing.T) {
 		"and in another cluster":  {role: true, already: true, beside: "test-2", groups: limited, user: user, notSaid: "another 'mysdk run local'"},
 		"in namespaces":           {options: Options{WatchNamespaces: []string{"a", "b"}}, role: true, groups: limited, user: user, applied: []string{"ensure namespace a", "ensure namespace b"}},
 		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, applied: []string{"apply ServiceAccount"}, notSaid: "with the rights of its roles"},
-		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator, or binds one that it has not; it runs with all rights"},
+		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator, or binds one that does not exist; it runs with all rights"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -175,7 +175,7 @@ func (r *run) setOperator(op *operator) {
 // the hint.
 func (op *operator) failure(ran, again string) error {
 	if flag := op.tail.unknownFlag(); flag != "" {
-		return clierr.Usagef("correct --operator-flags; the operator's own flags stand above", "the operator does not define the flag %s", flag)
+		return clierr.Usagef("correct --operator-flags; the operator's flags are listed above", "the operator does not define the flag %s", flag)
 	}
 	hint, said := "correct the operator", op.tail.String()
 	switch {

@@ -48,7 +48,7 @@ func (r *run) webhookHost(ctx context.Context) (where, listen string, err error)
 	}
 	if where == "" {
 		return "", "", clierr.Usagef("name it with --webhook-host HOST, or leave the webhooks out with --no-webhooks",
-			"the project has webhooks, and there is no telling by which address the cluster of context %s reaches this machine", context)
+			"the project has webhooks, and the address at which the cluster of context %s reaches this machine is unknown", context)
 	}
 	return where, net.JoinHostPort(cmp.Or(host, net.IPv4zero.String()), port), nil
 }

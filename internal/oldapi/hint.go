@@ -10,7 +10,7 @@ import (
 )
 
 // Guide is the page that says what became of what in old code.
-const Guide = "docs/guides/migrate.md"
+const Guide = "https://github.com/example/mysdk/blob/main/docs/guides/migrate.md"
 
 // place is how errors of the compiler and of the generators name a file.
 var place = lazy.Delayed(`^\s*(?:generate: )?(\S+\.go):\d+(?::\d+)?: (.*)$`)

@@ -47,7 +47,7 @@ func TestHint(t *testing.T) {
 	const old = "internal/controller/a.go:9:2: source.Kind (value of type func) is not a type\n"
 	tests := map[string]struct{ output, want string }{
 		"none":            {"# x\ninternal/controller/a.go:9:2: undefined: size\n", ""},
-		"one file, twice": {"# x\n" + old + old, "with 'mysdk migrate --file internal/controller/a.go', see docs/guides/migrate.md"},
+		"one file, twice": {"# x\n" + old + old, "with 'mysdk migrate --file internal/controller/a.go', see https://github.com/example/mysdk/blob/main/docs/guides/migrate.md"},
 		"on two lines":    {"internal/controller/a.go:9:2: cannot use r: wrong type for method Reconcile\n\thave Reconcile(reconcile.Request) error\n\twant x\n", "--file internal/controller/a.go'"},
 		"two files":       {old + strings.ReplaceAll(old, "a.go", "b.go"), "--file internal/controller/a.go --file internal/controller/b.go'"},
 		"many":            {old + strings.ReplaceAll(old, "a.go", "b.go") + strings.ReplaceAll(old, "a.go", "c.go") + strings.ReplaceAll(old, "a.go", "d.go"), "rewrite internal/controller/a.go and 3 more files"},

@@ -1,5 +1,5 @@
 // Package olm installs the Operator Lifecycle Manager into a cluster, tells
-// how it is, and takes it away again. It knows OLM's objects and the order in
+// how it is, and removes it. It knows OLM's objects and the order in
 // which they come and go, and speaks to the cluster through internal/kube. On
 // the embedded cluster the same objects bring up OLM inside the control plane,
 // which is internal/controlplane's business; bundles that OLM installs are

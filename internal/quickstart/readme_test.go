@@ -18,10 +18,10 @@ func TestQuickstartDoesWhatTheReadmeSays(t *testing.T) {
 		done = append(done, strings.TrimSpace(s.what))
 	}
 	all := strings.Join(done, "\n") + "\n"
-	_, lines, ok := strings.Cut(string(readme), "## Three lines")
-	lines, _, _ = strings.Cut(lines, "## The day after")
+	_, lines, ok := strings.Cut(string(readme), "## Quickstart")
+	lines, _, _ = strings.Cut(lines, "## Everyday commands")
 	if !ok {
-		t.Fatal("the README has no section 'Three lines'")
+		t.Fatal("the README has no section 'Quickstart'")
 	}
 	found := 0
 	for line := range strings.Lines(lines) {

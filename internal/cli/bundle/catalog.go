@@ -80,7 +80,7 @@ The catalog goes to stdout, to files with --output-dir, or into an image with
 	fs.StringVarP(&o.tag, "tag", "t", "", "name of the image to build")
 	fs.StringVar(&o.outputDir, "output-dir", "", "directory for the catalog's files: PACKAGE/catalog.yaml")
 	fs.VarP(cli.Choice(&o.format, catalog.YAML, catalog.JSON), "output", "o", "format of the catalog: yaml or json")
-	fs.Var(cli.Choice(&o.Mode, catalog.ModeReplaces, catalog.ModeSemver, catalog.ModeSkipPatch), "mode", "what a bundle replaces: replaces, what its CSV says; semver, the version before; semver-skippatch, the same past older patches")
+	fs.Var(cli.Choice(&o.Mode, catalog.ModeReplaces, catalog.ModeSemver, catalog.ModeSkipPatch), "mode", "what a bundle replaces: what its CSV says (replaces), the previous version (semver), or the previous minor version, skipping patches (semver-skippatch)")
 	fs.StringVar(&o.DefaultChannel, "default-channel", "", "default channel of the packages that are added to (default: what the newest bundle says)")
 	fs.BoolVar(&o.validate, "validate", false, "check the catalog, and write nothing")
 	fs.BoolVar(&o.push, "push", false, "push the image when it is built")

@@ -96,7 +96,7 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 		f.Say("wrote %s", name)
 	}
 	if todo := bundle.Placeholders(cmp.Or(o.packageName, p.Name), m.Base); len(todo) > 0 {
-		f.Say("Yours to write in %s: %s", file, strings.Join(todo, ", "))
+		f.Say("Fill in %s: %s", file, strings.Join(todo, ", "))
 	}
 	f.Say("Next: mysdk bundle generate --version 0.0.1")
 	return nil

@@ -34,7 +34,7 @@ type pkgmanOptions struct {
 func NewPkgmanToBundle(f *cli.Factory) *cobra.Command {
 	o := &pkgmanOptions{}
 	c := &cobra.Command{
-		Use: "pkgman-to-bundle DIR", Short: "Make a bundle of every version in a directory of package manifests", GroupID: "write",
+		Use: "pkgman-to-bundle DIR", Short: "Create a bundle for each version in a directory of package manifests", GroupID: "write",
 		Long: `Create a bundle of every version in a directory of package manifests, the format
 that OLM used before bundles.
 

@@ -82,7 +82,7 @@ The exit code is 1 if a test did not pass.`,
 	flags.DurationVarP(&o.wait, "wait-time", "w", time.Minute, "how long all tests may take")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the pods of tests (default: the context's)")
 	flags.StringVarP(&o.serviceAccount, "service-account", "s", "default", "service account of the pods of tests")
-	flags.Var(cli.Choice(&o.podSecurity, "legacy", "restricted"), "pod-security", "security context of the pods of tests: legacy is none, or restricted")
+	flags.Var(cli.Choice(&o.podSecurity, "legacy", "restricted"), "pod-security", "security context of the pods of tests: legacy (none) or restricted")
 	flags.BoolVarP(&o.keepPods, "skip-cleanup", "x", false, "keep the pods of the tests")
 	flags.StringVarP(&o.storageImage, "storage-image", "b", storageImage, "image that keeps the files of tests, with a shell and tar")
 	flags.StringVar(&o.testOutput, "test-output", "test-output", "directory for the files of tests")

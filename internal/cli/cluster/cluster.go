@@ -262,7 +262,7 @@ func newKubeconfig(f *cli.Factory) *cobra.Command {
 		},
 	}
 	cli.ClusterFlag(c.Flags(), &name)
-	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig, whose current context stays")
+	c.Flags().BoolVar(&merge, "merge", false, "merge it into your kubeconfig without changing its current context")
 	c.Flags().BoolVar(&path, "path", false, "print the file's path instead of its content")
 	return c
 }

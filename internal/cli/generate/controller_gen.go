@@ -29,7 +29,7 @@ func NewControllerGen(f *cli.Factory) *cobra.Command {
 
 This is a drop-in for the controller-gen command of controller-tools ` + generate.ControllerToolsVersion + `: the same
 arguments, outputs and exit codes. 'mysdk generate' checks more, writes only
-what changed, and takes the same arguments behind --.`,
+what changed, and takes the same arguments after --.`,
 		Example: `  # roles and CRDs for the types below apis
   mysdk controller-gen rbac:roleName=manager-role crd paths=./apis/... output:crd:dir=deploy/crds
 

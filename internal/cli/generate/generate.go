@@ -50,7 +50,7 @@ for byte. Files that would not change are not written.
 
 OpenAPI definitions, for programs that serve the schemas of the types, are
 written with the argument openapi, as zz_generated.openapi.go beside the types.
-Once the files exist, they are part of everything.
+Once they exist, 'mysdk generate' updates them too.
 
 Apply configurations, for clients that apply objects of the kinds by server-side
 apply, are generated for packages with the marker +kubebuilder:ac:generate=true,
@@ -170,12 +170,12 @@ func (o *generateCommand) checkArgs(format bool) error {
 		return clierr.Usagef("leave out one of them", "--lax cannot be combined with --strict")
 	}
 	if len(o.what) > 0 && len(o.args) > 0 {
-		return clierr.Usagef("name the generators of controller-gen behind -- only", "%s cannot be combined with arguments of controller-gen", strings.Join(o.what, " "))
+		return clierr.Usagef("name the generators of controller-gen only after --", "%s cannot be combined with arguments of controller-gen", strings.Join(o.what, " "))
 	}
 	for _, arg := range o.what {
 		if !slices.Contains(generators(), arg) {
 			if generate.IsGenerator(arg) || strings.ContainsAny(arg, ":=") {
-				return clierr.Usagef("put arguments of controller-gen behind --: mysdk generate -- "+arg, "unknown generator %q", arg)
+				return clierr.Usagef("put arguments of controller-gen after --: mysdk generate -- "+arg, "unknown generator %q", arg)
 			}
 			return clierr.Usagef(clierr.DidYouMean(arg, generators()), "unknown generator %q", arg)
 		}

@@ -52,7 +52,7 @@ var goneFlags = []struct{ names, why, instead string }{
 	{"header-file", "the header is the one in hack/boilerplate.go.txt", leaveOut},
 	{"crd-version", "CRDs are of v1: no Kubernetes since 1.22 serves those of v1beta1", leaveOut},
 	{"image-builder", "mysdk builds the image itself", leaveOut},
-	{"image-build-args docker-build-args", "no Dockerfile takes part in the build", "run 'docker build' with them: the project has a Dockerfile"},
+	{"image-build-args docker-build-args", "the build uses no Dockerfile", "run 'docker build' with them: the project has a Dockerfile"},
 	{"enable-tests", "images hold the operator alone", "run the tests with 'mysdk test'"},
 	{"csv-config", "nothing is configured apart from the manifests", "put what every CSV should contain into config/manifests/bases"},
 	{"from-version", "a bundle holds one version, and the base of its CSV is in config/manifests/bases", "set spec.replaces there"},
@@ -66,8 +66,8 @@ var goneFlags = []struct{ names, why, instead string }{
 	{"force-registry", "each run has a registry of its own, which 'mysdk cleanup' deletes", leaveOut},
 	{"bundle", "it is an argument", "mysdk scorecard DIR"},
 	{"cr-manifest csv-path crds-dir global-manifest namespaced-manifest olm-deployed", "the bundle holds the manifests", "run 'mysdk bundle generate', then 'mysdk scorecard'"},
-	{"proxy-image proxy-pull-policy", "no proxy takes part", leaveOut},
-	{"init-timeout", "no proxy takes part", "use --wait-time"},
+	{"proxy-image proxy-pull-policy", "no proxy is used", leaveOut},
+	{"init-timeout", "no proxy is used", "use --wait-time"},
 	{"basic-tests", "tests are chosen by their labels", "use --selector suite=basic"},
 	{"olm-tests", "tests are chosen by their labels", "use --selector suite=olm"},
 	{"plugin-dir", "tests are images, listed in the bundle's tests/scorecard/config.yaml", "add an image of your own there, or name another file with --config"},
@@ -132,6 +132,6 @@ func LeaveWordsToTest(root *cobra.Command, args []string) {
 // oldVerb tells in the help of c what sort of command it is.
 func oldVerb(c *cobra.Command) *cobra.Command {
 	c.Long = cmp.Or(c.Long, c.Short+".")
-	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a command of operator-sdk v0.x. It prints the current command and runs\nit; docs/guides/old-verbs.md lists them all."
+	c.Long = strings.TrimRight(c.Long, "\n") + "\n\nThis is a command of operator-sdk v0.x. It prints the current command and runs\nit. All of them: https://github.com/example/mysdk/blob/main/docs/guides/old-verbs.md"
 	return c
 }

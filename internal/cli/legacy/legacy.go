@@ -104,7 +104,7 @@ func withDone(err error, done []step) error {
 	}
 	hint := strings.TrimPrefix(clierr.HintOf(err)+"\ndone before that: "+spell(done), "\n")
 	if len(undo) > 0 {
-		hint += "\nto take it back: " + strings.Join(undo, " && ")
+		hint += "\nto undo: " + strings.Join(undo, " && ")
 	}
 	return &clierr.Error{Err: err, Hint: hint}
 }

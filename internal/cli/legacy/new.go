@@ -36,7 +36,7 @@ groups end, is set by --domain, or by the first 'mysdk add api'.`,
 	}))
 	flags := c.Flags()
 	flags.StringVar(&o.repo, "repo", "", "Go module path (default: the git remote, GOPATH, or domain and name)")
-	flags.StringVar(&o.domain, "domain", "", "end of the project's API groups (default: that of the first API)")
+	flags.StringVar(&o.domain, "domain", "", "domain of the project's API groups (default: that of the first API)")
 	flags.StringVar(&o.headerFile, "header-file", "", "file with the header of Go files, copied to hack/boilerplate.go.txt")
 	flags.BoolVar(&o.skipValidation, "skip-validation", false, "do not compare the go command with the version that the project needs")
 	flags.Var(cli.Choice(&o.operator, "go", "ansible", "helm"), "type", "operator type; only go is supported")

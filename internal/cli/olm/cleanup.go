@@ -74,6 +74,6 @@ func runCleanup(ctx context.Context, f *cli.Factory, o *cleanupOptions) error {
 			return err
 		}
 	}
-	f.Say("%s is gone after %s", o.pkg, f.Since(start))
+	f.Say("Removed %s (%s)", o.pkg, f.Since(start))
 	return nil
 }

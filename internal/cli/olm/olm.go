@@ -62,7 +62,7 @@ needs the checksum of each file with --sha256.`,
 	o.bindOLM(c.Flags())
 	o.bindSource(c.Flags())
 	c.Flags().StringVar(&o.source.Registry, "image-registry", "", "registry with copies of OLM's images, in place of quay.io")
-	c.Flags().BoolVar(&o.noCatalog, "no-default-catalog", false, "without the catalog of operatorhub.io, which the embedded cluster never gets")
+	c.Flags().BoolVar(&o.noCatalog, "no-default-catalog", false, "skip the operatorhub.io catalog (never installed on the embedded cluster)")
 	return c
 }
 
@@ -233,10 +233,10 @@ func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 	}
 	f.Say("OLM uninstalled (%d objects, %s)", gone, f.Since(start))
 	if len(done.Kept) > 0 {
-		f.Say("CRDs of its operators stay, with the objects of their kinds: %s", strings.Join(done.Kept, ", "))
+		f.Say("Kept the operators' CRDs and custom resources: %s", strings.Join(done.Kept, ", "))
 	}
 	for _, namespace := range done.Namespaces {
-		f.Say("namespace %s stays: OLM did not bring everything in it", namespace)
+		f.Say("Kept namespace %s: it has objects that OLM did not create", namespace)
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ const PackageManifestsDir = "packagemanifests"
 func NewRunPackageManifests(f *cli.Factory) *cobra.Command {
 	o := &runBundleOptions{}
 	c := &cobra.Command{
-		Use: "packagemanifests [DIR]", Aliases: []string{"pm"}, Short: "Install an operator of package manifests, the format before bundles, with OLM",
-		Long: `Install an operator of package manifests, the format before bundles, with OLM.
+		Use: "packagemanifests [DIR]", Aliases: []string{"pm"}, Short: "Install an operator from package manifests (the format before bundles) with OLM",
+		Long: `Install an operator from package manifests (the format before bundles) with OLM.
 
 DIR has a file NAME.package.yaml and a directory for each version. The version
 is converted to a bundle in memory and installed as by 'run bundle'; 'mysdk

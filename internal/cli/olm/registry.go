@@ -21,7 +21,7 @@ type registryOptions struct {
 }
 
 func (o *registryOptions) bindRegistry(fs *pflag.FlagSet) {
-	fs.StringVar(&o.pullSecret, "pull-secret-name", "", "Secret with the registry's credentials, for this command, the catalog and the operator; made of those of 'docker login' here if it is missing")
+	fs.StringVar(&o.pullSecret, "pull-secret-name", "", "Secret with the registry's credentials, for this command, the catalog and the operator; created from your docker login if missing")
 	fs.StringVar(&o.caSecret, "ca-secret-name", "", "Secret with the certificate of the registry's CA under cert.pem, for this command and the embedded cluster")
 	fs.BoolVar(&o.skipTLS, "skip-tls", false, "operator-sdk's older name of --use-http")
 	fs.BoolVar(&o.skipTLSVerify, "skip-tls-verify", false, "skip TLS verification of registries (insecure)")

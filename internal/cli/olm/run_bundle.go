@@ -119,13 +119,13 @@ func (o *runBundleOptions) bindAll(fs *pflag.FlagSet) {
 	o.bindRegistry(fs)
 	fs.StringVar(&o.serviceAccount, "service-account", "", "service account of the catalog's pod, with --no-push (default: the namespace's default one)")
 	o.securityContext = "restricted"
-	fs.Var(cli.Choice(&o.securityContext, "restricted", "legacy"), "security-context-config", "security context of the catalog's pod: always restricted, which also runs where legacy does")
+	fs.Var(cli.Choice(&o.securityContext, "restricted", "legacy"), "security-context-config", "security context of the catalog's pod: always restricted (legacy is accepted and ignored)")
 	o.pullPolicy = "IfNotPresent"
 	fs.Var(cli.Choice(&o.pullPolicy, "Always", "IfNotPresent", "Never"), "image-pull-policy", "pull policy of the catalog's pod, with --no-push: Always, IfNotPresent or Never")
 	fs.StringVar(&o.decompressionImage, "decompression-image", "", "no effect: nothing is compressed in the cluster")
 	fs.StringVar(&o.catalogImage, "catalog-image", "", "name to push the catalog to (default: the bundle image's, with -catalog)")
 	fs.BoolVar(&o.noPush, "no-push", false, "keep the catalog in ConfigMaps that a Deployment serves, and push nothing")
-	fs.StringVar(&o.opm, "registry-image", "", "opm image of that Deployment, such as a mirror's (default: opm of a pinned version)")
+	fs.StringVar(&o.opm, "registry-image", "", "opm image that serves the catalog with --no-push, such as a mirror's (default: opm of a pinned version)")
 	fs.BoolVar(&o.rollback, "rollback", false, "restore the previous state if the operator does not become ready")
 }
 
@@ -217,7 +217,7 @@ func sentence(r run.Result, took string) string {
 	what := fmt.Sprintf("%s is installed in namespace %s", r.CSV, r.Namespace)
 	switch r.Action {
 	case run.Upgraded:
-		what = fmt.Sprintf("%s has taken the place of %s in namespace %s", r.CSV, r.Replaced, r.Namespace)
+		what = fmt.Sprintf("%s replaced %s in namespace %s", r.CSV, r.Replaced, r.Namespace)
 	case run.Reinstalled:
 		what = fmt.Sprintf("%s is reinstalled in namespace %s", r.CSV, r.Namespace)
 	case run.Unchanged:

@@ -76,7 +76,7 @@ markers, records the options of the project's controller-gen calls in
 		case o.dryRun && !o.write:
 			return clierr.Usagef("add --write, or leave out --dry-run", "--dry-run requires --write")
 		case o.dryRun && o.output != "text":
-			return clierr.Usagef("leave out --write and --dry-run: the report has the changes", "--dry-run prints a diff, and no %s", o.output)
+			return clierr.Usagef("leave out --write and --dry-run: the report has the changes", "--dry-run cannot be combined with --output %s", o.output)
 		}
 		return nil
 	}

@@ -72,7 +72,7 @@ that you have changed are kept, unless --force is set.`,
 	}
 	fs := c.Flags()
 	fs.BoolVar(&multigroup, "multigroup", false, "lay out APIs by group; false: by version only, for projects with one group")
-	fs.BoolVar(&namespaced, "namespaced", false, "restrict the manager to namespaces; false: to none")
+	fs.BoolVar(&namespaced, "namespaced", false, "watch only the manager's own namespace; =false: watch all")
 	fs.StringVar(&domain, "domain", "", "domain of the project's API groups; before the first API only")
 	fs.StringVar(&license, "license", "", "license header of Go files: apache2 or none")
 	fs.StringVar(&licenseFile, "license-file", "", "file with the license header to use, a Go comment")

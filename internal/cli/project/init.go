@@ -171,7 +171,7 @@ func inTheWay(err error) error {
 	if !errors.As(err, &conflict) {
 		return err
 	}
-	return clierr.Failedf("move them away, start in an empty directory, or write over them with --force", "nothing was written: %w", err)
+	return clierr.Failedf("move them away, start in an empty directory, or overwrite them with --force", "nothing was written: %w", err)
 }
 
 func gopath(f *cli.Factory) string {

@@ -74,7 +74,7 @@ way: files that are exactly as those tools wrote them are replaced.`,
 	fs.BoolVar(&o.plan, "plan", false, "print what would become of each file and write nothing")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	fs.BoolVar(&o.finish, "continue", false, "finish an upgrade after its conflicts are resolved")
-	fs.BoolVar(&o.force, "force", false, "overwrite files with uncommitted changes")
+	fs.BoolVar(&o.force, "force", false, "upgrade even if git has uncommitted changes, which are kept")
 	fs.BoolVar(&o.keepGoing, "keep-going", false, "exit with code 0 even if there are conflicts")
 	fs.BoolVar(&o.workflow, "workflow", false, "also write a GitHub workflow that does this once a week, in a pull request")
 	fs.StringVar(&o.from, "from", "", "version of mysdk that wrote the scaffold; default: what PROJECT records")
@@ -101,7 +101,7 @@ func (o *upgradeOptions) refuse() error {
 	case o.finish && (o.from != "" || o.workflow):
 		return clierr.Usagef("leave out --from and --workflow", "--continue only ends what was begun")
 	case o.dryRun && o.output != "text":
-		return clierr.Usagef("use --plan -o "+o.output+" for what would become of which file", "--dry-run prints a diff, and no %s", o.output)
+		return clierr.Usagef("use --plan -o "+o.output+" for what would become of which file", "--dry-run cannot be combined with --output %s", o.output)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestUpgrade_Flags(t *testing.T) {
 		"two of them":      {"--plan --dry-run", upgradeOptions{}, "--plan and --dry-run cannot be combined"},
 		"three of them":    {"--check --dry-run --continue", upgradeOptions{}, "--check and --dry-run and --continue cannot be combined"},
 		"end what it not":  {"--continue --workflow", upgradeOptions{}, "--continue only ends what was begun"},
-		"a diff as data":   {"--dry-run -o yaml", upgradeOptions{}, "--dry-run prints a diff, and no yaml"},
+		"a diff as data":   {"--dry-run -o yaml", upgradeOptions{}, "--dry-run cannot be combined with --output yaml"},
 		"another format":   {"-o xml", upgradeOptions{}, "xml"},
 		"what is no flag":  {"--apply", upgradeOptions{}, "unknown flag"},
 		"an argument more": {"v0.1.0", upgradeOptions{}, ""},

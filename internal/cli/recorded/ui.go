@@ -49,6 +49,9 @@ loopback until Ctrl-C.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runUI(c.Context(), f, o) },
 	}
 	o.Bind(c.Flags())
+	for _, name := range []string{"kubeconfig", "context"} {
+		_ = c.Flags().MarkHidden(name) // there to say what is wrong with them
+	}
 	c.Flags().IntVar(&o.port, "port", 0, "port of loopback to listen on; 0 for a free one")
 	NoOpenFlag(c, &o.noOpen)
 	return c

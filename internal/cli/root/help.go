@@ -59,6 +59,8 @@ Keys:
 
   generate.lint (files only): linters and settings of 'mysdk generate --lint'
 
+  generate.check-compat (files only): settings of 'mysdk generate --check-compat'
+
   allowed-contexts (files only): contexts of shared clusters that commands may
   write to when --kubeconfig is given without --context
 
@@ -104,7 +106,7 @@ func exitCodes() map[int]string {
 		0:                      "success",
 		clierr.CodeFailed:      "the command failed",
 		clierr.CodeUsage:       "the command line, a name or a value in it is wrong",
-		clierr.CodeOutOfDate:   "--check found files that are out of date",
+		clierr.CodeOutOfDate:   "--check, --lint, --check-compat, explore or migrate found something to fix",
 		clierr.CodeUnavailable: "the cluster is unreachable or did not become ready",
 		clierr.CodeInterrupted: "stopped by Ctrl-C or SIGTERM",
 	}

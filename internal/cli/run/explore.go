@@ -40,8 +40,8 @@ type exploreOptions struct {
 func NewExplore(f *cli.Factory) *cobra.Command {
 	o := &exploreOptions{}
 	c := &cobra.Command{
-		Use: "explore", Short: "Find bugs of the operator from its CRDs and samples", GroupID: "run",
-		Long: `Find bugs of the operator from its CRDs and samples.
+		Use: "explore", Short: "Find bugs in the operator from its CRDs and samples", GroupID: "run",
+		Long: `Find bugs in the operator from its CRDs and samples.
 
 The operator runs on an embedded cluster of its own, which is deleted at the
 end. Its samples are created, changed in the ways that their schema allows, and
@@ -72,12 +72,12 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 		RunE: func(c *cobra.Command, _ []string) error { return runExplore(c.Context(), f, o) },
 	}
 	c.Flags().DurationVar(&o.time, "time", 2*time.Minute, "how long to explore, once the operator runs")
-	c.Flags().Uint64Var(&o.seed, "seed", 1, "order of the changes; the same seed has the same order")
+	c.Flags().Uint64Var(&o.seed, "seed", 1, "random seed; the same seed gives the same order")
 	c.Flags().StringSliceVar(&o.kinds, "kind", nil, "kinds whose samples to explore (default: all)")
 	c.Flags().StringSliceVar(&o.checks, "checks", nil, "checks to make (default: all)")
 	c.Flags().StringArrayVar(&o.env, "env", nil, "KEY=VALUE for the operator's environment; may be repeated")
 	c.Flags().StringVar(&o.replay, "replay", "", "only try the finding with this ID again, from the last exploration of this project")
-	c.Flags().BoolVar(&o.asIs, "no-generate", false, "take code and manifests as they are, where the project edits what controller-gen writes")
+	c.Flags().BoolVar(&o.asIs, "no-generate", false, "use code and manifests as they are, for projects that edit controller-gen's output")
 	c.Flags().BoolVar(&o.keep, "keep", false, "with --replay: keep the cluster at the end of the trial")
 	c.Flags().StringVar(&o.tests, "write-tests", "", "write a Go test for each finding to this directory of the project")
 	c.Flags().VarP(cli.Choice(&o.output, "html", "json", "junit", "sarif"), "output", "o", "output format: html, json, junit or sarif")
@@ -107,7 +107,7 @@ func (o *exploreOptions) check() error {
 		return clierr.Usagef("name the finding to look into, as --replay ID", "--keep requires --replay")
 	}
 	if o.time <= 0 {
-		return clierr.Usagef("use a time such as 2m", "--time: %s is no time to explore", o.time)
+		return clierr.Usagef("use a time such as 2m", "--time must be positive, got %s", o.time)
 	}
 	return nil
 }

@@ -56,14 +56,14 @@ func newLocal(f *cli.Factory) *cobra.Command {
 		Long: `Build the operator and run it on this machine, against a cluster.
 
 The embedded cluster is used, and started if it is not running, unless
---kubeconfig or --context names another one. KUBECONFIG alone does not, so that
-you never write to a cluster by accident. The cluster is printed before it is
-written to.
+--kubeconfig or --context names another one. KUBECONFIG is ignored, so that you
+never write to a cluster by accident; the cluster is printed before it is written
+to.
 
 Code and manifests are generated, the CRDs are applied, and the operator runs
 until Ctrl-C and prints its log. Its environment has WATCH_NAMESPACE,
 OPERATOR_NAME, POD_NAMESPACE, KUBECONFIG and the variables of its Deployment in
-config/default, whose subcommand it gets, too. Leader election is off.
+config/default; it also gets that Deployment's subcommand. Leader election is off.
 
 Webhooks, including conversion webhooks, work as they do when deployed: the API
 server calls this machine, with certificates created for the run. The cluster's

@@ -78,7 +78,7 @@ func (s *createAPISubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.doResource, "resource", true, "write the API; false for a controller alone")
 	flags.BoolVar(&s.doController, "controller", true, "write the controller")
 	flags.StringVar(&s.controllerName, "controller-name", "", "name of the controller, where a kind has several")
-	flags.BoolVar(&s.force, "force", false, "overwrite existing files")
+	flags.BoolVar(&s.force, "force", false, "recreate files that exist; refuses to remove your lines")
 	flags.BoolVar(&s.generate, "make", true, "generate deep copies, CRDs and roles afterwards")
 	flags.StringVar(&s.pattern, "pattern", patternDeployment, "what the controller does: deployment (runs pods) or blank (nothing yet)")
 	flags.StringVar(&s.from, "from", "", "version of the kind to copy the types and the sample from, instead of using the pattern's")

@@ -56,7 +56,7 @@ func (s *initSubcommand) BindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.owner, "owner", "", "name in the copyright line of the license header")
 	flags.StringVar(&s.license, "license", "apache2", "license header of Go files: apache2 or none")
 	flags.StringVar(&s.licenseFile, "license-file", "", "file with the license header to use, a Go comment")
-	flags.BoolVar(&s.namespaced, "namespaced", false, "restrict the manager to namespaces: a Role in place of a ClusterRole")
+	flags.BoolVar(&s.namespaced, "namespaced", false, "watch only the manager's own namespace, with a Role instead of a ClusterRole")
 	flags.Bool("skip-go-version-check", false, "accepted for compatibility: the go directive of go.mod says what is needed")
 	flags.Bool("fetch-deps", false, "accepted for compatibility: go.mod and go.sum are complete, 'go mod download' fetches")
 

@@ -253,7 +253,7 @@ func (s *createAPISubcommand) checkNew(disk machinery.Filesystem, all []machiner
 		return nil
 	}
 	slices.Sort(taken)
-	return usage("move them away, or write over them with --force", "these files exist already: %s", strings.Join(taken, ", "))
+	return usage("move them away, or overwrite them with --force --overwrite", "these files already exist: %s", strings.Join(taken, ", "))
 }
 
 // checkDeclared refuses a controller that declares what another file of its package

@@ -128,15 +128,15 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	}
 
 	if errors.Is(applyErr, errMemcachedNotOurs) {
-		// Only the owner of that Deployment hears of its end: look again.
+		// That Deployment's deletion triggers its own owner, not us: check again.
 		return ctrl.Result{RequeueAfter: time.Minute}, nil
 	}
 	return ctrl.Result{}, applyErr
 }
 
 // apply makes the Deployment what the Memcached asks for, by server-side apply: it
-// creates what is missing, takes back what others changed in the fields named
-// here, and does nothing when all is well. It returns the Deployment as it is afterwards.
+// creates what is missing, reverts changes by others to the fields named here,
+// and does nothing when all is well. It returns the Deployment as it is afterwards.
 func (r *MemcachedReconciler) apply(ctx context.Context, cr *cachev1alpha1.Memcached) (*appsv1.Deployment, error) {
 	seen := &appsv1.Deployment{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: cr.Namespace, Name: cr.Name}, seen)
@@ -175,7 +175,7 @@ func (r *MemcachedReconciler) apply(ctx context.Context, cr *cachev1alpha1.Memca
 }
 
 // deployment returns the fields of the Deployment that the Memcached decides about.
-// The containers keep the restricted Pod Security Standard.
+// The containers meet the restricted Pod Security Standard.
 func (r *MemcachedReconciler) deployment(cr *cachev1alpha1.Memcached) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	gvk, err := apiutil.GVKForObject(cr, r.Scheme)
 	if err != nil {
@@ -280,11 +280,11 @@ func (r *MemcachedReconciler) finalize(ctx context.Context, cr *cachev1alpha1.Me
 	return nil
 }
 
-// cleanUp gives back what is outside of the cluster: a backup, a DNS record, a
-// database user. It may run more than once. What cr owns inside of the cluster,
-// like its Deployment, the garbage collector deletes.
+// cleanUp removes what is outside the cluster: a backup, a DNS record, a
+// database user. It may run more than once. The garbage collector deletes what
+// cr owns in the cluster, like its Deployment.
 func (r *MemcachedReconciler) cleanUp(ctx context.Context, cr *cachev1alpha1.Memcached) error {
-	logf.FromContext(ctx).Info("Nothing outside of the cluster to clean up", "generation", cr.Generation)
+	logf.FromContext(ctx).Info("Nothing outside the cluster to clean up", "generation", cr.Generation)
 	return nil
 }
 

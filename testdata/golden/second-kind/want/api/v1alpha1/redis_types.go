@@ -22,7 +22,7 @@ import (
 )
 
 // RedisSpec is what the user asks for. After a change here run
-// 'mysdk generate', which renews the deep copies and the CRD.
+// 'mysdk generate', which regenerates the deep copies and the CRD.
 type RedisSpec struct {
 	// foo is an example field: replace it by what your Redis needs.
 	// +optional

@@ -22,7 +22,7 @@ import (
 )
 
 // MemcachedSpec is what the user asks for. After a change here run
-// 'mysdk generate', which renews the deep copies and the CRD.
+// 'mysdk generate', which regenerates the deep copies and the CRD.
 type MemcachedSpec struct {
 	// size is the number of pods.
 	// +kubebuilder:validation:Minimum=1
@@ -51,7 +51,7 @@ type MemcachedStatus struct {
 	Selector string `json:"selector,omitempty"`
 
 	// conditions are Available (all pods serve), Progressing (pods come or go)
-	// and Degraded (the controller cannot get where spec points).
+	// and Degraded (the controller cannot reach the desired state).
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -64,7 +64,7 @@ type MemcachedStatus struct {
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name is a label of the pods and may have 63 characters"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters: it is used as a pod label"
 // +operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,""},{Pod,v1,""}}
 
 // Memcached runs pods of memcached:1.6.

@@ -57,12 +57,12 @@ func (*MemcachedDefaulter) Default(_ context.Context, obj *cachev1alpha1.Memcach
 // To validate DELETE requests as well, add delete to the verbs.
 // +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=vmemcached-v1alpha1.kb.io,admissionReviewVersions=v1
 
-// MemcachedValidator refuses what a Memcached may not be. Rules on a single field, or on
-// fields beside each other, are better off as markers on the types.
+// MemcachedValidator rejects invalid Memcached objects. Rules on a single field, or on
+// fields of one struct, are better expressed as markers on the types.
 type MemcachedValidator struct{}
 
-// ValidateCreate is asked about new objects. An error refuses them, and
-// warnings are shown to their author. For example:
+// ValidateCreate validates CREATE requests. An error rejects the object, and
+// warnings are shown to its author. For example:
 //
 //	if obj.Spec.Size > 100 {
 //		return nil, apierrors.NewInvalid(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind(), obj.Name,
@@ -72,13 +72,13 @@ func (*MemcachedValidator) ValidateCreate(_ context.Context, _ *cachev1alpha1.Me
 	return nil, nil // nothing yet: look at the object here
 }
 
-// ValidateUpdate is asked about changes. What was stored before a rule came has
-// to stay changeable: finalizers are removed by an update, for instance.
+// ValidateUpdate validates UPDATE requests. Allow updates to objects stored before
+// a rule existed: removing a finalizer is an update, too.
 func (*MemcachedValidator) ValidateUpdate(_ context.Context, _, _ *cachev1alpha1.Memcached) (admission.Warnings, error) {
 	return nil, nil // nothing yet: compare the old object with the new one here
 }
 
-// ValidateDelete is asked about deletions, once the verbs have delete.
+// ValidateDelete validates DELETE requests, once the marker's verbs include delete.
 func (*MemcachedValidator) ValidateDelete(_ context.Context, _ *cachev1alpha1.Memcached) (admission.Warnings, error) {
 	return nil, nil
 }

@@ -24,23 +24,23 @@ func SetupDeploymentWebhookWithManager(mgr ctrl.Manager) error {
 // To validate DELETE requests as well, add delete to the verbs.
 // +kubebuilder:webhook:path=/validate-apps-v1-deployment,mutating=false,failurePolicy=ignore,sideEffects=None,groups=apps,resources=deployments,verbs=create;update,versions=v1,name=vdeployment-v1.kb.io,admissionReviewVersions=v1
 
-// DeploymentValidator refuses what a Deployment may not be. Rules on a single field, or on
-// fields beside each other, are better off as markers on the types.
+// DeploymentValidator rejects invalid Deployment objects. Rules on a single field, or on
+// fields of one struct, are better expressed as markers on the types.
 type DeploymentValidator struct{}
 
-// ValidateCreate is asked about new objects. An error refuses them, and
-// warnings are shown to their author.
+// ValidateCreate validates CREATE requests. An error rejects the object, and
+// warnings are shown to its author.
 func (*DeploymentValidator) ValidateCreate(_ context.Context, _ *appsv1.Deployment) (admission.Warnings, error) {
 	return nil, nil // nothing yet: look at the object here
 }
 
-// ValidateUpdate is asked about changes. What was stored before a rule came has
-// to stay changeable: finalizers are removed by an update, for instance.
+// ValidateUpdate validates UPDATE requests. Allow updates to objects stored before
+// a rule existed: removing a finalizer is an update, too.
 func (*DeploymentValidator) ValidateUpdate(_ context.Context, _, _ *appsv1.Deployment) (admission.Warnings, error) {
 	return nil, nil // nothing yet: compare the old object with the new one here
 }
 
-// ValidateDelete is asked about deletions, once the verbs have delete.
+// ValidateDelete validates DELETE requests, once the marker's verbs include delete.
 func (*DeploymentValidator) ValidateDelete(_ context.Context, _ *appsv1.Deployment) (admission.Warnings, error) {
 	return nil, nil
 }

@@ -36,23 +36,23 @@ func (*FrigateDefaulter) Default(_ context.Context, _ *shipv1alpha1.Frigate) err
 // To validate DELETE requests as well, add delete to the verbs.
 // +kubebuilder:webhook:path=/validate-ship-example-com-v1alpha1-frigate,mutating=false,failurePolicy=fail,sideEffects=None,groups=ship.example.com,resources=frigates,verbs=create;update,versions=v1alpha1,name=vfrigate-v1alpha1.kb.io,admissionReviewVersions=v1
 
-// FrigateValidator refuses what a Frigate may not be. Rules on a single field, or on
-// fields beside each other, are better off as markers on the types.
+// FrigateValidator rejects invalid Frigate objects. Rules on a single field, or on
+// fields of one struct, are better expressed as markers on the types.
 type FrigateValidator struct{}
 
-// ValidateCreate is asked about new objects. An error refuses them, and
-// warnings are shown to their author.
+// ValidateCreate validates CREATE requests. An error rejects the object, and
+// warnings are shown to its author.
 func (*FrigateValidator) ValidateCreate(_ context.Context, _ *shipv1alpha1.Frigate) (admission.Warnings, error) {
 	return nil, nil // nothing yet: look at the object here
 }
 
-// ValidateUpdate is asked about changes. What was stored before a rule came has
-// to stay changeable: finalizers are removed by an update, for instance.
+// ValidateUpdate validates UPDATE requests. Allow updates to objects stored before
+// a rule existed: removing a finalizer is an update, too.
 func (*FrigateValidator) ValidateUpdate(_ context.Context, _, _ *shipv1alpha1.Frigate) (admission.Warnings, error) {
 	return nil, nil // nothing yet: compare the old object with the new one here
 }
 
-// ValidateDelete is asked about deletions, once the verbs have delete.
+// ValidateDelete validates DELETE requests, once the marker's verbs include delete.
 func (*FrigateValidator) ValidateDelete(_ context.Context, _ *shipv1alpha1.Frigate) (admission.Warnings, error) {
 	return nil, nil
 }
