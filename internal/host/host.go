@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -265,6 +266,12 @@ func (OSExec) Start(ctx context.Context, c Cmd) (Process, error) {
 	}
 	x := exec.CommandContext(ctx, c.Name, c.Args...)
 	x.Dir, x.Env, x.Stdin, x.Stdout, x.Stderr, x.ExtraFiles = c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr, c.Extra
+	if c.Env != nil && filepath.IsAbs(c.Dir) {
+		// os/exec does so where it inherits the environment. The go command takes
+		// its directory from PWD: by another path, one behind a symlink, no file
+		// would be the one that an overlay names.
+		x.Env = append(slices.Clip(c.Env), "PWD="+c.Dir)
+	}
 	x.Cancel = func() error { return kill(x) }
 	if c.Grace > 0 {
 		x.Cancel = func() error {

@@ -3,7 +3,9 @@ package host_test
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +68,24 @@ func (s *slow) Write(data []byte) (int, error) {
 	time.Sleep(50 * time.Millisecond)
 	s.text += string(data)
 	return len(data), nil
+}
+
+// TestDirectoryByItsPath: a process finds its directory by the path that it was
+// started with, whatever the environment says.
+func TestDirectoryByItsPath(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell")
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Skip(err)
+	}
+	var said strings.Builder
+	err = host.Run(t.Context(), host.OSExec{}, host.Cmd{Name: sh, Args: []string{"-c", "pwd"}, Dir: link, Env: []string{"PWD=/"}, Stdout: &said})
+	if err != nil || said.String() != link+"\n" {
+		t.Errorf("%q, %v; want %s", said.String(), err, link)
+	}
 }
 
 // TestPauseEndsWithItsContext, and by itself.
