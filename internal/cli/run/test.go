@@ -99,9 +99,6 @@ func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 		}
 		o.kubernetes[i] = minor
 	}
-	// The go command does not know what the API server reads, and would repeat what
-	// it has seen of another version.
-	o.args = append([]string{"-count=1"}, o.args...)
 	var failed error
 	for _, minor := range o.kubernetes {
 		f.Say("Kubernetes %s", minor)
@@ -212,7 +209,7 @@ func packagesToTest(ctx context.Context, f *cli.Factory, args []string) ([]strin
 // goTest runs go test, for the packages where o names none.
 func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []string, env ...string) error {
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: "go", Args: testArgs(o.args, packages), Dir: f.Host.Dir,
+		Name: "go", Args: o.goArgs(packages), Dir: f.Host.Dir,
 		Env:   testEnv(f.Host.Environ(), o.args, env...),
 		Stdin: f.Host.IO.In, Stdout: f.Host.IO.Out, Stderr: f.Host.IO.Err, Grace: 10 * time.Second,
 	})

@@ -63,14 +63,19 @@ func ownFlag(word string) (name, value string, isSet bool) {
 	return name, value, isSet
 }
 
-// testArgs puts the packages where none is named. They come before the flags:
+// goArgs puts the packages where none is named. They come before the flags:
 // behind one that the go command does not know, they would be the test binary's.
 // Only -C has to be the first of all.
-func testArgs(args, packages []string) []string {
-	args, rest := splitTestArgs(args)
+func (o *testOptions) goArgs(packages []string) []string {
+	args, rest := splitTestArgs(o.args)
 	chdir, args := splitChdir(args)
 	if namesPackage(args) {
 		packages = nil
+	}
+	if len(o.kubernetes) > 0 {
+		// The go command does not know what the API server reads, and would repeat
+		// what it has seen of another version.
+		packages = append(slices.Clone(packages), "-count=1")
 	}
 	return slices.Concat([]string{"test"}, chdir, packages, args, rest)
 }

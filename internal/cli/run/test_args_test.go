@@ -41,6 +41,8 @@ func TestTestArgs(t *testing.T) {
 		"a switch, and a package": {[]string{"-race", "-failfast", "./x"}, []string{"test", "-race", "-failfast", "./x"}, false, false},
 		"-C is the first":         {[]string{"-C", "tools", "-v"}, []string{"test", "-C", "tools", "./...", "-v"}, false, false},
 		"-C with =":               {[]string{"-C=tools", "./x"}, []string{"test", "-C=tools", "./x"}, false, false},
+		"never from the cache":    {[]string{"--kubernetes", "1.34", "-v"}, []string{"test", "./...", "-count=1", "-v"}, false, false},
+		"-C even then":            {[]string{"--kubernetes=1.34", "-C", "tools", "./x"}, []string{"test", "-C", "tools", "-count=1", "./x"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &cli.Factory{}
@@ -51,7 +53,7 @@ func TestTestArgs(t *testing.T) {
 			if err := test.ExecuteContext(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want, testArgs(o.args, []string{everyPackage})); d != "" {
+			if d := cmp.Diff(c.want, o.goArgs([]string{everyPackage})); d != "" {
 				t.Errorf("arguments (-want +got):\n%s", d)
 			}
 			if o.controllers != c.controllers || o.keep != c.keep {
