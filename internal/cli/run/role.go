@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,12 +54,11 @@ func placeTogether(objs []*unstructured.Unstructured) {
 // subjects too: they may be those of a deployed operator.
 func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	var role localrun.Role
-	if list := deployments(objs); len(list) > 0 {
-		role.Namespace, role.Account = list[0].Namespace, list[0].Spec.Template.Spec.ServiceAccountName
-	}
-	if role.Account == "" {
+	list := deployments(objs)
+	if len(list) == 0 {
 		return role
 	}
+	role.Namespace, role.Account = list[0].Namespace, cmp.Or(list[0].Spec.Template.Spec.ServiceAccountName, "default")
 	role.Objects = boundTo(objs, role.Namespace, role.Account)
 	for _, u := range objs {
 		var bound []*unstructured.Unstructured
@@ -81,34 +81,37 @@ func roleOf(objs []*unstructured.Unstructured) localrun.Role {
 	return role
 }
 
-// everywhere are the roles of Kubernetes' own that operators are bound to.
-var everywhere = []string{"cluster-admin", "admin", "edit", "view"}
+// isEverywhere reports whether a role is one of Kubernetes' own, which every
+// cluster has.
+func isEverywhere(name string) bool {
+	return strings.HasPrefix(name, "system:") || slices.Contains([]string{"cluster-admin", "admin", "edit", "view", "extension-apiserver-authentication-reader"}, name)
+}
 
 // boundTo are the bindings of a service account, the roles that they bind, and
 // those that are aggregated into them; nothing where a role is not there, as with
 // names that another layer completes.
 func boundTo(objs []*unstructured.Unstructured, namespace, account string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
-	missing := map[string]bool{} // kind and name, with the namespace of a Role
+	missing := map[string]string{} // names, by kind and name, with the namespace of a Role
 	for _, u := range objs {
 		if k := u.GetKind(); k != "ClusterRoleBinding" && k != "RoleBinding" || !binds(u, namespace, account) {
 			continue
 		}
 		kind, _, _ := unstructured.NestedString(u.Object, "roleRef", "kind")
 		name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name")
-		if !slices.Contains(everywhere, name) {
-			missing[roleKey(kind, u.GetNamespace(), name)] = true
-		}
+		missing[roleKey(kind, u.GetNamespace(), name)] = name
 		list = append(list, u)
 	}
 	for _, u := range objs {
-		if key := roleKey(u.GetKind(), u.GetNamespace(), u.GetName()); missing[key] {
+		if key := roleKey(u.GetKind(), u.GetNamespace(), u.GetName()); missing[key] != "" {
 			list = append(list, u)
 			delete(missing, key)
 		}
 	}
-	if len(missing) > 0 {
-		return nil
+	for _, name := range missing {
+		if !isEverywhere(name) {
+			return nil
+		}
 	}
 	for _, role := range list {
 		for _, part := range aggregatedBy(role, objs) {

@@ -166,26 +166,27 @@ spec:
 }
 
 // TestRoleOfOtherNames: bindings to roles whose names another layer would complete
-// grant nothing, unlike those to Kubernetes' own.
+// grant nothing, unlike those to Kubernetes' own. A Deployment that names no account
+// has the namespace's.
 func TestRoleOfOtherNames(t *testing.T) {
-	for name, want := range map[string]int{"prefix-manager": 0, "cluster-admin": 1} {
+	for name, want := range map[string]int{"prefix-manager": 0, "cluster-admin": 1, "system:auth-delegator": 1} {
 		objs, err := kube.ParseManifests([]byte(`
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: m, namespace: sys}
-spec: {template: {spec: {serviceAccountName: m}}}
+spec: {template: {spec: {}}}
 ---
 kind: ClusterRoleBinding
 apiVersion: rbac.authorization.k8s.io/v1
 metadata: {name: m}
-roleRef: {kind: ClusterRole, name: `+name+`}
-subjects: [{kind: ServiceAccount, name: m, namespace: sys}]
+roleRef: {kind: ClusterRole, name: "`+name+`"}
+subjects: [{kind: ServiceAccount, name: default, namespace: sys}]
 `), "test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := roleOf(objs).Objects; len(got) != want {
-			t.Errorf("%s: %v", name, got)
+		if role := roleOf(objs); len(role.Objects) != want || role.Account != "default" {
+			t.Errorf("%s: %+v", name, role)
 		}
 	}
 }
