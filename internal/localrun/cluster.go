@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,7 +118,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 	if others {
 		r.screen.say("warning: another 'mysdk run local' runs this operator on this cluster; unless they watch different namespaces, both will reconcile the same objects. Stop one of them")
 	}
-	if err != nil || len(r.Deployments) == 0 {
+	if err != nil || r.Deployment == "" {
 		return err
 	}
 	deployed, err := r.client.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, kube.ListOptions{})
@@ -133,7 +132,7 @@ func (r *run) warnOfCopies(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read the replicas of Deployment %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 		}
-		if slices.Contains(r.Deployments, u.GetName()) && (replicas > 0 || !found) {
+		if u.GetName() == r.Deployment && (replicas > 0 || !found) {
 			r.screen.say("warning: Deployment %s/%s in this cluster runs the same operator; both will reconcile the same objects. Stop it with: %s -n %s scale deployment %s --replicas=0",
 				u.GetNamespace(), u.GetName(), r.client.Kubectl(), u.GetNamespace(), u.GetName())
 		}

@@ -54,8 +54,8 @@ type Options struct {
 	WebhookHost     string            // by which a named cluster reaches this machine; empty: known for local ones
 	Watch           bool              // rebuild and restart on changes; needs Deps.Regenerate
 	Debug           int               // port of a debugger to run the operator under; 0: none
-	Deployments     []string          // names of the Deployments that run the operator where it is deployed
-	Deployed        Deployed          // how they start it
+	Deployment      string            // name of the one that runs the operator where it is deployed; empty: not known
+	Deployed        Deployed          // how it starts it
 	Color           bool              // color the prefix of the operator's lines
 	Groups          map[string]string // API groups of the project's kinds, by the import path of their types; for Trace
 	Trace           bool              // build the operator so that it reports which line made a request, and what Reconcile is called for

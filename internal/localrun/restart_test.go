@@ -216,7 +216,7 @@ spec: {replicas: 1}
 			w.put(u)
 		}
 		ctx := cancelOn(t, w, "run operator")
-		err := Run(ctx, Options{Dir: w.Dir, Deployments: []string{"shop-controller-manager"}}, w.deps())
+		err := Run(ctx, Options{Dir: w.Dir, Deployment: "shop-controller-manager"}, w.deps())
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}

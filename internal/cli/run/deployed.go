@@ -24,9 +24,9 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 		f.Warn("%s: cannot determine which namespaces the operator watches when deployed: %v", cli.DeployDir, err)
 		return
 	}
-	for _, d := range deployments(objs) {
-		o.Deployments = append(o.Deployments, d.Name)
-		if names := watchedBy(d); len(names) > 0 && !f.Given["watch-namespace"] {
+	if list := deployments(objs); len(list) > 0 { // others are not the operator
+		o.Deployment = list[0].Name
+		if names := watchedBy(list[0]); len(names) > 0 && !f.Given["watch-namespace"] {
 			o.WatchNamespaces = names
 			f.Say("watching namespace %s, as when deployed; --watch-namespace names others, --watch-namespace= all", strings.Join(names, ", "))
 		}

@@ -1,11 +1,16 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/localrun"
 )
@@ -119,6 +124,34 @@ subjects: [{kind: ServiceAccount, name: database}]
 	}
 	if diff := cmp.Diff([]string{"default"}, watchedBy(deployments(objs)[0])); diff != "" {
 		t.Errorf("watched (-want +got):\n%s", diff)
+	}
+}
+
+// TestLikeDeployed: only the Deployment of the operator says what it watches and how
+// its copies are called.
+func TestLikeDeployed(t *testing.T) {
+	w := hosttest.New(t)
+	for name, text := range map[string]string{"kustomization.yaml": "resources: [all.yaml]\n", "all.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: agent, namespace: sys}
+spec: {template: {spec: {containers: [{name: agent, env: [{name: WATCH_NAMESPACE, value: agents}]}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: sys}
+spec: {template: {spec: {containers: [{name: manager, command: [/manager, run]}]}}}
+`} {
+		full := w.Path(cli.DeployDir + "/" + name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got localrun.Options
+	likeDeployed(t.Context(), &cli.Factory{Host: w.Host}, &got)
+	want := localrun.Options{Deployment: "m", Deployed: localrun.Deployed{Args: []string{"run"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
