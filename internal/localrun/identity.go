@@ -104,6 +104,9 @@ func (r *run) applyRole(ctx context.Context) error {
 	if r.control == nil {
 		return nil
 	}
+	if err := r.wanted().RoleErr; err != nil && len(r.roles) > 0 {
+		return fmt.Errorf("the operator keeps its rights as they were: %w", err)
+	}
 	role, limited := r.wanted().Role, r.limited()
 	objs := role.Others
 	if limited {

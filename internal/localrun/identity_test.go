@@ -212,6 +212,28 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestKeepRights: a deployment that cannot be built for the moment takes no rights
+// away; one that never could be built does not keep the operator from running.
+func TestKeepRights(t *testing.T) {
+	w := newWorld(t)
+	r := newRun(Options{Dir: w.Dir}, w.deps())
+	r.client, r.control = clientFake{w}, &controlFake{w: w}
+	if err := r.plan.place(w.Host, w.Dir); err != nil {
+		t.Fatal(err)
+	}
+	broken := Manifests{RoleErr: errors.New("half-edited")}
+	for i, m := range []Manifests{broken, {Role: shopRole(t)}, broken, {Role: shopRole(t)}, {}} {
+		r.manifest = m
+		if err := r.applyRole(t.Context()); (i == 2) != errors.Is(err, broken.RoleErr) {
+			t.Errorf("step %d: %v", i, err)
+		}
+		if w.happened("apply") != (i == 1) || w.happened("delete") != (i == 4) {
+			t.Errorf("step %d: %q", i, w.listed())
+		}
+		w.fresh()
+	}
+}
+
 // TestKeepRecording: what another project's run records by now is not this one's.
 func TestKeepRecording(t *testing.T) {
 	for project, want := range map[string]bool{"": true, "/shop": true, "/another": false} {

@@ -29,6 +29,7 @@ type Manifests struct {
 	CRDs     []*unstructured.Unstructured
 	Webhooks []*unstructured.Unstructured // Mutating- and ValidatingWebhookConfigurations
 	Role     Role                         // of the operator
+	RoleErr  error                        // why Role is empty although the project may have one
 }
 
 // hasWebhooks reports whether the API server has anything to ask the operator.

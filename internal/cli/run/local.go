@@ -283,7 +283,7 @@ func runManifests(ctx context.Context, f *cli.Factory) (localrun.Manifests, erro
 // why it cannot be built.
 func manifestsOf(f *cli.Factory, crds, deployed []*unstructured.Unstructured, deployErr error) (localrun.Manifests, error) {
 	hooks, err := projectWebhooks(f, deployed, deployErr)
-	return localrun.Manifests{CRDs: crds, Webhooks: hooks, Role: roleOf(deployed)}, err
+	return localrun.Manifests{CRDs: crds, Webhooks: hooks, Role: roleOf(deployed), RoleErr: deployErr}, err
 }
 
 // projectWebhooks are the webhook configurations of the project with the names

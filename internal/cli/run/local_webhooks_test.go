@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,7 +56,8 @@ func TestProjectWebhooks(t *testing.T) {
 			[]string{"other-validating-webhook-configuration", "other-mutating-webhook-configuration"}, ""},
 		"broken deployment": {map[string]string{"config/webhook/manifests.yaml": generatedWebhooks,
 			"config/default/kustomization.yaml": "resources: [none.yaml]\n"}, nil, "config/default/kustomization.yaml:1"},
-		"broken manifest": {map[string]string{"config/webhook/manifests.yaml": "a: [\n"}, nil, "config/webhook/manifests.yaml:"},
+		"broken deployment without webhooks": {map[string]string{"config/default/kustomization.yaml": "resources: [none.yaml]\n"}, nil, ""},
+		"broken manifest":                    {map[string]string{"config/webhook/manifests.yaml": "a: [\n"}, nil, "config/webhook/manifests.yaml:"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,12 +76,15 @@ func TestProjectWebhooks(t *testing.T) {
 			c.SetContext(t.Context())
 			f := &cli.Factory{Host: w.Host, Running: c}
 			deployed, deployErr := deployedObjects(t.Context(), f)
-			hooks, err := projectWebhooks(f, deployed, deployErr)
+			m, err := manifestsOf(f, nil, deployed, deployErr)
+			if !errors.Is(m.RoleErr, deployErr) {
+				t.Errorf("why there is no role: %v, want %v", m.RoleErr, deployErr)
+			}
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("error: %v", err)
 			}
 			var got []string
-			for _, u := range hooks {
+			for _, u := range m.Webhooks {
 				got = append(got, u.GetName())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
