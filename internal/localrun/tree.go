@@ -88,7 +88,7 @@ func (s *scan) dir(dir string) error {
 		case e.IsDir() && skipped(name):
 		case e.IsDir():
 			err = s.dir(name)
-		case temporary(e.Name()):
+		case temporary(e.Name()), s.leadsToDir(name, e):
 		case counts(name), within(name, s.also):
 			err = s.file(name, e)
 		default:
@@ -102,6 +102,16 @@ func (s *scan) dir(dir string) error {
 		}
 	}
 	return nil
+}
+
+// leadsToDir reports whether an entry is a symlink to a directory. What is behind
+// it is not looked at: it may be anywhere, or the directory that the link is in.
+func (s *scan) leadsToDir(name string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	_, err := s.files.ReadDir(filepath.Join(s.root, filepath.FromSlash(name)))
+	return err == nil
 }
 
 // file takes a file's stamp.

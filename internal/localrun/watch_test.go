@@ -64,7 +64,12 @@ func TestScan(t *testing.T) {
 		"nor dependencies":   {func(t *testing.T, d string) { save(t, d+"/vendor/x/x.go", "package x\n") }, nil},
 		"nor what is hidden": {func(t *testing.T, d string) { save(t, d+"/.git/x.go", "y"); save(t, d+"/.vscode/launch.json", "y") }, nil},
 		"nor test data":      {func(t *testing.T, d string) { save(t, d+"/api/testdata/x.go", "y") }, nil},
-		"nor what go skips":  {func(t *testing.T, d string) { save(t, d+"/cmd/_x.go", "y"); save(t, d+"/_old/x.go", "y") }, nil},
+		"nor what links lead to": {func(t *testing.T, d string) {
+			link(t, "../docs", d+"/config/docs")
+			link(t, "..", d+"/assets/files/up")
+		}, nil},
+		"but linked files do": {func(t *testing.T, d string) { link(t, "../docs/readme.md", d+"/config/readme.md") }, []string{"config/readme.md"}},
+		"nor what go skips":   {func(t *testing.T, d string) { save(t, d+"/cmd/_x.go", "y"); save(t, d+"/_old/x.go", "y") }, nil},
 		"nor editors' files": {func(t *testing.T, d string) {
 			for _, name := range []string{".main.go.swp", "main.go~", "4913", "#main.go#", ".#main.go", "main.go.tmp", "main.go___jb_tmp___"} {
 				save(t, d+"/cmd/"+name, "y")
@@ -93,6 +98,13 @@ func TestScan(t *testing.T) {
 				t.Errorf("changed (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func link(t *testing.T, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		t.Skip(err)
 	}
 }
 
