@@ -124,8 +124,8 @@ func (h *hooks) writeCertificates() error {
 func (h *hooks) certDir() string { return filepath.Join(h.private, filepath.FromSlash(servingCerts)) }
 
 // withCluster returns the CRDs as they can be applied: with the conversion that
-// the cluster has. The Service that the project names exists only where it is
-// deployed; convert sets what works here.
+// the cluster has, and what injects its authority. The Service that the project
+// names exists only where it is deployed; convert sets what works here.
 func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var list []*unstructured.Unstructured
 	for _, crd := range crds {
@@ -139,7 +139,9 @@ func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured
 		}
 		crd = crd.DeepCopy() // the one given is compared with later
 		unstructured.RemoveNestedField(crd.Object, "spec", "conversion")
+		crd.SetAnnotations(withoutInjection(crd.GetAnnotations()))
 		if live != nil {
+			inject(crd, injection(live.GetAnnotations()))
 			conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
 			if err != nil {
 				return nil, fmt.Errorf("%s %s: %w", crdKind, crd.GetName(), err)
@@ -169,6 +171,7 @@ func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) 
 			if live == nil {
 				return nil, nil // deleted since it was applied
 			}
+			live.SetAnnotations(withoutInjection(live.GetAnnotations()))
 			return live, unstructured.SetNestedMap(live.Object, want, "spec", "conversion")
 		})
 		if err != nil {

@@ -160,17 +160,31 @@ func baseOf(t *testing.T, u *unstructured.Unstructured) string {
 func TestRunWebhooksDeployed(t *testing.T) {
 	w := webhookWorld(t)
 	w.put(objects(t, hookYAML)[0])
-	before := w.object(hookKey)
+	deployed := strings.Replace(convertedYAML, "cache.example.com}", "cache.example.com, annotations: {cert-manager.io/inject-ca-from: shop-system/shop-cert, team: shop}}", 1)
+	w.crds = objects(t, deployed)
+	w.put(w.crds[0])
+	before, crdBefore := w.object(hookKey), w.object(crdKey)
+	w.onEvent = func(e string) {
+		if got := w.object(crdKey).GetAnnotations(); e == "edit "+hookKey && (len(got) != 1 || got["team"] != "shop") {
+			t.Errorf("cert-manager would undo the conversion: %q", got)
+		}
+	}
 	ctx := cancelWhen(t, w, "webhooks on")
 	if err := Run(ctx, Options{Dir: w.Dir}, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error: %v\n%s", err, w.err)
 	}
 	w.ordered(t, "edit "+hookKey, "operator interrupted")
-	if diff := cmp.Diff(before, w.object(hookKey)); diff != "" {
+	if diff := cmp.Diff([]any{before, crdBefore}, []any{w.object(hookKey), w.object(crdKey)}); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
 	if w.happened("delete") {
 		t.Errorf("something was deleted: %q", w.events)
+	}
+	// Nor does a later application bring back what cert-manager goes by.
+	w.put(objects(t, convertedYAML)[0])
+	list, err := (&run{client: clientFake{w}}).withCluster(t.Context(), w.crds)
+	if err != nil || len(list[0].GetAnnotations()) != 1 {
+		t.Errorf("applied with %q, %v", list[0].GetAnnotations(), err)
 	}
 }
 

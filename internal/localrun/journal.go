@@ -52,6 +52,8 @@ type entry struct {
 	// Before is the object, of a CRD spec.conversion alone; null if there was
 	// none.
 	Before json.RawMessage `json:"before"`
+	// Injection are the annotations of a CRD that its change takes away.
+	Injection map[string]string `json:"injection,omitempty"`
 }
 
 // object names the entry's object to a client.
@@ -131,6 +133,9 @@ func (j *journal) note(ctx context.Context, h host.Host, c Client, u *unstructur
 	e := entry{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()}
 	if e.Before, err = before(live); err != nil {
 		return err
+	}
+	if live != nil && live.GetKind() == crdKind {
+		e.Injection = injection(live.GetAnnotations())
 	}
 	// An entry without its change is harmless: restoring it finds nothing of
 	// this run's. A change without its entry would stay for good.
@@ -311,7 +316,7 @@ func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, er
 		if live == nil || !calls(live, rec.Base) {
 			return nil, nil
 		}
-		return reverted(live, was)
+		return reverted(live, was, e.Injection)
 	})
 	if err == nil {
 		// Else a deployment that applies on the server's side would find its
@@ -325,12 +330,13 @@ func (rec record) restoreOne(ctx context.Context, c Client, e entry) (string, er
 }
 
 // reverted is live as it was before.
-func reverted(live *unstructured.Unstructured, was map[string]any) (*unstructured.Unstructured, error) {
+func reverted(live *unstructured.Unstructured, was map[string]any, injection map[string]string) (*unstructured.Unstructured, error) {
 	if live.GetKind() != crdKind {
 		return &unstructured.Unstructured{Object: was}, nil
 	}
 	if was == nil {
 		was = map[string]any{"strategy": "None"} // what the API server makes of nothing
 	}
+	inject(live, injection)
 	return live, unstructured.SetNestedMap(live.Object, was, "spec", "conversion")
 }

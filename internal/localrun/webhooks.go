@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,15 +90,35 @@ func (e endpoint) redirect(config *unstructured.Unstructured) (*unstructured.Uns
 
 // withoutInjection drops what would have cert-manager overwrite our caBundle.
 func withoutInjection(annotations map[string]string) map[string]string {
-	for key := range annotations {
-		if strings.HasPrefix(key, injectAnnotations) {
-			delete(annotations, key)
-		}
+	for key := range injection(annotations) {
+		delete(annotations, key)
 	}
 	if len(annotations) == 0 {
 		return nil
 	}
 	return annotations
+}
+
+// injection are the annotations that withoutInjection drops.
+func injection(annotations map[string]string) map[string]string {
+	list := map[string]string{}
+	for key, value := range annotations {
+		if strings.HasPrefix(key, injectAnnotations) {
+			list[key] = value
+		}
+	}
+	return list
+}
+
+// inject gives u such annotations.
+func inject(u *unstructured.Unstructured, list map[string]string) {
+	if all := u.GetAnnotations(); len(all) > 0 {
+		maps.Copy(all, list)
+		list = all
+	}
+	if len(list) > 0 {
+		u.SetAnnotations(list)
+	}
 }
 
 // conversion is spec.conversion of crd, calling the endpoint.
