@@ -83,7 +83,7 @@ func recordsRequests(t *testing.T, c *hosted) {
 		t.Errorf("nodes: %d", code)
 	}
 
-	refused, err := control.Refused(t.Context(), 0, time.Minute)
+	refused, err := control.Refused(t.Context(), "/shop", 0, time.Minute)
 	if err != nil || len(refused) != 1 || refused[0].Right.String() != "list nodes" || refused[0].Denied != 1 {
 		t.Errorf("refused: %+v %v", refused, err)
 	}

@@ -52,10 +52,10 @@ type Role struct {
 type ControlPlane interface {
 	Kubeconfig(ctx context.Context, u state.User) ([]byte, error)
 	Record(ctx context.Context, operator, project string, began func()) error
-	Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error)
+	Refused(ctx context.Context, project string, known int, wait time.Duration) ([]recording.Use, error)
 	Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error)
-	Webhook(ctx context.Context, call recording.Webhook) error
-	Lines(ctx context.Context, lines <-chan recording.Line, end <-chan struct{}) error
+	Webhook(ctx context.Context, project string, call recording.Webhook) error
+	Lines(ctx context.Context, project string, lines <-chan recording.Line, end <-chan struct{}) error
 }
 
 // identify gives the operator a user of its own on the embedded cluster, that
@@ -297,9 +297,12 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 // tellRefused says which marker grants what the operator was refused.
 func (r *run) tellRefused(ctx context.Context) {
 	for known := 0; ctx.Err() == nil; {
-		uses, err := r.control.Refused(ctx, known, refusedWait)
+		uses, err := r.control.Refused(ctx, r.Dir, known, refusedWait)
 		if err != nil {
-			return // the cluster is going
+			if rec, err := r.control.Recording(ctx, recording.Position{}, 0); err == nil && !rec.Of(r.Dir) {
+				r.screen.say("warning: the cluster now records the operator of %s instead of this one; start this run again to have it recorded", rec.Project)
+			}
+			return // else the cluster is going
 		}
 		if len(uses) <= known {
 			continue

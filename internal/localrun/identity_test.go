@@ -45,7 +45,10 @@ func (c *controlFake) Record(ctx context.Context, operator, _ string, began func
 	return ctx.Err()
 }
 
-func (c *controlFake) Refused(ctx context.Context, known int, _ time.Duration) ([]recording.Use, error) {
+func (c *controlFake) Refused(ctx context.Context, project string, known int, _ time.Duration) ([]recording.Use, error) {
+	if c.project != "" && c.project != project {
+		return nil, errors.New("another project is recorded")
+	}
 	if known < len(c.refused) {
 		return c.refused, nil
 	}
@@ -57,7 +60,7 @@ func (c *controlFake) Recording(context.Context, recording.Position, time.Durati
 	return recording.Recording{Operator: "op", Project: c.project}, nil
 }
 
-func (c *controlFake) Lines(_ context.Context, lines <-chan recording.Line, end <-chan struct{}) error {
+func (c *controlFake) Lines(_ context.Context, _ string, lines <-chan recording.Line, end <-chan struct{}) error {
 	<-end
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +70,7 @@ func (c *controlFake) Lines(_ context.Context, lines <-chan recording.Line, end 
 	return nil
 }
 
-func (c *controlFake) Webhook(_ context.Context, call recording.Webhook) error {
+func (c *controlFake) Webhook(_ context.Context, _ string, call recording.Webhook) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, call)
@@ -238,13 +241,19 @@ func TestKeepRights(t *testing.T) {
 func TestKeepRecording(t *testing.T) {
 	for project, want := range map[string]bool{"": true, "/shop": true, "/another": false} {
 		w := newWorld(t)
-		r := &run{Options: Options{Dir: "/shop"}, Deps: w.deps(), control: &controlFake{w: w, project: project}}
+		r := &run{Options: Options{Dir: "/shop"}, Deps: w.deps(), screen: &screen{out: w.out, err: w.err}, control: &controlFake{w: w, project: project}}
 		r.plan.cache = t.TempDir()
 		if err := r.keepRecording(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Stat(filepath.Join(r.plan.cache, recordingName)); (err == nil) != want {
 			t.Errorf("that of %q is kept: %v, want %t", project, err, want)
+		}
+		if !want {
+			r.tellRefused(t.Context())
+			if text := w.err.String(); strings.Count(text, "records the operator of /another instead of this one") != 1 {
+				t.Errorf("printed:\n%s", text)
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (r *run) report(ctx context.Context) (end func(context.Context)) {
 	r.mu.Unlock()
 	go func() {
 		defer close(sent)
-		_ = r.control.Lines(ctx, lines, over) // an error: the recording has gone with the cluster
+		_ = r.control.Lines(ctx, r.Dir, lines, over) // an error: the recording has gone with the cluster
 	}()
 	return func(ctx context.Context) {
 		close(over)

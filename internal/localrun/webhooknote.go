@@ -89,7 +89,7 @@ func (r *run) noteWebhook(ctx context.Context, path string, began time.Time, too
 	if call.Operation == "CONVERT" {
 		call.Webhook = "conversion of " + call.Kind
 	}
-	_ = r.control.Webhook(ctx, call)
+	_ = r.control.Webhook(ctx, r.Dir, call)
 }
 
 // webhookName is the name of the webhook that calls a path, empty where none does.

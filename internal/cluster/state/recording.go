@@ -19,11 +19,12 @@ const (
 	// behind "after" and of lines those behind "line", waiting for "wait" where
 	// there are none.
 	RecordingPath = "/recording"
-	// RefusedPath answers GET with the []recording.Use that were refused, in the
-	// order in which that began, waiting for "wait" where there are no more than
-	// "known".
+	// RefusedPath answers GET with the []recording.Use that the operator of "project"
+	// was refused, in the order in which that began, waiting for "wait" where there
+	// are no more than "known".
 	RefusedPath = "/recording/refused"
-	// ReconcilesPath takes a stream of recording.Reconcile by POST.
+	// ReconcilesPath takes a stream of recording.Reconcile by POST. As of the next
+	// two, what is not of the recorded project is dropped, which "project" names.
 	ReconcilesPath = "/reconciles"
 	// WebhooksPath takes one recording.Webhook by POST.
 	WebhooksPath = "/recording/webhooks"
@@ -75,23 +76,24 @@ func (c Control) Recording(ctx context.Context, at recording.Position, wait time
 	return r, err
 }
 
-// Refused asks the server which rights the operator was refused, in the order in
-// which that began. It answers when there are more than known, or wait is over.
-func (c Control) Refused(ctx context.Context, known int, wait time.Duration) ([]recording.Use, error) {
+// Refused asks the server which rights the operator of a project was refused, in the
+// order in which that began. It answers when there are more than known, or wait is
+// over; that another project is recorded is an error.
+func (c Control) Refused(ctx context.Context, project string, known int, wait time.Duration) ([]recording.Use, error) {
 	var uses []recording.Use
-	path := RefusedPath + "?" + url.Values{"known": {strconv.Itoa(known)}, "wait": {wait.String()}}.Encode()
+	path := RefusedPath + "?" + url.Values{"project": {project}, "known": {strconv.Itoa(known)}, "wait": {wait.String()}}.Encode()
 	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&uses) })
 	return uses, err
 }
 
-// Webhook tells the server of a call of the operator's webhooks.
-func (c Control) Webhook(ctx context.Context, call recording.Webhook) error {
-	return c.sendJSON(ctx, http.MethodPost, WebhooksPath, "the call of a webhook", call, func(io.Reader) error { return nil })
+// Webhook tells the server of a call of the webhooks of a project's operator.
+func (c Control) Webhook(ctx context.Context, project string, call recording.Webhook) error {
+	return c.sendJSON(ctx, http.MethodPost, WebhooksPath+ofProject(project), "the call of a webhook", call, func(io.Reader) error { return nil })
 }
 
-// Lines hands the operator's log to the server as it comes, until end is closed;
-// what is in lines then is handed over, too.
-func (c Control) Lines(ctx context.Context, lines <-chan recording.Line, end <-chan struct{}) error {
+// Lines hands the log of a project's operator to the server as it comes, until end
+// is closed; what is in lines then is handed over, too.
+func (c Control) Lines(ctx context.Context, project string, lines <-chan recording.Line, end <-chan struct{}) error {
 	body, w := io.Pipe()
 	go func() {
 		encode := json.NewEncoder(w).Encode
@@ -110,7 +112,10 @@ func (c Control) Lines(ctx context.Context, lines <-chan recording.Line, end <-c
 			return
 		}
 	}()
-	err := c.send(ctx, http.MethodPost, LinesPath, body, func(io.Reader) error { return nil })
+	err := c.send(ctx, http.MethodPost, LinesPath+ofProject(project), body, func(io.Reader) error { return nil })
 	_ = body.Close() // never fails
 	return err
 }
+
+// ofProject is the query that says whose a report is.
+func ofProject(project string) string { return "?" + url.Values{"project": {project}}.Encode() }

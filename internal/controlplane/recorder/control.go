@@ -74,21 +74,27 @@ func (r *Recorder) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(now) // ignore write errors: the client is gone
 }
 
-// serveRefused answers as serveSnapshot does.
+// serveRefused answers as serveSnapshot does, and refuses to tell one project of
+// another's.
 func (r *Recorder) serveRefused(w http.ResponseWriter, req *http.Request) {
 	known, err := strconv.Atoi(req.FormValue("known"))
 	if err != nil {
 		http.Error(w, "known: "+err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	list, more := r.Refused()
-	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && len(list) <= known {
+	project := req.FormValue("project")
+	list, more, ok := r.Refused(project)
+	if wait, err := time.ParseDuration(req.FormValue("wait")); err == nil && ok && len(list) <= known {
 		select {
 		case <-more:
-			list, _ = r.Refused()
+			list, _, ok = r.Refused(project)
 		case <-time.After(wait):
 		case <-req.Context().Done():
 		}
+	}
+	if !ok {
+		http.Error(w, "another project is recorded", http.StatusUnprocessableEntity)
+		return
 	}
 	_ = json.NewEncoder(w).Encode(list) // ignore write errors: the client is gone
 }
@@ -100,7 +106,8 @@ func (r *Recorder) serveCalls(w http.ResponseWriter, req *http.Request) { serveE
 func (r *Recorder) serveLines(w http.ResponseWriter, req *http.Request) { serveEach(w, req, r.Line) }
 
 // serveEach takes JSON values, one after the other, until the client ends.
-func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(T)) {
+func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(project string, one T)) {
+	project := req.FormValue("project")
 	for d := json.NewDecoder(req.Body); ; {
 		var one T
 		err := d.Decode(&one)
@@ -110,7 +117,7 @@ func serveEach[T any](w http.ResponseWriter, req *http.Request, take func(T)) {
 		if err != nil {
 			return
 		}
-		take(one)
+		take(project, one)
 	}
 }
 
@@ -125,5 +132,5 @@ func (r *Recorder) serveWebhook(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	r.Webhook(call, len(data))
+	r.Webhook(req.FormValue("project"), call, len(data))
 }

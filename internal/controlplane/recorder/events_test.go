@@ -93,16 +93,16 @@ func TestEventBounds(t *testing.T) {
 // TestWebhooks: the newest calls are kept, while somebody records.
 func TestWebhooks(t *testing.T) {
 	r := New()
-	r.Webhook(recording.Webhook{UID: "before"}, 1)
+	r.Webhook("/shop", recording.Webhook{UID: "before"}, 1)
 	defer r.Begin("op", "/shop", time.Now())()
 	for i := range recording.WebhooksKept + 2 {
-		r.Webhook(recording.Webhook{UID: fmt.Sprint(i)}, 1)
+		r.Webhook("/shop", recording.Webhook{UID: fmt.Sprint(i)}, 1)
 	}
 	now, _ := r.Snapshot(recording.Position{})
 	if n := len(now.Webhooks); n != recording.WebhooksKept || now.Webhooks[0].UID != "2" || now.Webhooks[n-1].UID != fmt.Sprint(recording.WebhooksKept+1) {
 		t.Errorf("%d calls, from %s", n, now.Webhooks[0].UID)
 	}
-	r.Webhook(recording.Webhook{UID: "large"}, maxWebhookBytes-3)
+	r.Webhook("/shop", recording.Webhook{UID: "large"}, maxWebhookBytes-3)
 	if now, _ = r.Snapshot(recording.Position{}); len(now.Webhooks) != 4 {
 		t.Errorf("%d calls with a large one", len(now.Webhooks))
 	}

@@ -85,6 +85,7 @@ func (r *Recorder) clear() {
 func (r *Recorder) Begin(operator, project string, now time.Time) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	close(r.refusal) // whoever waits for those of another project learns of it
 	r.clear()
 	r.session++
 	r.operator, r.project, r.since, r.eventsSince = operator, project, now, now
@@ -99,6 +100,10 @@ func (r *Recorder) Begin(operator, project string, now time.Time) (end func()) {
 		}
 	}
 }
+
+// of reports whether the recording is of a project, as far as is known: what another
+// one's operator reports, which runs on, is not a part of it. The lock is held.
+func (r *Recorder) of(project string) bool { return r.project == "" || r.project == project }
 
 // wake tells those who wait. The lock is held.
 func (r *Recorder) wake() {
@@ -180,14 +185,17 @@ func keep(list []string, name string) []string {
 	return list
 }
 
-// Call is what the operator reports of its own about a call of Reconcile: its
-// begin, and once more with its end.
-func (r *Recorder) Call(c recording.Reconcile) {
+// Call is what the operator of a project reports of its own about a call of
+// Reconcile: its begin, and once more with its end.
+func (r *Recorder) Call(project string, c recording.Reconcile) {
 	if !r.on.Load() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.of(project) {
+		return
+	}
 	defer r.wake()
 	r.called = time.Now()
 	if i, runs := r.running[c.ID]; runs && !c.End.IsZero() {
@@ -209,13 +217,17 @@ func (r *Recorder) Call(c recording.Reconcile) {
 	}
 }
 
-// Webhook keeps one call of the operator's webhooks, which has that many bytes.
-func (r *Recorder) Webhook(w recording.Webhook, bytes int) {
+// Webhook keeps one call of the webhooks of a project's operator, which has that
+// many bytes.
+func (r *Recorder) Webhook(project string, w recording.Webhook, bytes int) {
 	if !r.on.Load() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.of(project) {
+		return
+	}
 	w.Seq, r.called = r.next, time.Now()
 	r.webhooks, r.sizes = append(r.webhooks, w), append(r.sizes, bytes)
 	sum, first := 0, len(r.sizes)
@@ -227,13 +239,16 @@ func (r *Recorder) Webhook(w recording.Webhook, bytes int) {
 	r.wake()
 }
 
-// Line keeps one line of the operator's log.
-func (r *Recorder) Line(l recording.Line) {
+// Line keeps one line of the log of a project's operator.
+func (r *Recorder) Line(project string, l recording.Line) {
 	if !r.on.Load() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.of(project) {
+		return
+	}
 	r.lines = recording.AppendLine(r.lines, &r.lineBytes, l)
 	r.wake()
 }
@@ -289,16 +304,17 @@ func (r *Recorder) reported() time.Time {
 	return r.called
 }
 
-// Refused returns what the operator was refused, in the order in which that
-// began, and a channel that is closed when there is more.
-func (r *Recorder) Refused() ([]recording.Use, <-chan struct{}) {
+// Refused returns what the operator of a project was refused, in the order in which
+// that began, and a channel that is closed when there is more; ok is false where the
+// recording is of another project.
+func (r *Recorder) Refused(project string) (list []recording.Use, more <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := make([]recording.Use, 0, len(r.refused))
+	list = make([]recording.Use, 0, len(r.refused))
 	for _, right := range r.refused {
 		list = append(list, r.copyOf(right))
 	}
-	return list, r.refusal
+	return list, r.refusal, r.of(project)
 }
 
 // copyOf is the use of a right. The lock is held.

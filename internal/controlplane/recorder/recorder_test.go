@@ -111,7 +111,7 @@ func TestAskedBesides(t *testing.T) {
 			w.WriteHeader(code)
 		}))
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/roles", nil))
-		if refused, _ := r.Refused(); len(refused) != want {
+		if refused, _, _ := r.Refused("/shop"); len(refused) != want {
 			t.Errorf("answered with %d: %+v", code, refused)
 		}
 		end()
@@ -125,11 +125,25 @@ func TestSessions(t *testing.T) {
 	endFirst := r.Begin("a", "/shop", time.Now())
 	r.add(recording.Request{}, 0)
 	r.use(recording.Right{Verb: "get"}, "", "", false, nil)
+	_, more, _ := r.Refused("/shop")
 	end := r.Begin("b", "/store", time.Now())
 	endFirst()
+	<-more
+	if _, _, ok := r.Refused("/shop"); ok {
+		t.Error("a project is told of another's refusals")
+	}
 	now, _ := r.Snapshot(recording.Position{})
-	if refused, _ := r.Refused(); len(now.Requests)+len(now.Uses)+len(refused) != 0 || now.Operator != "b" || now.Project != "/store" || !now.Active {
+	if refused, _, ok := r.Refused("/store"); !ok || len(now.Requests)+len(now.Uses)+len(refused) != 0 || now.Operator != "b" || now.Project != "/store" || !now.Active {
 		t.Errorf("after the second begin: %+v", now)
+	}
+	for project, want := range map[string]int{"/shop": 0, "/store": 1} { // the first operator goes on reporting
+		r.Call(project, recording.Reconcile{ID: project})
+		r.Webhook(project, recording.Webhook{}, 1)
+		r.Line(project, recording.Line{Number: 1})
+		if now, _ := r.Snapshot(recording.Position{}); len(now.Reconciles) != want || len(now.Webhooks) != want || len(now.Lines) != want {
+			t.Errorf("reported of %s: %+v", project, now)
+		}
+		r.clear()
 	}
 	_, changed := r.Snapshot(recording.Position{})
 	end()
@@ -143,14 +157,14 @@ func TestSessions(t *testing.T) {
 func TestUses(t *testing.T) {
 	r := New()
 	list, get := recording.Right{Verb: "list", Resource: "pods"}, recording.Right{Verb: "get", Resource: "pods"}
-	_, more := r.Refused()
+	_, more, _ := r.Refused("/shop")
 	r.use(list, "", "", false, []string{"a.go:1"})
 	<-more
 	r.use(get, "default", "a", true, nil)
 	r.use(get, "default", "a", true, nil)
 	r.use(get, "kube-system", "b", false, nil)
 	r.use(list, "", "", true, nil)
-	refused, _ := r.Refused()
+	refused, _, _ := r.Refused("/shop")
 	want := []recording.Use{
 		{Right: list, Names: []string{""}, Namespaces: []string{""}, Allowed: 1, Denied: 1, Frames: []string{"a.go:1"}},
 		{Right: get, Names: []string{"a", "b"}, Namespaces: []string{"default", "kube-system"}, Allowed: 2, Denied: 1},
@@ -170,12 +184,12 @@ func TestCalls(t *testing.T) {
 		c.End = time.Unix(2, 0)
 		return c
 	}
-	r.Call(begin("first"))
+	r.Call("/shop", begin("first"))
 	for i := range maxReconciles {
-		r.Call(begin(fmt.Sprint(i)))
+		r.Call("/shop", begin(fmt.Sprint(i)))
 	}
-	r.Call(ended("first")) // it is not kept any more, and so kept as it is now
-	r.Call(ended("5"))
+	r.Call("/shop", ended("first")) // it is not kept any more, and so kept as it is now
+	r.Call("/shop", ended("5"))
 	now, _ := r.Snapshot(recording.Position{})
 	if len(now.Reconciles) != maxReconciles {
 		t.Fatalf("%d calls", len(now.Reconciles))
@@ -197,10 +211,10 @@ func TestCalls(t *testing.T) {
 // TestLines: what is behind a line that is known, and nothing without a recording.
 func TestLines(t *testing.T) {
 	r := New()
-	r.Line(recording.Line{Number: 1})
+	r.Line("/shop", recording.Line{Number: 1})
 	defer r.Begin("op", "/shop", time.Now())()
 	for n := range uint64(3) {
-		r.Line(recording.Line{Number: n + 1})
+		r.Line("/shop", recording.Line{Number: n + 1})
 	}
 	for at, want := range map[recording.Position]int{{}: 3, {Line: 2}: 1, {Line: 3}: 0, {Line: recording.NoLines}: 0} {
 		if now, _ := r.Snapshot(at); len(now.Lines) != want {
