@@ -32,7 +32,7 @@ type finder struct {
 	tree  *relayout.Tree
 	make  *makefile
 	found Found
-	ours  bool            // a command runs mysdk generate
+	ours  bool            // a command has mysdk generate what controller-gen would
 	steps steps           // of the recipe or script that is read
 	done  map[string]bool // scripts and targets that were read; goGenerate
 }
@@ -206,7 +206,7 @@ func (f *finder) follow() func() {
 }
 
 // harmless are commands that change no generated file.
-var harmless = lazy.Delayed(`^(\[|:|cd|cp|date|echo|exit|export|false|g?make|git|gofmt|goimports|grep|jq|local|ls|mkdir|popd|printf|pushd|return|set|shift|test|true|unset)$`)
+var harmless = lazy.Delayed(`^(\[|:|cd|cp|date|echo|exit|export|false|g?make|git|gofmt|goimports|grep|jq|local|ls|mkdir|mysdk|popd|printf|pushd|return|set|shift|test|true|unset)$`)
 
 // command takes in the words of a command that runs in dir.
 func (f *finder) command(words []string, dir, at string) error {
@@ -242,7 +242,7 @@ func (f *finder) interpret(words []string, dir, at string) error {
 	base := path.Base(words[0])
 	switch {
 	case base == "mysdk" && len(words) > 1 && words[1] == "generate":
-		f.ours = true
+		f.ours = f.ours || !slices.ContainsFunc(words[2:], elsewhere)
 	case base == "go" && len(words) > 1 && words[1] == "generate":
 		return f.directives()
 	case base == "make" || base == "gmake":
@@ -256,6 +256,13 @@ func (f *finder) interpret(words []string, dir, at string) error {
 		}
 	}
 	return nil
+}
+
+// elsewhere reports whether an argument of mysdk generate makes it leave alone what
+// controller-gen writes.
+func elsewhere(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return slices.Contains([]string{"docs", "chart", "bundle", "kustomize", "--check", "--check-compat", "--dry-run", "--lint"}, name)
 }
 
 // wrapped is the last word before arguments that only controller-gen takes, in a

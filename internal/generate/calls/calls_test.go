@@ -143,7 +143,9 @@ endef
 				"Makefile:6: this call of controller-gen is ignored: $(foreach d,$(shell ls),paths=./$(d)): its value is known only when the command runs"}},
 		"what follows": {"manifests:\n    mkdir -p x; yq --version\n    controller-gen crd paths=./...\n    echo $$(ls x | sort)\n    @yq -i 'del(.x)' $(CURDIR)/config/crd/bases/*.yaml\n    for f in a b; do sed -i 1d $$f; done; go fmt ./...\nother:\n    rm x\n",
 			[]string{"Makefile:3: crd paths=./...", "Makefile:5: mysdk does not run what follows controller-gen: yq -i del(.x) config/crd/bases/*.yaml (and 2 more)"}},
-		"mysdk": {"manifests:\n    \"$(MYSDK)\" generate crds\nMYSDK ?= mysdk\nold:\n    controller-gen crd paths=./...\n", nil},
+		"mysdk for all else": {"manifests:\n    controller-gen crd paths=./...\n    mysdk generate docs\n    mysdk generate kustomize manifests\nlint:\n    mysdk generate --check-compat=v1\n", []string{"Makefile:2: crd paths=./..."}},
+		"mysdk that checks":  {"lint:\n    mysdk generate --lint\nold:\n    controller-gen crd paths=./...\n", []string{"Makefile:4: crd paths=./..."}},
+		"mysdk":              {"manifests:\n    \"$(MYSDK)\" generate crds\nMYSDK ?= mysdk\nold:\n    controller-gen crd paths=./...\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := found(t, map[string]string{"Makefile": tt.makefile, "hack/boilerplate.go.txt": ""})
