@@ -166,6 +166,16 @@ type T struct{}
 	}
 }
 
+// TestRoleMarkers: a marker where the generator does not read it grants nothing.
+func TestRoleMarkers(t *testing.T) {
+	p := newProject(t, map[string]string{"internal/controller/cache.go": rbacFile +
+		"\n// F is.\n// +kubebuilder:rbac:groups=apps,resources=pods,verbs=get\nfunc F() {}\n"})
+	got, err := RoleMarkers(t.Context(), p.opts)
+	if err != nil || len(got) != 1 || got[0].Line != 3 {
+		t.Errorf("RoleMarkers() = %v, %v", got, err)
+	}
+}
+
 // TestKnownMarkers holds every name that the registries know against the
 // check: a name that is complete must not be called unknown.
 func TestKnownMarkers(t *testing.T) {

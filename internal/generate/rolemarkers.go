@@ -19,8 +19,8 @@ type RoleMarker struct {
 }
 
 // RoleMarkers returns the markers that the project's roles are generated from,
-// in the order of the files. A marker that does not parse is left out: Render
-// reports it.
+// in the order of the files. A marker that does not parse, or that stands where it
+// has no effect, is left out: Render reports it.
 func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 	from, err := parse(ctx, opts)
 	if err != nil {
@@ -37,6 +37,9 @@ func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 				def := r.Lookup(m.text, markers.DescribesPackage)
 				if nameOf(m.text) != rbac.RuleDefinition.Name && (def == nil || def.Name != rbac.RuleDefinition.Name) {
 					continue
+				}
+				if m.place != (place{true, markers.DescribesPackage}) {
+					continue // has no effect, as Render warns
 				}
 				rule, err := parseRule(def, m.text)
 				if err != nil {
