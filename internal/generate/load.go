@@ -55,6 +55,15 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 		}
 		out.typed = append(out.typed, roots...)
 	}
+	// A package that several modules load would be several packages, with kinds of
+	// their own; the loader sees to that for one module only.
+	for p := range adopt.seen {
+		for name := range p.Imports() {
+			if root := out.byPath[name]; root != nil {
+				p.Imports()[name] = root
+			}
+		}
+	}
 	for _, p := range src.packages {
 		if out.byPath[p.importPath] == nil {
 			out.byPath[p.importPath] = syntaxOnly(p)

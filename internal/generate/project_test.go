@@ -3,8 +3,10 @@ package generate
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,13 +63,16 @@ func goMod(t testing.TB, module string) string {
 	return string(out)
 }
 
-// caseProject is a project with the input of a case in testdata/apis.
+// caseProject is a project with the input of a case in testdata/apis, which may
+// import from the modules nested in it.
 func caseProject(t testing.TB, name string) *project {
 	t.Helper()
-	files := map[string]string{}
+	files := map[string]string{"go.mod": goMod(t, "example.com/apis")}
 	for file, text := range readTree(t, filepath.Join(apis, name, "in")) {
 		if strings.HasSuffix(file, "/go.mod.txt") { // a go.mod would hide the directory from git's and go's users here
-			files[strings.TrimSuffix(file, ".txt")] = goMod(t, modfile.ModulePath([]byte(text)))
+			module := modfile.ModulePath([]byte(text))
+			files["go.mod"] += fmt.Sprintf("\nrequire %[1]s v0.0.0\n\nreplace %[1]s => ./%[2]s\n", module, path.Dir(file))
+			files[strings.TrimSuffix(file, ".txt")] = goMod(t, module)
 			files[strings.TrimSuffix(file, "mod.txt")+"sum"] = readFile(t, "../../go.sum")
 			continue
 		}
