@@ -442,6 +442,7 @@ func (o *Options) Complete() {
 			}
 		}
 	}
+	had[crdName] = had[crdName] || had[patchName] // it fills the CRDs that the project writes
 	for _, c := range defaultCalls(newTree(o.Dir, o.Overlay)) {
 		c.Args = slices.DeleteFunc(c.Args, func(arg string) bool {
 			name, _, _ := strings.Cut(arg, ":")

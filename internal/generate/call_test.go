@@ -150,3 +150,18 @@ func TestSelectedCalls(t *testing.T) {
 		t.Error("the record of another call was found")
 	}
 }
+
+// TestComplete: what the project's calls do in whatever way is not done again.
+func TestComplete(t *testing.T) {
+	for args, want := range map[string]string{
+		"crd paths=./api/...":                          "rbac:roleName=manager-role webhook paths=./...",
+		"schemapatch:manifests=deploy paths=./api/...": "rbac:roleName=manager-role webhook paths=./...",
+		"object paths=./...":                           "rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases",
+	} {
+		o := Options{Dir: t.TempDir(), Calls: calls(args)}
+		o.Complete()
+		if len(o.Calls) < 2 || o.Calls[1].String() != want {
+			t.Errorf("%s is completed by %v, want %s", args, o.Calls[1:], want)
+		}
+	}
+}
