@@ -185,6 +185,9 @@ func TestSubdirectory(t *testing.T) {
 
 	c, before := openCache(t, o)
 	c.store(before, nil, findings{})
+	if !lookup(t, o) {
+		t.Fatal("a record is not found again")
+	}
 	outer.write("lib/lib.go", "package lib\n\nvar X int\n")
 	if lookup(t, o) {
 		t.Error("a change elsewhere in the module is not seen")
