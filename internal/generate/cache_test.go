@@ -194,6 +194,25 @@ func TestSubdirectory(t *testing.T) {
 	}
 }
 
+// TestLinkedDirectory: what can be imported through a link is not hashed, so no
+// record serves.
+func TestLinkedDirectory(t *testing.T) {
+	p := newProject(t, map[string]string{"pkg/x.go": "package pkg\n"})
+	p.opts.CacheDir = t.TempDir()
+	for name, hashed := range map[string]bool{".link": true, "link.go": false} {
+		if err := os.Symlink(t.TempDir(), filepath.Join(p.dir, name)); err != nil {
+			t.Skip("no symbolic links here")
+		}
+		if _, inputs := openCache(t, p.opts); (inputs != "") != hashed {
+			t.Errorf("with %s the inputs are %q", name, inputs)
+		}
+		if res := p.render(); res.Unchanged || res.Set.Len() > 0 {
+			t.Errorf("with %s: Unchanged is %t, files %v", name, res.Unchanged, res.Set.Paths())
+		}
+		p.remove(name)
+	}
+}
+
 // TestCacheFailures lets every writing call of a run fail: the cache may then
 // be missing, never wrong, and the run succeeds.
 func TestCacheFailures(t *testing.T) {

@@ -163,7 +163,7 @@ func (d *discoverer) walk(dir string, m *module, all bool) error {
 		switch {
 		case e.dir && all:
 			err = d.descend(name, m)
-		case !e.dir && first:
+		case !e.dir && !e.link && first:
 			err = d.addFile(p, name)
 		}
 		if err != nil {

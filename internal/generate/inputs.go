@@ -61,7 +61,7 @@ type hasher struct {
 	hash.Hash
 	seen  map[string]bool // directories hashed as modules, absolute
 	local []string        // directories that go.mod and go.work files name, absolute
-	blind bool            // a go.mod cannot be read, so directories may be missing
+	blind bool            // directories may be missing: of a go.mod that cannot be read, or behind links
 }
 
 // add hashes data under a name, with its length, so that no two lists of files
@@ -125,7 +125,9 @@ func (h *hasher) dir(t *tree, dir string) error {
 	for _, e := range entries {
 		name := path.Join(dir, e.name)
 		switch {
-		case e.dir && strings.HasPrefix(e.name, "."):
+		case (e.dir || e.link) && strings.HasPrefix(e.name, "."):
+		case e.link:
+			h.blind = true
 		case e.dir:
 			err = h.dir(t, name)
 		case counts(e.name):

@@ -57,7 +57,7 @@ func staleCRDs(t *tree, dir string, rendered []string) ([]string, error) {
 	var out []string
 	for _, e := range found {
 		name := path.Join(dir, e.name)
-		if e.dir || path.Ext(name) != ".yaml" || slices.Contains(rendered, name) {
+		if e.dir || e.link || path.Ext(name) != ".yaml" || slices.Contains(rendered, name) {
 			continue
 		}
 		if data, err := t.read(name); err == nil && attribution.Match(data) {

@@ -27,6 +27,7 @@ type tree struct {
 type entry struct {
 	name string
 	dir  bool
+	link bool // to a directory; dir is false
 }
 
 // newTree lays the overlay over the directory root. The disk is read when it
@@ -41,7 +42,7 @@ func newTree(root string, overlay fileset.Set) *tree {
 		dir := false
 		for name != "." {
 			parent := path.Dir(name)
-			t.added[parent] = append(t.added[parent], entry{path.Base(name), dir})
+			t.added[parent] = append(t.added[parent], entry{name: path.Base(name), dir: dir})
 			name, dir = parent, true
 		}
 	}
@@ -82,8 +83,8 @@ func (t *tree) exists(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// list returns what is in a directory, sorted by name. Links to directories
-// are left out, as the go command leaves them out of its patterns.
+// list returns what is in a directory, sorted by name. Links to directories are
+// apart, as the go command leaves them out of its patterns, and imports from them.
 func (t *tree) list(dir string) ([]entry, error) {
 	onDisk, err := os.ReadDir(t.abs(dir))
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || t.added[dir] == nil) {
@@ -95,15 +96,18 @@ func (t *tree) list(dir string) ([]entry, error) {
 		if f, ok := t.overlay.Get(name); ok && f.Removed {
 			continue
 		}
+		link := false
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
-			if info, err := os.Stat(t.abs(name)); err != nil || !info.Mode().IsRegular() {
+			info, err := os.Stat(t.abs(name))
+			if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 				continue
 			}
+			link = info.IsDir()
 		case !e.IsDir() && !e.Type().IsRegular():
 			continue
 		}
-		out = append(out, entry{e.Name(), e.IsDir()})
+		out = append(out, entry{e.Name(), e.IsDir(), link})
 	}
 	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return slices.CompactFunc(out, func(a, b entry) bool { return a.name == b.name }), nil

@@ -29,10 +29,10 @@ func TestTree(t *testing.T) {
 	tr := newTree(root, overlay(t, map[string]string{"b.go": "new", "sub/c.go": "", "new/deep/d.go": "new", "go.mod": "new"}))
 
 	lists := map[string][]entry{
-		".":        {{"a.go", false}, {"b.go", false}, {"go.mod", false}, {"link.go", false}, {"new", true}, {"sub", true}},
+		".":        {{name: "a.go"}, {name: "b.go"}, {name: "go.mod"}, {name: "link", link: true}, {name: "link.go"}, {name: "new", dir: true}, {name: "sub", dir: true}},
 		"sub":      {},
-		"new":      {{"deep", true}},
-		"new/deep": {{"d.go", false}},
+		"new":      {{name: "deep", dir: true}},
+		"new/deep": {{name: "d.go"}},
 	}
 	for dir, want := range lists {
 		got, err := tr.list(dir)
