@@ -1,7 +1,6 @@
 package kustomize
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,85 +10,97 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // SetImage returns src with newName and newTag of an image in the
 // kustomization file, as `kustomize edit set image` would write them; the file
 // on disk stays as it is. Either newTag or newDigest may be empty.
 func SetImage(src Source, file, image, newName, newTag, newDigest string) (Source, error) {
-	all, err := fieldsOf(src, file)
+	doc, err := parse(src, file)
 	if err != nil {
 		return src, fmt.Errorf("set the image in %s: %w", file, err)
 	}
-	entry := map[string]any{"name": image, "newName": newName}
-	if newTag != "" {
-		entry["newTag"] = newTag
-	}
-	if newDigest != "" {
-		entry["digest"] = newDigest
-	}
-	list := []any{entry}
-	if old, ok := all["images"].([]any); ok {
-		for _, item := range old {
-			if m, ok := item.(map[string]any); !ok || m["name"] != image {
-				list = append(list, item)
-			}
+	entry := &yaml.Node{Kind: yaml.MappingNode}
+	for _, field := range [][2]string{{"name", image}, {"newName", newName}, {"newTag", newTag}, {"digest", newDigest}} {
+		if field[1] != "" {
+			yamledit.Set(entry, field[0], text(field[1]))
 		}
 	}
-	all["images"] = list
-	return with(src, file, all)
+	list := listOf(doc, "images")
+	list.Content = slices.DeleteFunc(list.Content, func(item *yaml.Node) bool {
+		name := yamledit.Value(item, "name")
+		return name != nil && name.Value == image
+	})
+	list.Content = slices.Insert(list.Content, 0, entry)
+	return with(src, file, doc)
 }
 
 // AddResources returns src with those of the directories among the resources of
 // a kustomization file that exist and are not listed there; added says whether
 // there are any. The file on disk stays as it is.
 func AddResources(src Source, file string, dirs ...string) (out Source, added bool, err error) {
-	all, err := fieldsOf(src, file)
+	doc, err := parse(src, file)
 	if err != nil {
 		return src, false, fmt.Errorf("add resources to %s: %w", file, err)
 	}
-	list, _ := all["resources"].([]any) // kustomize reports what is no list
+	list := listOf(doc, "resources")
 	for _, dir := range dirs {
 		_, err := read(src, path.Join(path.Dir(file), dir, "kustomization.yaml"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return src, false, err
 		}
-		if err == nil && !slices.Contains(list, any(dir)) {
-			list, added = append(list, dir), true
+		if err == nil && !slices.ContainsFunc(list.Content, func(item *yaml.Node) bool { return item.Value == dir }) {
+			list.Content, added = append(list.Content, text(dir)), true
 		}
 	}
 	if !added {
 		return src, false, nil
 	}
-	all["resources"] = list
-	out, err = with(src, file, all)
+	out, err = with(src, file, doc)
 	return out, true, err
 }
 
-// fieldsOf reads a kustomization file.
-func fieldsOf(src Source, file string) (map[string]any, error) {
+// parse reads a kustomization file as a tree: values that are not changed stay as
+// they are spelled.
+func parse(src Source, file string) (*yaml.Node, error) {
 	data, err := read(src, file)
 	if err != nil {
 		return nil, err
 	}
-	var all map[string]any
-	if err := yaml.Unmarshal(data, &all); err != nil {
+	doc := &yaml.Node{}
+	if err := yaml.Unmarshal(data, doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if all == nil { // of an empty document
-		all = map[string]any{}
+	if len(doc.Content) == 0 { // of an empty document
+		return &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}, nil
 	}
-	return all, nil
+	if doc.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s: it is no mapping", file)
+	}
+	return doc, nil
 }
 
+// listOf is the list of that name in a kustomization, a new one where there is none.
+func listOf(doc *yaml.Node, key string) *yaml.Node {
+	list := yamledit.Value(doc.Content[0], key)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		list = &yaml.Node{Kind: yaml.SequenceNode}
+		yamledit.Set(doc.Content[0], key, list)
+	}
+	return list
+}
+
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
 // with puts a kustomization file into the overlay.
-func with(src Source, file string, all map[string]any) (Source, error) {
-	var out bytes.Buffer
-	if err := yaml.NewEncoder(&out).Encode(all); err != nil {
+func with(src Source, file string, doc *yaml.Node) (Source, error) {
+	data, err := yamledit.Encode(doc)
+	if err != nil {
 		return src, err
 	}
 	src.Overlay = src.Overlay.Clone()
-	return src, src.Overlay.Put(file, fileset.File{Data: out.Bytes()})
+	return src, src.Overlay.Put(file, fileset.File{Data: data})
 }
 
 // read returns a file of the source, from the overlay or the disk.

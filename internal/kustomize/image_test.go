@@ -28,10 +28,11 @@ func TestSetImage(t *testing.T) {
 		kustomization, newName, tag, digest string
 		want                                []string
 	}{
-		"none yet":       {"resources: [manager.yaml]\n", "reg.example.com:5000/x/op", "v2", "", []string{"image: reg.example.com:5000/x/op:v2", "image: side:v1"}},
-		"set before":     {"resources: [manager.yaml]\nimages:\n- {name: controller, newName: old, newTag: v1}\n- {name: side, newTag: v9}\n", "new", "v2", "", []string{"image: new:v2", "image: side:v9"}},
-		"with a digest":  {"resources: [manager.yaml]\n", "new", "", "sha256:" + strings.Repeat("a", 64), []string{"image: new@sha256:aaaa"}},
-		"neither of two": {"resources: [manager.yaml]\n", "new", "", "", []string{"image: new:latest"}},
+		"none yet":             {"resources: [manager.yaml]\n", "reg.example.com:5000/x/op", "v2", "", []string{"image: reg.example.com:5000/x/op:v2", "image: side:v1"}},
+		"set before":           {"resources: [manager.yaml]\nimages:\n- {name: controller, newName: old, newTag: v1}\n- {name: side, newTag: v9}\n", "new", "v2", "", []string{"image: new:v2", "image: side:v9"}},
+		"a tag that is a date": {"resources: [manager.yaml]\nimages:\n- name: side\n  newTag: 2024-01-15\n", "new", "v2", "", []string{"image: new:v2", "image: side:2024-01-15\n"}},
+		"with a digest":        {"resources: [manager.yaml]\n", "new", "", "sha256:" + strings.Repeat("a", 64), []string{"image: new@sha256:aaaa"}},
+		"neither of two":       {"resources: [manager.yaml]\n", "new", "", "", []string{"image: new:latest"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
