@@ -3,6 +3,7 @@ package kustomize
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // checker reads the kustomizations that a build will reach, before kustomize
@@ -134,11 +136,10 @@ func pairs(s types.KvPairSources) []string {
 // follow refuses what is remote or missing, and visits what is a kustomization.
 func (c *checker) follow(file string, data []byte, r reference) error {
 	if r.inline && strings.Contains(r.path, "\n") {
-		return nil
+		return c.plugins(file, data, []byte(r.path))
 	}
 	if remote(r.path) {
-		return c.failed(file, data, r.path, "download it into the project and refer to the copy",
-			"%s %s is remote, and mysdk fetches nothing while it builds", r.field, r.path)
+		return c.remoteError(file, data, r.field, r.path)
 	}
 	if filepath.IsAbs(r.path) {
 		return nil // kustomize refuses these with a reason of its own
@@ -150,7 +151,66 @@ func (c *checker) follow(file string, data []byte, r reference) error {
 	if !r.inline && !c.tree.Exists(full) {
 		return c.failed(file, data, r.path, "create it, or take the line out", "%s: there is no %s", r.field, c.tree.rel(full))
 	}
+	if !r.kustomizes || !c.tree.Exists(full) {
+		return nil
+	}
+	text, err := c.tree.ReadFile(full)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.tree.rel(full), err)
+	}
+	return c.plugins(full, text, text)
+}
+
+// plugins refuses what is remote in configurations of kustomize's built-in plugins,
+// among the objects in text, which is all of file or stands in it.
+func (c *checker) plugins(file string, data, text []byte) error {
+	if !bytes.Contains(text, []byte(konfig.BuiltinPluginApiVersion)) {
+		return nil // saves parsing most files
+	}
+	docs, _ := yamledit.Documents(text) // kustomize reports what does not parse
+	for _, doc := range docs {
+		var object map[string]any
+		if err := doc.Decode(&object); err != nil {
+			continue // as above
+		}
+		for _, path := range loaded(object, false, "") {
+			if remote(path[1]) {
+				return c.remoteError(file, data, path[0], path[1])
+			}
+		}
+	}
 	return nil
+}
+
+// loaded are the fields below a value from which built-in plugins load files, each
+// with a path. plugin says whether the value is in the configuration of one, and
+// field in which field that loads files it is, if any.
+func loaded(value any, plugin bool, field string) (list [][2]string) {
+	switch value := value.(type) {
+	case string:
+		if field != "" && !strings.Contains(value, "\n") { // else it is the content itself
+			return [][2]string{{field, value}}
+		}
+	case []any:
+		for _, item := range value {
+			list = append(list, loaded(item, plugin, field)...)
+		}
+	case map[string]any:
+		plugin = plugin || value["apiVersion"] == konfig.BuiltinPluginApiVersion
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			field := ""
+			if plugin && slices.Contains([]string{"path", "paths", "files", "env", "envs", "targetFilePath"}, key) {
+				field = key
+			}
+			list = append(list, loaded(value[key], plugin, field)...)
+		}
+	}
+	return list
+}
+
+func (c *checker) remoteError(file string, data []byte, field, path string) error {
+	return c.failed(file, data, path, "download it into the project and refer to the copy",
+		"%s %s is remote, and mysdk fetches nothing while it builds", field, path)
 }
 
 // remote reports whether kustomize would, or might, take path for a URL: a

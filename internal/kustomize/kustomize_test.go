@@ -194,6 +194,17 @@ func TestRemote(t *testing.T) {
 			}
 		}
 	}
+	for name, files := range map[string]map[string]string{
+		"inline":         {"kustomization.yaml": "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: p}\n  path: http://127.0.0.1:1/p\n"},
+		"in a file":      {"kustomization.yaml": "generators: [g.yaml]\n", "g.yaml": "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nname: g\nbehavior: create\nfiles: [k=http://127.0.0.1:1/p]\n"},
+		"in a directory": {"kustomization.yaml": "validators: [v]\n", "v/kustomization.yaml": "resources: [v.yaml]\n", "v/v.yaml": named("a") + "---\napiVersion: builtin\nkind: ReplacementTransformer\nreplacements: [{path: \"http://127.0.0.1:1/p\"}]\n"},
+		"in a list":      {"kustomization.yaml": "transformers: [t.yaml]\n", "t.yaml": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: builtin\n  kind: PatchStrategicMergeTransformer\n  metadata: {name: p}\n  paths: [\"http://127.0.0.1:1/p\"]\n"},
+	} {
+		_, err := Build(t.Context(), source(t, files), ".")
+		if err == nil || !strings.Contains(err.Error(), " http://127.0.0.1:1/p is remote") && !strings.Contains(err.Error(), ":6: files k=http://127.0.0.1:1/p is remote") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
 	for _, path := range []string{"a.yaml", "../crd", "github.commons/a", "mail@home/a.yaml", "a:b.yaml", "dir.git/a"} {
 		if remote(path) {
 			t.Errorf("%s was taken for a URL", path)
