@@ -190,10 +190,9 @@ func TestPackages(t *testing.T) {
 
 func TestRenderErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
-		files  map[string]string
-		change func(*openapi.Options)
-		want   string
-		code   int
+		files map[string]string
+		want  string
+		code  int
 	}{
 		"no API": {
 			files: map[string]string{"main.go": "package main\n\nfunc main() {}\n"}, want: "no package with API types", code: clierr.CodeFailed,
@@ -215,9 +214,6 @@ func TestRenderErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newProject(t, tt.files)
-			if tt.change != nil {
-				tt.change(&o)
-			}
 			res, err := openapi.Render(t.Context(), o)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v, want %q", err, tt.want)
