@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/generate/calls"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/openapi"
 )
 
@@ -233,7 +234,7 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 		o.warnStale(ctx, f)
 	}
 	if o.check || o.dryRun {
-		return f.DiffSet(r.Set, o.check, "mysdk generate")
+		return f.DiffSet(r.Set, o.check, o.command())
 	}
 	if r.Set.Len() == 0 {
 		f.Say("Nothing to do: everything is up to date (%s)", f.Since(start))
@@ -249,6 +250,18 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	f.Detail("generated in %s", f.Since(start))
 	o.warnStale(ctx, f)
 	return nil
+}
+
+// command is what writes what --check compares.
+func (o *generateCommand) command() string {
+	words := append([]string{"mysdk", "generate"}, o.what...)
+	if o.lax {
+		words = append(words, "--lax")
+	}
+	if len(o.args) > 0 {
+		words = append(append(words, "--"), o.args...)
+	}
+	return host.ShellJoin(words)
 }
 
 // warnStale warns of a chart that is not that of what was generated.
