@@ -29,6 +29,12 @@ const basesDir = "config/manifests/bases"
 // asks for at least. Notes say where they are not the first. Beside them are the
 // objects that samples refer to.
 func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Unstructured, kinds []string) (what explore.Options, err error) {
+	none := slices.DeleteFunc(slices.Clone(kinds), func(k string) bool {
+		return slices.ContainsFunc(crds, func(crd *unstructured.Unstructured) bool { return strings.EqualFold(k, kube.ServedKind(crd).Kind) })
+	})
+	if len(none) > 0 {
+		return what, clierr.Usagef("name a kind of this project, or leave --kind out", "explore: the project has no kind %s", strings.Join(none, " or "))
+	}
 	written, notes, err := writtenSamples(ctx, f)
 	if err != nil {
 		return what, err
@@ -40,7 +46,7 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 		return what, err
 	}
 	for _, crd := range crds {
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		kind := kube.ServedKind(crd).Kind
 		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
 			continue
 		}
@@ -66,9 +72,6 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 			}
 			what.Samples = append(what.Samples, explore.Sample{Object: u, CRD: crd, File: from})
 		}
-	}
-	if len(what.Samples) == 0 {
-		return what, clierr.Usagef("name a kind of this project, or leave --kind out", "explore: the project has no kind %s", strings.Join(kinds, " or "))
 	}
 	if what.Beside = besideSamples(written); len(what.Beside) == 0 {
 		what.Beside = besideSamples(below)

@@ -78,4 +78,8 @@ func TestExploreSamples(t *testing.T) {
 			}
 		})
 	}
+	_, err := exploreSamples(t.Context(), &cli.Factory{Host: hosttest.New(t).Host}, []*unstructured.Unstructured{crd}, []string{"shop", "Shpo", "Cart"})
+	if err == nil || !strings.HasSuffix(err.Error(), "the project has no kind Shpo or Cart") {
+		t.Errorf("kinds that there are not: %v", err)
+	}
 }
