@@ -109,7 +109,7 @@ func TestFill(t *testing.T) {
 	list := Of(crd(t), "v1")
 	values := map[string]string{
 		"spec.size": " 3 ", "spec.color": "red", "spec.ratio": "0.5", "spec.open": "false", "spec.port": "http",
-		"spec.tags": "- a\n- b", "spec.labels": "x: z", "spec.address.street": "Main St", "spec.any": "deep: {m: 1}",
+		"spec.tags": "- a\n- b", "spec.labels": "x: z", "spec.address.street": "Main St\r\nBack", "spec.any": "deep: {m: 1}",
 	}
 	got := map[string]any{}
 	if err := Fill(got, nil, list, func(path string) string { return values[path] }); err != nil {
@@ -117,7 +117,7 @@ func TestFill(t *testing.T) {
 	}
 	want := map[string]any{"spec": map[string]any{
 		"size": int64(3), "color": "red", "ratio": 0.5, "open": false, "port": "http", "tags": []any{"a", "b"},
-		"labels": map[string]any{"x": "z"}, "address": map[string]any{"street": "Main St"}, "any": map[string]any{"deep": map[string]any{"m": int64(1)}},
+		"labels": map[string]any{"x": "z"}, "address": map[string]any{"street": "Main St\nBack"}, "any": map[string]any{"deep": map[string]any{"m": int64(1)}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -91,7 +91,7 @@ func (f *Field) parse(text string) (any, error) {
 	trimmed := strings.TrimSpace(text)
 	switch f.kind {
 	case "string":
-		return text, nil
+		return strings.ReplaceAll(text, "\r\n", "\n"), nil // as browsers send line breaks
 	case "boolean":
 		return trimmed == "true", nil
 	case "integer":

@@ -211,7 +211,7 @@ func checkForm(r reader) {
 // changeObjects makes, changes, scales and deletes objects, and looks back.
 func changeObjects(r reader) {
 	r.t.Helper()
-	form := url.Values{"do": {"apply"}, "kind": {"Shop.example.com"}, "name": {"mine"}, "spec.size": {"2"}}
+	form := url.Values{"do": {"apply"}, "kind": {"Shop.example.com"}, "name": {"mine"}, "spec.size": {"2"}, "spec.owner.name": {"a\r\nb"}}
 	mine := "/objects?kind=Shop.example.com&name=mine&namespace=default"
 	if code, to := r.send("/try", form); code != http.StatusSeeOther || to != mine {
 		r.t.Fatalf("apply: %d %s", code, to)
@@ -232,7 +232,7 @@ func changeObjects(r reader) {
 	}
 	r.shows("/objects?kind=Shop.example.com&name=sample&namespace=default", "<ins>7</ins>", "team: blue")
 	r.shows(mine, "spec.size", "<del>2</del>", "<ins>5</ins>")
-	r.shows("/try?kind=Shop.example.com&namespace=default&name=mine", `value="5"`, "readonly")
+	r.shows("/try?kind=Shop.example.com&namespace=default&name=mine", `value="5"`, "readonly", ">\na\nb</textarea>")
 
 	web := url.Values{"kind": {"Deployment.apps"}, "namespace": {"default"}, "name": {"web"}}
 	r.shows("/try?"+web.Encode(), `name="replicas"`)
