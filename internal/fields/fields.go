@@ -30,6 +30,7 @@ type Field struct {
 
 	kind string // type in the schema
 	list bool   // Fields are of items
+	open bool   // of an object that may have other fields, too
 }
 
 // Rule is a validation in CEL.
@@ -93,6 +94,7 @@ func read(schema map[string]any, path string) *Field {
 	for _, v := range values {
 		f.Enum = append(f.Enum, plain(v))
 	}
+	f.open = schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-embedded-resource"] == true
 	f.both(schema)
 	items, isList := schema["items"].(map[string]any)
 	entries, isMap := schema["additionalProperties"].(map[string]any)

@@ -33,6 +33,8 @@ spec:
               open: {type: boolean}
               port: {x-kubernetes-int-or-string: true}
               any: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              more: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}
+              made: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object}}}
               tags: {type: array, items: {type: string, minLength: 1}, maxItems: 3}
               labels: {type: object, additionalProperties: {type: string, enum: [b], pattern: a}}
               size2: {type: string, allOf: [{enum: [a, b, c], maxLength: 9}, {enum: [c, b]}]}
@@ -85,6 +87,10 @@ func TestOf(t *testing.T) {
 		"spec.doors: list of object, yaml, list type map by name, kind",
 		"spec.doors[].name: string, text, required",
 		"spec.labels: map of string, yaml, each matches a, b",
+		"spec.made: object, yaml",
+		"spec.made.spec: object, yaml",
+		"spec.more: object, yaml, may have any other fields",
+		"spec.more.a: string, text",
 		"spec.open: boolean, choice",
 		"spec.port: integer or string, text",
 		"spec.ratio: number, number, more than 0",
@@ -109,7 +115,7 @@ func TestFill(t *testing.T) {
 	list := Of(crd(t), "v1")
 	values := map[string]string{
 		"spec.size": " 3 ", "spec.color": "red", "spec.ratio": "0.5", "spec.open": "false", "spec.port": "http",
-		"spec.tags": "- a\n- b", "spec.labels": "x: z", "spec.address.street": "Main St\r\nBack", "spec.any": "deep: {m: 1}",
+		"spec.tags": "- a\n- b", "spec.labels": "x: z", "spec.address.street": "Main St\r\nBack", "spec.any": "deep: {m: 1}", "spec.more": "a: b\nc: d",
 	}
 	got := map[string]any{}
 	if err := Fill(got, nil, list, func(path string) string { return values[path] }); err != nil {
@@ -117,7 +123,7 @@ func TestFill(t *testing.T) {
 	}
 	want := map[string]any{"spec": map[string]any{
 		"size": int64(3), "color": "red", "ratio": 0.5, "open": false, "port": "http", "tags": []any{"a", "b"},
-		"labels": map[string]any{"x": "z"}, "address": map[string]any{"street": "Main St\nBack"}, "any": map[string]any{"deep": map[string]any{"m": int64(1)}},
+		"labels": map[string]any{"x": "z"}, "address": map[string]any{"street": "Main St\nBack"}, "any": map[string]any{"deep": map[string]any{"m": int64(1)}}, "more": map[string]any{"a": "b", "c": "d"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

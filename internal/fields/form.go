@@ -12,7 +12,8 @@ import (
 )
 
 // Input says how a field is asked for in a form: text, number, choice, yaml, or
-// group for an object whose fields are asked for one by one.
+// group for an object whose fields are asked for one by one. One that may have other
+// fields is asked for as a whole: those would be lost.
 func (f *Field) Input() string {
 	switch {
 	case len(f.Enum) > 0 && !f.list && f.kind != "array":
@@ -23,7 +24,7 @@ func (f *Field) Input() string {
 		return "number"
 	case f.kind == "string" || f.kind == "int-or-string":
 		return "text"
-	case f.kind == "object" && len(f.Fields) > 0 && !f.list:
+	case f.kind == "object" && len(f.Fields) > 0 && !f.list && !f.open:
 		return "group"
 	}
 	return "yaml"
