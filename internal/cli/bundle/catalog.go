@@ -3,8 +3,10 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -264,26 +266,59 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 
 // replacedFiles are those of --output-dir whose objects are written into files of
 // other names. One that was not read for the catalog is an error: there would be
-// two of everything that it has.
+// two of everything that it has. So is one of the same name with bundles that the
+// catalog does not have.
 func replacedFiles(f *cli.Factory, c *catalog.Catalog, o *catalogOptions, files map[string][]byte) ([]string, error) {
 	root := f.Host.Path(o.outputDir)
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, nil //nolint:nilerr // there is nothing, or writing reports what is wrong
 	}
 	beside, err := c.Beside(os.DirFS(root), files)
-	if err != nil || len(beside) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	read, err := filesRead(f, o.fromIndex)
 	if err != nil {
 		return nil, err
 	}
+	unread := func(name string) bool { return !slices.Contains(read, filepath.Join(root, filepath.FromSlash(name))) }
 	for _, name := range beside {
-		if !slices.Contains(read, filepath.Join(root, filepath.FromSlash(name))) {
+		if unread(name) {
 			return nil, clierr.Failedf("remove it, or name another --output-dir", "%s: it has objects of the same package, and would be part of the catalog too", path.Join(filepath.ToSlash(o.outputDir), name))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if unread(name) {
+			if err := losesNone(f, c, path.Join(filepath.ToSlash(o.outputDir), name)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return beside, nil
+}
+
+// losesNone refuses to replace a file that has bundles which the catalog does not have.
+func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
+	data, err := f.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	old, err := catalog.Parse(data, name)
+	if err != nil {
+		return clierr.Failedf("correct the file, or remove it", "%w", err)
+	}
+	var lost []string
+	for _, b := range old.Bundles {
+		if !slices.ContainsFunc(c.Bundles, func(n catalog.Bundle) bool { return n.Package == b.Package && n.Name == b.Name }) {
+			lost = append(lost, b.Name)
+		}
+	}
+	if len(lost) > 0 {
+		return clierr.Failedf("add '--from-index "+name+"' to keep them, or remove the file", "%s has bundles that would be lost: %s", name, strings.Join(lost, ", "))
+	}
+	return nil
 }
 
 // filesRead are the files that a catalog to add to was read from, none for an
