@@ -161,7 +161,7 @@ func (r Record) bytes(base string) ([]byte, error) {
 // comments is written in the form that all Kubernetes tools have.
 func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 	doc := onlyMapping(old)
-	if doc == nil || !commented(doc) {
+	if doc == nil || !yamledit.Commented(doc) {
 		return marshal(base.Object)
 	}
 	owned := at(base.Object, "spec", "customresourcedefinitions", "owned")
@@ -185,11 +185,6 @@ func onlyMapping(data []byte) *yaml.Node {
 		return nil
 	}
 	return docs[0]
-}
-
-// commented reports whether there is a comment anywhere.
-func commented(n *yaml.Node) bool {
-	return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, commented)
 }
 
 // kustomization returns the file that lists the base among its resources, and

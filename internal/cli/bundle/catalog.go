@@ -22,6 +22,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Where a catalog image has its catalog and the cache of it: the places that
@@ -248,6 +249,9 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	if err != nil {
 		return err
 	}
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(files)), replaced) {
+		warnOfComments(f, path.Join(filepath.ToSlash(dir), name))
+	}
 	for i, name := range replaced {
 		replaced[i] = path.Join(filepath.ToSlash(dir), name)
 		if err := set.Put(replaced[i], fileset.File{Removed: true}); err != nil {
@@ -319,6 +323,18 @@ func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
 		return clierr.Failedf("add '--from-index "+name+"' to keep them, or remove the file", "%s has bundles that would be lost: %s", name, strings.Join(lost, ", "))
 	}
 	return nil
+}
+
+// warnOfComments says that a file of the old catalog loses its comments: only its
+// objects are read.
+func warnOfComments(f *cli.Factory, name string) {
+	data, err := f.ReadFile(name)
+	if err != nil || path.Ext(name) == ".json" {
+		return // there is none, or it has no comments
+	}
+	if docs, err := yamledit.Documents(data); err == nil && slices.ContainsFunc(docs, yamledit.Commented) {
+		f.Warn("%s has comments, which are not kept", name)
+	}
 }
 
 // filesRead are the files that a catalog to add to was read from, none for an

@@ -96,6 +96,11 @@ func Documents(data []byte) (docs []*yaml.Node, err error) {
 	}
 }
 
+// Commented reports whether there is a comment anywhere in a tree.
+func Commented(n *yaml.Node) bool {
+	return n.HeadComment+n.LineComment+n.FootComment != "" || slices.ContainsFunc(n.Content, Commented)
+}
+
 // Encode is a tree or value as text, indented as the tools indent it that share
 // files with mysdk.
 func Encode(v any) ([]byte, error) {
