@@ -103,7 +103,7 @@ func TestPlaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for image, want := range map[string]bool{"": true, "a.example.com:5000/x:v1": true, "a.example.com:5000/x": true, "p": true, "a.example.com:5000/x:v2": false, "controller": false} {
-		if err := placed(image, objects); (err == nil) != want {
+		if err := Placed(image, DeployDir, objects); (err == nil) != want {
 			t.Errorf("%q: %v", image, err)
 		}
 	}

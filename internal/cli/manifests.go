@@ -40,14 +40,14 @@ func (f *Factory) OperatorManifests(ctx context.Context, image string) ([]byte, 
 	}
 	objects, err := kube.ParseManifests(data, DeployDir)
 	if err == nil {
-		err = placed(image, objects)
+		err = Placed(image, DeployDir, objects)
 	}
 	return data, objects, err
 }
 
-// placed refuses an image that no container has got: kustomize puts it in place of one
-// name only.
-func placed(image string, objects []*unstructured.Unstructured) error {
+// Placed refuses an image that no container has got: kustomize puts it in place of one
+// name only. The objects are those of the kustomization in dir.
+func Placed(image, dir string, objects []*unstructured.Unstructured) error {
 	if image == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func placed(image string, objects []*unstructured.Unstructured) error {
 			}
 		}
 	}
-	return clierr.Failedf("name it so in config/manager/manager.yaml, or leave --image out", "--image: no container of %s has the image %s, which %s would replace", DeployDir, ImageName, image)
+	return clierr.Failedf("name it so in config/manager/manager.yaml, or leave --image out", "--image: no container of %s has the image %s, which %s would replace", dir, ImageName, image)
 }
 
 // OptionalManifests are those of OperatorManifests, and all objects of them with
@@ -76,7 +76,7 @@ func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects,
 	if image != "" {
 		parsed, err := kube.ParseManifests(objects, DeployDir)
 		if err == nil {
-			err = placed(image, parsed)
+			err = Placed(image, DeployDir, parsed)
 		}
 		if err != nil {
 			return nil, nil, err

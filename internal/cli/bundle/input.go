@@ -70,8 +70,12 @@ func (j *bundleJob) withCRDs(objects []*unstructured.Unstructured) ([]*unstructu
 	return append(slices.DeleteFunc(objects, isCRD), crds...), nil
 }
 
-// useBase takes the base from --kustomize-dir where the input has none.
+// useBase takes the base from --kustomize-dir where manifests from elsewhere have
+// none. Nothing in them stands for the image of --image.
 func (j *bundleJob) useBase(in *bundle.Input) error {
+	if j.f.Given["image"] {
+		return clierr.Usagef("set the image in the manifests", "--image is for the project's own manifests")
+	}
 	if slices.ContainsFunc(in.Objects, isCSV) {
 		return nil
 	}
@@ -131,7 +135,10 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 	if err != nil {
 		return err
 	}
-	if in.Objects, err = bundle.Parse(data, j.kustomizeDir); err != nil || hasBase {
+	if in.Objects, err = bundle.Parse(data, j.kustomizeDir); err != nil {
+		return err
+	}
+	if err := cli.Placed(j.image, j.kustomizeDir, in.Objects); err != nil || hasBase {
 		return err
 	}
 	if hasList && slices.ContainsFunc(in.Objects, isCSV) {
