@@ -21,7 +21,7 @@ type Factory struct {
 	Chdir   string          // the directory of -C
 	Inside  string          // where the user is, seen from the project's root; empty for the root
 	Allowed []string        // contexts of real clusters that may be written to unnamed
-	Typed   string          // the command line, for the journal of an interrupted commit
+	Typed   string          // the command line, for the journal of an interrupted commit and for hints
 	AsIs    bool            // take generated files as they are
 	Plugins *pluginRun      // external plugins that take part, nil without any
 	Running *cobra.Command  // the one that runs, known once flags are parsed

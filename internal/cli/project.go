@@ -39,7 +39,8 @@ func (f *Factory) Below(dir, flag string) (string, error) {
 }
 
 // DiffSet prints what would change; with check it is an error that there is
-// anything. command is what to type then.
+// anything. command is what to type then; empty, it is what was typed without
+// --check: other flags would make something else.
 func (f *Factory) DiffSet(set fileset.Set, check bool, command string) error {
 	diff, err := f.Tree().Diff(set)
 	if err != nil {
@@ -51,6 +52,10 @@ func (f *Factory) DiffSet(set fileset.Set, check bool, command string) error {
 	}
 	if !check || changed.Len() == 0 {
 		return nil
+	}
+	if command == "" {
+		typed := strings.NewReplacer(" --check ", " ", " --check=true ", " ").Replace(" " + f.Typed + " ")
+		command = "mysdk " + strings.TrimSpace(typed)
 	}
 	return clierr.OutOfDatef("run '"+command+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
 }

@@ -414,7 +414,7 @@ func (j *bundleJob) compare(r *bundle.Result) error {
 	if r != nil {
 		stale = j.warnStale(r)
 	}
-	if err := j.f.DiffSet(j.set, true, "mysdk bundle generate"); err != nil || len(stale) == 0 {
+	if err := j.f.DiffSet(j.set, true, ""); err != nil || len(stale) == 0 {
 		return err
 	}
 	return clierr.OutOfDatef("remove what is not yours, and add what is to the manifests that the bundle is made from", "out of date: nothing makes %s", strings.Join(stale, ", "))

@@ -83,7 +83,7 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 	}
 	file := bundle.BaseFile(cmp.Or(o.outputDir, bundle.ManifestsConfigDir), cmp.Or(o.packageName, p.Name))
 	if o.check || o.dryRun {
-		return f.DiffSet(set, o.check, "mysdk generate kustomize manifests")
+		return f.DiffSet(set, o.check, "")
 	}
 	if set.Len() == 0 {
 		f.Say("Nothing to do: %s is up to date", file)
