@@ -110,6 +110,7 @@ func TestInspectCommands(t *testing.T) {
 		"tests":             {files: map[string]string{"a/a_test.go": "package a\n"}, command: "test", want: Works, text: "files with tests: 1"},
 		"no tests":          {command: "test", want: Works, text: "no tests yet"},
 		"bundle":            {command: "bundle", want: Needs, text: "config/manifests"},
+		"no base yet":       {files: map[string]string{"config/manifests/kustomization.yaml": "resources:\n- bases/op.clusterserviceversion.yaml\n"}, command: "bundle", want: Works, text: "config/manifests builds"},
 		"no bundle":         {change: func(o *Options) { o.Commands = nil }, command: "bundle", want: No, text: "make bundle"},
 		"another layout":    {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v3", 1), "cmd/main.go": "-", "main.go": "package main\n"}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v3:\n'mysdk migrate --output-dir DIR' writes"},
 		"this layout early": {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v4-alpha", 1)}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v4-alpha:\nPROJECT: change the layout to go.kubebuilder.io/v4"},

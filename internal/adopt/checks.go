@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/kustomize"
@@ -212,5 +213,12 @@ func (in *inspection) bundle() (Command, fileset.Set, error) {
 	if !slices.Contains(in.Commands, name) {
 		return cannot(name, "this mysdk makes no bundles; 'make bundle' goes on working where the project has it")
 	}
-	return in.kustomization(name, "config/manifests", "config/manifests/kustomization.yaml: 'mysdk generate kustomize manifests' writes it")
+	base := bundle.BaseFile(bundle.ManifestsConfigDir, in.report.Name)
+	if _, there, err := in.tree.Read(base); err != nil || !there { // 'bundle generate' has placeholders for it
+		data, err := bundle.NewBase(in.report.Name, false).MarshalJSON()
+		if err := errors.Join(err, in.rendered.Put(base, fileset.File{Data: data})); err != nil {
+			return Command{}, fileset.Set{}, err
+		}
+	}
+	return in.kustomization(name, bundle.ManifestsConfigDir, "config/manifests/kustomization.yaml: 'mysdk generate kustomize manifests' writes it")
 }

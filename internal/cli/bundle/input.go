@@ -114,10 +114,14 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 		return err
 	}
 	in.BaseName, in.Described = bundle.BaseFile(j.kustomizeDir, j.pkg), m.Described
-	hasBase, hasList := j.has(in.BaseName), j.has(path.Join(j.kustomizeDir, "kustomization.yaml"))
+	list := path.Join(j.kustomizeDir, "kustomization.yaml")
+	hasBase, hasList := j.has(in.BaseName), j.has(list)
 	// Without a base the kustomization stays as it is: it may have a
-	// ClusterServiceVersion under another name, which then is the user's.
-	if hasBase || !hasList {
+	// ClusterServiceVersion under another name, which then is the user's. One that
+	// lists the base already does not build without it.
+	_, edited := set.Get(list)
+	usersOwn := hasList && edited
+	if hasBase || !usersOwn {
 		if err := src.Overlay.Merge(set); err != nil {
 			return err
 		}
@@ -141,7 +145,7 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 	if err := cli.Placed(j.image, j.kustomizeDir, in.Objects); err != nil || hasBase {
 		return err
 	}
-	if hasList && slices.ContainsFunc(in.Objects, isCSV) {
+	if usersOwn && slices.ContainsFunc(in.Objects, isCSV) {
 		in.BaseName, in.Described = j.kustomizeDir, nil
 		return nil
 	}
