@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/bundle"
@@ -20,6 +21,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // gather finds the objects that the bundle is made from: in the directories
@@ -164,13 +166,20 @@ func (j *bundleJob) has(name string) bool {
 func isCSV(u *unstructured.Unstructured) bool { return u.GetKind() == bundle.CSVKind }
 
 // manifestsBelow reads the objects of all YAML and JSON files below a
-// directory.
+// directory. Hidden directories and files of other kinds, such as the values of a
+// chart, are passed over.
 func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	var wrong []error
 	err := fs.WalkDir(os.DirFS(f.Host.Path(dir)), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
+		}
+		if d.IsDir() {
+			if name != "." && strings.HasPrefix(d.Name(), ".") {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" || path.Base(name) == "kustomization.yaml" {
 			return nil
@@ -179,6 +188,10 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 		data, err := f.ReadFile(file)
 		if err != nil {
 			return err
+		}
+		if !hasObject(data) {
+			f.Warn("%s has no Kubernetes object and is skipped", file)
+			return nil
 		}
 		objects, err := bundle.Parse(data, file)
 		all, wrong = append(all, objects...), append(wrong, err)
@@ -191,6 +204,15 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 		return nil, fmt.Errorf("read the manifests in %s: %w", dir, err)
 	}
 	return all, clierr.WithHint(errors.Join(wrong...), "correct the files and run the command again")
+}
+
+// hasObject reports whether a file has a document that could be a Kubernetes
+// object, or does not parse, which is then reported.
+func hasObject(data []byte) bool {
+	docs, err := yamledit.Documents(data)
+	return err != nil || slices.ContainsFunc(docs, func(doc *yaml.Node) bool {
+		return yamledit.Value(doc.Content[0], "apiVersion") != nil && yamledit.Value(doc.Content[0], "kind") != nil
+	})
 }
 
 // pipeTimeout is how long a pipe may stay silent before it is said what is waited
