@@ -71,16 +71,15 @@ func (p *Pods) Stop(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	var objs []*unstructured.Unstructured
+	var errs []error
 	for _, kind := range []string{"Pod", "ConfigMap"} {
 		found, err := p.Client.List(ctx, coreKind(kind), kube.ListOptions{Namespace: p.Namespace, Selector: "testrun=" + p.Run})
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = p.Client.Delete(ctx, found, kube.DeleteOptions{})
 		}
-		objs = append(objs, found...)
+		errs = append(errs, err)
 	}
-	_, err := p.Client.Delete(ctx, objs, kube.DeleteOptions{})
-	return err
+	return errors.Join(errs...)
 }
 
 func (p *Pods) apply() kube.ApplyOptions {

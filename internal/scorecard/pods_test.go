@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kube/kubetest"
 )
@@ -187,6 +191,46 @@ func FuzzUntar(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestStop: the ConfigMaps are deleted where the pods cannot be.
+func TestStop(t *testing.T) {
+	deleted := false
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		const maps, one = "/api/v1/namespaces/default/configmaps", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"1"}}`
+		switch {
+		case r.URL.Path == "/api/v1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","kind":"Pod","namespaced":true},{"name":"configmaps","kind":"ConfigMap","namespaced":true}]}`)
+		case r.URL.Path == maps:
+			fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","items":[`+one+`]}`)
+		case r.URL.Path == maps+"/a" && !deleted:
+			deleted = r.Method == http.MethodDelete
+			fmt.Fprint(w, one)
+		case r.URL.Path == maps+"/a":
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		case strings.HasSuffix(r.URL.Path, "/pods"):
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+		default:
+			fmt.Fprint(w, `{"gitVersion":"v1.36.3","kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"1"}}`)
+		}
+	}))
+	defer s.Close()
+	w := hosttest.New(t)
+	config := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: a, clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}]}", s.URL)
+	if err := os.WriteFile(w.Path("config"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kube.Connect(t.Context(), kube.Options{Host: w.Host, Kubeconfig: "config", Context: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pods{Client: client, Run: "scorecard-x", Namespace: "default", sources: []any{}}
+	if err := p.Stop(t.Context()); err == nil || !deleted {
+		t.Errorf("%v; the ConfigMap was deleted: %t", err, deleted)
+	}
 }
 
 // TestOnCluster runs tests against a real API server, and two as pods, which

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -127,14 +128,20 @@ func runScorecard(ctx context.Context, f *cli.Factory, o *scorecardOptions) erro
 		}
 	}
 	list, err := runTests(ctx, subject, opts)
-	if err != nil {
-		return err
+	return conclude(f, b.Name(), list, err, o.output)
+}
+
+// conclude prints the results, which there may be where the run has failed, too:
+// what it left in the cluster could not be deleted.
+func conclude(f *cli.Factory, name string, list scorecard.List, failed error, format string) error {
+	if failed != nil && len(list.Items) == 0 {
+		return failed
 	}
-	if err := reportTests(f, list, o.output); err != nil {
-		return err
+	if err := reportTests(f, list, format); failed != nil || err != nil {
+		return errors.Join(failed, err)
 	}
 	if !scorecard.Passed(list) {
-		return clierr.Failedf("what they suggest is printed with each", "not all tests of the bundle %s passed", b.Name())
+		return clierr.Failedf("what they suggest is printed with each", "not all tests of the bundle %s passed", name)
 	}
 	return nil
 }

@@ -1,0 +1,25 @@
+package bundle
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/scorecard"
+)
+
+// TestConclude: the results are printed where cleaning up failed, too.
+func TestConclude(t *testing.T) {
+	w := hosttest.New(t)
+	item := v1alpha3.NewTest()
+	item.Status.Results = []v1alpha3.TestResult{{Name: "mine", State: v1alpha3.PassState}}
+	failed := errors.New("delete pods: forbidden")
+	err := conclude(&cli.Factory{Host: w.Host}, "shop.v0.0.1", scorecard.List{Items: []v1alpha3.Test{item}}, failed, "text")
+	if !errors.Is(err, failed) || !strings.Contains(w.Out.String(), "mine") {
+		t.Errorf("%v; printed %q", err, w.Out.String())
+	}
+}
