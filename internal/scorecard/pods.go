@@ -33,6 +33,7 @@ const (
 	configMapBytes = 700 << 10
 	pollInterval   = 200 * time.Millisecond
 	cleanupTime    = 30 * time.Second
+	sidecarTime    = 1000 * time.Second // beyond the time for the tests, for a look at pods that are kept
 )
 
 // Pods runs tests that have an image of their own, as pods of a cluster that
@@ -42,9 +43,10 @@ type Pods struct {
 	Run            string // a name for this run, part of all names
 	Namespace      string
 	ServiceAccount string
-	Restricted     bool   // give the pods the security context that PodSecurity restricted asks for
-	StorageImage   string // sidecar that keeps a test's files, with a shell and tar
-	KeepPods       bool   // leave pods and ConfigMaps behind
+	Restricted     bool          // give the pods the security context that PodSecurity restricted asks for
+	StorageImage   string        // sidecar that keeps a test's files, with a shell and tar
+	KeepPods       bool          // leave pods and ConfigMaps behind
+	Wait           time.Duration // for all tests: so long a sidecar has to be there
 	// Exec runs a command in a container and returns what it printed.
 	Exec func(ctx context.Context, namespace, pod, container string, command []string) ([]byte, error)
 	// Keep is given the files that a test stored: path → content.

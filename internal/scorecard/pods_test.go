@@ -111,6 +111,23 @@ func TestPodMounts(t *testing.T) {
 	}
 }
 
+// TestPodStorage: a test without storage of its own has that of the configuration,
+// and the sidecar is there as long as the tests may take.
+func TestPodStorage(t *testing.T) {
+	c, err := ParseConfig([]byte(strings.Replace(testConfig, "test: olm-crds-have-validation-test}\n", "test: olm-crds-have-validation-test}\n    storage: {spec: {mountPath: {path: /own}}}\n", 1)+
+		"storage: {spec: {mountPath: {path: /all}}}\n"), "x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pods{Run: "scorecard-x", Namespace: "default", Wait: 30 * time.Minute}
+	for want, test := range map[string]v1alpha3.TestConfiguration{"/all": c.Stages[1].Tests[0], "/own": c.Stages[0].Tests[1]} {
+		pod := fmt.Sprint(p.pod(Subject{}, test).Object)
+		if !strings.Contains(pod, "name:SCORECARD_STORAGE value:"+want+"]") || !strings.Contains(pod, "sleep 2800]") {
+			t.Errorf("no %s for 2800s in %s", want, pod)
+		}
+	}
+}
+
 // TestGatherStaysInside: the labels of a test, which come from the bundle, name
 // a directory and never one above.
 func TestGatherStaysInside(t *testing.T) {

@@ -28,7 +28,7 @@ func (p *Pods) pod(s Subject, t v1alpha3.TestConfiguration) *unstructured.Unstru
 		mounts = append(mounts, storage)
 		env = append(env, map[string]any{"name": "SCORECARD_STORAGE", "value": dir})
 		volumes = append(volumes, map[string]any{"name": "storage", "emptyDir": map[string]any{}})
-		sidecar = []any{p.container(gatherContainer, p.StorageImage, []string{"/bin/sh", "-c", "sleep 1000"}, []any{storage}, nil)}
+		sidecar = []any{p.container(gatherContainer, p.StorageImage, []string{"/bin/sh", "-c", fmt.Sprintf("sleep %.0f", (p.Wait + sidecarTime).Seconds())}, []any{storage}, nil)}
 	}
 	test := p.container(testContainer, t.Image, t.Entrypoint, mounts, env)
 	spec := map[string]any{

@@ -9,6 +9,7 @@
 package scorecard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,8 @@ type Options struct {
 	Unasked  bool            // there is a cluster that could run them, and it is not to be asked
 }
 
-// ParseConfig reads a configuration; name stands for it in errors. Unknown
+// ParseConfig reads a configuration; name stands for it in errors. Tests without
+// storage of their own have that of the whole. Unknown
 // fields are errors: a test that is misspelt would not run, and nobody know.
 func ParseConfig(data []byte, name string) (v1alpha3.Configuration, error) {
 	var c v1alpha3.Configuration
@@ -68,6 +70,8 @@ func ParseConfig(data []byte, name string) (v1alpha3.Configuration, error) {
 	}
 	for i, stage := range c.Stages {
 		for j, test := range stage.Tests {
+			mount := &stage.Tests[j].Storage.Spec.MountPath
+			mount.Path = cmp.Or(mount.Path, c.Storage.Spec.MountPath.Path)
 			if test.Image == "" && builtin(test) == nil {
 				return c, clierr.Failedf("name the image that runs it", "read scorecard configuration %s: stages[%d].tests[%d] has no image, and is none of the built-in tests", name, i, j)
 			}

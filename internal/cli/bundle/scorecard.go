@@ -82,7 +82,7 @@ The exit code is 1 if a test did not pass.`,
 	cli.OutputFlag(c, &o.output, "junit", "xunit")
 	flags.DurationVarP(&o.wait, "wait-time", "w", time.Minute, "how long all tests may take")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the pods of tests (default: the context's)")
-	flags.StringVarP(&o.serviceAccount, "service-account", "s", "default", "service account of the pods of tests")
+	flags.StringVarP(&o.serviceAccount, "service-account", "s", "default", "service account of the pods of tests, instead of the configuration's")
 	flags.Var(cli.Choice(&o.podSecurity, "legacy", "restricted"), "pod-security", "security context of the pods of tests: legacy (none) or restricted")
 	flags.BoolVarP(&o.keepPods, "skip-cleanup", "x", false, "keep the pods of the tests")
 	flags.StringVarP(&o.storageImage, "storage-image", "b", storageImage, "image that keeps the files of tests, with a shell and tar")
@@ -124,7 +124,7 @@ func runScorecard(ctx context.Context, f *cli.Factory, o *scorecardOptions) erro
 			return err
 		}
 		if opts.API.Embedded == "" {
-			opts.Pods = testPods(f, opts.API, o)
+			opts.Pods = testPods(f, opts.API, o, opts.Config.ServiceAccount)
 		}
 	}
 	list, err := runTests(ctx, subject, opts)
@@ -191,13 +191,17 @@ func validBundle(ctx context.Context, f *cli.Factory, files fs.FS) (problems, wa
 	return problems, warnings
 }
 
-// testPods runs tests as pods of a cluster that runs containers.
-func testPods(f *cli.Factory, client *kube.Client, o *scorecardOptions) *scorecard.Pods {
-	namespace := cmp.Or(o.namespace, client.Namespace)
+// testPods runs tests as pods of a cluster that runs containers. configured is the
+// service account of the configuration; one that was typed wins.
+func testPods(f *cli.Factory, client *kube.Client, o *scorecardOptions, configured string) *scorecard.Pods {
+	namespace, account := cmp.Or(o.namespace, client.Namespace), cmp.Or(configured, o.serviceAccount)
+	if f.Given["service-account"] {
+		account = o.serviceAccount
+	}
 	return &scorecard.Pods{
 		Client: client, Run: "scorecard-" + strconv.FormatInt(f.Host.Now().UnixMilli(), 36),
-		Namespace: namespace, ServiceAccount: o.serviceAccount, Restricted: o.podSecurity == "restricted",
-		StorageImage: o.storageImage, KeepPods: o.keepPods,
+		Namespace: namespace, ServiceAccount: account, Restricted: o.podSecurity == "restricted",
+		StorageImage: o.storageImage, KeepPods: o.keepPods, Wait: o.wait,
 		Exec: func(ctx context.Context, namespace, pod, container string, command []string) ([]byte, error) {
 			return execInPod(ctx, f, client, append([]string{"exec", "-n", namespace, pod, "-c", container, "--"}, command...))
 		},

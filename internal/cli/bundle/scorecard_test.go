@@ -9,6 +9,7 @@ import (
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/scorecard"
 )
 
@@ -21,5 +22,21 @@ func TestConclude(t *testing.T) {
 	err := conclude(&cli.Factory{Host: w.Host}, "shop.v0.0.1", scorecard.List{Items: []v1alpha3.Test{item}}, failed, "text")
 	if !errors.Is(err, failed) || !strings.Contains(w.Out.String(), "mine") {
 		t.Errorf("%v; printed %q", err, w.Out.String())
+	}
+}
+
+// TestServiceAccount: the configuration's goes before the default, and after one
+// that was typed.
+func TestServiceAccount(t *testing.T) {
+	w := hosttest.New(t)
+	for _, c := range []struct {
+		configured string
+		typed      bool
+		want       string
+	}{{"", false, "flag"}, {"mine", false, "mine"}, {"mine", true, "flag"}} {
+		f := &cli.Factory{Host: w.Host, Given: map[string]bool{"service-account": c.typed}}
+		if got := testPods(f, &kube.Client{}, &scorecardOptions{serviceAccount: "flag"}, c.configured).ServiceAccount; got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }
