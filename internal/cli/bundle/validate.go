@@ -194,7 +194,7 @@ func absent(arg string, err error) bool {
 // bundleRoots are where an image has its bundle, by its labels.
 func bundleRoots(labels map[string]string) []string {
 	roots := []string{bundle.ManifestsDir, bundle.MetadataDir, bundle.TestsDir}
-	for _, key := range []string{bundle.ManifestsKey, bundle.MetadataKey} {
+	for _, key := range []string{bundle.ManifestsKey, bundle.MetadataKey, bundle.TestConfigKey} {
 		if dir := labels[key]; dir != "" {
 			roots = append(roots, dir)
 		}
