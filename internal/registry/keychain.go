@@ -27,7 +27,7 @@ type podman struct{}
 func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	for _, name := range podmanFiles() {
 		data, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
+		if notOurs(err) {
 			continue
 		} else if err != nil {
 			return nil, err
@@ -41,6 +41,13 @@ func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 		}
 	}
 	return authn.Anonymous, nil
+}
+
+// notOurs reports whether a file is none of this user's: it is missing, or cannot be
+// read, as /run/containers where root has run podman. One that REGISTRY_AUTH_FILE
+// names has to be readable.
+func notOurs(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && os.Getenv("REGISTRY_AUTH_FILE") == ""
 }
 
 // podmanFiles are where podman login writes, and where it reads, too.

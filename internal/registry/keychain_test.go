@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,6 +60,27 @@ func TestKeychain(t *testing.T) {
 	for host, want := range map[string]string{"docker.example.com": "config.json-0", "named.example.com": "named.json-0", "home.example.com": ""} {
 		if got := user(host); got != want {
 			t.Errorf("with REGISTRY_AUTH_FILE %s: %q, want %q", host, got, want)
+		}
+	}
+}
+
+// TestNotOurs: tests may run as root, who can read every file.
+func TestNotOurs(t *testing.T) {
+	for _, c := range []struct {
+		named string
+		err   error
+		want  bool
+	}{
+		{"", nil, false},
+		{"", fs.ErrNotExist, true},
+		{"", fs.ErrPermission, true},
+		{"", fs.ErrInvalid, false},
+		{"auth.json", fs.ErrNotExist, true},
+		{"auth.json", fs.ErrPermission, false},
+	} {
+		t.Setenv("REGISTRY_AUTH_FILE", c.named)
+		if got := notOurs(c.err); got != c.want {
+			t.Errorf("%q, %v: %t", c.named, c.err, got)
 		}
 	}
 }
