@@ -25,6 +25,7 @@ type collection struct {
 	roles, clusterRoles, roleBindings, clusterRoleBindings []*unstructured.Unstructured
 
 	webhooks  []*unstructured.Unstructured // webhook configurations
+	certs     []*unstructured.Unstructured // Certificates of cert-manager
 	scorecard *unstructured.Unstructured
 	examples  []*unstructured.Unstructured // of the kinds that the CRDs define
 	others    []*unstructured.Unstructured // go into the bundle as they are
@@ -117,6 +118,8 @@ func (c *collection) sortRest(rest []*unstructured.Unstructured) {
 			c.examples = append(c.examples, u)
 		case supported:
 			c.others = append(c.others, u)
+		case u.GetKind() == "Certificate" && u.GroupVersionKind().Group == "cert-manager.io":
+			c.certs = append(c.certs, u)
 		default:
 			reason, loss := whyNot(u)
 			c.left = append(c.left, Left{describe(u), reason, loss})

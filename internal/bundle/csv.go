@@ -67,6 +67,7 @@ func (b *csvBuilder) build(g *grants) error {
 	b.set(hooks, "generated: the webhook configurations and the CRDs' conversions", "spec", "webhookdefinitions")
 	b.checkModes(list)
 	b.freeCertificates(list)
+	b.leaveCertificates()
 	b.dropEmptyIcons()
 	if err := b.texts(); err != nil {
 		return err
@@ -334,6 +335,22 @@ func (b *csvBuilder) freeCertificates(webhooks []object) {
 			remove(pod, "volumes", func(v object) bool { return textAt(v, "name") == name })
 			b.note("%s: the volume %s is left out, as OLM mounts certificates of its own at %s", describe(d), name, webhookCertificates)
 		}
+	}
+}
+
+// leaveCertificates leaves the Certificates out. One whose Secret is mounted all the
+// same, such as that of the metrics, is missed: the pods wait for it for ever.
+func (b *csvBuilder) leaveCertificates() {
+	for _, u := range b.c.certs {
+		secret := textAt(u.Object, "spec", "secretName")
+		i := slices.IndexFunc(b.c.deployments, func(d *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(objectsAt(d.Object, "spec", "template", "spec", "volumes"), func(v object) bool { return textAt(v, "secret", "secretName") == secret })
+		})
+		reason, loss := whyNot(u)
+		if secret != "" && i >= 0 && named(b.c.others, secret) == nil {
+			reason, loss = fmt.Sprintf("%s mounts its Secret %s, and OLM makes certificates of webhooks only: switch [METRICS-WITH-CERTS] off for the bundle", describe(b.c.deployments[i]), secret), true
+		}
+		b.c.left = append(b.c.left, Left{describe(u), reason, loss})
 	}
 }
 

@@ -149,6 +149,9 @@ func writeGolden(t *testing.T, dir string, files []File) {
 func TestEverythingIsSomewhere(t *testing.T) {
 	r := render(t, input(t,
 		"{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: ca, namespace: shop-system}}",
+		"{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: metrics}, spec: {secretName: metrics-cert}}",
+		"{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: unused}, spec: {secretName: unused-cert}}",
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: second}, spec: {template: {spec: {containers: [{name: a, image: b}], volumes: [{name: c, secret: {secretName: metrics-cert}}]}}}}",
 		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}}",
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop-system}}",
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: elsewhere}}",
@@ -158,6 +161,8 @@ func TestEverythingIsSomewhere(t *testing.T) {
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: idle}}",
 	))
 	want := []Left{
+		{"Certificate metrics", "Deployment second mounts its Secret metrics-cert, and OLM makes certificates of webhooks only: switch [METRICS-WITH-CERTS] off for the bundle", true},
+		{"Certificate unused", "OLM makes the certificates of webhooks itself", false},
 		{"ClusterServiceVersion another.v1.0.0", "a bundle has one ClusterServiceVersion, and this is not that of the package shop", true},
 		{"Configuration second", "a bundle has one scorecard configuration, and config is it", true},
 		{"CronJob nightly", "OLM takes no objects of kind CronJob from a bundle; let the operator create it", true},
