@@ -16,6 +16,8 @@ type Rule struct {
 	// rules from elsewhere, which are granted and never called unused.
 	File string
 	Line int
+	// Namespaced is of a rule that holds in some namespaces only.
+	Namespaced bool
 }
 
 // Rights compares what an operator used with what its roles grant.
@@ -39,7 +41,8 @@ type Unused struct {
 func CompareRights(uses []Use, rules []Rule) Rights {
 	var out Rights
 	for _, u := range uses {
-		if !slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, u.Names) }) {
+		refused := u.Denied > 0 && slices.Contains(u.Namespaces, "") // in all namespaces at once
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, u.Names) && !(refused && r.Namespaced) }) {
 			out.Missing = append(out.Missing, u)
 		} else if u.Allowed > 0 {
 			out.Used = append(out.Used, u)

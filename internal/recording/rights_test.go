@@ -40,6 +40,10 @@ func TestCompareRights(t *testing.T) {
 			[]Use{{Right: Right{Verb: "list", Resource: "secrets"}, Allowed: 2, Denied: 1}},
 			[]Rule{rule(1, one(""), one("secrets"), one("list"))}, nil, nil,
 		},
+		"refused in all namespaces, granted in one": {
+			[]Use{{Right: Right{Verb: "list", Resource: "secrets"}, Namespaces: one(""), Denied: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("list"), APIGroups: one(""), Resources: one("secrets")}, Namespaced: true}}, one("list secrets"), nil,
+		},
 		"allowed to an administrator only": {[]Use{use("delete", "", "pods", false)}, nil, one("delete pods"), nil},
 		"surplus verbs": {
 			[]Use{use("get", "apps", "deployments", false), use("patch", "apps", "deployments/status", false)},

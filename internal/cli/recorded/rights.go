@@ -84,32 +84,46 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 	}
 	rules := recording.EveryonesRules()
 	for _, m := range marked {
-		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line})
+		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line, Namespaced: m.Namespace != ""})
 	}
 	_, objs, err := f.OperatorManifests(ctx, "")
 	if err != nil {
 		warn("config/default: roles that no marker generates are not counted: %v", err)
 		return rules, nil
 	}
-	for _, u := range objs {
-		rules = append(rules, handWritten(u)...)
-	}
-	return rules, nil
+	return append(rules, handWritten(objs)...), nil
 }
 
-// handWritten are the rules of a role. The one that is generated has them too,
-// which makes no difference: no place is named for them.
-func handWritten(u *unstructured.Unstructured) []recording.Rule {
-	if k := u.GetKind(); k != "ClusterRole" && k != "Role" || strings.HasSuffix(u.GetName(), generate.DefaultRoleName) {
-		return nil
+// handWritten are the rules of the roles that are bound to the operator's account;
+// of all roles where a binding's is not among them.
+func handWritten(objs []*unstructured.Unstructured) []recording.Rule {
+	cli.PlaceTogether(objs)
+	namespace, account := cli.OperatorAccount(objs)
+	bound := cli.BoundTo(objs, namespace, account)
+	if len(bound) == 0 {
+		bound = objs
 	}
-	var role rbacv1.ClusterRole
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role); err != nil {
-		return nil
+	binding := map[string]string{} // the widest kind that a role is bound by
+	for _, u := range bound {
+		if name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name"); name != "" && binding[name] != "ClusterRoleBinding" {
+			binding[name] = u.GetKind()
+		}
 	}
 	var rules []recording.Rule
-	for _, r := range role.Rules {
-		rules = append(rules, recording.Rule{PolicyRule: r})
+	if binding["cluster-admin"] == "ClusterRoleBinding" {
+		all := []string{rbacv1.VerbAll}
+		rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, APIGroups: all, Resources: all}}, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, NonResourceURLs: all}})
+	}
+	for _, u := range bound {
+		var role rbacv1.ClusterRole // a Role has the same rules
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role)
+		// The generated role's rules are those of the markers.
+		if err != nil || strings.HasSuffix(u.GetName(), generate.DefaultRoleName) {
+			continue
+		}
+		for _, r := range role.Rules {
+			rules = append(rules, recording.Rule{PolicyRule: r, Namespaced: binding[u.GetName()] == "RoleBinding"})
+		}
 	}
 	return rules
 }

@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/localrun"
@@ -24,7 +23,7 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 		f.Warn("%s: cannot determine which namespaces the operator watches when deployed: %v", cli.DeployDir, err)
 		return
 	}
-	if list := deployments(objs); len(list) > 0 { // others are not the operator
+	if list := cli.Deployments(objs); len(list) > 0 { // others are not the operator
 		o.Deployment = list[0].Name
 		if names := watchedBy(list[0]); len(names) > 0 && !f.Given["watch-namespace"] {
 			o.WatchNamespaces = names
@@ -32,25 +31,6 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 		}
 	}
 	o.Deployed = startedBy(objs)
-}
-
-// deployments are those among objs, the operator's first. One that cannot be read is
-// left out: deploy has more to say about it.
-func deployments(objs []*unstructured.Unstructured) []appsv1.Deployment {
-	var list []appsv1.Deployment
-	for _, u := range objs {
-		var d appsv1.Deployment
-		if u.GetKind() == "Deployment" && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d) == nil {
-			list = append(list, d)
-		}
-	}
-	manages := func(d appsv1.Deployment) bool {
-		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == "manager" })
-	}
-	if i := slices.IndexFunc(list, manages); i > 0 {
-		list[0], list[i] = list[i], list[0]
-	}
-	return list
 }
 
 // watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.
@@ -81,7 +61,7 @@ func fieldOf(e corev1.EnvVar) string {
 // Secrets and ConfigMaps hold is left out: it is not here.
 func startedBy(objs []*unstructured.Unstructured) localrun.Deployed {
 	var out localrun.Deployed
-	list := deployments(objs)
+	list := cli.Deployments(objs)
 	if len(list) == 0 || len(list[0].Spec.Template.Spec.Containers) == 0 {
 		return out
 	}
@@ -129,7 +109,7 @@ func fieldValue(pod corev1.PodTemplateSpec, field string) string {
 // those of trials come and go: the roles of one that watches its own when
 // deployed hold in all of them.
 func explorable(m localrun.Manifests, deployed []*unstructured.Unstructured) localrun.Manifests {
-	if list := deployments(deployed); len(list) == 0 || len(watchedBy(list[0])) == 0 {
+	if list := cli.Deployments(deployed); len(list) == 0 || len(watchedBy(list[0])) == 0 {
 		return m
 	}
 	wide := func(kind string) string { return "Cluster" + strings.TrimPrefix(kind, "Cluster") }

@@ -110,7 +110,7 @@ subjects: [{kind: ServiceAccount, name: database}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	placeTogether(objs)
+	cli.PlaceTogether(objs)
 	role := roleOf(objs)
 	if role.Namespace != "default" || len(role.Objects) != 2 {
 		t.Errorf("%+v", role)
@@ -122,7 +122,7 @@ subjects: [{kind: ServiceAccount, name: database}]
 	if diff := cmp.Diff([]string{"ServiceAccount database", "RoleBinding database", "Role database", "ConfigMap images"}, others); diff != "" {
 		t.Errorf("of pods (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"default"}, watchedBy(deployments(objs)[0])); diff != "" {
+	if diff := cmp.Diff([]string{"default"}, watchedBy(cli.Deployments(objs)[0])); diff != "" {
 		t.Errorf("watched (-want +got):\n%s", diff)
 	}
 }
