@@ -74,7 +74,15 @@ func (s *Scaffold) replay(f *project.File, own func(string) ([]byte, bool, error
 	if err != nil {
 		return nil, err
 	}
-	return f.Replay(o)
+	out, err := f.Replay(o)
+	if err != nil {
+		return nil, err
+	}
+	mine, _, err := s.tree.Read(v4.ManagerPatch)
+	if patch, there := out.Files[v4.ManagerPatch]; there && !bytes.Contains(mine, []byte("--webhook-port")) {
+		out.Files[v4.ManagerPatch] = []byte(v4.WithoutPortFlag(string(patch)))
+	}
+	return out, err
 }
 
 // replays writes the scaffold as it was and as it is by another PROJECT.

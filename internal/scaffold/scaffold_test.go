@@ -199,6 +199,25 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
+// A manager that is kubebuilder's got its patch without the flag for the port.
+func TestDeleteWebhooks_PatchWithoutThePortFlag(t *testing.T) {
+	s := openGolden(t, "webhook-self")
+	patch := filepath.Join(s.dir, filepath.FromSlash(v4.ManagerPatch))
+	data, err := os.ReadFile(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(patch, []byte(v4.WithoutPortFlag(string(data))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteWebhooks(s.resource(t, "v1alpha1"), func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if _, there, err := s.tree.Read(v4.ManagerPatch); there || err != nil || len(s.Problems) > 0 {
+		t.Errorf("the patch is there: %v; %v, %v", there, s.Problems, err)
+	}
+}
+
 // TestDeleteAPI: the CRD goes with the last of its versions.
 func TestDeleteAPI(t *testing.T) {
 	const crd = "config/crd/bases/cache.example.com_memcacheds.yaml"

@@ -146,6 +146,22 @@ func TestWebhookOfEveryShape(t *testing.T) {
 	}
 }
 
+// kubebuilder's main.go has no --webhook-port, and an unknown flag ends the manager.
+func TestWebhookPatchWithoutThePortFlag(t *testing.T) {
+	for _, certs := range []string{certsSelf, certsCertManager, certsOLM} {
+		t.Run(certs, func(t *testing.T) {
+			p := withAPI(t, 1)
+			p.write(t, mainPath, without(p.files(t)[mainPath], `"webhook-port"`))
+			p.mustCreateWebhook(t, strings.Fields(memcached+" --defaulting --certs="+certs)...)
+			p.checkFiles(t)
+			patch := p.files(t)[ManagerPatch]
+			if strings.Contains(patch, "--webhook-port") || !strings.Contains(patch, "containerPort: 9443") {
+				t.Errorf("the patch is\n%s", patch)
+			}
+		})
+	}
+}
+
 // lost lists the lines of before that after does not have as often.
 func lost(before, after string) []string {
 	count := map[string]int{}

@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,15 @@ const (
 // NamespacesPatch keeps webhooks to the namespace of a manager that is restricted to
 // it, and names them as their markers do.
 const NamespacesPatch = "config/webhook/namespaces_patch.yaml"
+
+// ManagerPatch is the patch that gives the manager its port and flags for webhooks.
+const ManagerPatch = "config/default/manager_webhook_patch.yaml"
+
+// WithoutPortFlag takes --webhook-port out of ManagerPatch. kubebuilder's main.go has
+// no such flag, and listens on the same port.
+func WithoutPortFlag(patch string) string {
+	return strings.Replace(patch, "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --webhook-port=9443\n\n", "", 1)
+}
 
 // chooseCerts settles where certificates come from. A project has one source.
 func (s *createWebhookSubcommand) chooseCerts(disk afero.Fs) error {
@@ -90,6 +100,15 @@ func (s *createWebhookSubcommand) writeManifests(disk machinery.Filesystem, d da
 	all, err := files(d, paths, func(string) machinery.IfExistsAction { return machinery.SkipFile }, trees...)
 	if err != nil {
 		return err
+	}
+	main, err := readIfThere(disk.FS, mainPath)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if f := b.(*file); f.Path == ManagerPatch && !bytes.Contains(main, []byte(`"webhook-port"`)) {
+			f.TemplateBody = WithoutPortFlag(f.TemplateBody)
+		}
 	}
 	if err := execute(disk, all); err != nil {
 		return fmt.Errorf("writing the manifests of webhooks: %w", err)

@@ -50,6 +50,9 @@ const interval = time.Minute
 // firstTimeout limits the first look, before the manager starts.
 const firstTimeout = 30 * time.Second
 
+// namespaceFile is where Kubernetes tells a pod its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
 // Manager keeps the certificates in a Secret, in the objects that trust them,
 // and in the webhook server.
 type Manager struct {
@@ -70,6 +73,10 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		return nil
 	}
 	namespace := os.Getenv("POD_NAMESPACE")
+	if namespace == "" {
+		text, _ := os.ReadFile(namespaceFile) // outside a cluster there is none
+		namespace = string(text)
+	}
 	if namespace == "" {
 		return errors.New("no certificates for the webhooks: POD_NAMESPACE does not say where to keep them, and --webhook-cert-path names none")
 	}
