@@ -185,7 +185,7 @@ func (c *converter) typeText(t goType) (string, bool) {
 }
 
 // helper returns the name of the function that converts a struct type, and
-// writes it the first time.
+// writes it the first time: another kind of the package may share the struct.
 func (c *converter) helper(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	direction, in, out := "From", c.hubAlias+"."+name, name
@@ -193,7 +193,7 @@ func (c *converter) helper(name string) string {
 		direction, in, out = "To", name, c.hubAlias+"."+name
 	}
 	function := string(unicode.ToLower(first)) + name[size:] + direction + strings.ToUpper(c.hubVersion[:1]) + c.hubVersion[1:]
-	if !c.written[function] {
+	if !c.written[function] && !c.spoke.names[function] {
 		c.written[function] = true // first: types may contain themselves
 		at := len(c.helpers)
 		c.helpers = append(c.helpers, "")

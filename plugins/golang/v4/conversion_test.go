@@ -82,6 +82,20 @@ func TestConvertsTypesThatContainThemselves(t *testing.T) {
 	}
 }
 
+// Another kind's conversion has the helpers of a struct that both have a field of.
+func TestConvertWithHelpersThatAreThere(t *testing.T) {
+	const part = "type Part struct{ Name string }\n"
+	text := fieldsOf("A Part", part)
+	spoke := packageOf(t, "v1alpha1", text+"func partToV1(src *Part, dst *hubv1.Part) {}\n")
+	code, err := convert("K", "v1", "hubv1", spoke, packageOf(t, "v1", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(code.helpers, "func partToV1(") || !strings.Contains(code.helpers, "func partFromV1(") {
+		t.Errorf("the helpers are\n%s", code.helpers)
+	}
+}
+
 func TestConvertWithoutTheKind(t *testing.T) {
 	with, without := packageOf(t, "v1", fieldsOf("A int", "")), packageOf(t, "v1alpha1", "type Other struct{}\n")
 	_, err := convert("K", "v1", "hubv1", without, with)
