@@ -3,6 +3,8 @@ package v4
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 	cfgv3 "sigs.k8s.io/kubebuilder/v3/pkg/config/v3"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/yaml"
 )
 
 // emptyProject is one that init has not run in.
@@ -70,5 +73,45 @@ func TestEarlierTemplates(t *testing.T) {
 	text, err := Plugin{}.Workflow()
 	if err != nil || strings.Contains(string(text), `{{"`) || !strings.Contains(string(text), "${{ secrets.UPGRADE_TOKEN || github.token }}") {
 		t.Errorf("the workflow is, with %v:\n%s", err, text)
+	}
+}
+
+// What somebody pushed to the branch of the pull request is not overwritten.
+func TestUpgradeWorkflowKeepsCommits(t *testing.T) {
+	text, err := Plugin{}.Workflow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow struct {
+		Jobs struct {
+			Upgrade struct{ Steps []struct{ Run string } }
+		}
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	steps := workflow.Jobs.Upgrade.Steps
+	const standIns = `set -e
+git() { case $1 in push) echo pushed ;; status) echo changed ;; fetch) [ -n "$AUTHOR" ] ;; log) echo "$AUTHOR" ;; esac; }
+gh() { if [ "$2" = view ]; then echo "$STATE"; fi; }
+`
+	for name, test := range map[string]struct {
+		author, state string
+		pushed        bool
+	}{
+		"no branch":          {"", "", true},
+		"nobody else":        {"github-actions[bot]", "OPEN", true},
+		"somebody":           {"Somebody", "OPEN", false},
+		"no pull request":    {"Somebody", "", false},
+		"somebody, and done": {"Somebody", "MERGED", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "bash", "-c", standIns+steps[len(steps)-1].Run)
+			cmd.Env = append(os.Environ(), "BRANCH=mysdk-upgrade", "RUNNER_TEMP=.", "AUTHOR="+test.author, "STATE="+test.state)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Contains(string(out), "pushed\n") != test.pushed || strings.Contains(string(out), "::notice::") == test.pushed {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
