@@ -98,6 +98,27 @@ func TestFileTakesChanges(t *testing.T) {
 	}
 }
 
+// What a plugin removes from its record of two kinds is not in the file any more.
+func TestFileForgetsAKind(t *testing.T) {
+	const key, a, b = "x.example.com/v1", "    - kind: A\n      version: v1\n", "    - kind: B # mine\n      version: v1\n"
+	const text = written + "plugins:\n  " + key + ":\n    resources:\n"
+	f, err := project.Parse([]byte(text + a + b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := map[string]any{"resources": []any{map[string]any{"kind": "B", "version": "v1"}}}
+	if err := f.Config().EncodePluginConfig(key, record); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(text+b, string(got)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestProjectView(t *testing.T) {
 	f, err := project.Parse([]byte(written))
 	if err != nil {

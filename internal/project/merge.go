@@ -75,6 +75,7 @@ func mergeResources(node *yaml.Node, was, now []any) error {
 			if err := mergeMap(n, before[id], m); err != nil {
 				return err
 			}
+			delete(before, id)
 			continue
 		}
 		n, err := encode(m)
@@ -82,6 +83,9 @@ func mergeResources(node *yaml.Node, was, now []any) error {
 			return err
 		}
 		node.Content = append(node.Content, n)
+	}
+	for id := range before { // and is no longer there
+		node.Content = slices.DeleteFunc(node.Content, func(n *yaml.Node) bool { return n == entries[id] })
 	}
 	return nil
 }
