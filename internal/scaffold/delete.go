@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,7 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 		return err
 	}
 	if len(has) > 0 {
-		return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", target.Group, target.Version, target.Kind),
+		return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", cmp.Or(target.Group, `""`), target.Version, target.Kind),
 			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
 	}
 	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, s.lastCRD(target))

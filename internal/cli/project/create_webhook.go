@@ -146,7 +146,7 @@ func (o *createWebhookOptions) checkMigration(p *project.Project) error {
 	if !o.migrate || versions != 1 {
 		return nil
 	}
-	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --version NEW --kind %s --from %s' first, or leave out --migrate-storage", o.group, o.kind, o.version),
+	return clierr.Usagef(fmt.Sprintf("run 'mysdk create api --group %s --version NEW --kind %s --from %s' first, or leave out --migrate-storage", cmp.Or(o.group, `""`), o.kind, o.version),
 		"%s has one version: there is nothing to migrate", o.kind)
 }
 

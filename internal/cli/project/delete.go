@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +112,7 @@ func deleteFrom(ctx context.Context, f *cli.Factory, o *deleteOptions, change fu
 	if err := checkLayout(f, p); err != nil {
 		return err
 	}
-	target, err := o.find(p)
+	target, err := o.find(p, f.Given["group"])
 	if err != nil {
 		return err
 	}
@@ -143,11 +144,14 @@ func (o *deleteOptions) String() string {
 
 // find returns the resource that the flags name, nil where the project has
 // none. A name that is nearly one of the project's is taken for a mistake.
-func (o *deleteOptions) find(p *project.Project) (*project.Resource, error) {
+func (o *deleteOptions) find(p *project.Project, group bool) (*project.Resource, error) {
 	if o.kind == "" {
 		return nil, clierr.Usagef("such as: mysdk delete api --group cache --version v1alpha1 --kind Memcached", "no --kind was given")
 	}
 	found := o.among(p)
+	if group { // the empty group is one, too, where it was typed
+		found = slices.DeleteFunc(found, func(r project.Resource) bool { return r.Group != o.group })
+	}
 	switch {
 	case len(found) > 1:
 		return nil, o.ambiguous(found)

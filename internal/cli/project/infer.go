@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func (n named) among(p *project.Project) []project.Resource {
 func (n named) ambiguous(found []project.Resource) error {
 	choices := make([]string, len(found))
 	for i, r := range found {
-		choices[i] = fmt.Sprintf("--group %s --version %s", r.Group, r.Version)
+		choices[i] = fmt.Sprintf("--group %s --version %s", cmp.Or(r.Group, `""`), r.Version)
 	}
 	return clierr.Usagef("use one of:\n"+strings.Join(choices, "\n"), "the project has %d resources of kind %s", len(found), n.kind)
 }

@@ -252,7 +252,7 @@ func isVersionOf(r resource.Resource, res *resource.Resource) bool {
 // notConverted is the note that a version of a hub's kind is not converted yet.
 func notConverted(hub resource.GVK, version string) string {
 	return fmt.Sprintf("The operator does not start until %s is converted: mysdk create webhook --group %s --version %s --kind %s --conversion --spoke %s",
-		version, hub.Group, hub.Version, hub.Kind, version)
+		version, or(hub.Group, `""`), hub.Version, hub.Kind, version)
 }
 
 // PreScaffold implements plugin.HasPreScaffold: it looks at what the scaffold

@@ -207,7 +207,7 @@ func (s *createWebhookSubcommand) complete() error {
 	default:
 		found, err := findBuiltin(res.GVK)
 		if err != nil {
-			return usage(fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first, or name the Go package of another project's API with --external-api-path", res.Group, res.Version, res.Kind),
+			return usage(fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first, or name the Go package of another project's API with --external-api-path", or(res.Group, `""`), res.Version, res.Kind),
 				"%s is not in this project", describe(res.GVK))
 		}
 		s.core, res.Domain, res.Path = true, found.domain, found.path()
@@ -256,7 +256,7 @@ func (s *createWebhookSubcommand) completeSpokes(all []resource.Resource) error 
 		case spoke == s.resource.Version:
 			return usage("name other versions", "--spoke %s is the hub itself", spoke)
 		case !slices.Contains(others, spoke):
-			hint := fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first", s.resource.Group, spoke, s.resource.Kind)
+			hint := fmt.Sprintf("run 'mysdk create api --group %s --version %s --kind %s' first", or(s.resource.Group, `""`), spoke, s.resource.Kind)
 			return usage(hint, "%s has no version %q", s.resource.Kind, spoke)
 		}
 	}
