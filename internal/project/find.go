@@ -98,7 +98,11 @@ func findExternal(h host.Host, key string, builtIn []string) (*External, error) 
 	}
 	switch len(found) {
 	case 0:
-		if short := plugin.GetShortName(name); (short == "helm" || short == "ansible") && name != "helm.kubebuilder.io" {
+		later := map[string]string{"helm": "helm/v2-alpha", "grafana": "grafana/v1-alpha"}[strings.TrimSuffix(name, ".kubebuilder.io")]
+		if later != "" && key != "helm" && key != "helm/v1" { // these two are operator-sdk's
+			return nil, clierr.Usagef(fmt.Sprintf("leave it out, and run 'mysdk edit --plugins %s' in the project afterwards", later), "plugin %q does its work in a project that is there", key)
+		}
+		if short := plugin.GetShortName(name); short == "helm" || short == "ansible" {
 			return nil, clierr.Usagef("use operator-sdk for it: operator-sdk init --plugins="+key, "plugin %q: mysdk scaffolds operators in Go only", key)
 		}
 		hint := fmt.Sprintf("%s; or install it as %s", clierr.DidYouMean(key, append(builtIn, all...)), filepath.Join(root, name, cmp.Or(version, "v1"), name))
