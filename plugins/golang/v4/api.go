@@ -119,6 +119,8 @@ func (s *createAPISubcommand) InjectResource(res *resource.Resource) error {
 	}
 	if found, err := s.config.GetResource(res.GVK); err == nil {
 		s.existing = &found
+	} else if !s.doResource && s.external == (external{}) && s.recorded["external"] == true { // its domain is not the project's
+		s.externalPath, s.externalDomain = text(s.recorded["path"]), text(s.recorded["domain"])
 	}
 	if s.from != "" && !s.changed("pattern") {
 		s.pattern = patternBlank
