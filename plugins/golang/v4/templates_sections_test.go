@@ -9,10 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/yaml"
+
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
-// uncomment takes one "#" from the line that begins with first and from the comment lines under it, as
-// `kubebuilder create webhook` does; a new block or a sentence of ours ends it.
+// uncomment takes one "#" from the line that begins with first and from the comment lines under it; a new
+// block or a sentence of ours ends it.
 func uncomment(t *testing.T, files map[string]string, name, first string) {
 	t.Helper()
 	lines := strings.Split(files[name], "\n")
@@ -27,44 +29,18 @@ func uncomment(t *testing.T, files map[string]string, name, first string) {
 	files[name] = strings.Join(lines, "\n")
 }
 
-// addWebhooks adds small stand-ins for config/webhook and config/certmanager, which come with `create webhook`.
-func addWebhooks(files map[string]string) {
-	object := func(apiVersion, kind, name, rest string) string {
-		return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata:\n  name: " + name + "\n  namespace: system\n" + rest
-	}
-	const hosts = "spec:\n  dnsNames:\n  - SERVICE_NAME.SERVICE_NAMESPACE.svc\n  - SERVICE_NAME.SERVICE_NAMESPACE.svc.cluster.local\n"
-	files["config/webhook/kustomization.yaml"] = "resources:\n- service.yaml\n- manifests.yaml\n"
-	files["config/webhook/service.yaml"] = object("v1", "Service", "webhook-service", "")
-	files["config/webhook/manifests.yaml"] = "apiVersion: admissionregistration.k8s.io/v1\n" +
-		"kind: ValidatingWebhookConfiguration\nmetadata:\n  name: validating-webhook-configuration\n" +
-		"---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata:\n  name: mutating-webhook-configuration\n"
-	files["config/certmanager/kustomization.yaml"] = "resources:\n- webhook.yaml\n- metrics.yaml\n"
-	files["config/certmanager/webhook.yaml"] = object("cert-manager.io/v1", "Certificate", "serving-cert", hosts)
-	files["config/certmanager/metrics.yaml"] = object("cert-manager.io/v1", "Certificate", "metrics-certs", hosts)
-	files["config/default/manager_webhook_patch.yaml"] = `- op: add
-  path: /spec/template/spec/containers/0/volumeMounts/-
-  value: {mountPath: /tmp/k8s-webhook-server/serving-certs, name: webhook-certs, readOnly: true}
-- op: add
-  path: /spec/template/spec/volumes/-
-  value: {name: webhook-certs, secret: {secretName: webhook-server-cert}}
-`
-}
-
 // withEverySection is a project with every optional section of config/default turned on.
 func withEverySection(t *testing.T) map[string]string {
 	t.Helper()
-	data := newProject()
-	files := render(t, "init", data)
-	createAPI(t, files, data, newResource("cache", "Memcached", "memcacheds"))
-	addWebhooks(files)
+	files := v4.WithWebhooks(t)
+	files["config/crd/bases/cache.example.com_memcacheds.yaml"] = "apiVersion: apiextensions.k8s.io/v1\n" +
+		"kind: CustomResourceDefinition\nmetadata:\n  name: memcacheds.cache.example.com\nspec: {}\n"
+	files["config/webhook/manifests.yaml"] = "apiVersion: admissionregistration.k8s.io/v1\n" +
+		"kind: ValidatingWebhookConfiguration\nmetadata:\n  name: validating-webhook-configuration\n" +
+		"---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata:\n  name: mutating-webhook-configuration\n"
 	for _, first := range []string{
-		"#labels:", "#- includeSelectors: true",
-		"#- ../webhook", "#- ../certmanager", "#- ../prometheus", "#- ../network-policy",
-		"#- path: manager_webhook_patch.yaml", "#- path: cert_metrics_manager_patch.yaml", "#replacements:",
+		"#labels:", "#- includeSelectors: true", "#- ../prometheus", "#- ../network-policy", "#- path: cert_metrics_manager_patch.yaml",
 		"# - source: # Uncomment the following block to enable certificates for metrics", "# - source:",
-		"# - source: # Uncomment the following block if you have any webhook", "# - source:",
-		"# - source: # Uncomment the following block if you have a ValidatingWebhook (--programmatic-validation)", "# - source:",
-		"# - source: # Uncomment the following block if you have a DefaultingWebhook (--defaulting )", "# - source:",
 	} {
 		uncomment(t, files, "config/default/kustomization.yaml", first)
 	}
@@ -114,6 +90,7 @@ func TestOptionalSections(t *testing.T) {
 	want := []string{
 		"--metrics-bind-address=:8443", "--leader-elect", "--health-probe-bind-address=:8081",
 		"--metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs",
+		"--webhook-cert-path=/tmp/k8s-webhook-server/serving-certs", "--webhook-port=9443",
 	}
 	if diff := cmp.Diff(want, container.Args); diff != "" {
 		t.Errorf("arguments of the manager (-want +got):\n%s", diff)
