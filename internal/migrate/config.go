@@ -175,6 +175,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		to, s := m.successor(name, kind), known[keyOf(name, doc)]
 		if name == managerPath {
 			taken = append(taken, renameContainer(doc)...)
+			m.restricted(name, managerContainer(doc))
 		}
 		mine := s.changes(name, doc, m.oldName())
 		if kind == "" {

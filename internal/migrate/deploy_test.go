@@ -99,6 +99,10 @@ func TestDeploy(t *testing.T) {
 			},
 			map[string][]string{managerPath: {"- --zap-time-encoding=iso8601\n"}},
 		},
+		"limits that were not there": {
+			func(map[string]string) {},
+			map[string][]string{managerPath: {"cpu: 500m", "memory: 200Mi"}, ReportName: {"had no resources.limits.cpu and no securityContext.readOnlyRootFilesystem in deploy/operator.yaml, and has now"}},
+		},
 		"volumes": {
 			func(f map[string]string) {
 				swap(f, "deploy/operator.yaml", "          resources:\n", "          volumeMounts:\n          - name: v\n            mountPath: /v\n          resources:\n")

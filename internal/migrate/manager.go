@@ -24,10 +24,23 @@ func (m *migration) manager(o *object) {
 	box := containers.Content[ownIndex(o)]
 	yamledit.Set(box, "name", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "manager"})
 	yamledit.Set(box, "args", arguments(ownContainer(o)))
+	m.restricted(o.file, box)
 	m.carryObject(o, managerPath, func(l leaf) bool {
 		way := strings.Replace(l.way(), "spec/template/spec/containers/[name=manager]", "container", 1)
 		return skipDeployment(way) || m.skipContainer(way, l.node)
 	})
+}
+
+// restricted tells what the new container does not let the operator do, where
+// the old one said nothing about it: it may need more memory, or write a file.
+func (m *migration) restricted(file string, box *yaml.Node) {
+	free := slices.DeleteFunc([]string{"resources/limits/cpu", "resources/limits/memory", "securityContext/readOnlyRootFilesystem"}, func(way string) bool {
+		return box == nil || find(box, stepsOf(way)) != nil
+	})
+	if len(free) > 0 {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("The operator's container had no %s in %s, and has now: change %s if the operator needs more memory or CPU, or writes files.",
+			strings.ReplaceAll(strings.Join(free, " and no "), "/", "."), file, managerPath)})
+	}
 }
 
 // serviceAccount carries over what the operator's account says beside its name.

@@ -100,7 +100,7 @@ func (s *scaffold) removed(doc *yaml.Node) []string {
 		return nil
 	}
 	for _, way := range s.always {
-		optional := slices.Contains([]string{"namePrefix", "namespace"}, way) || hasAnyPrefix(way, "resources/", "subjects/", "rules/") || strings.Contains(way, "]/resources/limits/")
+		optional := slices.Contains([]string{"namePrefix", "namespace"}, way) || hasAnyPrefix(way, "resources/", "subjects/", "rules/")
 		if steps := stepsOf(way); optional && find(doc, steps) == nil {
 			out = append(out, leaf{steps: steps}.String())
 		}
