@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/example/mysdk/internal/cli"
@@ -44,25 +45,28 @@ func migrateFiles(ctx context.Context, f *cli.Factory, o *migrateOptions) error 
 	return compiledFiles(ctx, f, names)
 }
 
-// compiledFiles tells the errors of the compiler in files that were rewritten,
-// once those that have one remedy are corrected.
+// compiledFiles tells the errors of the compiler in the packages of files that were
+// rewritten, once those in the files that have one remedy are corrected.
 func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 	f.Progress("Compiling the project")
-	var found []migrate.Problem
+	var found, own []migrate.Problem
 	changed := true
 	for round := 0; changed && round < correctRounds; round++ {
 		all, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
 		if err != nil {
 			return fmt.Errorf("compile what was rewritten: %w", err)
 		}
-		found = nil
+		found, own = nil, nil
 		for _, e := range all {
 			if slices.Contains(names, e.File) {
+				own = append(own, migrate.Problem(e))
+			}
+			if slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == path.Dir(e.File) }) {
 				found = append(found, migrate.Problem(e))
 			}
 		}
 		var set fileset.Set
-		changed, err = correct(found, func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) },
+		changed, err = correct(own, func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) },
 			func(name string, data []byte) error { return set.Put(name, fileset.File{Data: data}) })
 		if err == nil && changed {
 			err = f.Write(ctx, set, false)
