@@ -177,9 +177,9 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 			taken = append(taken, renameContainer(doc)...)
 			m.restricted(name, managerContainer(doc))
 		}
-		mine := s.changes(name, doc, m.oldName())
+		mine, missing := s.changes(name, doc, m.oldName()), []change(nil)
 		if kind == "" {
-			mine = m.entries(name, mine)
+			mine, missing = m.entries(name, mine)
 		}
 		into, err := documents(m.out[to].data)
 		if err != nil {
@@ -195,8 +195,10 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 			if gone := s.removed(doc); len(gone) > 0 && to != "" {
 				m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(gone, ", "), to)})
 			}
-			did, rest := m.settle(documentOf(into, doc), mine)
-			taken, left = append(taken, did...), append(left, rest...)
+			place := documentOf(into, doc)
+			did, rest := m.settle(place, mine)
+			missing = slices.DeleteFunc(missing, func(c change) bool { return find(place, c.steps) != nil }) // is generated
+			taken, left = append(taken, did...), slices.Concat(left, rest, missing)
 		}
 		if to == "" {
 			continue
@@ -315,9 +317,8 @@ func (m *migration) withoutProxy(entry *yaml.Node) {
 
 // entries are what the user has set in a kustomization, list by list one entry
 // each, without what names files that are gone and without the operator's image,
-// which is set.
-func (m *migration) entries(name string, mine []change) []change {
-	var out []change
+// which is set. Those that name what the project does not have are apart.
+func (m *migration) entries(name string, mine []change) (out, missing []change) {
 	for _, c := range mine {
 		list := c.steps[0].key
 		if !slices.Contains(kustomizationLists, list) || len(c.steps) > 2 {
@@ -326,42 +327,48 @@ func (m *migration) entries(name string, mine []change) []change {
 		}
 		for _, e := range entriesOf(c.node) {
 			m.withoutProxy(e)
-			if e.Tag != "!!null" && m.isEntry(path.Dir(name), list, e) {
-				out = append(out, change{leaf{[]step{{key: list}, {item: itemOf(e)}}, nil, e}, name, nil})
+			if e.Tag == "!!null" {
+				continue
+			}
+			one := change{leaf{[]step{{key: list}, {item: itemOf(e)}}, nil, e}, name, nil}
+			switch is, there := m.isEntry(path.Dir(name), list, e); {
+			case is && there:
+				out = append(out, one)
+			case is:
+				missing = append(missing, one)
 			}
 		}
 	}
-	return out
+	return out, missing
 }
 
-// isEntry says whether an entry of a list in a kustomization is still one.
-func (m *migration) isEntry(dir, list string, e *yaml.Node) bool {
+// isEntry says whether an entry of a list in a kustomization is still one, and
+// whether what it names is there: links are not.
+func (m *migration) isEntry(dir, list string, e *yaml.Node) (is, there bool) {
 	file := e.Value
 	if e.Kind == yaml.MappingNode {
 		file = scalar(e, "path")
 	}
 	at := path.Join(dir, file)
-	remote := file == "" || strings.Contains(file, "://") || strings.HasPrefix(file, "github.com/")
+	remote := file == "" || strings.ContainsAny(file, ":?") || strings.Contains(file, "//") || strings.HasPrefix(file, "github.com/")
 	switch {
-	case list == "configurations":
-		return false // today's are there where they are needed
 	case list == "images" && scalar(e, "name") == "controller":
 		name, tag, digest := scalar(e, "newName"), scalar(e, "newTag"), scalar(e, "digest")
 		switch {
 		case name == "", name == "controller":
-			return digest != ""
+			return digest != "", true
 		case digest != "":
 			name += "@" + digest
 		case tag != "":
 			name += ":" + tag
 		}
 		m.image(name)
-		return false
+		return false, false
 	case list != "images" && !remote:
 		to := m.successor(at, "")
-		return !isObsolete.MatchString(at) && (to == "" || to == at) && (hasFile(m.files, at) || hasDir(m.files, at) || m.rendered[path.Join(at, "kustomization.yaml")] != nil)
+		return !isObsolete.MatchString(at) && (to == "" || to == at), hasFile(m.files, at) || hasDir(m.files, at) || m.rendered[path.Join(at, "kustomization.yaml")] != nil
 	}
-	return dir != "config/manifests" || !strings.Contains(scalar(e, "patch"), "/volumes/0") // the old scaffold's, for OLM's certificates
+	return dir != "config/manifests" || !strings.Contains(scalar(e, "patch"), "/volumes/0"), true // the old scaffold's, for OLM's certificates
 }
 
 // writeDocuments writes the objects of a file, if they are others than before.
