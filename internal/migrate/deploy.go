@@ -191,13 +191,40 @@ func (m *migration) deployment() error {
 				if o.Kind == "CustomResourceDefinition" {
 					crds[o.Metadata.Name] = name
 				}
-			} else if o.Kind == "ServiceAccount" {
-				m.serviceAccount(o)
+			} else {
+				m.carryReplaced(o)
 			}
 		}
 		m.furtherObjects(name, rest, len(rest) == len(files[name]))
 	}
 	return nil
+}
+
+// carryReplaced takes over what an object says that the scaffold's does not.
+func (m *migration) carryReplaced(o *object) {
+	skip := func(l leaf) bool { return skipDeployment(l.way()) }
+	switch o.Kind {
+	case "ServiceAccount":
+		m.carryObject(o, accountPath, skip)
+	case "Namespace":
+		m.carryObject(o, managerPath, skip)
+	case "Kustomization":
+		if m.listsOnly(o) {
+			m.drop(o.file, "config has kustomizations of its own")
+			return
+		}
+		m.keep(o.file, o.file, m.files[o.file].data)
+		m.note(o.file, "config has kustomizations of its own: take over what this one does beside listing the files of deploy, then remove it")
+	}
+}
+
+// listsOnly says whether a kustomization has nothing but files of the project.
+func (m *migration) listsOnly(o *object) bool {
+	return !slices.ContainsFunc(leaves(o.node.Content[0], func(way string) bool { return way == "resources" }), func(l leaf) bool {
+		at := path.Join(path.Dir(o.file), l.node.Value)
+		return !slices.Contains([]string{"apiVersion", "kind", "metadata"}, l.steps[0].key) &&
+			(l.steps[0].key != "resources" || !hasFile(m.files, at) && !hasDir(m.files, at))
+	})
 }
 
 // replaced says whether the scaffold, or the types, have what an object was
@@ -218,11 +245,9 @@ func (m *migration) replaced(o, own *object, roles []*object, account string) bo
 	case "RoleBinding", "ClusterRoleBinding":
 		return !m.bindings()[o.RoleRef.Kind+"/"+o.RoleRef.Name].others &&
 			slices.ContainsFunc(roles, func(r *object) bool { return r.Kind == o.RoleRef.Kind && r.Metadata.Name == o.RoleRef.Name })
-	case "Namespace":
-		return true
 	case "CustomResourceDefinition":
 		return m.hasType(o)
-	case "Kustomization":
+	case "Namespace", "Kustomization":
 		return true
 	}
 	return m.isSample(o)
@@ -248,7 +273,7 @@ func (m *migration) isSample(o *object) bool {
 // config/extra.
 func (m *migration) furtherObjects(name string, rest []*object, whole bool) {
 	if len(rest) == 0 {
-		if _, moved := m.out[name]; !moved && !m.isMoved(name) {
+		if _, moved := m.out[name]; !moved && !m.isMoved(name) && m.dropped[name] == "" {
 			m.drop(name, "config has its content")
 		}
 		return

@@ -43,11 +43,6 @@ func (m *migration) restricted(file string, box *yaml.Node) {
 	}
 }
 
-// serviceAccount carries over what the operator's account says beside its name.
-func (m *migration) serviceAccount(o *object) {
-	m.carryObject(o, accountPath, func(l leaf) bool { return skipDeployment(l.way()) })
-}
-
 // carryObject puts what an object of deploy sets, and its peer in the scaffold
 // does not, into the scaffold's file. Where both set something the scaffold's
 // stays, but for what makes an operator run, and the old file is kept beside.

@@ -51,6 +51,8 @@ func TestForeignFields(t *testing.T) {
 // TestObjects holds where the objects of deploy go.
 func TestObjects(t *testing.T) {
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	const kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n"
 	const thing = "apiVersion: other.io/v1\nkind: Thing\nmetadata: {name: x}\n"
 	tests := map[string]struct {
 		files map[string]string
@@ -59,6 +61,7 @@ func TestObjects(t *testing.T) {
 		"a file as it is": {map[string]string{"deploy/x.yaml": "# mine\n" + configMap}, map[string][]string{"config/extra/x.yaml": {"# mine\n" + configMap}}},
 		"a part of a file": {map[string]string{"deploy/x.yml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n# mine\n" + configMap},
 			map[string][]string{"config/extra/x.yml": {"kind: ConfigMap", "# mine", "!Namespace"}, "config/extra/kustomization.yaml": {"resources:\n- x.yml\n"}}},
+		"what the tests of the cluster took": {map[string]string{"deploy/namespace-init.yaml": rbacObject("ClusterRole", "memcached-operator", podRules)}, map[string][]string{ReportName: {"| deploy/namespace-init.yaml | config has its content |"}}},
 		"several files": {map[string]string{"deploy/x.yaml": configMap, "deploy/more/y.yaml": thing},
 			map[string][]string{"config/extra/kustomization.yaml": {"- x.yaml\n", "- y.yaml\n"}, "config/extra/y.yaml": {thing}}},
 		"a name of the scaffold's": {map[string]string{"deploy/extra/role.yaml": rbacObject("Role", "x", podRules) + bind("RoleBinding", "x", "Role", "other", "memcached-operator")},
@@ -69,7 +72,15 @@ func TestObjects(t *testing.T) {
 			map[string][]string{"config/extra/other.yaml": {"name: other"}, "PROJECT": {"projectName: memcached-operator"}}},
 		"a CRD of others in v1": {map[string]string{"deploy/crds/x.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.other.io}\nspec:\n  group: other.io\n  names: {kind: X}\n  preserveUnknownFields: false\n"},
 			map[string][]string{"config/crd/bases/x.yaml": {"preserveUnknownFields: false"}, "config/crd/kustomization.yaml": {"- bases/x.yaml\n"}}},
-		"a kustomization": {map[string]string{"deploy/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, map[string][]string{ReportName: {"| deploy/kustomization.yaml | config has its content |"}}},
+		"a kustomization": {map[string]string{"deploy/kustomization.yaml": kustomization + "resources: [role.yaml, crds]\n"}, map[string][]string{ReportName: {"| deploy/kustomization.yaml | config has kustomizations of its own |"}}},
+		"a kustomization that does more": {map[string]string{"deploy/kustomization.yaml": kustomization + "namePrefix: a-\n"},
+			map[string][]string{"deploy/kustomization.yaml": {"namePrefix: a-"}, ReportName: {"`deploy/kustomization.yaml`: config has kustomizations of its own: take over"}}},
+		"a kustomization of what is far": {map[string]string{"deploy/kustomization.yaml": kustomization + "resources: [github.com/a/b]\n"}, map[string][]string{"deploy/kustomization.yaml": {"github.com/a/b"}}},
+		"what a namespace says": {map[string]string{"deploy/namespace.yaml": namespace + "  labels: {team: carts}\n  annotations: {a: b}\n"},
+			map[string][]string{managerPath: {"team: carts", "a: b"}, ReportName: {"| deploy/namespace.yaml | config has its content |"}, "config/extra/namespace.yaml": {"!Namespace"}}},
+		"a namespace of others": {map[string]string{"deploy/namespace.yaml": namespace + "---\n" + strings.ReplaceAll(namespace, "shop", "carts"), "deploy/operator.yaml": strings.Replace(shopDeployment, "{name: shop}", "{name: shop, namespace: shop}", 1)},
+			map[string][]string{"config/extra/namespace.yaml": {"name: carts", "!name: shop"}, ReportName: {"`config/extra/namespace.yaml`: it is for a namespace of its own"}}},
+		"namespaces of any": {map[string]string{"deploy/namespace.yaml": namespace + "---\n" + strings.ReplaceAll(namespace, "shop", "carts")}, map[string][]string{"config/extra/namespace.yaml": {"name: carts", "name: shop"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -134,12 +134,16 @@ func (m *migration) ownRoles() []*object {
 }
 
 // isForeign says whether a role or binding is for another namespace than the
-// operator's. Markers and config/default know one namespace only.
+// operator's, or is that namespace. Markers and config/default know one namespace
+// only.
 func (m *migration) isForeign(o *object) bool {
-	if o.Kind != "Role" && o.Kind != "RoleBinding" || o.Metadata.Namespace == "" {
+	in := o.Metadata.Namespace
+	if o.Kind == "Namespace" {
+		in = o.Metadata.Name
+	} else if o.Kind != "Role" && o.Kind != "RoleBinding" || in == "" {
 		return false
 	}
-	own := ""
+	own, namespaces := "", 0
 	if d := m.readDeployment(); d != nil {
 		own = d.Metadata.Namespace
 	}
@@ -147,8 +151,14 @@ func (m *migration) isForeign(o *object) bool {
 		if own == "" && other.Kind == "ServiceAccount" && other.Metadata.Name == m.account() {
 			own = other.Metadata.Namespace
 		}
+		if other.Kind == "Namespace" {
+			namespaces++
+		}
 	}
-	return own != "" && o.Metadata.Namespace != own
+	if own == "" { // of several namespaces it may be any
+		return o.Kind == "Namespace" && namespaces > 1
+	}
+	return in != own
 }
 
 // isAggregated says whether a role's rules become those of another role, such

@@ -49,7 +49,7 @@ func (m *migration) rootFiles() error {
 			m.aside(name)
 		}
 	}
-	for _, name := range []string{"Gopkg.toml", "Gopkg.lock", "deploy/namespace-init.yaml"} {
+	for _, name := range []string{"Gopkg.toml", "Gopkg.lock"} {
 		if hasFile(m.files, name) {
 			m.drop(name, "go.mod is in its place")
 		}
