@@ -336,3 +336,6 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	}
 	return nil
 }
+	if o.offline {
+		there += "go mod tidy && mysdk generate && "
+	}
