@@ -19,6 +19,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/migrate"
+	"github.com/example/mysdk/internal/relayout"
 )
 
 // migrateOptions is what was asked of migrate.
@@ -239,12 +240,12 @@ func emptyDir(dir string) error {
 
 // migrateHere writes the new project over the old one.
 func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate.Plan) error {
+	set := p.Changes.Clone()
 	if !o.force {
-		if err := cleanInGit(ctx, f); err != nil {
+		if err := cleanInGit(ctx, f, set); err != nil {
 			return err
 		}
 	}
-	set := p.Changes.Clone()
 	if err := f.Check(set); err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 		return err
 	}
 	if !o.force { // again: that took minutes, in which somebody may have edited
-		if err := cleanInGit(ctx, f); err != nil {
+		if err := cleanInGit(ctx, f, set); err != nil {
 			return err
 		}
 	}
@@ -266,26 +267,45 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 	return reportMigrated(f, o, p, set)
 }
 
-// cleanInGit refuses a tree whose old state could not be had back.
-func cleanInGit(ctx context.Context, f *cli.Factory) error {
+// cleanInGit refuses a tree whose old state could not be had back once the set is
+// written.
+func cleanInGit(ctx context.Context, f *cli.Factory, set fileset.Set) error {
+	changed, err := git(ctx, f, "status", "--porcelain", "--untracked-files=normal", ".")
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(changed, "\n"); n > 0 {
+		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
+			n, strings.TrimSpace(strings.SplitN(changed, "\n", 2)[0]))
+	}
+	ignored, err := git(ctx, f, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(ignored, "\x00") {
+		if _, in := set.Get(name); in && !strings.HasPrefix(name, "vendor/") && !relayout.IsGenerated(name) {
+			return clierr.Failedf("add it with 'git add -f' and commit it, use --output-dir DIR, or add --force", "git ignores %s, and its old state would be lost", name)
+		}
+	}
+	return nil
+}
+
+// git is what git prints in the project's directory.
+func git(ctx context.Context, f *cli.Factory, args ...string) (string, error) {
 	var out, errs strings.Builder
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=normal", "."}, Dir: f.Host.Dir, Env: f.Host.Environ(), Stdout: &out, Stderr: &errs,
+		Name: "git", Args: args, Dir: f.Host.Dir, Env: append(f.Host.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &errs,
 	})
 	const hint = "commit it to git first, use --output-dir DIR, or add --force"
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return "", ctx.Err()
 	case err != nil && errs.Len() > 0 && !strings.Contains(errs.String(), "not a git repository"):
-		return clierr.Failedf(hint, "ask git whether everything is committed: %s", strings.TrimSpace(errs.String()))
+		return "", clierr.Failedf(hint, "ask git whether everything is committed: %s", strings.TrimSpace(errs.String()))
 	case err != nil:
-		return clierr.Failedf(hint, "the project is not in git, and its old state would be lost")
+		return "", clierr.Failedf(hint, "the project is not in git, and its old state would be lost")
 	}
-	if n := strings.Count(out.String(), "\n"); n > 0 {
-		return clierr.Failedf("commit or stash them, use --output-dir DIR, or add --force", "the tree has %d changes that are not committed, such as %s",
-			n, strings.TrimSpace(strings.SplitN(out.String(), "\n", 2)[0]))
-	}
-	return nil
+	return out.String(), nil
 }
 
 // shownProblems is how many errors of the compiler are printed: MIGRATION.md has
@@ -316,6 +336,9 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	if o.dir != "" {
 		there = "cd " + host.ShellQuote(o.dir) + " && "
 	}
+	if o.offline {
+		there += "go mod tidy && mysdk generate && "
+	}
 	for i, c := range p.Problems {
 		if i == shownProblems {
 			f.Say("… and %d more in %s", len(p.Problems)-i, page)
@@ -336,6 +359,3 @@ func reportMigrated(f *cli.Factory, o *migrateOptions, p *migrate.Plan, set file
 	}
 	return nil
 }
-	if o.offline {
-		there += "go mod tidy && mysdk generate && "
-	}
