@@ -2,16 +2,10 @@ package migrate
 
 import (
 	"fmt"
-	"go/ast"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
-
-// storageMarker marks the version of a kind that is stored.
-const storageMarker = "+kubebuilder:storageversion"
 
 // methodsOf are the names of a type's methods, by the files of its package.
 func (m *migration) methodsOf(dir, kind string) []string {
@@ -78,62 +72,4 @@ func (m *migration) hasHub(of *apiVersion) bool {
 	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
 		return a.group == of.group && a.kinds[0].name == of.kinds[0].name && slices.Contains(m.methodsOf(a.dir, a.kinds[0].name), "Hub")
 	})
-}
-
-// storedPass marks the hub as the version that is stored, unless a version of
-// the kind is marked already; nil where nothing is to be marked.
-func (m *migration) storedPass(name string) pass {
-	for _, a := range m.apis {
-		if a.dir != path.Dir(name) || !a.hub || m.isStored(a) {
-			continue
-		}
-		return func(f *goFile) {
-			for g, t := range f.Types() {
-				if len(g.Specs) == 1 && t.Name.Name == a.kinds[0].name && !strings.Contains(f.markersAbove(g), storageMarker) {
-					f.addMarker(g, storageMarker)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// addMarker adds a marker to a declaration: below the one that every kind has,
-// else in front of the declaration.
-func (f *goFile) addMarker(d *ast.GenDecl, marker string) {
-	from := f.before(d)
-	for _, group := range f.Tree.Comments {
-		if group.Pos() < from || group.End() > d.Pos() {
-			continue
-		}
-		for _, c := range group.List {
-			if strings.Contains(c.Text, rootMarker) {
-				f.Insert(c.End(), "\n// "+marker)
-				return
-			}
-		}
-	}
-	at := d.Pos()
-	if d.Doc != nil {
-		at = d.Doc.Pos()
-	}
-	f.Insert(at, "// "+marker+"\n")
-}
-
-// isStored says whether a version of the kind is marked as the stored one.
-func (m *migration) isStored(of *apiVersion) bool {
-	kindName := of.kinds[0].name
-	for _, a := range m.apis {
-		if a.group != of.group || a.kinds[0].name != kindName {
-			continue
-		}
-		for f := range m.parse(inDir(m.files, a.dir)) {
-			for g, t := range f.Types() {
-				if len(g.Specs) == 1 && t.Name.Name == kindName && strings.Contains(f.markersAbove(g), storageMarker) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

@@ -71,8 +71,6 @@ func TestConversions(t *testing.T) {
 			"config/crd/kustomization.yaml":            {"- path: patches/webhook_in_carts.yaml\n", "- path: patches/mine.yaml\n", "\nconfigurations:\n", "!cainjection"},
 			"config/crd/patches/webhook_in_carts.yaml": {"path: /convert", "!old: true"},
 			"config/crd/patches/mine.yaml":             {"kind: CustomResourceDefinition\n"},
-			"api/v1/cart_types.go":                     {"// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\n// +kubebuilder:subresource:status\n"},
-			"api/v2/cart_types.go":                     {"!storageversion"},
 			"api/v1/cart_webhook.go":                   {"!SetupWebhookWithManager"},
 			"api/v1/cart_conversion.go":                {"// Hub is mine."},
 			"api/v2/cart_conversion.go":                {"// ConvertTo is mine."},
@@ -98,13 +96,6 @@ func TestConversions(t *testing.T) {
 			expect(t, got, test.want)
 		})
 	}
-}
-
-func TestStoredVersionStays(t *testing.T) {
-	files := twoVersions(hubMethod, spokeMethod)
-	swap(files, "api/v2/cart_types.go", "// +kubebuilder:subresource", "// +kubebuilder:storageversion\n// +kubebuilder:subresource")
-	got := content(mustPlan(t, files).Result)
-	expect(t, got, map[string][]string{"api/v1/cart_types.go": {"!storageversion"}, "api/v2/cart_types.go": {"+kubebuilder:storageversion"}})
 }
 
 // TestHubWithoutSetup holds that conversion is served even where no type set a

@@ -83,25 +83,3 @@ func TestConfigFileElection(t *testing.T) {
 	files["config/manager/controller_manager_config.yaml"] = "kind: ControllerManagerConfig\nmetadata: {name: x}\nleaderElection:\n  leaderElect: false\n  resourceName: mine\n"
 	expect(t, configPlan(t, rendered, files), map[string][]string{ReportName: {"controller_manager_config.yaml:4`: sets leaderElection.leaderElect to false", "controller_manager_config.yaml:5`: sets leaderElection.resourceName to mine"}})
 }
-
-// TestStoredMarkerPlace holds where the marker of the stored version stands.
-func TestStoredMarkerPlace(t *testing.T) {
-	for name, test := range map[string]struct{ above, want string }{
-		"among markers": {"// +kubebuilder:object:root=true\n// +kubebuilder:subresource:status\n\n// Cart is filled.\n", "// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\n// +kubebuilder:subresource:status\n"},
-		"one marker":    {"// +kubebuilder:object:root=true\n\n// Cart is filled.\n", "// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\n\n// Cart is filled.\n"},
-		"no comment":    {"", "// +kubebuilder:storageversion\ntype Cart struct{}"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMigration(map[string]string{"api/v1/a.go": "package v1\n\n" + test.above + "type Cart struct{}\n"})
-			m.apis = []*apiVersion{{dir: "api/v1", version: "v1", kinds: []kind{{name: "Cart"}}, hub: true}}
-			got, err := transform("a.go", m.files["api/v1/a.go"].data, m.storedPass("api/v1/a.go"))
-			if err != nil || !strings.Contains(string(got), test.want) {
-				t.Errorf("%v: no %q in\n%s", err, test.want, got)
-			}
-			m.files["api/v1/a.go"] = file{data: got}
-			if m.storedPass("api/v1/a.go") != nil {
-				t.Error("it would be marked twice")
-			}
-		})
-	}
-}

@@ -402,9 +402,6 @@ func (m *migration) kubebuilderGo() error {
 					more = append(more, w.calls(m))
 				}
 			}
-			if stored := m.storedPass(name); stored != nil {
-				more = append(more, stored)
-			}
 			m.goFile(name, to, more...)
 		}
 	}
