@@ -19,7 +19,6 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
-	"github.com/example/mysdk/internal/oldapi"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
 )
@@ -171,9 +170,9 @@ func Inspect(ctx context.Context, o Options) (*Report, fileset.Set, error) {
 		}
 		in.report.Commands = append(in.report.Commands, c)
 	}
-	strays, err := oldapi.Strays(in.Host.Files, in.Dir)
+	strays, err := Strays(in.Host.Files, in.Dir)
 	for _, dir := range strays {
-		in.report.Notes = append(in.report.Notes, fmt.Sprintf("%s: %s: %s", dir, oldapi.Stray, oldapi.StraysHint(dir)))
+		in.report.Notes = append(in.report.Notes, fmt.Sprintf("%s: %s: %s", dir, Stray, StraysHint(dir)))
 	}
 	return in.report, set, errors.Join(err, ctx.Err())
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/generate"
@@ -231,5 +232,33 @@ func TestAdviceKeepsTheCause(t *testing.T) {
 	got := advice(clierr.Failedf("one\ntwo", "%w", errors.New("a\nb")))
 	if d := cmp.Diff([]string{"a", "b", "one", "two"}, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestStrays holds which code of an old layout nothing builds.
+func TestStrays(t *testing.T) {
+	const controller = "package memcached\n\nimport _ \"sigs.k8s.io/controller-runtime\"\n"
+	const types = "package v1\n\ntype T struct{ TypeMeta }\n"
+	tests := map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"today's":       {map[string]string{"cmd/main.go": "package main\n", "internal/controller/a.go": controller}, nil},
+		"of old":        {map[string]string{"cmd/main.go": "package main\n", "pkg/controller/memcached/a.go": controller, "pkg/apis/a/v1/a.go": types}, []string{"pkg/controller", "pkg/apis"}},
+		"used":          {map[string]string{"cmd/main.go": "package main\n\nimport _ \"example.com/shop/pkg/controller/memcached\"\n", "pkg/controller/memcached/a.go": controller}, nil},
+		"by each other": {map[string]string{"pkg/controller/a/a.go": controller + "import _ \"example.com/shop/pkg/apis/a/v1\"\n", "pkg/apis/a/v1/a.go": types}, []string{"pkg/controller", "pkg/apis"}},
+		"something":     {map[string]string{"pkg/controller/a.go": "package controller\n", "pkg/controller/vendor/a.go": controller, "pkg/controller/notes.txt": controller}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := world(t, test.files)
+			got, err := Strays(w.Host.Files, w.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
 	}
 }

@@ -10,11 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/adopt"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/generate/calls"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
-	"github.com/example/mysdk/internal/oldapi"
 	"github.com/example/mysdk/internal/openapi"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/upgrade"
@@ -84,12 +84,12 @@ func (e *exam) project() {
 // strays looks for code of an old layout that nothing builds.
 func (e *exam) strays() {
 	const name = "code"
-	dirs, err := oldapi.Strays(e.Host.Files, e.Dir)
+	dirs, err := adopt.Strays(e.Host.Files, e.Dir)
 	if err != nil {
 		e.failed(Warning, name, err, "see that the files can be read")
 	}
 	for _, dir := range dirs {
-		e.warning(name, oldapi.StraysHint(dir), "%s: %s", dir, oldapi.Stray)
+		e.warning(name, adopt.StraysHint(dir), "%s: %s", dir, adopt.Stray)
 	}
 }
 

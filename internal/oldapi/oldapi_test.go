@@ -1,14 +1,8 @@
 package oldapi
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/example/mysdk/internal/host"
 )
 
 func TestCause(t *testing.T) {
@@ -59,42 +53,6 @@ func TestHint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := Hint(test.output); !strings.Contains(got, test.want) || test.want == "" && got != "" {
 				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
-func TestStrays(t *testing.T) {
-	const controller = "package memcached\n\nimport _ \"sigs.k8s.io/controller-runtime\"\n"
-	const types = "package v1\n\ntype T struct{ TypeMeta }\n"
-	tests := map[string]struct {
-		files map[string]string
-		want  []string
-	}{
-		"today's":       {map[string]string{"cmd/main.go": "package main\n", "internal/controller/a.go": controller}, nil},
-		"of old":        {map[string]string{"cmd/main.go": "package main\n", "pkg/controller/memcached/a.go": controller, "pkg/apis/a/v1/a.go": types}, []string{"pkg/controller", "pkg/apis"}},
-		"used":          {map[string]string{"cmd/main.go": "package main\n\nimport _ \"example.com/shop/pkg/controller/memcached\"\n", "pkg/controller/memcached/a.go": controller}, nil},
-		"by each other": {map[string]string{"pkg/controller/a/a.go": controller + "import _ \"example.com/shop/pkg/apis/a/v1\"\n", "pkg/apis/a/v1/a.go": types}, []string{"pkg/controller", "pkg/apis"}},
-		"something":     {map[string]string{"pkg/controller/a.go": "package controller\n", "pkg/controller/vendor/a.go": controller, "pkg/controller/notes.txt": controller}, nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			for name, text := range test.files {
-				to := filepath.Join(dir, name)
-				if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got, err := Strays(host.OSFiles{}, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(test.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/example/mysdk/internal/adopt"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -91,9 +92,9 @@ func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 // WarnOfStrays names code of the project that lies where nothing builds it any
 // more.
 func WarnOfStrays(f *cli.Factory) error {
-	dirs, err := oldapi.Strays(f.Host.Files, f.Host.Dir)
+	dirs, err := adopt.Strays(f.Host.Files, f.Host.Dir)
 	for _, dir := range dirs {
-		f.Warn("%s: %s: %s", dir, oldapi.Stray, oldapi.StraysHint(dir))
+		f.Warn("%s: %s: %s", dir, adopt.Stray, adopt.StraysHint(dir))
 	}
 	return err
 }
