@@ -120,7 +120,11 @@ func TestDeploy(t *testing.T) {
 		},
 		"lines of gitignore": {
 			func(f map[string]string) { f[".gitignore"] = "mine\n" },
-			map[string][]string{".gitignore": {"mine\n", "\n/bin/"}},
+			map[string][]string{".gitignore": {"mine\n", "\n/bin/", "\n# Editors\n"}},
+		},
+		"gitignore without lines": {
+			func(f map[string]string) { f[".gitignore"] = "" },
+			map[string][]string{".gitignore": {"\n/bin/"}},
 		},
 		"a CRD without a type, twice": {
 			func(f map[string]string) {

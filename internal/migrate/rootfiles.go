@@ -11,6 +11,7 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // buildFiles decides about what built the image.
@@ -44,7 +45,8 @@ func (m *migration) rootFiles() error {
 		case "README.md", "AGENTS.md", ".golangci.yml", "boilerplate.go.txt", "devcontainer.json":
 			delete(m.out, name) // the user's stays
 		case ".gitignore", ".dockerignore":
-			m.keep(name, name, unionLines(mine.data, m.rendered[name]))
+			merged, _ := merge3.Merge(name, []byte("\n"), mine.data, m.rendered[name])
+			m.keep(name, name, merged)
 		default:
 			m.aside(name)
 		}
@@ -92,21 +94,6 @@ func missingTargets(mine, theirs []byte) []string {
 		}
 	}
 	return out
-}
-
-// unionLines adds the lines of b that a has not.
-func unionLines(a, b []byte) []byte {
-	have := map[string]bool{}
-	for line := range strings.Lines(string(a)) {
-		have[strings.TrimSpace(line)] = true
-	}
-	out := strings.TrimRight(string(a), "\n") + "\n"
-	for line := range strings.Lines(string(b)) {
-		if t := strings.TrimSpace(line); t != "" && !strings.HasPrefix(t, "#") && !have[t] {
-			out += t + "\n"
-		}
-	}
-	return []byte(out)
 }
 
 // buildContext lets packages of the user's own into the image build: what the

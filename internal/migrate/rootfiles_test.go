@@ -33,28 +33,6 @@ func TestMissingTargets(t *testing.T) {
 	}
 }
 
-func TestUnionLines(t *testing.T) {
-	tests := map[string]struct{ mine, theirs, want string }{
-		"the same":            {"a\nb\n", "b\na\n", "a\nb\n"},
-		"more":                {"a\n", "# c\n\nb\n", "a\nb\n"},
-		"comments stay":       {"# mine\na\n\nb\n", "a\n", "# mine\na\n\nb\n"},
-		"no new line":         {"a", "b", "a\nb\n"},
-		"twice in theirs":     {"a\n", "  a  \nb\n", "a\nb\n"},
-		"new lines at theirs": {"a\n\n\n", "b\n\n", "a\nb\n"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := unionLines([]byte(test.mine), []byte(test.theirs))
-			if d := cmp.Diff(test.want, string(got)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-			if again := unionLines(got, []byte(test.theirs)); string(again) != string(got) {
-				t.Errorf("a second time: %q", again)
-			}
-		})
-	}
-}
-
 func TestVersionOf(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"the scaffold's": {"package version\n\nvar (\n\tVersion = \"0.0.1\"\n)\n", "0.0.1"},
@@ -96,7 +74,7 @@ func TestRootFiles(t *testing.T) {
 		"a linter's configuration":      {map[string]string{".golangci.yml": "mine: 1\n"}, ".golangci.yml", Clean, []string{"mine: 1\n"}},
 		"what git ignores":              {map[string]string{".gitignore": "mine\n"}, ".gitignore", Changed, []string{"mine\n"}},
 		"packages for the image": {map[string]string{".dockerignore": "**\n!tools\n!**/*.go\n", "controllers/x.go": "package controllers\n\nimport (\n\t_ \"example.com/shop\"\n\t_ \"example.com/shop/pkg/a\"\n\t_ \"example.com/shop/tools/b\"\n)\n", "hack/x.go": "package hack\n"},
-			".dockerignore", Changed, []string{"\n!vendor\n!*.go\n!tools\n**/*_test.go\n", "!hack", "!!apis"}},
+			".dockerignore", Changed, []string{"\n!vendor\n!*.go\n!tools\n\n**/*_test.go\n", "!hack", "!!apis"}},
 		"a workflow of one's own":  {map[string]string{".github/workflows/test.yml": "mine: 1\n"}, ".github/workflows/test.yml", Clean, []string{"mine: 1\n"}},
 		"a file that nobody knows": {map[string]string{"docs/a.md": "x\n"}, "docs/a.md", Clean, []string{"x\n"}},
 	}
