@@ -7,30 +7,17 @@ import (
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-// methodsOf are the names of a type's methods, by the files of its package.
-func (m *migration) methodsOf(dir, kind string) []string {
-	var out []string
+// methodsOf are the texts of a type's methods, by their names.
+func (m *migration) methodsOf(dir, kind string) map[string]string {
+	out := map[string]string{}
 	for f := range m.parse(inDir(m.files, dir)) {
 		for fn := range f.Functions() {
 			if goedit.Receiver(fn) == kind {
-				out = append(out, fn.Name.Name)
+				out[fn.Name.Name] = f.Text(fn)
 			}
 		}
 	}
 	return out
-}
-
-// webhookText is the method of a type that sets its webhooks up, empty where
-// there is none.
-func (m *migration) webhookText(dir, kind string) string {
-	for f := range m.parse(inDir(m.files, dir)) {
-		for fn := range f.Functions() {
-			if goedit.Receiver(fn) == kind && fn.Name.Name == setupWebhook {
-				return f.Text(fn)
-			}
-		}
-	}
-	return ""
 }
 
 // conversions finds out by the types' methods which versions are converted to
@@ -44,11 +31,11 @@ func (m *migration) conversions(entries []map[string]any) {
 		kindName := hub.kinds[0].name
 		var spokes []string
 		for j, other := range m.apis {
-			if i != j && other.group == hub.group && other.kinds[0].name == kindName && slices.Contains(m.methodsOf(other.dir, kindName), "ConvertTo") {
+			if i != j && other.group == hub.group && other.kinds[0].name == kindName && m.methodsOf(other.dir, kindName)["ConvertTo"] != "" {
 				spokes = append(spokes, other.version)
 			}
 		}
-		switch isHub := slices.Contains(m.methodsOf(hub.dir, kindName), "Hub"); {
+		switch isHub := m.methodsOf(hub.dir, kindName)["Hub"] != ""; {
 		case isHub && len(spokes) > 0:
 			if webhooks == nil {
 				webhooks = map[string]any{}
@@ -70,6 +57,6 @@ func (m *migration) conversions(entries []map[string]any) {
 // hasHub says whether some version of the kind is a hub.
 func (m *migration) hasHub(of *apiVersion) bool {
 	return slices.ContainsFunc(m.apis, func(a *apiVersion) bool {
-		return a.group == of.group && a.kinds[0].name == of.kinds[0].name && slices.Contains(m.methodsOf(a.dir, a.kinds[0].name), "Hub")
+		return a.group == of.group && a.kinds[0].name == of.kinds[0].name && m.methodsOf(a.dir, a.kinds[0].name)["Hub"] != ""
 	})
 }

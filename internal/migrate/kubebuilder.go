@@ -289,18 +289,17 @@ func (m *migration) hasController(kind string) bool {
 // another package does.
 func (m *migration) webhooksOf(dir, kind string, recorded map[string]any) map[string]any {
 	out, methods := map[string]any{}, m.methodsOf(dir, kind)
-	isSetUp := slices.Contains(methods, setupWebhook)
+	setUp := methods[setupWebhook]
 	switch {
-	case recorded == nil && !isSetUp && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy"):
+	case recorded == nil && setUp == "" && !strings.Contains(string(m.files["main.go"].data), "NewWebhookManagedBy"):
 		return nil
-	case recorded != nil && !isSetUp && m.setUpElsewhere(dir, kind) != "":
+	case recorded != nil && setUp == "" && m.setUpElsewhere(dir, kind) != "":
 		return maps.Clone(recorded)
 	}
-	setUp := m.webhookText(dir, kind)
-	if slices.Contains(methods, "Default") || strings.Contains(setUp, ".WithDefaulter(") {
+	if methods["Default"] != "" || strings.Contains(setUp, ".WithDefaulter(") {
 		out["defaulting"] = true
 	}
-	if slices.Contains(methods, "ValidateCreate") || strings.Contains(setUp, ".WithValidator(") {
+	if methods["ValidateCreate"] != "" || strings.Contains(setUp, ".WithValidator(") {
 		out["validation"] = true
 	}
 	if len(out) > 0 {
