@@ -129,7 +129,7 @@ func TestRefusedToWatch(t *testing.T) {
 
 func TestActivityOfCluster(t *testing.T) {
 	a := activity{operator: "op"}
-	write := recording.Request{User: "op", Verb: "create", Resource: "configmaps", Kind: "ConfigMap", Namespace: "default", Name: "c", Code: 201}
+	write := recording.Request{User: "op", Verb: "patch", Resource: "configmaps", Kind: "ConfigMap", Namespace: "default", Name: "c", Code: 200, Changes: []recording.Change{{Path: "data"}}}
 	other, space := write, write
 	other.Namespace = trialPrefix + "0001"
 	space.Resource, space.Kind, space.Namespace, space.Name = "namespaces", "Namespace", "z", "z"
@@ -294,8 +294,8 @@ func TestFindingKeys(t *testing.T) {
 func TestFaultPlans(t *testing.T) {
 	sample := Sample{Object: object(t, shop), CRD: object(t, shopCRD)}
 	patch := recording.Request{Verb: "patch", Resource: "shops", Subresource: "status", Kind: "Shop", Name: "s"}
-	create := recording.Request{Verb: "create", Resource: "pods", Kind: "Pod", Name: "made-up-xyz"}
-	o := Outcome{Steps: []Rest{{State: State{"Shop/s": {}}, Writes: []recording.Request{patch, create, patch}}}}
+	create := recording.Request{Verb: "create", Resource: "pods", Kind: "Pod", Name: "s-0"}
+	o := Outcome{Steps: []Rest{{State: State{"Shop/s": {}, "Pod/s-0": {}}, Writes: []recording.Request{patch, create, patch}}}}
 	var got []string
 	for _, i := range faultsOf(sample.life(), o, 0) {
 		got = append(got, i.plan.Check+" "+i.plan.Fault.String())

@@ -119,12 +119,13 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 
 // ended is why a run ended with an error, or without.
 func ended(ctx, limited context.Context, err error) string {
+	interrupted := errors.Is(context.Cause(ctx), context.Canceled)
 	switch {
-	case err == nil:
+	case err == nil && !interrupted:
 		return EndedDone
-	case isOver(err), ctx.Err() == nil && limited.Err() != nil:
+	case isOver(err) && !interrupted, ctx.Err() == nil && limited.Err() != nil:
 		return EndedTime
-	case errors.Is(context.Cause(ctx), context.Canceled):
+	case interrupted:
 		return EndedInterrupted
 	}
 	return EndedFailed

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/mysdk/internal/kube"
 )
@@ -76,10 +79,24 @@ func (t *trial) snapshot(ctx context.Context, s Step) (State, error) {
 }
 
 // objects are those of kinds that anybody has written in the trial's namespace, or
-// made in the cluster since it began.
+// made in the cluster since it began; each in one version, that of the plan first.
 func (t *trial) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var own schema.GroupVersionKind
+	if len(t.plan.Steps) > 0 {
+		own = t.plan.Steps[0].in("").GroupVersionKind()
+	}
+	kinds := slices.SortedFunc(maps.Keys(t.kinds), func(a, b schema.GroupVersionKind) int {
+		switch own {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return cmp.Compare(a.String(), b.String())
+	})
 	var all []*unstructured.Unstructured
-	for gvk := range t.kinds {
+	seen := map[types.UID]bool{}
+	for _, gvk := range kinds {
 		if ignored(gvk.Kind) {
 			continue
 		}
@@ -87,7 +104,11 @@ func (t *trial) objects(ctx context.Context) ([]*unstructured.Unstructured, erro
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, slices.DeleteFunc(list, func(u *unstructured.Unstructured) bool { return !t.made(u) })...)
+		list = slices.DeleteFunc(list, func(u *unstructured.Unstructured) bool { return !t.made(u) || seen[u.GetUID()] })
+		for _, u := range list {
+			seen[u.GetUID()] = true
+		}
+		all = append(all, list...)
 	}
 	return all, nil
 }

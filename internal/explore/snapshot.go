@@ -53,7 +53,7 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 	keys, names := namesOf(namespace, objects)
 	text := func(value string) string {
 		if namespace != "" {
-			value = strings.ReplaceAll(value, namespace, "NS")
+			value = strings.ReplaceAll(value, namespace, ownNamespace)
 		}
 		value = tokenVolume.ReplaceAllString(value, "kube-api-access")
 		if to, ok := names[value]; ok {
@@ -96,11 +96,18 @@ func namesOf(namespace string, objects []*unstructured.Unstructured) (keys []str
 // keyName is an object's name in a State: with its namespace where the State is not
 // that of one.
 func keyName(of, namespace, name string) string {
-	if of != "" || namespace == "" {
+	switch {
+	case of != "":
+		return strings.ReplaceAll(name, of, ownNamespace)
+	case namespace == "":
 		return name
 	}
 	return namespace + "/" + name
 }
+
+// ownNamespace stands for the trial's namespace, in names too. It is no part of a
+// valid one.
+const ownNamespace = "NS"
 
 // hideData keeps of a Secret only which keys it has.
 func hideData(fields map[string]string) {

@@ -42,6 +42,7 @@ func TestSameStates(t *testing.T) {
 			object(t, "apiVersion: v1\nkind: Shop\nmetadata: {name: s}\nstatus: {pods: [web-"+a+", web-"+b+"], url: s."+ns+".svc, lastTransitionTime: "+a+"}\n"),
 			object(t, "apiVersion: v1\nkind: Clock\nmetadata: {name: s}\nspec: {format: x, runtime: y}\nstatus: {at: "+a+", createdAt: "+a+", timestamp: "+a+"}\n"),
 			object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {password: "+a+"}\n"),
+			object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+ns+"-s}\n"),
 			object(t, "apiVersion: v1\nkind: Event\nmetadata: {name: "+a+"}\n"),
 		}
 	}
@@ -58,7 +59,7 @@ func TestSameStates(t *testing.T) {
 	if got := len(one["Clock/s"]); got != 5 {
 		t.Errorf("what is no time: %v", one["Clock/s"])
 	}
-	if len(one) != 5 {
+	if len(one) != 6 || one["ConfigMap/NS-s"] == nil {
 		t.Errorf("objects: %v", one)
 	}
 }

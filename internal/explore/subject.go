@@ -121,6 +121,9 @@ func faultsOf(p Plan, o Outcome, step int) []idea {
 		if namespace, name, ok := strings.Cut(at.Name, "/"); ok {
 			at.Namespace, at.Name = namespace, name
 		}
+		if at.Verb == "create" {
+			at.Name = "" // which is in the body of such a request, and not in its path
+		}
 		seen[at]++
 		at.Nth = seen[at]
 		at.Do = state.FaultHold

@@ -104,16 +104,18 @@ func (f *furnished) Apply(_ context.Context, list []*unstructured.Unstructured, 
 func (f *furnished) List(context.Context, schema.GroupVersionKind, kube.ListOptions) ([]*unstructured.Unstructured, error) {
 	made := f.applied[0].DeepCopy()
 	made.SetName("made")
+	made.SetUID("made")
 	return append([]*unstructured.Unstructured{made}, f.applied...), nil
 }
 
-// TestFurnish: what samples refer to is where they are, and does not count.
+// TestFurnish: what samples refer to is where they are, and does not count; what is
+// served in two versions counts once.
 func TestFurnish(t *testing.T) {
 	secret := object(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: own}")
 	for namespace, want := range map[string]string{"ns": "ns", "": "own"} {
 		f := &furnished{}
 		r := &Rig{Cluster: f, Control: f, Operator: f, Now: func() time.Time { return f.at(0) }, Beside: []*unstructured.Unstructured{secret}}
-		tr := r.newTrial(Plan{}, namespace, limits{}, map[schema.GroupVersionKind]bool{secret.GroupVersionKind(): true})
+		tr := r.newTrial(Plan{}, namespace, limits{}, map[schema.GroupVersionKind]bool{secret.GroupVersionKind(): true, {Version: "v2", Kind: "Secret"}: true})
 		if err := tr.furnish(t.Context()); err != nil || f.applied[0].GetNamespace() != want {
 			t.Errorf("in %q: %v, %v", namespace, f.applied, err)
 		}

@@ -204,6 +204,10 @@ func (f *fault) matches(one state.Injection) bool {
 			return false
 		}
 	}
+	// The core group and no subresource are empty, too.
+	if one.Resource != "" && (one.Group != f.info.APIGroup || one.Subresource != f.info.Subresource) {
+		return false
+	}
 	for _, p := range [][2]string{
 		{one.Verb, verb}, {one.Group, f.info.APIGroup}, {one.Resource, f.info.Resource}, {one.Subresource, f.info.Subresource},
 		{one.Namespace, f.info.Namespace}, {one.Name, f.info.Name},

@@ -95,6 +95,9 @@ func (c *container) serve(ctx context.Context) {
 			delay = c.pod.timeouts.firstBackOff
 		}
 		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
+			if !c.sameAsFailed(l.program) {
+				delay = c.pod.timeouts.firstBackOff
+			}
 			c.noteFailure(l.program, end)
 			c.backOff(ctx, l, delay)
 			delay = min(2*delay, c.pod.timeouts.lastBackOff)

@@ -52,24 +52,29 @@ func (v *volumes) see(pod *corev1.Pod) {
 	v.pod = pod
 }
 
-// fill brings all volumes up to date.
+// fill brings all volumes up to date: what one of them lacks keeps no other back.
 func (v *volumes) fill(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	var errs []error
 	for _, volume := range v.pod.Spec.Volumes {
-		dir := v.path(volume.Name)
-		if err := makeDirs(dir); err != nil {
-			return fmt.Errorf("volume %s: %w", volume.Name, err)
-		}
-		files, written, err := v.files(ctx, &volume)
-		if err == nil && written {
-			err = project(dir, files)
-		}
-		if err != nil {
-			return fmt.Errorf("volume %s: %w", volume.Name, err)
+		if err := v.fillOne(ctx, &volume); err != nil {
+			errs = append(errs, fmt.Errorf("volume %s: %w", volume.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+func (v *volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
+	dir := v.path(volume.Name)
+	if err := makeDirs(dir); err != nil {
+		return err
+	}
+	files, written, err := v.files(ctx, volume)
+	if err != nil || !written {
+		return err
+	}
+	return project(dir, files)
 }
 
 func (v *volumes) path(name string) string { return filepath.Join(v.dir, "volumes", name) }

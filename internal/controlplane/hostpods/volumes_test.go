@@ -102,8 +102,12 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 	if err := client.CoreV1().Secrets("ns").Delete(t.Context(), "s", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	v.pod.Spec.Volumes = append(v.pod.Spec.Volumes, corev1.Volume{Name: "late", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	if err := v.fill(t.Context()); err == nil || !strings.Contains(err.Error(), `volume all: secrets "s" not found`) {
 		t.Errorf("without its Secret: %v", err)
+	}
+	if _, err := os.Stat(v.path("late")); err != nil {
+		t.Errorf("a volume behind it: %v", err)
 	}
 }
 

@@ -55,6 +55,7 @@ func TestSetupOf(t *testing.T) {
 	for name, tc := range map[string]struct{ src, want string }{
 		"a variable":     {strings.Replace(mainGo, "Log: ctrl.Log", "Limit: limit", 1), "main.go:19:69: the controller gets limit, which a test does not know"},
 		"no controllers": {strings.Replace(mainGo, "SetupWithManager", "Start", 1), "main.go sets no controller up by SetupWithManager"},
+		"a taken name":   {strings.ReplaceAll(strings.Replace(mainGo, `"example.com/shop/internal/controller"`, `operator "example.com/shop/internal/controller"`, 1), "controller.Shop", "operator.Shop"), `main.go imports "example.com/shop/internal/controller" as operator`},
 		"no Go":          {"package", "read the operator's main package"},
 	} {
 		_, err := gotest.SetupOf("main.go", []byte(tc.src))

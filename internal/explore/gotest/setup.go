@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -42,19 +44,34 @@ func SetupOf(name string, src []byte) (Setup, error) {
 	if r.err == nil && len(r.out.Setups) == 0 {
 		r.err = clierr.Failedf("write the tests by hand: the report has the steps", "%s sets no controller up by SetupWithManager", name)
 	}
-	for name, spec := range r.imports {
-		if r.used[name] {
-			line := spec.Path.Value
-			if spec.Name != nil {
-				line = spec.Name.Name + " " + line
-			}
-			if !strings.Contains(operatorText, "\t"+line+"\n") {
-				r.out.Imports = append(r.out.Imports, line)
-			}
+	for as, spec := range r.imports {
+		line := spec.Path.Value
+		if spec.Name != nil {
+			line = as + " " + line
 		}
+		if !r.used[as] || strings.Contains(operatorText, "\t"+line+"\n") {
+			continue
+		}
+		if declares(as) {
+			return Setup{}, clierr.Failedf("import it under another name there", "%s imports %s as %s, a name that the tests have for something else", name, spec.Path.Value, as)
+		}
+		r.out.Imports = append(r.out.Imports, line)
 	}
 	slices.Sort(r.out.Imports)
 	return r.out, r.err
+}
+
+// declarations are the names of a file: types and functions, constants, imports.
+var declarations = lazy.Delayed(`(?m)^(?:type|func) (\w+)|^\t(\w+) += |^\t(?:(\w+) )?"(?:\S*/)?(\w+)"$`)
+
+// declares reports whether the tests' own file has the name.
+func declares(name string) bool {
+	for _, m := range declarations.FindAllStringSubmatch(operatorText, -1) {
+		if m[1] == name || m[2] == name || m[3] == name || m[3] == "" && m[4] == name {
+			return true
+		}
+	}
+	return false
 }
 
 type reader struct {
