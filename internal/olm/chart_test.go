@@ -39,7 +39,7 @@ func chartObjects(t *testing.T) []*unstructured.Unstructured {
 	deploy := filepath.Join(goList(t, "{{.Dir}}", olmModule), "deploy")
 	values := merge(readYAML(t, filepath.Join(deploy, "chart", "values.yaml")), readYAML(t, filepath.Join(deploy, "upstream", "values.yaml")))
 	for _, part := range []string{"olm", "catalog", "package"} {
-		values[part].(map[string]any)["image"].(map[string]any)["ref"] = olmImage
+		values[part].(map[string]any)["image"].(map[string]any)["ref"] = "quay.io/operator-framework/olm:v" + Version
 	}
 	data := map[string]any{"Values": values, "Chart": map[string]any{"Version": "v" + Version}}
 	all := template.New("chart")

@@ -336,11 +336,11 @@ func testInstallGoesOn(t *testing.T, l *lab) {
 	if s := l.status(); !s.Healthy || done.Changed == 0 {
 		t.Errorf("Install() = %+v, then %+v", done, s.Unhealthy())
 	}
-	damaged := named(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, DefaultNamespace, serviceAccount)
+	damaged := named(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, DefaultNamespace, "olm-operator-serviceaccount")
 	if _, err := l.Delete(t.Context(), []*unstructured.Unstructured{damaged}, kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if s := l.status(); s.Healthy || s.Unhealthy()[0].Name != serviceAccount {
+	if s := l.status(); s.Healthy || s.Unhealthy()[0].Name != damaged.GetName() {
 		t.Errorf("status of a damaged OLM = %+v", s.Unhealthy())
 	}
 	other := m

@@ -21,8 +21,6 @@ const (
 	Version = "0.46.0"
 	// DefaultNamespace is where OLM's own manifests put it.
 	DefaultNamespace = "olm"
-	// OperatorsNamespace is for operators that serve the whole cluster.
-	OperatorsNamespace = "operators"
 	// NamespaceAnnotation on the CRD of ClusterServiceVersions tells the
 	// embedded cluster the namespace of OLM where it is not DefaultNamespace.
 	NamespaceAnnotation = "mysdk.dev/olm-namespace"
@@ -32,7 +30,6 @@ const (
 	group          = "operators.coreos.com"
 	packageServer  = "packageserver"
 	versionLabel   = "olm.version"
-	olmOperator    = "olm-operator"
 	catalog        = "catalog-operator"
 	defaultCatalog = "operatorhubio-catalog"
 	csvCRD         = "clusterserviceversions." + group
