@@ -139,8 +139,10 @@ func replicas(u *unstructured.Unstructured, ready, updated string) string {
 	if !ok {
 		want = 1
 	}
-	if u.GetKind() != "ReplicaSet" && !onDelete(u) && status(u, updated) < want {
-		return fmt.Sprintf("%d of %d replicas updated", status(u, updated), want)
+	// Pods below the partition of a StatefulSet stay as they are.
+	partition, _, _ := unstructured.NestedInt64(u.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+	if renew := want - partition; u.GetKind() != "ReplicaSet" && !onDelete(u) && status(u, updated) < renew {
+		return fmt.Sprintf("%d of %d replicas updated", status(u, updated), renew)
 	}
 	// What is available may be of the revision before, which goes only when the
 	// new one is.

@@ -36,6 +36,8 @@ func TestMissing(t *testing.T) {
 		"stateful set":                {"apps/v1 StatefulSet\nspec: {replicas: 2}\nstatus: {updatedReplicas: 2, readyReplicas: 1}", "1 of 2 ready"},
 		"stateful set, ready":         {"apps/v1 StatefulSet\nspec: {replicas: 2}\nstatus: {updatedReplicas: 2, readyReplicas: 2}", ""},
 		"stateful set, on delete":     {"apps/v1 StatefulSet\nspec: {replicas: 2, updateStrategy: {type: OnDelete}}\nstatus: {updatedReplicas: 0, readyReplicas: 2}", ""},
+		"stateful set, partition":     {"apps/v1 StatefulSet\nspec: {replicas: 3, updateStrategy: {rollingUpdate: {partition: 2}}}\nstatus: {updatedReplicas: 1, readyReplicas: 3}", ""},
+		"stateful set, in partition":  {"apps/v1 StatefulSet\nspec: {replicas: 3, updateStrategy: {rollingUpdate: {partition: 1}}}\nstatus: {updatedReplicas: 1, readyReplicas: 3}", "1 of 2 replicas updated"},
 		"daemon set":                  {"apps/v1 DaemonSet\nstatus: {desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 2}", "2 of 3 ready"},
 		"daemon set, rolling out":     {"apps/v1 DaemonSet\nstatus: {desiredNumberScheduled: 3, updatedNumberScheduled: 1, numberAvailable: 3}", "1 of 3 pods updated"},
 		"daemon set, on delete":       {"apps/v1 DaemonSet\nspec: {updateStrategy: {type: OnDelete}}\nstatus: {desiredNumberScheduled: 3, numberAvailable: 3}", ""},
