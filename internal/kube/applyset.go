@@ -212,7 +212,8 @@ func (c *Client) KeepInSet(ctx context.Context, s ApplySet, objs []*unstructured
 	return err
 }
 
-// preferred adds to a kind the version that its group prefers.
+// preferred adds to a kind the version that its group prefers among those that
+// serve it.
 func (k *kinds) preferred(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionKind, error) {
 	if gk.Group == "" {
 		return gk.WithVersion("v1"), nil
@@ -228,5 +229,11 @@ func (k *kinds) preferred(ctx context.Context, gk schema.GroupKind) (schema.Grou
 	if err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("ask for the versions of %s: %w", gk.Group, cause(err))
 	}
-	return gk.WithVersion(group.PreferredVersion.Version), nil
+	for _, v := range group.Versions { // the group's preferred one is the first
+		_, err := k.find(ctx, gk.WithVersion(v.Version))
+		if _, ok := errors.AsType[*noKindError](err); !ok {
+			return gk.WithVersion(v.Version), err
+		}
+	}
+	return schema.GroupVersionKind{}, &noKindError{gk.WithVersion("")}
 }

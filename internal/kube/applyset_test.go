@@ -121,6 +121,26 @@ metadata: {name: derived, namespace: set-a, labels: {applyset.kubernetes.io/part
 	checkError(t, err, []string{"ConfigMap set-a/foreign exists and was not created by mysdk"})
 }
 
+// testApplySetVersions: a kind is found though its group prefers a version that
+// only another kind has.
+func testApplySetVersions(t *testing.T, c *Client) {
+	young, u := crd(t, "young.example.com", "Young"), object(t, "young.example.com", "Young", "a", 1)
+	list, _, _ := unstructured.NestedSlice(young.Object, "spec", "versions")
+	list[0].(map[string]any)["name"] = "v1beta1"
+	if err := unstructured.SetNestedSlice(young.Object, list, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	u.SetAPIVersion("young.example.com/v1beta1")
+	set, crds := ApplySet{Namespace: "default", Name: "young-deploy"}, []*unstructured.Unstructured{crd(t, "young.example.com", "Grown"), young}
+	if _, err := c.ApplySet(t.Context(), set, append(crds, u), ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stale, err := c.ApplySet(t.Context(), set, crds, ApplyOptions{})
+	if err != nil || len(stale) != 1 || RefOf(stale[0]).String() != "Young default/a" {
+		t.Errorf("stale: %v, %v", stale, err)
+	}
+}
+
 // withConversion has a webhook convert the versions of a CRD.
 func withConversion(t *testing.T, crd *unstructured.Unstructured, clientConfig map[string]any) *unstructured.Unstructured {
 	t.Helper()

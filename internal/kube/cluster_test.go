@@ -56,6 +56,7 @@ func TestOnControlPlane(t *testing.T) {
 		"edit contested":   testEditContested,
 		"edit webhooks":    testEditWebhooks,
 		"apply set":        testApplySet,
+		"set's versions":   testApplySetVersions,
 		"force":            testForce,
 		"uninstall held":   testUninstallHeld,
 		"refused":          testUninstallRefused,
