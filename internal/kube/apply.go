@@ -13,6 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -22,6 +27,7 @@ import (
 type ApplyOptions struct {
 	FieldManager string       // owner of the fields; empty: FieldManager
 	Force        bool         // take fields over that another manager owns
+	TakeOver     bool         // what client-side kubectl apply has put there counts as applied by FieldManager before
 	DryRun       bool         // the server checks everything and keeps nothing
 	Namespace    string       // for objects that name none; empty: the context's
 	Progress     func(Result) // called after each object; nil is fine
@@ -171,6 +177,9 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		}
 		stayInSet(before, u)
 		a.annotate(u, before.GetAnnotations())
+		if err := a.takeOver(ctx, endpoint, before); err != nil {
+			return Result{}, a.explain("take over", ref, err)
+		}
 	}
 	opts := metav1.ApplyOptions{FieldManager: a.options.FieldManager, Force: a.options.Force}
 	if a.options.DryRun {
@@ -187,6 +196,28 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		action = Unchanged
 	}
 	return Result{Ref: ref, Action: action}, nil
+}
+
+// takeOver makes FieldManager the owner of what client-side kubectl apply has put
+// there, as kubectl apply --server-side does: fields that the manifests no longer
+// have would stay for good otherwise. A dry run cannot show that.
+func (a *applier) takeOver(ctx context.Context, endpoint dynamic.ResourceInterface, live *unstructured.Unstructured) error {
+	if !a.options.TakeOver || a.options.DryRun {
+		return nil
+	}
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New("kubectl-client-side-apply"), a.options.FieldManager)
+		if err != nil || patch == nil {
+			return err
+		}
+		_, err = endpoint.Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{})
+		if apierrors.IsConflict(err) {
+			if now, again := endpoint.Get(ctx, live.GetName(), metav1.GetOptions{}); again == nil {
+				live = now
+			}
+		}
+		return err
+	})
 }
 
 // annotate gives u what has has of the annotations of created objects.

@@ -55,6 +55,7 @@ func TestOnControlPlane(t *testing.T) {
 		"edit":             testEdit,
 		"edit contested":   testEditContested,
 		"edit webhooks":    testEditWebhooks,
+		"take over":        testTakeOver,
 		"apply set":        testApplySet,
 		"set's versions":   testApplySetVersions,
 		"force":            testForce,

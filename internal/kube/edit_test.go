@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -175,5 +176,39 @@ webhooks:
 	}
 	if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{u}, ApplyOptions{FieldManager: "deployment"}); err != nil {
 		t.Error("a later change of the deployment's:", err)
+	}
+}
+
+// testTakeOver: what client-side kubectl apply has put there goes once the
+// manifests lack it, and only where the caller says so.
+func testTakeOver(t *testing.T, c *Client) {
+	u := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken, namespace: default, annotations: {old: a}}\ndata: {stays: a, goes: b}\n")[0]
+	endpoint, _, err := c.resource(t.Context(), u, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := endpoint.Create(t.Context(), u, metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}); err != nil {
+		t.Fatal(err)
+	}
+	next := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken, namespace: default}\ndata: {stays: a}\n")[0]
+	for _, tc := range []struct {
+		options ApplyOptions
+		action  Action
+		data    int
+	}{
+		{ApplyOptions{}, Unchanged, 2},
+		{ApplyOptions{TakeOver: true, DryRun: true}, Unchanged, 2},
+		{ApplyOptions{TakeOver: true}, Configured, 1},
+		{ApplyOptions{TakeOver: true}, Unchanged, 1},
+	} {
+		mustApply(t, c, tc.options, []string{"ConfigMap default/taken " + string(tc.action)}, next)
+		live, err := c.Read(t.Context(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, _ := unstructured.NestedMap(live.Object, "data")
+		if annotations := live.GetAnnotations(); len(data) != tc.data || len(annotations) != tc.data-1 {
+			t.Errorf("after %+v it has data %v and annotations %v", tc.options, data, annotations)
+		}
 	}
 }

@@ -114,7 +114,7 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
-	stale, err := client.ApplySet(ctx, set, objects, kube.ApplyOptions{Force: true, DryRun: o.dryRun, Progress: f.Teller(o.dryRun)})
+	stale, err := client.ApplySet(ctx, set, objects, kube.ApplyOptions{Force: true, TakeOver: true, DryRun: o.dryRun, Progress: f.Teller(o.dryRun)})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func runInstall(ctx context.Context, f *cli.Factory, o *installOptions) error {
 	for _, crd := range off {
 		f.Warn("conversion of %s is off: its webhook is not in this cluster. 'mysdk deploy' and 'mysdk run local' turn it on", crd.GetName())
 	}
-	_, err = kube.Install(ctx, client, crds, o.timeout, kube.ApplyOptions{DryRun: o.dryRun, Progress: f.Teller(o.dryRun)})
+	_, err = kube.Install(ctx, client, crds, o.timeout, kube.ApplyOptions{TakeOver: true, DryRun: o.dryRun, Progress: f.Teller(o.dryRun)})
 	return err
 }
 
