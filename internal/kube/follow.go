@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,23 +28,6 @@ type Kind struct {
 // Resource is the endpoint of the kind's objects.
 func (k Kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.Resource) }
 
-// discovery is what of an APIGroupDiscoveryList is of interest.
-type discovery struct {
-	Items []struct {
-		Metadata struct{ Name string }
-		Versions []struct {
-			Version   string
-			Resources []struct {
-				Resource     string
-				Scope        string
-				Verbs        []string
-				ResponseKind schema.GroupVersionKind
-				Subresources []struct{ Subresource string }
-			}
-		}
-	}
-}
-
 // aggregated asks for all groups in one answer, which API servers give since
 // Kubernetes 1.30.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -57,28 +41,28 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 		if err != nil {
 			return nil, fmt.Errorf("ask for the cluster's kinds: %w", cause(err))
 		}
-		var d discovery
+		var d apidiscoveryv2.APIGroupDiscoveryList
 		if err := json.Unmarshal(data, &d); err != nil {
 			return nil, fmt.Errorf("read the cluster's kinds: %w", err)
 		}
-		kinds = append(kinds, d.kinds()...)
+		kinds = append(kinds, listable(d.Items)...)
 	}
 	return kinds, nil
 }
 
-// kinds are the first version of each resource.
-func (d discovery) kinds() []Kind {
+// listable are the first version of each resource.
+func listable(groups []apidiscoveryv2.APIGroupDiscovery) []Kind {
 	var kinds []Kind
-	for _, group := range d.Items {
+	for _, group := range groups {
 		seen := map[string]bool{}
 		for _, version := range group.Versions {
 			for _, r := range version.Resources {
-				if seen[r.Resource] || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
+				if seen[r.Resource] || r.ResponseKind == nil || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
 					continue
 				}
 				seen[r.Resource] = true
-				k := Kind{Resource: r.Resource, Namespaced: r.Scope == "Namespaced"}
-				k.GroupVersionKind = schema.GroupVersionKind{Group: group.Metadata.Name, Version: version.Version, Kind: r.ResponseKind.Kind}
+				k := Kind{Resource: r.Resource, Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace}
+				k.GroupVersionKind = schema.GroupVersionKind{Group: group.Name, Version: version.Version, Kind: r.ResponseKind.Kind}
 				for _, sub := range r.Subresources {
 					k.Scales = k.Scales || sub.Subresource == "scale"
 				}
