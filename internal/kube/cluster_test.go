@@ -56,6 +56,7 @@ func TestOnControlPlane(t *testing.T) {
 		"edit contested":   testEditContested,
 		"edit webhooks":    testEditWebhooks,
 		"take over":        testTakeOver,
+		"strangers":        testStranger,
 		"apply set":        testApplySet,
 		"set's versions":   testApplySetVersions,
 		"force":            testForce,

@@ -2,15 +2,11 @@ package olm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -226,10 +222,6 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 
 // ownObjects are the objects of the manifests, without the namespaces that stay.
 func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructured.Unstructured, error) {
-	kinds, err := u.strangeKinds(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var objects []*unstructured.Unstructured
 	for _, o := range m.All() {
 		if o.GetKind() != "Namespace" {
@@ -239,9 +231,9 @@ func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructu
 		if u.done.Version == "" {
 			continue
 		}
-		other, err := u.stranger(ctx, m, kinds, o.GetName())
+		other, err := u.Stranger(ctx, o.GetName(), m.Objects, incidental)
 		if err != nil {
-			return nil, fmt.Errorf("find what else is in namespace %s: %w", o.GetName(), err)
+			return nil, err
 		}
 		if other != "" {
 			u.done.Namespaces = append(u.done.Namespaces, fmt.Sprintf("%s (%s)", o.GetName(), other))
@@ -252,65 +244,9 @@ func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructu
 	return objects, nil
 }
 
-// strangeKinds are those that keep a namespace: workloads, what they are given, and
-// custom resources, also those of operators that have gone before and left theirs.
-func (u *uninstaller) strangeKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
-	crds, err := u.List(ctx, crdGVK(), kube.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	kinds := []schema.GroupVersionKind{
-		apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
-		{Group: "batch", Version: "v1", Kind: "CronJob"}, {Group: "batch", Version: "v1", Kind: "Job"},
-	}
-	for _, kind := range []string{"PersistentVolumeClaim", "Pod", "Service", "Secret", "ConfigMap"} {
-		kinds = append(kinds, schema.GroupVersionKind{Version: "v1", Kind: kind})
-	}
-	for _, crd := range crds {
-		scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-		of, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		if scope == "Namespaced" && of != group {
-			kinds = append(kinds, kube.ServedKind(crd))
-		}
-	}
-	return kinds, nil
-}
-
-// stranger is an object of a namespace that OLM did not bring, "" for none. What
-// OLM's own objects own goes with them.
-func (u *uninstaller) stranger(ctx context.Context, m Manifests, kinds []schema.GroupVersionKind, namespace string) (string, error) {
-	for _, gvk := range kinds {
-		list, err := u.List(ctx, gvk, kube.ListOptions{Namespace: namespace})
-		if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
-			return gvk.Kind + " objects that cannot be read", nil // such as those that nothing converts any more
-		}
-		if err != nil {
-			return "", err
-		}
-		for _, o := range list {
-			same := func(x *unstructured.Unstructured) bool { return kube.RefOf(x) == kube.RefOf(o) }
-			if !slices.ContainsFunc(m.Objects, same) && !incidental(o) {
-				return kube.RefOf(o).String(), nil
-			}
-		}
-	}
-	return "", nil
-}
-
-// incidental reports whether an object is there for another one that has been looked
-// at, or in every namespace.
+// incidental reports whether OLM has made an object, or has it made.
 func incidental(o *unstructured.Unstructured) bool {
-	if o.GetName() == packageServer || o.GetName() == "kube-root-ca.crt" || o.GetLabels()["olm.managed"] == "true" {
-		return true
-	}
-	if kind, _, _ := unstructured.NestedString(o.Object, "type"); kind == string(corev1.SecretTypeServiceAccountToken) {
-		return true
-	}
-	if of := metav1.GetControllerOf(o); of != nil && slices.Contains([]string{"apps/v1", "batch/v1", "v1"}, of.APIVersion) {
-		return true
-	}
-	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return strings.HasPrefix(r.APIVersion, group+"/") })
+	return o.GetName() == packageServer || o.GetLabels()["olm.managed"] == "true" || o.GroupVersionKind().Group == group
 }
 
 // leftovers are the objects without an owner that OLM has made for operators

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
@@ -28,10 +30,12 @@ func NewUndeploy(f *cli.Factory) *cobra.Command {
 		Use: "undeploy", Short: "Delete the operator from a cluster and keep its CRDs", GroupID: "run",
 		Long: `Delete the operator from a cluster and keep its CRDs.
 
-What earlier deploys of the project left behind is deleted, too. Custom
-resources that need the operator are reported: those with finalizers, and those
-stored in a version that its webhook converts. --wait deletes the operator when
-there are none left, and --crds deletes them while it still runs.`,
+What earlier deploys of the project left behind is deleted, too. A namespace is
+kept if it holds anything that deploy did not bring, such as custom resources.
+
+Custom resources that need the operator are reported: those with finalizers, and
+those stored in a version that its webhook converts. --wait deletes the operator
+when there are none left, and --crds deletes them while it still runs.`,
 		Example: "  mysdk undeploy --context my-cluster\n  mysdk undeploy --context my-cluster --crds",
 		RunE:    func(c *cobra.Command, _ []string) error { return runUndeploy(c.Context(), f, o) },
 	}
@@ -74,6 +78,9 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	} else if err := dependents(ctx, f, client, crds, o); err != nil {
 		return err
 	}
+	if rest, err = withoutUsed(ctx, f, client, crds, rest, o.crds); err != nil {
+		return err
+	}
 	if _, err = client.Delete(ctx, rest, opts); err != nil {
 		return err
 	}
@@ -104,6 +111,37 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 		}
 	}
 	return crds, rest, nil
+}
+
+// withoutUsed are objects without the namespaces that hold what deploy did not
+// bring. With gone the custom resources of crds do not count, nor what they own.
+func withoutUsed(ctx context.Context, f *cli.Factory, client *kube.Client, crds, objects []*unstructured.Unstructured, gone bool) ([]*unstructured.Unstructured, error) {
+	isGone := func(kind schema.GroupKind) bool {
+		return gone && slices.ContainsFunc(crds, func(crd *unstructured.Unstructured) bool { return kube.ServedKind(crd).GroupKind() == kind })
+	}
+	goes := func(u *unstructured.Unstructured) bool {
+		if u.GetKind() == "Secret" && strings.HasSuffix(u.GetName(), "webhook-server-cert") {
+			return true // an operator that issues the certificate of its webhooks has made it
+		}
+		return isGone(u.GroupVersionKind().GroupKind()) || slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+			return isGone(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind())
+		})
+	}
+	var list []*unstructured.Unstructured
+	for _, u := range objects {
+		if u.GetKind() == "Namespace" {
+			other, err := client.Stranger(ctx, u.GetName(), objects, goes)
+			if err != nil {
+				return nil, err
+			}
+			if other != "" {
+				f.Warn("%s is kept because of %s, which deploy did not bring: 'mysdk kubectl delete namespace %s' deletes it with all that it holds", kube.RefOf(u), other, u.GetName())
+				continue
+			}
+		}
+		list = append(list, u)
+	}
+	return list, nil
 }
 
 // dependents warns of custom resources that need the operator, or waits until
