@@ -148,15 +148,19 @@ func (e *exam) operator(name, kubeconfig, contextName string) {
 	case f == nil:
 		e.ok(name, "%s is ready", kube.RefOf(live))
 	case f.Heals():
-		e.warning(name, aimed(cmp.Or(f.Hint, "run 'mysdk deploy', which waits for it"), c.Target), "%s", f)
+		e.warning(name, e.aimed(cmp.Or(f.Hint, "run 'mysdk deploy', which waits for it"), c.Target), "%s", f)
 	default:
-		e.problem(name, aimed(f.Hint, c.Target), "%s", f)
+		e.problem(name, e.aimed(f.Hint, c.Target), "%s", f)
 	}
 }
 
-// aimed has the commands of a hint mean the cluster that was looked at.
-func aimed(hint string, t kube.Target) string {
+// aimed has the commands of a hint mean the cluster that was looked at: bare ones
+// mean the cluster that was named, if one was.
+func (e *exam) aimed(hint string, t kube.Target) string {
 	flags := strings.TrimPrefix(t.Kubectl(), "mysdk kubectl")
+	if flags == "" && e.Kubeconfig+e.Context != "" {
+		flags = " --cluster " + t.Embedded
+	}
 	return strings.NewReplacer("mysdk kubectl", "mysdk kubectl"+flags, "mysdk deploy", "mysdk deploy"+flags).Replace(hint)
 }
 

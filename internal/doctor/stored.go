@@ -39,7 +39,7 @@ func (e *exam) stored(name, kubeconfig, contextName string) {
 		case err != nil:
 			e.failed(Warning, name, err, "see that the cluster runs")
 		case len(old) > 0:
-			e.warning(name, aimed(e.migrationHint(live, storage), c.Target), "%s still stores %s; its storage version is %s", live.GetName(), strings.Join(old, ", "), storage)
+			e.warning(name, e.aimed(e.migrationHint(live, storage), c.Target), "%s still stores %s; its storage version is %s", live.GetName(), strings.Join(old, ", "), storage)
 		case live != nil:
 			clean++
 		}
