@@ -2,24 +2,27 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 )
 
 func TestAim(t *testing.T) {
+	var here host.Host
 	aim := func(text string, args ...string) string {
 		c := &cobra.Command{}
 		(&Target{}).Bind(c.Flags())
 		if err := c.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
-		f := &Factory{Running: c, Given: map[string]bool{}}
+		f := &Factory{Running: c, Host: here, Given: map[string]bool{}}
 		c.Flags().Visit(func(flag *pflag.Flag) { f.Given[flag.Name] = true })
 		return f.Aim(text)
 	}
@@ -45,6 +48,10 @@ func TestAim(t *testing.T) {
 		if again := aim(got, tc.args...); again != got {
 			t.Errorf("a second Aim(%q) with %q = %q", got, tc.args, again)
 		}
+	}
+	here.Dir = t.TempDir()
+	if got, want := aim("mysdk deploy", "--kubeconfig", "f"), "mysdk deploy --kubeconfig "+host.ShellQuote(filepath.Join(here.Dir, "f")); got != want {
+		t.Errorf("Aim() in %s = %q, want %q", here.Dir, got, want)
 	}
 }
 

@@ -53,8 +53,12 @@ func (f *Factory) Aim(text string) string {
 			return command // an embedded one, however it was named
 		}
 		for _, name := range names {
+			value := f.Running.Flag(name).Value.String()
+			if name == "kubeconfig" {
+				value = f.Host.Path(value) // the user may be in another directory than the project's
+			}
 			if !strings.Contains(command, " --"+name+" ") {
-				command += " --" + name + " " + host.ShellQuote(f.Running.Flag(name).Value.String())
+				command += " --" + name + " " + host.ShellQuote(value)
 			}
 		}
 		return command
