@@ -132,6 +132,9 @@ func (f *Factory) KnownCluster(ctx context.Context, name string) error {
 	if name == cluster.DefaultName {
 		return nil
 	}
+	if _, err := cluster.Status(ctx, f.Host, name); err != nil {
+		return err // such as a name that no cluster can have
+	}
 	list, err := cluster.List(ctx, f.Host)
 	if err != nil {
 		return err

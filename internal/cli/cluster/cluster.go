@@ -112,6 +112,9 @@ func newStop(f *cli.Factory) *cobra.Command {
 		Use: "stop", Short: "Stop the embedded cluster and keep its data (no-op if it is stopped)",
 		Example: "  mysdk cluster stop",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.KnownCluster(c.Context(), name); err != nil {
+				return err
+			}
 			was, err := cluster.Stop(c.Context(), f.Host, name)
 			if err != nil {
 				return err
