@@ -61,8 +61,8 @@ func newStart(f *cli.Factory) *cobra.Command {
 }
 
 // startCluster starts a cluster, and prints what other tools need to use it. One that
-// runs as another version of Kubernetes is not restarted: somebody may be working
-// with it.
+// runs as another version of Kubernetes, or with another number of nodes, is not
+// restarted: somebody may be working with it.
 func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
 	start := f.Host.Now()
 	if o.Kubernetes != "" {
@@ -76,9 +76,16 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 	if err != nil {
 		return err
 	}
-	if info.AlreadyRunning && o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+".") {
+	other := ""
+	switch {
+	case o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+"."):
+		other = "as Kubernetes " + info.Version
+	case f.Given["nodes"] && o.Nodes != info.Nodes:
+		other = "with " + cli.Count(info.Nodes, "node")
+	}
+	if info.AlreadyRunning && other != "" {
 		return clierr.Failedf(fmt.Sprintf("run '%s' first; its data is kept", state.Command("stop", info.Name)),
-			"cluster %s is running as Kubernetes %s", info.Name, info.Version)
+			"cluster %s is running %s", info.Name, other)
 	}
 	if info.AlreadyRunning {
 		f.Say("Cluster %s is running at %s (Kubernetes %s)", info.Name, info.Server, info.Version)
