@@ -4,11 +4,16 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/windows"
 )
 
 func setGroup(x *exec.Cmd, c Cmd) {
 	if c.Detach || c.Group {
 		x.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+	}
+	if c.Detach {
+		x.SysProcAttr.CreationFlags |= windows.DETACHED_PROCESS // or it ends with the window of the console
 	}
 }
 
