@@ -1,6 +1,9 @@
 package host
 
-import "strings"
+import (
+	"runtime"
+	"strings"
+)
 
 // ShellQuote makes a word that a POSIX shell reads as s.
 func ShellQuote(s string) string {
@@ -20,4 +23,15 @@ func ShellJoin(words []string) string {
 		quoted[i] = ShellQuote(w)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// Export is what a user types to set a variable for the programs of a terminal, on
+// Windows in PowerShell.
+func Export(name, value string) string { return export(runtime.GOOS, name, value) }
+
+func export(goos, name, value string) string {
+	if goos == "windows" {
+		return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	return "export " + name + "=" + ShellQuote(value)
 }

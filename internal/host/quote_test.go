@@ -14,3 +14,11 @@ func TestShellQuote(t *testing.T) {
 		t.Errorf("joined: %s", got)
 	}
 }
+
+func TestExport(t *testing.T) {
+	for goos, want := range map[string]string{"linux": `export A='it'\''s'`, "windows": `$env:A = 'it''s'`} {
+		if got := export(goos, "A", "it's"); got != want {
+			t.Errorf("on %s: %s, want %s", goos, got, want)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func (r *run) connect(ctx context.Context, kubeconfig, context string) error {
 // announceCluster says what is going to be written to, and how to look at it.
 func (r *run) announceCluster(what string) {
 	r.screen.say("%s: %s", what, r.client.Name())
-	r.screen.say("  for a second terminal: export KUBECONFIG=%s", host.ShellQuote(r.kubeconfig))
+	r.screen.say("  for a second terminal: %s", host.Export("KUBECONFIG", r.kubeconfig))
 }
 
 // kubeconfigFor returns a kubeconfig whose current context is the one in use:

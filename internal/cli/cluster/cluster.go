@@ -98,7 +98,7 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 		}
 	}
 	f.Say("Use it with 'mysdk kubectl …', or in other tools:")
-	return f.Print(fmt.Appendf(nil, "export KUBECONFIG=%s\n", host.ShellQuote(info.Kubeconfig)))
+	return f.Print([]byte(host.Export("KUBECONFIG", info.Kubeconfig) + "\n"))
 }
 
 // mergeKubeconfig adds the cluster to the user's kubeconfig and says how to use

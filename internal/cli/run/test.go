@@ -162,7 +162,7 @@ func testOnCluster(ctx context.Context, f *cli.Factory, o *testOptions, kubernet
 	}
 	defer func() {
 		if o.keep && err != nil && ctx.Err() == nil {
-			f.Say("The cluster is left running: export KUBECONFIG=%s", host.ShellQuote(info.Kubeconfig))
+			f.Say("The cluster is left running: %s", host.Export("KUBECONFIG", info.Kubeconfig))
 			f.Say("Remove it with 'mysdk cluster reset --cluster %s'", name)
 			return
 		}
