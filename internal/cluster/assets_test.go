@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -68,5 +70,26 @@ func TestAssetsEndWithTheirParent(t *testing.T) {
 	if text, err := io.ReadAll(lines); err != nil {
 		t.Errorf("etcd goes on without its parent: %v\n%s", err, text)
 		hosttest.KillProcess(t, pid)
+	}
+}
+
+// TestLink: without the right to make symbolic links there is a hard link, or a
+// copy, and what is there already is left alone.
+func TestLink(t *testing.T) {
+	refuse := func(string, string) error { return errors.ErrUnsupported }
+	for _, way := range []func(from, to string) error{os.Symlink, os.Link, duplicate} {
+		dir := t.TempDir()
+		target, name := filepath.Join(dir, "target"), filepath.Join(dir, "etcd")
+		for _, content := range []string{"old", "renewed"} {
+			if err := host.ReplaceData(host.OSFiles{}, target, []byte(content), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(link(target, name, refuse, way), link(target, name, refuse)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(name); err != nil || string(got) != content {
+				t.Errorf("%q, %v; want %q", got, err, content)
+			}
+		}
 	}
 }
