@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -14,6 +15,19 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 )
+
+// RenderManifests reads the objects of a template.
+func RenderManifests(text, name string, data any) ([]*unstructured.Unstructured, error) {
+	t, err := template.New(name).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the template: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		return nil, fmt.Errorf("render the template: %w", err)
+	}
+	return ParseManifests(out.Bytes(), name)
+}
 
 // ParseManifests reads the objects of a YAML or JSON file of one or more
 // documents. Empty documents are skipped and lists become their items. name is

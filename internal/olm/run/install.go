@@ -319,7 +319,11 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 	}
 	made, service := objs.configMaps(list), catalogName(objs.pkg)
 	if !in.Embedded {
-		made, service = append(made, objs.serve(list)...), serverName(service)
+		server, err := objs.serve(list)
+		if err != nil {
+			return nil, err
+		}
+		made, service = append(made, server...), serverName(service)
 	}
 	return append(made, objs.byAddress(service)), nil
 }

@@ -1,9 +1,9 @@
 package run
 
 import (
+	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,8 +41,6 @@ const (
 	// opmImage serves catalogs on clusters that run containers. The version is
 	// that of the operator-registry module that the catalogs are written with.
 	opmImage = "quay.io/operator-framework/opm:v1.74.0@sha256:b32d3891616662620da08d7f0ec42c2e69fa2de43427dc975d35b12f7a969a0f"
-	// registryUser is any user but root: the image names none by number.
-	registryUser = 1001
 )
 
 // gvk names a kind.
@@ -172,85 +170,20 @@ func (c catalogObjects) configMaps(pieces []piece) []*unstructured.Unstructured 
 	return list
 }
 
+//go:embed server.yaml.tmpl
+var serverText string
+
 // serve makes the Deployment and the Service that serve the catalog of the
-// ConfigMaps on a cluster that runs containers. A drained node or a changed
-// catalog brings a new pod.
-func (c catalogObjects) serve(pieces []piece) []*unstructured.Unstructured {
-	name := catalogName(c.pkg)
-	labels := map[string]any{catalogLabel: name}
-	pod := map[string]any{
-		"metadata": map[string]any{
-			"labels":      map[string]any{catalogLabel: name, runLabel: c.pkg},
-			"annotations": map[string]any{contentAnnotation: c.content},
-		},
-		"spec": c.registryPod(pieces),
+// ConfigMaps on a cluster that runs containers.
+func (c catalogObjects) serve(pieces []piece) ([]*unstructured.Unstructured, error) {
+	var files []string
+	for _, p := range pieces {
+		files = append(files, p.file)
 	}
-	return []*unstructured.Unstructured{
-		made(c.pkg, "apps/v1", "Deployment", c.namespace, serverName(name), map[string]any{"spec": map[string]any{
-			"replicas": int64(1), "selector": map[string]any{"matchLabels": labels}, "template": pod,
-		}}),
-		made(c.pkg, "v1", "Service", c.namespace, serverName(name), map[string]any{"spec": map[string]any{
-			"selector": labels,
-			"ports":    []any{map[string]any{"name": "grpc", "port": int64(registryPort), "targetPort": "grpc", "protocol": "TCP"}},
-		}}),
-	}
-}
-
-// registryPod is the spec of the pod that serves the pieces. It passes the
-// "restricted" Pod Security Standard.
-func (c catalogObjects) registryPod(pieces []piece) map[string]any {
-	// Mounted one by one: opm reads the hidden directories of a whole mounted
-	// ConfigMap too, and so everything twice.
-	mounts := []any{map[string]any{"name": "cache", "mountPath": "/cache"}, map[string]any{"name": "tmp", "mountPath": "/tmp"}}
-	volumes := []any{map[string]any{"name": "cache", "emptyDir": map[string]any{}}, map[string]any{"name": "tmp", "emptyDir": map[string]any{}}}
-	for i, p := range pieces {
-		volume := "piece-" + strconv.Itoa(i)
-		volumes = append(volumes, map[string]any{"name": volume, "configMap": map[string]any{"name": fmt.Sprintf("%s-%d", catalogName(c.pkg), i)}})
-		mounts = append(mounts, map[string]any{"name": volume, "mountPath": "/configs/" + p.file, "subPath": p.file, "readOnly": true})
-	}
-	spec := map[string]any{
-		"securityContext": map[string]any{
-			"runAsNonRoot": true, "runAsUser": int64(registryUser), "fsGroup": int64(registryUser),
-			"seccompProfile": map[string]any{"type": "RuntimeDefault"},
-		},
-		"automountServiceAccountToken": false,
-		"containers":                   []any{c.registry(mounts)},
-		"volumes":                      volumes,
-	}
-	if c.account != "" {
-		spec["serviceAccountName"] = c.account
-	}
-	var secrets []any
-	for _, s := range c.secrets {
-		secrets = append(secrets, map[string]any{"name": s})
-	}
-	if len(secrets) > 0 {
-		spec["imagePullSecrets"] = secrets
-	}
-	return spec
-}
-
-// registry is the container that serves the catalog. The probe is the gRPC
-// health service that opm has, so that ready means serving.
-func (c catalogObjects) registry(mounts []any) map[string]any {
-	probe := func(every, failures int64) map[string]any {
-		return map[string]any{"grpc": map[string]any{"port": int64(registryPort)}, "periodSeconds": every, "failureThreshold": failures}
-	}
-	return map[string]any{
-		"name": "registry", "image": c.opmImage, "imagePullPolicy": c.pullPolicy,
-		"command": []any{"/bin/opm"},
-		// The cache begins empty, which opm would take for a damaged one.
-		"args":         []any{"serve", "/configs", "--cache-dir=/cache", "--cache-enforce-integrity=false"},
-		"ports":        []any{map[string]any{"name": "grpc", "containerPort": int64(registryPort), "protocol": "TCP"}},
-		"startupProbe": probe(1, 60), "readinessProbe": probe(5, 3), "livenessProbe": probe(10, 3),
-		"resources": map[string]any{"requests": map[string]any{"cpu": "10m", "memory": "50Mi"}},
-		"securityContext": map[string]any{
-			"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
-			"capabilities": map[string]any{"drop": []any{"ALL"}},
-		},
-		"terminationMessagePolicy": "FallbackToLogsOnError",
-		"volumeMounts":             mounts,
-	}
+	return kube.RenderManifests(serverText, "server.yaml", map[string]any{
+		"Package": c.pkg, "Namespace": c.namespace, "Catalog": catalogName(c.pkg), "Content": c.content, "Files": files,
+		"Image": c.opmImage, "PullPolicy": c.pullPolicy, "Account": c.account, "Secrets": c.secrets, "Port": registryPort,
+	})
 }
 
 // anys is list as an unstructured object has it.

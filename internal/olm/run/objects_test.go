@@ -57,6 +57,10 @@ func TestObjects(t *testing.T) {
 	plain := catalogObjects{pkg: "shop", namespace: "ns", content: "sum", pullPolicy: "IfNotPresent", opmImage: "opm:1"}
 	secret := plain
 	secret.secrets, secret.account = []string{"pull"}, "reader"
+	server, err := secret.serve([]piece{{"catalog-0.json", "{}"}, {"catalog-1.json", "{}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct{ got, want string }{
 		"group for all": {asYAML(t, operatorGroup("shop", "ns", Mode{Type: allNamespaces}, true)), `apiVersion: operators.coreos.com/v1
 kind: OperatorGroup
@@ -145,7 +149,7 @@ spec:
   - pull
   sourceType: grpc
 `},
-		"served by a Deployment": {asYAML(t, secret.serve([]piece{{"catalog-0.json", "{}"}, {"catalog-1.json", "{}"}})...), `apiVersion: apps/v1
+		"served by a Deployment": {asYAML(t, server...), `apiVersion: apps/v1
 kind: Deployment
 metadata:
   labels:
