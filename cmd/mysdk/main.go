@@ -8,6 +8,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/example/mysdk/internal/cli/root"
 	_ "github.com/example/mysdk/internal/gcpercent" // before the libraries fill the heap
 	"github.com/example/mysdk/internal/host"
@@ -16,6 +19,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
+	klog.SetLogger(logr.Discard()) // what client-go remarks: what fails is an error anyway
 	h, err := host.System()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
