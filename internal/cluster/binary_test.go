@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
@@ -237,10 +238,29 @@ func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 	if err != nil || len(entries) != 2 { // the binary and the lock
 		t.Errorf("the cache holds %v, %v", entries, err)
 	}
+	// What other versions have built goes when it has not been used for long.
+	old := filepath.Join(filepath.Dir(filepath.Dir(path)), "v1.0.0", exeName())
+	recent := filepath.Join(filepath.Dir(filepath.Dir(path)), "v1.1.0", exeName())
+	for name, age := range map[string]time.Duration{old: 2 * unused, recent: 0} {
+		if err := os.Mkdir(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		copyFile(t, path, name)
+		at := f.host.Now().Add(-age)
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// The fake binary says (devel), so it stands for one of another version:
 	// that is not used but recreated.
 	if _, err := f.build(t.Context()); err != nil || len(x.ran) != 2 {
 		t.Errorf("build() = %v after %d runs, want a second run", err, len(x.ran))
+	}
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("a binary that nobody uses: %v", err)
+	}
+	if _, err := os.Stat(recent); err != nil {
+		t.Error(err)
 	}
 	if d, ok := f.host.CacheDir(); ok != nil || !strings.HasPrefix(path, d) {
 		t.Errorf("path = %s", path)

@@ -53,7 +53,7 @@ func (f *finder) build(ctx context.Context) (string, error) {
 	path := filepath.Join(dir, exeName())
 	fromVersion := isRelease(f.version) && f.host.Getenv(SourceEnv) == ""
 	if fromVersion && f.fits(path) {
-		return path, nil
+		return path, f.used(path)
 	}
 	if !fromVersion && source == "" {
 		return "", f.missing()
@@ -77,7 +77,31 @@ func (f *finder) build(ctx context.Context) (string, error) {
 	case !f.fits(path): // unless another process built it in the meantime
 		err = f.goInstall(ctx, path)
 	}
+	if err == nil {
+		err = f.used(path)
+		f.sweep(filepath.Dir(dir))
+	}
 	return path, errors.Join(err, lock.Release())
+}
+
+// unused is how long a mysdk-cluster of another version is kept after its last use.
+const unused = 30 * 24 * time.Hour
+
+// used notes that a mysdk-cluster is in use, for sweep.
+func (f *finder) used(path string) error {
+	now := f.host.Now()
+	return os.Chtimes(path, now, now)
+}
+
+// sweep removes what nobody uses any more. What cannot be removed, as what runs on
+// Windows, is there the next time.
+func (f *finder) sweep(bin string) {
+	built, _ := filepath.Glob(filepath.Join(bin, "*", exeName()))
+	for _, path := range built {
+		if info, err := os.Stat(path); err == nil && f.host.Now().Sub(info.ModTime()) > unused {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+	}
 }
 
 // missing is the error where there is nothing to build from.

@@ -72,14 +72,21 @@ func reopened(f *os.File, name string, w io.Writer) (*os.File, error) {
 	return os.Open(name)
 }
 
-// tail is the end of the log, indented below an error's first line, or "".
+// tail is the end of the log, from a crash on where there is one, indented below an
+// error's first line, or "".
 func tail(l state.Layout) string {
 	data, err := os.ReadFile(l.Log())
 	if err != nil {
 		return ""
 	}
 	lines := strings.Split(string(bytes.TrimSpace(data)), "\n")
-	lines = lines[max(0, len(lines)-tailLines):]
+	from := max(0, len(lines)-tailLines)
+	for i, line := range lines[:from] { // the reason is above the stacks
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			from = i
+		}
+	}
+	lines = lines[from:min(len(lines), from+tailLines)]
 	if len(lines) == 1 && lines[0] == "" {
 		return ""
 	}

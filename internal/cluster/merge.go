@@ -12,9 +12,6 @@ import (
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// yamlIndent is kubectl's indentation.
-const yamlIndent = 2
-
 // sections are the lists of a kubeconfig with an entry for each cluster.
 func sections() []string { return []string{"clusters", "users", "contexts"} }
 
@@ -48,9 +45,9 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 		}
 	}
 	if first {
-		set(doc.Content[0], "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
+		setCurrent(doc.Content[0], name)
 	}
-	return encode(doc)
+	return yamledit.Encode(doc)
 }
 
 // unmergeKubeconfig returns the kubeconfig old without what mergeKubeconfig took
@@ -76,9 +73,9 @@ func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 		}
 	}
 	if current := yamledit.Value(root, "current-context"); current != nil && current.Value == name {
-		set(root, "current-context", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "", Style: yaml.DoubleQuotedStyle})
+		setCurrent(root, "")
 	}
-	return encode(doc)
+	return yamledit.Encode(doc)
 }
 
 // refreshKubeconfig returns the kubeconfig old with the cluster and the user that
@@ -110,7 +107,7 @@ func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encode(doc)
+	return yamledit.Encode(doc)
 }
 
 // authority is the certificate authority of the cluster of that name, "" if
@@ -126,16 +123,6 @@ func authority(config *yaml.Node, name string) string {
 		}
 	}
 	return ""
-}
-
-func encode(doc *yaml.Node) ([]byte, error) {
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(yamlIndent)
-	if err := errors.Join(e.Encode(doc), e.Close()); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
 }
 
 // entries are the items of a section, none if it is not a list.
@@ -182,16 +169,16 @@ func comments(data []byte) []byte {
 	return kept
 }
 
-// set gives a mapping's key a value, in its place if it is there.
-func set(mapping *yaml.Node, key string, v *yaml.Node) {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			v.LineComment = mapping.Content[i+1].LineComment
-			mapping.Content[i+1] = v
-			return
-		}
+// setCurrent gives a kubeconfig another current context.
+func setCurrent(config *yaml.Node, name string) {
+	v := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
+	if name == "" {
+		v.Style = yaml.DoubleQuotedStyle
 	}
-	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, v)
+	if old := yamledit.Value(config, "current-context"); old != nil {
+		v.LineComment = old.LineComment
+	}
+	yamledit.Set(config, "current-context", v)
 }
 
 // namedEntry returns the mapping with that name in a list, or nil.
@@ -212,7 +199,7 @@ func putEntry(config *yaml.Node, section, name string, entry *yaml.Node) error {
 	list := yamledit.Value(config, section)
 	if list == nil || list.Tag == "!!null" {
 		list = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		set(config, section, list)
+		yamledit.Set(config, section, list)
 	}
 	if list.Kind != yaml.SequenceNode {
 		return fmt.Errorf("line %d: %s must be a list", list.Line, section)

@@ -171,11 +171,10 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	return s, nil
 }
 
-// openLog puts the last start's log aside and begins a new one.
+// openLog puts the last start's log aside and begins a new one. On Windows the log
+// that somebody reads stays, and is continued.
 func openLog(l state.Layout) (*os.File, error) {
-	if err := os.Rename(l.Log(), l.OldLog()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
+	_ = os.Rename(l.Log(), l.OldLog())
 	return os.OpenFile(l.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
@@ -207,8 +206,11 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	if limited.Err() != nil {
 		err = fmt.Errorf("it was not ready after %s", startDeadline)
 	}
-	return nil, clierr.Unavailablef(fmt.Sprintf("run '%s' for the whole log", state.Command("logs", o.Name)),
-		"start cluster %s: %w%s", o.Name, err, tail(l))
+	hint := fmt.Sprintf("run '%s' for the whole log", state.Command("logs", o.Name))
+	if errors.Is(err, errEnded) {
+		hint += fmt.Sprintf("; '%s' begins with an empty cluster", state.Command("start --fresh", o.Name))
+	}
+	return nil, clierr.Unavailablef(hint, "start cluster %s: %w%s", o.Name, err, tail(l))
 }
 
 // errEnded says that the server ended before it was ready.

@@ -62,19 +62,3 @@ func TestListen(t *testing.T) {
 		})
 	}
 }
-
-func TestTwoClustersHaveTwoPorts(t *testing.T) {
-	first, port1, err := listen(0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	second, port2, err := listen(0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
-	if port1 == port2 {
-		t.Errorf("both have port %d", port1)
-	}
-}

@@ -398,9 +398,8 @@ func (p Programs) collect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
+		// One that still runs cannot be removed on Windows: the next time can.
+		_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 	}
 	return nil
 }
