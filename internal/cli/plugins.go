@@ -28,9 +28,7 @@ type pluginRun struct {
 // pluginCommands are the commands that run the plugins of a project.
 func pluginCommands() map[string]project.Subcommand {
 	list := map[string]project.Subcommand{}
-	for _, s := range []project.Subcommand{
-		project.InitSubcommand(), project.CreateAPISubcommand(), project.CreateWebhookSubcommand(), project.EditSubcommand(),
-	} {
+	for _, s := range project.Subcommands() {
 		list[s.Command] = s
 	}
 	return list

@@ -3,7 +3,7 @@ package project
 import (
 	"context"
 	"io/fs"
-	"maps"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
-	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin/external"
 
@@ -106,49 +104,28 @@ type Subcommand struct {
 	Of func(plugin.Plugin) plugin.Subcommand
 }
 
-// InitSubcommand is init.
-func InitSubcommand() Subcommand {
-	return Subcommand{"init", "init", func(p plugin.Plugin) plugin.Subcommand {
-		if s, ok := p.(plugin.Init); ok {
-			return s.GetInitSubcommand()
-		}
-		return nil
-	}}
+// Subcommands are what a chain can do. A built-in plugin without an edit has its
+// edits made by the command itself, because they take more than a scaffold.
+func Subcommands() []Subcommand {
+	return []Subcommand{
+		{"init", "init", subcommand(plugin.Init.GetInitSubcommand)},
+		{"create api", "api", subcommand(plugin.CreateAPI.GetCreateAPISubcommand)},
+		{"create webhook", "webhook", subcommand(plugin.CreateWebhook.GetCreateWebhookSubcommand)},
+		{"edit", "edit", subcommand(plugin.Edit.GetEditSubcommand)},
+	}
 }
 
-// CreateAPISubcommand is create api.
-func CreateAPISubcommand() Subcommand {
-	return Subcommand{"create api", "api", func(p plugin.Plugin) plugin.Subcommand {
-		if s, ok := p.(plugin.CreateAPI); ok {
-			return s.GetCreateAPISubcommand()
+func subcommand[P any, S plugin.Subcommand](get func(P) S) func(plugin.Plugin) plugin.Subcommand {
+	return func(p plugin.Plugin) plugin.Subcommand {
+		if has, ok := p.(P); ok {
+			return get(has)
 		}
 		return nil
-	}}
+	}
 }
 
-// CreateWebhookSubcommand is create webhook.
-func CreateWebhookSubcommand() Subcommand {
-	return Subcommand{"create webhook", "webhook", func(p plugin.Plugin) plugin.Subcommand {
-		if s, ok := p.(plugin.CreateWebhook); ok {
-			return s.GetCreateWebhookSubcommand()
-		}
-		return nil
-	}}
-}
-
-// EditSubcommand is edit. A built-in plugin without one has its edits made by
-// the command itself, because they take more than a scaffold.
-func EditSubcommand() Subcommand {
-	return Subcommand{"edit", "edit", func(p plugin.Plugin) plugin.Subcommand {
-		if s, ok := p.(plugin.Edit); ok {
-			return s.GetEditSubcommand()
-		}
-		return nil
-	}}
-}
-
-// Steps are the subcommands of a chain's plugins as one: each of its hooks is
-// that of all of them, in their order. It is made for one run.
+// Steps are the subcommands of a chain's plugins as one: each hook is called on
+// all of them, in their order. It is made for one run.
 type Steps struct {
 	subs  []plugin.Subcommand
 	flags []external.Flag // of the external plugins
@@ -224,91 +201,36 @@ func bind(set *pflag.FlagSet, f external.Flag) {
 	}
 }
 
-// each calls a hook of all subcommands that have it, up to the first error.
-func each[T any](s *Steps, hook func(T) error) error {
-	for _, sub := range s.subs {
-		if t, ok := sub.(T); ok {
-			if err := hook(t); err != nil {
-				return err
+// with are the subcommands in sub that are a T: sub itself, or those of a chain.
+func with[T any](sub plugin.Subcommand) iter.Seq[T] {
+	subs := []plugin.Subcommand{sub}
+	if s, ok := sub.(*Steps); ok {
+		subs = s.subs
+	}
+	return func(yield func(T) bool) {
+		for _, one := range subs {
+			if t, ok := one.(T); ok && !yield(t) {
+				return
 			}
+		}
+	}
+}
+
+// Scaffold implements plugin.Subcommand.
+func (s *Steps) Scaffold(disk machinery.Filesystem) error {
+	for _, sub := range s.subs {
+		if err := sub.Scaffold(disk); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// InjectConfig implements plugin.RequiresConfig.
-func (s *Steps) InjectConfig(c config.Config) error {
-	return each(s, func(p plugin.RequiresConfig) error { return p.InjectConfig(c) })
-}
-
-// InjectResourceExtras hands what PROJECT has of the resource to those that
-// want it.
-func (s *Steps) InjectResourceExtras(fields map[string]any) {
-	for _, sub := range s.subs {
-		if p, ok := sub.(takesResourceExtras); ok {
-			p.InjectResourceExtras(fields)
-		}
-	}
-}
-
-// InjectResource implements plugin.RequiresResource.
-func (s *Steps) InjectResource(res *resource.Resource) error {
-	return each(s, func(p plugin.RequiresResource) error { return p.InjectResource(res) })
-}
-
-// PreScaffold implements plugin.HasPreScaffold.
-func (s *Steps) PreScaffold(disk machinery.Filesystem) error {
-	return each(s, func(p plugin.HasPreScaffold) error { return p.PreScaffold(disk) })
-}
-
-// Scaffold implements plugin.Subcommand.
-func (s *Steps) Scaffold(disk machinery.Filesystem) error {
-	return each(s, func(p plugin.Subcommand) error { return p.Scaffold(disk) })
-}
-
-// PostScaffold implements plugin.HasPostScaffold.
-func (s *Steps) PostScaffold() error {
-	return each(s, func(p plugin.HasPostScaffold) error { return p.PostScaffold() })
-}
-
-// InjectExtras hands PROJECT's further fields to those that want them.
-func (s *Steps) InjectExtras(extras map[string]any) {
-	for _, sub := range s.subs {
-		if p, ok := sub.(takesExtras); ok {
-			p.InjectExtras(extras)
-		}
-	}
-}
-
-// ProjectExtras are the top-level fields that the plugins add to PROJECT.
-func (s *Steps) ProjectExtras() map[string]any {
-	out := map[string]any{}
-	for _, sub := range s.subs {
-		if p, ok := sub.(projectExtras); ok {
-			maps.Copy(out, p.ProjectExtras())
-		}
-	}
-	return out
-}
-
-// ResourceExtras are the fields that the plugins add to the resource.
-func (s *Steps) ResourceExtras() map[string]any {
-	out := map[string]any{}
-	for _, sub := range s.subs {
-		if p, ok := sub.(resourceExtras); ok {
-			maps.Copy(out, p.ResourceExtras())
-		}
-	}
-	return out
-}
-
 // Notes are what the plugins want to be said when all is written.
 func (s *Steps) Notes() []string {
 	var out []string
-	for _, sub := range s.subs {
-		if p, ok := sub.(interface{ Notes() []string }); ok {
-			out = append(out, p.Notes()...)
-		}
+	for p := range with[interface{ Notes() []string }](s) {
+		out = append(out, p.Notes()...)
 	}
 	return out
 }

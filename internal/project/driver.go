@@ -90,7 +90,7 @@ func begin(sub plugin.InitSubcommand, o InitOptions) (*File, overlay, error) {
 	if err := runHooks(sub, f, nil, view); err != nil {
 		return f, view, err
 	}
-	if s, ok := sub.(projectExtras); ok {
+	for s := range with[projectExtras](sub) {
 		for k, v := range s.ProjectExtras() {
 			if err := f.setExtra(k, v); err != nil {
 				return f, view, err
@@ -120,21 +120,16 @@ func isMissing(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// APIOptions describe the API that CreateAPI is to add.
+// APIOptions describe the API that Create works on.
 type APIOptions struct {
 	Dir                  string // the project's root, absolute
 	Group, Version, Kind string
 	Domain               string // of an external API; empty is the project's
 }
 
-// CreateAPI runs a plugin's create api subcommand and returns the files that
-// it adds and changes, PROJECT among them.
-func CreateAPI(sub plugin.CreateAPISubcommand, o APIOptions) (fileset.Set, *Project, error) {
-	return create(sub, o)
-}
-
-// create runs a subcommand that works on one resource.
-func create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) {
+// Create runs a plugin's create api or create webhook subcommand and returns the
+// files that it adds and changes, PROJECT among them.
+func Create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) {
 	var none fileset.Set
 	f, err := Load(o.Dir)
 	if err != nil {
@@ -165,13 +160,23 @@ func create(sub plugin.Subcommand, o APIOptions) (fileset.Set, *Project, error) 
 	if err != nil {
 		return none, nil, err
 	}
-	if s, ok := sub.(resourceExtras); ok && len(s.ResourceExtras()) > 0 {
-		id := map[string]any{"group": res.Group, "domain": res.Domain, "version": res.Version, "kind": res.Kind}
-		if err := f.setResourceExtras(id, s.ResourceExtras()); err != nil {
-			return none, nil, err
-		}
+	if err := f.addResourceExtras(sub, res.GVK); err != nil {
+		return none, nil, err
 	}
 	return withFile(set, f, false)
+}
+
+// addResourceExtras writes the fields that a subcommand adds to the resource.
+func (f *File) addResourceExtras(sub plugin.Subcommand, gvk resource.GVK) error {
+	id := map[string]any{"group": gvk.Group, "domain": gvk.Domain, "version": gvk.Version, "kind": gvk.Kind}
+	for s := range with[resourceExtras](sub) {
+		if extras := s.ResourceExtras(); len(extras) > 0 {
+			if err := f.setResourceExtras(id, extras); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkCase refuses a resource that would share its file names with another.
@@ -193,31 +198,21 @@ func checkCase(f *File, gvk resource.GVK) error {
 // runHooks calls a subcommand's hooks in kubebuilder's order. What a plugin
 // says of flags and names is the user's to mend; the rest is a failure.
 func runHooks(sub plugin.Subcommand, f *File, res *resource.Resource, view overlay) error {
-	if s, ok := sub.(takesExtras); ok {
+	for s := range with[takesExtras](sub) {
 		s.InjectExtras(f.extras)
 	}
-	if s, ok := sub.(plugin.RequiresConfig); ok {
+	for s := range with[plugin.RequiresConfig](sub) {
 		if err := s.InjectConfig(f.config); err != nil {
 			return refused(err, clierr.CodeUsage)
 		}
 	}
-	if s, ok := sub.(takesResourceExtras); ok && res != nil {
-		fields, err := f.resourceFields(res.GVK)
-		if err != nil {
+	if res != nil {
+		if err := injectResource(sub, f, res); err != nil {
 			return err
-		}
-		s.InjectResourceExtras(fields)
-	}
-	if s, ok := sub.(plugin.RequiresResource); ok && res != nil {
-		if err := s.InjectResource(res); err != nil {
-			return refused(err, clierr.CodeUsage)
-		}
-		if err := res.Validate(); err != nil {
-			return refused(err, clierr.CodeUsage)
 		}
 	}
 	fsys := machinery.Filesystem{FS: view.fs}
-	if s, ok := sub.(plugin.HasPreScaffold); ok {
+	for s := range with[plugin.HasPreScaffold](sub) {
 		if err := s.PreScaffold(fsys); err != nil {
 			return refused(err, clierr.CodeFailed)
 		}
@@ -225,10 +220,28 @@ func runHooks(sub plugin.Subcommand, f *File, res *resource.Resource, view overl
 	if err := sub.Scaffold(fsys); err != nil {
 		return refused(err, clierr.CodeFailed)
 	}
-	if s, ok := sub.(plugin.HasPostScaffold); ok {
-		return refused(s.PostScaffold(), clierr.CodeFailed)
+	for s := range with[plugin.HasPostScaffold](sub) {
+		if err := s.PostScaffold(); err != nil {
+			return refused(err, clierr.CodeFailed)
+		}
 	}
 	return nil
+}
+
+func injectResource(sub plugin.Subcommand, f *File, res *resource.Resource) error {
+	fields, err := f.resourceFields(res.GVK)
+	if err != nil {
+		return err
+	}
+	for s := range with[takesResourceExtras](sub) {
+		s.InjectResourceExtras(fields)
+	}
+	for s := range with[plugin.RequiresResource](sub) {
+		if err := s.InjectResource(res); err != nil {
+			return refused(err, clierr.CodeUsage)
+		}
+	}
+	return refused(res.Validate(), clierr.CodeUsage)
 }
 
 func refused(err error, code int) error {

@@ -160,7 +160,7 @@ func TestCreateAPI(t *testing.T) {
 		files: map[string]string{"cmd/main.go": "package main // wired\n", "config/x.yaml": "a: 1\n"}, missing: "api/v1/cache_types.go",
 		resourceExtras: map[string]any{"external": true},
 	}}
-	set, p, err := project.CreateAPI(sub, project.APIOptions{Dir: dir, Group: "cache", Version: "v1", Kind: "Memcached"})
+	set, p, err := project.Create(sub, project.APIOptions{Dir: dir, Group: "cache", Version: "v1", Kind: "Memcached"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestCreateAPIRefuses(t *testing.T) {
 			if o.Group == "" && name != "no dot" {
 				o.Group = "shop"
 			}
-			_, _, err := project.CreateAPI(&apiStub{c.sub}, o)
+			_, _, err := project.Create(&apiStub{c.sub}, o)
 			if err == nil || !strings.Contains(err.Error(), c.want) || clierr.CodeOf(err) != c.code {
 				t.Fatalf("error %v, code %d, want %q and %d", err, clierr.CodeOf(err), c.want, c.code)
 			}

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	cfgv3 "sigs.k8s.io/kubebuilder/v3/pkg/config/v3"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
-	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin/external"
 
@@ -187,10 +186,6 @@ func (s *externalSubcommand) InjectConfig(c config.Config) error { s.config = c;
 
 // InjectExtras takes the PROJECT fields that config does not know.
 func (s *externalSubcommand) InjectExtras(extras map[string]any) { s.extras = extras }
-
-// InjectResource implements plugin.RequiresResource. The plugin reads the
-// resource from the flags.
-func (s *externalSubcommand) InjectResource(*resource.Resource) error { return nil }
 
 // Scaffold implements plugin.Subcommand.
 func (s *externalSubcommand) Scaffold(disk machinery.Filesystem) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin/external"
 
@@ -216,7 +217,7 @@ func TestStepsFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, x := mine(t, c.answer)
-			s, err := Chain{p}.Steps(t.Context(), CreateAPISubcommand(), c.typed, nil)
+			s, err := Chain{p}.Steps(t.Context(), Subcommands()[1], c.typed, nil)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error %v, want %q", err, c.err)
@@ -263,14 +264,29 @@ func (s stop) Notes() []string                { return []string{s.name} }
 func TestStepsOrder(t *testing.T) {
 	var log []string
 	s := &Steps{subs: []plugin.Subcommand{stop{"a", &log, nil}, stop{"b", &log, nil}}}
-	if err := runHooks(s, newFile(), nil, newOverlay("")); err != nil {
+	f, _, err := begin(s, InitOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"a before", "b before", "a", "b"}, log); d != "" {
 		t.Errorf("hooks (-want +got):\n%s", d)
 	}
-	if len(s.ProjectExtras()) != 2 || len(s.ResourceExtras()) != 2 || len(s.Notes()) != 2 {
-		t.Errorf("extras %v %v, notes %v", s.ProjectExtras(), s.ResourceExtras(), s.Notes())
+	if len(f.extras) != 2 || len(s.Notes()) != 2 {
+		t.Errorf("extras %v, notes %v", f.extras, s.Notes())
+	}
+	gvk := resource.GVK{Group: "cache", Version: "v1", Kind: "Memcached"}
+	if err := f.config.AddResource(resource.Resource{GVK: gvk}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Bytes(); err != nil { // puts the resource into the document
+		t.Fatal(err)
+	}
+	if err := f.addResourceExtras(s, gvk); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := f.resourceFields(gvk)
+	if err != nil || fields["a"] != 2 || fields["b"] != 2 {
+		t.Errorf("the resource has %v: %v", fields, err)
 	}
 	log = nil
 	s = &Steps{subs: []plugin.Subcommand{stop{"a", &log, errors.New("no")}, stop{"b", &log, nil}}}

@@ -364,11 +364,8 @@ func (e entry) create(p Scaffolder, at stage, r run) (stage, error) {
 	if _, err := f.Bytes(); err != nil {
 		return at, err
 	}
-	if s, ok := sub.(resourceExtras); ok && len(s.ResourceExtras()) > 0 {
-		id := map[string]any{"group": res.Group, "domain": res.Domain, "version": res.Version, "kind": res.Kind}
-		if err := f.setResourceExtras(id, s.ResourceExtras()); err != nil {
-			return at, err
-		}
+	if err := f.addResourceExtras(sub, res.GVK); err != nil {
+		return at, err
 	}
 	return newStage(f, view)
 }

@@ -6,21 +6,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
-	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
 
-	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // takesResourceExtras is implemented by subcommands that want to see all
 // fields that PROJECT has of their resource. It gets nil where there are none.
 type takesResourceExtras interface{ InjectResourceExtras(map[string]any) }
-
-// CreateWebhook runs a plugin's create webhook subcommand and returns the files
-// that it adds and changes, PROJECT among them.
-func CreateWebhook(sub plugin.CreateWebhookSubcommand, o APIOptions) (fileset.Set, *Project, error) {
-	return create(sub, o)
-}
 
 // resourceFields is a resource as the file has it, nil where it has none. The
 // domain is not compared: that of an external API is not known beforehand.

@@ -53,7 +53,7 @@ func TestCreateWebhook(t *testing.T) {
 	sub := &webhookStub{stub: stub{resourceExtras: map[string]any{
 		"webhooks": map[string]any{"spoke": []any{"v1alpha1", "v2"}, "defaultingPath": "/fill-in"},
 	}}}
-	set, _, err := project.CreateWebhook(sub, project.APIOptions{Dir: dir, Group: "cache", Version: "v1", Kind: "Memcached"})
+	set, _, err := project.Create(sub, project.APIOptions{Dir: dir, Group: "cache", Version: "v1", Kind: "Memcached"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestCreateWebhookTellsOfTheResource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sub := &webhookStub{fields: map[string]any{"never": "told"}}
 			o := project.APIOptions{Dir: fill(t, map[string]string{"PROJECT": withHub}), Group: "cache", Version: "v1", Kind: c.kind, Domain: c.domain}
-			if _, _, err := project.CreateWebhook(sub, o); err != nil {
+			if _, _, err := project.Create(sub, o); err != nil {
 				t.Fatal(err)
 			}
 			if (sub.fields != nil) != c.found {
@@ -137,7 +137,7 @@ version: "3"
 `
 	dir := fill(t, map[string]string{"PROJECT": plain[:len(plain)-len("version: \"3\"\n")] + before[len(plain):] + "version: \"3\"\n"})
 	sub := &webhookStub{stub: stub{resourceExtras: map[string]any{"controllers": []any{map[string]any{"name": "backup"}}}}}
-	set, _, err := project.CreateAPI(&apiPath{sub.stub}, project.APIOptions{Dir: dir, Group: "cache", Version: "v1", Kind: "Memcached"})
+	set, _, err := project.Create(&apiPath{sub.stub}, project.APIOptions{Dir: dir, Group: "cache", Version: "v1", Kind: "Memcached"})
 	if err != nil {
 		t.Fatal(err)
 	}

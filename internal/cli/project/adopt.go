@@ -157,7 +157,7 @@ func tryAPI(f *cli.Factory, pattern string) error {
 	if i := slices.IndexFunc(p.Resources, func(r project.Resource) bool { return r.API }); i >= 0 {
 		o.Group = p.Resources[i].Group
 	}
-	_, _, err = project.CreateAPI(sub, o)
+	_, _, err = project.Create(sub, o)
 	return err
 }
 
@@ -179,7 +179,7 @@ func tryWebhook(f *cli.Factory) error {
 		if err := project.SetFlags(sub, map[string]string{"defaulting": "true"}); err != nil {
 			return err
 		}
-		_, _, err = project.CreateWebhook(sub, project.APIOptions{Dir: f.Host.Dir, Group: r.Group, Version: r.Version, Kind: r.Kind})
+		_, _, err = project.Create(sub, project.APIOptions{Dir: f.Host.Dir, Group: r.Group, Version: r.Version, Kind: r.Kind})
 		return err
 	}
 	return adopt.ErrNothingToTry

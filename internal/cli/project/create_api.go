@@ -33,7 +33,7 @@ func NewCreate(f *cli.Factory) *cobra.Command {
 // createAPIOptions are the flags of create api that are not the plugin's.
 type createAPIOptions struct {
 	named
-	plugin    plugin.CreateAPISubcommand
+	plugin    plugin.Subcommand
 	domain    string // of an external API
 	resource  bool
 	force     bool
@@ -148,7 +148,7 @@ func runCreateAPI(ctx context.Context, f *cli.Factory, o *createAPIOptions) erro
 	if err := o.complete(f, p); err != nil {
 		return err
 	}
-	set, after, err := project.CreateAPI(o.plugin, project.APIOptions{
+	set, after, err := project.Create(o.plugin, project.APIOptions{
 		Dir: f.Host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // plugin's.
 type createWebhookOptions struct {
 	named
-	plugin plugin.CreateWebhookSubcommand
+	plugin plugin.Subcommand
 	domain string // of an external API
 	make   bool
 	// migrate asks for the migration of stored objects.
@@ -99,7 +99,7 @@ func runCreateWebhook(ctx context.Context, f *cli.Factory, o *createWebhookOptio
 	if err := o.checkMigration(p); err != nil {
 		return err
 	}
-	set, after, err := project.CreateWebhook(o.plugin, project.APIOptions{
+	set, after, err := project.Create(o.plugin, project.APIOptions{
 		Dir: f.Host.Dir, Group: o.group, Version: o.version, Kind: o.kind, Domain: o.domain,
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 // initOptions are the flags of init that are not the plugin's.
 type initOptions struct {
-	plugin     plugin.InitSubcommand
+	plugin     plugin.Subcommand
 	layout     string   // key of the Go plugin
 	chain      []string // keys of all plugins that take part
 	domain     string
