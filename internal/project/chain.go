@@ -2,9 +2,7 @@ package project
 
 import (
 	"context"
-	"io/fs"
 	"iter"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -273,14 +271,11 @@ func Edit(s *Steps, dir string, change fileset.Set) (fileset.Set, error) {
 
 // overlayOf is the project in dir with a change made to it.
 func overlayOf(dir string, change fileset.Set) (overlay, error) {
-	gone := map[string]bool{}
 	view := newOverlay(dir)
-	view.base = afero.NewReadOnlyFs(without{view.base, gone})
-	view.fs = afero.NewCopyOnWriteFs(view.base, view.memory)
 	for _, name := range change.Paths() {
 		file, _ := change.Get(name)
 		if file.Removed {
-			gone[name] = true
+			view.gone[name] = true
 			continue
 		}
 		if err := afero.WriteFile(view.memory, name, file.Data, file.Mode); err != nil {
@@ -288,46 +283,4 @@ func overlayOf(dir string, change fileset.Set) (overlay, error) {
 		}
 	}
 	return view, nil
-}
-
-// without is a file system in which some files are not there.
-type without struct {
-	afero.Fs
-	gone map[string]bool
-}
-
-func (w without) check(op, name string) error {
-	if w.gone[filepath.ToSlash(filepath.Clean(name))] {
-		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
-	}
-	return nil
-}
-
-func (w without) Stat(name string) (fs.FileInfo, error) {
-	if err := w.check("stat", name); err != nil {
-		return nil, err
-	}
-	return w.Fs.Stat(name)
-}
-
-// LstatIfPossible implements afero.Lstater.
-func (w without) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
-	if err := w.check("lstat", name); err != nil {
-		return nil, false, err
-	}
-	return lstat(w.Fs, name)
-}
-
-func (w without) Open(name string) (afero.File, error) {
-	if err := w.check("open", name); err != nil {
-		return nil, err
-	}
-	return w.Fs.Open(name)
-}
-
-func (w without) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
-	if err := w.check("open", name); err != nil {
-		return nil, err
-	}
-	return w.Fs.OpenFile(name, flag, mode)
 }

@@ -14,19 +14,22 @@ import (
 
 // overlay is a project directory that can be written to without changing it.
 type overlay struct {
-	fs     afero.Fs // what plugins read and write
-	base   afero.Fs // the directory, read-only
-	memory afero.Fs // what was written
+	fs     afero.Fs        // what plugins read and write
+	base   afero.Fs        // the directory, read-only
+	memory afero.Fs        // what was written
+	gone   map[string]bool // files of the directory that are not to be seen
 }
 
-// directory is that of a project, in which a path below a file is a path at
-// which there is nothing: plugins ask what exists, and the commit says what is
-// in the way.
-type directory struct{ afero.Fs }
+// directory is that of a project. A path below a file in it is a path at which
+// there is nothing, as is one that is gone: plugins ask what exists, and the
+// commit says what is in the way.
+type directory struct {
+	*afero.BasePathFs
+	gone map[string]bool
+}
 
 func (d directory) Stat(name string) (fs.FileInfo, error) {
-	info, err := d.Fs.Stat(name)
-	return info, nothing("stat", name, err)
+	return at(d, "stat", name, d.BasePathFs.Stat)
 }
 
 // LstatIfPossible implements afero.Lstater: who walks the project does not follow
@@ -36,45 +39,42 @@ func (d directory) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 		info, err := d.Stat(name)
 		return info, false, err
 	}
-	info, is, err := lstat(d.Fs, name)
-	return info, is, nothing("lstat", name, err)
-}
-
-// lstat is Lstat where a file system has it: one that wraps another must pass it on.
-func lstat(on afero.Fs, name string) (fs.FileInfo, bool, error) {
-	if l, ok := on.(afero.Lstater); ok {
-		return l.LstatIfPossible(name)
-	}
-	info, err := on.Stat(name)
-	return info, false, err
+	info, err := at(d, "lstat", name, func(string) (fs.FileInfo, error) {
+		info, _, err := d.BasePathFs.LstatIfPossible(name)
+		return info, err
+	})
+	return info, true, err
 }
 
 func (d directory) Open(name string) (afero.File, error) {
-	f, err := d.Fs.Open(name)
-	return f, nothing("open", name, err)
+	return at(d, "open", name, d.BasePathFs.Open)
 }
 
 func (d directory) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
-	f, err := d.Fs.OpenFile(name, flag, mode)
-	return f, nothing("open", name, err)
+	return at(d, "open", name, func(string) (afero.File, error) { return d.BasePathFs.OpenFile(name, flag, mode) })
 }
 
-func nothing(op, name string, err error) error {
-	if errors.Is(err, syscall.ENOTDIR) {
-		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+// at calls a function on a name at which there may be something.
+func at[T any](d directory, op, name string, call func(string) (T, error)) (none T, err error) {
+	if !d.gone[filepath.ToSlash(filepath.Clean(name))] {
+		out, err := call(name)
+		if !errors.Is(err, syscall.ENOTDIR) {
+			return out, err
+		}
 	}
-	return err
+	return none, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
 // newOverlay lays an empty memory over dir; an empty dir is an empty directory.
 func newOverlay(dir string) overlay {
-	base := afero.NewMemMapFs()
+	o := overlay{memory: afero.NewMemMapFs(), gone: map[string]bool{}}
+	under := afero.NewMemMapFs()
 	if dir != "" {
-		base = directory{afero.NewBasePathFs(afero.NewOsFs(), dir)}
+		under = directory{afero.NewBasePathFs(afero.NewOsFs(), dir).(*afero.BasePathFs), o.gone}
 	}
-	base = afero.NewReadOnlyFs(base)
-	memory := afero.NewMemMapFs()
-	return overlay{fs: afero.NewCopyOnWriteFs(base, memory), base: base, memory: memory}
+	o.base = afero.NewReadOnlyFs(under)
+	o.fs = afero.NewCopyOnWriteFs(o.base, o.memory)
+	return o
 }
 
 // set returns the files in memory. isNew decides which are marked New, so that
