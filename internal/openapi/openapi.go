@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/relayout"
 )
 
 // FileName is what the generated file is called in each API package.
@@ -125,65 +127,26 @@ func (o Options) header() ([]byte, error) {
 
 // apiPackages are the directories to render, relative to the root, sorted.
 func apiPackages(o Options) ([]string, error) {
-	var out []string
-	var walk func(dir string) error
-	walk = func(dir string) error {
-		entries, err := o.Host.Files.ReadDir(o.abs(dir))
-		if err != nil {
-			return err
-		}
-		if dir != "." && has(entries, "go.mod") {
-			return nil // a module of its own
-		}
-		isAPI, err := o.isAPI(dir, entries)
-		if err != nil {
-			return err
-		}
-		if isAPI && (!o.Existing || has(entries, FileName)) {
-			out = append(out, dir)
-		}
-		for _, e := range entries {
-			if !e.IsDir() || hidden(e.Name()) {
-				continue
-			}
-			if err := walk(path.Join(dir, e.Name())); err != nil {
-				return err
-			}
+	found, rendered := map[string]bool{}, map[string]bool{}
+	err := relayout.NewTree(o.Host.Files, o.Dir).EachGo(func(name string, src []byte) error {
+		dir, base := path.Dir(name), path.Base(name)
+		switch {
+		case base == FileName:
+			rendered[dir] = true
+		case !ignored(dir) && !strings.HasSuffix(base, "_test.go") && !strings.HasPrefix(base, "zz_generated.") && marked(src):
+			found[dir] = true
 		}
 		return nil
+	})
+	if o.Existing {
+		maps.DeleteFunc(found, func(dir string, _ bool) bool { return !rendered[dir] })
 	}
-	if err := walk("."); err != nil {
-		return nil, fmt.Errorf("read the project: %w", err)
-	}
-	slices.Sort(out)
-	return out, nil
+	return slices.Sorted(maps.Keys(found)), err
 }
 
-// hidden says which directories the go command's ./... does not go into.
-func hidden(name string) bool {
-	return name == "testdata" || name == "vendor" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
-}
-
-func has(entries []fs.DirEntry, name string) bool {
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name && !e.IsDir() })
-}
-
-// isAPI reports whether a Go file in dir has a marker of API types.
-func (o Options) isAPI(dir string, entries []fs.DirEntry) (bool, error) {
-	for _, e := range entries {
-		name := e.Name()
-		if e.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "zz_generated.") {
-			continue
-		}
-		src, err := o.Host.Files.ReadFile(o.abs(path.Join(dir, name)))
-		if err != nil {
-			return false, err
-		}
-		if marked(src) {
-			return true, nil
-		}
-	}
-	return false, nil
+// ignored says which directories of a project the go command's ./... leaves out.
+func ignored(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, "/"), func(part string) bool { return part == "testdata" || strings.HasPrefix(part, "_") })
 }
 
 // marked reports whether a line comment of src is a marker of API types.

@@ -100,6 +100,7 @@ func TestRender(t *testing.T) {
 		"hack/boilerplate.go.txt":           "// Copyright YEAR Acme\n\n\n",
 		"vendor/example.com/x/x.go":         "// +groupName=x\npackage x\n",
 		"testdata/y/y.go":                   "// +groupName=y\npackage y\n",
+		"api/_old/y.go":                     "// +groupName=y\npackage y\n",
 		"tools/go.mod":                      "module example.com/tools\n",
 		"tools/z/z.go":                      "// +groupName=z\npackage z\n",
 	})
