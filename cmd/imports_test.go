@@ -45,7 +45,7 @@ var quarantine = map[string][]string{
 // rows only. localrun may use generate, which stands below it for that.
 var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/translations"},
-	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest", "internal/controlplane/supervise"},
+	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/lastrun", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest", "internal/controlplane/supervise"},
 	{"internal/apidocs", "internal/compat", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/controllernames", "internal/webhookadapter"},
 	{"internal/manifests", "internal/openapi"},
@@ -75,6 +75,7 @@ var alone = map[string][]string{
 	"internal/host":             {},
 	"internal/fields":           {},
 	"internal/filelock":         {},
+	"internal/lastrun":          {"internal/host"},
 	"internal/gcpercent":        {},
 	"internal/fileset":          {"internal/filelock"},
 	"internal/recording":        {},

@@ -1,24 +1,13 @@
 package generate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/lastrun"
 )
-
-// record is what an earlier run found: these inputs give these outputs. Both
-// are hashes, so it holds whatever happened in between.
-type record struct {
-	Inputs  string            `json:"inputs"`
-	Outputs map[string]string `json:"outputs"` // by name
-	findings
-}
 
 // cache remembers one record for each project and selection of outputs.
 type cache struct {
@@ -55,8 +44,7 @@ func newCache(o Options, t *tree, env goEnv) *cache {
 
 // recordFile is where the record for a selection of outputs is.
 func (o Options) recordFile(selection ...bool) string {
-	sum := sha256.Sum256(fmt.Append(nil, o.Dir, "\x00", selection, o.settings()))
-	return filepath.Join(o.CacheDir, "generate", hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(o.CacheDir, "generate", lastrun.Sum(fmt.Append(nil, o.Dir, "\x00", selection, o.settings()))[:32]+".json")
 }
 
 // settings is every option that changes the content of an output.
@@ -66,76 +54,39 @@ func (o Options) settings() string {
 
 // lookup returns the record of an earlier run if its inputs are these and its
 // outputs are what the project has now.
-func (c *cache) lookup(inputs string) (record, bool) {
+func (c *cache) lookup(inputs string) (lastrun.Record[findings], bool) {
 	if inputs == "" {
-		return record{}, false
+		return lastrun.Record[findings]{}, false
 	}
 	for _, file := range append([]string{c.file}, c.covering...) {
-		if r, ok := c.lookupIn(file, inputs); ok {
-			return r, ok
+		if r := c.read(file); r.Holds(inputs, c.tree.read) {
+			return r, true
 		}
 	}
 	for _, file := range c.plain {
-		if r, ok := c.lookupIn(file, inputs); ok && !r.Apply {
-			return r, ok
+		if r := c.read(file); !r.Found.Apply && r.Holds(inputs, c.tree.read) {
+			return r, true
 		}
 	}
-	return record{}, false
+	return lastrun.Record[findings]{}, false
+}
+
+func (c *cache) read(file string) lastrun.Record[findings] {
+	return lastrun.Read[findings](c.opts.Host.Files, file)
 }
 
 // judged are the hashes, by name, of outputs that the API server would take, as
 // an earlier run found, whatever its inputs were.
 func (c *cache) judged() map[string]string {
-	var r record
-	if c.file == "" {
-		return nil
+	if r := c.read(c.file); r.Found.Judged {
+		return r.Outputs
 	}
-	data, err := c.opts.Host.Files.ReadFile(c.file)
-	if err != nil || json.Unmarshal(data, &r) != nil || !r.Judged {
-		return nil
-	}
-	return r.Outputs
+	return nil
 }
 
-func (c *cache) lookupIn(file, inputs string) (record, bool) {
-	var r record
-	data, err := c.opts.Host.Files.ReadFile(file)
-	if err != nil {
-		return r, false
-	}
-	if err := json.Unmarshal(data, &r); err != nil || r.Inputs != inputs {
-		return r, false
-	}
-	for name, sum := range r.Outputs {
-		data, err := c.tree.read(name)
-		if err != nil || sumOf(data) != sum {
-			return r, false
-		}
-	}
-	return r, true
-}
-
-// store records a run. That it cannot is no error: the next run is slow then,
-// and nothing else.
+// store records a run.
 func (c *cache) store(inputs string, files map[string][]byte, found findings) {
-	if inputs == "" {
-		return
+	if inputs != "" {
+		lastrun.Write(c.opts.Host.Files, c.file, inputs, files, found)
 	}
-	r := record{Inputs: inputs, Outputs: map[string]string{}, findings: found}
-	for name, data := range files {
-		r.Outputs[name] = sumOf(data)
-	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		return
-	}
-	if files := c.opts.Host.Files; host.MkdirAll(files, filepath.Dir(c.file), 0o755) == nil {
-		_ = host.ReplaceData(files, c.file, data, 0o644)
-	}
-}
-
-// sumOf is the hash of an output's content.
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

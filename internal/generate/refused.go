@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/mysdk/internal/lastrun"
 )
 
 // Refusal is one thing for which the API server would refuse a CRD.
@@ -61,7 +63,7 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 	if in.doubtful() {
 		for name, data := range files {
 			isCRD := bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n"))
-			if isCRD && judged[name] != sumOf(data) && !strings.HasPrefix(path.Base(name), "_") { // those have their own warnings
+			if isCRD && judged[name] != lastrun.Sum(data) && !strings.HasPrefix(path.Base(name), "_") { // those have their own warnings
 				ask[name] = data
 			}
 		}

@@ -40,10 +40,10 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if r, ok := c.lookup(before); ok && !(r.Unjudged && o.canJudge(ctx)) {
-		names, warnings := slices.Sorted(maps.Keys(r.Outputs)), o.warnings(r.findings)
+	if r, ok := c.lookup(before); ok && !(r.Found.Unjudged && o.canJudge(ctx)) {
+		names, warnings := slices.Sorted(maps.Keys(r.Outputs)), o.warnings(r.Found)
 		stale, err := staleOutputs(o, t, names, warnings)
-		return Result{Unchanged: true, Outputs: names, Warnings: append(warnings, stale...), Inputs: before, Applied: r.Apply}, err
+		return Result{Unchanged: true, Outputs: names, Warnings: append(warnings, stale...), Inputs: before, Applied: r.Found.Apply}, err
 	}
 	files, found, err := render(ctx, o, t, env, c.judged())
 	if err != nil {
