@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -20,8 +21,9 @@ type Deployed struct {
 	Now     func() time.Time
 	Say     func(format string, args ...any) // told of what takes long
 
-	standing  standing
-	goodSince time.Time // when all was well first; zero: it is not
+	standing   standing
+	unanswered standing  // what the looks that fail for a while fail with
+	goodSince  time.Time // when all was well first; zero: it is not
 }
 
 // Wait blocks until every object is ready and the operator does its work, a
@@ -33,6 +35,9 @@ func (d *Deployed) Wait(ctx context.Context) error {
 	defer cancel()
 	for {
 		done, err := d.look(limited)
+		if d.unanswered.passes(limited, err, kube.RefOf(d.Objects[0]), d.Now(), d.Say) {
+			err, d.goodSince = nil, time.Time{}
+		}
 		if done || err != nil {
 			return d.ended(ctx, limited, begin, err)
 		}
@@ -45,7 +50,7 @@ func (d *Deployed) Wait(ctx context.Context) error {
 // ended turns the end of the wait into what is reported. An operator that is
 // ready when the time is up, and only has to become the leader, is fine.
 func (d *Deployed) ended(ctx, limited context.Context, begin time.Time, err error) error {
-	last := d.standing.last
+	last := cmp.Or(d.standing.last, d.unanswered.last)
 	if last == nil && !d.goodSince.IsZero() && ctx.Err() == nil && limited.Err() != nil {
 		return nil
 	}

@@ -77,6 +77,11 @@ message: 'MountVolume.SetUp failed for volume "conf": configmap "shop-conf" not 
 			err: "not ready after 20s: Pod ns/shop-manager-abc-1: it is not ready", hint: "mysdk kubectl describe pod shop-manager-abc-1 -n ns", code: clierr.CodeUnavailable,
 			warned: "Warning: still waiting: Pod ns/shop-manager-abc-1: it is not ready\n  condition: Ready=False (ContainersNotReady): unready\n",
 		},
+		"no answer for a while": {scenes: []scene{{0, good}, {500 * time.Millisecond, refusing}, {3 * time.Second, good}}, took: 4 * time.Second},
+		"no answer any more": {
+			scenes: []scene{{0, refusing}}, took: 20 * time.Second,
+			err: "not ready after 20s: ClusterRole shop: the cluster could not be asked: connection refused", hint: "wait longer", code: clierr.CodeUnavailable,
+		},
 		"is taken away": {
 			scenes: []scene{{0, readyYAML + podYAML + running}}, took: 20 * time.Second,
 			err: "not ready after 20s: ClusterRole shop: does not exist", hint: "wait longer", code: clierr.CodeUnavailable,

@@ -18,6 +18,7 @@ type world struct {
 	objects objects
 	logs    map[string]string // by pod
 	allowed map[string]bool   // by Access.String
+	err     error             // that requests fail with; nil: they work
 }
 
 // worldOf parses the objects; those without a namespace are put into ns where
@@ -34,10 +35,10 @@ func worldOf(t *testing.T, manifests string) *world {
 func (w *world) Read(_ context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, o := range w.objects {
 		if kube.RefOf(o) == kube.RefOf(u) {
-			return o, nil
+			return o, w.err
 		}
 	}
-	return nil, nil
+	return nil, w.err
 }
 
 func (w *world) List(_ context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error) {
@@ -47,7 +48,7 @@ func (w *world) List(_ context.Context, gvk schema.GroupVersionKind, o kube.List
 	}
 	return w.objects.where(func(u *unstructured.Unstructured) bool {
 		return u.GroupVersionKind() == gvk && (o.Namespace == "" || u.GetNamespace() == o.Namespace) && selector.Matches(labels.Set(u.GetLabels()))
-	}), nil
+	}), w.err
 }
 
 func (w *world) Logs(_ context.Context, _, pod string, o kube.LogOptions) ([]byte, error) {

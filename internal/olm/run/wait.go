@@ -67,6 +67,7 @@ type waiter struct {
 	timeout        time.Duration // of the whole
 	told           string        // the stage that was last told of
 	standing       standing      // what the looks at the chain find
+	unanswered     standing      // what the looks that fail for a while fail with
 	goodSince      time.Time     // when all was well first; zero: it is not
 	oldGone        time.Time     // when the old CSV was found gone; zero: it is not
 }
@@ -100,6 +101,27 @@ func (s *standing) final(f *Finding, now time.Time, say func(format string, args
 	return f.after != waitOnly && stood >= f.after
 }
 
+// passes takes note of the error that a look ended with, nil for none, and
+// reports whether to look again in spite of it: what fails while an API server
+// restarts says nothing about the operator.
+func (s *standing) passes(ctx context.Context, err error, about kube.Ref, now time.Time, say func(format string, args ...any)) bool {
+	if ctx.Err() != nil || err != nil && !passing(err) {
+		return false
+	}
+	var f *Finding
+	if err != nil {
+		f = &Finding{Object: about, Problem: "the cluster could not be asked: " + err.Error(), after: waitOnly}
+	}
+	s.final(f, now, say)
+	return err != nil
+}
+
+// passing reports whether a request that failed may work the next time.
+func passing(err error) bool {
+	return clierr.CodeOf(err) == clierr.CodeUnavailable || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err)
+}
+
 // wait blocks until the operator is installed and stays so, a finding is
 // final, or the time is up.
 func (w *waiter) wait(ctx context.Context) error {
@@ -115,6 +137,9 @@ func (w *waiter) wait(ctx context.Context) error {
 			inspected = w.now()
 			done, err = w.inspect(limited, done)
 		}
+		if w.unanswered.passes(limited, err, w.subscription(), w.now(), w.say) {
+			done, err, w.goodSince = false, nil, time.Time{}
+		}
 		if done || err != nil {
 			return w.ended(ctx, limited, begin, err)
 		}
@@ -126,11 +151,16 @@ func (w *waiter) wait(ctx context.Context) error {
 
 // ended turns the end of the wait into what is reported.
 func (w *waiter) ended(ctx, limited context.Context, begin time.Time, err error) error {
-	found := w.standing.last
+	found := cmp.Or(w.standing.last, w.unanswered.last)
 	if found == nil {
-		found = &Finding{Object: kube.RefOf(kube.Named(olmV1alpha1, "Subscription", w.namespace, w.pkg)), Problem: "OLM has not installed it, and gives no reason"}
+		found = &Finding{Object: w.subscription(), Problem: "OLM has not installed it, and gives no reason"}
 	}
 	return ended(ctx, limited, w.now().Sub(begin), found, "mysdk olm explain", err)
+}
+
+// subscription is what is waited for, by its name.
+func (w *waiter) subscription() kube.Ref {
+	return kube.RefOf(kube.Named(olmV1alpha1, "Subscription", w.namespace, w.pkg))
 }
 
 // ended is what a wait that err has ended reports: a final finding, or the last
@@ -296,7 +326,7 @@ func awaitCatalog(ctx context.Context, r Reader, source *unstructured.Unstructur
 				}
 			}
 		}
-		if err != nil && limited.Err() == nil || wrong >= fresh {
+		if err != nil && limited.Err() == nil && !passing(err) || wrong >= fresh {
 			return err
 		}
 		if !host.Pause(limited, glance) {

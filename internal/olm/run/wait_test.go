@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -32,10 +34,21 @@ type scene struct {
 // turn puts the world of the moment in place.
 func (p *play) turn(t *testing.T) {
 	for _, s := range p.scenes {
-		if time.Since(p.begin) >= s.at {
+		if time.Since(p.begin) < s.at {
+			continue
+		}
+		if p.err = requestErrors[s.world]; p.err == nil {
 			p.objects = worldOf(t, s.world).objects
 		}
 	}
+}
+
+// refusing and restarting are scenes in which every request fails.
+const refusing, restarting = "refusing", "restarting"
+
+var requestErrors = map[string]error{
+	refusing:   clierr.Unavailablef("", "connection refused"),
+	restarting: fmt.Errorf("list: %w", apierrors.NewInternalError(errors.New("etcdserver: leader changed"))),
 }
 
 const (
@@ -149,6 +162,18 @@ message: "pull image r.example.com/c:1: UNAUTHORIZED"
 `}},
 			took: 5 * time.Second, err: unread, code: clierr.CodeFailed,
 		},
+		"no answer for a while": {
+			scenes: []scene{{0, goodWorld}, {300 * time.Millisecond, refusing}, {8 * time.Second, goodWorld}},
+			took:   9 * time.Second,
+			said:   []string{"ClusterServiceVersion ns/shop.v1: Succeeded", "Warning: still waiting: Subscription ns/shop: the cluster could not be asked: connection refused"},
+		},
+		"an API server that restarts": {
+			scenes: []scene{{0, pendingWorld}, {time.Second, restarting}, {2 * time.Second, goodWorld}}, took: 3 * time.Second,
+		},
+		"no answer any more": {
+			scenes: []scene{{0, refusing}},
+			took:   20 * time.Second, err: "not ready after 20s: Subscription ns/shop: the cluster could not be asked: connection refused", code: clierr.CodeUnavailable,
+		},
 		"never ready": {
 			scenes: []scene{{0, goodSub + sourceYAML + csvYAML + installing + deploymentYAML + podYAML + "{phase: Running, conditions: [{type: Ready, status: 'False', reason: ContainersNotReady, message: unready}]}\n"}},
 			took:   20 * time.Second, err: "not ready after 20s: Pod ns/shop-manager-abc-1: it is not ready", code: clierr.CodeUnavailable,
@@ -194,6 +219,15 @@ message: "pull image r.example.com/c:1: UNAUTHORIZED"
 				}
 			})
 		})
+	}
+}
+
+// TestWaitEndsWithARefusal: what the cluster refuses, it refuses the next time.
+func TestWaitEndsWithARefusal(t *testing.T) {
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "subscriptions"}, "", errors.New("no"))
+	w := &waiter{reader: &world{err: refusal}, now: time.Now, say: func(string, ...any) {}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: time.Hour}
+	if err := w.wait(t.Context()); !errors.Is(err, refusal) {
+		t.Error(err)
 	}
 }
 
@@ -264,6 +298,7 @@ func TestAwaitCatalog(t *testing.T) {
 		"connected later":   {[]scene{{0, connecting}, {time.Second, sourceYAML}}, time.Second},
 		"never":             {[]scene{{0, connecting}}, fresh},
 		"not tried":         {[]scene{{0, replaceState(sourceYAML, "IDLE")}}, connects},
+		"no answer":         {[]scene{{0, connecting}, {time.Second, refusing}, {2 * time.Second, sourceYAML}}, 2 * time.Second},
 		"a pod that starts": {[]scene{{0, connecting + served + "{phase: Pending}\n"}, {20 * time.Second, sourceYAML + served + "{phase: Running}\n"}}, 20 * time.Second},
 		"a pod that cannot": {[]scene{{0, connecting + served + "{phase: Pending, containerStatuses: [{name: registry, state: {waiting: {reason: ErrImagePull}}}]}\n"}}, fresh},
 	} {
