@@ -227,9 +227,7 @@ spec:
       imagePullSecrets:
       - name: pull
       securityContext:
-        fsGroup: 1001
         runAsNonRoot: true
-        runAsUser: 1001
         seccompProfile:
           type: RuntimeDefault
       serviceAccountName: reader
