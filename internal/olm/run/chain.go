@@ -103,7 +103,6 @@ func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, e
 			*part.into = append(*part.into, found...)
 		}
 	}
-	c.csvs = c.csvs.where(func(u *unstructured.Unstructured) bool { return !isCopied(u) })
 	return c, c.readWorkloads(ctx, r, c.namespaces(true, true))
 }
 
@@ -144,10 +143,25 @@ func (c *chain) namespaces(namespaced, catalog bool) []string {
 }
 
 // list returns the objects of a kind of one namespace, of all for "". It is
-// Reader.List in the form that the walk needs.
+// Reader.List in the form that the walk needs: without OLM's copies of CSVs, of
+// which an operator for all namespaces has one in each.
 func list(ctx context.Context, r Reader, apiVersion, kind, namespace string) (objects, error) {
-	found, err := r.List(ctx, gvk(apiVersion, kind), kube.ListOptions{Namespace: namespace})
-	return objects(found), err
+	o := kube.ListOptions{Namespace: namespace}
+	if kind == "ClusterServiceVersion" {
+		o.Selector = "!" + copiedLabel
+	}
+	found, err := r.List(ctx, gvk(apiVersion, kind), o)
+	return objects(found).where(func(u *unstructured.Unstructured) bool { return !isCopied(u) }), err
+}
+
+// copiedLabel is on OLM's copies of a CSV in other namespaces.
+const copiedLabel = "olm.copiedFrom"
+
+// isCopied reports whether a CSV stands in a namespace only because an operator
+// of another one watches it.
+func isCopied(u *unstructured.Unstructured) bool {
+	_, labelled := u.GetLabels()[copiedLabel]
+	return labelled || text(u, "status", "reason") == "Copied"
 }
 
 // labelled are the objects of a kind with all of these labels, of all namespaces for

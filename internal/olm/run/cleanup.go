@@ -140,8 +140,8 @@ func (cl *cleaner) find(ctx context.Context) error {
 	}
 	cl.elsewhere = map[string]bool{}
 	all = all.where(func(u *unstructured.Unstructured) bool {
-		if isCopied(u) || u.GetNamespace() == cl.Namespace {
-			return !isCopied(u)
+		if u.GetNamespace() == cl.Namespace {
+			return true
 		}
 		cl.elsewhere[u.GetName()] = true
 		return false
@@ -288,7 +288,7 @@ func (cl *cleaner) deleteCRDs(ctx context.Context, opts kube.DeleteOptions) erro
 	// Two operators may own the same CRD in namespaces that do not overlap.
 	shared := map[string]string{}
 	for _, u := range all {
-		if isCopied(u) || cl.csvs.find(u.GetName()) != nil && u.GetNamespace() == cl.Namespace {
+		if cl.csvs.find(u.GetName()) != nil && u.GetNamespace() == cl.Namespace {
 			continue
 		}
 		for _, crd := range olm.OwnedCRDs(u) {

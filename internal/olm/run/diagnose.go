@@ -105,7 +105,7 @@ func Operators(ctx context.Context, r Reader, namespace, pkg string) ([]Operator
 		}
 	}
 	for _, u := range csvs {
-		if pkg == "" && !isCopied(u) && !subscribed[u.GetNamespace()+"/"+u.GetName()] {
+		if pkg == "" && !subscribed[u.GetNamespace()+"/"+u.GetName()] {
 			all = append(all, Operator{Namespace: u.GetNamespace(), CSV: u.GetName()})
 		}
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,9 +47,13 @@ func (w *world) List(_ context.Context, gvk schema.GroupVersionKind, o kube.List
 	if err != nil {
 		return nil, err
 	}
-	return w.objects.where(func(u *unstructured.Unstructured) bool {
+	found := w.objects.where(func(u *unstructured.Unstructured) bool {
 		return u.GroupVersionKind() == gvk && (o.Namespace == "" || u.GetNamespace() == o.Namespace) && selector.Matches(labels.Set(u.GetLabels()))
-	}), w.err
+	})
+	if slices.ContainsFunc(found, isCopied) {
+		return nil, errors.New("a large cluster has thousands of copies of CSVs, which nobody needs")
+	}
+	return found, w.err
 }
 
 func (w *world) Logs(_ context.Context, _, pod string, o kube.LogOptions) ([]byte, error) {

@@ -115,24 +115,17 @@ func targetsOf(g *unstructured.Unstructured) []string {
 // isOurs reports whether a run made u.
 func isOurs(u *unstructured.Unstructured) bool { return u != nil && u.GetLabels()[runLabel] != "" }
 
-// otherOperators are the names of the CSVs in list that are no copies and not
-// of this package.
+// otherOperators are the names of the CSVs in list that are not of this
+// package.
 func otherOperators(list []*unstructured.Unstructured, mine ...string) []string {
 	var names []string
 	for _, u := range list {
-		if !isCopied(u) && !slices.Contains(mine, u.GetName()) {
+		if !slices.Contains(mine, u.GetName()) {
 			names = append(names, u.GetName())
 		}
 	}
 	slices.Sort(names)
 	return names
-}
-
-// isCopied reports whether a CSV stands in a namespace only because an operator
-// of another one watches it.
-func isCopied(u *unstructured.Unstructured) bool {
-	_, labelled := u.GetLabels()["olm.copiedFrom"]
-	return labelled || text(u, "status", "reason") == "Copied"
 }
 
 // refuseConflict is an error where an operator of another namespace provides
@@ -150,7 +143,7 @@ func (in *installer) refuseConflict(ctx context.Context) error {
 	for _, other := range c.csvs {
 		where := other.GetNamespace()
 		theirs, ok := c.modeIn(where)
-		if !ok || where == in.Namespace || isCopied(other) || !overlap(in.group.mode.namespaces(in.Namespace), theirs.namespaces(where)) {
+		if !ok || where == in.Namespace || !overlap(in.group.mode.namespaces(in.Namespace), theirs.namespaces(where)) {
 			continue
 		}
 		for _, crd := range olm.OwnedCRDs(other) {

@@ -85,7 +85,6 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 	if s.csvs, err = list(ctx, r, olmV1alpha1, "ClusterServiceVersion", namespace); err != nil {
 		return err
 	}
-	s.csvs = s.csvs.where(func(u *unstructured.Unstructured) bool { return !isCopied(u) })
 	if s.source, err = r.Read(ctx, kube.Named(olmV1alpha1, "CatalogSource", namespace, catalogName(pkg))); err != nil {
 		return err
 	}
