@@ -45,8 +45,6 @@ func (l *lab) crd() *unstructured.Unstructured {
 // back where there was nothing before.
 func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 	good, bad := l.bundle("0.0.1", ""), l.bundle("0.0.1", "  minKubeVersion: 99.0.0\n")
-	rollback := func(o *Options) { o.Rollback = true }
-
 	t.Run("a first installation that fails leaves nothing", func(t *testing.T) {
 		l.t = t
 		watched := l.name + "-watched"
@@ -77,14 +75,23 @@ func (l *lab) testWhatGoesAndWhatStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	t.Run("a rollback keeps CRDs that are in use", func(t *testing.T) {
+	t.Run("a rollback keeps CRDs that are in use, and no Subscription to the catalog", func(t *testing.T) {
 		l.t = t
 		if l.crd() == nil {
 			t.Fatal("the cleanup took the CRD")
 		}
 		l.applyCart()
-		if _, err := Install(t.Context(), l.client, bad, l.options(rollback)); err == nil {
+		if _, err := Install(t.Context(), l.client, bad, l.options(func(o *Options) {
+			o.Rollback, o.Say = true, func(text string, _ ...any) {
+				if text == "Rolling back" { // as OLM does for what a bundle requires
+					l.apply(fmt.Sprintf("apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: dependency, namespace: %[1]s}\nspec: {name: dependency, source: %[1]s-catalog, sourceNamespace: %[1]s}\n", l.name))
+				}
+			}
+		})); err == nil {
 			t.Fatal("it was installed")
+		}
+		if l.read(olmV1alpha1, "Subscription", "dependency") != nil {
+			t.Error("a Subscription to the catalog that is gone is there")
 		}
 		if l.cart() == nil {
 			t.Error("the user's object is gone")

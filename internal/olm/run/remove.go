@@ -40,17 +40,17 @@ func (in *installer) whyRemove() string {
 	switch {
 	case in.before.subscription == nil:
 		return "it has been left behind without a Subscription"
-	case slices.Contains(in.subscribed(), in.csv.name):
+	case slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
 		return "the bundle has changed under the same version"
 	}
 	return "it is not healthy, and OLM upgrades only what is"
 }
 
-// subscribed are the CSVs of the Subscription.
-func (in *installer) subscribed() []string {
+// csvsOfSubscription are the CSVs that a Subscription names; none of nil.
+func csvsOfSubscription(sub *unstructured.Unstructured) []string {
 	var names []string
 	for _, f := range []string{"installedCSV", "currentCSV"} {
-		name := text(in.before.subscription, "status", f)
+		name := text(sub, "status", f)
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -61,7 +61,7 @@ func (in *installer) subscribed() []string {
 // standing are the CSVs that are in the way of a new beginning: those of the
 // Subscription, and one of the bundle's own name that it knows nothing of.
 func (in *installer) standing() []string {
-	names := in.subscribed()
+	names := csvsOfSubscription(in.before.subscription)
 	if in.before.csvs.find(in.csv.name) != nil && !slices.Contains(names, in.csv.name) {
 		names = append(names, in.csv.name)
 	}

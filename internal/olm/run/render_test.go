@@ -165,6 +165,23 @@ func TestWaiterTells(t *testing.T) {
 	}
 }
 
+// TestDependencies are those that came with the run, and from its catalog.
+func TestDependencies(t *testing.T) {
+	sub := func(name, source string) string {
+		return "---\napiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: " + name + ", namespace: ns}\nspec: {name: " + name + ", source: " + source + ", sourceNamespace: ns}\n"
+	}
+	before := nsYAML + sub("tea", "shop-catalog")
+	in := running(t, before, Options{})
+	if err := in.plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	in.reader = worldOf(t, before+sub("shop", "shop-catalog")+sub("cart", "shop-catalog")+sub("till", "others"))
+	got, err := in.dependencies(t.Context())
+	if err != nil || len(got) != 1 || got[0].GetName() != "cart" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // TestNewObjects are those that a rollback deletes.
 func TestNewObjects(t *testing.T) {
 	there := worldOf(t, subYAML+sourceYAML).objects

@@ -67,6 +67,16 @@ func (in *installer) restore(ctx context.Context) error {
 	if err := removeOperator(ctx, in.client, sub, in.Namespace, csvs, opts); err != nil {
 		return err
 	}
+	dependencies, err := in.dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range dependencies {
+		csvs = append(csvs, csvsOfSubscription(u)...) // a plan may be for all of them
+		if err := removeOperator(ctx, in.client, u, in.Namespace, csvs, opts); err != nil {
+			return err
+		}
+	}
 	if _, err := in.client.Delete(ctx, in.newObjects(), opts); err != nil {
 		return err
 	}
@@ -80,6 +90,16 @@ func (in *installer) restore(ctx context.Context) error {
 		err = in.bring(ctx, rest, was, "", in.was)
 	}
 	return errors.Join(err, in.removeNew(ctx, opts))
+}
+
+// dependencies are the Subscriptions that OLM has made for what the bundle
+// requires. Without their catalog OLM would resolve nothing in the namespace.
+func (in *installer) dependencies(ctx context.Context) (objects, error) {
+	subs, err := list(ctx, in.reader, olmV1alpha1, "Subscription", in.Namespace)
+	return subs.where(func(u *unstructured.Unstructured) bool {
+		return text(u, "spec", "source") == catalogName(in.bundle.Package) && text(u, "spec", "sourceNamespace") == in.Namespace &&
+			text(u, "spec", "name") != in.bundle.Package && in.before.subscribed.find(u.GetName()) == nil
+	}), err
 }
 
 // newObjects are those of the run that were not there before.

@@ -22,6 +22,7 @@ import (
 // survey is what the cluster has of a package before a run.
 type survey struct {
 	subscription *unstructured.Unstructured // of the package; nil: it is not installed
+	subscribed   objects                    // Subscriptions of the namespace
 	source       *unstructured.Unstructured // our CatalogSource
 	contents     objects                    // ConfigMaps of our catalog
 	servers      objects                    // Deployment and Service of our catalog
@@ -72,11 +73,11 @@ func takeSurvey(ctx context.Context, r Reader, namespace, pkg string, owned []st
 
 // readNamespace reads what stands in the namespace.
 func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg string) error {
-	subs, err := list(ctx, r, olmV1alpha1, "Subscription", namespace)
-	if err != nil {
+	var err error
+	if s.subscribed, err = list(ctx, r, olmV1alpha1, "Subscription", namespace); err != nil {
 		return err
 	}
-	if s.subscription, err = subscriptionOf(subs, pkg); err != nil {
+	if s.subscription, err = subscriptionOf(s.subscribed, pkg); err != nil {
 		return err
 	}
 	if s.groups, err = list(ctx, r, olmV1, "OperatorGroup", namespace); err != nil {
