@@ -204,12 +204,17 @@ func (c *Client) EnsureNamespace(ctx context.Context, name string) (created bool
 	if err == nil {
 		return true, nil
 	}
-	if !apierrors.IsAlreadyExists(err) {
+	// Who has rights in one namespace may not create it, not even where it exists.
+	refused := apierrors.IsForbidden(err)
+	if !refused && !apierrors.IsAlreadyExists(err) {
 		return false, c.explain("create", ref, err)
 	}
-	live, err := endpoint.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return false, c.explain("read", ref, err)
+	live, getErr := endpoint.Get(ctx, name, metav1.GetOptions{})
+	if getErr != nil && refused {
+		return false, c.explain("create", ref, err)
+	}
+	if getErr != nil {
+		return false, c.explain("read", ref, getErr)
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return false, clierr.Failedf("wait until it is gone, then try again", "namespace %s is being deleted", name)

@@ -86,5 +86,8 @@ func (c *Client) Serves(ctx context.Context, gvk schema.GroupVersionKind) (bool,
 	if _, ok := errors.AsType[*noKindError](err); ok {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, c.explain("look for", Ref{GroupVersionKind: gvk}, err)
+	}
+	return true, nil
 }

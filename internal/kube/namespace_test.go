@@ -1,11 +1,49 @@
 package kube
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/host/hosttest"
 )
+
+// TestEnsureNamespaceOfATenant: who may not create namespaces can do with one that
+// is there, and is told so of any other.
+func TestEnsureNamespaceOfATenant(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.Method + r.URL.Path {
+		case "GET/version":
+			fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
+		case "GET/api/v1":
+			fmt.Fprint(w, `{"kind":"APIResourceList","resources":[{"name":"namespaces","kind":"Namespace"}]}`)
+		case "GET/api/v1/namespaces/mine":
+			fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"mine"}}`)
+		default:
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{},"message":"User \"u\" cannot %s"}`, r.Method)
+		}
+	}))
+	defer s.Close()
+	w := hosttest.New(t)
+	write(t, w.Path("config"), "current-context: x\nclusters: [{name: x, cluster: {server: \""+s.URL+"\"}}]\ncontexts: [{name: x, context: {cluster: x}}]\n")
+	c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config", Context: "x", Allow: []string{"x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if created, err := c.EnsureNamespace(t.Context(), "mine"); err != nil || created {
+		t.Errorf("created %v, %v", created, err)
+	}
+	if _, err := c.EnsureNamespace(t.Context(), "yours"); err == nil || !strings.Contains(err.Error(), "create Namespace yours: User \"u\" cannot POST") {
+		t.Errorf("of another one: %v", err)
+	}
+}
 
 // testStranger: what else is in a namespace, beside what is ours or accepted.
 func testStranger(t *testing.T, c *Client) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,8 @@ import (
 type Reader interface {
 	// Read returns the object of u's kind and name, nil without one.
 	Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// Serves reports whether the cluster has a kind.
+	Serves(ctx context.Context, gvk schema.GroupVersionKind) (bool, error)
 	// List returns the objects of a kind; none of a kind that is not served.
 	List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error)
 	// Logs returns the end of a container's log.
@@ -58,7 +61,7 @@ type chain struct {
 	deployed  bool   // the operator was deployed without OLM: hints name its manifests, not a bundle
 
 	subscription *unstructured.Unstructured // nil for a CSV that was applied by hand
-	catalogs     objects                    // all CatalogSources
+	catalogs     objects                    // all CatalogSources; here and below, as far as the user may see them
 	plans        objects                    // InstallPlans of the namespace
 	csvs         objects                    // of all namespaces, copies left out
 	groups       objects                    // OperatorGroups of all namespaces
@@ -96,7 +99,7 @@ func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, e
 		{&c.jobs, "batch/v1", "Job", true, true},
 	} {
 		for _, ns := range c.namespaces(part.namespaced, part.catalog) {
-			found, err := list(ctx, r, part.apiVersion, part.kind, ns)
+			found, err := c.visible(ctx, r, part.apiVersion, part.kind, ns)
 			if err != nil {
 				return nil, err
 			}
@@ -119,7 +122,7 @@ func (c *chain) readWorkloads(ctx context.Context, r Reader, namespaces []string
 		{&c.events, "v1", "Event"},
 	} {
 		for _, ns := range namespaces {
-			found, err := list(ctx, r, part.apiVersion, part.kind, ns)
+			found, err := c.visible(ctx, r, part.apiVersion, part.kind, ns)
 			if err != nil {
 				return err
 			}
@@ -127,6 +130,29 @@ func (c *chain) readWorkloads(ctx context.Context, r Reader, namespaces []string
 		}
 	}
 	return nil
+}
+
+// visible are the objects of a kind of one namespace, of all for "", that the
+// user may list: at least those of the operator's namespace.
+func (c *chain) visible(ctx context.Context, r Reader, apiVersion, kind, namespace string) (objects, error) {
+	if namespace == "" {
+		return everywhere(ctx, r, apiVersion, kind, c.namespace)
+	}
+	found, err := list(ctx, r, apiVersion, kind, namespace)
+	if apierrors.IsForbidden(err) && namespace != c.namespace && !c.deployed {
+		return nil, nil // the catalog's, which is for others to look after
+	}
+	return found, err
+}
+
+// everywhere is list for all namespaces, or for home where the user has no right
+// to more.
+func everywhere(ctx context.Context, r Reader, apiVersion, kind, home string) (objects, error) {
+	found, err := list(ctx, r, apiVersion, kind, "")
+	if apierrors.IsForbidden(err) {
+		return list(ctx, r, apiVersion, kind, home)
+	}
+	return found, err
 }
 
 // namespaces are those to list a kind in: all, the operator's, or that one and

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -126,7 +127,7 @@ func (cl *cleaner) cleaned() Cleaned {
 // find reads what there is of the package. That there is nothing is an error,
 // which knows where the package is.
 func (cl *cleaner) find(ctx context.Context) error {
-	subs, err := list(ctx, cl.reader, olmV1alpha1, "Subscription", "")
+	subs, err := everywhere(ctx, cl.reader, olmV1alpha1, "Subscription", cl.Namespace)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (cl *cleaner) find(ctx context.Context) error {
 	if cl.sub, err = subscriptionOf(here, cl.pkg); err != nil {
 		return err
 	}
-	all, err := list(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", "")
+	all, err := everywhere(ctx, cl.reader, olmV1alpha1, "ClusterServiceVersion", cl.Namespace)
 	if err != nil {
 		return err
 	}
@@ -367,24 +368,41 @@ func (cl *cleaner) awaitGone(ctx context.Context, opts kube.DeleteOptions) error
 	}
 	// A CSV once more: an InstallPlan that OLM was busy with as it was deleted
 	// brings it back, or makes it only then.
-	last := append(slices.Clone(cl.leases), kube.Named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace))
+	last := slices.Clone(cl.leases)
 	for _, name := range cl.csvNames() {
 		last = append(last, kube.Named(olmV1alpha1, "ClusterServiceVersion", cl.Namespace, name))
 	}
-	_, err := cl.client.Delete(ctx, last, quiet(opts))
+	if _, err := cl.client.Delete(ctx, last, quiet(opts)); err != nil {
+		return err
+	}
+	_, err := cl.client.Delete(ctx, []*unstructured.Unstructured{kube.Named(olmV1, "Operator", "", cl.pkg+"."+cl.Namespace)}, quiet(opts))
+	if apierrors.IsForbidden(err) {
+		return nil // it is in nobody's way
+	}
 	return err
 }
 
 // leftOf are the objects of a kind that OLM has made for the package and not
 // taken away, as it does with what has no namespace.
 func (cl *cleaner) leftOf(ctx context.Context, k schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
-	left, err := cl.reader.List(ctx, k, kube.ListOptions{Selector: cl.componentLabel()})
+	for _, ns := range []string{"", cl.Namespace} {
+		if left, err := cl.leftIn(ctx, k, ns); !apierrors.IsForbidden(err) {
+			return left, err
+		}
+	}
+	cl.Say("%s objects that OLM has left stay: you have no right to list them", k.Kind)
+	return nil, nil
+}
+
+// leftIn are those of them in a namespace, in all for "".
+func (cl *cleaner) leftIn(ctx context.Context, k schema.GroupVersionKind, namespace string) ([]*unstructured.Unstructured, error) {
+	left, err := cl.reader.List(ctx, k, kube.ListOptions{Namespace: namespace, Selector: cl.componentLabel()})
 	if err != nil {
 		return nil, err
 	}
 	mine := cl.csvNames()
 	for _, name := range mine {
-		owned, err := labelled(ctx, cl.reader, k, "", labels.Set{"olm.managed": "true", "olm.owner": name})
+		owned, err := labelled(ctx, cl.reader, k, namespace, labels.Set{"olm.managed": "true", "olm.owner": name})
 		if err != nil {
 			return nil, err
 		}
@@ -408,6 +426,9 @@ func quiet(o kube.DeleteOptions) kube.DeleteOptions { o.Progress = nil; return o
 // unlabelCRDs takes OLM's label off CRDs that stay.
 func (cl *cleaner) unlabelCRDs(ctx context.Context) error {
 	left, err := cl.reader.List(ctx, gvk("apiextensions.k8s.io/v1", "CustomResourceDefinition"), kube.ListOptions{Selector: cl.componentLabel()})
+	if apierrors.IsForbidden(err) {
+		return nil // the Operator stays, too
+	}
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (cl *cleaner) otherUser(ctx context.Context, source *unstructured.Unstructu
 	if source == nil {
 		return nil, nil
 	}
-	subs, err := list(ctx, cl.reader, olmV1alpha1, "Subscription", "")
+	subs, err := everywhere(ctx, cl.reader, olmV1alpha1, "Subscription", cl.Namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -212,6 +212,9 @@ func (c *chain) checkCatalog(ctx context.Context, r Reader) *Finding {
 	source := c.catalog()
 	if source == nil {
 		ref := kube.Named(olmV1alpha1, "CatalogSource", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"))
+		if _, err := r.Read(ctx, ref); err != nil {
+			return nil // it may be in a namespace that the user does not see
+		}
 		return c.finding(ref, soon, fmt.Sprintf("does not exist, and Subscription %s takes its operator from it", c.subscription.GetName()),
 			"correct spec.source and spec.sourceNamespace of the Subscription, or apply the CatalogSource")
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/kube"
@@ -347,7 +348,7 @@ func (c *chain) forbidden(ctx context.Context, r Reader, pod *unstructured.Unstr
 		asked[a] = true
 		// A log reports the past: rights may have come since, as they do when
 		// OLM makes roles while the pod starts.
-		allowed, err := r.Allowed(ctx, a)
+		allowed, err := allowed(ctx, r, a)
 		if err != nil {
 			return nil, fmt.Errorf("check the operator's rights: %w", err)
 		}
@@ -440,11 +441,21 @@ func (c *chain) allowedSomewhere(ctx context.Context, r Reader, a *kube.Access) 
 	for _, ns := range namespaces {
 		asked := *a
 		asked.Namespace = ns
-		if allowed, err := r.Allowed(ctx, asked); allowed || err != nil {
+		if allowed, err := allowed(ctx, r, asked); allowed || err != nil {
 			return allowed, err
 		}
 	}
 	return false, nil
+}
+
+// allowed is Reader.Allowed, and true where the user may not ask: what nobody can
+// tell ends no wait.
+func allowed(ctx context.Context, r Reader, a kube.Access) (bool, error) {
+	ok, err := r.Allowed(ctx, a)
+	if apierrors.IsForbidden(err) {
+		return true, nil
+	}
+	return ok, err
 }
 
 // lineWith is the first line of log that has s in it.

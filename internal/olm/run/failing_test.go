@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -40,6 +41,75 @@ func (c *cut) List(ctx context.Context, gvk schema.GroupVersionKind, o kube.List
 		return nil, errCut
 	}
 	return c.world.List(ctx, gvk, o)
+}
+
+func (c *cut) Serves(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	if c.fails() {
+		return false, errCut
+	}
+	return c.world.Serves(ctx, gvk)
+}
+
+// tenant is a cluster for a user who has no rights outside of namespace ns.
+type tenant struct{ *world }
+
+var errForbidden = apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no rights outside of the namespace"))
+
+func (c tenant) Read(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if u.GetNamespace() != "ns" && u.GetName() != "ns" {
+		return nil, fmt.Errorf("read: %w", errForbidden)
+	}
+	return c.world.Read(ctx, u)
+}
+
+func (c tenant) List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error) {
+	if o.Namespace != "ns" || gvk.Kind == "ClusterRole" {
+		return nil, fmt.Errorf("list: %w", errForbidden)
+	}
+	return c.world.List(ctx, gvk, o)
+}
+
+func (tenant) Allowed(context.Context, kube.Access) (bool, error) {
+	return false, fmt.Errorf("ask: %w", errForbidden)
+}
+
+// TestTenant: rights in one namespace are enough for what is in it.
+func TestTenant(t *testing.T) {
+	const refusal = `pods is forbidden: User "system:serviceaccount:ns:shop" cannot list resource "pods" in API group "" in the namespace "ns"`
+	far := strings.Replace(subYAML, "sourceNamespace: ns", "sourceNamespace: far", 1)
+	w := worldOf(t, nsYAML+subYAML+sourceYAML+csvYAML+succeeded+readyYAML+podYAML+"{phase: Running}\n")
+	w.objects = append(w.objects, crdObject("clusterserviceversions.operators.coreos.com"))
+	w.logs["shop-manager-abc-1"] = refusal
+	user := tenant{w}
+	if found, err := diagnoseOnce(t.Context(), user, "ns", "", "shop.v1"); err != nil || found != nil {
+		t.Errorf("a healthy operator: %v, %v", found, err)
+	}
+	if _, err := Operators(t.Context(), user, "ns", ""); err != nil {
+		t.Errorf("explain: %v", err)
+	}
+	if f, err := diagnoseOnce(t.Context(), tenant{worldOf(t, far)}, "ns", "shop", ""); err != nil || f == nil || f.Object.Kind != "Subscription" {
+		t.Errorf("a catalog out of sight: %v, %v", f, err)
+	}
+	in := running(t, nsYAML, Options{})
+	in.reader = tenant{in.reader.(*world)}
+	if err := in.plan(t.Context()); err != nil || !in.before.crds["carts.shop.example.com"] {
+		t.Errorf("run: %v", err)
+	}
+	cl := &cleaner{CleanupOptions: CleanupOptions{Namespace: "ns", Say: func(string, ...any) {}}, reader: user, pkg: "shop"}
+	if err := cl.find(t.Context()); err != nil {
+		t.Errorf("cleanup: %v", err)
+	}
+	if _, _, err := cl.catalog(t.Context()); err != nil {
+		t.Errorf("cleanup of the catalog: %v", err)
+	}
+	for _, kind := range []string{"Role", "ClusterRole"} {
+		if _, err := cl.leftOf(t.Context(), gvk("rbac.authorization.k8s.io/v1", kind)); err != nil {
+			t.Errorf("cleanup of each %s: %v", kind, err)
+		}
+	}
+	if err := cl.unlabelCRDs(t.Context()); err != nil {
+		t.Errorf("cleanup of labels: %v", err)
+	}
 }
 
 // TestNoFailureIsTakenForAnAnswer cuts the connection at every request in turn:

@@ -56,6 +56,11 @@ func (w *world) List(_ context.Context, gvk schema.GroupVersionKind, o kube.List
 	return found, w.err
 }
 
+// Serves reports whether the CRD of a kind is there.
+func (w *world) Serves(_ context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	return w.objects.find(strings.ToLower(gvk.Kind)+"s."+gvk.Group) != nil, w.err
+}
+
 func (w *world) Logs(_ context.Context, _, pod string, o kube.LogOptions) ([]byte, error) {
 	if o.Previous {
 		pod += " before"

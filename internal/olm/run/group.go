@@ -134,10 +134,10 @@ func otherOperators(list []*unstructured.Unstructured, mine ...string) []string 
 func (in *installer) refuseConflict(ctx context.Context) error {
 	c := &chain{}
 	var err error
-	if c.csvs, err = list(ctx, in.reader, olmV1alpha1, "ClusterServiceVersion", ""); err != nil {
+	if c.csvs, err = everywhere(ctx, in.reader, olmV1alpha1, "ClusterServiceVersion", in.Namespace); err != nil {
 		return err
 	}
-	if c.groups, err = list(ctx, in.reader, olmV1, "OperatorGroup", ""); err != nil {
+	if c.groups, err = everywhere(ctx, in.reader, olmV1, "OperatorGroup", in.Namespace); err != nil {
 		return err
 	}
 	for _, other := range c.csvs {

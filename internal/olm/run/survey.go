@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,8 +45,9 @@ func crdObject(name string) *unstructured.Unstructured {
 
 // requireOLM is an error with the next step where OLM is not installed.
 func requireOLM(ctx context.Context, r Reader) error {
-	crd, err := r.Read(ctx, crdObject("clusterserviceversions.operators.coreos.com"))
-	if err != nil || crd != nil {
+	// Everybody may ask for kinds, but not for CRDs.
+	served, err := r.Serves(ctx, gvk(olmV1alpha1, "ClusterServiceVersion"))
+	if err != nil || served {
 		return err
 	}
 	return clierr.Failedf("run 'mysdk olm install' first, with the same flags for the cluster", "OLM is not installed on this cluster")
@@ -60,10 +62,10 @@ func takeSurvey(ctx context.Context, r Reader, namespace, pkg string, owned []st
 	}
 	for _, name := range owned {
 		crd, err := r.Read(ctx, crdObject(name))
-		if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
-		s.crds[name] = crd != nil
+		s.crds[name] = crd != nil || err != nil // one that may be there is not the run's to delete
 	}
 	if ns == nil {
 		return s, nil
