@@ -89,20 +89,22 @@ func (i *installer) run(ctx context.Context) error {
 
 // check refuses what would break an OLM that is there.
 func (i *installer) check(ctx context.Context) error {
-	version, namespace, err := Find(ctx, i.Client)
-	if err != nil || version == "" {
+	there, err := Find(ctx, i.Client)
+	if err != nil || there.Version == "" {
 		return err
 	}
-	i.done.Before = version
-	if namespace != i.manifests.Namespace {
-		return clierr.Failedf("use that one, or uninstall it first with 'mysdk olm uninstall --olm-namespace "+namespace+"'",
-			"OLM %s is there already, in namespace %s", version, namespace)
+	if err := there.refuse(); err != nil {
+		return err
 	}
-	have, haveErr := semver.Parse(version)
+	i.done.Before = there.Version
+	uninstall := "uninstall it first with 'mysdk olm uninstall" + NamespaceFlag(there.Namespace) + "'"
+	if there.Namespace != i.manifests.Namespace {
+		return clierr.Failedf("use that one, or "+uninstall, "OLM %s is there already, in namespace %s", there.Version, there.Namespace)
+	}
+	have, haveErr := semver.Parse(there.Version)
 	want, wantErr := semver.Parse(i.manifests.Version)
 	if haveErr == nil && wantErr == nil && want.LT(have) {
-		return clierr.Failedf("keep it, or uninstall it first with 'mysdk olm uninstall'",
-			"OLM %s is there already, which is newer than %s: it has no way back", version, i.manifests.Version)
+		return clierr.Failedf("keep it, or "+uninstall, "OLM %s is there already, which is newer than %s: it has no way back", there.Version, i.manifests.Version)
 	}
 	return nil
 }
@@ -265,23 +267,37 @@ func csvTrouble(csv *unstructured.Unstructured) string {
 	}
 }
 
-// Find returns the version and namespace of the OLM that is in the cluster;
-// version is "" where there is none, and "unknown" where nothing tells it.
-func Find(ctx context.Context, c *kube.Client) (version, namespace string, err error) {
+// Found is the OLM that is in a cluster.
+type Found struct {
+	Version   string // "" for none, "unknown" where nothing tells it
+	Namespace string
+	Platform  bool // it is part of the cluster, as on OpenShift
+}
+
+// refuse is an error for an OLM that is not ours to change.
+func (f Found) refuse() error {
+	if !f.Platform {
+		return nil
+	}
+	return clierr.Failedf("install operators with 'mysdk run bundle', and remove them with 'mysdk cleanup PACKAGE'",
+		"OLM %s in namespace %s is part of this cluster", f.Version, f.Namespace)
+}
+
+// Find looks for the OLM that is in the cluster.
+func Find(ctx context.Context, c *kube.Client) (Found, error) {
 	crd := named(crdGVK(), "", csvCRD)
 	live, err := c.Read(ctx, crd)
 	if err != nil || live == nil {
-		return "", "", err
+		return Found{}, err
 	}
 	servers, err := c.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: versionLabel})
 	if err != nil {
-		return "", "", err
+		return Found{}, err
 	}
 	for _, s := range servers {
-		if s.GetName() == packageServer {
-			return strings.TrimPrefix(s.GetLabels()[versionLabel], "v"), s.GetNamespace(), nil
+		if labels := s.GetLabels(); s.GetName() == packageServer {
+			return Found{strings.TrimPrefix(labels[versionLabel], "v"), s.GetNamespace(), labels[platformLabel] != ""}, nil
 		}
 	}
-	namespace = cmp.Or(live.GetAnnotations()[NamespaceAnnotation], DefaultNamespace)
-	return "unknown", namespace, nil
+	return Found{Version: "unknown", Namespace: cmp.Or(live.GetAnnotations()[NamespaceAnnotation], DefaultNamespace)}, nil
 }

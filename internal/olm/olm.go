@@ -27,17 +27,27 @@ const (
 )
 
 const (
-	group          = "operators.coreos.com"
-	packageServer  = "packageserver"
-	versionLabel   = "olm.version"
-	catalog        = "catalog-operator"
-	defaultCatalog = "operatorhubio-catalog"
-	csvCRD         = "clusterserviceversions." + group
+	group           = "operators.coreos.com"
+	packageServer   = "packageserver"
+	versionLabel    = "olm.version"
+	platformLabel   = "olm.clusteroperator.name" // on the packageserver where OpenShift brings OLM
+	catalog         = "catalog-operator"
+	defaultCatalog  = "operatorhubio-catalog"
+	globalNamespace = "operators" // of OLM's own manifests, for operators for all namespaces
+	csvCRD          = "clusterserviceversions." + group
 )
 
 // kind names one of OLM's kinds.
 func kind(version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
+}
+
+// NamespaceFlag is what a command of a hint needs to find the OLM of a namespace.
+func NamespaceFlag(namespace string) string {
+	if namespace == DefaultNamespace {
+		return ""
+	}
+	return " --olm-namespace " + namespace
 }
 
 // CleanVersion returns version without a leading "v". It is a usage error if

@@ -16,11 +16,11 @@ import (
 // found is Find of the lab's cluster.
 func (l *lab) found() [2]string {
 	l.t.Helper()
-	version, namespace, err := Find(l.t.Context(), l.Client)
+	there, err := Find(l.t.Context(), l.Client)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return [2]string{version, namespace}
+	return [2]string{there.Version, there.Namespace}
 }
 
 // builtIn is this version of OLM for a namespace.
@@ -106,6 +106,14 @@ func testRefused(t *testing.T, l *lab) {
 	csv := func(namespace, name, labels string) string {
 		return "{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: " + name + ", namespace: " + namespace + ", labels: {" + labels + "}}, " +
 			"spec: {displayName: X, install: {strategy: deployment, spec: {deployments: []}}, customresourcedefinitions: {owned: [{name: a.example.com, kind: A, version: v1}]}}}"
+	}
+	// One that a platform brings is nobody's to change, by force or without.
+	l.apply(manifests(t, csv("olm", packageServer, versionLabel+": v99.0.0, "+platformLabel+": olm-packageserver")))
+	refused(t, install(nil), "OLM 99.0.0 in namespace olm is part of this cluster", "mysdk run bundle")
+	_, err = Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
+	refused(t, err, "OLM 99.0.0 in namespace olm is part of this cluster", "mysdk cleanup")
+	if !l.status().Platform {
+		t.Error("the status knows nothing of the platform")
 	}
 	l.apply(manifests(t, csv("olm", packageServer, versionLabel+": v99.0.0"), csv("shop", "shop.v1", "")))
 	if d := cmp.Diff([2]string{"99.0.0", "olm"}, l.found()); d != "" {

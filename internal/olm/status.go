@@ -20,6 +20,7 @@ type Status struct {
 	Version   string   `json:"version,omitempty"` // "unknown" where nothing tells it
 	Namespace string   `json:"namespace,omitempty"`
 	Objects   []Object `json:"objects,omitempty"`
+	Platform  bool     `json:"-"` // it is part of the cluster, as on OpenShift
 }
 
 // Object is one of OLM's objects and how it is.
@@ -40,12 +41,12 @@ func (s Status) Unhealthy() []Object {
 // Check looks at every object of the OLM in the cluster, at the catalogs that
 // all namespaces see, and at the API of the packageserver.
 func Check(ctx context.Context, c *kube.Client) (Status, error) {
-	version, namespace, err := Find(ctx, c)
-	if err != nil || version == "" {
+	there, err := Find(ctx, c)
+	if err != nil || there.Version == "" {
 		return Status{}, err
 	}
-	s := Status{Installed: true, Version: version, Namespace: namespace}
-	wanted, err := expected(version, namespace)
+	s := Status{Installed: true, Version: there.Version, Namespace: there.Namespace, Platform: there.Platform}
+	wanted, err := expected(there)
 	if err != nil {
 		return s, err
 	}
@@ -68,20 +69,24 @@ func Check(ctx context.Context, c *kube.Client) (Status, error) {
 }
 
 // expected are the objects that an OLM is made of: all of them for the version
-// that this package knows, else those that every version has.
-func expected(version, namespace string) ([]*unstructured.Unstructured, error) {
-	m, err := BuiltIn(namespace)
+// that this package knows, else those that every version has. Platforms have a
+// namespace for global operators of another name.
+func expected(there Found) ([]*unstructured.Unstructured, error) {
+	m, err := BuiltIn(there.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	list := slices.DeleteFunc(m.All(), func(u *unstructured.Unstructured) bool {
+		if there.Platform && (u.GetNamespace() == globalNamespace || u.GetKind() == "Namespace" && u.GetName() == globalNamespace) {
+			return true
+		}
 		switch u.GetKind() {
 		case "CatalogSource":
 			return true // each is listed as it is
 		case "NetworkPolicy", "OLMConfig":
-			return version != Version
+			return there.Version != Version
 		case "ClusterServiceVersion":
-			return version == "unknown"
+			return there.Version == "unknown"
 		}
 		return false
 	})

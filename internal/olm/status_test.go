@@ -51,8 +51,8 @@ func TestUnhealthy(t *testing.T) {
 }
 
 func TestExpectedObjectsOfOtherVersions(t *testing.T) {
-	count := func(version string) map[string]int {
-		list, err := expected(version, DefaultNamespace)
+	count := func(there Found) map[string]int {
+		list, err := expected(there)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,13 @@ func TestExpectedObjectsOfOtherVersions(t *testing.T) {
 		}
 		return kinds
 	}
-	ours, older, unknown := count(Version), count("0.20.0"), count("unknown")
+	of := func(version string) map[string]int {
+		return count(Found{Version: version, Namespace: DefaultNamespace})
+	}
+	ours, older, unknown := of(Version), of("0.20.0"), of("unknown")
+	if platform := count(Found{"0.20.0", "openshift-operator-lifecycle-manager", true}); platform["Namespace"] != older["Namespace"]-1 || platform["OperatorGroup"] != older["OperatorGroup"]-1 {
+		t.Errorf("objects of a platform's: %v, of others: %v", platform, older)
+	}
 	if ours["NetworkPolicy"] == 0 || ours["CatalogSource"] != 0 || ours["APIService"] != 1 {
 		t.Errorf("objects of %s: %v", Version, ours)
 	}

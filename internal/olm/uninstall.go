@@ -42,10 +42,14 @@ type Uninstalled struct {
 // need it. Without OLM in the cluster only what an interrupted Uninstall has left
 // goes, and no namespace: it may be somebody else's.
 func Uninstall(ctx context.Context, c *kube.Client, m Manifests, o UninstallOptions) (Uninstalled, error) {
-	version, namespace, err := Find(ctx, c)
+	there, err := Find(ctx, c)
+	if err == nil {
+		err = there.refuse()
+	}
 	if err != nil {
 		return Uninstalled{}, err
 	}
+	version, namespace := there.Version, there.Namespace
 	if namespace != "" && namespace != m.Namespace {
 		return Uninstalled{}, clierr.Usagef("add --olm-namespace "+namespace, "OLM %s is in namespace %s, not in %s", version, namespace, m.Namespace)
 	}

@@ -181,11 +181,18 @@ func judgeOLM(s olm.Status, o *olmOptions) error {
 	case err != nil:
 		return err
 	case o.source.Version != "" && want != s.Version:
-		return clierr.Unavailablef("install that version with 'mysdk olm install --version "+want+"'", "OLM %s is installed, not %s", s.Version, want)
+		hint := "install that version with 'mysdk olm install --version " + want + olm.NamespaceFlag(s.Namespace) + "'"
+		if s.Platform {
+			hint = "it is part of this cluster, and comes with its version"
+		}
+		return clierr.Unavailablef(hint, "OLM %s is installed, not %s", s.Version, want)
 	case !s.Healthy:
 		bad := s.Unhealthy()[0]
-		return clierr.Unavailablef("'mysdk olm install' repairs what is missing; events say more: mysdk kubectl get events -A",
-			"%d of OLM's objects are not healthy, first %s %s: %s", len(s.Unhealthy()), bad.Kind, bad.Name, bad.Reason)
+		hint := "events say more: mysdk kubectl get events -A"
+		if !s.Platform {
+			hint = "'mysdk olm install" + olm.NamespaceFlag(s.Namespace) + "' repairs what is missing; " + hint
+		}
+		return clierr.Unavailablef(hint, "%d of OLM's objects are not healthy, first %s %s: %s", len(s.Unhealthy()), bad.Kind, bad.Name, bad.Reason)
 	}
 	return nil
 }
