@@ -171,7 +171,7 @@ func (s *server) apiServerFlags() []string {
 		"--tls-cert-file=" + s.keys.server.certFile, "--tls-private-key-file=" + s.keys.server.keyFile,
 		"--client-ca-file=" + s.keys.ca.certFile,
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + s.keys.saPub, "--service-account-signing-key-file=" + s.keys.saKey,
+		"--service-account-key-file=" + s.keys.saKey, "--service-account-signing-key-file=" + s.keys.saKey,
 		"--service-cluster-ip-range=" + hostpods.ServiceNetwork,
 		"--authorization-mode=RBAC",
 		"--allow-privileged=true",

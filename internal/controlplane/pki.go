@@ -1,9 +1,11 @@
 package controlplane
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -15,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
@@ -36,7 +40,7 @@ const (
 type pki struct {
 	ca, admin, server pair
 	proxyCA, proxy    pair   // of the API server as a client of aggregated APIs
-	saKey, saPub      string // files of the key that signs service account tokens
+	saKey             string // file of the key that signs service account tokens
 }
 
 // pair is a certificate with its key, in PEM, and the files they stand in.
@@ -44,7 +48,7 @@ type pair struct {
 	cert, key         []byte
 	certFile, keyFile string
 	parsed            *x509.Certificate
-	signer            *ecdsa.PrivateKey
+	signer            crypto.Signer
 }
 
 // ensurePKI returns the keys in dir and makes those that are missing, damaged
@@ -72,8 +76,8 @@ func ensurePKI(dir string, now time.Time) (pki, error) {
 			return p, err
 		}
 	}
-	p.saKey, p.saPub = filepath.Join(dir, "sa.key"), filepath.Join(dir, "sa.pub")
-	return p, ensureServiceAccountKey(p.saKey, p.saPub)
+	p.saKey = filepath.Join(dir, "sa.key")
+	return p, ensureServiceAccountKey(p.saKey)
 }
 
 func caTemplate() x509.Certificate {
@@ -133,16 +137,9 @@ func (p *pair) load() error {
 			return err
 		}
 	}
-	certBlock, _ := pem.Decode(p.cert)
-	keyBlock, _ := pem.Decode(p.key)
-	if certBlock == nil || keyBlock == nil {
-		return nil
-	}
-	cert, certErr := x509.ParseCertificate(certBlock.Bytes)
-	key, keyErr := x509.ParseECPrivateKey(keyBlock.Bytes)
-	if certErr == nil && keyErr == nil && key.PublicKey.Equal(cert.PublicKey) {
-		p.parsed, p.signer = cert, key
-	}
+	both, _ := tls.X509KeyPair(p.cert, p.key)
+	p.parsed = both.Leaf
+	p.signer, _ = both.PrivateKey.(crypto.Signer)
 	return nil
 }
 
@@ -157,7 +154,8 @@ func (p *pair) good(now time.Time, ca *pair) bool {
 // issue makes a key and a certificate for it, signed by ca or, without one, by
 // itself.
 func (p *pair) issue(template x509.Certificate, now time.Time, ca *pair) error {
-	key, err := newKey()
+	// Below a millisecond, where RSA takes hundreds.
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
@@ -173,7 +171,7 @@ func (p *pair) issue(template x509.Certificate, now time.Time, ca *pair) error {
 	template.SerialNumber = serial
 	// An hour back, for clocks that are set a little later.
 	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(years, 0, 0)
-	parent, signer := &template, key
+	parent, signer := &template, crypto.Signer(key)
 	if ca != nil {
 		parent, signer = ca.parsed, ca.signer
 	}
@@ -186,46 +184,21 @@ func (p *pair) issue(template x509.Certificate, now time.Time, ca *pair) error {
 	}
 	p.signer = key
 	p.cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	p.key, err = keyPEM(key)
+	p.key, err = keyutil.MarshalPrivateKeyToPEM(key)
 	return err
 }
 
-// newKey makes a P-256 key: below a millisecond, where RSA takes hundreds.
-func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
-
-func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}
-
-// ensureServiceAccountKey keeps the key in keyFile, or makes it, and puts its
-// public half in pubFile.
-func ensureServiceAccountKey(keyFile, pubFile string) error {
-	data, err := os.ReadFile(keyFile)
+// ensureServiceAccountKey keeps the key in file, or makes it.
+func ensureServiceAccountKey(file string) error {
+	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var key *ecdsa.PrivateKey
-	if block, _ := pem.Decode(data); block != nil {
-		key, err = x509.ParseECPrivateKey(block.Bytes)
+	if _, err := keyutil.ParsePrivateKeyPEM(data); err == nil {
+		return nil
 	}
-	if key == nil || err != nil {
-		if key, err = newKey(); err != nil {
-			return err
-		}
-		if data, err = keyPEM(key); err != nil {
-			return err
-		}
-		if err := state.WriteFile(keyFile, data); err != nil {
-			return err
-		}
-	}
-	der, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
+	if data, err = keyutil.MakeEllipticPrivateKeyPEM(); err != nil {
 		return err
 	}
-	return state.WriteFile(pubFile, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	return state.WriteFile(file, data)
 }

@@ -72,23 +72,15 @@ func (a *authority) issue(name, commonName, group string, hosts []string, ips ..
 	if err := writePEM(filepath.Join(a.dir, name+".crt"), "CERTIFICATE", der); err != nil {
 		return err
 	}
-	return writeKey(filepath.Join(a.dir, name), key)
+	return writeKey(filepath.Join(a.dir, name+".key"), key)
 }
 
-// writeKey writes base.key, and base.pub for those who only check signatures.
-func writeKey(base string, key *ecdsa.PrivateKey) error {
+func writeKey(file string, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return err
 	}
-	if err := writePEM(base+".key", "EC PRIVATE KEY", der); err != nil {
-		return err
-	}
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		return err
-	}
-	return writePEM(base+".pub", "PUBLIC KEY", public)
+	return writePEM(file, "EC PRIVATE KEY", der)
 }
 
 func writePEM(file, kind string, der []byte) error {
@@ -116,7 +108,7 @@ func writePKI(dir string) error {
 		func() error { return ca.issue("admin", "admin", "system:masters", nil) },
 		func() error { return ca.issue("kubelet-client", "kubelet-client", "system:masters", nil) },
 		func() error { return front.issue("front-proxy-client", "front-proxy-client", "", nil) },
-		func() error { return writeKey(filepath.Join(dir, "sa"), key) },
+		func() error { return writeKey(filepath.Join(dir, "sa.key"), key) },
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("make the certificates: %w", err)
