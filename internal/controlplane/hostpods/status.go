@@ -3,7 +3,6 @@ package hostpods
 import (
 	"context"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/kubelet/status"
 	"k8s.io/utils/ptr"
 )
 
@@ -116,59 +116,25 @@ func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 
 // conditions sets the conditions that a kubelet sets, and leaves others.
 func conditions(s *corev1.PodStatus, pod *corev1.Pod) {
-	done := s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed
-	var unready, incomplete []string
-	for i, c := range s.InitContainerStatuses {
-		complete := c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
-		if podutil.IsRestartableInitContainer(&pod.Spec.InitContainers[i]) {
-			complete = ptr.Deref(c.Started, false)
-			if !c.Ready {
-				unready = append(unready, c.Name)
-			}
-		}
-		if !complete {
-			incomplete = append(incomplete, c.Name)
-		}
+	for i := range s.InitContainerStatuses {
+		c := &s.InitContainerStatuses[i]
+		c.Ready = c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
 	}
-	initialized := len(incomplete) == 0
-	for _, c := range s.ContainerStatuses {
-		if !c.Ready {
-			unready = append(unready, c.Name)
-		}
+	// Of the init containers alone: a simulated container runs at once, which a
+	// kubelet would take for the end of them.
+	initialized := status.GeneratePodInitializedCondition(pod, s, s.InitContainerStatuses, s.Phase)
+	for i := range s.ContainerStatuses {
+		s.ContainerStatuses[i].Ready = s.ContainerStatuses[i].Ready && initialized.Status == corev1.ConditionTrue
 	}
-	ready, gates := len(unready) == 0 && initialized && !done, true
-	for _, g := range pod.Spec.ReadinessGates {
-		at := slices.IndexFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == g.ConditionType })
-		gates = gates && at >= 0 && s.Conditions[at].Status == corev1.ConditionTrue
+	all := slices.Concat(s.InitContainerStatuses, s.ContainerStatuses)
+	network := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation}
+	if podutil.IsPodPhaseTerminal(s.Phase) {
+		network.Status = corev1.ConditionFalse
 	}
-	reason, message := "", ""
-	switch {
-	case s.Phase == corev1.PodFailed:
-		reason = "PodFailed"
-	case done:
-		reason = "PodCompleted"
-	case !ready:
-		reason, message = "ContainersNotReady", "containers with unready status: ["+strings.Join(unready, " ")+"]"
+	for _, c := range []corev1.PodCondition{
+		network, initialized, status.GenerateContainersReadyCondition(pod, s, all, s.Phase),
+		status.GeneratePodReadyCondition(pod, s, s.Conditions, all, s.Phase),
+	} {
+		podutil.UpdatePodCondition(s, &c)
 	}
-	set := func(kind corev1.PodConditionType, on bool, reason, message string) {
-		podutil.UpdatePodCondition(s, &corev1.PodCondition{Type: kind, Status: truth(on), Reason: reason, Message: message, ObservedGeneration: pod.Generation})
-	}
-	set(corev1.PodReadyToStartContainers, !done, "", "")
-	if initialized {
-		set(corev1.PodInitialized, true, "", "")
-	} else {
-		set(corev1.PodInitialized, false, "ContainersNotInitialized", "containers with incomplete status: ["+strings.Join(incomplete, " ")+"]")
-	}
-	set(corev1.ContainersReady, ready, reason, message)
-	if ready && !gates {
-		reason, message = "ReadinessGatesNotReady", "a readiness gate of the pod is not met"
-	}
-	set(corev1.PodReady, ready && gates, reason, message)
-}
-
-func truth(on bool) corev1.ConditionStatus {
-	if on {
-		return corev1.ConditionTrue
-	}
-	return corev1.ConditionFalse
 }

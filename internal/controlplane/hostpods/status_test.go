@@ -1,6 +1,7 @@
 package hostpods
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -38,22 +39,31 @@ func TestPhaseOf(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	then := metav1.NewTime(time.Unix(1000, 0))
-	gated := &corev1.Pod{Spec: corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "open"}}}}
+	gates := []corev1.PodReadinessGate{{ConditionType: "open"}}
+	first := []corev1.Container{{Name: "first"}}
 	for name, tc := range map[string]struct {
-		pod        *corev1.Pod
+		spec       corev1.PodSpec
 		containers []corev1.ContainerStatus
 		gate       corev1.ConditionStatus
 		want       string // of ContainersReady and Ready
 	}{
-		"ready":       {&corev1.Pod{}, []corev1.ContainerStatus{running(true)}, "", "True True"},
-		"not ready":   {&corev1.Pod{}, []corev1.ContainerStatus{running(true), running(false)}, "", "False False"},
-		"gate closed": {gated, []corev1.ContainerStatus{running(true)}, "False", "True False"},
-		"gate open":   {gated, []corev1.ContainerStatus{running(true)}, "True", "True True"},
+		"ready":           {corev1.PodSpec{}, []corev1.ContainerStatus{running(true)}, "", "True True"},
+		"not ready":       {corev1.PodSpec{}, []corev1.ContainerStatus{running(true), running(false)}, "", "False False"},
+		"not initialized": {corev1.PodSpec{InitContainers: first}, []corev1.ContainerStatus{running(true)}, "", "False False"},
+		"gate closed":     {corev1.PodSpec{ReadinessGates: gates}, []corev1.ContainerStatus{running(true)}, "False", "True False"},
+		"gate open":       {corev1.PodSpec{ReadinessGates: gates}, []corev1.ContainerStatus{running(true)}, "True", "True True"},
 	} {
 		s := corev1.PodStatus{ContainerStatuses: tc.containers, Conditions: []corev1.PodCondition{
 			{Type: "open", Status: tc.gate}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: then},
 		}}
-		conditions(&s, tc.pod)
+		for _, c := range tc.spec.InitContainers {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name})
+		}
+		for i := range s.ContainerStatuses {
+			s.ContainerStatuses[i].Name = strconv.Itoa(i)
+			tc.spec.Containers = append(tc.spec.Containers, corev1.Container{Name: strconv.Itoa(i)})
+		}
+		conditions(&s, &corev1.Pod{Spec: tc.spec})
 		got := map[corev1.PodConditionType]corev1.PodCondition{}
 		for _, c := range s.Conditions {
 			got[c.Type] = c
@@ -73,16 +83,20 @@ func TestConditions(t *testing.T) {
 
 // TestReasons has the words of a kubelet, by which tools tell pods apart.
 func TestReasons(t *testing.T) {
-	pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "first"}, {Name: "beside", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}}}
-	waits, begun := corev1.ContainerStatus{Name: "first"}, corev1.ContainerStatus{Name: "beside", Started: ptr.To(true)}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "first"}, {Name: "beside", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}},
+		Containers:     []corev1.Container{{Name: "main"}},
+	}}
+	named := func(name string, s corev1.ContainerStatus) corev1.ContainerStatus { s.Name = name; return s }
+	waits, ended, begun := named("first", corev1.ContainerStatus{}), named("first", terminated(0)), corev1.ContainerStatus{Name: "beside", Started: ptr.To(true)}
 	for want, s := range map[string]corev1.PodStatus{
-		"PodFailed, ":    {Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{terminated(1)}, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), begun}},
-		"PodCompleted, ": {Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{terminated(0)}, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), begun}},
+		"PodFailed, ":                {Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{named("main", terminated(1))}, InitContainerStatuses: []corev1.ContainerStatus{ended, begun}},
+		"PodCompleted, PodCompleted": {Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{named("main", terminated(0))}, InitContainerStatuses: []corev1.ContainerStatus{ended, begun}},
 		"ContainersNotReady, ContainersNotInitialized: containers with incomplete status: [first]": {
 			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{waits, begun},
 		},
 		"ContainersNotReady, ContainersNotInitialized: containers with incomplete status: [beside]": {
-			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{terminated(0), {Name: "beside"}},
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{ended, {Name: "beside"}},
 		},
 	} {
 		conditions(&s, pod)
