@@ -50,7 +50,11 @@ func TestTwoProjectsOfOneImageName(t *testing.T) {
 	r.edit("internal/controller/shelf_controller.go", "pods are available", "pods are up")
 	r.mysdk("image build --base scratch --offline")
 	var from []string
-	programs, err := cluster.Programs(t.Context(), r.h, cluster.DefaultName)
+	control, err := cluster.Control(t.Context(), r.h, cluster.DefaultName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := control.Programs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +74,7 @@ func TestTwoProjectsOfOneImageName(t *testing.T) {
 
 	// One goes, the other stays.
 	r.mysdk("cleanup depot-operator -n depot --delete-all")
-	if programs, err = cluster.Programs(t.Context(), r.h, cluster.DefaultName); err != nil || len(programs) != 1 || programs[0].Project != shop {
+	if programs, err = control.Programs(t.Context()); err != nil || len(programs) != 1 || programs[0].Project != shop {
 		t.Errorf("the cluster knows %v, %v", programs, err)
 	}
 	r.mysdk(restart, "kubectl rollout status --namespace shop-operator-system deployment/shop-operator-controller-manager")

@@ -172,7 +172,11 @@ func TestInstall_Webhooks(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := cluster.SetProgram(t.Context(), r.host, cluster.DefaultName, cluster.Program{Image: "controller:latest", Path: manager}); err != nil {
+	control, err := cluster.Control(t.Context(), r.host, cluster.DefaultName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := control.SetProgram(t.Context(), cluster.Program{Image: "controller:latest", Path: manager}); err != nil {
 		t.Fatal(err)
 	}
 	files, _ := render(t, project)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -41,10 +42,20 @@ func newHosted(tb testing.TB) *hosted {
 	tb.Helper()
 	h := realHost(tb)
 	info, c := start(tb, h, Options{Name: "one"})
-	if err := SetProgram(tb.Context(), h, "one", playing(tb, operatorImage)); err != nil {
+	all := &hosted{client: c, tb: tb, host: h, cluster: info}
+	if err := all.control().SetProgram(tb.Context(), playing(tb, operatorImage)); err != nil {
 		tb.Fatal(err)
 	}
-	return &hosted{client: c, tb: tb, host: h, cluster: info}
+	return all
+}
+
+func (c *hosted) control() state.Control {
+	c.tb.Helper()
+	control, err := Control(c.tb.Context(), c.host, "one")
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	return control
 }
 
 // on is the same cluster for a part of the test.

@@ -250,7 +250,7 @@ func TestTwoClustersSideBySide(t *testing.T) {
 func TestFreshAndReset(t *testing.T) {
 	hosted := newHosted(t)
 	h, first, c := hosted.host, hosted.cluster, hosted.client
-	if list, err := Programs(t.Context(), h, "one"); err != nil || len(list) != 1 || list[0].Image != operatorImage {
+	if list, err := hosted.control().Programs(t.Context()); err != nil || len(list) != 1 || list[0].Image != operatorImage {
 		t.Errorf("Programs() = %+v, %v", list, err)
 	}
 	c.post(configMaps, configMap("old"))
@@ -299,7 +299,7 @@ func TestFreshAndReset(t *testing.T) {
 	if _, code, err := c.try(http.MethodGet, configMaps+"/old", nil); code != http.StatusNotFound {
 		t.Errorf("old data: %d, %v", code, err)
 	}
-	if list, err := Programs(t.Context(), h, "one"); err != nil || len(list) != 0 {
+	if list, err := hosted.control().Programs(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("Programs() of an emptied cluster = %+v, %v", list, err)
 	}
 	if done, err := Reset(t.Context(), h, "one"); !done || err != nil {

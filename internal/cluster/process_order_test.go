@@ -11,7 +11,7 @@ import (
 func commandOfTheImageIsRun(t *testing.T, c *hosted) {
 	p := playing(t, "registry.example.com/team/exact:v1")
 	p.Commands = []string{"/manager"}
-	if err := SetProgram(t.Context(), c.host, "one", p); err != nil {
+	if err := c.control().SetProgram(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	with := func(name string, command ...string) {

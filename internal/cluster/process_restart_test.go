@@ -55,17 +55,13 @@ func (c *hosted) processID() int {
 	return info.PID
 }
 
-func TestProgramsOfAClusterThatDoesNotRun(t *testing.T) {
+func TestControlOfAClusterThatDoesNotRun(t *testing.T) {
 	h := testHost(t, nil, nil)
-	_, err := Programs(t.Context(), h, "one")
-	for what, err := range map[string]error{
-		"Programs": err, "SetProgram": SetProgram(t.Context(), h, "one", Program{}), "RemoveProgram": RemoveProgram(t.Context(), h, "one", "x", ""),
-	} {
-		if clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(err.Error(), "does not run") || !strings.Contains(clierr.HintOf(err), "mysdk cluster start") {
-			t.Errorf("%s: %v, code %d, hint %s", what, err, clierr.CodeOf(err), clierr.HintOf(err))
-		}
+	_, err := Control(t.Context(), h, "one")
+	if clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(err.Error(), "does not run") || !strings.Contains(clierr.HintOf(err), "mysdk cluster start") {
+		t.Errorf("%v, code %d, hint %s", err, clierr.CodeOf(err), clierr.HintOf(err))
 	}
-	if err := SetProgram(t.Context(), h, "No Name", Program{}); clierr.CodeOf(err) != clierr.CodeUsage {
+	if _, err := Control(t.Context(), h, "No Name"); clierr.CodeOf(err) != clierr.CodeUsage {
 		t.Errorf("of a name that no cluster has: %v", err)
 	}
 }

@@ -372,7 +372,7 @@ func podIsTakenOver(t *testing.T, c *hosted) {
 	if !strings.Contains(c.logs(pod, ""), "is simulated") {
 		t.Fatal("it is not simulated")
 	}
-	if err := SetProgram(t.Context(), c.host, "one", playing(t, image)); err != nil {
+	if err := c.control().SetProgram(t.Context(), playing(t, image)); err != nil {
 		t.Fatal(err)
 	}
 	now := c.awaitPod("op", func(p object) bool { return isReady(p) && len(c.processes()) == 1 && c.processes()[0].Ready })
@@ -386,7 +386,7 @@ func podIsTakenOver(t *testing.T, c *hosted) {
 
 func problemIsShown(t *testing.T, c *hosted) {
 	image := "registry.example.com/team/broken:v1"
-	if err := SetProgram(t.Context(), c.host, "one", Program{Image: image, Problem: "it was never built"}); err != nil {
+	if err := c.control().SetProgram(t.Context(), Program{Image: image, Problem: "it was never built"}); err != nil {
 		t.Fatal(err)
 	}
 	c.post(c.apps("deployments"), operator("op", func(container object) { container["image"] = image }))
@@ -397,7 +397,7 @@ func problemIsShown(t *testing.T, c *hosted) {
 	if log := c.logs(pod, ""); !strings.Contains(log, "has not run yet") {
 		t.Errorf("its log: %s", log)
 	}
-	if err := SetProgram(t.Context(), c.host, "one", playing(t, image)); err != nil {
+	if err := c.control().SetProgram(t.Context(), playing(t, image)); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitPod("op", isReady)
@@ -413,18 +413,18 @@ func markedPodIsNotSimulated(_ *testing.T, c *hosted) {
 func changedProgramStartsAnew(t *testing.T, c *hosted) {
 	image := "registry.example.com/team/changing:v1"
 	p := playing(t, image)
-	if err := SetProgram(t.Context(), c.host, "one", p); err != nil {
+	if err := c.control().SetProgram(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	c.post(c.apps("deployments"), operator("op", func(container object) { container["image"] = image }))
 	c.awaitPod("op", isReady)
 	p.ID = "sha256:two"
-	if err := SetProgram(t.Context(), c.host, "one", p); err != nil {
+	if err := c.control().SetProgram(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitPod("op", func(p object) bool { return isReady(p) && p.container(0)["imageID"] == "sha256:two" })
 	// What is removed goes on, as an image that is removed from a node would.
-	if err := RemoveProgram(t.Context(), c.host, "one", image, ""); err != nil {
+	if err := c.control().RemoveProgram(t.Context(), image, ""); err != nil {
 		t.Fatal(err)
 	}
 	pod := c.awaitPod("op", isReady)

@@ -36,9 +36,9 @@ func TestOnACluster(t *testing.T) {
 // forgetAll has the cluster simulate all pods again.
 func (p Programs) forgetAll(t *testing.T) {
 	t.Helper()
-	list, err := cluster.Programs(t.Context(), p.Host, p.Cluster)
+	control, list, err := p.registered(t.Context())
 	for _, known := range list {
-		err = errors.Join(err, cluster.RemoveProgram(t.Context(), p.Host, p.Cluster, known.Image, known.Workload))
+		err = errors.Join(err, control.RemoveProgram(t.Context(), known.Image, known.Workload))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	}
 	knows := func(want ...string) {
 		t.Helper()
-		list, err := cluster.Programs(t.Context(), p.Host, cluster.DefaultName)
+		_, list, err := p.registered(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func (p Programs) testMissing(t *testing.T) {
 	}
 	problems := func() []string {
 		t.Helper()
-		list, err := cluster.Programs(t.Context(), p.Host, cluster.DefaultName)
+		_, list, err := p.registered(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func (p Programs) testRegisterProject(t *testing.T) {
 	if err := p.RegisterProject(t.Context(), manifests); err != nil {
 		t.Fatal(err)
 	}
-	list, err := cluster.Programs(t.Context(), p.Host, cluster.DefaultName)
+	_, list, err := p.registered(t.Context())
 	if err != nil || len(list) != 2 {
 		t.Fatalf("the cluster knows %v, %v", list, err)
 	}
@@ -237,7 +237,7 @@ func (p Programs) testRegisterProject(t *testing.T) {
 	if err := p.RegisterProject(t.Context(), manifests); err == nil || !strings.Contains(err.Error(), "oops") {
 		t.Errorf("of a broken project: %v", err)
 	}
-	if now, err := cluster.Programs(t.Context(), p.Host, cluster.DefaultName); err != nil || len(now) != 2 || now[0].ID != list[0].ID {
+	if _, now, err := p.registered(t.Context()); err != nil || len(now) != 2 || now[0].ID != list[0].ID {
 		t.Errorf("the cluster knows %v, %v", now, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -108,7 +108,7 @@ func (p Programs) Register(ctx context.Context, namespace string, deployments []
 	if err := p.collect(ctx); err != nil {
 		return nil, err
 	}
-	before, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	_, before, err := p.registered(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +154,10 @@ func (p Programs) tellAll(ctx context.Context, namespace string, deployments []D
 // image's name may be that of another project's too. What the cluster may have
 // been told is returned with an error too.
 func (p Programs) tell(ctx context.Context, prog cluster.Program, workload string) ([]cluster.Program, error) {
+	control, err := cluster.Control(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return nil, err
+	}
 	own := prog
 	own.Workload = workload
 	told := []cluster.Program{own}
@@ -161,11 +165,21 @@ func (p Programs) tell(ctx context.Context, prog cluster.Program, workload strin
 		told = append(told, prog)
 	}
 	for i, t := range told {
-		if err := cluster.SetProgram(ctx, p.Host, p.Cluster, t); err != nil {
+		if err := control.SetProgram(ctx, t); err != nil {
 			return told[:i+1], err
 		}
 	}
 	return told, nil
+}
+
+// registered lists what the cluster was told of, sorted by image.
+func (p Programs) registered(ctx context.Context) (state.Control, []cluster.Program, error) {
+	control, err := cluster.Control(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return control, nil, err
+	}
+	list, err := control.Programs(ctx)
+	return control, list, err
 }
 
 // known finds what the cluster was told of an image for a workload; -1 is
@@ -176,13 +190,17 @@ func known(list []cluster.Program, image, workload string) int {
 
 // restore tells the cluster again what it knew of the images.
 func (p Programs) restore(ctx context.Context, before, told []cluster.Program) error {
+	control, err := cluster.Control(ctx, p.Host, p.Cluster)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, t := range told {
 		if i := known(before, t.Image, t.Workload); i >= 0 {
-			errs = append(errs, cluster.SetProgram(ctx, p.Host, p.Cluster, before[i]))
+			errs = append(errs, control.SetProgram(ctx, before[i]))
 			continue
 		}
-		errs = append(errs, cluster.RemoveProgram(ctx, p.Host, p.Cluster, t.Image, t.Workload))
+		errs = append(errs, control.RemoveProgram(ctx, t.Image, t.Workload))
 	}
 	return errors.Join(errs...)
 }
@@ -191,7 +209,7 @@ func (p Programs) restore(ctx context.Context, before, told []cluster.Program) e
 // operator that is gone. What another project has said of an image of the same
 // name stays.
 func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
-	list, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	control, list, err := p.registered(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,9 +219,9 @@ func (p Programs) Forget(ctx context.Context, gone []ServedImage) error {
 		if own < 0 {
 			continue
 		}
-		errs = append(errs, cluster.RemoveProgram(ctx, p.Host, p.Cluster, g.Image, g.Workload))
+		errs = append(errs, control.RemoveProgram(ctx, g.Image, g.Workload))
 		if all := known(list, g.Image, ""); all >= 0 && list[all].Path == list[own].Path {
-			errs = append(errs, cluster.RemoveProgram(ctx, p.Host, p.Cluster, g.Image, ""))
+			errs = append(errs, control.RemoveProgram(ctx, g.Image, ""))
 		}
 	}
 	return errors.Join(append(errs, p.collect(ctx))...)
@@ -375,7 +393,7 @@ func (p Programs) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	_, known, err := p.registered(ctx)
 	if err != nil {
 		return err
 	}

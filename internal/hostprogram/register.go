@@ -22,7 +22,7 @@ func (p Programs) RegisterImage(ctx context.Context, img string) error {
 	if err != nil || program.Image == "" {
 		return err
 	}
-	list, err := cluster.Programs(ctx, p.Host, p.Cluster)
+	control, list, err := p.registered(ctx)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (p Programs) RegisterImage(ctx context.Context, img string) error {
 		}
 	}
 	for _, program.Workload = range whose {
-		if err := cluster.SetProgram(ctx, p.Host, p.Cluster, program); err != nil {
+		if err := control.SetProgram(ctx, program); err != nil {
 			return err
 		}
 	}
