@@ -43,11 +43,7 @@ type Control struct{ Socket string }
 
 // Status asks the server for its status.
 func (c Control) Status(ctx context.Context) (Status, error) {
-	var s Status
-	err := c.do(ctx, http.MethodGet, StatusPath, func(body io.Reader) error {
-		return json.NewDecoder(body).Decode(&s)
-	})
-	return s, err
+	return get[Status](ctx, c, StatusPath)
 }
 
 // Follow calls each with the status now and after every change, until the
@@ -76,6 +72,12 @@ func (c Control) Follow(ctx context.Context, each func(Status)) (Status, error) 
 // lock tells when it has gone.
 func (c Control) Stop(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, StopPath, func(io.Reader) error { return nil })
+}
+
+// get asks the server for one JSON value.
+func get[T any](ctx context.Context, c Control, path string) (v T, err error) {
+	err = c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&v) })
+	return v, err
 }
 
 func (c Control) do(ctx context.Context, method, path string, read func(io.Reader) error) error {

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -71,11 +70,7 @@ func (l Layout) PodLogs() string { return filepath.Join(l.Dir, "pods") }
 // Programs asks the server for the programs that it was told of, sorted by
 // image.
 func (c Control) Programs(ctx context.Context) ([]Program, error) {
-	var list []Program
-	err := c.do(ctx, http.MethodGet, ProgramsPath, func(body io.Reader) error {
-		return json.NewDecoder(body).Decode(&list)
-	})
-	return list, err
+	return get[[]Program](ctx, c, ProgramsPath)
 }
 
 // SetProgram tells the server what serves an image, in place of what it was

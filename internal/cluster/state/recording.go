@@ -70,20 +70,16 @@ func (c Control) Record(ctx context.Context, operator, project string, began fun
 // Recording asks the server for what it has recorded: of requests and lines those
 // behind at. With wait it answers when there are some, or that time is over.
 func (c Control) Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
-	var r recording.Recording
 	path := RecordingPath + "?" + url.Values{"after": {strconv.FormatUint(at.Request, 10)}, "line": {strconv.FormatUint(at.Line, 10)}, "wait": {wait.String()}}.Encode()
-	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&r) })
-	return r, err
+	return get[recording.Recording](ctx, c, path)
 }
 
 // Refused asks the server which rights the operator of a project was refused, in the
 // order in which that began. It answers when there are more than known, or wait is
 // over; that another project is recorded is an error.
 func (c Control) Refused(ctx context.Context, project string, known int, wait time.Duration) ([]recording.Use, error) {
-	var uses []recording.Use
 	path := RefusedPath + "?" + url.Values{"project": {project}, "known": {strconv.Itoa(known)}, "wait": {wait.String()}}.Encode()
-	err := c.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(&uses) })
-	return uses, err
+	return get[[]recording.Use](ctx, c, path)
 }
 
 // Webhook tells the server of a call of the webhooks of a project's operator.
