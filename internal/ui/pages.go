@@ -65,6 +65,7 @@ func functions(zone *time.Location) template.FuncMap {
 		"resource":  resourceOf,
 		"unchanged": unchanged,
 		"logURL":    logURL,
+		"loopURL":   loopURL,
 		"reconcilesURL": func(key objects.Key) string {
 			return addressOf(recording.Object{Group: recording.GroupName(key.Group), Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 		},

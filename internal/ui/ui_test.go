@@ -132,6 +132,27 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestLoopPatterns: each pattern is named, with what helps.
+func TestLoopPatterns(t *testing.T) {
+	page, err := parse(Page{Name: "loops"}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := recording.Object{Kind: "Shop", Namespace: "default", Name: "s"}
+	list := []recording.Loop{
+		{Pattern: recording.Unchanged, Object: recording.Object{Kind: "Deployment", Namespace: "default", Name: "s-web"}, Reconciled: shop, Count: 3, By: []string{"internal/controller/shop_controller.go:62"}},
+		{Pattern: recording.Conflict, Object: shop, Count: 4, Message: "the object has been modified"},
+		{Pattern: recording.Fight, Object: shop, Field: "spec.size", Count: 5, By: []string{"shop", "hpa"}},
+		{Pattern: recording.OwnWrites, Object: shop, Reconciled: shop, Field: "status.seen", Count: 10},
+		{Pattern: recording.Storm, Object: shop, Reconciled: shop, Count: 12},
+	}
+	var b strings.Builder
+	if err := page.ExecuteTemplate(&b, "loops", View{Data: list}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "loops-patterns.html", b.String())
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
