@@ -12,15 +12,9 @@ import (
 	"github.com/example/mysdk/internal/objects"
 )
 
-func kindsPage() Page {
-	return Page{
-		Name: "kinds", Title: "Kinds", Question: "Which fields do my kinds have?",
-		Fragments: []string{"list"},
-		Render: func(_ context.Context, r *Request) (any, error) {
-			now, _ := r.Mirror.Now()
-			return kindsData{now.Ready, within(definitions(now), r.Query.Get("at"))}, nil
-		},
-	}
+func renderKinds(_ context.Context, r *Request) (any, error) {
+	now, _ := r.Mirror.Now()
+	return kindsData{now.Ready, within(definitions(now), r.Query.Get("at"))}, nil
 }
 
 // kindsData is the page's data.

@@ -1,23 +1,12 @@
 package ui
 
 import (
-	"context"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/recording"
 )
-
-func logsPage() Page {
-	return Page{
-		Name: "logs", Title: "Logs", Question: "What did the operator say, and in which reconcile?",
-		Fragments: []string{"list"},
-		Render: func(_ context.Context, r *Request) (any, error) {
-			return listLines(r.Recording, r.Query), nil
-		},
-	}
-}
 
 // levels are those of the filter, the most important first.
 var levels = []string{recording.LevelError, recording.LevelWarning, recording.LevelInfo, recording.LevelDebug}

@@ -26,18 +26,12 @@ const (
 	changesShown = 30
 )
 
-func objectsPage() Page {
-	return Page{
-		Name: "objects", Title: "Objects", Question: "What belongs to my object, and is it well?",
-		Fragments: []string{"list"},
-		Render: func(_ context.Context, r *Request) (any, error) {
-			now, _ := r.Mirror.Now()
-			if key := keyFrom(r.Query); key.Name != "" {
-				return objectsData{Ready: now.Ready, Object: detailOf(now, key, r.Recording)}, nil
-			}
-			return objectsData{Ready: now.Ready, Trees: forest(now, r.Query.Get("namespace")), Namespaces: namespaces(now), Namespace: r.Query.Get("namespace")}, nil
-		},
+func renderObjects(_ context.Context, r *Request) (any, error) {
+	now, _ := r.Mirror.Now()
+	if key := keyFrom(r.Query); key.Name != "" {
+		return objectsData{Ready: now.Ready, Object: detailOf(now, key, r.Recording)}, nil
 	}
+	return objectsData{Ready: now.Ready, Trees: forest(now, r.Query.Get("namespace")), Namespaces: namespaces(now), Namespace: r.Query.Get("namespace")}, nil
 }
 
 // objectsData is the page's data: trees, or one object.

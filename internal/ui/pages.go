@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -22,20 +23,39 @@ var assets embed.FS
 // valueShown bounds a value in a page, in characters.
 const valueShown = 300
 
+// loopsEvery is how often loops are looked for: all of the recording is read.
+const loopsEvery = 2 * time.Second
+
 // allPages are the pages in the order of the navigation. The first one is shown
 // at the start.
 func allPages() []Page {
+	var known rules
 	return []Page{
-		objectsPage(),
-		reconcilesPage(),
-		loopsPage(),
-		requestsPage(),
-		logsPage(),
-		rightsPage(),
-		webhooksPage(),
-		tryPage(),
-		kindsPage(),
-		timePage(),
+		{Name: "objects", Title: "Objects", Question: "What belongs to my object, and is it well?",
+			Fragments: []string{"list"}, Render: renderObjects},
+		{Name: "reconciles", Title: "Reconciles", Question: "Why was an object reconciled, and what did each reconcile do?",
+			Fragments: []string{"objects", "calls"},
+			Render:    func(_ context.Context, r *Request) (any, error) { return listCalls(r.Recording, r.Query), nil }},
+		{Name: "loops", Title: "Loops", Question: "Does the operator do the same again and again?",
+			Fragments: []string{"loops"}, Every: loopsEvery,
+			Render: func(_ context.Context, r *Request) (any, error) { return r.Recording.Loops(), nil }},
+		{Name: "requests", Title: "Requests", Question: "What did the operator ask of the API server, and what was the answer?",
+			Fragments: []string{"list"},
+			Render:    func(_ context.Context, r *Request) (any, error) { return listRequests(r.Recording, r.Query), nil }},
+		{Name: "logs", Title: "Logs", Question: "What did the operator say, and in which reconcile?",
+			Fragments: []string{"list"},
+			Render:    func(_ context.Context, r *Request) (any, error) { return listLines(r.Recording, r.Query), nil }},
+		{Name: "rights", Title: "Rights", Question: "Which rights does the operator use, and which ones do its markers grant?",
+			Fragments: []string{"rights"}, Render: known.render},
+		{Name: "webhooks", Title: "Webhooks", Question: "What were the operator's webhooks given, and what did they answer?",
+			Fragments: []string{"calls"}, Render: renderWebhooks},
+		{Name: "try", Title: "Try", Question: "What does the operator do when I …?",
+			Fragments: []string{"own"}, Render: renderTry, Act: actTry, Check: checkTry},
+		{Name: "kinds", Title: "Kinds", Question: "Which fields do my kinds have?",
+			Fragments: []string{"list"}, Render: renderKinds},
+		{Name: "time", Title: "Time", Question: "What was the cluster like before?",
+			Fragments: []string{"list"},
+			Render:    func(_ context.Context, r *Request) (any, error) { return timeline(r) }},
 	}
 }
 

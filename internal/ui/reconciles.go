@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -19,16 +18,6 @@ const (
 	// settled is how long before the first call that is shown its causes may be.
 	settled = 2 * time.Second
 )
-
-func reconcilesPage() Page {
-	return Page{
-		Name: "reconciles", Title: "Reconciles", Question: "Why was an object reconciled, and what did each reconcile do?",
-		Fragments: []string{"objects", "calls"},
-		Render: func(_ context.Context, r *Request) (any, error) {
-			return listCalls(r.Recording, r.Query), nil
-		},
-	}
-}
 
 // reconciled is an object and the calls for it.
 type reconciled struct {
@@ -48,6 +37,14 @@ func (o reconciled) Mean() time.Duration { return o.Total / time.Duration(max(o.
 
 func addressOf(o recording.Object) string {
 	return "/reconciles?" + url.Values{"group": {o.Group}, "kind": {o.Kind}, "namespace": {o.Namespace}, "name": {o.Name}}.Encode()
+}
+
+// loopURL is the address of the reconciles that a loop is made of.
+func loopURL(l recording.Loop) string {
+	if l.Reconciled.Name != "" {
+		return addressOf(l.Reconciled)
+	}
+	return addressOf(l.Object)
 }
 
 // oneCall is a call with what it asked for besides its writes.

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,16 +14,6 @@ import (
 
 // rowsShown bounds a table: more would be slow to render and to read.
 const rowsShown = 200
-
-func requestsPage() Page {
-	return Page{
-		Name: "requests", Title: "Requests", Question: "What did the operator ask of the API server, and what was the answer?",
-		Fragments: []string{"list"},
-		Render: func(_ context.Context, r *Request) (any, error) {
-			return listRequests(r.Recording, r.Query), nil
-		},
-	}
-}
 
 // requestFilter is what the address says.
 type requestFilter struct {

@@ -7,22 +7,6 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-func rightsPage() Page {
-	var known rules
-	return Page{
-		Name: "rights", Title: "Rights", Question: "Which rights does the operator use, and which ones do its markers grant?",
-		Fragments: []string{"rights"},
-		Render: func(ctx context.Context, r *Request) (any, error) {
-			granted, err := known.of(ctx, r)
-			if err != nil {
-				return nil, err
-			}
-			rights := recording.CompareRights(r.Recording.Uses, granted)
-			return rightsData{rights, recording.MarkersFor(recording.RightsOf(rights.Missing), nil)}, nil
-		},
-	}
-}
-
 // rightsData is the page's data.
 type rightsData struct {
 	recording.Rights
@@ -34,6 +18,16 @@ type rules struct {
 	mu   sync.Mutex
 	list []recording.Rule
 	read bool
+}
+
+// render compares them with what was used.
+func (k *rules) render(ctx context.Context, r *Request) (any, error) {
+	granted, err := k.of(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	rights := recording.CompareRights(r.Recording.Uses, granted)
+	return rightsData{rights, recording.MarkersFor(recording.RightsOf(rights.Missing), nil)}, nil
 }
 
 func (k *rules) of(ctx context.Context, r *Request) ([]recording.Rule, error) {

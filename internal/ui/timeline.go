@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
@@ -10,14 +9,6 @@ import (
 
 // stepsShown bounds the changes that are listed beside the slider.
 const stepsShown = 40
-
-func timePage() Page {
-	return Page{
-		Name: "time", Title: "Time", Question: "What was the cluster like before?",
-		Fragments: []string{"list"},
-		Render:    func(_ context.Context, r *Request) (any, error) { return timeline(r) },
-	}
-}
 
 // timeData is the page's data: the cluster after one change.
 type timeData struct {

@@ -35,13 +35,6 @@ func SamplesIn(h host.Host) func(context.Context) ([]manifests.File, error) {
 	}
 }
 
-func tryPage() Page {
-	return Page{
-		Name: "try", Title: "Try", Question: "What does the operator do when I …?",
-		Fragments: []string{"own"}, Render: renderTry, Act: actTry, Check: checkTry,
-	}
-}
-
 // tryData is the page's data.
 type tryData struct {
 	Samples  []manifests.File

@@ -3,11 +3,11 @@
 // date and who may see them; where a recording comes from, what opens a browser
 // and how a cluster is found, it does not.
 //
-// Everything is rendered here, with html/template. A page is a file NAME.go with
-// a function that returns its Page, which stands in the table in pages.go, and a
-// template pages/NAME.html. The template defines "main", the page below its
-// title, and one template for each of Page.Fragments, which main has in an
-// element with the fragment's name as its id:
+// Everything is rendered here, with html/template. A page is a row of the table in
+// pages.go and a template pages/NAME.html; most have a file of their own with the
+// data. The template defines "main", the page below its title, and one template for
+// each of Page.Fragments, which main has in an element with the fragment's name as
+// its id:
 //
 //	{{define "main"}}<section id="list">{{template "list" .}}</section>{{end}}
 //	{{define "list"}}{{range .Data.Rows}}…{{end}}{{end}}

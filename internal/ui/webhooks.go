@@ -7,16 +7,10 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-func webhooksPage() Page {
-	return Page{
-		Name: "webhooks", Title: "Webhooks", Question: "What were the operator's webhooks given, and what did they answer?",
-		Fragments: []string{"calls"},
-		Render: func(_ context.Context, r *Request) (any, error) {
-			newest := slices.Clone(r.Recording.Webhooks)
-			slices.Reverse(newest)
-			return webhookCalls{len(newest), newest[:min(len(newest), rowsShown)]}, nil
-		},
-	}
+func renderWebhooks(_ context.Context, r *Request) (any, error) {
+	newest := slices.Clone(r.Recording.Webhooks)
+	slices.Reverse(newest)
+	return webhookCalls{len(newest), newest[:min(len(newest), rowsShown)]}, nil
 }
 
 // webhookCalls is the page's data.
