@@ -18,13 +18,14 @@ import (
 	"unicode"
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/mysdk/internal/kube"
 )
 
 const (
-	bundleRoot      = "/bundle"          // where a test finds the bundle
 	testContainer   = "scorecard-test"   // what runs the test
 	gatherContainer = "scorecard-gather" // what its files are fetched from
 	logLines        = 200                // of a pod that gave no result
@@ -126,7 +127,10 @@ func (p *Pods) object(kind, name string, fields map[string]any) *unstructured.Un
 
 // run runs one test as a pod, and reads its result from the pod's log.
 func (p *Pods) run(ctx context.Context, s Subject, t v1alpha3.TestConfiguration) v1alpha3.TestStatus {
-	pod := p.pod(s, t)
+	pod, err := p.pod(s, t)
+	if err != nil {
+		return failedToRun(t, err, "", "")
+	}
 	if _, err := p.Client.Apply(ctx, []*unstructured.Unstructured{pod}, p.apply()); err != nil {
 		return failedToRun(t, err, "", "")
 	}
@@ -163,9 +167,13 @@ func (p *Pods) wait(ctx context.Context, pod *unstructured.Unstructured, storage
 		case live == nil:
 			return fmt.Errorf("pod %s was deleted", pod.GetName())
 		}
+		var typed corev1.Pod
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &typed); err != nil {
+			return fmt.Errorf("read pod %s: %w", pod.GetName(), err)
+		}
 		ended, stuck := false, false
-		ended, stuck, state = podState(live)
-		if ended && (!storage || runs(live, gatherContainer)) {
+		ended, stuck, state = podState(typed.Status)
+		if ended && (!storage || runs(typed.Status, gatherContainer)) {
 			return nil
 		}
 		if stuck {
@@ -180,60 +188,39 @@ func (p *Pods) wait(ctx context.Context, pod *unstructured.Unstructured, storage
 
 // podState says in words how far a pod is. stuck is one that will not begin
 // however long one waits.
-func podState(pod *unstructured.Unstructured) (ended, stuck bool, state string) {
-	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase") // absent at first
-	state = "phase " + phase
-	if conditions, ok, _ := unstructured.NestedSlice(pod.Object, "status", "conditions"); ok {
-		for _, c := range conditions {
-			if m, ok := c.(map[string]any); ok && m["type"] == "PodScheduled" && m["status"] == "False" {
-				state += fmt.Sprintf(", not scheduled: %v", m["message"])
-			}
+func podState(pod corev1.PodStatus) (ended, stuck bool, state string) {
+	state = "phase " + string(pod.Phase) // absent at first
+	for _, c := range pod.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			state += ", not scheduled: " + c.Message
 		}
 	}
-	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
-		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
-		for _, s := range statuses {
-			m, ok := s.(map[string]any)
-			if !ok {
-				continue
+	for _, c := range slices.Concat(pod.InitContainerStatuses, pod.ContainerStatuses) {
+		if c.State.Terminated != nil {
+			ended = ended || c.Name == testContainer
+			if c.Name == gatherContainer { // nothing can be copied through it any more
+				state, stuck = state+", container "+gatherContainer+" ended", true
 			}
-			if _, over, _ := unstructured.NestedMap(m, "state", "terminated"); over {
-				ended = ended || m["name"] == testContainer
-				if m["name"] == gatherContainer { // nothing can be copied through it any more
-					state, stuck = state+", container "+gatherContainer+" ended", true
-				}
-			}
-			if waiting, ok, _ := unstructured.NestedMap(m, "state", "waiting"); ok {
-				state += strings.TrimRight(fmt.Sprintf(", container %v waits: %v %v", m["name"], waiting["reason"], text(waiting["message"])), " ")
-				stuck = stuck || hopeless(waiting["reason"])
-			}
+		}
+		if w := c.State.Waiting; w != nil {
+			state += strings.TrimRight(fmt.Sprintf(", container %s waits: %s %s", c.Name, w.Reason, w.Message), " ")
+			stuck = stuck || hopeless(w.Reason)
 		}
 	}
 	return ended, stuck, state
 }
 
 // runs reports whether a container of the pod runs.
-func runs(pod *unstructured.Unstructured, name string) bool {
-	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	return slices.ContainsFunc(statuses, func(s any) bool {
-		m, ok := s.(map[string]any)
-		if !ok || m["name"] != name {
-			return false
-		}
-		_, running, _ := unstructured.NestedMap(m, "state", "running")
-		return running
+func runs(pod corev1.PodStatus, name string) bool {
+	return slices.ContainsFunc(pod.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == name && c.State.Running != nil
 	})
-}
-
-func text(v any) string {
-	s, _ := v.(string) // absent is empty
-	return s
 }
 
 // hopeless are the reasons of a waiting container that only a change of the pod
 // or of the registry ends. ErrImagePull is not among them: it is tried again.
-func hopeless(reason any) bool {
-	return slices.Contains([]string{"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "CrashLoopBackOff", "RunContainerError", "ErrImageNeverPull"}, text(reason))
+func hopeless(reason string) bool {
+	return slices.Contains([]string{"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "CrashLoopBackOff", "RunContainerError", "ErrImageNeverPull"}, reason)
 }
 
 // log is what the test has printed so far, for a result that is not one. The

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -39,11 +40,11 @@ func TestPodState(t *testing.T) {
 		"unscheduled": {`{phase: Pending, conditions: [{type: PodScheduled, status: "False", message: no nodes}]}`, false, false, "phase Pending, not scheduled: no nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := map[string]any{}
+			var status corev1.PodStatus
 			if err := yaml.Unmarshal([]byte(tc.status), &status); err != nil {
 				t.Fatal(err)
 			}
-			ended, stuck, state := podState(&unstructured.Unstructured{Object: map[string]any{"status": status}})
+			ended, stuck, state := podState(status)
 			if ended != tc.ended || stuck != tc.stuck || state != tc.state {
 				t.Errorf("ended %t, stuck %t, %q", ended, stuck, state)
 			}
@@ -52,13 +53,12 @@ func TestPodState(t *testing.T) {
 }
 
 func TestRuns(t *testing.T) {
-	status := map[string]any{}
+	var status corev1.PodStatus
 	if err := yaml.Unmarshal([]byte(`{containerStatuses: [{name: a, state: {running: {}}}, {name: b, state: {waiting: {reason: ContainerCreating}}}]}`), &status); err != nil {
 		t.Fatal(err)
 	}
-	pod := &unstructured.Unstructured{Object: map[string]any{"status": status}}
 	for name, want := range map[string]bool{"a": true, "b": false, "c": false} {
-		if got := runs(pod, name); got != want {
+		if got := runs(status, name); got != want {
 			t.Errorf("container %s runs: %t", name, got)
 		}
 	}
@@ -97,7 +97,11 @@ func TestConfigMapsHoldEveryFileOnce(t *testing.T) {
 func TestPodMounts(t *testing.T) {
 	p := &Pods{Run: "scorecard-x", Namespace: "default"}
 	s := Subject{Files: map[string][]byte{"tests/scorecard/config.yaml": nil, "manifests/a.yaml": nil, "manifests/b.yaml": nil, "LICENSE": nil}}
-	pod := p.pod(s, v1alpha3.TestConfiguration{Image: "example.com/my-tests:v1"})
+	command := []string{"/bin/sh", "-c", "echo 'a: b' \"#c\"\n", "", "1"} // whatever has a meaning in YAML
+	pod, err := p.pod(s, v1alpha3.TestConfiguration{Image: "example.com/my-tests:v1", Entrypoint: command})
+	if err != nil {
+		t.Fatal(err)
+	}
 	containers, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +112,9 @@ func TestPodMounts(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, containers[0].(map[string]any)["volumeMounts"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if words, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "command"); err != nil || !slices.Equal(words, command) {
+		t.Errorf("%q, %v", words, err)
 	}
 }
 
@@ -121,7 +128,11 @@ func TestPodStorage(t *testing.T) {
 	}
 	p := &Pods{Run: "scorecard-x", Namespace: "default", Wait: 30 * time.Minute}
 	for want, test := range map[string]v1alpha3.TestConfiguration{"/all": c.Stages[1].Tests[0], "/own": c.Stages[0].Tests[1]} {
-		pod := fmt.Sprint(p.pod(Subject{}, test).Object)
+		made, err := p.pod(Subject{}, test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod := fmt.Sprint(made.Object)
 		if !strings.Contains(pod, "name:SCORECARD_STORAGE value:"+want+"]") || !strings.Contains(pod, "sleep 2800]") {
 			t.Errorf("no %s for 2800s in %s", want, pod)
 		}
