@@ -326,7 +326,11 @@ func (m *migration) plan() (*Plan, error) {
 		}
 	}
 	p.General = m.general
-	m.out[ReportName] = output{file: file{data: p.Report(), mode: 0o644}}
+	report, err := p.Report()
+	if err != nil {
+		return nil, err
+	}
+	m.out[ReportName] = output{file: file{data: report, mode: 0o644}}
 	p.Files = append(p.Files, m.entry(ReportName))
 	slices.SortFunc(p.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return p, m.sets(p)

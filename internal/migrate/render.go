@@ -1,6 +1,21 @@
 package migrate
 
-import "github.com/example/mysdk/internal/project"
+import (
+	"bytes"
+	"fmt"
+	"text/template"
+
+	"github.com/example/mysdk/internal/project"
+)
+
+// fill is the text that a template makes of data.
+func fill(text string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := template.Must(template.New("").Parse(text)).Execute(&b, data); err != nil {
+		return nil, fmt.Errorf("fill in the template: %w", err)
+	}
+	return b.Bytes(), nil
+}
 
 // render is the scaffold that a PROJECT file describes.
 func (m *migration) render(projectText []byte) (map[string][]byte, error) {

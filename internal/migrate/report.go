@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -33,75 +34,25 @@ func marks(data []byte) []Note {
 	return out
 }
 
+//go:embed files/report.md.tmpl
+var reportText string
+
 // Report is the text of MIGRATION.md.
-func (p *Plan) Report() []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s\n\n", reportTitle, p.From)
-	b.WriteString("This page lists what 'mysdk migrate' could not do, and what it did that you should know. Remove it when you are done.\n")
-	b.WriteString("\n## Left to do\n\n")
-	if p.Open() == 0 {
-		b.WriteString("Nothing: no line is marked.\n")
-	} else {
-		b.WriteString("Each of these places is marked with `TODO(migrate)`, unless it is a whole file.\n\n")
-	}
+func (p *Plan) Report() ([]byte, error) {
+	var needs, moved, dropped []Entry
 	for _, e := range p.Files {
-		if e.Path == keptMain && e.Status == Needs {
-			fmt.Fprintf(&b, "`%s` is your old main program, which is not compiled. `%s` sets up the controllers, types and webhooks;\ncopy to it what else you need, then delete the old one.\n\n", keptMain, newMain)
+		if e.Status == Needs {
+			needs = append(needs, e)
 		}
-	}
-	for _, e := range p.Files {
-		if e.Status != Needs {
-			continue
-		}
-		for _, n := range e.Notes {
-			at := e.Path
-			if n.Line > 0 {
-				at = fmt.Sprintf("%s:%d", e.Path, n.Line)
-			}
-			fmt.Fprintf(&b, "- [ ] `%s`: %s\n", at, n.Text)
-		}
-	}
-	p.writeProblems(&b)
-	b.WriteString("\n## Then\n\n    go mod tidy\n    mysdk generate\n    go build ./... && go vet ./...\n    mysdk test\n")
-	if len(p.General) > 0 {
-		b.WriteString("\n## To know\n\n")
-	}
-	for _, n := range p.General {
-		fmt.Fprintf(&b, "- %s\n", n.Text)
-	}
-	var dropped, moved []Entry
-	for _, e := range p.Files {
-		switch {
-		case e.Status == Dropped:
+		if e.Status == Dropped {
 			dropped = append(dropped, e)
-		case e.From != "":
+		} else if e.From != "" {
 			moved = append(moved, e)
 		}
 	}
-	if len(moved) > 0 {
-		b.WriteString("\n## Moved\n\n| from | to |\n|---|---|\n")
-	}
-	for _, e := range moved {
-		fmt.Fprintf(&b, "| %s | %s |\n", e.From, e.Path)
-	}
-	writeDropped(&b, dropped)
-	return []byte(b.String())
-}
-
-// writeProblems lists what does not compile, and what breaks objects.
-func (p *Plan) writeProblems(b *strings.Builder) {
-	if len(p.Problems) > 0 {
-		fmt.Fprintf(b, "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n")
-	}
-	for _, c := range p.Problems {
-		fmt.Fprintf(b, "- [ ] `%s`: %s%s\n", c.At(), c.Text, c.because())
-	}
-	if len(p.Breaks) > 0 {
-		fmt.Fprintf(b, "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n")
-	}
-	for _, c := range p.Breaks {
-		fmt.Fprintf(b, "- [ ] `%s`: %s\n", c.At(), c.Text)
-	}
+	return fill(reportText, map[string]any{
+		"Title": reportTitle, "Plan": p, "Needs": needs, "Kept": keptMain, "Main": newMain, "Moved": moved, "Dropped": dropped,
+	})
 }
 
 // lacksMethod is what the compiler says wherever a value of a type is passed that
@@ -128,24 +79,8 @@ func Grouped(problems []Problem) []Problem {
 	return out
 }
 
-// because is the cause of a problem in parentheses, where it is known.
-func (c Problem) because() string {
-	if cause := oldapi.Cause(c.Text); cause != "" {
-		return " (" + cause + ")"
-	}
-	return ""
-}
-
-// writeDropped lists dropped files.
-func writeDropped(b *strings.Builder, dropped []Entry) {
-	if len(dropped) == 0 {
-		return
-	}
-	b.WriteString("\n## Dropped\n\n| file | why |\n|---|---|\n")
-	for _, e := range dropped {
-		fmt.Fprintf(b, "| %s | %s |\n", e.Path, e.Notes[0].Text)
-	}
-}
+// Cause is why the compiler says so, where it is known.
+func (c Problem) Cause() string { return oldapi.Cause(c.Text) }
 
 // todoLine is a marked line for Go code.
 func todoLine(format string, args ...any) string {

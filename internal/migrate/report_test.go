@@ -18,10 +18,17 @@ func TestReport(t *testing.T) {
 		general  []Note
 		want     string
 		problems []Problem
+		breaks   []Problem
 	}{
 		"nothing": {want: head + none + then},
 		"errors": {problems: []Problem{{"a.go", 1, 2, "undefined: x"}, {"go.mod", 0, 0, "no module has y"}},
 			want: head + none + "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n- [ ] `a.go:1:2`: undefined: x\n- [ ] `go.mod`: no module has y\n" + then},
+		"an error of a known cause": {problems: []Problem{{"a.go", 1, 2, "*mock does not implement client.Client (missing method Apply)"}},
+			want: head + none + "\n## Does not compile\n\nThe compiler's errors (`go vet ./...`), when the project was migrated:\n\n- [ ] `a.go:1:2`: *mock does not implement client.Client (missing method Apply) (the interface has more or other methods today: embed a value of it in a mock, or use fake.NewClientBuilder)\n" + then},
+		"breaks": {breaks: []Problem{{"a.yaml", 1, 2, "spec.x is gone"}},
+			want: head + none + "\n## Breaks objects\n\nThe CRDs were other ones before. Objects that are stored, or those who write them, may depend on these:\n\n- [ ] `a.yaml:1:2`: spec.x is gone\n" + then},
+		"the old main program": {files: []Entry{{Path: keptMain, Status: Needs, Notes: []Note{{3, "do it"}}}},
+			want: head + some + "`" + keptMain + "` is your old main program, which is not compiled. `" + newMain + "` sets up the controllers, types and webhooks;\ncopy to it what else you need, then delete the old one.\n\n- [ ] `" + keptMain + ":3`: do it\n" + then},
 		"new, clean and changed ones are not listed": {files: []Entry{{Path: "a", Status: New}, {Path: "b", Status: Clean}, {Path: "c", Status: Changed}}, want: head + none + then},
 		"a line and a file": {files: []Entry{{Path: "a.go", Status: Needs, Notes: []Note{{3, "do it"}, {9, "and that"}}}, {Path: "b", Status: Needs, Notes: []Note{{0, "look"}}}},
 			want: head + some + "- [ ] `a.go:3`: do it\n- [ ] `a.go:9`: and that\n- [ ] `b`: look\n" + then},
@@ -32,8 +39,12 @@ func TestReport(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &Plan{From: LayoutGo3, Files: test.files, General: test.general, Problems: test.problems}
-			if d := cmp.Diff(test.want, string(p.Report())); d != "" {
+			p := &Plan{From: LayoutGo3, Files: test.files, General: test.general, Problems: test.problems, Breaks: test.breaks}
+			got, err := p.Report()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(test.want, string(got)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -75,50 +76,37 @@ func (w *webhookFile) calls(m *migration) pass {
 	}
 }
 
-// write writes internal/webhook's file for the kind.
+//go:embed files/webhook.go.tmpl
+var webhookText string
+
+// write writes internal/webhook's file for the kind: for a type that sets its
+// webhooks up itself it calls that, and what a type of another package needs to set
+// them up is in the old main program.
 func (w *webhookFile) write(m *migration) {
-	switch {
-	case w.custom:
-		m.put(w.target(), []byte(w.wrapper(m)))
-		return
-	case w.other != "":
-		m.put(w.target(), []byte(w.placeholder(m)))
-		return
+	data := map[string]any{
+		"Header": m.header(), "Version": w.version, "Kind": w.kind, "Alias": w.alias(), "Types": path.Join(m.module, w.dir),
+		"Custom": w.custom, "Todo": "", "Defaulter": "", "Validator": "",
 	}
 	_, defaults := w.methods["Default"]
 	_, validates := w.methods["ValidateCreate"]
-	if !defaults && !validates && !w.hub {
+	switch {
+	case w.custom:
+	case w.other != "":
+		data["Todo"] = todoLine("%s sets them up: make one here as %s does, and return what its %s(mgr) returns", w.other, keptMain, setupWebhook)
+	case !defaults && !validates && !w.hub:
 		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set up a webhook without defaults and validation, of a version that the others are not converted to: it did nothing, and is gone.", w.setUp)})
 		return
+	default:
+		if defaults {
+			data["Defaulter"] = w.adapter("Defaulter", "mutating=true").Defaulter()
+		}
+		if validates {
+			data["Validator"] = w.adapter("Validator", "mutating=false").Validator(w.methods)
+		}
 	}
-	alias := w.alias()
-	var b strings.Builder
-	b.WriteString(m.header())
-	fmt.Fprintf(&b, "package %s\n\nimport (\n", w.version)
-	if defaults || validates {
-		b.WriteString("\t\"context\"\n\n")
-	}
-	fmt.Fprintf(&b, "\tctrl %q\n", crRoot)
-	if validates {
-		b.WriteString("\t\"sigs.k8s.io/controller-runtime/pkg/webhook/admission\"\n")
-	}
-	fmt.Fprintf(&b, "\n\t%s %q\n)\n\n", alias, path.Join(m.module, w.dir))
-	fmt.Fprintf(&b, "// Setup%sWebhookWithManager serves the webhooks of %s on the manager's webhook server.\n", w.kind, w.kind)
-	fmt.Fprintf(&b, "func Setup%sWebhookWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewWebhookManagedBy(mgr, &%s.%s{}).\n", w.kind, alias, w.kind)
-	if defaults {
-		fmt.Fprintf(&b, "\t\tWithDefaulter(&%sDefaulter{}).\n", w.kind)
-	}
-	if validates {
-		fmt.Fprintf(&b, "\t\tWithValidator(&%sValidator{}).\n", w.kind)
-	}
-	b.WriteString("\t\tComplete()\n}\n")
-	if defaults {
-		b.WriteString(w.adapter("Defaulter", "mutating=true").Defaulter())
-	}
-	if validates {
-		b.WriteString(w.adapter("Validator", "mutating=false").Validator(w.methods))
-	}
-	m.put(w.target(), []byte(b.String()))
+	text, err := fill(webhookText, data)
+	m.fail(err)
+	m.put(w.target(), text)
 }
 
 // target is the file of the kind's webhooks.
@@ -136,23 +124,6 @@ func (w *webhookFile) alias() string {
 		return "api" + w.version
 	}
 	return strings.NewReplacer("-", "", ".", "").Replace(w.group) + w.version
-}
-
-// wrapper is the file for a type that sets its webhooks up itself.
-func (w *webhookFile) wrapper(m *migration) string {
-	return fmt.Sprintf("%spackage %s\n\nimport (\n\tctrl %q\n\n\t%s %q\n)\n\n"+
-		"// Setup%[6]sWebhookWithManager serves the webhooks of %[6]s, which its type sets up, on the manager's webhook server.\n"+
-		"func Setup%[6]sWebhookWithManager(mgr ctrl.Manager) error {\n\treturn (&%[4]s.%[6]s{}).%[7]s(mgr)\n}\n",
-		m.header(), w.version, crRoot, w.alias(), path.Join(m.module, w.dir), w.kind, setupWebhook)
-}
-
-// placeholder is the file for a kind whose webhooks a type of another package sets
-// up: what that needs is in the old main program.
-func (w *webhookFile) placeholder(m *migration) string {
-	return fmt.Sprintf("%spackage %s\n\nimport ctrl %q\n\n"+
-		"// Setup%[4]sWebhookWithManager serves the webhooks of %[4]s on the manager's webhook server.\n"+
-		"func Setup%[4]sWebhookWithManager(mgr ctrl.Manager) error {\n\t%[5]s\n\treturn nil\n}\n",
-		m.header(), w.version, crRoot, w.kind, todoLine("%s sets them up: make one here as %s does, and return what its %s(mgr) returns", w.other, keptMain, setupWebhook))
 }
 
 // adapter is the type that calls the methods of the kind, below the marker of

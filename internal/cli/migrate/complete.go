@@ -52,7 +52,11 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 	if err := compiled(ctx, there, p, set); err != nil {
 		return err
 	}
-	return replaceIn(set, migrate.ReportName, p.Report())
+	report, err := p.Report()
+	if err != nil {
+		return err
+	}
+	return replaceIn(set, migrate.ReportName, report)
 }
 
 // correctRounds bounds how often the compiler is asked: no correction needs as many,
