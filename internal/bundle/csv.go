@@ -344,11 +344,14 @@ func (b *csvBuilder) leaveCertificates() {
 	for _, u := range b.c.certs {
 		secret := textAt(u.Object, "spec", "secretName")
 		i := slices.IndexFunc(b.c.deployments, func(d *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(objectsAt(d.Object, "spec", "template", "spec", "volumes"), func(v object) bool { return textAt(v, "secret", "secretName") == secret })
+			return slices.ContainsFunc(objectsAt(d.Object, "spec", "template", "spec", "volumes"), func(v object) bool {
+				optional, _, _ := unstructured.NestedBool(v, "secret", "optional")
+				return !optional && textAt(v, "secret", "secretName") == secret
+			})
 		})
 		reason, loss := whyNot(u)
 		if secret != "" && i >= 0 && named(b.c.others, secret) == nil {
-			reason, loss = fmt.Sprintf("%s mounts its Secret %s, and OLM makes certificates of webhooks only: switch [METRICS-WITH-CERTS] off for the bundle", describe(b.c.deployments[i]), secret), true
+			reason, loss = fmt.Sprintf("%s mounts its Secret %s, and OLM makes certificates of webhooks only: leave both out of the bundle, as by switching [METRICS-WITH-CERTS] off", describe(b.c.deployments[i]), secret), true
 		}
 		b.c.left = append(b.c.left, Left{describe(u), reason, loss})
 	}

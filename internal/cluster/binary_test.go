@@ -247,7 +247,7 @@ func TestReleaseIsBuiltByItsVersionOnce(t *testing.T) {
 		}
 		copyFile(t, path, name)
 		at := f.host.Now().Add(-age)
-		if err := os.Chtimes(name, at, at); err != nil {
+		if err := os.Chtimes(filepath.Dir(name), at, at); err != nil {
 			t.Fatal(err)
 		}
 	}

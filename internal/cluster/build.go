@@ -53,7 +53,8 @@ func (f *finder) build(ctx context.Context) (string, error) {
 	path := filepath.Join(dir, exeName())
 	fromVersion := isRelease(f.version) && f.host.Getenv(SourceEnv) == ""
 	if fromVersion && f.fits(path) {
-		return path, f.used(path)
+		f.used(dir)
+		return path, nil
 	}
 	if !fromVersion && source == "" {
 		return "", f.missing()
@@ -78,7 +79,7 @@ func (f *finder) build(ctx context.Context) (string, error) {
 		err = f.goInstall(ctx, path)
 	}
 	if err == nil {
-		err = f.used(path)
+		f.used(dir)
 		f.sweep(filepath.Dir(dir))
 	}
 	return path, errors.Join(err, lock.Release())
@@ -87,19 +88,20 @@ func (f *finder) build(ctx context.Context) (string, error) {
 // unused is how long a mysdk-cluster of another version is kept after its last use.
 const unused = 30 * 24 * time.Hour
 
-// used notes that a mysdk-cluster is in use, for sweep.
-func (f *finder) used(path string) error {
+// used notes that what is in a directory is in use, for sweep; unless the cache is
+// another user's.
+func (f *finder) used(dir string) {
 	now := f.host.Now()
-	return os.Chtimes(path, now, now)
+	_ = os.Chtimes(dir, now, now)
 }
 
 // sweep removes what nobody uses any more. What cannot be removed, as what runs on
 // Windows, is there the next time.
 func (f *finder) sweep(bin string) {
-	built, _ := filepath.Glob(filepath.Join(bin, "*", exeName()))
-	for _, path := range built {
-		if info, err := os.Stat(path); err == nil && f.host.Now().Sub(info.ModTime()) > unused {
-			_ = os.RemoveAll(filepath.Dir(path))
+	dirs, _ := os.ReadDir(bin)
+	for _, d := range dirs {
+		if info, err := d.Info(); err == nil && f.host.Now().Sub(info.ModTime()) > unused {
+			_ = os.RemoveAll(filepath.Join(bin, d.Name()))
 		}
 	}
 }

@@ -171,11 +171,11 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	return s, nil
 }
 
-// openLog puts the last start's log aside and begins a new one. On Windows the log
-// that somebody reads stays, and is continued.
+// openLog puts the last start's log aside and begins a new one. The one that somebody
+// reads cannot be put aside on Windows.
 func openLog(l state.Layout) (*os.File, error) {
 	_ = os.Rename(l.Log(), l.OldLog())
-	return os.OpenFile(l.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return os.OpenFile(l.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
 }
 
 // attach waits until the server is ready. mine is nil for a server that

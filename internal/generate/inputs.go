@@ -127,7 +127,7 @@ func (h *hasher) dir(t *tree, dir string) error {
 		switch {
 		case (e.dir || e.link) && strings.HasPrefix(e.name, "."):
 		case e.link:
-			h.blind = true
+			h.blind = h.blind || !leadsInside(t, name)
 		case e.dir:
 			err = h.dir(t, name)
 		case counts(e.name):
@@ -138,6 +138,17 @@ func (h *hasher) dir(t *tree, dir string) error {
 		}
 	}
 	return nil
+}
+
+// leadsInside reports whether a link leads to what is hashed under its own name.
+func leadsInside(t *tree, name string) bool {
+	root, rootErr := filepath.EvalSymlinks(t.root)
+	target, err := filepath.EvalSymlinks(t.abs(name))
+	if errors.Join(rootErr, err) != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, target)
+	return err == nil && filepath.IsLocal(rel) && !strings.Contains("/"+filepath.ToSlash(rel), "/.")
 }
 
 // counts reports whether a file of this name can change what is generated.

@@ -13,7 +13,7 @@ func setGroup(x *exec.Cmd, c Cmd) {
 		x.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 	}
 	if c.Detach {
-		x.SysProcAttr.CreationFlags |= windows.DETACHED_PROCESS // or it ends with the window of the console
+		x.SysProcAttr.CreationFlags |= windows.CREATE_NO_WINDOW // or it ends with the window of the console
 	}
 }
 

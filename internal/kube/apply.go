@@ -200,9 +200,10 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 
 // takeOver makes FieldManager the owner of what client-side kubectl apply has put
 // there, as kubectl apply --server-side does: fields that the manifests no longer
-// have would stay for good otherwise. A dry run cannot show that.
+// have would stay for good otherwise. A dry run cannot show that. What
+// administrators say of a namespace is not the manifests' to remove.
 func (a *applier) takeOver(ctx context.Context, endpoint dynamic.ResourceInterface, live *unstructured.Unstructured) error {
-	if !a.options.TakeOver || a.options.DryRun {
+	if !a.options.TakeOver || a.options.DryRun || live.GetKind() == "Namespace" {
 		return nil
 	}
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -76,7 +76,7 @@ func parse(src Source, file string) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}, nil
 	}
 	if doc.Content[0].Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s: it is no mapping", file)
+		return nil, fmt.Errorf("%s: not a mapping", file)
 	}
 	return doc, nil
 }

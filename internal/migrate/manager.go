@@ -38,8 +38,8 @@ func (m *migration) restricted(file string, box *yaml.Node) {
 		return box == nil || find(box, stepsOf(way)) != nil
 	})
 	if len(free) > 0 {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("The operator's container had no %s in %s, and has now: change %s if the operator needs more memory or CPU, or writes files.",
-			strings.ReplaceAll(strings.Join(free, " and no "), "/", "."), file, managerPath)})
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set no %s; %s does: change it there if the operator needs more memory or CPU, or writes files.",
+			file, strings.ReplaceAll(strings.Join(free, " and no "), "/", "."), managerPath)})
 	}
 }
 

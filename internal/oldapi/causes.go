@@ -1,6 +1,6 @@
 // Package oldapi recognizes code that was written for operator-sdk v0.x or for
-// an old controller-runtime: by the compiler's errors, and by where it
-// lies in a project. It changes nothing; package migrate does.
+// an old controller-runtime, by the compiler's errors. It changes nothing; package
+// migrate does.
 package oldapi
 
 import lazy "go.podman.io/storage/pkg/regexp"

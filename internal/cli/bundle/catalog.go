@@ -320,7 +320,11 @@ func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
 		}
 	}
 	if len(lost) > 0 {
-		return clierr.Failedf("add '--from-index "+name+"' to keep them, or remove the file", "%s has bundles that would be lost: %s", name, strings.Join(lost, ", "))
+		hint := "add '--from-index " + name + "' to keep them, or remove the file"
+		if f.Given["from-index"] {
+			hint = "name another --output-dir, or remove the file"
+		}
+		return clierr.Failedf(hint, "%s has bundles that would be lost: %s", name, strings.Join(lost, ", "))
 	}
 	return nil
 }

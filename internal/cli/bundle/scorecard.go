@@ -192,10 +192,10 @@ func validBundle(ctx context.Context, f *cli.Factory, files fs.FS) (problems, wa
 }
 
 // testPods runs tests as pods of a cluster that runs containers. configured is the
-// service account of the configuration; one that was typed wins.
+// service account of the configuration; one that was typed or set wins.
 func testPods(f *cli.Factory, client *kube.Client, o *scorecardOptions, configured string) *scorecard.Pods {
 	namespace, account := cmp.Or(o.namespace, client.Namespace), cmp.Or(configured, o.serviceAccount)
-	if f.Given["service-account"] {
+	if f.Running.Flags().Changed("service-account") {
 		account = o.serviceAccount
 	}
 	return &scorecard.Pods{

@@ -80,7 +80,7 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 	switch {
 	case o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+"."):
 		other = "as Kubernetes " + info.Version
-	case f.Given["nodes"] && o.Nodes != info.Nodes:
+	case f.Given["nodes"] && max(o.Nodes, 1) != info.Nodes:
 		other = "with " + cli.Count(info.Nodes, "node")
 	}
 	if info.AlreadyRunning && other != "" {

@@ -135,7 +135,7 @@ func withoutUsed(ctx context.Context, f *cli.Factory, client *kube.Client, crds,
 				return nil, err
 			}
 			if other != "" {
-				f.Warn("%s is kept because of %s, which deploy did not bring: 'mysdk kubectl delete namespace %s' deletes it with all that it holds", kube.RefOf(u), other, u.GetName())
+				f.Warn("%s was kept: it contains %s, which deploy did not create. To delete it with everything in it, run 'mysdk kubectl delete namespace %s'", kube.RefOf(u), other, u.GetName())
 				continue
 			}
 		}

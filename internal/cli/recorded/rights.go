@@ -110,9 +110,13 @@ func handWritten(objs []*unstructured.Unstructured) []recording.Rule {
 		}
 	}
 	var rules []recording.Rule
-	if binding["cluster-admin"] == "ClusterRoleBinding" {
+	if binding["cluster-admin"] != "" {
 		all := []string{rbacv1.VerbAll}
-		rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, APIGroups: all, Resources: all}}, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, NonResourceURLs: all}})
+		narrow := binding["cluster-admin"] == "RoleBinding"
+		rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, APIGroups: all, Resources: all}, Namespaced: narrow})
+		if !narrow {
+			rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, NonResourceURLs: all}})
+		}
 	}
 	for _, u := range bound {
 		var role rbacv1.ClusterRole // a Role has the same rules

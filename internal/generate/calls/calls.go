@@ -242,7 +242,7 @@ func (f *finder) interpret(words []string, dir, at string) error {
 	base := path.Base(words[0])
 	switch {
 	case base == "mysdk" && len(words) > 1 && words[1] == "generate":
-		f.ours = f.ours || !slices.ContainsFunc(words[2:], elsewhere)
+		f.ours = f.ours || !slices.ContainsFunc(words[2:], elsewhere) && !slices.Equal(words[2:], []string{"openapi"})
 	case base == "go" && len(words) > 1 && words[1] == "generate":
 		return f.directives()
 	case base == "make" || base == "gmake":
