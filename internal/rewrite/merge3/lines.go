@@ -61,6 +61,7 @@ type merger struct {
 	shift      int // line of mine minus line of base at that place
 	conflicts  []Conflict
 	unplaced   []unplaced
+	gone       []hunk // lines that both took out
 }
 
 // unplaced is a change that met one of the user's.
@@ -114,7 +115,11 @@ func (m *merger) settle(a, b []hunk) {
 		return
 	}
 	m.out = append(m.out, mine...)
-	if len(b) == 0 || slices.Equal(mine, apply(m.base, from, to, b)) {
+	if len(b) == 0 {
+		return
+	}
+	if slices.Equal(mine, apply(m.base, from, to, b)) {
+		m.gone = append(m.gone, slices.DeleteFunc(slices.Clone(b), func(h hunk) bool { return len(h.lines) > 0 })...)
 		return
 	}
 	c := Conflict{First: first + 1, Last: first + len(mine)}
@@ -125,8 +130,14 @@ func (m *merger) settle(a, b []hunk) {
 
 // place puts changes that met one of the user's where he moved the lines to: a
 // block that stands in the result just once, as it was in base, or as many
-// lines as it becomes, each of which does.
+// lines as it becomes, each of which does. Lines that both took out, and mine has at
+// another place, go from there.
 func (m *merger) place() {
+	for _, h := range m.gone {
+		if _, once := only(m.base, m.base[h.from:h.to]); once {
+			m.placeSlid(h)
+		}
+	}
 	for _, u := range m.unplaced {
 		old := m.base[u.from:u.to]
 		if at, ok := only(m.out, old); ok {

@@ -38,6 +38,8 @@ func TestLines(t *testing.T) {
 		"a conflict after lines more": {"a b c", "n n a x c", "a y c", "n n a x c", []Conflict{{4, 4}}},
 		"both delete":                 {"a b c", "a c", "a c", "a c", nil},
 		"a block that mine moved":     {"a one two b c", "a b one two c", "a b c", "a b c", nil},
+		"what goes, mine has below":   {"a if one end b c d e", "a b c d e if one end", "a b c d e", "a b c d e", nil},
+		"and has twice in base":       {"x y a x y b c", "a x y b c", "a x y b c", "a x y b c", nil},
 		"a moved block that is twice": {"a b q c d", "q a b s c d q", "a b c d", "q a b s c d q", []Conflict{{4, 4}}},
 		"a line that came between":    {"m n r s w", "m n w r s", "M N R S w", "M N w R S", nil},
 		"and one that is missing":     {"m n r s w", "m n w s", "M N R S w", "m n w s", []Conflict{{1, 2}}},
