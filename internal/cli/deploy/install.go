@@ -131,7 +131,7 @@ func countObjects(counts []kube.InstanceCount) string {
 func confirm(ctx context.Context, f *cli.Factory, yes, force bool, counts []kube.InstanceCount) (bool, error) {
 	objects := countObjects(counts)
 	if yes {
-		f.Say("Deleting %s and their CRDs", objects)
+		f.Say("Deleting the CRDs with %s", objects)
 		return true, nil
 	}
 	question := "These objects will be deleted with their CRDs: " + objects + ". "
