@@ -28,6 +28,7 @@ func TestParseMarker(t *testing.T) {
 		"back quotes":          {text: "+operator-sdk:csv:customresourcedefinitions:displayName=`a`", want: marker{displayName: "a"}},
 		"resources":            {text: `+operator-sdk:csv:customresourcedefinitions:resources={{Deployment,v1,memcached-deployment},{"Pod", v1}}`, want: marker{resources: [][]string{{"Deployment", "v1", "memcached-deployment"}, {"Pod", "v1"}}}},
 		"resources with space": {text: `+operator-sdk:csv:customresourcedefinitions:resources={ { Service , v1 , "" } } , order=3`, want: marker{resources: [][]string{{"Service", "v1", ""}}, order: &three}},
+		"quotes with space":    {text: `+operator-sdk:csv:customresourcedefinitions:displayName="My , \" ;App" ,resources={{Pod,v1 , ` + "`a ,}`}}", want: marker{displayName: `My , " ;App`, resources: [][]string{{"Pod", "v1", "a ,}"}}}},
 		"spec field":           {text: `+operator-sdk:csv:customresourcedefinitions:type=spec`, onField: true, want: marker{kind: "spec"}},
 		"descriptors in braces": {text: `+operator-sdk:csv:customresourcedefinitions:type=status,xDescriptors={"urn:a:b","urn:c"}`, onField: true,
 			want: marker{kind: "status", descriptors: []string{"urn:a:b", "urn:c"}}},
@@ -37,16 +38,16 @@ func TestParseMarker(t *testing.T) {
 			want: marker{kind: "spec", descriptors: []string{"urn:a,b"}}},
 
 		"unknown type":       {text: "+operator-sdk:csv:customresourcedefinitions:type=sepc", onField: true, err: `type is spec or status, not "sepc"`},
-		"misspelt argument":  {text: `+operator-sdk:csv:customresourcedefinitions:displayname="x"`, err: `there is no argument "displayname"`},
-		"type on a type":     {text: `+operator-sdk:csv:customresourcedefinitions:type=spec`, err: `there is no argument "type"`},
-		"order not a number": {text: `+operator-sdk:csv:customresourcedefinitions:order=first`, err: `order is a whole number, not "first"`},
-		"no value":           {text: `+operator-sdk:csv:customresourcedefinitions:displayName`, err: `"displayName" is no name=value`},
-		"open quotes":        {text: `+operator-sdk:csv:customresourcedefinitions:displayName="x`, err: "do not end"},
-		"open braces":        {text: `+operator-sdk:csv:customresourcedefinitions:resources={{Pod,v1}`, err: "resources is a list"},
-		"open inner braces":  {text: `+operator-sdk:csv:customresourcedefinitions:resources={{Pod,v1`, err: "a closing brace is missing"},
+		"misspelt argument":  {text: `+operator-sdk:csv:customresourcedefinitions:displayname="x"`, err: `unknown argument "displayname"`},
+		"type on a type":     {text: `+operator-sdk:csv:customresourcedefinitions:type=spec`, err: `unknown argument "type"`},
+		"order not a number": {text: `+operator-sdk:csv:customresourcedefinitions:order=first`, err: `expected integer, got "first"`},
+		"no value":           {text: `+operator-sdk:csv:customresourcedefinitions:displayName`, err: `expected equals, got ""`},
+		"open quotes":        {text: `+operator-sdk:csv:customresourcedefinitions:displayName="x`, err: "literal not terminated"},
+		"open braces":        {text: `+operator-sdk:csv:customresourcedefinitions:resources={{Pod,v1}`, err: `expected comma, got ""`},
+		"open inner braces":  {text: `+operator-sdk:csv:customresourcedefinitions:resources={{Pod,v1`, err: `expected comma, got ""`},
 		"one part":           {text: `+operator-sdk:csv:customresourcedefinitions:resources={{Pod}}`, err: "not {Pod}"},
-		"no list":            {text: `+operator-sdk:csv:customresourcedefinitions:resources=Pod`, err: "resources is a list"},
-		"rest":               {text: `+operator-sdk:csv:customresourcedefinitions:displayName="x"y`, err: `unexpected "y" after displayName`},
+		"no list":            {text: `+operator-sdk:csv:customresourcedefinitions:resources=Pod`, err: "not {Pod}"},
+		"rest":               {text: `+operator-sdk:csv:customresourcedefinitions:displayName="x"y`, err: `expected comma, got "y"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok, err := parseMarker(c.text, c.onField)

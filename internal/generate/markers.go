@@ -1,20 +1,17 @@
 package generate
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	lazy "go.podman.io/storage/pkg/regexp"
-	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/generate/arguments"
 )
 
 // ignoredMarker takes the place of a marker that does not parse when that is
@@ -117,46 +114,15 @@ func didYouMean(msg, suggestion, sign string) string {
 	return msg + "; did you mean " + sign + suggestion + "?"
 }
 
-// unknownArgument is how controller-tools' parser names one.
-var unknownArgument = lazy.Delayed(`^unknown argument "([^"]*)"`)
-
 // malformed says why the marker does not parse; "" when it does.
 func malformed(def *markers.Definition, text string) string {
-	err := parseMarker(def, text)
+	_, err := arguments.Read(def, text)
 	if err == nil {
 		return ""
 	}
-	first := firstError(err)
-	var scan *markers.ScannerError
-	msg := first.Error()
-	if errors.As(first, &scan) {
-		msg = scan.Msg // without the position in text that the user does not see as such
-	}
-	if number, ok := errors.AsType[*strconv.NumError](first); ok { // of a marker with a parser of its own
-		msg = fmt.Sprintf("expected a number, got %q", number.Num)
-	}
-	if arg := unknownArgument.FindStringSubmatch(msg); arg != nil {
-		msg = didYouMean(msg, clierr.Closest(arg[1], slices.Sorted(maps.Keys(def.Fields))), "")
+	msg, arg := arguments.Reason(err)
+	if arg != "" {
+		msg = didYouMean(msg, clierr.Closest(arg, slices.Sorted(maps.Keys(def.Fields))), "")
 	}
 	return fmt.Sprintf("marker +%s: %s", def.Name, msg)
-}
-
-// parseMarker is Definition.Parse, which panics on some input.
-func parseMarker(def *markers.Definition, text string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("cannot be parsed: %v", p)
-		}
-	}()
-	_, err = def.Parse(text)
-	return err
-}
-
-// firstError is the first of a list: the ones behind it follow from it.
-func firstError(err error) error {
-	var list loader.ErrList
-	for errors.As(err, &list) && len(list) > 0 {
-		err = list[0]
-	}
-	return err
 }

@@ -7,6 +7,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 	"sigs.k8s.io/controller-tools/pkg/rbac"
+
+	"github.com/example/mysdk/internal/generate/arguments"
 )
 
 // RoleMarker is a +kubebuilder:rbac marker and its place.
@@ -58,12 +60,9 @@ func RoleMarkers(ctx context.Context, opts Options) ([]RoleMarker, error) {
 	return list, nil
 }
 
-// parseRule reads a marker; the parser panics on some input.
+// parseRule reads a marker.
 func parseRule(def *markers.Definition, text string) (rule rbac.Rule, err error) {
-	if err := parseMarker(def, text); err != nil {
-		return rule, err
-	}
-	v, err := def.Parse(text)
+	v, err := arguments.Read(def, text)
 	if err != nil {
 		return rule, err
 	}
