@@ -60,6 +60,30 @@ func (f *Factory) DiffSet(set fileset.Set, check bool, command string) error {
 	return clierr.OutOfDatef("run '"+command+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
 }
 
+// Settle ends a command that generates: it shows the change as DiffSet does, or
+// writes it and says which files those are, or says done where nothing is to
+// change.
+func (f *Factory) Settle(ctx context.Context, set fileset.Set, check, dryRun bool, command, done string) (wrote bool, err error) {
+	if check || dryRun {
+		return false, f.DiffSet(set, check, command)
+	}
+	changed, err := f.Tree().Changed(set)
+	if err != nil {
+		return false, clierr.WithHint(err, again)
+	}
+	if changed.Len() == 0 {
+		f.Say("Nothing to do: %s", done)
+		return false, nil
+	}
+	if err := f.Write(ctx, set, false); err != nil {
+		return false, err
+	}
+	for _, name := range changed.Paths() {
+		f.Say("wrote %s", name)
+	}
+	return true, nil
+}
+
 // OldProject is the error of a command that needs a project of today where
 // operator-sdk v0.x has made the one here, and else nothing.
 func (f *Factory) OldProject() error {

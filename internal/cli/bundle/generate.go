@@ -380,28 +380,14 @@ func (j *bundleJob) printAll(r *bundle.Result) error {
 
 // finish writes the set, or says what it would change.
 func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
-	if r != nil && !j.check {
+	if j.check {
+		return j.compare(r)
+	}
+	if r != nil {
 		j.report(r)
 	}
-	switch {
-	case j.check:
-		return j.compare(r)
-	case j.dryRun:
-		return j.f.DiffSet(j.set, false, "")
-	}
-	changed, err := j.f.Tree().Changed(j.set)
-	if err != nil {
+	if wrote, err := j.f.Settle(ctx, j.set, false, j.dryRun, "", j.out+" is up to date"); !wrote || err != nil {
 		return err
-	}
-	if changed.Len() == 0 {
-		j.f.Say("Nothing to do: %s is up to date", j.out)
-		return nil
-	}
-	if err := j.f.Write(ctx, j.set, false); err != nil {
-		return err
-	}
-	for _, name := range changed.Paths() {
-		j.f.Say("wrote %s", name)
 	}
 	j.f.Say("Next: mysdk bundle validate %s", j.out)
 	return nil

@@ -82,18 +82,8 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 		return err
 	}
 	file := bundle.BaseFile(cmp.Or(o.outputDir, bundle.ManifestsConfigDir), cmp.Or(o.packageName, p.Name))
-	if o.check || o.dryRun {
-		return f.DiffSet(set, o.check, "")
-	}
-	if set.Len() == 0 {
-		f.Say("Nothing to do: %s is up to date", file)
-		return nil
-	}
-	if err := f.Write(ctx, set, false); err != nil {
+	if wrote, err := f.Settle(ctx, set, o.check, o.dryRun, "", file+" is up to date"); !wrote || err != nil {
 		return err
-	}
-	for _, name := range set.Paths() {
-		f.Say("wrote %s", name)
 	}
 	if todo := bundle.Placeholders(cmp.Or(o.packageName, p.Name), m.Base); len(todo) > 0 {
 		f.Say("Fill in %s: %s", file, strings.Join(todo, ", "))

@@ -88,20 +88,8 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.check || o.dryRun {
-		return f.DiffSet(set, o.check, o.command())
-	}
-	if set.Len() == 0 {
-		f.Say("Nothing to do: %s is up to date", name)
-		return nil
-	}
-	if err := f.Write(ctx, set, false); err != nil {
-		return err
-	}
-	for _, name := range set.Paths() {
-		f.Say("wrote %s", name)
-	}
-	return nil
+	_, err = f.Settle(ctx, set, o.check, o.dryRun, o.command(), name+" is up to date")
+	return err
 }
 
 // command is what writes what --check compares.

@@ -233,18 +233,9 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	if r.Set.Len() == 0 {
 		o.warnStale(ctx, f)
 	}
-	if o.check || o.dryRun {
-		return f.DiffSet(r.Set, o.check, o.command())
-	}
-	if r.Set.Len() == 0 {
-		f.Say("Nothing to do: everything is up to date (%s)", f.Since(start))
-		return nil
-	}
-	if err := f.Write(ctx, r.Set, false); err != nil {
+	done := "everything is up to date (" + f.Since(start) + ")"
+	if wrote, err := f.Settle(ctx, r.Set, o.check, o.dryRun, o.command(), done); !wrote || err != nil {
 		return err
-	}
-	for _, name := range r.Set.Paths() {
-		f.Say("wrote %s", name)
 	}
 	noteModule(f, r.Set)
 	f.Detail("generated in %s", f.Since(start))

@@ -259,11 +259,8 @@ func regenerate(ctx context.Context, f *cli.Factory) ([]string, error) {
 	if r.Set.Len() == 0 {
 		return nil, nil
 	}
-	if err := f.Write(ctx, r.Set, false); err != nil {
+	if wrote, err := f.Settle(ctx, r.Set, false, false, "", "everything is up to date"); !wrote || err != nil {
 		return nil, err
-	}
-	for _, name := range r.Set.Paths() {
-		f.Say("wrote %s", name)
 	}
 	return r.Set.Paths(), nil
 }
