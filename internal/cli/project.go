@@ -39,9 +39,9 @@ func (f *Factory) Below(dir, flag string) (string, error) {
 }
 
 // DiffSet prints what would change; with check it is an error that there is
-// anything. command is what to type then; empty, it is what was typed without
-// --check: other flags would make something else.
-func (f *Factory) DiffSet(set fileset.Set, check bool, command string) error {
+// anything. The hint is what was typed, but for --check: other flags would make
+// something else.
+func (f *Factory) DiffSet(set fileset.Set, check bool) error {
 	diff, err := f.Tree().Diff(set)
 	if err != nil {
 		return err
@@ -53,19 +53,16 @@ func (f *Factory) DiffSet(set fileset.Set, check bool, command string) error {
 	if !check || changed.Len() == 0 {
 		return nil
 	}
-	if command == "" {
-		typed := strings.NewReplacer(" --check ", " ", " --check=true ", " ").Replace(" " + f.Typed + " ")
-		command = "mysdk " + strings.TrimSpace(typed)
-	}
-	return clierr.OutOfDatef("run '"+command+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
+	typed := strings.NewReplacer(" --check ", " ", " --check=true ", " ", " --dry-run ", " ").Replace(" " + f.Typed + " ")
+	return clierr.OutOfDatef("run 'mysdk "+strings.TrimSpace(typed)+"' and commit the result", "out of date: %s", strings.Join(changed.Paths(), ", "))
 }
 
 // Settle ends a command that generates: it shows the change as DiffSet does, or
 // writes it and says which files those are, or says done where nothing is to
 // change.
-func (f *Factory) Settle(ctx context.Context, set fileset.Set, check, dryRun bool, command, done string) (wrote bool, err error) {
+func (f *Factory) Settle(ctx context.Context, set fileset.Set, check, dryRun bool, done string) (wrote bool, err error) {
 	if check || dryRun {
-		return false, f.DiffSet(set, check, command)
+		return false, f.DiffSet(set, check)
 	}
 	changed, err := f.Tree().Changed(set)
 	if err != nil {

@@ -386,7 +386,7 @@ func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
 	if r != nil {
 		j.report(r)
 	}
-	if wrote, err := j.f.Settle(ctx, j.set, false, j.dryRun, "", j.out+" is up to date"); !wrote || err != nil {
+	if wrote, err := j.f.Settle(ctx, j.set, false, j.dryRun, j.out+" is up to date"); !wrote || err != nil {
 		return err
 	}
 	j.f.Say("Next: mysdk bundle validate %s", j.out)
@@ -400,7 +400,7 @@ func (j *bundleJob) compare(r *bundle.Result) error {
 	if r != nil {
 		stale = j.warnStale(r)
 	}
-	if err := j.f.DiffSet(j.set, true, ""); err != nil || len(stale) == 0 {
+	if err := j.f.DiffSet(j.set, true); err != nil || len(stale) == 0 {
 		return err
 	}
 	return clierr.OutOfDatef("remove what is not yours, and add what is to the manifests that the bundle is made from", "out of date: nothing makes %s", strings.Join(stale, ", "))

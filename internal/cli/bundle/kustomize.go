@@ -82,7 +82,7 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 		return err
 	}
 	file := bundle.BaseFile(cmp.Or(o.outputDir, bundle.ManifestsConfigDir), cmp.Or(o.packageName, p.Name))
-	if wrote, err := f.Settle(ctx, set, o.check, o.dryRun, "", file+" is up to date"); !wrote || err != nil {
+	if wrote, err := f.Settle(ctx, set, o.check, o.dryRun, file+" is up to date"); !wrote || err != nil {
 		return err
 	}
 	if todo := bundle.Placeholders(cmp.Or(o.packageName, p.Name), m.Base); len(todo) > 0 {

@@ -119,7 +119,7 @@ func Run(ctx context.Context, f *cli.Factory, o *Options) error {
 		return err
 	}
 	if o.Check || o.DryRun {
-		return f.DiffSet(j.set, o.Check, "")
+		return f.DiffSet(j.set, o.Check)
 	}
 	if j.set, err = f.Tree().Changed(j.set); err != nil {
 		return err

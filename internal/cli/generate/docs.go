@@ -19,12 +19,8 @@ import (
 	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
 )
-
-// docsDir is where the reference is by default.
-const docsDir = "docs/reference"
 
 // docsOptions are the flags of generate docs.
 type docsOptions struct {
@@ -55,7 +51,7 @@ test/samples is written too: a test for 'mysdk test' that applies every sample.`
 	}
 	fs := c.Flags()
 	fs.Var(cli.Choice(&o.format, "markdown", "html"), "format", "format of the reference: markdown or html")
-	fs.StringVar(&o.outputDir, "output-dir", docsDir, "directory to write it to")
+	fs.StringVar(&o.outputDir, "output-dir", "docs/reference", "directory to write it to")
 	fs.BoolVar(&o.check, "check", false, "show a diff and exit with 3 if it is out of date; write nothing")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show changes as a diff without writing them")
 	return c
@@ -88,20 +84,8 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Settle(ctx, set, o.check, o.dryRun, o.command(), name+" is up to date")
+	_, err = f.Settle(ctx, set, o.check, o.dryRun, name+" is up to date")
 	return err
-}
-
-// command is what writes what --check compares.
-func (o *docsOptions) command() string {
-	words := []string{"mysdk", "generate", "docs"}
-	if o.format != "markdown" {
-		words = append(words, "--format", o.format)
-	}
-	if o.outputDir != docsDir {
-		words = append(words, "--output-dir", o.outputDir)
-	}
-	return host.ShellJoin(words)
 }
 
 // docsSet is the reference as far as it differs, with the first of which comes the

@@ -18,7 +18,6 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/generate/calls"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/openapi"
 )
 
@@ -234,25 +233,13 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 		o.warnStale(ctx, f)
 	}
 	done := "everything is up to date (" + f.Since(start) + ")"
-	if wrote, err := f.Settle(ctx, r.Set, o.check, o.dryRun, o.command(), done); !wrote || err != nil {
+	if wrote, err := f.Settle(ctx, r.Set, o.check, o.dryRun, done); !wrote || err != nil {
 		return err
 	}
 	noteModule(f, r.Set)
 	f.Detail("generated in %s", f.Since(start))
 	o.warnStale(ctx, f)
 	return nil
-}
-
-// command is what writes what --check compares.
-func (o *generateCommand) command() string {
-	words := append([]string{"mysdk", "generate"}, o.what...)
-	if o.lax {
-		words = append(words, "--lax")
-	}
-	if len(o.args) > 0 {
-		words = append(append(words, "--"), o.args...)
-	}
-	return host.ShellJoin(words)
 }
 
 // warnStale warns of a chart that is not that of what was generated.

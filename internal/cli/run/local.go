@@ -259,7 +259,7 @@ func regenerate(ctx context.Context, f *cli.Factory) ([]string, error) {
 	if r.Set.Len() == 0 {
 		return nil, nil
 	}
-	if wrote, err := f.Settle(ctx, r.Set, false, false, "", "everything is up to date"); !wrote || err != nil {
+	if wrote, err := f.Settle(ctx, r.Set, false, false, "everything is up to date"); !wrote || err != nil {
 		return nil, err
 	}
 	return r.Set.Paths(), nil
