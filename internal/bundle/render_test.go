@@ -161,7 +161,7 @@ func TestEverythingIsSomewhere(t *testing.T) {
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: idle}}",
 	))
 	want := []Left{
-		{"Certificate metrics", "Deployment second mounts its Secret metrics-cert, and OLM makes certificates of webhooks only: switch [METRICS-WITH-CERTS] off for the bundle", true},
+		{"Certificate metrics", "Deployment second mounts its Secret metrics-cert, and OLM makes certificates of webhooks only: leave both out of the bundle, as by switching [METRICS-WITH-CERTS] off", true},
 		{"Certificate unused", "OLM makes the certificates of webhooks itself", false},
 		{"ClusterServiceVersion another.v1.0.0", "a bundle has one ClusterServiceVersion, and this is not that of the package shop", true},
 		{"Configuration second", "a bundle has one scorecard configuration, and config is it", true},
