@@ -105,7 +105,11 @@ func TestTestOfSamples(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	if diff := cmp.Diff(want, string(Markdown(kinds(t)))); diff != "" {
+	data, err := Markdown(kinds(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Error(diff)
 	}
 }

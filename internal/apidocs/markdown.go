@@ -1,8 +1,9 @@
 package apidocs
 
 import (
-	"fmt"
+	_ "embed"
 	"strings"
+	"text/template"
 
 	lazy "go.podman.io/storage/pkg/regexp"
 
@@ -14,51 +15,15 @@ var (
 	item    = lazy.Delayed(`\n *(?:-|\\\*|[0-9]+[.)]) `)
 )
 
-// Markdown is the reference as GitHub and others show it, with tables.
-func Markdown(kinds []Kind) []byte {
-	var b strings.Builder
-	b.WriteString("# API reference\n\nWritten by `mysdk generate docs` from the Go types; do not edit.\n\n")
-	for _, k := range kinds {
-		fmt.Fprintf(&b, "* [%s](#%s) %s\n", k.Kind, k.Anchor(), code(k.APIVersion))
-	}
-	for _, k := range kinds {
-		fmt.Fprintf(&b, "\n## <a id=%q></a>%s %s\n\n%s\n", k.Anchor(), k.Kind, code(k.APIVersion), escaped(k.About))
-		for _, note := range k.Notes {
-			fmt.Fprintf(&b, "\n**%s**\n", escaped(note))
-		}
-		if k.Description != "" {
-			fmt.Fprintf(&b, "\n%s\n", escaped(k.Description))
-		}
-		writeRules(&b, k.Rules)
-		if k.Example != "" {
-			fence := "```"
-			for strings.Contains(k.Example, fence) {
-				fence += "`"
-			}
-			fmt.Fprintf(&b, "\n%syaml\n%s\n%s\n", fence, k.Example, fence)
-		}
-		for _, o := range k.Objects {
-			if o.Path != "" {
-				fmt.Fprintf(&b, "\n### %s\n", code(o.Path))
-			}
-			if o.Description != "" {
-				fmt.Fprintf(&b, "\n%s\n", escaped(o.Description))
-			}
-			writeRules(&b, o.Rules)
-			b.WriteString("\n| Field | Type | Default | Description |\n|---|---|---|---|\n")
-			for _, f := range o.Fields {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(nameOf(f)), cell(escaped(typeOf(f))), cell(code(f.Default)), cell(described(f)))
-			}
-		}
-	}
-	return []byte(b.String())
-}
+//go:embed templates/page.md.tmpl
+var markdownPage string
 
-func nameOf(f *fields.Field) string {
-	if f.Required {
-		return code(f.Name) + " **required**"
-	}
-	return code(f.Name)
+// Markdown is the reference as GitHub and others show it, with tables.
+func Markdown(kinds []Kind) ([]byte, error) {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"cell": cell, "code": code, "described": described, "escaped": escaped, "fence": fence, "rule": rule, "typeOf": typeOf,
+	}).Parse(markdownPage)
+	return render(t, err, kinds)
 }
 
 // described is all of a field but its name, type and default.
@@ -80,15 +45,6 @@ func described(f *fields.Field) string {
 		}
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-func writeRules(b *strings.Builder, rules []fields.Rule) {
-	if len(rules) > 0 {
-		b.WriteString("\n")
-	}
-	for _, r := range rules {
-		fmt.Fprintf(b, "* %s\n", rule(r))
-	}
 }
 
 func rule(r fields.Rule) string {
@@ -116,11 +72,19 @@ func code(s string) string {
 	if s == "" {
 		return ""
 	}
-	fence, pad := "`", ""
-	for strings.Contains(s, fence) {
-		fence, pad = fence+"`", " "
+	ticks, pad := fence("`", s), ""
+	if len(ticks) > 1 {
+		pad = " "
 	}
-	return fence + pad + strings.Join(strings.Fields(s), " ") + pad + fence
+	return ticks + pad + strings.Join(strings.Fields(s), " ") + pad + ticks
+}
+
+// fence is the ticks, and as many more as it takes for the text not to have them.
+func fence(ticks, text string) string {
+	for strings.Contains(text, ticks) {
+		ticks += "`"
+	}
+	return ticks
 }
 
 // cell is text in a cell of a table, where lines end and columns begin by what

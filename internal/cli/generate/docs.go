@@ -73,12 +73,13 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err != nil {
 		return err
 	}
-	name, data := path.Join(dir, "api.md"), apidocs.Markdown(kinds)
+	name, render := path.Join(dir, "api.md"), apidocs.Markdown
 	if o.format == "html" {
-		name = path.Join(dir, "api.html")
-		if data, err = apidocs.HTML(kinds); err != nil {
-			return err
-		}
+		name, render = path.Join(dir, "api.html"), apidocs.HTML
+	}
+	data, err := render(kinds)
+	if err != nil {
+		return err
 	}
 	set, err := docsSet(f, name, data, crds)
 	if err != nil {
