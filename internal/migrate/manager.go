@@ -38,7 +38,7 @@ func (m *migration) restricted(file string, box *yaml.Node) {
 		return box == nil || find(box, stepsOf(way)) != nil
 	})
 	if len(free) > 0 {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set no %s; %s does: change it there if the operator needs more memory or CPU, or writes files.",
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set no %s; that of the new scaffold, %s, does: change it there if the operator needs more memory or CPU, or writes files.",
 			file, strings.ReplaceAll(strings.Join(free, " and no "), "/", "."), managerPath)})
 	}
 }

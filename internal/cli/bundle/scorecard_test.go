@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
+	"github.com/spf13/cobra"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -34,7 +35,13 @@ func TestServiceAccount(t *testing.T) {
 		typed      bool
 		want       string
 	}{{"", false, "flag"}, {"mine", false, "mine"}, {"mine", true, "flag"}} {
-		f := &cli.Factory{Host: w.Host, Given: map[string]bool{"service-account": c.typed}}
+		f := &cli.Factory{Host: w.Host, Running: &cobra.Command{}}
+		f.Running.Flags().String("service-account", "", "")
+		if c.typed {
+			if err := f.Running.Flags().Set("service-account", "flag"); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if got := testPods(f, &kube.Client{}, &scorecardOptions{serviceAccount: "flag"}, c.configured).ServiceAccount; got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
