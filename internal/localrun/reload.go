@@ -95,8 +95,11 @@ func (c *reload) run(ctx context.Context) error {
 	r.mu.Lock()
 	r.build = b // finished at the end of the run, whatever happens here
 	r.mu.Unlock()
+	var m Manifests
 	if err == nil {
-		err = c.apply(ctx)
+		if m, err = r.Render(ctx); err != nil {
+			err = fmt.Errorf("render the CRDs: %w", err)
+		}
 	}
 	if buildErr := c.built(b); buildErr != nil {
 		return buildErr // the compiler's message is what says most
@@ -109,6 +112,11 @@ func (c *reload) run(ctx context.Context) error {
 	if r.watcher.waiting() {
 		r.screen.say("changed again meanwhile (%s)", r.since(c.from))
 		return nil
+	}
+	// Only now: an operator that keeps running because the code does not compile
+	// would lose the fields that the new CRDs no longer have.
+	if err := c.apply(ctx, m); err != nil {
+		return err
 	}
 	return c.restart(ctx, b.started)
 }
@@ -133,12 +141,8 @@ func (c *reload) generate(ctx context.Context, b *build) (*build, error) {
 // apply brings the manifests to the cluster that are not there as they are
 // now: CRDs at once, for the new operator to find. Webhook configurations that
 // are new follow when that answers; those that are gone go before it comes.
-func (c *reload) apply(ctx context.Context) error {
+func (c *reload) apply(ctx context.Context, m Manifests) error {
 	from := c.r.Host.Now()
-	m, err := c.r.Render(ctx)
-	if err != nil {
-		return fmt.Errorf("render the CRDs: %w", err)
-	}
 	if err := c.r.want(ctx, m); err != nil {
 		return err
 	}
