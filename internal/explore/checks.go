@@ -131,7 +131,7 @@ func always(p Plan, o Outcome) []Finding {
 	}
 	for _, u := range o.Uses {
 		if u.Denied > 0 {
-			add(Forbidden, "the operator may not "+u.Right.String()+"; add "+strings.Join(recording.MarkersFor([]recording.Right{u.Right}, nil), " and "), u.Frames)
+			add(Forbidden, "the operator may not "+u.Right.String()+"; add "+strings.Join(recording.MarkersFor([]recording.Right{u.Right}, "", nil), " and "), u.Frames)
 		}
 	}
 	if len(o.Lost) > 0 {

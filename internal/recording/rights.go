@@ -16,8 +16,8 @@ type Rule struct {
 	// rules from elsewhere, which are granted and never called unused.
 	File string
 	Line int
-	// Namespaced is of a rule that holds in some namespaces only.
-	Namespaced bool
+	// Namespace is the only one that the rule holds in; empty for all.
+	Namespace string
 }
 
 // Rights compares what an operator used with what its roles grant.
@@ -42,7 +42,7 @@ func CompareRights(uses []Use, rules []Rule) Rights {
 	var out Rights
 	for _, u := range uses {
 		refused := u.Denied > 0 && slices.Contains(u.Namespaces, "") // in all namespaces at once
-		if !slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, u.Names) && !(refused && r.Namespaced) }) {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, u.Names) && !(refused && r.Namespace != "") }) {
 			out.Missing = append(out.Missing, u)
 		} else if u.Allowed > 0 {
 			out.Used = append(out.Used, u)
@@ -102,7 +102,7 @@ func unusedOf(r Rule, used []Use) Unused {
 		needed = append(needed, right)
 	}
 	if !out.All && len(out.Rights) > 0 {
-		out.Markers = MarkersFor(needed, r.ResourceNames)
+		out.Markers = MarkersFor(needed, r.Namespace, r.ResourceNames)
 	}
 	return out
 }
@@ -193,19 +193,23 @@ func Summary(rights []Right) []string {
 }
 
 // MarkersFor returns the markers that grant exactly the rights, one for the
-// resources of a group that need the same verbs.
-func MarkersFor(rights []Right, names []string) []string {
+// resources of a group that need the same verbs: in one namespace if it is given,
+// and for some names only if there are any.
+func MarkersFor(rights []Right, namespace string, names []string) []string {
+	within, limit := "", ""
+	if namespace != "" {
+		within = ",namespace=" + namespace
+	}
+	if len(names) > 0 {
+		limit = ",resourceNames=" + strings.Join(names, ";")
+	}
 	var out []string
 	for k, list := range byVerbs(rights) {
 		if k.path != "" {
 			out = append(out, "+kubebuilder:rbac:urls="+k.path+",verbs="+k.verbs)
 			continue
 		}
-		limit := ""
-		if len(names) > 0 {
-			limit = ",resourceNames=" + strings.Join(names, ";")
-		}
-		out = append(out, "+kubebuilder:rbac:groups="+cmp.Or(k.group, "core")+",resources="+strings.Join(list, ";")+limit+",verbs="+k.verbs)
+		out = append(out, "+kubebuilder:rbac:groups="+cmp.Or(k.group, "core")+within+",resources="+strings.Join(list, ";")+limit+",verbs="+k.verbs)
 	}
 	slices.Sort(out)
 	return out

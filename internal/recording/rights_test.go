@@ -42,7 +42,7 @@ func TestCompareRights(t *testing.T) {
 		},
 		"refused in all namespaces, granted in one": {
 			[]Use{{Right: Right{Verb: "list", Resource: "secrets"}, Namespaces: one(""), Denied: 1}},
-			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("list"), APIGroups: one(""), Resources: one("secrets")}, Namespaced: true}}, one("list secrets"), nil,
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("list"), APIGroups: one(""), Resources: one("secrets")}, Namespace: "shop"}}, one("list secrets"), nil,
 		},
 		"allowed to an administrator only": {[]Use{use("delete", "", "pods", false)}, nil, one("delete pods"), nil},
 		"surplus verbs": {
@@ -54,6 +54,11 @@ func TestCompareRights(t *testing.T) {
 			[]Use{use("get", "", "pods", false), use("list", "", "services", false)},
 			[]Rule{rule(1, one(""), []string{"pods", "services"}, []string{"get", "list"})},
 			nil, one("1: get services, list pods → +kubebuilder:rbac:groups=core,resources=pods,verbs=get; +kubebuilder:rbac:groups=core,resources=services,verbs=list"),
+		},
+		"in one namespace": {
+			[]Use{{Right: Right{Verb: "get", Resource: "secrets"}, Names: one("a"), Namespaces: one("shop"), Allowed: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: []string{"get", "update"}, APIGroups: one(""), Resources: one("secrets"), ResourceNames: one("a")}, File: "c.go", Line: 1, Namespace: "shop"}},
+			nil, one("1: update secrets → +kubebuilder:rbac:groups=core,namespace=shop,resources=secrets,resourceNames=a,verbs=get"),
 		},
 		"wildcards": {
 			[]Use{use("get", "batch", "jobs", false), use("update", "batch", "jobs/status", false)},
@@ -105,7 +110,7 @@ func TestMarkersFor(t *testing.T) {
 	got := MarkersFor([]Right{
 		{Verb: "watch", Resource: "pods"}, {Verb: "list", Resource: "pods"}, {Verb: "list", Resource: "services"}, {Verb: "watch", Resource: "services"},
 		{Verb: "get", Group: "apps", Resource: "deployments/scale"}, {Verb: "get", Path: "/metrics"}, {Verb: "escalate", Group: "apps", Resource: "deployments/scale"},
-	}, nil)
+	}, "", nil)
 	want := []string{
 		"+kubebuilder:rbac:groups=apps,resources=deployments/scale,verbs=get;escalate",
 		"+kubebuilder:rbac:groups=core,resources=pods;services,verbs=list;watch",

@@ -16,6 +16,7 @@ import (
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/recording"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 type rightsOptions struct {
@@ -84,7 +85,12 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 	}
 	rules := recording.EveryonesRules()
 	for _, m := range marked {
-		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line, Namespaced: m.Namespace != ""})
+		// The rights of the scaffolded certificates are needed once deployed:
+		// under 'run local' mysdk makes the certificates.
+		if strings.HasPrefix(m.File, v4.CertsPackage+"/") {
+			m.File = ""
+		}
+		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line, Namespace: m.Namespace})
 	}
 	_, objs, err := f.OperatorManifests(ctx, "")
 	if err != nil {
@@ -103,18 +109,18 @@ func handWritten(objs []*unstructured.Unstructured) []recording.Rule {
 	if len(bound) == 0 {
 		bound = objs
 	}
-	binding := map[string]string{} // the widest kind that a role is bound by
+	within := map[string]string{} // the namespace that a role is bound in; empty for all
 	for _, u := range bound {
-		if name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name"); name != "" && binding[name] != "ClusterRoleBinding" {
-			binding[name] = u.GetKind()
+		name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name")
+		if namespace, again := within[name]; name != "" && (!again || namespace != "") {
+			within[name] = u.GetNamespace()
 		}
 	}
 	var rules []recording.Rule
-	if binding["cluster-admin"] != "" {
+	if namespace, admin := within["cluster-admin"]; admin {
 		all := []string{rbacv1.VerbAll}
-		narrow := binding["cluster-admin"] == "RoleBinding"
-		rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, APIGroups: all, Resources: all}, Namespaced: narrow})
-		if !narrow {
+		rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, APIGroups: all, Resources: all}, Namespace: namespace})
+		if namespace == "" {
 			rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, NonResourceURLs: all}})
 		}
 	}
@@ -126,7 +132,7 @@ func handWritten(objs []*unstructured.Unstructured) []recording.Rule {
 			continue
 		}
 		for _, r := range role.Rules {
-			rules = append(rules, recording.Rule{PolicyRule: r, Namespaced: binding[u.GetName()] == "RoleBinding"})
+			rules = append(rules, recording.Rule{PolicyRule: r, Namespace: within[u.GetName()]})
 		}
 	}
 	return rules
@@ -139,7 +145,7 @@ func writeRights(w io.Writer, r recording.Rights) {
 			fmt.Fprintf(w, "  %s%s\n", u.Right, at(u.Frames))
 		}
 		fmt.Fprintln(w, "Add:")
-		for _, m := range recording.MarkersFor(recording.RightsOf(r.Missing), nil) {
+		for _, m := range recording.MarkersFor(recording.RightsOf(r.Missing), "", nil) {
 			fmt.Fprintf(w, "  // %s\n", m)
 		}
 	}

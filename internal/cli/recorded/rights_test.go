@@ -1,11 +1,16 @@
 package recorded
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -23,9 +28,9 @@ func TestHandWritten(t *testing.T) {
 		objs []string
 		want []string
 	}{
-		"bound":                   {[]string{deployment, admin, lease, leases}, []string{"[get] [configmaps] true"}},
-		"cluster-admin":           {[]string{deployment, admin, root}, []string{"[*] [*] false", "[*] [] false"}},
-		"a role that is not here": {[]string{deployment, admin, elsewhere}, []string{"[*] [shops] false"}},
+		"bound":                   {[]string{deployment, admin, lease, leases}, []string{`[get] [configmaps] "ns"`}},
+		"cluster-admin":           {[]string{deployment, admin, root}, []string{`[*] [*] ""`, `[*] [] ""`}},
+		"a role that is not here": {[]string{deployment, admin, elsewhere}, []string{`[*] [shops] ""`}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,11 +44,42 @@ func TestHandWritten(t *testing.T) {
 			}
 			var got []string
 			for _, r := range handWritten(objs) {
-				got = append(got, fmt.Sprint(r.Verbs, r.Resources, r.Namespaced))
+				got = append(got, fmt.Sprintf("%s %s %q", r.Verbs, r.Resources, r.Namespace))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestProjectRules: the rights of the scaffolded certificates, which only a
+// deployed operator uses, are of no marker that could be unused.
+func TestProjectRules(t *testing.T) {
+	w := hosttest.New(t)
+	for file, text := range map[string]string{
+		"PROJECT":                     "domain: example.com\nlayout: [go.kubebuilder.io/v4]\nprojectName: shop\nrepo: example.com/shop\nversion: \"3\"\n",
+		"go.mod":                      "module example.com/shop\n\ngo 1.25\n",
+		"internal/certs/targets.go":   "package certs\n\n// +kubebuilder:rbac:groups=\"\",namespace=shop-system,resources=secrets,verbs=create\n\nvar targets []string\n",
+		"internal/controller/shop.go": "package controller\n\n// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n\ntype shop struct{}\n",
+	} {
+		full := w.Path(file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules, err := projectRules(t.Context(), &cli.Factory{Host: w.Host, Running: NewRights(&cli.Factory{})}, func(string, ...any) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range rules {
+		if len(r.Resources) == 1 {
+			got = append(got, fmt.Sprintf("%s %s %q %q", r.Verbs, r.Resources, r.File, r.Namespace))
+		}
+	}
+	want := []string{`[create] [secrets] "" "shop-system"`, `[get] [deployments] "internal/controller/shop.go" ""`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

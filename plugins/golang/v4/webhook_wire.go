@@ -17,10 +17,12 @@ import (
 const (
 	webhooksPath   = "config/webhook/kustomization.yaml"
 	networkPath    = "config/network-policy/kustomization.yaml"
-	certsPackage   = "internal/certs"
-	targetsPath    = certsPackage + "/targets.go"
+	targetsPath    = CertsPackage + "/targets.go"
 	certManagerDir = "../certmanager"
 )
+
+// CertsPackage makes the certificates of a deployed operator with --certs self.
+const CertsPackage = "internal/certs"
 
 // NamespacesPatch keeps webhooks to the namespace of a manager that is restricted to
 // it, and names them as their markers do.
@@ -126,7 +128,7 @@ func (s *createWebhookSubcommand) wire(disk machinery.Filesystem, d data) error 
 		w.webhookAlias = "webhook" + groupName(s.resource.GVK) + s.resource.Version
 	}
 	if s.certs == certsSelf {
-		w.certsPath = d.Repo + "/" + certsPackage
+		w.certsPath = d.Repo + "/" + CertsPackage
 	}
 	if !s.core && !s.resource.HasAPI() {
 		w.apiPath, w.apiAlias = s.resource.Path, d.ImportAlias
