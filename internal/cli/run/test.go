@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -208,18 +209,32 @@ func packagesToTest(ctx context.Context, f *cli.Factory, args []string) ([]strin
 
 // goTest runs go test, for the packages where o names none.
 func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []string, env ...string) error {
+	var said bytes.Buffer // by the go command: what tests print is on stdout
 	err := host.Run(ctx, f.Host.Exec, host.Cmd{
 		Name: "go", Args: o.goArgs(packages), Dir: f.Host.Dir,
 		Env:   testEnv(f.Host.Environ(), o.args, env...),
-		Stdin: f.Host.IO.In, Stdout: f.Host.IO.Out, Stderr: f.Host.IO.Err, Grace: 10 * time.Second,
+		Stdin: f.Host.IO.In, Stdout: f.Host.IO.Out, Stderr: io.MultiWriter(f.Host.IO.Err, &said), Grace: 10 * time.Second,
 	})
-	if err != nil {
-		if hint := testsOfAnother(f); hint != "" {
-			return clierr.Failedf(hint, "the tests did not pass: %w", err)
-		}
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(said.String(), "go mod tidy"):
+		return clierr.Failedf("run 'go mod tidy'", "the tests could not be built: %w", err)
+	case !refuses(said.String()):
 		return clierr.Failedf("run one of them with 'mysdk test ./... -run NAME -v'", "the tests did not pass: %w", err)
 	}
-	return nil
+	return clierr.Failedf(cmp.Or(testsOfAnother(f, said.String()), "correct what the go command says above"), "not all of the tests could be built: %w", err)
+}
+
+// refuses reports whether the go command said what is wrong with a package, which
+// stands below its name, or with the module.
+func refuses(said string) bool {
+	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "go: ") && !strings.HasPrefix(line, "go: downloading ") {
+			return true
+		}
+	}
+	return false
 }
 
 // patternTest matches the test that comes with the pattern deployment, and the
@@ -227,13 +242,14 @@ func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []stri
 var patternTest = lazy.Delayed(`(?m)^func \(f \*(\w+)Test\) runPods\(`)
 
 // testsOfAnother is what to do where a controller was replaced by pasted code,
-// and its test is still that of the scaffold, which does not compile then.
-func testsOfAnother(f *cli.Factory) (hint string) {
+// and its test is still that of the scaffold, which does not compile then, as the
+// go command said.
+func testsOfAnother(f *cli.Factory, said string) (hint string) {
 	tree := relayout.NewTree(f.Host.Files, f.Host.Dir)
 	err := tree.EachGo(func(name string, src []byte) error {
 		controller, isTest := strings.CutSuffix(name, "_test.go")
 		m := patternTest.FindSubmatch(src)
-		if !isTest || m == nil || !strings.HasPrefix(name, "internal/controller/") {
+		if !isTest || m == nil || !strings.HasPrefix(name, "internal/controller/") || !strings.Contains(said, filepath.FromSlash(name)+":") {
 			return nil
 		}
 		code, there, err := tree.Read(controller + ".go")

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
 )
 
@@ -84,25 +87,58 @@ func TestTestEnv(t *testing.T) {
 	}
 }
 
-// TestTestsOfAnother: whoever pastes a controller over that of the scaffold is
-// told what becomes of its test.
-func TestTestsOfAnother(t *testing.T) {
-	const test = "package controller\n\nfunc (f *cartTest) runPods(size int32) {}\n"
-	for name, c := range map[string]struct{ controller, hint string }{
-		"as it was scaffolded": {"package controller\n\nconst cartImage = \"cart\"\n", ""},
-		"pasted code":          {"package controller\n", "replace or delete internal/controller/cart_controller_test.go"},
+// goSays stands in for a go command that fails, and says why on stderr.
+type goSays struct {
+	host.Exec
+	text string
+}
+
+func (g goSays) Start(_ context.Context, c host.Cmd) (host.Process, error) {
+	_, err := io.WriteString(c.Stderr, g.text)
+	return failed{}, err
+}
+
+type failed struct{ host.Process }
+
+func (failed) Wait() error { return errors.New("exit status 1") }
+
+// TestHints: what to do depends on why the tests failed. Whoever pastes a
+// controller over that of the scaffold is told what becomes of its test.
+func TestHints(t *testing.T) {
+	const (
+		test     = "package controller\n\nfunc (f *cartTest) runPods(size int32) {}\n"
+		own      = "package controller\n\nconst cartImage = \"cart\"\n"
+		pasted   = "package controller\n"
+		inTest   = "# shop/internal/controller [shop/internal/controller.test]\ninternal/controller/cart_controller_test.go:9:2: undefined: cartImage\n"
+		failing  = "run one of them with 'mysdk test ./... -run NAME -v'"
+		building = "correct what the go command says above"
+	)
+	for name, c := range map[string]struct{ controller, said, hint string }{
+		"failing tests":        {own, "", failing},
+		"a first run":          {own, "go: downloading a.io/b v1.0.0\n", failing},
+		"as it was scaffolded": {own, inTest, building},
+		"pasted code":          {pasted, inTest, "replace or delete internal/controller/cart_controller_test.go: it tests"},
+		"fails elsewhere":      {pasted, "", failing},
+		"broken elsewhere":     {pasted, "# shop/api/v1\napi/v1/cart_types.go:9:2: undefined: x\n", building},
+		"no such package":      {own, "# ./nope\nstat /shop/nope: directory not found\n", building},
+		"no such module":       {own, "# shop\na.go:3:8: no required module provides package a.io/b; to add it:\n\tgo get a.io/b\n", building},
+		"a module not tidy":    {pasted, "go: updates to go.mod needed; to update it:\n\tgo mod tidy\n", "run 'go mod tidy'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := hosttest.New(t)
+			w.Exec = goSays{text: filepath.FromSlash(c.said)}
 			for file, text := range map[string]string{"cart_controller.go": c.controller, "cart_controller_test.go": test} {
 				full := w.Path("internal/controller/" + file)
 				if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			f := &cli.Factory{Host: w.Host}
-			if hint := testsOfAnother(f); !strings.HasPrefix(hint, c.hint) || (hint == "") != (c.hint == "") {
+			err := goTest(t.Context(), &cli.Factory{Host: w.Host}, &testOptions{}, []string{everyPackage})
+			if hint := clierr.HintOf(err); !strings.HasPrefix(hint, c.hint) {
 				t.Errorf("the hint is %q, want %q", hint, c.hint)
+			}
+			if w.Err.String() != filepath.FromSlash(c.said) {
+				t.Errorf("printed %q", w.Err)
 			}
 		})
 	}
