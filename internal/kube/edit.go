@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -87,6 +89,23 @@ func (c *Client) Edit(ctx context.Context, u *unstructured.Unstructured, change 
 	}
 	return clierr.Failedf("find out who else writes it: "+c.kubectl("get", u)+" -o yaml --show-managed-fields",
 		"change %s: %w", ref, fmt.Errorf("another client modified it during all %d attempts", editAttempts))
+}
+
+// MergeStatus merges fields into the status of the object of u's kind and name.
+// A nil takes the field away.
+func (c *Client) MergeStatus(ctx context.Context, u *unstructured.Unstructured, status map[string]any) error {
+	endpoint, ref, err := c.resource(ctx, u, "")
+	if err != nil {
+		return c.explain("change the status of", ref, err)
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return fmt.Errorf("change the status of %s: %w", ref, err)
+	}
+	if _, err := endpoint.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager}, "status"); err != nil {
+		return c.explain("change the status of", ref, err)
+	}
+	return nil
 }
 
 // kubectl is the command line that does verb with u.

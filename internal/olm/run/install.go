@@ -369,19 +369,24 @@ func (in *installer) write(ctx context.Context) error {
 			in.namespaces = append(in.namespaces, kube.Named("v1", "Namespace", "", ns))
 		}
 	}
-	if err := in.dropCatalog(ctx, in.action == Installed || in.action == Reinstalled); err != nil {
+	if err := in.dropCatalog(ctx, in.action == Installed || in.action == Reinstalled || in.before.stalled != nil); err != nil {
 		return err
 	}
 	// What serves the catalog has the time of the removal to read its new
 	// content.
 	serving, rest := split(in.apply)
-	if err := in.putAll(ctx, serving); err != nil {
+	err := in.putAll(ctx, serving)
+	if err != nil {
 		return err
 	}
-	if in.action == Reinstalled {
-		if err := in.remove(ctx); err != nil {
-			return err
-		}
+	switch {
+	case in.action == Reinstalled:
+		err = in.remove(ctx)
+	case in.before.stalled != nil:
+		err = in.retreat(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	stale, err := failedJobs(ctx, in.reader, in.Namespace)
 	if err != nil {

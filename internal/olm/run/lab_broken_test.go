@@ -8,24 +8,26 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
-// edited is a bundle with a text of its CSV replaced.
+// edited is a bundle with a text of its manifests replaced.
 func edited(t *testing.T, b *bundle.Bundle, from, to string) *bundle.Bundle {
 	t.Helper()
 	files, found := fstest.MapFS{}, false
 	for _, f := range b.Files {
 		text := string(f.Data)
-		if f.Name == b.CSVFile {
-			found = strings.Contains(text, from)
-			text = strings.ReplaceAll(text, from, to)
-		}
+		found = found || strings.Contains(text, from)
+		text = strings.ReplaceAll(text, from, to)
 		files[f.Name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	if !found {
-		t.Fatalf("the CSV has no %q", from)
+		t.Fatalf("the bundle has no %q", from)
 	}
 	changed, err := bundle.Load(files)
 	if err != nil {
@@ -86,6 +88,45 @@ func (l *lab) testFailsEarly(t *testing.T, tc failure) {
 		t.Errorf("error %v, hint %q", err, clierr.HintOf(err))
 	}
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil && !strings.Contains(err.Error(), "is not installed") {
+		t.Fatal(err)
+	}
+}
+
+// testRefusedUpgrade repeats an upgrade whose CRD does not take an object that
+// exists, when that is gone. The operator of before runs until OLM replaces it.
+func (l *lab) testRefusedUpgrade(t *testing.T) {
+	if _, err := Install(t.Context(), l.client, l.bundle("0.0.1", ""), l.options(nil)); err != nil {
+		t.Fatal(err)
+	}
+	l.applyCart()
+	manager := func() types.UID {
+		if u := l.read("apps/v1", "Deployment", "shop-manager"); u != nil {
+			return u.GetUID()
+		}
+		return ""
+	}
+	before := manager()
+	two := edited(t, l.bundle("0.0.2", ""), "{type: object}", "{type: object, required: [size], properties: {size: {type: integer}}}")
+	if _, err := Install(t.Context(), l.client, two, l.options(nil)); err == nil || !strings.Contains(err.Error(), "size: Required value") {
+		t.Fatal(err)
+	}
+	if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{l.cart()}, kube.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	runs := false
+	got, err := Install(t.Context(), l.client, two, l.options(func(o *Options) {
+		say := o.Say
+		o.Say = func(format string, args ...any) {
+			say(format, args...)
+			if strings.HasSuffix(l.said[len(l.said)-1], l.csv("0.0.2")+": Pending") {
+				runs = manager() == before
+			}
+		}
+	}))
+	if err != nil || !runs || got.Action != Upgraded || got.Replaced != l.csv("0.0.1") {
+		t.Errorf("%+v, %v, said %q, the operator ran meanwhile: %v", got, err, l.said, runs)
+	}
+	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -35,11 +35,28 @@ func (in *installer) remove(ctx context.Context) error {
 	return removeOperator(ctx, in.client, in.before.subscription, in.Namespace, in.standing(), kube.DeleteOptions{Progress: in.Progress})
 }
 
+// retreat takes away the CSV of an upgrade that has not worked, and has OLM go
+// on from the one that it was to replace. OLM never tries a plan again that has
+// failed, and without its Subscription the old CSV would be in the way of any
+// other; so that stays, and says what is installed.
+func (in *installer) retreat(ctx context.Context) error {
+	stalled, old := in.before.stalled, text(in.before.subscription, "status", "installedCSV")
+	in.Say("Removing %s first: the upgrade to it has not worked, and %s is upgraded again", kube.RefOf(stalled), old)
+	if err := removeOperator(ctx, in.client, nil, in.Namespace, []string{stalled.GetName()}, kube.DeleteOptions{Progress: in.Progress}); err != nil {
+		return err
+	}
+	return in.client.MergeStatus(ctx, in.before.subscription, map[string]any{
+		"installedCSV": old, "currentCSV": old, "state": "AtLatestKnown", "installPlanRef": nil, "installplan": nil,
+	})
+}
+
 // whyRemove says why what there is cannot be upgraded.
 func (in *installer) whyRemove() string {
 	switch {
 	case in.before.subscription == nil:
 		return "it has been left behind without a Subscription"
+	case in.before.stalled != nil:
+		return "the upgrade to " + in.before.stalled.GetName() + " has not worked"
 	case slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
 		return "the bundle has changed under the same version"
 	}
@@ -59,11 +76,15 @@ func csvsOfSubscription(sub *unstructured.Unstructured) []string {
 }
 
 // standing are the CSVs that are in the way of a new beginning: those of the
-// Subscription, and one of the bundle's own name that it knows nothing of.
+// Subscription, one of the bundle's own name that it knows nothing of, and that
+// of an upgrade that has not worked.
 func (in *installer) standing() []string {
 	names := csvsOfSubscription(in.before.subscription)
 	if in.before.csvs.find(in.csv.name) != nil && !slices.Contains(names, in.csv.name) {
 		names = append(names, in.csv.name)
+	}
+	if in.before.stalled != nil {
+		names = append(names, in.before.stalled.GetName())
 	}
 	return names
 }

@@ -61,6 +61,9 @@ func (in *installer) restore(ctx context.Context) error {
 		return err
 	}
 	csvs := []string{in.csv.name}
+	if in.before.stalled != nil {
+		csvs = append(csvs, in.before.stalled.GetName())
+	}
 	if in.action == Upgraded && was != "" {
 		csvs = append(csvs, was) // half replaced: OLM reinstalls it
 	}
@@ -86,7 +89,7 @@ func (in *installer) restore(ctx context.Context) error {
 		return err
 	}
 	// One that did not work before is not waited for: it would not now.
-	if text(in.before.installed(), "status", "phase") == "Succeeded" {
+	if in.before.stalled != nil || text(in.before.installed(), "status", "phase") == "Succeeded" {
 		err = in.bring(ctx, rest, was, "", in.was)
 	}
 	return errors.Join(err, in.removeNew(ctx, opts))

@@ -28,7 +28,8 @@ type survey struct {
 	contents     objects                    // ConfigMaps of our catalog
 	servers      objects                    // Deployment and Service of our catalog
 	groups       objects                    // OperatorGroups of the namespace
-	csvs         objects                    // CSVs of the namespace, copies left out
+	csvs         objects                    // CSVs of the namespace, copies and stalled left out
+	stalled      *unstructured.Unstructured // CSV of an upgrade that has not worked: all else is as before it
 	plan         *unstructured.Unstructured // the Subscription's InstallPlan
 	crds         map[string]bool            // which of the bundle's CRDs there are
 }
@@ -105,9 +106,31 @@ func (s *survey) readNamespace(ctx context.Context, r Reader, namespace, pkg str
 		}
 	}
 	if name := text(s.subscription, "status", "installPlanRef", "name"); name != "" {
-		s.plan, err = r.Read(ctx, kube.Named(olmV1alpha1, "InstallPlan", namespace, name))
+		if s.plan, err = r.Read(ctx, kube.Named(olmV1alpha1, "InstallPlan", namespace, name)); err != nil {
+			return err
+		}
 	}
-	return err
+	return s.beforeUpgrade()
+}
+
+// beforeUpgrade finds an upgrade that has not worked, and turns the survey into
+// what it was before. OLM calls a CSV installed as soon as it is there, while
+// the one that it replaces still runs.
+func (s *survey) beforeUpgrade() error {
+	live := s.installed()
+	old := s.csvs.find(text(live, "spec", "replaces"))
+	if live == nil || old == nil || text(live, "status", "phase") == "Succeeded" {
+		return nil
+	}
+	s.stalled, s.plan = live, nil
+	s.csvs = s.csvs.where(func(u *unstructured.Unstructured) bool { return u != live })
+	s.subscription = s.subscription.DeepCopy()
+	for _, f := range []string{"installedCSV", "currentCSV"} {
+		if err := unstructured.SetNestedField(s.subscription.Object, old.GetName(), "status", f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // subscriptionOf finds the Subscription of a package. OLM takes more than one
@@ -161,6 +184,9 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	// A plan that has failed is never tried again, and a CSV that is not healthy
 	// is not upgraded: both need a new beginning.
 	healthy := live != nil && text(live, "status", "phase") == "Succeeded" && text(s.plan, "status", "phase") != "Failed"
+	if s.stalled != nil { // what it was to replace can be upgraded again, but is not as it was
+		healthy = live.GetName() != b.Name()
+	}
 	same := live != nil && live.GetName() == b.Name() || current == b.Name()
 	switch {
 	case same && healthy && sub.GetAnnotations()[contentAnnotation] == content:

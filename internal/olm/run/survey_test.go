@@ -60,6 +60,16 @@ func TestDecide(t *testing.T) {
 		"two subscriptions":       {world: namespace + subYAML + strings.Replace(subYAML, "{name: shop, namespace", "{name: again, namespace", 1), err: "several Subscriptions of package shop: shop, again"},
 	}
 	b := makeBundle(t, "0.0.2", "")
+	for name, tc := range map[string][2]string{"same": {"2", Upgraded}, "older one": {"3", Upgraded}, "newest that worked": {"4", Reinstalled}} {
+		stalled := strings.Replace(liveCSV(tc[0], "Pending"), "spec: {", "spec: {replaces: shop.v0.0.1, ", 1)
+		world := namespace + ours(at(tc[0])) + liveCSV("1", "Replacing") + stalled + failedPlan
+		if name == "newest that worked" {
+			world = strings.ReplaceAll(world, "shop.v0.0.1", "shop.v0.0.2")
+		}
+		test := tests[name]
+		test.world, test.content, test.want = world, "same", tc[1]
+		tests[name+", upgrade stalled"] = test
+	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := takeSurvey(t.Context(), worldOf(t, tc.world), "ns", "shop", []string{"carts.shop.example.com"})
