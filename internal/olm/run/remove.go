@@ -42,6 +42,10 @@ func (in *installer) remove(ctx context.Context) error {
 func (in *installer) retreat(ctx context.Context) error {
 	stalled, old := in.before.stalled, text(in.before.subscription, "status", "installedCSV")
 	in.Say("Removing %s first: the upgrade to it has not worked, and %s is upgraded again", kube.RefOf(stalled), old)
+	// Changes nothing: whoever may not write the status is told before it is too late.
+	if err := in.client.MergeStatus(ctx, in.before.subscription, map[string]any{}); err != nil {
+		return err
+	}
 	if err := removeOperator(ctx, in.client, nil, in.Namespace, []string{stalled.GetName()}, kube.DeleteOptions{Progress: in.Progress}); err != nil {
 		return err
 	}
