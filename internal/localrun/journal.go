@@ -179,23 +179,38 @@ func (j *journal) write() error {
 // refuseShared refuses an object that a run of another project has changed,
 // and will put back to what it was.
 func (j *journal) refuseShared(h host.Host, u *unstructured.Unstructured) error {
-	dir := filepath.Dir(j.file)
-	entries, err := h.Files.ReadDir(dir)
+	return refuseTaken(h, filepath.Dir(j.file), j.file, "stop that one, or run this one with --no-webhooks", u)
+}
+
+// RefuseTaken refuses objects that a run has changed in a cluster: their
+// webhooks point at this machine, until it ends or what it left is put back.
+func RefuseTaken(h host.Host, clusterID string, objects []*unstructured.Unstructured) error {
+	dir, err := journalDir(h, clusterID)
 	if err != nil {
 		return err
 	}
-	for _, f := range entries {
+	return refuseTaken(h, dir, "", "stop that one with Ctrl-C; if it was killed, run 'mysdk run local --restore'", objects...)
+}
+
+// refuseTaken refuses objects that a journal in dir other than mine has.
+func refuseTaken(h host.Host, dir, mine, hint string, objects ...*unstructured.Unstructured) error {
+	files, err := h.Files.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
 		other := filepath.Join(dir, f.Name())
-		if filepath.Ext(other) != journalEnd || other == j.file {
+		if filepath.Ext(other) != journalEnd || other == mine {
 			continue
 		}
 		rec, err := readRecord(h, other)
 		if err != nil {
 			continue // it ended at this moment, or never wrote a whole one
 		}
-		if slices.ContainsFunc(rec.Entries, func(e entry) bool { return e.is(u) }) {
-			return clierr.Failedf("stop that one, or run this one with --no-webhooks",
-				"%s %s belongs to 'mysdk run local' (pid %d) in %s", u.GetKind(), u.GetName(), rec.PID, rec.Project)
+		for _, u := range objects {
+			if slices.ContainsFunc(rec.Entries, func(e entry) bool { return e.is(u) }) {
+				return clierr.Failedf(hint, "%s %s belongs to 'mysdk run local' (pid %d) in %s", u.GetKind(), u.GetName(), rec.PID, rec.Project)
+			}
 		}
 	}
 	return nil

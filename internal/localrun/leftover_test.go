@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host/hosttest"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // TestLeftovers finds the journal of a run only after its end.
@@ -43,6 +46,16 @@ func TestLeftovers(t *testing.T) {
 	}
 	if left := find(); left != nil {
 		t.Errorf("found %v of a run that goes on", left)
+	}
+	taken, other := kube.Named("apiextensions.k8s.io/v1", crdKind, "", "orders.shop.example.com"), kube.Named("v1", "Namespace", "", "shop")
+	for cluster, want := range map[string]bool{"some-cluster": true, "another": false} {
+		err := RefuseTaken(w.Host, cluster, []*unstructured.Unstructured{other, taken})
+		if (err != nil) != want || want && (!strings.Contains(err.Error(), "in /home/me/shop") || !strings.Contains(clierr.HintOf(err), "Ctrl-C")) {
+			t.Errorf("%s: %v", cluster, err)
+		}
+	}
+	if err := RefuseTaken(w.Host, "some-cluster", []*unstructured.Unstructured{other}); err != nil {
+		t.Errorf("what no run has changed: %v", err)
 	}
 	if err := j.lock.Release(); err != nil { // as the system does for one that is killed
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/certmanager"
@@ -15,6 +16,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/localrun"
 	"github.com/example/mysdk/internal/olm/run"
 )
 
@@ -92,6 +94,9 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseBesideRun(ctx, f, client, objects); err != nil {
+		return err
+	}
 	if client.Embedded != "" { // however it was named
 		live := func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return client.Read(ctx, u) }
 		if objects, err = certmanager.StandIn(objects, live, f.Host.Now()); err != nil {
@@ -143,6 +148,19 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	}
 	f.Say("Ready after %s", f.Since(start))
 	return nil
+}
+
+// refuseBesideRun refuses to deploy while run local has the project's webhooks:
+// the API server would refuse them when half of the rest is applied.
+func refuseBesideRun(ctx context.Context, f *cli.Factory, client *kube.Client, objects []*unstructured.Unstructured) error {
+	id, err := client.ID(ctx)
+	if apierrors.IsForbidden(err) {
+		return nil // nor could a run of this user read it
+	}
+	if err != nil {
+		return err
+	}
+	return localrun.RefuseTaken(f.Host, id, objects)
 }
 
 // apartFrom returns the objects that are not among others.
