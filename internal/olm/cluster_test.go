@@ -135,14 +135,14 @@ func (l *lab) await(what string, done func() string) {
 }
 
 func csvRef(version string) *unstructured.Unstructured {
-	return named(kind("v1alpha1", "ClusterServiceVersion"), memcachedNamespace, memcachedPackage+".v"+version)
+	return named(kind("ClusterServiceVersion"), memcachedNamespace, memcachedPackage+".v"+version)
 }
 
 // awaitCSV waits until a version is the one that is installed, and no other is.
 func (l *lab) awaitCSV(version string) {
 	l.t.Helper()
 	l.await("version "+version, func() string {
-		list, err := l.List(l.t.Context(), kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Namespace: memcachedNamespace})
+		list, err := l.List(l.t.Context(), kind("ClusterServiceVersion"), kube.ListOptions{Namespace: memcachedNamespace})
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -290,7 +290,7 @@ func Find(ctx context.Context, c *kube.Client) (Found, error) {
 	if err != nil || live == nil {
 		return Found{}, err
 	}
-	servers, err := c.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: versionLabel})
+	servers, err := c.List(ctx, kind("ClusterServiceVersion"), kube.ListOptions{Selector: versionLabel})
 	if err != nil {
 		return Found{}, err
 	}

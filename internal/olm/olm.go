@@ -37,9 +37,9 @@ const (
 	csvCRD          = "clusterserviceversions." + group
 )
 
-// kind names one of OLM's kinds.
-func kind(version, name string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
+// kind names one of OLM's kinds of v1alpha1.
+func kind(name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: name}
 }
 
 // NamespaceFlag is what a command of a hint needs to find the OLM of a namespace.

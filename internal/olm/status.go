@@ -57,7 +57,7 @@ func Check(ctx context.Context, c *kube.Client) (Status, error) {
 		}
 		s.Objects = append(s.Objects, o)
 	}
-	catalogs, err := c.List(ctx, kind("v1alpha1", "CatalogSource"), kube.ListOptions{})
+	catalogs, err := c.List(ctx, kind("CatalogSource"), kube.ListOptions{})
 	if err != nil {
 		return s, err
 	}

@@ -85,7 +85,7 @@ func TestOwnedCRDs(t *testing.T) {
 	if got := strings.Join(OwnedCRDs(csv), ","); got != "memcacheds.cache.example.com" {
 		t.Errorf("OwnedCRDs() = %s", got)
 	}
-	if got := OwnedCRDs(named(kind("v1alpha1", "ClusterServiceVersion"), "a", "b")); got != nil {
+	if got := OwnedCRDs(named(kind("ClusterServiceVersion"), "a", "b")); got != nil {
 		t.Errorf("OwnedCRDs() of none = %v", got)
 	}
 }

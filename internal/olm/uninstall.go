@@ -129,14 +129,14 @@ const (
 
 // csvs are all ClusterServiceVersions but for copies.
 func (u *uninstaller) csvs(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	return u.List(ctx, kind("v1alpha1", "ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
+	return u.List(ctx, kind("ClusterServiceVersion"), kube.ListOptions{Selector: "!" + copiedLabel})
 }
 
 // plans are what OLM makes ClusterServiceVersions by.
 func (u *uninstaller) plans(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, name := range []string{"Subscription", "InstallPlan"} {
-		list, err := u.List(ctx, kind("v1alpha1", name), kube.ListOptions{})
+		list, err := u.List(ctx, kind(name), kube.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func OwnedCRDs(csv *unstructured.Unstructured) []string {
 // rest deletes the catalogs, what OLM has made outside of its namespaces, its own
 // objects, and those of its namespaces that nothing else is in.
 func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
-	catalogs, err := u.List(ctx, kind("v1alpha1", "CatalogSource"), kube.ListOptions{})
+	catalogs, err := u.List(ctx, kind("CatalogSource"), kube.ListOptions{})
 	if err != nil {
 		return err
 	}
