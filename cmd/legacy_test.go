@@ -199,7 +199,7 @@ func TestGone(t *testing.T) {
 		"generate bundle --apis-dir pkg/apis":       {"--apis-dir: types are found", "leave the flag out"},
 		"generate crd --kind=B":                     {"a CRD is made of Go types", "did you mean \"crds\"?"},
 		"generate packagemanifests --version 1.0.0": {"generate packagemanifests: package manifests are read, and no longer written", "mysdk bundle generate"},
-		"build op --image-build-args=--squash":      {"--image-build-args: no Dockerfile", "docker build"},
+		"build op --image-build-args=--squash":      {"--image-build-args: the build uses no Dockerfile", "docker build"},
 		"build op --image-builder=podman":           {"mysdk builds the image itself", "leave the flag out"},
 		"generate csv --make-manifests=false":       {"--make-manifests: package manifests", "a bundle is written"},
 		"olm-catalog gen-csv --csv-config x":        {"--csv-config", "config/manifests/bases"},

@@ -77,7 +77,7 @@ func TestPrivateRegistry(t *testing.T) {
 		r.fails(clierr.CodeFailed, run, "is signed by nobody this machine trusts")
 		r.fails(clierr.CodeFailed, run+" --skip-tls-verify", "does not permit it")
 		r.fails(clierr.CodeFailed, run+" --pull-secret-name pull", "is signed by nobody this machine trusts")
-		r.fails(clierr.CodeUsage, run+" --ca-secret-name none", "Secret client/none: it is not there", "kubectl --kubeconfig elsewhere.yaml create secret generic -n client none --from-file=cert.pem=FILE")
+		r.fails(clierr.CodeUsage, run+" --ca-secret-name none", "Secret client/none: it is not there", "elsewhere.yaml create secret generic -n client none --from-file=cert.pem=FILE")
 		r.fails(clierr.CodeUsage, run+" --pull-secret-name ca", "Secret client/ca: it is of type Opaque")
 		r.mysdk(run + " --pull-secret-name pull --ca-secret-name ca")
 		if strings.Contains(r.err.String(), "container runtime") {

@@ -33,7 +33,7 @@ func recordAs(tb testing.TB, info *Info, control state.Control, groups ...string
 	return newClient(tb, &Info{Kubeconfig: file, Server: info.Server})
 }
 
-// record records until the test ends.
+// record records until the test ends, whatever project reports.
 func record(tb testing.TB, control state.Control) (stop func()) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
@@ -41,7 +41,7 @@ func record(tb testing.TB, control state.Control) (stop func()) {
 	go func() {
 		defer close(ended)
 		// It ends with ctx, which is an error.
-		_ = control.Record(ctx, operatorUser, "/shop", func() { close(began) })
+		_ = control.Record(ctx, operatorUser, "", func() { close(began) })
 	}()
 	<-began
 	return func() { cancel(); <-ended }
