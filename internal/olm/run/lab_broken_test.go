@@ -118,7 +118,7 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 		say := o.Say
 		o.Say = func(format string, args ...any) {
 			say(format, args...)
-			if len(l.said) == 2 { // the upgrade that has failed is gone, the next one begins
+			if len(l.said) == 1 { // the upgrade that has failed is about to go
 				runs = manager() == before
 			}
 		}
