@@ -132,8 +132,8 @@ func (f *Factory) KnownCluster(ctx context.Context, name string) error {
 	if name == cluster.DefaultName {
 		return nil
 	}
-	if _, err := cluster.Status(ctx, f.Host, name); err != nil {
-		return err // such as a name that no cluster can have
+	if err := state.CheckName(name); err != nil {
+		return err
 	}
 	list, err := cluster.List(ctx, f.Host)
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *Factory) KnownCluster(ctx context.Context, name string) error {
 		}
 		names = append(names, i.Name)
 	}
-	hint := "create it with '" + state.Command("start", name) + "'"
+	hint := "list them with 'mysdk cluster list', or create it with '" + state.Command("start", name) + "'"
 	if near := clierr.Closest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? Otherwise %s", near, hint)
 	}

@@ -59,7 +59,7 @@ const askTimeout = 5 * time.Second
 // layoutOf checks the name and returns where the cluster's files lie.
 func layoutOf(h host.Host, name string) (state.Layout, error) {
 	if err := state.CheckName(name); err != nil {
-		return state.Layout{}, clierr.Usagef("use a name like 'dev' or 'test-1'", "%w", err)
+		return state.Layout{}, err
 	}
 	dir, err := h.StateDir()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // State is what a namespace, or all of the cluster, holds at rest: the values of all
 // fields of its objects, by object and path. Names that the API server makes up are
-// replaced by their beginning, and the namespace's own by NS.
+// replaced by their beginning, and the namespace's own by OwnNamespace.
 type State map[string]map[string]string
 
 // volatile are fields that differ from run to run whatever an operator does:
@@ -53,7 +53,7 @@ func stateOf(namespace string, objects []*unstructured.Unstructured) State {
 	keys, names := namesOf(namespace, objects)
 	text := func(value string) string {
 		if namespace != "" {
-			value = strings.ReplaceAll(value, namespace, ownNamespace)
+			value = strings.ReplaceAll(value, namespace, OwnNamespace)
 		}
 		value = tokenVolume.ReplaceAllString(value, "kube-api-access")
 		if to, ok := names[value]; ok {
@@ -98,16 +98,15 @@ func namesOf(namespace string, objects []*unstructured.Unstructured) (keys []str
 func keyName(of, namespace, name string) string {
 	switch {
 	case of != "":
-		return strings.ReplaceAll(name, of, ownNamespace)
+		return strings.ReplaceAll(name, of, OwnNamespace)
 	case namespace == "":
 		return name
 	}
 	return namespace + "/" + name
 }
 
-// ownNamespace stands for the trial's namespace, in names too. It is no part of a
-// valid one.
-const ownNamespace = "NS"
+// OwnNamespace stands for the trial's namespace, in names too: none can have it.
+const OwnNamespace = "<namespace>"
 
 // hideData keeps of a Secret only which keys it has.
 func hideData(fields map[string]string) {

@@ -50,7 +50,7 @@ func TestSameStates(t *testing.T) {
 	if d := differences(one, two); len(d) > 0 {
 		t.Errorf("differences: %v", d)
 	}
-	if got := one["Shop/s"]["status.url"]; got != "s.NS.svc" {
+	if got := one["Shop/s"]["status.url"]; got != "s."+OwnNamespace+".svc" {
 		t.Errorf("the namespace in a value: %s", got)
 	}
 	if got := one["Secret/s"]["data.password"]; got != "(secret)" {
@@ -59,7 +59,7 @@ func TestSameStates(t *testing.T) {
 	if got := len(one["Clock/s"]); got != 5 {
 		t.Errorf("what is no time: %v", one["Clock/s"])
 	}
-	if len(one) != 6 || one["ConfigMap/NS-s"] == nil {
+	if len(one) != 6 || one["ConfigMap/"+OwnNamespace+"-s"] == nil {
 		t.Errorf("objects: %v", one)
 	}
 }

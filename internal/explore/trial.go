@@ -259,9 +259,7 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 	}
 	if one.Do == state.FaultHold || one.Do == state.FaultLose || one.Do == state.FaultRefuse {
 		one.Namespace = cmp.Or(t.namespace, one.Namespace)
-		if t.namespace != "" {
-			one.Name = strings.ReplaceAll(one.Name, ownNamespace, t.namespace)
-		}
+		one.Name = strings.ReplaceAll(one.Name, OwnNamespace, t.namespace)
 	}
 	// Only from here on may the operator live in the past.
 	if f.Restart && one.Do == state.FaultStale {

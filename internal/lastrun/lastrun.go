@@ -15,7 +15,7 @@ import (
 // Record is what an earlier run found: these inputs give these outputs. Both
 // are hashes, so it holds whatever happened in between.
 type Record[T any] struct {
-	Inputs  string            `json:"from"`
+	Inputs  string            `json:"from"`    // records that say "inputs" have what was found elsewhere
 	Outputs map[string]string `json:"outputs"` // by name
 	Found   T                 `json:"found"`   // besides the outputs
 }

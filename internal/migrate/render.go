@@ -11,7 +11,11 @@ import (
 // fill is the text that a template makes of data.
 func fill(text string, data any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := template.Must(template.New("").Parse(text)).Execute(&b, data); err != nil {
+	t, err := template.New("").Parse(text)
+	if err == nil {
+		err = t.Execute(&b, data)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("fill in the template: %w", err)
 	}
 	return b.Bytes(), nil

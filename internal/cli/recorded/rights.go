@@ -117,11 +117,9 @@ func handWritten(objs []*unstructured.Unstructured) []recording.Rule {
 		}
 	}
 	var rules []recording.Rule
-	if namespace, admin := within["cluster-admin"]; admin {
-		all := []string{rbacv1.VerbAll}
-		rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, APIGroups: all, Resources: all}, Namespace: namespace})
-		if namespace == "" {
-			rules = append(rules, recording.Rule{PolicyRule: rbacv1.PolicyRule{Verbs: all, NonResourceURLs: all}})
+	for name, namespace := range within {
+		for _, r := range everyClusters()[name] {
+			rules = append(rules, recording.Rule{PolicyRule: r, Namespace: namespace})
 		}
 	}
 	for _, u := range bound {
@@ -136,6 +134,22 @@ func handWritten(objs []*unstructured.Unstructured) []recording.Rule {
 		}
 	}
 	return rules
+}
+
+// everyClusters are the rules of the roles that every cluster has and operators are
+// bound to most.
+func everyClusters() map[string][]rbacv1.PolicyRule {
+	all, create := []string{rbacv1.VerbAll}, []string{"create"}
+	return map[string][]rbacv1.PolicyRule{
+		"cluster-admin": {{Verbs: all, APIGroups: all, Resources: all}, {Verbs: all, NonResourceURLs: all}},
+		"system:auth-delegator": {
+			{Verbs: create, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}},
+			{Verbs: create, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}},
+		},
+		"extension-apiserver-authentication-reader": {
+			{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"extension-apiserver-authentication"}},
+		},
+	}
 }
 
 func writeRights(w io.Writer, r recording.Rights) {

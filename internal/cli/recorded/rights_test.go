@@ -22,6 +22,7 @@ func TestHandWritten(t *testing.T) {
 		lease      = `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: lease, namespace: ns}, rules: [{verbs: [get], apiGroups: [""], resources: [configmaps]}]}`
 		leases     = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: lease}, roleRef: {kind: Role, name: lease}, subjects: [{kind: ServiceAccount, name: op}]}`
 		root       = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: root}, roleRef: {kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: op, namespace: ns}]}`
+		reviews    = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: reviews}, roleRef: {kind: ClusterRole, name: "system:auth-delegator"}, subjects: [{kind: ServiceAccount, name: op, namespace: ns}]}`
 		elsewhere  = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: far}, roleRef: {kind: ClusterRole, name: far}, subjects: [{kind: ServiceAccount, name: op, namespace: ns}]}`
 	)
 	tests := map[string]struct {
@@ -29,6 +30,7 @@ func TestHandWritten(t *testing.T) {
 		want []string
 	}{
 		"bound":                   {[]string{deployment, admin, lease, leases}, []string{`[get] [configmaps] "ns"`}},
+		"token reviews":           {[]string{deployment, admin, reviews}, []string{`[create] [tokenreviews] ""`, `[create] [subjectaccessreviews] ""`}},
 		"cluster-admin":           {[]string{deployment, admin, root}, []string{`[*] [*] ""`, `[*] [] ""`}},
 		"a role that is not here": {[]string{deployment, admin, elsewhere}, []string{`[*] [shops] ""`}},
 	}

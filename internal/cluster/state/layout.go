@@ -6,9 +6,10 @@
 package state
 
 import (
-	"fmt"
 	"path/filepath"
 	"regexp"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 // maxNameLen is the longest name of a cluster: a DNS-1123 label.
@@ -91,17 +92,19 @@ func Command(verb, name string) string {
 // user.
 func ContextName(name string) string { return "mysdk-" + name }
 
+const nameHint = "use a name like 'dev' or 'test-1'"
+
 // CheckName reports why name is not a cluster's name: it must be a DNS-1123
 // label, as it becomes a directory and a kubeconfig context.
 func CheckName(name string) error {
 	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	switch {
 	case name == "":
-		return fmt.Errorf("the cluster's name is empty")
+		return clierr.Usagef(nameHint, "the cluster's name is empty")
 	case len(name) > maxNameLen:
-		return fmt.Errorf("cluster name %q has %d characters, more than %d", name, len(name), maxNameLen)
+		return clierr.Usagef(nameHint, "cluster name %q has %d characters, more than %d", name, len(name), maxNameLen)
 	case !label.MatchString(name):
-		return fmt.Errorf("cluster name %q is not made of a-z, 0-9 and inner '-'", name)
+		return clierr.Usagef(nameHint, "cluster name %q is not made of a-z, 0-9 and inner '-'", name)
 	}
 	return nil
 }

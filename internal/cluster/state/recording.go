@@ -20,8 +20,8 @@ const (
 	// there are none.
 	RecordingPath = "/recording"
 	// RefusedPath answers GET with the []recording.Use that the operator of "project"
-	// was refused, in the order in which that began, waiting for "wait" where there
-	// are no more than "known".
+	// was refused, in the order in which that began. It waits up to "wait" for more
+	// than "known" of them.
 	RefusedPath = "/recording/refused"
 	// ReconcilesPath takes a stream of recording.Reconcile by POST. As of the next
 	// two, what is not of the recorded project is dropped, which "project" names.

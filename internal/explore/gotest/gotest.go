@@ -75,8 +75,9 @@ func Render(p Project, findings []explore.Finding) (files map[string][]byte, wit
 		Project
 		Setup
 		CRDs, Keys []string
+		Own        string
 		Controller bool // the manager has options for its controllers
-	}{p, p.Setup, nil, explore.ItemKeys(), semver.Compare(p.Runtime, "v0.19.0") >= 0}
+	}{p, p.Setup, nil, explore.ItemKeys(), explore.OwnNamespace, semver.Compare(p.Runtime, "v0.19.0") >= 0}
 	for _, dir := range p.CRDs {
 		data.CRDs = append(data.CRDs, up+dir)
 	}
