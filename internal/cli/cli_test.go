@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -112,6 +113,46 @@ func TestPlaced(t *testing.T) {
 	for image, want := range map[string]bool{"": true, "a.example.com:5000/x:v1": true, "a.example.com:5000/x": true, "p": true, "a.example.com:5000/x:v2": false, "controller": false} {
 		if err := Placed(image, DeployDir, objects); (err == nil) != want {
 			t.Errorf("%q: %v", image, err)
+		}
+	}
+}
+
+// TestUnboundRoles: of the roles that nobody has, only those of markers are meant for
+// the operator.
+func TestUnboundRoles(t *testing.T) {
+	const (
+		head    = "apiVersion: rbac.authorization.k8s.io/v1\nkind: "
+		account = "\nsubjects: [{kind: ServiceAccount, name: m, namespace: sys}]\n---\n"
+		wide    = head + "ClusterRole\nmetadata: {name: shop-manager-role}\n---\n"
+		role    = head + "Role\nmetadata: {name: shop-manager-role, namespace: sys}\n---\n"
+		far     = head + "Role\nmetadata: {name: shop-manager-role, namespace: far}\n---\n"
+		viewer  = head + "ClusterRole\nmetadata: {name: shop-viewer-role}\n---\n"
+		all     = head + "ClusterRoleBinding\nmetadata: {name: m}\nroleRef: {kind: ClusterRole, name: shop-manager-role}" + account
+		here    = head + "RoleBinding\nmetadata: {name: m, namespace: sys}\nroleRef: {kind: Role, name: shop-manager-role}" + account
+		nowhere = head + "RoleBinding\nmetadata: {name: m}\nroleRef: {kind: Role, name: shop-manager-role}" + account
+	)
+	for name, tc := range map[string]struct {
+		objects string
+		want    []string
+	}{
+		"bound":                        {wide + viewer + all, nil},
+		"a Role beside":                {wide + role + viewer + all, []string{"Role sys/shop-manager-role"}},
+		"a Role elsewhere":             {role + far + here, []string{"Role far/shop-manager-role"}},
+		"bound without a namespace":    {role + nowhere, nil},
+		"a ClusterRole beside":         {role + wide + here, []string{"ClusterRole shop-manager-role"}},
+		"both bound":                   {role + wide + here + all, nil},
+		"with bindings somewhere else": {wide + role + viewer, nil},
+	} {
+		objs, err := kube.ParseManifests([]byte(tc.objects+"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: sys}\nspec: {template: {spec: {serviceAccountName: m}}}\n"), "d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range UnboundRoles(objs) {
+			got = append(got, kube.RefOf(u).String())
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

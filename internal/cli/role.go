@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // Deployments are those among objs, the operator's first. One that cannot be read is
@@ -74,8 +77,7 @@ func BoundTo(objs []*unstructured.Unstructured, namespace, account string) []*un
 		if k := u.GetKind(); k != "ClusterRoleBinding" && k != "RoleBinding" || !binds(u, namespace, account) {
 			continue
 		}
-		kind, _, _ := unstructured.NestedString(u.Object, "roleRef", "kind")
-		name, _, _ := unstructured.NestedString(u.Object, "roleRef", "name")
+		kind, name := roleRef(u)
 		missing[roleKey(kind, u.GetNamespace(), name)] = name
 		list = append(list, u)
 	}
@@ -98,6 +100,40 @@ func BoundTo(objs []*unstructured.Unstructured, namespace, account string) []*un
 		}
 	}
 	return list
+}
+
+// UnboundRoles are the roles of the project's markers that no binding names, so that
+// nobody has their rights. There are none where BoundTo has nothing, as the bindings
+// are in another layer then.
+func UnboundRoles(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	namespace, account := OperatorAccount(objs)
+	if len(BoundTo(objs, namespace, account)) == 0 {
+		return nil
+	}
+	bound := map[string]bool{}
+	for _, u := range objs {
+		kind, name := roleRef(u)
+		bound[roleKey(kind, u.GetNamespace(), name)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(objs), func(u *unstructured.Unstructured) bool {
+		return u.GetKind() != "Role" && u.GetKind() != "ClusterRole" || !strings.HasSuffix(u.GetName(), generate.DefaultRoleName) ||
+			bound[roleKey(u.GetKind(), u.GetNamespace(), u.GetName())]
+	})
+}
+
+// WarnOfUnbound warns of UnboundRoles. The scaffold has a binding to one role only,
+// and what others are for is the user's to say.
+func WarnOfUnbound(objs []*unstructured.Unstructured, warn func(format string, args ...any)) {
+	for _, u := range UnboundRoles(objs) {
+		warn("%s is not bound to any service account: add a %sBinding to config/rbac", kube.RefOf(u), u.GetKind())
+	}
+}
+
+// roleRef is what a binding binds.
+func roleRef(binding *unstructured.Unstructured) (kind, name string) {
+	kind, _, _ = unstructured.NestedString(binding.Object, "roleRef", "kind")
+	name, _, _ = unstructured.NestedString(binding.Object, "roleRef", "name")
+	return kind, name
 }
 
 // aggregatedBy are the roles whose rules become those of another one.

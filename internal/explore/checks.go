@@ -111,8 +111,9 @@ func (f Finding) key() string {
 // id names the finding: one plan may show several.
 func (f Finding) id() string { return hashed(f.Plan.ID() + f.key()) }
 
-// always judges what must hold in every trial.
-func always(p Plan, o Outcome) []Finding {
+// always judges what must hold in every trial. Markers for what is forbidden are for
+// Roles of a namespace, if it is given.
+func always(p Plan, o Outcome, roleNamespace string) []Finding {
 	var list []Finding
 	add := func(check, title string, frames []string) {
 		list = append(list, Finding{Check: check, Title: title, Plan: p, Frames: frames})
@@ -131,7 +132,7 @@ func always(p Plan, o Outcome) []Finding {
 	}
 	for _, u := range o.Uses {
 		if u.Denied > 0 {
-			add(Forbidden, "the operator may not "+u.Right.String()+"; add "+strings.Join(recording.MarkersFor([]recording.Right{u.Right}, "", nil), " and "), u.Frames)
+			add(Forbidden, "the operator may not "+u.Right.String()+"; add "+strings.Join(recording.MarkersOf([]recording.Use{u}, roleNamespace), " and "), u.Frames)
 		}
 	}
 	if len(o.Lost) > 0 {

@@ -176,7 +176,7 @@ func TestFindings(t *testing.T) {
 		"it ends": {life, Outcome{Exits: []string{"exit code 2"}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{"exits: the operator ends with exit code 2"}},
 		"it ends for good": {life, Outcome{Exits: []string{"a", "b", "c"}, Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}},
 			[]string{"exits: the operator ends with a", "exits: the operator ends with b", "exits: the operator ends with c"}},
-		"a right is missing":                  {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get`}},
+		"a right is missing":                  {life, Outcome{Uses: []recording.Use{{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1}}, Steps: []Rest{{Rested: true}, {Rested: true}}}, []string{`forbidden: the operator may not get pods; add +kubebuilder:rbac:groups=core,namespace=shop-system,resources=pods,verbs=get`}},
 		"it does not rest":                    {life, Outcome{Steps: []Rest{{Idle: []recording.Request{create, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it does not rest, and seldom writes": {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest"}},
 		"it fails slowly":                     {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}, Failure: "x"}, {Rested: true}}}, nil},
@@ -193,7 +193,7 @@ func TestFindings(t *testing.T) {
 		"unrest while faulted":                {Plan{Steps: life.Steps[:1], Fault: &Fault{}}, Outcome{Steps: []Rest{{}}}, nil},
 	} {
 		var got []string
-		for _, f := range always(tc.plan, tc.out) {
+		for _, f := range always(tc.plan, tc.out, "shop-system") {
 			got = append(got, f.Check+": "+f.Title)
 		}
 		if d := cmp.Diff(tc.want, got); d != "" {

@@ -44,6 +44,8 @@ type Options struct {
 	Checks   []string                     // names of checks, or Faults; none: all
 	Replay   *Finding                     // nil: everything; else only the plan of a finding, once
 	Progress func(line string)            // may be nil
+	// RoleNamespace is that of markers to add; empty: all namespaces.
+	RoleNamespace string
 }
 
 // Report is what was found.
@@ -253,7 +255,7 @@ func (e *explorer) judge(ctx context.Context, p Plan, against *Plan, o Outcome) 
 
 // findings are what is wrong with one outcome.
 func (e *explorer) findings(ctx context.Context, p Plan, against *Plan, o Outcome) ([]Finding, error) {
-	list := always(p, o)
+	list := always(p, o, e.RoleNamespace)
 	var want Outcome
 	if against != nil && !o.down() {
 		more, err := e.against(ctx, p, *against, o)

@@ -314,7 +314,7 @@ func (r *run) tellRefused(ctx context.Context) {
 				where = file
 			}
 			r.screen.say("the operator may not %s; add to %s:\n  // %s", u.Right, where,
-				strings.Join(recording.MarkersFor([]recording.Right{u.Right}, "", nil), "\n  // "))
+				strings.Join(recording.MarkersOf([]recording.Use{u}, r.RoleNamespace), "\n  // "))
 		}
 		known = len(uses)
 	}

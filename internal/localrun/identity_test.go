@@ -121,6 +121,8 @@ func TestIdentity(t *testing.T) {
 		"beside another run":      {role: true, already: true, beside: "test", groups: limited, user: user, stays: true, says: "warning: another 'mysdk run local' runs this operator on this cluster"},
 		"and in another cluster":  {role: true, already: true, beside: "test-2", groups: limited, user: user, notSaid: "another 'mysdk run local'"},
 		"in namespaces":           {options: Options{WatchNamespaces: []string{"a", "b"}}, role: true, groups: limited, user: user, applied: []string{"ensure namespace a", "ensure namespace b"}},
+		"with a missing right":    {role: true, groups: limited, user: user, says: "\n  // +kubebuilder:rbac:groups=core,resources=secrets,verbs=list\n"},
+		"and within a namespace":  {options: Options{RoleNamespace: "shop-system"}, role: true, groups: limited, user: user, says: "\n  // +kubebuilder:rbac:groups=core,namespace=shop-system,resources=secrets,verbs=list\n"},
 		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, applied: []string{"apply ServiceAccount"}, notSaid: "with the rights of its roles"},
 		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator, or binds one that does not exist; it runs with all rights"},
 	}

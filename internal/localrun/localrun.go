@@ -59,6 +59,7 @@ type Options struct {
 	Color           bool              // color the prefix of the operator's lines
 	Groups          map[string]string // API groups of the project's kinds, by the import path of their types; for Trace
 	Trace           bool              // build the operator so that it reports which line made a request, and what Reconcile is called for
+	RoleNamespace   string            // of the markers that grant a missing right; empty: all namespaces
 	Rights          string            // RightsRole or RightsAdmin on the embedded cluster; empty: RightsRole
 }
 

@@ -36,6 +36,18 @@ func (r Resource) QualifiedGroup() string {
 	return resource.GVK{Group: r.Group, Domain: r.Domain}.QualifiedGroup()
 }
 
+// RoleNamespace is the namespace= of the project's +kubebuilder:rbac markers, where
+// they make a Role; empty where they make a ClusterRole.
+func (p *Project) RoleNamespace() string {
+	if p.Namespaced {
+		return p.SystemNamespace()
+	}
+	return ""
+}
+
+// SystemNamespace is the one that config/default deploys to, as scaffolded.
+func (p *Project) SystemNamespace() string { return p.Name + "-system" }
+
 // Groups are the API groups of the resources, by the import path of their types.
 func (p *Project) Groups() map[string]string {
 	groups := map[string]string{}

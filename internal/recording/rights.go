@@ -2,7 +2,6 @@ package recording
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -226,13 +225,18 @@ func compareVerbs(a, b string) int {
 	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
 }
 
-// RightsOf are the rights of uses, each once.
-func RightsOf(uses []Use) []Right {
-	set := map[Right]bool{}
+// MarkersOf returns the markers that grant what was used: in the namespace, if it is
+// given, but for what was asked for in all namespaces at once.
+func MarkersOf(uses []Use, namespace string) []string {
+	var within, everywhere []Right
 	for _, u := range uses {
-		set[u.Right] = true
+		if namespace == "" || slices.Contains(u.Namespaces, "") {
+			everywhere = append(everywhere, u.Right)
+		} else {
+			within = append(within, u.Right)
+		}
 	}
-	return slices.SortedFunc(maps.Keys(set), func(a, b Right) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Concat(MarkersFor(everywhere, "", nil), MarkersFor(within, namespace, nil))
 }
 
 // EveryonesRules are what Kubernetes grants to every user: its ClusterRoles

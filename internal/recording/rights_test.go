@@ -121,6 +121,22 @@ func TestMarkersFor(t *testing.T) {
 	}
 }
 
+// TestMarkersOf: what was asked for in all namespaces needs a ClusterRole, in a project
+// that has a Role, too.
+func TestMarkersOf(t *testing.T) {
+	pods, secrets := use("list", "", "pods", true), use("get", "", "secrets", true)
+	pods.Namespaces, secrets.Namespaces = []string{"", "shop"}, []string{"shop"}
+	uses := []Use{pods, secrets, {Right: Right{Verb: "list", Resource: "secrets"}, Namespaces: []string{"shop"}}}
+	for namespace, want := range map[string][]string{
+		"":            {"+kubebuilder:rbac:groups=core,resources=pods,verbs=list", "+kubebuilder:rbac:groups=core,resources=secrets,verbs=get;list"},
+		"shop-system": {"+kubebuilder:rbac:groups=core,resources=pods,verbs=list", "+kubebuilder:rbac:groups=core,namespace=shop-system,resources=secrets,verbs=get;list"},
+	} {
+		if diff := cmp.Diff(want, MarkersOf(uses, namespace)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", namespace, diff)
+		}
+	}
+}
+
 func TestSummary(t *testing.T) {
 	got := Summary([]Right{
 		{Verb: "list", Resource: "pods"}, {Verb: "get", Resource: "services"}, {Verb: "get", Resource: "pods"}, {Verb: "list", Resource: "services"},

@@ -191,7 +191,7 @@ func (s *Scaffold) markers(shape project.Shape) func(string, []byte) []byte {
 	if shape.Namespaced == nil {
 		return nil
 	}
-	namespace := s.project.Name + "-system"
+	namespace := s.project.SystemNamespace()
 	return func(name string, src []byte) []byte {
 		if !*shape.Namespaced {
 			return relayout.WidenMarkers(src, namespace)

@@ -27,7 +27,7 @@ func (k *rules) render(ctx context.Context, r *Request) (any, error) {
 		return nil, err
 	}
 	rights := recording.CompareRights(r.Recording.Uses, granted)
-	return rightsData{rights, recording.MarkersFor(recording.RightsOf(rights.Missing), "", nil)}, nil
+	return rightsData{rights, recording.MarkersOf(rights.Missing, r.Source.RoleNamespace)}, nil
 }
 
 func (k *rules) of(ctx context.Context, r *Request) ([]recording.Rule, error) {

@@ -41,6 +41,8 @@ type Source struct {
 	Project string // name
 	Dir     string // of the project, absolute
 	Cluster string // name of the embedded cluster
+	// RoleNamespace is that of markers to add; empty: all namespaces.
+	RoleNamespace string
 
 	// Recording returns what was recorded, of requests and lines those behind
 	// at. Where there is nothing new, and Active, it waits for so long.

@@ -90,6 +90,7 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if err != nil {
 		return err
 	}
+	cli.WarnOfUnbound(objects, f.Warn)
 	client, err := f.Connect(ctx, &o.Target, !o.dryRun)
 	if err != nil {
 		return err

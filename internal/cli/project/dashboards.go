@@ -80,7 +80,7 @@ func dashboardsInput(ctx context.Context, f *cli.Factory, p *project.Project) (i
 	if err != nil {
 		return in, err
 	}
-	in = grafana.Input{Project: p.Name, Namespace: p.Name + "-system", Job: p.Name + "-controller-manager-metrics-service", Metrics: grafana.Merge(found, config)}
+	in = grafana.Input{Project: p.Name, Namespace: p.SystemNamespace(), Job: p.Name + "-controller-manager-metrics-service", Metrics: grafana.Merge(found, config)}
 	there := *f
 	there.AsIs = true
 	_, objects, err := there.OperatorManifests(ctx, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,8 @@ What a short run did not use may still be needed: exercise the operator first.`,
 }
 
 func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
-	if _, _, err := f.LoadProject(); err != nil {
+	p, _, err := f.LoadProject()
+	if err != nil {
 		return err
 	}
 	rec, err := load(ctx, f, o.name)
@@ -65,7 +67,7 @@ func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
 		return err
 	}
 	rights := recording.CompareRights(rec.Uses, rules)
-	err = f.Report(o.output, rights, func(w io.Writer) { writeRights(w, rights) })
+	err = f.Report(o.output, rights, func(w io.Writer) { writeRights(w, rights, p.RoleNamespace()) })
 	if err != nil || !o.check || len(rights.Missing)+len(rights.Unused) == 0 {
 		return err
 	}
@@ -83,8 +85,16 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 	if err != nil {
 		return nil, err
 	}
+	_, objs, buildErr := f.OperatorManifests(ctx, "")
+	if buildErr != nil {
+		warn("config/default: roles that no marker generates are not counted: %v", buildErr)
+	}
+	cli.WarnOfUnbound(objs, warn)
 	rules := recording.EveryonesRules()
 	for _, m := range marked {
+		if isUnbound(objs, m.Namespace) {
+			continue
+		}
 		// The rights of the scaffolded certificates are needed once deployed:
 		// under 'run local' mysdk makes the certificates.
 		if strings.HasPrefix(m.File, v4.CertsPackage+"/") {
@@ -92,12 +102,19 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 		}
 		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line, Namespace: m.Namespace})
 	}
-	_, objs, err := f.OperatorManifests(ctx, "")
-	if err != nil {
-		warn("config/default: roles that no marker generates are not counted: %v", err)
-		return rules, nil
-	}
 	return append(rules, handWritten(objs)...), nil
+}
+
+// isUnbound reports whether markers with that namespace, or without one, make a role
+// that nobody has. Its namespace is the operator's if config/default sets one for all.
+func isUnbound(objs []*unstructured.Unstructured, namespace string) bool {
+	home, _ := cli.OperatorAccount(objs)
+	return slices.ContainsFunc(cli.UnboundRoles(objs), func(u *unstructured.Unstructured) bool {
+		if u.GetKind() == "ClusterRole" {
+			return namespace == ""
+		}
+		return namespace != "" && (u.GetNamespace() == namespace || u.GetNamespace() == home)
+	})
 }
 
 // handWritten are the rules of the roles that are bound to the operator's account;
@@ -152,14 +169,15 @@ func everyClusters() map[string][]rbacv1.PolicyRule {
 	}
 }
 
-func writeRights(w io.Writer, r recording.Rights) {
+// writeRights proposes markers for Roles of a namespace, if it is given.
+func writeRights(w io.Writer, r recording.Rights, roleNamespace string) {
 	if len(r.Missing) > 0 {
 		fmt.Fprintln(w, "Missing: no rule grants what was asked for")
 		for _, u := range r.Missing {
 			fmt.Fprintf(w, "  %s%s\n", u.Right, at(u.Frames))
 		}
 		fmt.Fprintln(w, "Add:")
-		for _, m := range recording.MarkersFor(recording.RightsOf(r.Missing), "", nil) {
+		for _, m := range recording.MarkersOf(r.Missing, roleNamespace) {
 			fmt.Fprintf(w, "  // %s\n", m)
 		}
 	}

@@ -55,33 +55,74 @@ func TestHandWritten(t *testing.T) {
 	}
 }
 
-// TestProjectRules: the rights of the scaffolded certificates, which only a
-// deployed operator uses, are of no marker that could be unused.
-func TestProjectRules(t *testing.T) {
+// rulesOf are the rules of a project with these files, and what is warned of.
+func rulesOf(t *testing.T, files map[string]string) (rules []string, warnings string) {
+	t.Helper()
 	w := hosttest.New(t)
-	for file, text := range map[string]string{
-		"PROJECT":                     "domain: example.com\nlayout: [go.kubebuilder.io/v4]\nprojectName: shop\nrepo: example.com/shop\nversion: \"3\"\n",
-		"go.mod":                      "module example.com/shop\n\ngo 1.25\n",
-		"internal/certs/targets.go":   "package certs\n\n// +kubebuilder:rbac:groups=\"\",namespace=shop-system,resources=secrets,verbs=create\n\nvar targets []string\n",
-		"internal/controller/shop.go": "package controller\n\n// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n\ntype shop struct{}\n",
-	} {
+	files["PROJECT"] = "domain: example.com\nlayout: [go.kubebuilder.io/v4]\nprojectName: shop\nrepo: example.com/shop\nversion: \"3\"\n"
+	files["go.mod"] = "module example.com/shop\n\ngo 1.25\n"
+	for file, text := range files {
 		full := w.Path(file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rules, err := projectRules(t.Context(), &cli.Factory{Host: w.Host, Running: NewRights(&cli.Factory{})}, func(string, ...any) {})
+	warn := func(format string, args ...any) { warnings += fmt.Sprintf(format+"\n", args...) }
+	list, err := projectRules(t.Context(), &cli.Factory{Host: w.Host, Running: NewRights(&cli.Factory{})}, warn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, r := range rules {
+	for _, r := range list {
 		if len(r.Resources) == 1 {
-			got = append(got, fmt.Sprintf("%s %s %q %q", r.Verbs, r.Resources, r.File, r.Namespace))
+			rules = append(rules, fmt.Sprintf("%s %s %q %q", r.Verbs, r.Resources, r.File, r.Namespace))
 		}
 	}
+	return rules, warnings
+}
+
+// TestProjectRules: the rights of the scaffolded certificates, which only a
+// deployed operator uses, are of no marker that could be unused.
+func TestProjectRules(t *testing.T) {
+	got, _ := rulesOf(t, map[string]string{
+		"internal/certs/targets.go":   "package certs\n\n// +kubebuilder:rbac:groups=\"\",namespace=shop-system,resources=secrets,verbs=create\n\nvar targets []string\n",
+		"internal/controller/shop.go": "package controller\n\n// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n\ntype shop struct{}\n",
+	})
 	want := []string{`[create] [secrets] "" "shop-system"`, `[get] [deployments] "internal/controller/shop.go" ""`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestUnboundMarker: the marker of a role that nobody has grants nothing, wherever
+// config/default puts the role, and is not called unused.
+func TestUnboundMarker(t *testing.T) {
+	got, warnings := rulesOf(t, map[string]string{
+		"internal/controller/shop.go": `package controller
+
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get
+// +kubebuilder:rbac:groups=batch,namespace=infra,resources=jobs,verbs=get
+
+type shop struct{}
+`,
+		"config/default/kustomization.yaml": "namespace: shop-system\nresources: [../rbac]\n",
+		"config/rbac/kustomization.yaml":    "resources: [role.yaml, operator.yaml]\n",
+		"config/rbac/operator.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m}
+spec: {template: {spec: {serviceAccountName: op}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: m}
+roleRef: {kind: ClusterRole, name: manager-role, apiGroup: rbac.authorization.k8s.io}
+subjects: [{kind: ServiceAccount, name: op, namespace: shop-system}]
+`,
+	})
+	if diff := cmp.Diff([]string{`[get] [deployments] "internal/controller/shop.go" ""`}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := "Role shop-system/manager-role is not bound to any service account: add a RoleBinding to config/rbac\n"; warnings != want {
+		t.Errorf("warned: %q, want %q", warnings, want)
 	}
 }

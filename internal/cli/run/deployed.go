@@ -31,6 +31,7 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 		}
 	}
 	o.Deployed = startedBy(objs)
+	cli.WarnOfUnbound(objs, f.Warn)
 }
 
 // watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.

@@ -145,6 +145,7 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 		return err
 	}
 	what.Time, what.Seed, what.Checks, what.Progress = o.time, o.seed, o.checks, f.Stage
+	what.RoleNamespace = p.RoleNamespace()
 	project, err := o.testsFor(f)
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 		f.Say("Note: --enable-delve is now: --debug")
 		run.Debug = localrun.DebugPort
 	}
-	run.Dir, run.Name, run.Groups = f.Host.Dir, p.Name, p.Groups()
+	run.Dir, run.Name, run.Groups, run.RoleNamespace = f.Host.Dir, p.Name, p.Groups(), p.RoleNamespace()
 	run.Kubeconfig, run.Context, run.Allow = o.Target.Kubeconfig, o.Target.Context, f.Allowed
 	run.Color = f.Colored()
 	run.Trace = o.Embedded()

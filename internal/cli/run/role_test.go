@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,7 +129,7 @@ subjects: [{kind: ServiceAccount, name: database}]
 }
 
 // TestLikeDeployed: only the Deployment of the operator says what it watches and how
-// its copies are called.
+// its copies are called. A Role that nobody has is warned of.
 func TestLikeDeployed(t *testing.T) {
 	w := hosttest.New(t)
 	for name, text := range map[string]string{"kustomization.yaml": "resources: [all.yaml]\n", "all.yaml": `
@@ -141,6 +142,14 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: m, namespace: sys}
 spec: {template: {spec: {containers: [{name: manager, command: [/manager, run]}]}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: m}
+roleRef: {kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: default, namespace: sys}]
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: m-manager-role, namespace: sys}}
 `} {
 		full := w.Path(cli.DeployDir + "/" + name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
@@ -148,7 +157,12 @@ spec: {template: {spec: {containers: [{name: manager, command: [/manager, run]}]
 		}
 	}
 	var got localrun.Options
-	likeDeployed(t.Context(), &cli.Factory{Host: w.Host}, &got)
+	var said strings.Builder
+	w.Host.IO.Err = &said
+	likeDeployed(t.Context(), &cli.Factory{Host: w.Host, Running: newLocal(&cli.Factory{})}, &got)
+	if !strings.Contains(said.String(), "Role sys/m-manager-role is not bound to any service account") {
+		t.Errorf("it says %q", said.String())
+	}
 	want := localrun.Options{Deployment: "m", Deployed: localrun.Deployed{Args: []string{"run"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
