@@ -261,7 +261,7 @@ func (h *history) candidates(n int) (own, others []candidate) {
 		if x.at.After(c.Begin) {
 			break
 		}
-		reason := h.relation(x)
+		reason := h.relation(x, c)
 		if reason == "" || !h.near(n, x.end(), soon) {
 			continue
 		}
@@ -286,8 +286,8 @@ func (x change) end() time.Time {
 	return x.at.Add(x.Took)
 }
 
-// relation is what a change is to the object, empty for nothing.
-func (h *history) relation(x change) string {
+// relation is what a change is to the object of a call, empty for nothing.
+func (h *history) relation(x change, c Reconcile) string {
 	o := h.object
 	if x.Namespace != "" && o.Namespace != "" && x.Namespace != o.Namespace {
 		return ""
@@ -296,7 +296,7 @@ func (h *history) relation(x change) string {
 	switch {
 	case reconciled && x.Name == o.Name && x.Namespace == o.Namespace:
 		return ObjectChanged
-	case !h.watched[x.Resource+"."+x.Group], !h.hears(x.Request):
+	case !h.watched[x.Resource+"."+x.Group], !hears(c, x.Request):
 		return ""
 	}
 	owners := x.Owners
@@ -329,10 +329,10 @@ func (h *history) stepsTo(owners []Owner, namespace string) int {
 	return 0
 }
 
-// hears reports whether the controller watches the kind that was written.
-func (h *history) hears(q *Request) bool {
-	watches := h.calls[0].Watches
-	return len(watches) == 0 || q.Kind == "" || slices.Contains(watches, q.Kind)
+// hears reports whether the controller of a call watches the kind that was written.
+// Another build of it may watch others.
+func hears(c Reconcile, q *Request) bool {
+	return len(c.Watches) == 0 || q.Kind == "" || slices.Contains(c.Watches, q.Kind)
 }
 
 // near reports whether a call followed a time as soon as it could: when those
@@ -366,14 +366,16 @@ func (h *history) maps(x change) bool {
 	return h.follows[place{x.Resource, x.Group, x.Namespace, x.Name}]
 }
 
-// follow looks through all changes of other objects.
+// follow looks through all changes of other objects, but for those before the first
+// call of a process: whether it would have been called for them is not known.
 func (h *history) follow() {
 	all, followed := map[place]float64{}, map[place]float64{}
 	for _, x := range h.changes {
-		if h.relation(x) != WatchedChanged {
+		n, _ := slices.BinarySearchFunc(h.calls, x.at, func(c Reconcile, t time.Time) int { return c.Begin.Compare(t) })
+		c := h.calls[min(n, len(h.calls)-1)]
+		if h.relation(x, c) != WatchedChanged || n == 0 || h.calls[n-1].Process != c.Process {
 			continue
 		}
-		n, _ := slices.BinarySearchFunc(h.calls, x.at, func(c Reconcile, t time.Time) int { return c.Begin.Compare(t) })
 		at := place{x.Resource, x.Group, x.Namespace, x.Name}
 		all[at]++
 		if n < len(h.calls) && h.near(n, x.end(), atOnce) {

@@ -30,6 +30,9 @@ func watching(c Reconcile, kinds ...string) Reconcile {
 	return c
 }
 
+// restarted makes a call one of the operator's second process.
+func restarted(c *Reconcile) { c.Process = "2" }
+
 // write is an update of an object of the shop's.
 func write(seq uint64, at float64, kind, name string, change func(*Request)) Request {
 	q := Request{
@@ -78,7 +81,7 @@ func TestWhy(t *testing.T) {
 		},
 		"there before the operator": {[]Reconcile{call("a", 0.5, nil)}, nil, nil, [][]string{{"the operator started"}}},
 		"operator restarted": {
-			[]Reconcile{call("a", 1, nil), call("b", 5, func(c *Reconcile) { c.Process = "2" })},
+			[]Reconcile{call("a", 1, nil), call("b", 5, restarted)},
 			[]Request{write(3, 4.9, "Shop", "s", nil)},
 			nil, [][]string{{"the operator started"}, {"the operator started"}},
 		},
@@ -118,6 +121,20 @@ func TestWhy(t *testing.T) {
 			[]Reconcile{watching(call("a", 1, nil), "Shop", "Pod"), watching(call("b", 5, nil), "Shop", "Pod")},
 			[]Request{write(3, 4.98, "Shop", "s", nil), write(4, 4.99, "Deployment", "shared", nil), write(5, 4.99, "Deployment", "s-web", owned)},
 			nil, [][]string{{"the operator started"}, {"Shop s changed by kubectl"}},
+		},
+		"kinds that only one build watches": {
+			[]Reconcile{
+				watching(call("a", 1, nil), "Shop", "Pod"), watching(call("b", 3.01, nil), "Shop", "Pod"),
+				watching(call("c", 8, restarted), "Shop", "Deployment"), watching(call("d", 9.01, restarted), "Shop", "Deployment"), watching(call("e", 10.01, restarted), "Shop", "Deployment"),
+			},
+			[]Request{
+				write(3, 2.9, "Deployment", "shared", nil), write(4, 3, "Shop", "s", nil), write(5, 5, "Deployment", "shared", nil),
+				write(6, 9, "Shop", "s", nil), write(7, 9.001, "Deployment", "shared", nil), write(8, 10, "Deployment", "shared", nil),
+			},
+			nil, [][]string{
+				{"the operator started"}, {"Shop s changed by kubectl"},
+				{"the operator started"}, {"Shop s changed by kubectl", "Deployment shared changed by kubectl"}, {"Deployment shared changed by kubectl"},
+			},
 		},
 		"a connection changes nothing": {
 			[]Reconcile{call("a", 1, nil), call("b", 5, nil)},
