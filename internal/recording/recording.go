@@ -36,6 +36,15 @@ type Recording struct {
 // Of reports whether the recording is of the project in dir, as far as is known.
 func (r Recording) Of(dir string) bool { return r.Project == "" || r.Project == dir }
 
+// Starts is how many starts of the operator called Reconcile.
+func (r Recording) Starts() int {
+	seen := map[string]bool{}
+	for _, c := range r.Reconciles {
+		seen[c.Process] = true
+	}
+	return len(seen)
+}
+
 // EventsKept and WebhooksKept bound what is kept of each.
 const (
 	EventsKept   = 20_000

@@ -258,12 +258,15 @@ func TestWhyCalls(t *testing.T) {
 	}
 }
 
-// TestCutOff: a call without an end runs, or its operator ended.
+// TestCutOff: a call without an end runs, or its operator ended and was started again.
 func TestCutOff(t *testing.T) {
 	running := func(id, process string) Reconcile {
 		return Reconcile{ID: id, Process: process, Begin: second(1)}
 	}
 	r := Recording{Active: true, Reconciles: []Reconcile{running("a", "1"), running("b", "2")}}
+	if n := r.Starts(); n != 2 {
+		t.Errorf("%d starts", n)
+	}
 	if a, b := r.CutOff(r.Reconciles[0]), r.CutOff(r.Reconciles[1]); !a || b {
 		t.Errorf("of the operator before: %v, want true; of this one: %v, want false", a, b)
 	}

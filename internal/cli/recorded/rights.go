@@ -62,6 +62,9 @@ func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
 	if err != nil {
 		return err
 	}
+	if n := rec.Starts(); n > 1 {
+		f.Say("The operator was started %d times in this run: what earlier builds asked for is included, with their line numbers.", n)
+	}
 	rules, err := projectRules(ctx, f, f.Warn)
 	if err != nil {
 		return err

@@ -1,10 +1,12 @@
 package recorded
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +14,8 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/localrun"
+	"github.com/example/mysdk/internal/recording"
 )
 
 // TestHandWritten: roles for users of the API grant the operator nothing.
@@ -55,17 +59,28 @@ func TestHandWritten(t *testing.T) {
 	}
 }
 
+const (
+	shopProject = "domain: example.com\nlayout: [go.kubebuilder.io/v4]\nprojectName: shop\nrepo: example.com/shop\nversion: \"3\"\n"
+	shopModule  = "module example.com/shop\n\ngo 1.25\n"
+)
+
+// put writes files, by their full names.
+func put(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // rulesOf are the rules of a project with these files, and what is warned of.
 func rulesOf(t *testing.T, files map[string]string) (rules []string, warnings string) {
 	t.Helper()
 	w := hosttest.New(t)
-	files["PROJECT"] = "domain: example.com\nlayout: [go.kubebuilder.io/v4]\nprojectName: shop\nrepo: example.com/shop\nversion: \"3\"\n"
-	files["go.mod"] = "module example.com/shop\n\ngo 1.25\n"
+	put(t, map[string]string{w.Path("PROJECT"): shopProject, w.Path("go.mod"): shopModule})
 	for file, text := range files {
-		full := w.Path(file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		put(t, map[string]string{w.Path(file): text})
 	}
 	warn := func(format string, args ...any) { warnings += fmt.Sprintf(format+"\n", args...) }
 	list, err := projectRules(t.Context(), &cli.Factory{Host: w.Host, Running: NewRights(&cli.Factory{})}, warn)
@@ -124,5 +139,33 @@ subjects: [{kind: ServiceAccount, name: op, namespace: shop-system}]
 	}
 	if want := "Role shop-system/manager-role is not bound to any service account: add a RoleBinding to config/rbac\n"; warnings != want {
 		t.Errorf("warned: %q, want %q", warnings, want)
+	}
+}
+
+// TestRightsOfBuilds: one run may have had several builds, which is said.
+func TestRightsOfBuilds(t *testing.T) {
+	for want, processes := range map[string][]string{"": {"1", "1"}, "The operator was started 2 times in this run": {"1", "2", "2"}} {
+		var rec recording.Recording
+		for _, p := range processes {
+			rec.Reconciles = append(rec.Reconciles, recording.Reconcile{Process: p})
+		}
+		w := hosttest.New(t)
+		var said strings.Builder
+		w.Host.IO.Err = &said
+		file, err := localrun.RecordingFile(w.Host, w.Host.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, map[string]string{file: string(data), w.Path("PROJECT"): shopProject, w.Path("go.mod"): shopModule})
+		if err := runRights(t.Context(), &cli.Factory{Host: w.Host, Running: NewRights(&cli.Factory{})}, &rightsOptions{name: "default"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := said.String(); !strings.Contains(got, want) || strings.Contains(got, "started") != (want != "") {
+			t.Errorf("of %v it says:\n%s", processes, got)
+		}
 	}
 }
