@@ -60,7 +60,7 @@ func (l *lastRun) read(f *cli.Factory) (recording.Recording, error) {
 		data, err = f.Host.Files.ReadFile(file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return recording.Recording{}, clierr.Failedf("run 'mysdk run local' and try again, while it runs or after it", "no recording of this project's operator")
+		return recording.Recording{}, clierr.Failedf("run 'mysdk run local' and try again, while it runs or after it; a deployed operator is not recorded", "no recording of this project's operator")
 	}
 	var rec recording.Recording
 	if err == nil {
@@ -88,7 +88,7 @@ func read(ctx context.Context, f *cli.Factory, last *lastRun, name string, at re
 func load(ctx context.Context, f *cli.Factory, name string) (recording.Recording, error) {
 	rec, kept, err := read(ctx, f, &lastRun{}, name, recording.Position{}, 0)
 	if kept {
-		f.Say("The operator is not running on cluster %s: this is the last run, of %s.", name, rec.Since.Local().Format("2006-01-02 15:04:05"))
+		f.Say("No 'mysdk run local' of this project is recorded on cluster %s now: this is the last one, of %s.", name, rec.Since.Local().Format("2006-01-02 15:04:05"))
 	}
 	return rec, err
 }

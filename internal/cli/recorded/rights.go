@@ -37,8 +37,9 @@ command lists the +kubebuilder:rbac markers that are missing, because a request
 was refused, and the verbs that no request has used, with the marker to write
 instead.
 
-While the operator runs, this covers the current run, otherwise the last one.
-What a short run did not use may still be needed: exercise the operator first.`,
+While 'mysdk run local' runs, this covers the current run, otherwise the last
+one; a deployed operator is not recorded. What a short run did not use may still
+be needed: exercise the operator first.`,
 		Example: `  # after trying out the operator
   mysdk rights
 

@@ -39,7 +39,8 @@ Below the calls, this command lists what repeats itself: writes that change
 nothing, conflicts, fields that two writers set back and forth, calls that cause
 each other. Without an object it covers all objects.
 
-While the operator runs, this covers the current run, otherwise the last one.`,
+While 'mysdk run local' runs, this covers the current run, otherwise the last
+one; a deployed operator is not recorded.`,
 		Example: `  mysdk why memcached/memcached-sample
   mysdk why memcached/memcached-sample -o json
 
