@@ -30,7 +30,7 @@ type whyOptions struct {
 func NewWhy(f *cli.Factory) *cobra.Command {
 	o := &whyOptions{}
 	c := &cobra.Command{
-		Use: "why [KIND[.GROUP]/NAME]", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
+		Use: "why [KIND[.GROUP]/NAME | KIND[.GROUP] NAME]", Short: "Show why an object was reconciled, and what each reconcile did", GroupID: "run",
 		Long: `Show why an object was reconciled, and what each reconcile did.
 
 'mysdk run local' records each call of Reconcile: the changes that led to it,
@@ -42,7 +42,7 @@ each other. Without an object it covers all objects.
 While 'mysdk run local' runs, this covers the current run, otherwise the last
 one; a deployed operator is not recorded.`,
 		Example: `  mysdk why memcached/memcached-sample
-  mysdk why memcached/memcached-sample -o json
+  mysdk why memcached memcached-sample -o json
 
   # where two groups have a kind of that name
   mysdk why memcached.cache.example.com/memcached-sample
@@ -50,8 +50,8 @@ one; a deployed operator is not recorded.`,
   # traces for the OpenTelemetry collector's otlpjsonfile receiver
   mysdk why -o otlp --limit 0 > traces.json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && strings.Count(args[0], "/") != 1 {
-				return clierr.Usagef("such as: mysdk why memcached/memcached-sample", "name one object, as KIND/NAME, or none for all")
+			if one := strings.Join(args, "/"); len(args) > 2 || len(args) > 0 && strings.Count(one, "/") != 1 {
+				return clierr.Usagef("such as: mysdk why memcached/memcached-sample", "name one object, as KIND/NAME or KIND NAME, or none for all")
 			}
 			return nil
 		},
@@ -112,12 +112,13 @@ func explain(rec recording.Recording, namespace string, args []string) (explaine
 		}
 		return explained{calls, loops}, nil
 	}
-	word, name, _ := strings.Cut(args[0], "/")
+	one := strings.Join(args, "/")
+	word, name, _ := strings.Cut(one, "/")
 	o := named(rec, word)
 	o.Namespace, o.Name = namespace, name
 	calls := rec.Why(o)
 	if len(calls) == 0 {
-		return explained{}, clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", args[0], namespace)
+		return explained{}, clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", one, namespace)
 	}
 	return explained{calls, recording.LoopsOf(loops, o)}, nil
 }
