@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"golang.org/x/mod/module"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -139,7 +140,7 @@ func checkKind(kind string) error {
 		if fixed := camel(kind); fixed != "" {
 			hint = "use --kind " + fixed
 		}
-		return clierr.Usagef(hint, "kind %q: a kind begins with an upper-case letter and has only letters and digits", kind)
+		return clierr.Usagef(hint, "kind %q: a kind begins with an upper-case letter and has only ASCII letters and digits", kind)
 	}
 	if len(kind) > maxKind {
 		return clierr.Usagef("use a shorter one", "kind %q has %d characters: %d are the most, as <kind>List must fit into 63", kind, len(kind), maxKind)
@@ -147,8 +148,12 @@ func checkKind(kind string) error {
 	return nil
 }
 
-// camel makes a kind of whatever was typed, or "" where nothing is left.
+// camel makes a kind of whatever was typed, or "" where nothing is left, and of words
+// in another script or with accents: without these letters they are no words.
 func camel(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return ""
+	}
 	var out strings.Builder
 	for _, word := range regexp.MustCompile(`[A-Za-z0-9]+`).FindAllString(s, -1) {
 		out.WriteString(strings.ToUpper(word[:1]) + word[1:])

@@ -4,12 +4,17 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 )
 
 func TestCheckNames(t *testing.T) {
 	long := strings.Repeat("x", 264)
+	checkKind := func(kind string) error {
+		return project.CheckGVK(resource.GVK{Group: "cache", Domain: "example.com", Version: "v1", Kind: kind})
+	}
 	for name, c := range map[string]struct {
 		check      func(string) error
 		value      string
@@ -44,6 +49,10 @@ func TestCheckNames(t *testing.T) {
 		"project name at the limit":  {project.CheckName, strings.Repeat("a", 28), "", ""},
 		"project name empty":         {project.CheckName, "", "begins with a letter", "--project-name"},
 		"project name with digit":    {project.CheckName, "9lives", "begins with a letter", "--project-name"},
+		"kind":                       {checkKind, "Cron", "", ""},
+		"kind of two words":          {checkKind, "mem-cached", "only ASCII letters", "--kind MemCached"},
+		"kind with an accent":        {checkKind, "Crön", "only ASCII letters", "in CamelCase, such as"},
+		"kind in another script":     {checkKind, "Кот", "only ASCII letters", "in CamelCase, such as"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.check(c.value)
