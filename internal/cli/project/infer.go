@@ -42,7 +42,7 @@ func (n *named) infer(p *project.Project, group, version bool) error {
 		ofKind = slices.DeleteFunc(ofKind, func(r project.Resource) bool { return r.Group != n.group })
 	}
 	for _, r := range ofKind {
-		if n.group != "" && n.group != r.Group {
+		if r.Group != ofKind[0].Group { // which may be empty
 			return n.ambiguous(ofKind)
 		}
 		n.group = r.Group
