@@ -86,7 +86,7 @@ func validatorBinary() (string, error) {
 // of the same commands.
 var loadingScripts = []string{
 	"adopt/adopt", "bundle/generate", "bundle/generate_base", "bundle/scorecard", "create_api/api", "create_api/existing",
-	"create_api/group", "create_api/in_the_way", "create_webhook/additive", "create_webhook/conversion", "create_webhook/flags",
+	"create_api/group", "create_api/in_the_way", "create_webhook/additive", "create_webhook/conversion", "create_webhook/flags", "create_webhook/migrate_storage",
 	"delete/delete_changed", "doctor/doctor", "generate/applyconfigurations", "generate/broken_go", "generate/calls",
 	"generate/check", "generate/compat", "generate/docs", "generate/generate", "generate/lint",
 	"generate/markers", "generate/refused", "init/no_go", "plugins/external_plugins",

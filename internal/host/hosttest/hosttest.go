@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -34,6 +35,10 @@ func New(t testing.TB) *World {
 		if v, ok := os.LookupEnv(k); ok {
 			w.Env[k] = v
 		}
+	}
+	// Or a test that moves HOME compiles the standard library.
+	if cache, err := os.UserCacheDir(); err == nil && w.Env["GOCACHE"] == "" {
+		w.Env["GOCACHE"] = filepath.Join(cache, "go-build")
 	}
 	w.Host = host.Host{
 		IO:  host.Streams{In: &bytes.Buffer{}, Out: w.Out, Err: w.Err},
