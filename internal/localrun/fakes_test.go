@@ -38,6 +38,7 @@ type world struct {
 	crds      []*unstructured.Unstructured          // of RenderCRDs
 	webhooks  []*unstructured.Unstructured          // of Render
 	renderErr error                                 //
+	roleErr   error                                 // of Render's Manifests
 	context   string                                // of the cluster
 	store     map[string]*unstructured.Unstructured // what is in the cluster besides, by kind and name
 	editErr   map[string]error                      // by kind
@@ -165,7 +166,7 @@ func (w *world) deps() Deps {
 		Render: func(context.Context) (Manifests, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return Manifests{CRDs: w.crds, Webhooks: w.webhooks}, w.renderErr
+			return Manifests{CRDs: w.crds, Webhooks: w.webhooks, RoleErr: w.roleErr}, w.renderErr
 		},
 		Regenerate: func(context.Context) ([]string, error) {
 			w.event("regenerate")

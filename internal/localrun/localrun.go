@@ -329,25 +329,6 @@ func (r *run) restoreLeft(ctx context.Context) (bool, error) {
 	return len(done) > 0, err
 }
 
-// want notes what the project wants of the cluster, and prepares for webhooks
-// the first time there are any.
-func (r *run) want(ctx context.Context, m Manifests) error {
-	r.mu.Lock()
-	r.manifest = m
-	r.mu.Unlock()
-	if r.NoWebhooks || r.webhooks() != nil || !m.hasWebhooks() {
-		return nil
-	}
-	h, err := r.openHooks(ctx)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hooks = h
-	return nil
-}
-
 // webhooks are the run's; nil while the project has none.
 func (r *run) webhooks() *hooks {
 	r.mu.Lock()

@@ -157,7 +157,7 @@ func (c *reload) apply(ctx context.Context, m Manifests) error {
 		return err
 	}
 	if h := c.r.webhooks(); h != nil {
-		if err := h.retire(ctx, m); err != nil {
+		if err := h.retire(ctx, c.r.wanted()); err != nil {
 			return err
 		}
 	}

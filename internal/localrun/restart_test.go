@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestRestart: a wish for a restart builds and starts the operator again without
@@ -147,6 +149,39 @@ func TestReloadCrashWebhooks(t *testing.T) {
 	if w.object(hookKey) == nil {
 		t.Error("it did not come back")
 	}
+}
+
+// TestReloadHalfEdited: while config/default cannot be built, the webhooks that are
+// known only from there stay in the cluster, through restarts too.
+func TestReloadHalfEdited(t *testing.T) {
+	w := webhookWorld(t)
+	r := startReloading(t, w, Options{})
+	r.sees("webhooks on")
+	base := baseOf(t, w.object(hookKey))
+	hooks := w.webhooks
+	half := func(hooks []*unstructured.Unstructured, err error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.webhooks, w.roleErr = hooks, err
+	}
+	half(nil, errors.New("half edited"))
+	w.write(t, "config/a.yaml", "a: 1\n")
+	r.sees("warning: the webhooks stay as they were: half edited\n")
+	r.sees("reloaded")
+	w.write(t, "cmd/main.go", webhookMain+"// still\n")
+	r.sees("changed: ")
+	r.shows(t.Context(), "reloaded")
+	if u := w.object(hookKey); u == nil || baseOf(t, u) != base || strings.Contains(r.err.String(), "stay as they were") {
+		t.Errorf("the configuration is %v:\n%s", u, r.err)
+	}
+	r.sees("reloaded")
+	half(hooks, nil)
+	w.write(t, "config/a.yaml", "a: 2\n")
+	r.sees("changed: ")
+	r.sees("reloaded")
+	half(nil, nil)
+	w.write(t, "config/a.yaml", "a: 3\n")
+	r.sees("webhooks: " + hookKey + " deleted")
 }
 
 // TestReloadSample: a sample that changed is applied again, alone, wherever in

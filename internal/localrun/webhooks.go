@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,34 @@ type Manifests struct {
 // hasWebhooks reports whether the API server has anything to ask the operator.
 func (m Manifests) hasWebhooks() bool {
 	return len(m.Webhooks) > 0 || slices.ContainsFunc(m.CRDs, kube.Converts)
+}
+
+// want notes what the project wants of the cluster, and prepares for webhooks
+// the first time there are any.
+func (r *run) want(ctx context.Context, m Manifests) error {
+	r.mu.Lock()
+	// A config/default that is being edited must not cost a cluster its webhooks.
+	was := r.manifest
+	keep := m.RoleErr != nil && len(m.Webhooks) == 0 && len(was.Webhooks) > 0
+	if keep {
+		m.Webhooks = was.Webhooks
+	}
+	r.manifest = m
+	r.mu.Unlock()
+	if keep && (was.RoleErr == nil || was.RoleErr.Error() != m.RoleErr.Error()) {
+		r.screen.say("warning: the webhooks stay as they were: %v", m.RoleErr)
+	}
+	if r.NoWebhooks || r.webhooks() != nil || !m.hasWebhooks() {
+		return nil
+	}
+	h, err := r.openHooks(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hooks = h
+	return nil
 }
 
 // endpoint is where the API server finds the webhooks.
