@@ -268,7 +268,11 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 	// It outlives ctx: what the operator does while it stops counts too.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	began, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- r.control.Record(alive, user, r.Dir, func() { close(began) }) }()
+	go func() {
+		err := r.control.Record(alive, user, r.Dir, func() { close(began) })
+		r.tellGone(alive, began)
+		ended <- err
+	}()
 	select {
 	case <-began:
 	case err := <-ended:
@@ -292,6 +296,17 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 		return err
 	})
 	return nil
+}
+
+// tellGone says that the cluster has ended before the run has, if it has.
+func (r *run) tellGone(ctx context.Context, began <-chan struct{}) {
+	select {
+	case <-began:
+		if ctx.Err() == nil {
+			r.screen.say("warning: the cluster has stopped, and the operator can no longer reach it; press Ctrl-C, and run 'mysdk run local' again")
+		}
+	default: // it was not recorded at all, which is an error of its own
+	}
 }
 
 // tellRefused says which marker grants what the operator was refused.

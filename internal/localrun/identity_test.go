@@ -28,6 +28,7 @@ type controlFake struct {
 	calls   []recording.Webhook
 	lines   []recording.Line // once it is over
 	project string           // of what is recorded
+	gone    chan struct{}    // closed when the cluster stops; nil: it does not
 }
 
 func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error) {
@@ -40,7 +41,10 @@ func (c *controlFake) Kubeconfig(_ context.Context, u state.User) ([]byte, error
 func (c *controlFake) Record(ctx context.Context, operator, _ string, began func()) error {
 	c.w.event("record %s", operator)
 	began()
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-c.gone:
+	}
 	c.w.event("record ended")
 	return ctx.Err()
 }
@@ -236,6 +240,41 @@ func TestKeepRights(t *testing.T) {
 			t.Errorf("step %d: %q", i, w.listed())
 		}
 		w.fresh()
+	}
+}
+
+// TestClusterGone: a run whose cluster is stopped says so, once; its own end is no
+// reason to.
+func TestClusterGone(t *testing.T) {
+	const text = "warning: the cluster has stopped"
+	for name, stops := range map[string]bool{"stopped": true, "goes on": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			control := &controlFake{w: w, gone: make(chan struct{})}
+			deps := w.deps()
+			start := deps.StartCluster
+			deps.StartCluster = func(ctx context.Context, fresh bool) (*Cluster, error) {
+				c, err := start(ctx, fresh)
+				c.Control = control
+				return c, err
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			w.operator = func(ctx context.Context, p *process) {
+				if stops {
+					close(control.gone)
+					w.shows(ctx, text)
+				}
+				cancel()
+				p.obey(ctx)
+			}
+			if err := Run(ctx, Options{Dir: w.Dir}, deps); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if n := strings.Count(w.err.String(), text); n > 1 || (n == 1) != stops {
+				t.Errorf("it is said %d times:\n%s", n, w.err)
+			}
+		})
 	}
 }
 

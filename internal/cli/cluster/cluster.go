@@ -72,6 +72,9 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 		}
 		o.Kubernetes = minor
 	}
+	if o.Fresh {
+		warnOfRun(ctx, f, o.Name)
+	}
 	info, err := cluster.Start(ctx, f.Host, o)
 	if err != nil {
 		return err
@@ -122,6 +125,7 @@ func newStop(f *cli.Factory) *cobra.Command {
 			if err := f.KnownCluster(c.Context(), name); err != nil {
 				return err
 			}
+			warnOfRun(c.Context(), f, name)
 			was, err := cluster.Stop(c.Context(), f.Host, name)
 			if err != nil {
 				return err
@@ -167,6 +171,7 @@ func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) er
 		f.Say("Cluster %s does not exist", name)
 		return nil
 	}
+	warnOfRun(ctx, f, name)
 	if !yes {
 		yes, err = f.Ask(ctx, fmt.Sprintf("Everything in cluster %s will be deleted. Continue? [y/N] ", name),
 			clierr.Usagef("add --yes to delete it", "nothing was deleted: stdin is not a terminal, and everything in cluster %s would be deleted", name))
