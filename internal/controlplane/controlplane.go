@@ -155,7 +155,7 @@ func (s *server) open(was state.State) error {
 	s.now = state.State{
 		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
 		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port), UID: was.UID,
-		Kubernetes: behavedAs(s.Kubernetes), Build: s.Build, Nodes: s.Nodes,
+		Kubernetes: behavedAs(s.Kubernetes), Build: s.Build, Nodes: s.Nodes, FSync: s.FSync,
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
 	return nil

@@ -61,7 +61,7 @@ func newStart(f *cli.Factory) *cobra.Command {
 }
 
 // startCluster starts a cluster, and prints what other tools need to use it. One that
-// runs as another version of Kubernetes, or with another number of nodes, is not
+// runs otherwise than the flags want, such as with another number of nodes, is not
 // restarted: somebody may be working with it.
 func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge bool) error {
 	start := f.Host.Now()
@@ -79,14 +79,7 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 	if err != nil {
 		return err
 	}
-	other := ""
-	switch {
-	case o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+"."):
-		other = "as Kubernetes " + info.Version
-	case f.Given["nodes"] && max(o.Nodes, 1) != info.Nodes:
-		other = "with " + cli.Count(info.Nodes, "node")
-	}
-	if info.AlreadyRunning && other != "" {
+	if other := otherwise(f, o, info); info.AlreadyRunning && other != "" {
 		return clierr.Failedf(fmt.Sprintf("run '%s' first; its data is kept", state.Command("stop", info.Name)),
 			"cluster %s is running %s", info.Name, other)
 	}
@@ -102,6 +95,21 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 	}
 	f.Say("Use it with 'mysdk kubectl …', or in other tools:")
 	return f.Print([]byte(host.Export("KUBECONFIG", info.Kubeconfig) + "\n"))
+}
+
+// otherwise says how a cluster runs, if it is not as the flags want it.
+func otherwise(f *cli.Factory, o cluster.Options, info *cluster.Info) string {
+	switch {
+	case o.Kubernetes != "" && !strings.HasPrefix(info.Version, "v"+o.Kubernetes+"."):
+		return "as Kubernetes " + info.Version
+	case f.Given["nodes"] && max(o.Nodes, 1) != info.Nodes:
+		return "with " + cli.Count(info.Nodes, "node")
+	case f.Given["fsync"] && o.FSync && !info.FSync:
+		return "without --fsync"
+	case f.Given["fsync"] && !o.FSync && info.FSync:
+		return "with --fsync"
+	}
+	return ""
 }
 
 // mergeKubeconfig adds the cluster to the user's kubeconfig and says how to use

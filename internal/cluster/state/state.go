@@ -32,6 +32,7 @@ type State struct {
 	Kubernetes   string    `json:"kubernetes,omitempty"`   // version it reports
 	Build        string    `json:"build,omitempty"`        // version of mysdk it was built from
 	Nodes        int       `json:"nodes,omitempty"`
+	FSync        bool      `json:"fsync,omitempty"` // every write goes to the disk at once
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 }
 
