@@ -28,7 +28,12 @@ func New(f *cli.Factory) *cobra.Command {
 
 It is etcd, kube-apiserver, the controllers and the scheduler in one process,
 on this machine's loopback only, with simulated nodes on which pods become
-Ready without running. What is in it survives stop and start.`,
+Ready without running. What is in it survives stop and start.
+
+These commands start it if it is not running: cluster start, run local, install
+and deploy (not with --dry-run), olm install, and scorecard (not with
+--no-cluster). explore and test --controllers start a temporary one of their
+own. All others that use a cluster, run bundle and kubectl too, need it running.`,
 		Example: `  mysdk cluster start
   mysdk kubectl get pods -A
   mysdk cluster stop`,
