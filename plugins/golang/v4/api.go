@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 	lazy "go.podman.io/storage/pkg/regexp"
+	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 	"sigs.k8s.io/kubebuilder/v3/pkg/plugin"
@@ -234,15 +235,23 @@ func (s *createAPISubcommand) oneControllerPerKind(others []resource.Resource) {
 }
 
 // noteHub tells of the version that the others are converted to: controller-runtime
-// refuses to serve a kind of which it cannot convert every version.
+// refuses to serve a kind of which it cannot convert every version. It also tells
+// that the types begin with none of theirs, which nobody sees in the files.
 func (s *createAPISubcommand) noteHub(others []resource.Resource) {
 	if !s.doResource || s.existing != nil && s.existing.HasAPI() {
 		return
 	}
+	other := ""
 	for _, r := range others {
+		if isVersionOf(r, s.resource) && version.CompareKubeAwareVersionStrings(r.Version, other) > 0 {
+			other = r.Version
+		}
 		if isVersionOf(r, s.resource) && r.Webhooks != nil && r.Webhooks.Conversion {
 			s.notes = append(s.notes, notConverted(r.GVK, s.resource.Version))
 		}
+	}
+	if other != "" && s.from == "" {
+		s.notes = append(s.notes, fmt.Sprintf("The types of %s are the pattern's, not those of %s: --from %s --force --overwrite begins with its fields.", s.resource.Version, other, other))
 	}
 }
 
