@@ -28,6 +28,7 @@ apiVersion: example.com/v1
 kind: Shop
 metadata: {name: sample, namespace: default, labels: {team: blue}}
 spec: {size: 2, color: red}
+beside: {note: written once}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -225,12 +226,13 @@ func changeObjects(r reader) {
 	if code, body := r.send("/try", form); code != http.StatusSeeOther {
 		r.t.Errorf("apply a change: %d %s", code, body)
 	}
-	// The form does not show the sample's labels, and keeps them.
+	// The form does not show the sample's labels and what is beside its fields, and
+	// keeps them.
 	sample := url.Values{"do": {"apply"}, "kind": {"Shop.example.com"}, "namespace": {"default"}, "name": {"sample"}, "spec.size": {"7"}, "spec.color": {"red"}}
 	if code, body := r.send("/try", sample); code != http.StatusSeeOther {
 		r.t.Errorf("apply a change of the sample: %d %s", code, body)
 	}
-	r.shows("/objects?kind=Shop.example.com&name=sample&namespace=default", "<ins>7</ins>", "team: blue")
+	r.shows("/objects?kind=Shop.example.com&name=sample&namespace=default", "<ins>7</ins>", "team: blue", "note: written once")
 	r.shows(mine, "spec.size", "<del>2</del>", "<ins>5</ins>")
 	r.shows("/try?kind=Shop.example.com&namespace=default&name=mine", `value="5"`, "readonly", ">\na\nb</textarea>")
 

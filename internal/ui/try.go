@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -187,8 +188,8 @@ func live(r *Request, key objects.Key) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("there is no %s", key)
 }
 
-// filled is the object that a form describes, with the labels, annotations and empty
-// groups that it has: what is not applied again is removed. The error may be a
+// filled is the object that a form describes, with the labels, annotations, empty groups
+// and unknown fields that it has: what is not applied again is removed. The error may be a
 // fields.Invalid.
 func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unstructured, error) {
 	now, _ := r.Mirror.Now()
@@ -206,6 +207,13 @@ func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unst
 	}
 	f := formOf(now, crd, key, samples)
 	u := &unstructured.Unstructured{Object: map[string]any{}}
+	if fields.Schema(crd, f.Version)["x-kubernetes-preserve-unknown-fields"] == true {
+		u.Object = maps.Clone(f.Object) // what no field is for
+		maps.DeleteFunc(u.Object, func(key string, _ any) bool {
+			return slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, key) ||
+				slices.ContainsFunc(f.Fields, func(x *fields.Field) bool { return x.Name == key })
+		})
+	}
 	if slices.ContainsFunc(f.Fields, func(x *fields.Field) bool { return x.Name == "spec" }) {
 		u.Object["spec"] = map[string]any{}
 	}
