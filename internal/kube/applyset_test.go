@@ -219,6 +219,34 @@ func testUninstallHeld(t *testing.T, c *Client) {
 	}
 }
 
+// testInvalid: objects that a changed schema no longer allows are named, whatever
+// updates of them would be judged by.
+func testInvalid(t *testing.T, c *Client) {
+	def := crd(t, "invalid.example.com", "Invalid")
+	objs := []*unstructured.Unstructured{def, object(t, "invalid.example.com", "Invalid", "low", 2), object(t, "invalid.example.com", "Invalid", "high", 20)}
+	if _, err := c.Apply(t.Context(), objs, ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(def.Object, "spec", "versions")
+	if err := unstructured.SetNestedField(versions[0].(map[string]any), int64(10), "schema", "openAPIV3Schema", "properties", "spec", "properties", "size", "minimum"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedSlice(def.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), objs[:1], ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	err := poll(t.Context(), time.Minute, func(ctx context.Context) (_ bool, err error) { // the schema takes a moment
+		list, err = c.Invalid(ctx, def)
+		return len(list) > 0, err
+	})
+	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0], "Invalid default/low: spec.size: ") {
+		t.Errorf("%q, %v", list, err)
+	}
+}
+
 // testUninstallRefused: a webhook that nothing serves any more refuses the
 // deletion of objects, which that of their CRD does not ask.
 func testUninstallRefused(t *testing.T, c *Client) {

@@ -62,6 +62,7 @@ func TestOnControlPlane(t *testing.T) {
 		"force":            testForce,
 		"uninstall held":   testUninstallHeld,
 		"refused":          testUninstallRefused,
+		"invalid objects":  testInvalid,
 		"conversions":      testWorkingConversions,
 	} {
 		t.Run(name, func(t *testing.T) {

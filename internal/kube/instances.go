@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,26 @@ func (c *Client) instances(ctx context.Context, crd *unstructured.Unstructured) 
 			return all, nil
 		}
 	}
+}
+
+// Invalid names the objects of a CRD's kind that its schema does not allow, and says
+// why: one line each. Nothing judges what is stored when a schema changes, and updates
+// are judged by what they change. So each is created again as a dry run, which an
+// API server refuses for its contents before it sees that it is there.
+func (c *Client) Invalid(ctx context.Context, crd *unstructured.Unstructured) ([]string, error) {
+	objs, err := c.instances(ctx, crd)
+	if err != nil {
+		return nil, c.explain("list the objects of", RefOf(crd), err)
+	}
+	var list []string
+	for _, u := range objs {
+		_, err := c.dyn.Resource(crdNames(crd).gvr()).Namespace(u.GetNamespace()).Create(ctx, clean(&u), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if found := FieldErrors(err); len(found) > 0 {
+			path := slices.Min(slices.Collect(maps.Keys(found)))
+			list = append(list, fmt.Sprintf("%s: %s: %s", RefOf(&u), path, found[path]))
+		}
+	}
+	return list, nil
 }
 
 // Converts reports whether a webhook converts the versions of a CRD.

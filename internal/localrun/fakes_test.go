@@ -45,6 +45,7 @@ type world struct {
 	generated func() ([]string, error)              // Regenerate; nil writes nothing
 	embedded  string                                // its name, if it is an embedded one
 	guardErr  error                                 // of Connect
+	invalid   []string                              // objects that CRDs no longer allow; with any, CRDs are configured
 	missing   []string                              // namespaces that a named cluster lacks
 	build     func(io.Writer) error                 // the go command; nil succeeds
 	operator  func(context.Context, *process)       // the operator; nil waits to be stopped
@@ -228,9 +229,16 @@ func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured
 			live.SetAnnotations(o.OnCreate)
 			c.w.put(live)
 		}
-		results = append(results, kube.Result{Ref: kube.RefOf(u), Action: kube.Created})
+		action := kube.Created
+		if u.GetKind() == crdKind && len(c.w.invalid) > 0 {
+			action = kube.Configured
+		}
+		results = append(results, kube.Result{Ref: kube.RefOf(u), Action: action})
 	}
 	return results, ctx.Err()
+}
+func (c clientFake) Invalid(context.Context, *unstructured.Unstructured) ([]string, error) {
+	return c.w.invalid, nil
 }
 func (c clientFake) WaitEstablished(context.Context, []*unstructured.Unstructured) error {
 	c.w.event("established")

@@ -88,6 +88,7 @@ type Client interface {
 	Kubeconfig() ([]byte, error)
 	Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error)
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
+	Invalid(ctx context.Context, crd *unstructured.Unstructured) ([]string, error)
 	EnsureNamespace(ctx context.Context, name string) (bool, error)
 	Allowed(ctx context.Context, a kube.Access) (bool, error)
 	List(ctx context.Context, gvk schema.GroupVersionKind, o kube.ListOptions) ([]*unstructured.Unstructured, error)
@@ -427,6 +428,7 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 		r.inCluster[crd.GetName()] = sums[crd.GetName()]
 	}
 	r.screen.say("CRDs applied (%s): %s", r.since(from), summary(results))
+	r.settling.Go(func() { r.tellInvalid(ctx, crds, results) })
 	return true, nil
 }
 

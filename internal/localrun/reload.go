@@ -6,10 +6,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
 )
 
-// namesShown bounds how many changed files a line names.
+// namesShown bounds how many changed files a line names, and how many objects lines
+// are about.
 const namesShown = 3
+
+// schemaDelay is until an API server judges by the schema of a CRD that it has taken.
+const schemaDelay = time.Second
 
 // reloads brings each change, and each wish for a restart, into the running
 // operator and into the cluster, one after the other, until ctx ends.
@@ -220,4 +229,28 @@ func shorten(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// tellInvalid warns of objects that CRDs no longer allow: an operator whose Go types
+// they do not fit can list none of their kind, and its log names none of them.
+func (r *run) tellInvalid(ctx context.Context, crds []*unstructured.Unstructured, results []kube.Result) {
+	host.Pause(ctx, schemaDelay)
+	var list []string
+	for _, crd := range crds {
+		if !slices.Contains(results, kube.Result{Ref: kube.RefOf(crd), Action: kube.Configured}) {
+			continue
+		}
+		found, err := r.client.Invalid(ctx, crd)
+		if err != nil && ctx.Err() == nil {
+			r.screen.say("warning: %v", err)
+		}
+		list = append(list, found...)
+	}
+	for i, one := range list {
+		if i == namesShown {
+			r.screen.say("warning: and %d more", len(list)-i)
+			return
+		}
+		r.screen.say("warning: the CRD no longer allows %s", one)
+	}
 }

@@ -157,6 +157,17 @@ func TestReloadTypes(t *testing.T) {
 	}
 }
 
+// TestInvalidObjects: the operator's log does not say which objects its types do not fit.
+func TestInvalidObjects(t *testing.T) {
+	w := newWorld(t)
+	w.invalid = []string{"Memcached default/a: spec.size: must be a string", "Memcached default/b: spec.size: must be a string", "c", "d"}
+	w.setCRDs(t, "v2")
+	r := startReloading(t, w, Options{})
+	r.sees("warning: the CRD no longer allows Memcached default/a: spec.size: must be a string")
+	r.sees("warning: and 1 more")
+	r.end()
+}
+
 func reversed(list []string) []string {
 	list = slices.Clone(list)
 	slices.Reverse(list)
