@@ -311,9 +311,9 @@ func (t *trial) faulty(ctx context.Context, f Fault, act func() error) error {
 }
 
 // await waits until the fault has happened, or the operator has done all that it
-// does without it.
+// does without it; for one that does not come to rest, no longer than settle does.
 func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func()) error {
-	for {
+	for until := t.Now().Add(t.rest); ; {
 		select {
 		case <-hits:
 			t.out.Faulted = true
@@ -326,7 +326,7 @@ func (t *trial) await(ctx context.Context, f Fault, hits <-chan int, disarm func
 		default:
 		}
 		rested, err := t.look(ctx)
-		if rested || err != nil {
+		if rested || err != nil || !t.Now().Before(until) {
 			disarm()
 			return err
 		}

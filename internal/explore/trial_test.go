@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -36,7 +37,9 @@ func (l *polling) Read(context.Context, *unstructured.Unstructured) (*unstructur
 }
 
 func (l *polling) Recording(context.Context, recording.Position, time.Duration) (recording.Recording, error) {
-	l.now += 100 * time.Millisecond
+	if l.now += 100 * time.Millisecond; l.now > time.Hour {
+		return recording.Recording{}, errors.New("nothing else ends it")
+	}
 	last := l.at(l.now.Truncate(l.every)).Add(time.Millisecond)
 	rec := recording.Recording{Reconciles: []recording.Reconcile{{Begin: last, End: last, After: l.every, Object: recording.Object{Namespace: "ns", Name: "s"}}}}
 	if l.now%l.every == 0 && l.now <= l.changes {
@@ -70,6 +73,16 @@ func TestSettle(t *testing.T) {
 		if rested, err := l.trial(tc.patience).settle(t.Context()); !rested || err != nil || l.now < tc.atLeast || l.now > tc.atMost {
 			t.Errorf("%s: rested is %v after %s, %v", name, rested, l.now, err)
 		}
+	}
+}
+
+// TestAwait: a fault that an operator without rest does not meet is waited for no
+// longer than for rest.
+func TestAwait(t *testing.T) {
+	l := &polling{every: 500 * time.Millisecond}
+	disarmed := false
+	if err := l.trial(0).await(t.Context(), Fault{}, nil, func() { disarmed = true }); err != nil || !disarmed || l.now < restless || l.now > restless+time.Second {
+		t.Errorf("%v, disarmed: %v after %s", err, disarmed, l.now)
 	}
 }
 
