@@ -165,6 +165,7 @@ func runExplore(ctx context.Context, f *cli.Factory, o *exploreOptions) error {
 		err = errors.Join(err, keep(f, kept, *report))
 	}
 	if project != nil {
+		project.Beside = what.Beside
 		err = errors.Join(err, writeTests(context.WithoutCancel(ctx), f, *project, report.Findings))
 	}
 	return o.report(f, *report, err)

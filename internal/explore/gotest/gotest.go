@@ -18,6 +18,7 @@ import (
 	"text/template"
 
 	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/explore"
@@ -36,10 +37,11 @@ const wanted = 8
 // Project is what tests need to know of one.
 type Project struct {
 	Setup   Setup
-	Runtime string   // version of controller-runtime, such as v0.21.0
-	Dir     string   // the tests', relative to the project, with slashes
-	CRDs    []string // directories, relative to the project, with slashes
-	Package string   // of the tests
+	Runtime string                       // version of controller-runtime, such as v0.21.0
+	Dir     string                       // the tests', relative to the project, with slashes
+	CRDs    []string                     // directories, relative to the project, with slashes
+	Package string                       // of the tests
+	Beside  []*unstructured.Unstructured // as in explore.Rig
 }
 
 // Test is a finding as a test.
@@ -75,11 +77,17 @@ func Render(p Project, findings []explore.Finding) (files map[string][]byte, wit
 		Project
 		Setup
 		CRDs, Keys []string
+		Beside     []string // as literals
 		Own        string
 		Controller bool // the manager has options for its controllers
-	}{p, p.Setup, nil, explore.ItemKeys(), explore.OwnNamespace, semver.Compare(p.Runtime, "v0.19.0") >= 0}
+	}{p, p.Setup, nil, explore.ItemKeys(), nil, explore.OwnNamespace, semver.Compare(p.Runtime, "v0.19.0") >= 0}
 	for _, dir := range p.CRDs {
 		data.CRDs = append(data.CRDs, up+dir)
+	}
+	for _, u := range p.Beside {
+		u = u.DeepCopy()
+		u.SetNamespace("") // the test has its own
+		data.Beside = append(data.Beside, quote(u.Object))
 	}
 	files["explore_operator_test.go"], err = execute("operator", operatorText, data)
 	return files, without, err
@@ -106,16 +114,21 @@ func comment(text string) string {
 	return "// " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n// ")
 }
 
-// object returns the name of the constant that holds an object.
-func (t *Test) object(u map[string]any) string {
+// quote is an object as a literal of its JSON.
+func quote(u map[string]any) string {
 	data, err := json.MarshalIndent(u, "", "  ")
 	if err != nil {
 		return `""` // it comes from JSON
 	}
-	text := strconv.Quote(string(data))
-	if !bytes.Contains(data, []byte("`")) {
-		text = "`" + string(data) + "`"
+	if bytes.Contains(data, []byte("`")) {
+		return strconv.Quote(string(data))
 	}
+	return "`" + string(data) + "`"
+}
+
+// object returns the name of the constant that holds an object.
+func (t *Test) object(u map[string]any) string {
+	text := quote(u)
 	for i, have := range t.Raw {
 		if have == text {
 			return "object" + strconv.Itoa(i+1)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
@@ -143,5 +144,22 @@ func TestRender(t *testing.T) {
 		if files, _, err = gotest.Render(p, []explore.Finding{tc.f}); err != nil || strings.Contains(string(files["explore_operator_test.go"]), "RecoverPanic") {
 			t.Errorf("%s: with an old controller-runtime: %v", name, err)
 		}
+	}
+}
+
+// TestRender_Beside: what samples refer to is there before the operator starts, in
+// the test's namespace.
+func TestRender_Beside(t *testing.T) {
+	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "own"}}}
+	f := explore.Finding{ID: "3f2a9c11", Check: explore.Unrest, Plan: explore.Plan{Steps: []explore.Step{{Do: explore.Apply, Object: secret.Object}}}}
+	const applied = "\to.applyUnseen(t, `{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Secret\",\n  \"metadata\": {\n    \"name\": \"s\"\n  }\n}`)\n\to.start(t)\n"
+	for _, beside := range [][]*unstructured.Unstructured{nil, {secret}} {
+		files, _, err := gotest.Render(gotest.Project{Runtime: "v0.21.0", Package: "explore_test", Beside: beside}, []explore.Finding{f})
+		if helper := string(files["explore_operator_test.go"]); err != nil || strings.Contains(helper, applied) != (beside != nil) {
+			t.Errorf("beside %v: %v\n%s", beside, err, helper)
+		}
+	}
+	if secret.GetNamespace() != "own" {
+		t.Error("the caller's object has changed")
 	}
 }
