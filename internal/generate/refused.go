@@ -33,7 +33,8 @@ type inspection struct {
 }
 
 // inspect reports CRDs that no API server would take: errors where the project's
-// own types make them so. The rest, and what --lax allows, is returned.
+// own types make them so. The rest, what --lax allows, and paths that lead nowhere
+// are returned.
 func (in inspection) inspect(ctx context.Context, files map[string][]byte, judged map[string]string, found *findings) ([]string, error) {
 	wrong, tolerated, hint := in.groupless(files)
 	if len(wrong) == 0 {
@@ -47,8 +48,12 @@ func (in inspection) inspect(ctx context.Context, files map[string][]byte, judge
 	if len(wrong) > 0 {
 		return nil, sourceError(wrong, in.env, hint)
 	}
+	stray, err := in.strayPaths(files)
+	if err != nil {
+		return nil, err
+	}
 	var out []string
-	for _, p := range tidy(tolerated) {
+	for _, p := range tidy(append(tolerated, stray...)) {
 		out = append(out, p.String())
 	}
 	return out, nil
@@ -62,8 +67,7 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 	ask := map[string][]byte{}
 	if in.doubtful() {
 		for name, data := range files {
-			isCRD := bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n"))
-			if isCRD && judged[name] != lastrun.Sum(data) && !strings.HasPrefix(path.Base(name), "_") { // those have their own warnings
+			if isCRD(name, data) && judged[name] != lastrun.Sum(data) {
 				ask[name] = data
 			}
 		}
@@ -97,6 +101,12 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 	}
 	found.Judged, found.Unjudged = done && len(tolerated) == 0, !done
 	return wrong, tolerated, nil
+}
+
+// isCRD reports whether a file is a CRD, other than one without a group, which has
+// its own warnings.
+func isCRD(name string, data []byte) bool {
+	return bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n")) && !strings.HasPrefix(path.Base(name), "_")
 }
 
 // canJudge reports whether the judge would know.

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -115,5 +116,78 @@ func TestRefused(t *testing.T) {
 	_, err := p.tryRender(func(o *Options) { o.Judge, o.Foreign = judge, true })
 	if n := len(problemsOf(t, err)); n != 11 {
 		t.Errorf("%d of them are errors in a project of other tools", n)
+	}
+}
+
+const columnsFile = `package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Cache is a kind.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.gone,selectorpath=.status.selector
+COLUMNS
+type Cache struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec   CacheSpec   ` + "`json:\"spec\"`" + `
+	Status CacheStatus ` + "`json:\"status,omitempty\"`" + `
+}
+
+// CacheSpec is what is wanted.
+type CacheSpec struct {
+	Size   int32                  ` + "`json:\"size\"`" + `
+	Labels map[string]string      ` + "`json:\"labels,omitempty\"`" + `
+	Port   intstr.IntOrString     ` + "`json:\"port,omitempty\"`" + `
+	Pod    corev1.PodTemplateSpec ` + "`json:\"pod,omitempty\"`" + `
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Raw runtime.RawExtension ` + "`json:\"raw,omitempty\"`" + `
+	// +kubebuilder:validation:XEmbeddedResource
+	Object runtime.RawExtension ` + "`json:\"object,omitempty\"`" + `
+}
+
+// CacheStatus is what there is.
+type CacheStatus struct {
+	Selector   string             ` + "`json:\"selector,omitempty\"`" + `
+	Conditions []metav1.Condition ` + "`json:\"conditions,omitempty\"`" + `
+}
+`
+
+// TestStrayPaths warns about columns and scale paths that name no field of the kind,
+// also when nothing else is to do, and about nothing that may be there.
+func TestStrayPaths(t *testing.T) {
+	leaveToLong(t)
+	columns := []struct{ path, missing string }{
+		{".spec.size", ""}, {".spec.count", ".spec.count"}, {".sepc.size", ".sepc"}, {".status.condition[0].type", ".status.condition"},
+		{".spec.pod.spec.hostNam", ".spec.pod.spec.hostNam"}, {".spec.pod.spec.hostname", ""}, {".spec.pod.metadata.labels.app", ""},
+		{`.status.conditions[?(@.type=="Ready")].status`, ""}, {".status.conditions[0].reasons", ""}, {".status.conditions[*].type", ""},
+		{".metadata.creationTimestamp", ""}, {`.metadata.labels.example\.com/a`, ""}, {".metadata.annotations['example.com/a']", ""}, {".kind", ""}, {".apiVersion", ""},
+		{".spec.labels.any", ""}, {`.spec.labels.example\.com/a`, ""}, {".spec['labels'].a", ""}, {`.spec.example\.com`, ""},
+		{".spec.port", ""}, {".spec.raw.any.thing", ""}, {".spec.object.spec.any", ""}, {".spec..any", ""}, {".spec.*", ""}, {".", ""},
+	}
+	const at, first = kindPath + ":%d:4: marker +kubebuilder:%s: there is no field %s", 13
+	want := []string{fmt.Sprintf(at, first-1, "subresource:scale", ".status.gone")}
+	var lines []string
+	for i, c := range columns {
+		lines = append(lines, fmt.Sprintf("// +kubebuilder:printcolumn:name=C%d,type=string,JSONPath=%q", i, c.path))
+		if c.missing != "" {
+			want = append(want, fmt.Sprintf(at, first+i, "printcolumn", c.missing))
+		}
+	}
+	p := newProject(t, small())
+	p.write(kindPath, strings.Replace(columnsFile, "COLUMNS", strings.Join(lines, "\n"), 1))
+	res := p.render()
+	if diff := cmp.Diff(want, res.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	p.accept(res)
+	if res := p.render(); !cmp.Equal(want, res.Warnings) || res.Set.Len() > 0 {
+		t.Errorf("the second time: %v, %v", res.Warnings, res.Set.Paths())
 	}
 }
