@@ -26,7 +26,8 @@ import (
 
 // A field that is lost here is lost in the cluster when somebody uses the
 // other version: convert it, or keep it in an annotation of the other one. An
-// object without any fields must not come back with some.
+// object without any fields must not come back with some. Where a conversion
+// parses a text, give the field one in texts, in conversion_helper_test.go.
 func TestMemcached_SurvivesTheHub(t *testing.T) {
 	full := &Memcached{}
 	fill(reflect.ValueOf(full).Elem())

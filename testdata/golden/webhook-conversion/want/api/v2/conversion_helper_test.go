@@ -17,6 +17,7 @@ limitations under the License.
 package v2
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"time"
@@ -28,6 +29,10 @@ import (
 // maxDepth ends the filling of types that contain themselves.
 const maxDepth = 12
 
+// texts are those of fields whose text has a form, by path in JSON, such as
+// "spec.schedule": "0 0 * * *".
+var texts = map[string]string{}
+
 // fill sets every field of an object, apart from its type and metadata, to
 // something that is not zero. Of lists and maps it makes one item.
 func fill(object reflect.Value) {
@@ -38,12 +43,18 @@ func fill(object reflect.Value) {
 			field.FieldByName("Name").SetString("sample")
 			field.FieldByName("Labels").Set(reflect.ValueOf(map[string]string{"some": "label"}))
 		default:
-			fillValue(field, 0)
+			fillValue(field, pathOf("", object.Type().Field(i)), 0)
 		}
 	}
 }
 
-func fillValue(v reflect.Value, depth int) {
+// pathOf is the path in JSON of a field of the struct at a path.
+func pathOf(path string, field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return strings.Trim(path+"."+name, ".")
+}
+
+func fillValue(v reflect.Value, path string, depth int) {
 	if !v.CanSet() || depth > maxDepth {
 		return
 	}
@@ -68,26 +79,26 @@ func fillValue(v reflect.Value, depth int) {
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(3)
 	case reflect.String:
-		v.SetString("some text")
+		v.SetString(cmp.Or(texts[path], "some text"))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fillValue(v.Elem(), depth+1)
+		fillValue(v.Elem(), path, depth+1)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fillValue(v.Index(0), depth+1)
+		fillValue(v.Index(0), path, depth+1)
 	case reflect.Array:
 		for i := range v.Len() {
-			fillValue(v.Index(i), depth+1)
+			fillValue(v.Index(i), path, depth+1)
 		}
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fillValue(key, depth+1)
-		fillValue(value, depth+1)
+		fillValue(key, "", depth+1)
+		fillValue(value, path, depth+1)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fillValue(v.Field(i), depth+1)
+			fillValue(v.Field(i), pathOf(path, v.Type().Field(i)), depth+1)
 		}
 	}
 }
