@@ -92,24 +92,31 @@ func (l *lab) testFailsEarly(t *testing.T, tc failure) {
 	}
 }
 
-// testRefusedUpgrade repeats an upgrade whose CRD does not take an object that
-// exists, when that is gone. The operator of before runs until OLM replaces it.
-func (l *lab) testRefusedUpgrade(t *testing.T) {
+// refusesUpgrade begins an upgrade whose CRD does not take an object that exists.
+func (l *lab) refusesUpgrade(t *testing.T) (two *bundle.Bundle) {
+	t.Helper()
 	if _, err := Install(t.Context(), l.client, l.bundle("0.0.1", ""), l.options(nil)); err != nil {
 		t.Fatal(err)
 	}
 	l.applyCart()
+	two = edited(t, l.bundle("0.0.2", ""), "{type: object}", "{type: object, required: [size], properties: {size: {type: integer}}}")
+	if _, err := Install(t.Context(), l.client, two, l.options(nil)); err == nil || !strings.Contains(err.Error(), "size: Required value") {
+		t.Fatal(err)
+	}
+	return two
+}
+
+// testRefusedUpgrade repeats such an upgrade when the object is gone. The operator of
+// before runs until OLM replaces it.
+func (l *lab) testRefusedUpgrade(t *testing.T) {
 	manager := func() types.UID {
 		if u := l.read("apps/v1", "Deployment", "shop-manager"); u != nil {
 			return u.GetUID()
 		}
 		return ""
 	}
+	two := l.refusesUpgrade(t)
 	before := manager()
-	two := edited(t, l.bundle("0.0.2", ""), "{type: object}", "{type: object, required: [size], properties: {size: {type: integer}}}")
-	if _, err := Install(t.Context(), l.client, two, l.options(nil)); err == nil || !strings.Contains(err.Error(), "size: Required value") {
-		t.Fatal(err)
-	}
 	if _, err := l.client.Delete(t.Context(), []*unstructured.Unstructured{l.cart()}, kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,12 +126,33 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 		o.Say = func(format string, args ...any) {
 			say(format, args...)
 			if len(l.said) == 1 { // the upgrade that has failed is about to go
-				runs = manager() == before
+				runs = before != "" && manager() == before
 			}
 		}
 	}))
 	if err != nil || !runs || got.Action != Upgraded || got.Replaced != l.csv("0.0.1") {
 		t.Errorf("%+v, %v, said %q, the operator ran meanwhile: %v", got, err, l.said, runs)
+	}
+	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testInterruptedRetreat presses Ctrl-C when the CSV of an upgrade that has failed
+// goes: the Subscription still gets to name the one before.
+func (l *lab) testInterruptedRetreat(t *testing.T) {
+	two := l.refusesUpgrade(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := Install(ctx, l.client, two, l.options(func(o *Options) {
+		o.Progress = func(r kube.Result) {
+			if r.Kind == "ClusterServiceVersion" && r.Action == kube.Deleted {
+				cancel()
+			}
+		}
+	}))
+	if now := text(l.read(olmV1alpha1, "Subscription", l.name), "status", "installedCSV"); !errors.Is(err, context.Canceled) || now != l.csv("0.0.1") {
+		t.Errorf("%v, and the Subscription has installed %s", err, now)
 	}
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 		t.Fatal(err)

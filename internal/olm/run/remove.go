@@ -46,6 +46,10 @@ func (in *installer) retreat(ctx context.Context) error {
 	if err := in.client.MergeStatus(ctx, in.before.subscription, map[string]any{}); err != nil {
 		return err
 	}
+	// Also after Ctrl-C: a Subscription that names a CSV which is gone would mislead
+	// the next run.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
 	if err := removeOperator(ctx, in.client, nil, in.Namespace, []string{stalled.GetName()}, kube.DeleteOptions{Progress: in.Progress}); err != nil {
 		return err
 	}
