@@ -139,7 +139,7 @@ func (l *lab) testRefusedUpgrade(t *testing.T) {
 }
 
 // testInterruptedRetreat presses Ctrl-C when the CSV of an upgrade that has failed
-// goes: the Subscription still gets to name the one before.
+// goes: the Subscription still gets to name the one before, and the next run upgrades it.
 func (l *lab) testInterruptedRetreat(t *testing.T) {
 	two := l.refusesUpgrade(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -153,6 +153,9 @@ func (l *lab) testInterruptedRetreat(t *testing.T) {
 	}))
 	if now := text(l.read(olmV1alpha1, "Subscription", l.name), "status", "installedCSV"); !errors.Is(err, context.Canceled) || now != l.csv("0.0.1") {
 		t.Errorf("%v, and the Subscription has installed %s", err, now)
+	}
+	if _, err := Install(t.Context(), l.client, two, l.options(nil)); err == nil || !strings.Contains(err.Error(), "size: Required value") {
+		t.Errorf("the next run ended with %v, said %q", err, l.said)
 	}
 	if _, err := l.cleanup(func(o *CleanupOptions) { o.CRDs = true }); err != nil {
 		t.Fatal(err)

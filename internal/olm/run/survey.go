@@ -184,7 +184,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	// A plan that has failed is never tried again, and a CSV that is not healthy
 	// is not upgraded: both need a new beginning.
 	healthy := live != nil && text(live, "status", "phase") == "Succeeded" && text(s.plan, "status", "phase") != "Failed"
-	if s.stalled != nil { // what it was to replace can be upgraded again, but is not as it was
+	if s.stalled != nil || s.abandoned(live) { // what it was to replace can be upgraded again, but is not as it was
 		healthy = live.GetName() != b.Name()
 	}
 	same := live != nil && live.GetName() == b.Name() || current == b.Name()
@@ -199,6 +199,13 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 			"%s is older than %s, which is installed, and OLM does not go back", b.Name(), live.GetName())
 	}
 	return Upgraded, nil
+}
+
+// abandoned reports whether a CSV is being replaced by one that is gone: a run has
+// removed a stalled upgrade, and went no further. OLM leaves the CSV so.
+func (s *survey) abandoned(csv *unstructured.Unstructured) bool {
+	return text(csv, "status", "phase") == "Replacing" &&
+		!slices.ContainsFunc(s.csvs, func(u *unstructured.Unstructured) bool { return text(u, "spec", "replaces") == csv.GetName() })
 }
 
 // decideLone decides about a CSV of the bundle's name that no Subscription

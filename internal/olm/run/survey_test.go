@@ -49,6 +49,8 @@ func TestDecide(t *testing.T) {
 		"newer one":               {world: namespace + ours(at("3")) + liveCSV("3", "Succeeded"), err: "shop.v0.0.2 is older than shop.v0.0.3", hint: "mysdk cleanup shop -n ns"},
 		"older one, failed":       {world: namespace + ours(at("1")) + liveCSV("1", "Failed"), want: Reinstalled},
 		"older one, failed plan":  {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded") + failedPlan, want: Reinstalled},
+		"older one, abandoned":    {world: namespace + ours(at("1")) + liveCSV("1", "Replacing") + failedPlan, want: Upgraded},
+		"same, abandoned":         {world: namespace + ours(at("2")) + liveCSV("2", "Replacing"), content: "same", want: Reinstalled},
 		"never got anywhere":      {world: namespace + ours("{}"), want: Reinstalled},
 		"of somebody else":        {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), err: "which mysdk did not make", hint: "mysdk run bundle-upgrade"},
 		"of somebody else, asked": {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), upgrade: true, want: Upgraded},
