@@ -20,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -74,7 +75,7 @@ it is out of date.`,
 	}
 	fs := c.Flags()
 	o.Bind(fs)
-	fs.StringVar(&o.Image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+")")
+	fs.StringVar(&o.Image, "image", "", "the operator's image (default: the one in "+cli.ImageFile+", or of the last run if there is none)")
 	fs.BoolVar(&o.Force, "force", false, "overwrite your changes, except in Chart.yaml, and the templates of a chart that mysdk did not create")
 	fs.BoolVar(&o.Check, "check", false, "show a diff and exit with 3 if the chart is out of date; write nothing")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "show changes as a diff without writing them")
@@ -160,9 +161,29 @@ func (j *job) builds() bool {
 	return j.Manifests == cli.InstallerFile && (j.has(cli.DeployDir) || !j.has(cli.InstallerFile))
 }
 
-// render makes the chart. The manifests of build-installer are built again, in
-// memory.
+// render makes the chart. While the project has the scaffold's name for its image,
+// which nobody can pull, the chart keeps the image that it was made with.
 func (j *job) render(ctx context.Context) (map[string][]byte, error) {
+	now, err := j.renderOnce(ctx)
+	if err != nil || !j.builds() || j.Image != "" {
+		return now, err
+	}
+	if name, err := chart.Image(now); err != nil || name != image.DefaultName {
+		return now, err
+	}
+	base, err := j.base()
+	if err != nil {
+		return nil, err
+	}
+	if j.Image, err = chart.Image(base); err != nil || j.Image == "" {
+		return now, err
+	}
+	return j.renderOnce(ctx)
+}
+
+// renderOnce renders the chart's manifests, with the image if there is one. Those of
+// build-installer are built again, in memory.
+func (j *job) renderOnce(ctx context.Context) (map[string][]byte, error) {
 	in := chart.Input{Name: j.name}
 	var err error
 	if j.builds() {
