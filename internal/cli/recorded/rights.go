@@ -94,9 +94,11 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 		warn("config/default: roles that no marker generates are not counted: %v", buildErr)
 	}
 	cli.WarnOfUnbound(objs, warn)
+	home, _ := cli.OperatorAccount(objs)
+	unbound := cli.UnboundRoles(objs)
 	rules := recording.EveryonesRules()
 	for _, m := range marked {
-		if isUnbound(objs, m.Namespace) {
+		if isUnbound(unbound, home, m.Namespace) {
 			continue
 		}
 		// The rights of the scaffolded certificates are needed once deployed:
@@ -109,11 +111,11 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 	return append(rules, handWritten(objs)...), nil
 }
 
-// isUnbound reports whether markers with that namespace, or without one, make a role
-// that nobody has. Its namespace is the operator's if config/default sets one for all.
-func isUnbound(objs []*unstructured.Unstructured, namespace string) bool {
-	home, _ := cli.OperatorAccount(objs)
-	return slices.ContainsFunc(cli.UnboundRoles(objs), func(u *unstructured.Unstructured) bool {
+// isUnbound reports whether markers with that namespace, or without one, make one of
+// the roles that nobody has. Its namespace is home, the operator's, if config/default
+// sets one for all.
+func isUnbound(unbound []*unstructured.Unstructured, home, namespace string) bool {
+	return slices.ContainsFunc(unbound, func(u *unstructured.Unstructured) bool {
 		if u.GetKind() == "ClusterRole" {
 			return namespace == ""
 		}
