@@ -89,6 +89,7 @@ func (m *migration) readProject() ([]byte, error) {
 		m.moves["controllers/"+group] = target{"internal/controller/" + group, group, group}
 	}
 	m.placeBelow()
+	m.packageNames()
 	return yamledit.Encode(p)
 }
 

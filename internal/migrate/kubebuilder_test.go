@@ -181,6 +181,36 @@ func (r *JobReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 }
 
+// TestPackageNames holds that controllers are set up whose package is imported
+// without a name of its own and has another one than its directory.
+func TestPackageNames(t *testing.T) {
+	files := goV3()
+	files["PROJECT"] = strings.Replace(files["PROJECT"], "multigroup: true\n", "", 1)
+	const code = "import ctrl \"sigs.k8s.io/controller-runtime\"\n\ntype ToolReconciler struct{}\n\nfunc (*ToolReconciler) SetupWithManager(ctrl.Manager) error { return nil }\n"
+	files["controllers/tool_controller.go"] = "package mycontrollers\n\n" + code
+	files["pkg/tool-x/tool_controller.go"] = "package tool\n\n" + code
+	files["main.go"] = strings.NewReplacer(
+		"\tcachecontrollers \"", "\t\"example.com/shop/controllers\"\n\t\"example.com/shop/pkg/tool-x\"\n\tcachecontrollers \"",
+		"\tif err := mgr.Start(", "\tif err = (&mycontrollers.ToolReconciler{}).SetupWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}\n"+
+			"\tif err = (&tool.ToolReconciler{}).SetupWithManager(mgr); err != nil {\n\t\tos.Exit(1)\n\t}\n\tif err := mgr.Start(",
+	).Replace(files["main.go"])
+	got := content(mustPlan(t, files).Result)
+	for name, want := range map[string][]string{
+		"internal/controller/tool_controller.go": {"package controller\n"},
+		"pkg/tool-x/tool_controller.go":          {"package tool\n"},
+		"cmd/main.go": {
+			"\"example.com/shop/internal/controller\"\n", "(&controller.ToolReconciler{}).SetupWithManager(mgr)",
+			"tool \"example.com/shop/pkg/tool-x\"\n", "(&tool.ToolReconciler{}).SetupWithManager(mgr)",
+		},
+	} {
+		for _, part := range want {
+			if !strings.Contains(got[name], part) {
+				t.Errorf("%s has no %q:\n%s", name, part, got[name])
+			}
+		}
+	}
+}
+
 // TestHandlersElsewhere holds that webhooks which a type of another package sets
 // up stay its own: methods of the kind's type are not taken for them.
 func TestHandlersElsewhere(t *testing.T) {

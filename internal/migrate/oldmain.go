@@ -50,8 +50,11 @@ func (m *migration) readMain(name string) (*oldProgram, error) {
 	}
 	p := &oldProgram{m: m, file: f, target: target, imports: map[string]string{}, taken: map[int]bool{}}
 	for _, spec := range f.Tree.Imports {
-		at := goedit.PathOf(spec)
-		switch local := goedit.LocalName(spec); {
+		at, local := goedit.PathOf(spec), goedit.LocalName(spec)
+		if spec.Name == nil {
+			local = m.packageName(at)
+		}
+		switch {
 		case goedit.IsName(local):
 			p.imports[local] = at
 		case !strings.HasPrefix(at, "k8s.io/client-go/plugin/pkg/client/auth") && !strings.HasPrefix(at, operatorSDK):
@@ -355,7 +358,7 @@ func (p *oldProgram) use(e ast.Expr) {
 
 func (p *oldProgram) need(local string) {
 	s := importSpec{p.today(p.imports[local]), local}
-	if local == goedit.PackageName(s.path) {
+	if local == goedit.PackageName(s.path) && local == p.m.packageName(s.path) {
 		s.name = ""
 	}
 	if !slices.Contains(p.used, s) {

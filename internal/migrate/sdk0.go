@@ -94,26 +94,35 @@ func (m *migration) place() error {
 	}
 	m.moveCommand()
 	m.placeBelow()
-	for _, dir := range slices.Sorted(maps.Keys(m.moves)) {
-		t := m.moves[dir]
-		for _, name := range inDir(m.files, dir) {
-			if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			f, err := parseGo(name, m.files[name].data)
-			if err != nil {
-				return err
-			}
-			old := f.Tree.Name.Name
-			if t.name == t.oldName {
-				t.name = old
-			}
-			t.oldName = old
-			m.moves[dir] = t
-			break
-		}
-	}
+	m.packageNames()
 	return nil
+}
+
+// packageNames has the packages that move called what their clauses say, which
+// need not be what their directories are called.
+func (m *migration) packageNames() {
+	for dir, t := range m.moves {
+		old := m.packageName(path.Join(m.module, dir))
+		if t.name == t.oldName {
+			t.name = old
+		}
+		t.oldName = old
+		m.moves[dir] = t
+	}
+}
+
+// packageName is what a package calls itself, which imports of the project's own
+// tell by its clause.
+func (m *migration) packageName(importPath string) string {
+	if dir, own := strings.CutPrefix(importPath, m.module+"/"); own {
+		for f := range m.parse(inDir(m.files, dir)) {
+			if !strings.HasSuffix(f.Name, "_test.go") {
+				return f.Tree.Name.Name
+			}
+		}
+		return path.Base(dir)
+	}
+	return goedit.PackageName(importPath)
 }
 
 // placeBelow has the packages below those that move go along.
