@@ -110,7 +110,7 @@ func (in *inspection) layout(name string) (Command, bool) {
 			"start a project beside it with 'mysdk init', run 'create api' for every kind, and carry types and controllers over",
 			"https://book.kubebuilder.io/migrations lists what moved where",
 		}
-		if slices.ContainsFunc(in.report.Layout, func(key string) bool { return key == "go.kubebuilder.io/v3" || key == "go.kubebuilder.io/v2" }) {
+		if slices.ContainsFunc(in.report.Layout, func(key string) bool { return strings.HasPrefix(key, "go.kubebuilder.io/v3") || key == "go.kubebuilder.io/v2" }) {
 			todo = []string{"'mysdk migrate --output-dir DIR' writes the project in that layout beside this one, and 'mysdk migrate --apply' over it"}
 		}
 		if pkg, err := mainpkg.Find(in.Host.Files, in.Dir); err == nil && pkg == "./cmd" {

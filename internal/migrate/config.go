@@ -32,7 +32,7 @@ func (m *migration) kubebuilderConfig() error {
 	if err := m.oneNamespace(); err != nil {
 		return err
 	}
-	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: see 'git diff' for the whole. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
+	m.general = append(m.general, Note{Text: "The files of config are today's scaffold, with what you had set in yours: compare them with the old ones. The manager elects a leader: remove --leader-elect from its arguments in " + managerPath + " to turn that off."})
 	return m.bareSamples()
 }
 

@@ -101,7 +101,7 @@ func TestDeploy(t *testing.T) {
 		},
 		"limits that were not there": {
 			func(map[string]string) {},
-			map[string][]string{managerPath: {"cpu: 500m", "memory: 200Mi"}, ReportName: {"deploy/operator.yaml set no resources.limits.cpu and no securityContext.readOnlyRootFilesystem"}},
+			map[string][]string{managerPath: {"cpu: 500m", "memory: 200Mi"}, ReportName: {"deploy/operator.yaml set no resources.limits.cpu, ", "deploy/operator.yaml set no securityContext.readOnlyRootFilesystem, "}},
 		},
 		"volumes": {
 			func(f map[string]string) {

@@ -104,7 +104,7 @@ func (p projectFile) detect(files map[string]file) (Layout, error) {
 		return "", foreign(false)
 	case strings.Contains(all, "helm"):
 		return "", foreign(true)
-	case slices.Contains(keys, string(LayoutGo3)) || p.Version == "3" && len(keys) == 0:
+	case slices.Contains(keys, string(LayoutGo3)), slices.Contains(keys, string(LayoutGo3)+"-alpha"), p.Version == "3" && len(keys) == 0:
 		return LayoutGo3, nil
 	case slices.Contains(keys, string(LayoutGo2)), p.Version == "2", strings.HasPrefix(p.Version, "3-"):
 		return LayoutGo2, nil

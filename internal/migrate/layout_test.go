@@ -34,6 +34,7 @@ func TestDetect(t *testing.T) {
 		"3-alpha":                      {with("layout: go.kubebuilder.io/v2\nversion: 3-alpha\n"), LayoutGo2, ""},
 		"3-alpha without layout":       {with("version: 3-alpha\n"), LayoutGo2, ""},
 		"3-alpha of go/v3":             {with("layout: go.kubebuilder.io/v3\nversion: 3-alpha\n"), LayoutGo3, ""},
+		"3-alpha of go/v3-alpha":       {with("layout: go.kubebuilder.io/v3-alpha\nversion: 3-alpha\n"), LayoutGo3, ""},
 		"3 of go/v2":                   {with("layout: [go.kubebuilder.io/v2]\nversion: \"3\"\n"), LayoutGo2, ""},
 		"3 of go/v3":                   {with("layout:\n- go.kubebuilder.io/v3\nversion: \"3\"\n"), LayoutGo3, ""},
 		"3 without layout":             {with("version: \"3\"\n"), LayoutGo3, ""},

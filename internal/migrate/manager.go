@@ -34,12 +34,13 @@ func (m *migration) manager(o *object) {
 // restricted tells what the new container does not let the operator do, where
 // the old one said nothing about it: it may need more memory, or write a file.
 func (m *migration) restricted(file string, box *yaml.Node) {
-	free := slices.DeleteFunc([]string{"resources/limits/cpu", "resources/limits/memory", "securityContext/readOnlyRootFilesystem"}, func(way string) bool {
-		return box == nil || find(box, stepsOf(way)) != nil
-	})
-	if len(free) > 0 {
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s set no %s; that of the new scaffold, %s, does: change it there if the operator needs more memory or CPU, or writes files.",
-			file, strings.ReplaceAll(strings.Join(free, " and no "), "/", "."), managerPath)})
+	for _, limit := range []struct{ way, need string }{
+		{"resources/limits/cpu", "needs more CPU"}, {"resources/limits/memory", "needs more memory"}, {"securityContext/readOnlyRootFilesystem", "writes files"},
+	} {
+		if box != nil && find(box, stepsOf(limit.way)) == nil {
+			m.general = append(m.general, Note{Text: fmt.Sprintf("%s set no %s, and the new %s does: change it there if the operator %s.",
+				file, strings.ReplaceAll(limit.way, "/", "."), managerPath, limit.need)})
+		}
 	}
 }
 
