@@ -74,6 +74,7 @@ func goProject(more map[string]string) map[string]string {
 
 func TestInspectCommands(t *testing.T) {
 	refused := clierr.Failedf("do that", "cmd/main.go:3: the marker \"+kubebuilder:scaffold:imports\" is missing")
+	unreadable := map[string]string{"PROJECT": strings.Replace(v4, `"3"`, `"2"`, 1), "config/default/kustomization.yaml": "namePrefix: a-\n"}
 	for name, c := range map[string]struct {
 		files   map[string]string
 		change  func(*Options)
@@ -116,7 +117,13 @@ func TestInspectCommands(t *testing.T) {
 		"another layout":    {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v3", 1), "cmd/main.go": "-", "main.go": "package main\n"}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v3:\n'mysdk migrate --output-dir DIR' writes"},
 		"this layout early": {files: map[string]string{"PROJECT": strings.Replace(v4, "/v4", "/v4-alpha", 1)}, command: "create api", want: Needs, text: "this is go.kubebuilder.io/v4-alpha:\nPROJECT: change the layout to go.kubebuilder.io/v4"},
 		"no layout":         {files: map[string]string{"PROJECT": strings.Replace(v4, "layout:\n- go.kubebuilder.io/v4\n", "", 1)}, command: "create api", want: Needs, text: "add 'layout:"},
-		"unreadable":        {files: map[string]string{"PROJECT": strings.Replace(v4, `"3"`, `"2"`, 1)}, command: "create webhook", want: Needs, text: "too old"},
+		"unreadable":        {files: unreadable, command: "create webhook", want: Needs, text: "too old"},
+		"unreadable, local": {files: unreadable, command: "run local", want: Needs, text: "too old"},
+		"unreadable, image": {files: unreadable, command: "image build", want: Needs, text: "'mysdk migrate'"},
+		"unreadable, CRDs":  {files: unreadable, command: "install", want: Needs, text: "too old"},
+		"unreadable, whole": {files: unreadable, command: "deploy", want: Needs, text: "too old"},
+		"unreadable, tests": {files: unreadable, command: "test", want: Works, text: "no tests yet"},
+		"unreadable, types": {files: unreadable, command: "generate", want: Works, text: "byte for byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _, err := inspect(t, t.Context(), world(t, goProject(c.files)), c.change)

@@ -31,6 +31,11 @@ func cannot(name, detail string) (Command, fileset.Set, error) {
 // noGo is what all commands say that work on Go code, where there is none.
 const noGo = "the project has no Go code (no go.mod)"
 
+// unreadable is what all commands say that read PROJECT, where mysdk cannot.
+func (in *inspection) unreadable(name string) (Command, fileset.Set, error) {
+	return needs(name, "mysdk cannot read the project file:", advice(in.broken)...)
+}
+
 // advice is what an engine said is wrong, and its hint.
 func advice(err error) []string {
 	list := strings.Split(strings.TrimSpace(err.Error()), "\n")
@@ -98,7 +103,7 @@ func (in *inspection) layout(name string) (Command, bool) {
 		c, _, _ := cannot(name, noGo)
 		return c, false
 	case in.broken != nil:
-		c, _, _ := needs(name, "mysdk cannot read the project file:", advice(in.broken)...)
+		c, _, _ := in.unreadable(name)
 		return c, false
 	case len(in.report.Layout) == 0:
 		c, _, _ := needs(name, "the project file names no layout:", "PROJECT: add 'layout: [go.kubebuilder.io/v4]', if the project is laid out so")
@@ -110,7 +115,9 @@ func (in *inspection) layout(name string) (Command, bool) {
 			"start a project beside it with 'mysdk init', run 'create api' for every kind, and carry types and controllers over",
 			"https://book.kubebuilder.io/migrations lists what moved where",
 		}
-		if slices.ContainsFunc(in.report.Layout, func(key string) bool { return strings.HasPrefix(key, "go.kubebuilder.io/v3") || key == "go.kubebuilder.io/v2" }) {
+		if slices.ContainsFunc(in.report.Layout, func(key string) bool {
+			return strings.HasPrefix(key, "go.kubebuilder.io/v3") || key == "go.kubebuilder.io/v2"
+		}) {
 			todo = []string{"'mysdk migrate --output-dir DIR' writes the project in that layout beside this one, and 'mysdk migrate --apply' over it"}
 		}
 		if pkg, err := mainpkg.Find(in.Host.Files, in.Dir); err == nil && pkg == "./cmd" {
@@ -126,6 +133,9 @@ func (in *inspection) runLocal() (Command, fileset.Set, error) {
 	name := "run local"
 	if !in.isGo() {
 		return cannot(name, noGo)
+	}
+	if in.broken != nil {
+		return in.unreadable(name)
 	}
 	main, err := localrun.Inspect(in.Host, in.Dir)
 	if err != nil {
@@ -149,6 +159,9 @@ func (in *inspection) runLocal() (Command, fileset.Set, error) {
 
 func (in *inspection) install() (Command, fileset.Set, error) {
 	const command = "install"
+	if in.broken != nil {
+		return in.unreadable(command)
+	}
 	for _, dir := range []string{"config/crd", "config/default"} {
 		if _, there, err := in.tree.Read(dir + "/kustomization.yaml"); err != nil || there {
 			return in.kustomization(command, dir, "")
@@ -166,6 +179,9 @@ func (in *inspection) deploy() (Command, fileset.Set, error) {
 
 // kustomization builds a directory as the command would.
 func (in *inspection) kustomization(command, dir, missing string) (Command, fileset.Set, error) {
+	if in.broken != nil {
+		return in.unreadable(command)
+	}
 	if _, there, err := in.tree.Read(dir + "/kustomization.yaml"); err != nil || !there {
 		c, set, _ := needs(command, "there is no "+dir+"/kustomization.yaml", missing)
 		return c, set, err
@@ -200,6 +216,9 @@ func (in *inspection) image() (Command, fileset.Set, error) {
 	name := "image build"
 	if !in.isGo() {
 		return cannot(name, noGo+"; its Dockerfile goes on working")
+	}
+	if in.broken != nil {
+		return in.unreadable(name)
 	}
 	main, err := localrun.Inspect(in.Host, in.Dir)
 	if err != nil {
