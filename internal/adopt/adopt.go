@@ -185,7 +185,8 @@ func (in *inspection) read() error {
 			"name the root directory of a project of kubebuilder or operator-sdk; 'mysdk init --domain example.com' starts a new one")
 	}
 	if err := yaml.Unmarshal(data, &in.file); err != nil {
-		return clierr.Failedf("repair it, or take it from version control", "%s: %w", project.FileName, err)
+		_, better := project.Parse(data) // with the line, and what conflict markers are
+		return clierr.WithHint(firstOf(better, fmt.Errorf("%s: %w", project.FileName, err)), "repair it, or take it from version control")
 	}
 	f, err := project.Parse(data)
 	if err == nil {

@@ -202,7 +202,7 @@ func TestInspectRefuses(t *testing.T) {
 		code  int
 	}{
 		"no project":      {nil, t.Context(), "no PROJECT file", 1},
-		"not YAML":        {map[string]string{"PROJECT": "a: [\n"}, t.Context(), "PROJECT: yaml", 1},
+		"not YAML":        {map[string]string{"PROJECT": "a: [\n"}, t.Context(), "PROJECT:1: ", 1},
 		"an interruption": {goProject(nil), stopped, "canceled", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

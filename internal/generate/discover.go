@@ -213,6 +213,9 @@ func (d *discoverer) addFile(p *sourcePackage, name string) error {
 	}
 	f, err := parseFile(d.out.fset, abs, data)
 	if err != nil {
+		if unmerged := clierr.Unmerged(name, data); unmerged != nil {
+			return unmerged
+		}
 		d.out.problems = append(d.out.problems, syntaxProblems(d.tree, err)...)
 		return nil
 	}

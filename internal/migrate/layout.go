@@ -55,6 +55,9 @@ func (p projectFile) layouts() []string {
 // is an error that says what to use instead.
 func detect(files map[string]file) (Layout, error) {
 	if f, ok := files["PROJECT"]; ok {
+		if err := clierr.Unmerged("PROJECT", f.data); err != nil {
+			return "", err
+		}
 		var p projectFile
 		if err := yaml.Unmarshal(f.data, &p); err != nil {
 			return "", clierr.Failedf("repair it, or take it from version control", "PROJECT: %w", err)

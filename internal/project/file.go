@@ -101,6 +101,9 @@ func Above(dir string) string {
 // Parse reads the text of a PROJECT file. Errors name the file and, where one
 // is known, the line.
 func Parse(data []byte) (*File, error) {
+	if err := clierr.Unmerged(FileName, data); err != nil {
+		return nil, err
+	}
 	doc, err := document(data)
 	if err != nil {
 		return nil, err

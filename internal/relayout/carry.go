@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
@@ -186,12 +187,13 @@ func (c *carrier) source(r Rewrite, name string, src []byte) ([]byte, error) {
 // put writes a file of the project, at another place where it moves.
 func (c *carrier) put(name, to string, data []byte) error {
 	old, _, err := c.tree.Read(name)
-	switch {
-	case err != nil:
+	if err != nil || name == to && bytes.Equal(old, data) {
 		return err
-	case name == to && bytes.Equal(old, data):
-		return nil
-	case name == to:
+	}
+	if err := clierr.Unmerged(name, old); err != nil {
+		return err // each side of it may hold what the change is about
+	}
+	if name == to {
 		return c.tree.Write(name, data)
 	}
 	_, taken, err := c.tree.Read(to)

@@ -60,7 +60,7 @@ func Parse(name string, src []byte) (*File, error) {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, name, src, parser.ParseComments)
 	if err != nil {
-		return nil, SyntaxError(name, err)
+		return nil, cmp.Or(clierr.Unmerged(name, src), SyntaxError(name, err))
 	}
 	return &File{Name: name, Src: src, Fset: fset, Tree: tree, drops: map[string]bool{}}, nil
 }

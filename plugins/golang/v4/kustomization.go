@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 // markerPrefix starts the comments at which new code goes in.
@@ -23,6 +25,9 @@ func isMarker(line, marker string) bool {
 // scaffolds have in the place of that: bases. A file that does not parse is
 // refused before it is edited.
 func resources(name, text string) ([]string, error) {
+	if err := clierr.Unmerged(name, []byte(text)); err != nil {
+		return nil, err
+	}
 	var tree struct {
 		Resources []string `json:"resources"`
 		Bases     []string `json:"bases"`
