@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
@@ -21,7 +22,18 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 		return clierr.Failedf(fmt.Sprintf("run 'mysdk delete webhook --group %s --version %s --kind %s' first", cmp.Or(target.Group, `""`), target.Version, target.Kind),
 			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
 	}
+	s.noteModule(target)
 	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, s.lastCRD(target))
+}
+
+// noteModule tells of the module of a kind of another project, which go.mod
+// requires for it: whether something else needs that, the go command knows. Those
+// of Kubernetes itself every project needs.
+func (s *Scaffold) noteModule(target project.Resource) {
+	if target.API || target.Path == "" || strings.HasPrefix(target.Path, s.project.Repo+"/") || strings.HasPrefix(target.Path, "k8s.io/api/") {
+		return
+	}
+	s.Notes = append(s.Notes, fmt.Sprintf("Run 'go mod tidy': it takes the module of %s out of go.mod if nothing else needs it.", target.Path))
 }
 
 // DeleteWebhooks removes those webhooks of a kind that wanted picks, out of
