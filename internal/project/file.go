@@ -113,7 +113,7 @@ func Parse(data []byte) (*File, error) {
 		return nil, yamlError(err)
 	}
 	if err := checkVersion(all["version"]); err != nil {
-		return nil, fmt.Errorf("%s: %w", FileName, err)
+		return nil, &VersionError{fmt.Errorf("%s: %w", FileName, err)}
 	}
 	if err := checkTypes(doc.Content[0], "", fieldTypes()); err != nil {
 		return nil, err
@@ -159,6 +159,15 @@ func document(data []byte) (*yaml.Node, error) {
 	}
 	return doc, nil
 }
+
+// VersionError is that of a PROJECT file which has no version that mysdk reads.
+// Commands that can do without the file do not mind.
+type VersionError struct{ err error }
+
+func (e *VersionError) Error() string { return e.err.Error() }
+
+// Unwrap gives the hint.
+func (e *VersionError) Unwrap() error { return e.err }
 
 func checkVersion(v any) error {
 	switch s := fmt.Sprint(v); {

@@ -4,6 +4,8 @@ package generate
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,6 +21,7 @@ import (
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/generate/calls"
 	"github.com/example/mysdk/internal/openapi"
+	"github.com/example/mysdk/internal/project"
 )
 
 // generateCommand is what was asked of generate.
@@ -218,6 +221,7 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	if err != nil {
 		return err
 	}
+	warnOfProject(f)
 	r, err := f.Render(ctx, opts)
 	if err != nil {
 		return err
@@ -240,6 +244,19 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	f.Detail("generated in %s", f.Since(start))
 	o.warnStale(ctx, f)
 	return nil
+}
+
+// warnOfProject warns of a PROJECT file that other commands would refuse.
+// Generating does without it, and 'mysdk adopt' says what works with one of another
+// version.
+func warnOfProject(f *cli.Factory) {
+	if _, err := f.Host.Files.Lstat(f.Host.Path(project.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	_, err := project.Load(f.Host.Dir)
+	if _, ok := errors.AsType[*project.VersionError](err); !ok && err != nil {
+		f.Warn("%v; other commands stop at this: %s", err, clierr.HintOf(err))
+	}
 }
 
 // warnStale warns of a chart that is not that of what was generated.
