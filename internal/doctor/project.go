@@ -70,6 +70,9 @@ func (e *exam) project() {
 	} else {
 		e.ok(project.FileName, "%s, with %s", p.Name, count(len(p.Resources), "kind"))
 		e.plugins(p)
+		for _, found := range adopt.Untyped(e.Host.Files, e.Dir, p) {
+			e.warning(project.FileName, adopt.UntypedHint, "%s", found)
+		}
 	}
 	e.strays()
 	if e.modules() && e.cached() {

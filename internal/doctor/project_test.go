@@ -122,6 +122,13 @@ func TestNoProject(t *testing.T) {
 	}
 }
 
+func TestUntypedKinds(t *testing.T) {
+	const types = "api/v1alpha1/memcached_types.go"
+	p := scaffolded(t)
+	p.write(types, strings.ReplaceAll(p.read(types), "type Memcached ", "type Cache "))
+	p.contains(want{"PROJECT", doctor.Warning, "there is no Go type Memcached in api/v1alpha1 for the kind cache.example.com/v1alpha1 Memcached", "change the kind in PROJECT"})
+}
+
 // contains is expect for worlds in which more than one thing is wrong.
 func (p *patient) contains(w want) {
 	p.t.Helper()

@@ -103,6 +103,26 @@ func TestOverlayOverDisk(t *testing.T) {
 	}
 }
 
+func TestUnlistedCRDs(t *testing.T) {
+	const name = "config/crd/bases/cache.example.com_caches.yaml"
+	for what, tt := range map[string]struct {
+		files map[string]string
+		want  int
+	}{
+		"listed":             {map[string]string{"config/crd/kustomization.yaml": "resources:\n- bases/cache.example.com_caches.yaml\n"}, 0},
+		"another one":        {map[string]string{"config/crd/kustomization.yaml": "resources:\n- bases/cache.example.com_memcacheds.yaml\n"}, 1},
+		"no kustomization":   {nil, 0},
+		"one of all of them": {map[string]string{"config/crd/kustomization.yaml": "resources:\n- bases\n", "config/crd/bases/kustomization.yaml": "resources: []\n"}, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			got := unlistedCRDs(newTree(t.TempDir(), overlay(t, tt.files)), crdDir, []string{"config/rbac/role.yaml", name})
+			if len(got) != tt.want || tt.want > 0 && !strings.HasPrefix(got[0], name+": config/crd/kustomization.yaml does not list this CRD") {
+				t.Errorf("got %q, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestSelection(t *testing.T) {
 	leaveToLong(t)
 	p := newProject(t, small())

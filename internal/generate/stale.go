@@ -23,6 +23,9 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) ([]string, er
 		if name := path.Join(j.config, emptyCRD); j.name == crdName && slices.Contains(rendered, name) {
 			out = append(out, name+": no CRD, but what controller-gen makes of a kind all of whose versions have +kubebuilder:skipversion")
 		}
+		if j.name == crdName {
+			out = append(out, unlistedCRDs(t, j.config, rendered)...)
+		}
 		if !slices.Equal(j.paths, []string{"./..."}) {
 			continue // the rest of the project may account for the others
 		}
@@ -45,6 +48,23 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) ([]string, er
 		}
 	}
 	return out, nil
+}
+
+// unlistedCRDs warns about the CRDs in dir that the kustomization above it leaves
+// out, as that of a kind which was renamed by hand.
+func unlistedCRDs(t *tree, dir string, rendered []string) (out []string) {
+	list := path.Join(path.Dir(dir), "kustomization.yaml")
+	text, err := t.read(list)
+	if err != nil || t.exists(path.Join(dir, "kustomization.yaml")) {
+		return nil // there is none, or it takes the whole directory
+	}
+	for _, name := range rendered {
+		base := path.Base(name)
+		if path.Dir(name) == dir && base != emptyCRD && !bytes.Contains(text, []byte(base)) {
+			out = append(out, fmt.Sprintf("%s: %s does not list this CRD, and it is not installed; add '- %s/%s' to its resources", name, list, path.Base(dir), base))
+		}
+	}
+	return out
 }
 
 // staleCRDs warns about the CRDs in dir that were not rendered.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/example/mysdk/internal/adopt"
 	"github.com/example/mysdk/internal/cli"
 	bundlecmd "github.com/example/mysdk/internal/cli/bundle"
 	chartcmd "github.com/example/mysdk/internal/cli/chart"
@@ -246,16 +247,27 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 	return nil
 }
 
-// warnOfProject warns of a PROJECT file that other commands would refuse.
-// Generating does without it, and 'mysdk adopt' says what works with one of another
-// version.
+// warnOfProject warns of a PROJECT file that other commands would refuse, and of
+// kinds in it that no type defines. Generating does without it, and 'mysdk adopt'
+// says what works with one of another version.
 func warnOfProject(f *cli.Factory) {
 	if _, err := f.Host.Files.Lstat(f.Host.Path(project.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	_, err := project.Load(f.Host.Dir)
-	if _, ok := errors.AsType[*project.VersionError](err); !ok && err != nil {
+	file, err := project.Load(f.Host.Dir)
+	var p *project.Project
+	if err == nil {
+		p, err = file.Project()
+	}
+	_, version := errors.AsType[*project.VersionError](err)
+	switch {
+	case version:
+	case err != nil:
 		f.Warn("%v; other commands stop at this: %s", err, clierr.HintOf(err))
+	default:
+		for _, found := range adopt.Untyped(f.Host.Files, f.Host.Dir, p) {
+			f.Warn("%s: %s; %s", project.FileName, found, adopt.UntypedHint)
+		}
 	}
 }
 
