@@ -188,6 +188,7 @@ func TestPackageNames(t *testing.T) {
 	files["PROJECT"] = strings.Replace(files["PROJECT"], "multigroup: true\n", "", 1)
 	const code = "import ctrl \"sigs.k8s.io/controller-runtime\"\n\ntype ToolReconciler struct{}\n\nfunc (*ToolReconciler) SetupWithManager(ctrl.Manager) error { return nil }\n"
 	files["controllers/tool_controller.go"] = "package mycontrollers\n\n" + code
+	files["controllers/gen.go"] = "//go:build ignore\n\npackage main\n\nfunc main() {}\n"
 	files["pkg/tool-x/tool_controller.go"] = "package tool\n\n" + code
 	files["main.go"] = strings.NewReplacer(
 		"\tcachecontrollers \"", "\t\"example.com/shop/controllers\"\n\t\"example.com/shop/pkg/tool-x\"\n\tcachecontrollers \"",

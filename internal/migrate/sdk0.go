@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"go/ast"
 	"maps"
 	"path"
@@ -115,12 +116,16 @@ func (m *migration) packageNames() {
 // tell by its clause.
 func (m *migration) packageName(importPath string) string {
 	if dir, own := strings.CutPrefix(importPath, m.module+"/"); own {
+		name := ""
 		for f := range m.parse(inDir(m.files, dir)) {
-			if !strings.HasSuffix(f.Name, "_test.go") {
-				return f.Tree.Name.Name
+			if strings.HasSuffix(f.Name, "_test.go") {
+				continue
+			}
+			if name = f.Tree.Name.Name; name != "main" {
+				break // a program that the build leaves out may be beside a package
 			}
 		}
-		return path.Base(dir)
+		return cmp.Or(name, path.Base(dir))
 	}
 	return goedit.PackageName(importPath)
 }
