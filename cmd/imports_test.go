@@ -49,7 +49,7 @@ var layers = [][]string{
 	{"internal/apidocs", "internal/compat", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/generate/arguments", "internal/localrun/trace", "internal/rewrite/merge3"},
 	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/controllernames", "internal/webhookadapter"},
 	{"internal/manifests", "internal/openapi"},
-	{"internal/hostprogram", "internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
+	{"internal/hostprogram", "internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/cluster/clustertest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
 	{"internal/adopt", "internal/chart", "internal/explore", "internal/grafana", "internal/lint", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},
 	{"internal/bundle/validate/engine", "internal/catalog/opm", "internal/olm/run", "internal/scorecard", "internal/migrate", "internal/explore/gotest"},
 	{"internal/doctor"},

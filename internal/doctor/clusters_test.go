@@ -2,7 +2,6 @@ package doctor_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/example/mysdk/internal/cluster/clustertest"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/doctor"
 )
@@ -31,30 +31,14 @@ func (p *patient) cluster(s state.State) state.Layout {
 // serve plays the server of a cluster, which says s over its control socket.
 func (p *patient) serve(s state.Status) {
 	p.t.Helper()
-	short, err := os.MkdirTemp("", "doctor") // a socket's path is limited
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() { _ = os.RemoveAll(short) })
-	s.PID, s.Socket = os.Getpid(), filepath.Join(short, "s")
-	if s.ProcessStart, err = state.ProcessStart(s.PID); err != nil {
-		p.t.Fatal(err)
-	}
-	l := p.cluster(s.State)
+	l, running := clustertest.Serve(p.t, p.Host, s.Name, func() any { return s })
+	s.PID, s.ProcessStart, s.Socket = running.PID, running.ProcessStart, running.Socket
+	p.cluster(s.State)
 	lock, err := l.Lock(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { _ = lock.Release() })
-	listener, err := net.Listen("unix", s.Socket)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // ends with the test
-		_ = json.NewEncoder(w).Encode(s)
-	})}
-	go srv.Serve(listener)
-	p.t.Cleanup(func() { _ = srv.Close() })
 }
 
 func TestEmbedded(t *testing.T) {

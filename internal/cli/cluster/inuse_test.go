@@ -2,17 +2,11 @@ package cluster
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/cluster/clustertest"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/recording"
@@ -22,31 +16,8 @@ import (
 // cluster, and only one that does.
 func TestWarnOfRun(t *testing.T) {
 	w := hosttest.New(t)
-	dir, err := w.Host.StateDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtimeDir, err := os.MkdirTemp("", "mysdk") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(runtimeDir) })
-	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(runtimeDir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	rec := recording.Recording{Operator: "op", Project: "/work/shop"}
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(rec) // else the test fails
-	})}
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
-	start, err := state.ProcessStart(os.Getpid())
-	at := state.New(dir, "default")
-	err = errors.Join(err, os.MkdirAll(at.Dir, 0o700))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at, running := clustertest.Serve(t, w.Host, "default", func() any { return rec })
 	for name, tc := range map[string]struct {
 		running, active bool
 		args            []string
@@ -58,7 +29,7 @@ func TestWarnOfRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := state.State{}
 			if tc.running {
-				s = state.State{PID: os.Getpid(), ProcessStart: start, Socket: l.Addr().String()}
+				s = running
 			}
 			if err := at.Write(s); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -16,7 +15,7 @@ import (
 	"time"
 
 	"github.com/example/mysdk/internal/cli"
-	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/cluster/clustertest"
 	"github.com/example/mysdk/internal/host/hosttest"
 	"github.com/example/mysdk/internal/localrun"
 	"github.com/example/mysdk/internal/recording"
@@ -27,34 +26,12 @@ import (
 func TestReadOfThisProject(t *testing.T) {
 	w := hosttest.New(t)
 	f := &cli.Factory{Host: w.Host}
-	dir, err := w.Host.StateDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtimeDir, err := os.MkdirTemp("", "mysdk") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(runtimeDir) })
-	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(runtimeDir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	project := w.Host.Dir
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(recording.Recording{Operator: "running", Project: project, Active: true}) // else the test fails
-	})}
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
-	start, err := state.ProcessStart(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := state.New(dir, "default")
+	clustertest.Serve(t, w.Host, "default", func() any {
+		return recording.Recording{Operator: "running", Project: project, Active: true}
+	})
 	file, err := localrun.RecordingFile(w.Host, w.Host.Dir)
-	err = errors.Join(err, os.MkdirAll(at.Dir, 0o700), os.MkdirAll(filepath.Dir(file), 0o700),
-		at.Write(state.State{PID: os.Getpid(), ProcessStart: start, Socket: l.Addr().String()}))
-	if err != nil {
+	if err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	last := &lastRun{}
