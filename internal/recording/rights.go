@@ -36,6 +36,19 @@ type Unused struct {
 	Markers []string `json:"markers,omitempty"`
 }
 
+// Unwatched are the rights whose lack keeps controllers from starting: to list or to
+// watch what they watch, which was refused each time. What the project's own code
+// lists is left out.
+func (r Recording) Unwatched() []Right {
+	var list []Right
+	for _, u := range r.Uses {
+		if (u.Verb == "list" || u.Verb == "watch") && u.Denied > 0 && u.Allowed == 0 && (len(u.Frames) == 0 || !InProject(u.Frames[0])) {
+			list = append(list, u.Right)
+		}
+	}
+	return list
+}
+
 // CompareRights judges uses by the rules.
 func CompareRights(uses []Use, rules []Rule) Rights {
 	var out Rights

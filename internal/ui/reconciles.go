@@ -81,10 +81,11 @@ type callList struct {
 	Before   int       // calls that are not shown
 	Chart    chart
 	Missing  string // what keeps causes from being certain
+	Lacks    string // rights whose lack keeps controllers from starting
 }
 
 func listCalls(rec recording.Recording, query url.Values) callList {
-	out := callList{Missing: rec.Missing()}
+	out := callList{Missing: rec.Missing(), Lacks: strings.Join(recording.Summary(rec.Unwatched()), "; ")}
 	out.Objects = reconciledObjects(rec)
 	want := recording.Object{Group: query.Get("group"), Kind: query.Get("kind"), Namespace: query.Get("namespace"), Name: query.Get("name")}
 	i := slices.IndexFunc(out.Objects, func(o reconciled) bool { return o.Same(want) })

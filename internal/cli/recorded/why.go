@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,7 +109,7 @@ func explain(rec recording.Recording, namespace string, args []string) (explaine
 	if len(args) == 0 {
 		calls := rec.WhyAll()
 		if len(calls) == 0 {
-			return explained{}, clierr.Failedf(known(rec), "nothing was reconciled")
+			return explained{}, clierr.Failedf(known(rec, ""), "nothing was reconciled")
 		}
 		return explained{calls, loops}, nil
 	}
@@ -118,7 +119,7 @@ func explain(rec recording.Recording, namespace string, args []string) (explaine
 	o.Namespace, o.Name = namespace, name
 	calls := rec.Why(o)
 	if len(calls) == 0 {
-		return explained{}, clierr.Failedf(known(rec), "%s in namespace %q was not reconciled", one, namespace)
+		return explained{}, clierr.Failedf(known(rec, o.Kind), "%s in namespace %q was not reconciled", one, namespace)
 	}
 	return explained{calls, recording.LoopsOf(loops, o)}, nil
 }
@@ -142,8 +143,13 @@ func named(rec recording.Recording, word string) recording.Object {
 	return o
 }
 
-// known is a hint that names what was reconciled.
-func known(rec recording.Recording) string {
+// known is a hint that names what was reconciled, or the right whose lack keeps
+// objects of a kind from that; empty: of any kind.
+func known(rec recording.Recording, kind string) string {
+	ofKind := func(c recording.Reconcile) bool { return kind == "" || c.Kind == "" || strings.EqualFold(c.Kind, kind) }
+	if lacks := rec.Unwatched(); len(lacks) > 0 && !slices.ContainsFunc(rec.Reconciles, ofKind) {
+		return fmt.Sprintf("run 'mysdk rights' for the marker to add: the operator may not %s, and a controller starts only when it may", strings.Join(recording.Summary(lacks), "; "))
+	}
 	seen := map[string]bool{}
 	var list []string
 	for _, c := range rec.Reconciles {
