@@ -18,6 +18,8 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
+const clusterUsage = "embedded cluster to look at, instead of the one that the operator runs on"
+
 // errNotActive says that the cluster records no operator of this project.
 var errNotActive = errors.New("no operator is running")
 
@@ -33,6 +35,24 @@ func active(ctx context.Context, f *cli.Factory, name string, at recording.Posit
 		return recording.Recording{}, errNotActive
 	}
 	return rec, nil
+}
+
+// find is the cluster that an operator of this project runs on: another one than that
+// of the name only if none was named.
+func find(ctx context.Context, f *cli.Factory, name string) string {
+	if f.Given["cluster"] {
+		return name
+	}
+	others, err := cluster.List(ctx, f.Host)
+	if err != nil {
+		return name // who uses the cluster of the name is told what is wrong with it
+	}
+	for _, c := range append([]cluster.Info{{Name: name}}, others...) {
+		if _, err := active(ctx, f, c.Name, recording.Position{Request: ^uint64(0), Line: recording.NoLines}, 0); err == nil {
+			return c.Name
+		}
+	}
+	return name
 }
 
 // lastRun is the recording that the project's last run has left. It is parsed again
@@ -84,11 +104,20 @@ func read(ctx context.Context, f *cli.Factory, last *lastRun, name string, at re
 	return rec, err == nil, err
 }
 
-// load is read with a word about what is read.
-func load(ctx context.Context, f *cli.Factory, name string) (recording.Recording, error) {
-	rec, kept, err := read(ctx, f, &lastRun{}, name, recording.Position{}, 0)
+// load is read with a word about what is read, on whichever cluster the operator
+// runs if none was named. There must be a project.
+func load(ctx context.Context, f *cli.Factory, name *string) (recording.Recording, error) {
+	if _, _, err := f.LoadProject(); err != nil {
+		return recording.Recording{}, err
+	}
+	*name = find(ctx, f, *name)
+	rec, kept, err := read(ctx, f, &lastRun{}, *name, recording.Position{}, 0)
 	if kept {
-		f.Say("No 'mysdk run local' of this project is recorded on cluster %s now: this is the last one, of %s.", name, rec.Since.Local().Format("2006-01-02 15:04:05"))
+		on := ""
+		if f.Given["cluster"] {
+			on = " on cluster " + *name
+		}
+		f.Say("No 'mysdk run local' of this project is recorded%s now: this is the last one, of %s.", on, rec.Since.Local().Format("2006-01-02 15:04:05"))
 	}
 	return rec, err
 }

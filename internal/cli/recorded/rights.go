@@ -48,7 +48,7 @@ be needed: exercise the operator first.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runRights(c.Context(), f, o) },
 	}
-	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "embedded cluster that the operator runs on")
+	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, clusterUsage)
 	c.Flags().VarP(cli.Choice(&o.output, "json"), "output", "o", "output format: json")
 	c.Flags().BoolVar(&o.check, "check", false, "exit with code 3 when a marker is missing or grants what was not used")
 	return c
@@ -59,7 +59,7 @@ func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
 	if err != nil {
 		return err
 	}
-	rec, err := load(ctx, f, o.name)
+	rec, err := load(ctx, f, &o.name)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ loopback until Ctrl-C.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runUI(c.Context(), f, o) },
 	}
 	o.Bind(c.Flags())
+	c.Flag("cluster").Usage = clusterUsage
 	for _, name := range []string{"kubeconfig", "context"} {
 		_ = c.Flags().MarkHidden(name) // there to say what is wrong with them
 	}
@@ -66,7 +67,7 @@ func runUI(ctx context.Context, f *cli.Factory, o *uiOptions) error {
 	if !o.Embedded() {
 		return clierr.Usagef("leave out --kubeconfig and --context; on other clusters use kubectl", "the live view is of an embedded cluster, but another one is named")
 	}
-	if _, err := load(ctx, f, o.Name); err != nil {
+	if _, err := load(ctx, f, &o.Name); err != nil {
 		return err
 	}
 	source, err := View(f, o.Name)

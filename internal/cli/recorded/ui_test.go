@@ -59,6 +59,29 @@ func TestReadOfThisProject(t *testing.T) {
 	check("b", false)
 }
 
+// TestFind: the project's run is found on whichever cluster it is, unless one is named.
+func TestFind(t *testing.T) {
+	w := hosttest.New(t)
+	for name, project := range map[string]string{"default": "/another", "bug": w.Host.Dir} {
+		clustertest.Serve(t, w.Host, name, func() any { return recording.Recording{Operator: name, Project: project, Active: true} })
+	}
+	put(t, map[string]string{w.Path("PROJECT"): shopProject})
+	for _, tc := range []struct {
+		given   map[string]bool
+		cluster string
+	}{{nil, "bug"}, {map[string]bool{"cluster": true}, "default"}} {
+		name := "default"
+		rec, err := load(t.Context(), &cli.Factory{Host: w.Host, Running: NewUI(&cli.Factory{}), Given: tc.given}, &name)
+		if name != tc.cluster || (err == nil) != (rec.Operator == "bug") {
+			t.Errorf("given %v: %q, on cluster %s: %v", tc.given, rec.Operator, name, err)
+		}
+	}
+	w.Host.Dir = t.TempDir()
+	if _, err := load(t.Context(), &cli.Factory{Host: w.Host, Running: NewUI(&cli.Factory{})}, new(string)); err == nil || !strings.Contains(err.Error(), "no PROJECT file") {
+		t.Errorf("without a project: %v", err)
+	}
+}
+
 // TestUI: the last run is shown by 'mysdk ui' until Ctrl-C, which is no error.
 func TestUI(t *testing.T) {
 	w := hosttest.New(t)

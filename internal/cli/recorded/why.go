@@ -58,7 +58,7 @@ one; a deployed operator is not recorded.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return runWhy(c.Context(), f, o, args) },
 	}
-	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "embedded cluster that the operator runs on")
+	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, clusterUsage)
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for cluster-scoped kinds")
 	c.Flags().VarP(cli.Choice(&o.output, "json", "otlp"), "output", "o", "output format: json, or otlp for OpenTelemetry traces")
 	c.Flags().IntVar(&o.limit, "limit", 10, "reconciles to show, the newest ones; 0 for all")
@@ -68,7 +68,7 @@ one; a deployed operator is not recorded.`,
 // runWhy explains the last reconciles. Those that the limit cuts off are explained
 // all the same: causes and loops may lie in them.
 func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, args []string) error {
-	rec, err := load(ctx, f, o.name)
+	rec, err := load(ctx, f, &o.name)
 	if err != nil {
 		return err
 	}
