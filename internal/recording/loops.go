@@ -29,6 +29,13 @@ const (
 	stormTime    = time.Minute
 )
 
+// A loop is over that has not gone on for overAfter, and for overRounds times as long
+// as one of its rounds takes.
+const (
+	overAfter  = 10 * time.Second
+	overRounds = 3
+)
+
 // CoreGroup stands for the API group without a name where one may be unknown.
 const CoreGroup = "core"
 
@@ -69,7 +76,7 @@ func (o Object) Command() string {
 	return c
 }
 
-// Loop is what an operator does over and over, without an end in sight.
+// Loop is what an operator does over and over, or has done until it was over.
 type Loop struct {
 	Pattern    string    `json:"pattern"`
 	Object     Object    `json:"object"`               // that is written, or of a storm reconciled
@@ -79,6 +86,7 @@ type Loop struct {
 	Count      int       `json:"count"`                // writes, changes back, or calls
 	First      time.Time `json:"first"`                // that was counted
 	Last       time.Time `json:"last"`
+	Over       bool      `json:"over,omitempty"`    // it had ended when the recording was asked for
 	By         []string  `json:"by,omitempty"`      // who writes: lines of the operator, names of other clients
 	Message    string    `json:"message,omitempty"` // the last refusal, or what a storm's calls come from
 }
@@ -99,7 +107,13 @@ func (l Loop) Text() string {
 	return fmt.Sprintf("%s reconciled %d times in %s without a change: %s", object, l.Count, l.Last.Sub(l.First).Round(time.Second), l.Message)
 }
 
-// Loops finds what repeats itself, the most frequent first.
+// over reports whether a loop had ended at a time.
+func (l Loop) over(at time.Time) bool {
+	round := l.Last.Sub(l.First) / time.Duration(max(l.Count-1, 1))
+	return at.Sub(l.Last) > max(overAfter, overRounds*round)
+}
+
+// Loops finds what repeats itself, the most frequent first, and then what did.
 func (r Recording) Loops() []Loop {
 	f := finder{operator: r.Operator, calls: map[string]Reconcile{}, repeated: map[loopKey]*Loop{}, fields: map[fieldKey]*field{}}
 	for _, c := range r.Reconciles {
@@ -121,8 +135,12 @@ func (r Recording) Loops() []Loop {
 		}
 	}
 	out = append(out, loopsOfCalls(r.WhyAll(), r.Operator)...)
+	for i := range out {
+		out[i].Over = out[i].over(r.Until)
+	}
+	order := map[bool]int{true: 1} // of Over
 	slices.SortFunc(out, func(a, b Loop) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text(), b.Text()), cmp.Compare(a.Object.Namespace, b.Object.Namespace))
+		return cmp.Or(cmp.Compare(order[a.Over], order[b.Over]), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text(), b.Text()), cmp.Compare(a.Object.Namespace, b.Object.Namespace))
 	})
 	return out
 }
@@ -251,8 +269,8 @@ func loopsOfCalls(calls []Call, operator string) []Loop {
 	return out
 }
 
-// storm is the largest number of calls within stormTime that nothing in the
-// cluster led to, and that changed nothing.
+// storm is the last time that so many calls within stormTime changed nothing, and
+// nothing in the cluster led to them, or else the largest number of such calls.
 func storm(calls []Call) Loop {
 	var best Loop
 	var idle []Call
@@ -265,7 +283,7 @@ func storm(calls []Call) Loop {
 		for c.Begin.Sub(idle[0].Begin) > stormTime {
 			idle = idle[1:]
 		}
-		if len(idle) > best.Count {
+		if len(idle) > best.Count || len(idle) >= minStorm {
 			best = Loop{
 				Pattern: Storm, Object: c.Object, Reconciled: c.Object, Controller: c.Controller, Count: len(idle),
 				First: idle[0].Begin, Last: c.Begin, By: []string{c.Controller}, Message: c.Causes[len(c.Causes)-1].Text(),
@@ -283,7 +301,7 @@ func (c Call) idle() bool {
 }
 
 // ownWrites finds fields whose change by the operator leads to the call that
-// changes them again: one loop for each.
+// changes them again: one loop for each, the last one.
 func ownWrites(calls []Call, operator string) []Loop {
 	running, best := map[fieldKey]Loop{}, map[fieldKey]Loop{}
 	for i := range calls {
@@ -303,7 +321,7 @@ func ownWrites(calls []Call, operator string) []Loop {
 				l.Count++
 				l.Last, l.By = q.Time, []string{q.By()}
 				next[k] = l
-				if l.Count > best[k].Count {
+				if l.Count > best[k].Count || l.Count >= minOwnWrites {
 					best[k] = l
 				}
 			}

@@ -127,6 +127,48 @@ func TestLoops(t *testing.T) {
 	}
 }
 
+// TestLoopsOver: what has stopped is told from what goes on, and a loop that has
+// begun again goes on.
+func TestLoopsOver(t *testing.T) {
+	// rounds are calls that change what leads to the next one.
+	rounds := func(r *Recording, n int, at float64) {
+		for i := range n {
+			c := call(fmt.Sprint(at, i), at+float64(i)*0.2, nil)
+			r.Reconciles = append(r.Reconciles, c)
+			r.Requests = append(r.Requests, write(uint64(len(r.Requests)+1), 0, "Shop", "s", func(q *Request) {
+				made(q, c.ID, 9)
+				q.Time = c.Begin.Add(50 * time.Millisecond)
+				set(q, "status.seen", i, i+1)
+			}))
+		}
+	}
+	for name, tc := range map[string]struct {
+		second float64 // when it begins again; 0: never
+		until  float64
+		over   bool
+		count  int
+	}{
+		"it goes on":     {0, 6, false, 14},
+		"it is over":     {0, 30, true, 14},
+		"it began again": {60, 63, false, 11},
+		"both are over":  {60, 90, true, 11},
+		"of another age": {0, 0, false, 14}, // nobody said when it was asked for
+	} {
+		r := Recording{Operator: operator, Since: second(-1), Requests: watches()}
+		if tc.until > 0 {
+			r.Until = second(tc.until)
+		}
+		rounds(&r, 15, 1)
+		if tc.second > 0 {
+			rounds(&r, 12, tc.second)
+		}
+		loops := r.Loops()
+		if len(loops) != 1 || loops[0].Over != tc.over || loops[0].Count != tc.count {
+			t.Errorf("%s: %+v", name, loops)
+		}
+	}
+}
+
 // BenchmarkLoops is for a full recording.
 func BenchmarkLoops(b *testing.B) {
 	const calls, writes = 20_000, 45_000

@@ -19,6 +19,7 @@ type Recording struct {
 	// Project is the directory of the operator's project, where that is known.
 	Project    string      `json:"project,omitempty"`
 	Since      time.Time   `json:"since"`          // start of the recording
+	Until      time.Time   `json:"until,omitzero"` // when it was asked for
 	Active     bool        `json:"active"`         // more is to come
 	Next       uint64      `json:"next"`           // Seq of the next request
 	Lost       uint64      `json:"lost,omitempty"` // requests that were dropped to bound the memory, from the oldest on

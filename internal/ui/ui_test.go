@@ -142,7 +142,7 @@ func TestLoopPatterns(t *testing.T) {
 	list := []recording.Loop{
 		{Pattern: recording.Unchanged, Object: recording.Object{Kind: "Deployment", Namespace: "default", Name: "s-web"}, Reconciled: shop, Count: 3, By: []string{"internal/controller/shop_controller.go:62"}},
 		{Pattern: recording.Conflict, Object: shop, Count: 4, Message: "the object has been modified"},
-		{Pattern: recording.Fight, Object: shop, Field: "spec.size", Count: 5, By: []string{"shop", "hpa"}},
+		{Pattern: recording.Fight, Object: shop, Field: "spec.size", Count: 5, By: []string{"shop", "hpa"}, Over: true},
 		{Pattern: recording.OwnWrites, Object: shop, Reconciled: shop, Field: "status.seen", Count: 10},
 		{Pattern: recording.Storm, Object: shop, Reconciled: shop, Count: 12},
 	}

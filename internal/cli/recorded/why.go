@@ -98,7 +98,11 @@ func runWhy(ctx context.Context, f *cli.Factory, o *whyOptions, args []string) e
 			fmt.Fprintln(w, "Loops: what repeats itself")
 		}
 		for _, l := range found.Loops {
-			fmt.Fprintf(w, "  %s\n", l.Text())
+			over := ""
+			if l.Over {
+				over = "; over since " + l.Last.Local().Format(time.TimeOnly)
+			}
+			fmt.Fprintf(w, "  %s%s\n", l.Text(), over)
 		}
 	})
 }

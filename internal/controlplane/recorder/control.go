@@ -66,10 +66,10 @@ func (r *Recorder) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 		}
 		select {
 		case <-changed:
-			now, _ = r.Snapshot(at)
 		case <-time.After(wait):
 		case <-req.Context().Done():
 		}
+		now, _ = r.Snapshot(at)
 	}
 	_ = json.NewEncoder(w).Encode(now) // ignore write errors: the client is gone
 }

@@ -260,7 +260,7 @@ func (r *Recorder) Snapshot(at recording.Position) (recording.Recording, <-chan 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := recording.Recording{
-		Operator: r.operator, Project: r.project, Since: r.since, Active: r.on.Load(), Next: r.next, Lost: r.lost,
+		Operator: r.operator, Project: r.project, Since: r.since, Until: time.Now(), Active: r.on.Load(), Next: r.next, Lost: r.lost,
 		Reconciles: slices.Clone(r.reconciles),
 	}
 	for _, q := range r.requests {
