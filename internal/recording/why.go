@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // Reasons of a Cause.
@@ -52,7 +55,7 @@ func (r Recording) WhyAll() []Call {
 // explain explains the calls that match. The kind of o is of those whose own is
 // unknown.
 func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
-	index, evidence := r.byReconcile(), r.evidence()
+	index, evidence, panics := r.byReconcile(), r.evidence(), r.panics()
 	type key struct {
 		controller string
 		object     Object
@@ -62,6 +65,9 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 	for _, c := range r.Reconciles {
 		if !match(c) {
 			continue
+		}
+		if text := panics[c.LogID]; text != "" && strings.HasPrefix(c.Error, Panic) {
+			c.Error += ": " + text
 		}
 		k := key{c.Controller, c.Object}
 		series[k] = append(series[k], len(calls))
@@ -88,6 +94,27 @@ func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
 		}
 	}
 	return calls
+}
+
+// panicText finds what a panic said that controller-runtime has recovered.
+var panicText = lazy.Delayed(`panic: (.*) \[recovered\]`)
+
+// panics are what panics said, by the LogID of their call: who reports the call
+// cannot read that without recovering the panic.
+func (r Recording) panics() map[string]string {
+	out := map[string]string{}
+	for _, l := range r.Lines {
+		if l.LogID == "" || !strings.Contains(l.Text, "[recovered]") {
+			continue
+		}
+		if m := panicText.FindStringSubmatch(l.Text); m != nil {
+			out[l.LogID] = m[1]
+			if text, err := strconv.Unquote(`"` + m[1] + `"`); err == nil {
+				out[l.LogID] = text // as formats of logs quote it
+			}
+		}
+	}
+	return out
 }
 
 // CutOff reports whether the operator ended in the middle of a call.

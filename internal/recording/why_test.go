@@ -333,3 +333,19 @@ func TestWhyThroughOwners(t *testing.T) {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
 }
+
+// TestPanics: the text of a panic is that of the log.
+func TestPanics(t *testing.T) {
+	for name, tc := range map[string]struct{ line, want string }{
+		"of zap":          {`2026-01-02T03:04:05Z	ERROR	Reconciler error	{"controller": "shop", "reconcileID": "7", "error": "panic: no \"size\": [1] [recovered]"}`, `panic at shop.go:9: no "size": [1]`},
+		"of another call": {`2026-01-02T03:04:05Z	ERROR	Reconciler error	{"reconcileID": "8", "error": "panic: no [recovered]"}`, "panic at shop.go:9"},
+		"not logged":      {"", "panic at shop.go:9"},
+	} {
+		c := call("a", 1, func(c *Reconcile) { c.LogID, c.Error = "7", Panic+"shop.go:9" })
+		r := Recording{Reconciles: []Reconcile{c, call("b", 1.2, nil)}, Lines: []Line{ReadLine(tc.line, Line{})}}
+		calls := r.WhyAll()
+		if got := calls[0].Error; got != tc.want || calls[1].Causes[0].Error != tc.want {
+			t.Errorf("%s: %s, then %+v", name, got, calls[1].Causes)
+		}
+	}
+}
