@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -263,7 +264,7 @@ func (r *run) placed(objs []*unstructured.Unstructured) []*unstructured.Unstruct
 func rbac(kind string) schema.GroupVersionKind { return rbacv1.SchemeGroupVersion.WithKind(kind) }
 
 // record has the cluster record the operator's requests until the run ends, and
-// names the rights that it lacks as it meets them.
+// names the rights that it lacks and the loops that it is in as it meets them.
 func (r *run) record(ctx context.Context, user string, limited bool) error {
 	// It outlives ctx: what the operator does while it stops counts too.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -279,19 +280,19 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 		stop()
 		return fmt.Errorf("record the operator's requests: %w", err)
 	}
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		if limited {
-			r.tellRefused(alive)
-		}
-	}()
+	var watching sync.WaitGroup
+	if limited {
+		watching.Go(func() { r.tellRefused(alive) })
+	}
+	if !r.driven { // what drives it has its own checks
+		watching.Go(func() { r.tellLoops(alive) })
+	}
 	reported := r.report(alive)
 	r.cleanup = append(r.cleanup, func(ctx context.Context) error {
 		reported(ctx)
 		err := r.keepRecording(ctx)
 		stop()
-		<-watching
+		watching.Wait()
 		<-ended //nolint:errcheck // that of ctx
 		return err
 	})

@@ -1,0 +1,66 @@
+package localrun
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/recording"
+)
+
+const (
+	// loopsEvery is how often a run looks for loops, and loopsSpan how far back: all of
+	// a recording would take longer the longer the run.
+	loopsEvery = 10 * time.Second
+	loopsSpan  = time.Minute
+)
+
+// tellLoops warns of loops until ctx ends.
+func (r *run) tellLoops(ctx context.Context) {
+	var l loops
+	for host.Pause(ctx, loopsEvery) {
+		at := l.recent.Position()
+		at.Line = recording.NoLines
+		more, err := r.control.Recording(ctx, at, 0)
+		if err != nil || !more.Of(r.Dir) {
+			return // tellGone and tellRefused say so
+		}
+		for _, one := range l.take(more) {
+			r.screen.say("warning: the operator is in a loop: %s; look at '%s'", one.Text(), one.Reconciled.Command())
+		}
+	}
+}
+
+// loops are those that a run has met.
+type loops struct {
+	recent recording.Recording
+	told   map[string]bool
+}
+
+// take takes in what was recorded since, and returns loops that go on, one for each
+// line that makes them: those in which the operator causes its own calls, or sets back
+// what another writer sets. Others may be how it waits; 'mysdk why' has them.
+func (l *loops) take(more recording.Recording) []recording.Loop {
+	l.recent.Append(more)
+	from := more.Until.Add(-loopsSpan)
+	l.recent.Reconciles = slices.DeleteFunc(l.recent.Reconciles, func(c recording.Reconcile) bool { return c.Begin.Before(from) })
+	l.recent.Events = slices.DeleteFunc(l.recent.Events, func(e recording.Event) bool { return e.Time.Before(from) })
+	l.recent.Requests = slices.DeleteFunc(l.recent.Requests, func(q recording.Request) bool {
+		return q.Verb != "watch" && q.Time.Before(from)
+	})
+	var list []recording.Loop
+	for _, one := range l.recent.Loops() {
+		key := one.Pattern + strings.Join(one.By, " ")
+		if one.Over || l.told[key] || one.Pattern != recording.OwnWrites && one.Pattern != recording.Fight {
+			continue
+		}
+		if l.told == nil {
+			l.told = map[string]bool{}
+		}
+		l.told[key] = true
+		list = append(list, one)
+	}
+	return list
+}
