@@ -214,6 +214,7 @@ type run struct {
 	inCluster map[string]string // digest of what was applied, by kind and name; read and written under installing
 	converted []string          // conversions turned on since the last announcement
 	unwatched map[kube.Ref]bool // objects that were warned of
+	missing   map[string]bool   // kinds that were warned of
 
 	applying  sync.Mutex        // one --apply at a time
 	manifests []manifest        // what --apply named
@@ -227,7 +228,7 @@ func newRun(o Options, d Deps) *run {
 	}
 	return &run{
 		Options: o, Deps: d, screen: &screen{out: d.Host.IO.Out, err: d.Host.IO.Err},
-		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, salt: []byte(rand.Text()),
+		exits: make(chan *operator), failures: make(chan error), over: make(chan struct{}), inCluster: map[string]string{}, applied: map[string]string{}, unwatched: map[kube.Ref]bool{}, missing: map[string]bool{}, salt: []byte(rand.Text()),
 	}
 }
 

@@ -179,6 +179,8 @@ func (op *operator) failure(ran, again string) error {
 	}
 	hint, said := "correct the operator", op.tail.String()
 	switch {
+	case op.tail.missing != "" && (missingIn(said) != "" || strings.Contains(said, "caches to sync")):
+		hint = "apply the CRD of kind " + op.tail.missing
 	case strings.Contains(said, "address already in use"):
 		hint = "end the program that has the port, such as another 'mysdk run local' or 'mysdk explore'"
 	case strings.Contains(said, "unable to find leader election namespace"): // without a flag that this turns off

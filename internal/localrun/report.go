@@ -30,10 +30,15 @@ func (r *run) report(ctx context.Context) (end func(context.Context)) {
 	}
 }
 
-// noteLine hands one line to the recording, if there is one.
+// noteLine hands one line to the recording, if there is one. A kind that the cluster
+// lacks is named once: the operator waits for it, and ends only after minutes.
 func (r *run) noteLine(l recording.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if kind := missingIn(l.Text); kind != "" && !r.missing[kind] {
+		r.missing[kind] = true
+		r.screen.say("warning: the cluster does not have kind %s, which the operator uses; apply its CRD: %s apply --server-side -f FILE", kind, r.client.Kubectl())
+	}
 	if r.log == nil {
 		return
 	}

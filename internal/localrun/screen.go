@@ -2,6 +2,7 @@ package localrun
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -30,6 +31,18 @@ var routine = lazy.Delayed(`(?:\tINFO\t(?:\S+\t)?|"level":"info",.*"msg":"|level
 	`(?:Starting (?:EventSource|Controller|workers|metrics server|webhook server|certificate poll\+watcher|the manager|manager)|Serving (?:metrics|webhook) server` +
 	`|starting (?:server|manager)|shutting down server|Watching|Registering (?:a mutating |a validating )?webhook|Conversion webhook enabled|Updated current TLS certificate` +
 	`|Shutting down (?:metrics|webhook) server|Stopping and waiting for |Shutdown signal received, waiting for all workers to finish|All workers finished|Wait completed, proceeding to shutdown the manager)`)
+
+// missingKind finds a kind that the cluster does not have, and its group and version,
+// in what controller-runtime logs.
+var missingKind = lazy.Delayed(`no matches for kind \\*"(\w+)\\*" in version \\*"([\w./-]+)`)
+
+// missingIn is that kind in words; empty where there is none.
+func missingIn(text string) string {
+	if m := missingKind.FindStringSubmatch(text); m != nil {
+		return m[1] + " in " + m[2]
+	}
+	return ""
+}
 
 // screen keeps lines from different goroutines whole.
 type screen struct {
@@ -118,6 +131,7 @@ type tail struct {
 	mu      sync.Mutex
 	last    []string
 	fault   string // the last error
+	missing string // the kind that the cluster did not have, of those the last
 	badFlag string // the flag that package flag complained of, before it printed them all
 }
 
@@ -134,6 +148,7 @@ func (t *tail) add(l recording.Line) {
 	if l.Level == recording.LevelError || strings.HasPrefix(line, "Error: ") {
 		t.fault = line
 	}
+	t.missing = cmp.Or(missingIn(line), t.missing)
 	for _, complaint := range []string{"flag provided but not defined: ", "unknown flag: ", "unknown shorthand flag: "} {
 		if name, ok := strings.CutPrefix(line, complaint); ok {
 			t.badFlag = name

@@ -299,12 +299,12 @@ func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
 // reportAPI says what was written, what the plugin has to say of it, and what to type
 // next: the first kind of a project gets a sample to try, too.
 func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, o *createAPIOptions) {
-	what, group, api := "controller", o.group, false
+	what, group, api, types := "controller", o.group, false, ""
 	for _, r := range after.Resources {
 		if r.Kind != o.kind || r.Version != o.version || r.Group != o.group {
 			continue
 		}
-		group, api = r.QualifiedGroup(), r.API
+		group, api, types = r.QualifiedGroup(), r.API, r.Path
 		switch {
 		case api && r.Controller:
 			what = "API and controller"
@@ -327,6 +327,11 @@ func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, 
 	switch {
 	case what == "API": // nothing reconciles it yet
 		f.Say("Next: mysdk install")
+		return
+	case !api && !strings.HasPrefix(types, "k8s.io/"): // with a CRD of another project
+		f.Say("Next: mysdk cluster start")
+		f.Say("      mysdk kubectl apply --server-side -f FILE   (the CRD of %s)", o.kind)
+		f.Say("      mysdk run local")
 		return
 	case !api || len(before.Resources) > 0:
 		f.Say("Next: mysdk run local")
