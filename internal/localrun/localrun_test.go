@@ -419,3 +419,24 @@ func TestRunWebhookSwitch(t *testing.T) {
 		})
 	}
 }
+
+// TestFailureIsTold: what ends a run is on the screen before the operator has stopped,
+// which may take long, and is not lost by Ctrl-C meanwhile.
+func TestFailureIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "sample.yaml", sample)
+	w.applyErr["Memcached"] = errors.New("boom")
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	w.operator = func(ctx context.Context, p *process) {
+		<-ctx.Done()
+		if !strings.Contains(w.err.String(), "--apply sample.yaml: boom") {
+			t.Errorf("printed:\n%s", w.err)
+		}
+		interrupt()
+		p.ended <- nil
+	}
+	if err := Run(ctx, Options{Dir: w.Dir, Apply: []string{"sample.yaml"}}, w.deps()); !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+}

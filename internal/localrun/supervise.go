@@ -63,6 +63,7 @@ func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, wa
 			}
 		case err := <-r.failures:
 			if ctx.Err() == nil {
+				r.tell(err) // the operator may take long to stop
 				failed = err
 				cancel(err)
 			}
