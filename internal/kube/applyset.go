@@ -220,7 +220,7 @@ func (k *kinds) preferred(ctx context.Context, gk schema.GroupKind) (schema.Grou
 	}
 	data, err := k.rest.Get().AbsPath("/apis/" + gk.Group).DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
-		return schema.GroupVersionKind{}, &noKindError{gk.WithVersion("")}
+		return schema.GroupVersionKind{}, &noKindError{GroupVersionKind: gk.WithVersion("")}
 	}
 	var group metav1.APIGroup
 	if err == nil {
@@ -235,5 +235,5 @@ func (k *kinds) preferred(ctx context.Context, gk schema.GroupKind) (schema.Grou
 			return gk.WithVersion(v.Version), err
 		}
 	}
-	return schema.GroupVersionKind{}, &noKindError{gk.WithVersion("")}
+	return schema.GroupVersionKind{}, &noKindError{GroupVersionKind: gk.WithVersion("")}
 }

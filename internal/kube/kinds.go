@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,6 +40,17 @@ func newKinds(r rest.Interface) *kinds {
 // noKindError says that the cluster does not serve a kind.
 type noKindError struct {
 	schema.GroupVersionKind
+	explained bool // what is wrong with it is known, and hinted at
+}
+
+// Unknown is the kind that the cluster does not serve, if err says so and nothing more
+// is known of it.
+func Unknown(err error) (gvk schema.GroupVersionKind, ok bool) {
+	e, ok := errors.AsType[*noKindError](err)
+	if !ok || e.explained {
+		return gvk, false
+	}
+	return e.GroupVersionKind, true
 }
 
 // Error implements error.
@@ -122,11 +134,12 @@ func unknownKind(gvk schema.GroupVersionKind, list []metav1.APIResource) error {
 	for _, r := range list {
 		names = append(names, r.Kind)
 	}
-	hint := cmp.Or(providers[gvk.Group], "run 'mysdk install' to apply the project's CRDs, or apply the CRD of this kind first")
+	hint := providers[gvk.Group]
 	if near := clierr.Closest(gvk.Kind, names); near != "" {
 		hint = fmt.Sprintf("did you mean kind %s?", near)
 	}
-	return &clierr.Error{Err: &noKindError{gvk}, Hint: hint, Code: clierr.CodeFailed}
+	err := &noKindError{gvk, hint != ""}
+	return clierr.Failedf(cmp.Or(hint, "run 'mysdk install' to apply the project's CRDs, or apply the CRD of this kind first"), "%w", err)
 }
 
 // resource returns the endpoint for u, in its own namespace or in fallback, and

@@ -81,6 +81,10 @@ func (r *run) applyManifests(ctx context.Context) error {
 			o.Namespace = r.plan.namespaces[0]
 		}
 		results, err := r.client.Apply(ctx, changed, o)
+		if kind, ok := kube.Unknown(err); ok { // all CRDs of the project are in the cluster
+			hint := fmt.Sprintf("config/crd/kustomization.yaml lists no CRD of kind %s in %s: add it to resources there, or apply it first: %s apply --server-side -f FILE", kind.Kind, kind.GroupVersion(), r.client.Kubectl())
+			return clierr.Failedf(hint, "--apply %s: %w", m.name, err)
+		}
 		if err != nil {
 			return fmt.Errorf("--apply %s: %w", m.name, err)
 		}
