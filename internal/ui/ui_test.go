@@ -132,6 +132,22 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestLackOfRights: where nothing is reconciled, the right that keeps it from that is named.
+func TestLackOfRights(t *testing.T) {
+	page, err := parse(Page{Name: "reconciles"}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for denied, want := range []string{"Create an object of the operator", "The operator may not list shops.example.com, and a controller starts only when it may"} {
+		use := recording.Use{Right: recording.Right{Verb: "list", Group: "example.com", Resource: "shops"}, Denied: denied, Allowed: 1 - denied}
+		var b strings.Builder
+		err := page.ExecuteTemplate(&b, "objects", View{Data: listCalls(recording.Recording{Uses: []recording.Use{use}}, nil)})
+		if err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("no %q: %v\n%s", want, err, &b)
+		}
+	}
+}
+
 // TestLoopPatterns: each pattern is named, with what helps.
 func TestLoopPatterns(t *testing.T) {
 	page, err := parse(Page{Name: "loops"}, time.UTC)
