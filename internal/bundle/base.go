@@ -93,18 +93,6 @@ func Parse(data []byte, file string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// parseOne reads a file of one object.
-func parseOne(data []byte, file string) (*unstructured.Unstructured, error) {
-	objects, err := Parse(data, file)
-	if err != nil {
-		return nil, err
-	}
-	if len(objects) != 1 {
-		return nil, fmt.Errorf("%s: %d objects instead of one", file, len(objects))
-	}
-	return objects[0], nil
-}
-
 // DisplayName turns a name in any case, such as shop-operator or ContainerPort,
 // into words: Shop Operator, Container Port.
 func DisplayName(name string) string {

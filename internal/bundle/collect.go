@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // Left is an object of the input that is not in the bundle, and why.
@@ -45,7 +46,7 @@ func collect(objects []*unstructured.Unstructured) (*collection, error) {
 			if reflect.DeepEqual(old.Object, u.Object) {
 				continue
 			}
-			return nil, clierr.Failedf("keep one of them", "there are two different objects %s in the input", describe(u))
+			return nil, clierr.Failedf("keep one of them", "there are two different objects %s in the input", kube.RefOf(u))
 		}
 		seen[key] = u
 		u = u.DeepCopy()
@@ -122,14 +123,14 @@ func (c *collection) sortRest(rest []*unstructured.Unstructured) {
 			c.certs = append(c.certs, u)
 		default:
 			reason, loss := whyNot(u)
-			c.left = append(c.left, Left{describe(u), reason, loss})
+			c.left = append(c.left, Left{kube.RefOf(u).String(), reason, loss})
 		}
 	}
 }
 
 // leave notes an object that the operator may miss.
 func (c *collection) leave(u *unstructured.Unstructured, reason string) {
-	c.left = append(c.left, Left{describe(u), reason, true})
+	c.left = append(c.left, Left{kube.RefOf(u).String(), reason, true})
 }
 
 // whyNot words why OLM has no use for the object, and says whether something

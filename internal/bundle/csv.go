@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // csvBuilder fills a ClusterServiceVersion in, field by field, and remembers
@@ -116,7 +117,7 @@ func (b *csvBuilder) install(g *grants) {
 		}
 		watchTargets(d)
 		list = append(list, entry)
-		names = append(names, describe(d))
+		names = append(names, kube.RefOf(d).String())
 	}
 	made := len(list)
 	list = b.withBase(list, "name", "spec", "install", "spec", "deployments")
@@ -333,7 +334,7 @@ func (b *csvBuilder) freeCertificates(webhooks []object) {
 				continue
 			}
 			remove(pod, "volumes", func(v object) bool { return textAt(v, "name") == name })
-			b.note("%s: the volume %s is left out, as OLM mounts certificates of its own at %s", describe(d), name, webhookCertificates)
+			b.note("%s: the volume %s is left out, as OLM mounts certificates of its own at %s", kube.RefOf(d), name, webhookCertificates)
 		}
 	}
 }
@@ -351,9 +352,9 @@ func (b *csvBuilder) leaveCertificates() {
 		})
 		reason, loss := whyNot(u)
 		if secret != "" && i >= 0 && named(b.c.others, secret) == nil {
-			reason, loss = fmt.Sprintf("%s mounts its Secret %s, and OLM makes certificates of webhooks only: leave both out of the bundle, as by switching [METRICS-WITH-CERTS] off", describe(b.c.deployments[i]), secret), true
+			reason, loss = fmt.Sprintf("%s mounts its Secret %s, and OLM makes certificates of webhooks only: leave both out of the bundle, as by switching [METRICS-WITH-CERTS] off", kube.RefOf(b.c.deployments[i]), secret), true
 		}
-		b.c.left = append(b.c.left, Left{describe(u), reason, loss})
+		b.c.left = append(b.c.left, Left{kube.RefOf(u).String(), reason, loss})
 	}
 }
 

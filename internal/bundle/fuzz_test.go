@@ -64,8 +64,8 @@ func checkFiles(t *testing.T, r *Result) {
 			t.Errorf("file name %q", file.Name)
 		}
 		seen[file.Name] = true
-		if _, err := parseOne(file.Data, file.Name); err != nil {
-			t.Errorf("%v\n%s", err, file.Data)
+		if objects, err := Parse(file.Data, file.Name); err != nil || len(objects) != 1 {
+			t.Errorf("%d objects, %v\n%s", len(objects), err, file.Data)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // relatedPrefix begins the variables that tell an operator its images.
@@ -160,7 +161,7 @@ func findRelated(deployments []*unstructured.Unstructured, all bool) ([]related,
 				switch {
 				case !ok:
 				case env["valueFrom"] != nil:
-					return nil, clierr.Failedf("give the variable a value", "%s: %s has a valueFrom, and the image must be known now", describe(d), variable)
+					return nil, clierr.Failedf("give the variable a value", "%s: %s has a valueFrom, and the image must be known now", kube.RefOf(d), variable)
 				case textAt(env, "value") != "":
 					add(related{strings.ToLower(strings.ReplaceAll(name, "_", "-")), textAt(env, "value"), where})
 				}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/mysdk/internal/kube"
 )
 
 // defaultAccount is what a Deployment runs as that names no service account.
@@ -45,7 +47,7 @@ func grant(c *collection, extra []string) *grants {
 	for _, b := range c.roleBindings {
 		role := g.bind(b, c.roleOf(b), g.permissions, used, needed)
 		if role != nil && b.GetNamespace() != "" && !home[b.GetNamespace()] {
-			g.note("%s: OLM grants its role in the namespaces that the operator watches, not in %s", describe(b), b.GetNamespace())
+			g.note("%s: OLM grants its role in the namespaces that the operator watches, not in %s", kube.RefOf(b), b.GetNamespace())
 		}
 	}
 	for _, b := range c.clusterRoleBindings {
@@ -75,7 +77,7 @@ func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any
 		g.files = append(g.files, b)
 		if len(ours) > 0 {
 			g.note("%s: its role %s is not in the input, so it is a file of the bundle; the namespace of its subjects stays as it is",
-				describe(b), textAt(b.Object, "roleRef", "name"))
+				kube.RefOf(b), textAt(b.Object, "roleRef", "name"))
 		}
 		if role != nil {
 			needed[role] = true
@@ -86,13 +88,13 @@ func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any
 		rules[name] = append(rules[name], listAt(role.Object, "rules")...)
 	}
 	used[role] = true
-	g.sources[b.GetKind()] = append(g.sources[b.GetKind()], describe(b))
+	g.sources[b.GetKind()] = append(g.sources[b.GetKind()], kube.RefOf(b).String())
 	if len(ours) < len(subjects) {
 		needed[role] = true
 		g.files = append(g.files, b)
 	}
 	if at(role.Object, "aggregationRule") != nil {
-		g.note("%s gathers rules from other roles, which a CSV cannot say: only its own rules are in the bundle", describe(role))
+		g.note("%s gathers rules from other roles, which a CSV cannot say: only its own rules are in the bundle", kube.RefOf(role))
 	}
 	return role
 }
@@ -127,10 +129,10 @@ func (g *grants) sortAccounts(c *collection) {
 				continue
 			}
 			g.permissions[name] = []any{}
-			g.sources["RoleBinding"] = append(g.sources["RoleBinding"], describe(sa))
+			g.sources["RoleBinding"] = append(g.sources["RoleBinding"], kube.RefOf(sa).String())
 		}
 		if len(sa.GetAnnotations()) > 0 || !empty(sa.Object["imagePullSecrets"]) || !empty(sa.Object["secrets"]) {
-			g.note("%s: OLM makes it from the CSV, without its annotations and secrets", describe(sa))
+			g.note("%s: OLM makes it from the CSV, without its annotations and secrets", kube.RefOf(sa))
 		}
 	}
 }

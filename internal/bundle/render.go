@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // Input is what a bundle is made from.
@@ -142,7 +143,7 @@ func (r *Result) addFiles(objects []*unstructured.Unstructured) error {
 		name := fileName(u)
 		used[name]++
 		if n := used[name]; n > 1 { // the same name in two namespaces
-			r.Notes = append(r.Notes, describe(u)+": another object of the input has this name, in another namespace; OLM puts both in one")
+			r.Notes = append(r.Notes, kube.RefOf(u).String()+": another object of the input has this name, in another namespace; OLM puts both in one")
 			name = strings.TrimSuffix(name, ".yaml") + "-" + strconv.Itoa(n) + ".yaml"
 		}
 		if err := r.add(path.Join(ManifestsDir, name), u.Object); err != nil {
@@ -197,17 +198,15 @@ func (r *Result) finish(name string) error {
 
 // createdAt reads the time of the last bundle's CSV.
 func createdAt(old []File, name string) string {
-	for _, f := range old {
-		if f.Name != name {
-			continue
-		}
-		doc, err := parseOne(f.Data, name)
-		if err != nil {
-			return "" // it is about to be replaced
-		}
-		return textAt(doc.Object, "metadata", "annotations", CreatedAtKey)
+	i := slices.IndexFunc(old, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	objects, err := Parse(old[i].Data, name)
+	if err != nil || len(objects) != 1 {
+		return "" // it is about to be replaced
+	}
+	return textAt(objects[0].Object, "metadata", "annotations", CreatedAtKey)
 }
 
 // sameFiles goes one way: a file of old that nothing makes any more is no reason

@@ -14,14 +14,7 @@ type object = map[string]any
 
 // at returns what stands at the path, or nil.
 func at(m object, path ...string) any {
-	var v any = m
-	for _, key := range path {
-		next, ok := v.(object)
-		if !ok {
-			return nil
-		}
-		v = next[key]
-	}
+	v, _, _ := unstructured.NestedFieldNoCopy(m, path...) // below what is no mapping there is nothing
 	return v
 }
 
@@ -114,14 +107,6 @@ func marshal(v any) ([]byte, error) {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return data, nil
-}
-
-// describe names an object for people: Deployment controller-manager.
-func describe(u *unstructured.Unstructured) string {
-	if ns := u.GetNamespace(); ns != "" {
-		return u.GetKind() + " " + ns + "/" + u.GetName()
-	}
-	return u.GetKind() + " " + u.GetName()
 }
 
 // fileName is the name of an object's file in manifests/, as operator-sdk

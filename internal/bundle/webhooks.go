@@ -9,14 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// webhookTypes are the names that a CSV has for kinds of configurations.
-func webhookType(configuration string) string {
-	if configuration == "MutatingWebhookConfiguration" {
-		return "MutatingAdmissionWebhook"
-	}
-	return "ValidatingAdmissionWebhook"
-}
-
 // webhookDefinitions describes the webhooks of the configurations and the
 // conversions of the CRDs as spec.webhookdefinitions of a CSV. OLM makes the
 // configurations from them, and the certificates.
@@ -29,7 +21,7 @@ func webhookDefinitions(c *collection) (list []object, notes []string) {
 					"it calls a URL, and OLM serves only the webhooks of the CSV's Deployments", true})
 				continue
 			}
-			d, dropped := admission(c, webhookType(cfg.GetKind()), w)
+			d, dropped := admission(c, strings.Replace(cfg.GetKind(), "WebhookConfiguration", "AdmissionWebhook", 1), w)
 			if len(dropped) > 0 {
 				notes = append(notes, fmt.Sprintf("webhook %s: a CSV cannot say its %s", name, strings.Join(dropped, " and ")))
 			}
@@ -39,7 +31,7 @@ func webhookDefinitions(c *collection) (list []object, notes []string) {
 	list = append(list, conversions(c)...)
 	slices.SortStableFunc(list, func(a, b object) int { return cmp.Compare(textAt(a, "generateName"), textAt(b, "generateName")) })
 	for _, d := range list {
-		if textAt(d, "deploymentName") == "" || !c.hasDeployment(textAt(d, "deploymentName")) {
+		if name := textAt(d, "deploymentName"); name == "" || named(c.deployments, name) == nil {
 			notes = append(notes, fmt.Sprintf("webhook %s: no Deployment of the input serves it", textAt(d, "generateName")))
 		}
 	}
@@ -122,9 +114,6 @@ func (c *collection) selected(svc *unstructured.Unstructured) string {
 	}
 	return ""
 }
-
-// hasDeployment reports whether the input has a Deployment of that name.
-func (c *collection) hasDeployment(name string) bool { return named(c.deployments, name) != nil }
 
 // named finds an object by its name.
 func named(list []*unstructured.Unstructured, name string) *unstructured.Unstructured {
