@@ -3,7 +3,6 @@ package bundle
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,8 +27,7 @@ func hash(v any) string {
 	if err != nil {
 		data = fmt.Append(nil, v)
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:6])
+	return fmt.Sprintf("%.6x", sha256.Sum256(data))
 }
 
 // Merged is a base with the descriptions of the Go types in it.

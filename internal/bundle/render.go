@@ -212,10 +212,7 @@ func createdAt(old []File, name string) string {
 // sameFiles goes one way: a file of old that nothing makes any more is no reason
 // to call the bundle new, as it stays in its place. It reports whether every file stands in old as it is.
 func sameFiles(files, old []File) bool {
-	for _, f := range files {
-		if !slices.ContainsFunc(old, func(o File) bool { return o.Name == f.Name && bytes.Equal(o.Data, f.Data) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(files, func(f File) bool {
+		return !slices.ContainsFunc(old, func(o File) bool { return o.Name == f.Name && bytes.Equal(o.Data, f.Data) })
+	})
 }

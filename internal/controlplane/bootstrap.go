@@ -37,7 +37,9 @@ func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 		work.Run(func() error {
 			for step := range steps {
 				if err := ensure(ctx, step); err != nil {
-					drain(steps)
+					for range steps { // lets their writer finish
+						continue
+					}
 					return fmt.Errorf("create the default objects: %w", err)
 				}
 			}
@@ -49,13 +51,6 @@ func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 	}
 	close(steps)
 	return work.Wait()
-}
-
-// drain lets the writer of steps finish.
-func drain(steps <-chan func() error) {
-	for range steps {
-		continue
-	}
 }
 
 // ensure creates one object that may be there already.

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -72,10 +71,7 @@ func (p Plan) ID() string {
 }
 
 // hashed is short enough to type.
-func hashed(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:4])
-}
+func hashed(text string) string { return fmt.Sprintf("%.4x", sha256.Sum256([]byte(text))) }
 
 // String is the plan in words.
 func (p Plan) String() string {

@@ -28,11 +28,7 @@ var volatile = lazy.Delayed(`^metadata\.(uid|resourceVersion|creationTimestamp|d
 
 // ignored are kinds that others keep for themselves.
 func ignored(kind string) bool {
-	switch kind {
-	case "Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision"}, kind)
 }
 
 // retired reports whether an object is the ReplicaSet of a Deployment's earlier

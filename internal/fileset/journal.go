@@ -3,7 +3,6 @@ package fileset
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -220,10 +219,7 @@ func (t Tree) hash(name string) (string, error) {
 	return hashOf(data), err
 }
 
-func hashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"os"
+	"slices"
 	"sync"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -148,7 +149,8 @@ func referenced(p *loader.Package, filters []loader.NodeFilter) []*loader.Packag
 func selectedFrom(f *ast.File, filters []loader.NodeFilter) []string {
 	var out []string
 	visit := func(n ast.Node) bool {
-		if n == nil || !passes(n, filters) {
+		// What one of the filters finds worth following, as in the loader's type checker.
+		if n == nil || !slices.ContainsFunc(filters, func(follow loader.NodeFilter) bool { return follow(n) }) {
 			return false
 		}
 		if s, ok := n.(*ast.SelectorExpr); ok {
@@ -162,15 +164,4 @@ func selectedFrom(f *ast.File, filters []loader.NodeFilter) []string {
 		ast.Inspect(t.Type, visit)
 	}
 	return out
-}
-
-// passes reports whether one of the filters finds the node worth following,
-// by the rule of the loader's type checker.
-func passes(n ast.Node, filters []loader.NodeFilter) bool {
-	for _, f := range filters {
-		if f(n) {
-			return true
-		}
-	}
-	return false
 }

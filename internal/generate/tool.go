@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -79,10 +80,8 @@ func (c Tool) Run(ctx context.Context, args []string) error {
 
 // complete refuses an empty argument, over which controller-tools panics.
 func complete(args []string) error {
-	for _, arg := range args {
-		if arg == "" {
-			return clierr.Failedf(toolHint, "an argument is empty")
-		}
+	if slices.Contains(args, "") {
+		return clierr.Failedf(toolHint, "an argument is empty")
 	}
 	return nil
 }

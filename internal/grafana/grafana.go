@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -151,8 +150,7 @@ func seal(data []byte) []byte {
 		return data
 	}
 	data = slices.Concat(data[:at[0]], data[at[1]:])
-	sum := sha256.Sum256(data)
-	return slices.Concat(data[:at[0]], []byte("sha256:"+hex.EncodeToString(sum[:])), data[at[0]:])
+	return slices.Concat(data[:at[0]], fmt.Appendf(nil, "sha256:%x", sha256.Sum256(data)), data[at[0]:])
 }
 
 // Untouched says whether a file is as Render has made it, whatever project and

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -377,10 +376,7 @@ func (p Programs) keep(data []byte) (path, sum string, err error) {
 }
 
 // key is a short digest.
-func key(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])[:16]
-}
+func key(data []byte) string { return fmt.Sprintf("%.8x", sha256.Sum256(data)) }
 
 // collecting is how old a program has to be for nobody to be about to tell the
 // cluster of it.

@@ -3,7 +3,6 @@ package image
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +126,7 @@ func rootOf(files Files, marks []string) string {
 func unpackedLayout(files Files, roots func(map[string]string) []string) (c *Contents, err error) {
 	for name, data := range files {
 		want, ok := strings.CutPrefix(name, "blobs/sha256/")
-		if sum := sha256.Sum256(data); ok && hex.EncodeToString(sum[:]) != want {
+		if ok && fmt.Sprintf("%x", sha256.Sum256(data)) != want {
 			return nil, fmt.Errorf("the blob sha256:%s is broken", want)
 		}
 	}

@@ -43,10 +43,7 @@ func (c *Client) Allowed(ctx context.Context, a Access) (bool, error) {
 // String is the request in words: "list memcacheds.cache.example.com in
 // namespace default".
 func (a Access) String() string {
-	what := a.Resource
-	if a.Group != "" {
-		what += "." + a.Group
-	}
+	what := schema.GroupResource{Group: a.Group, Resource: a.Resource}.String()
 	if a.Subresource != "" {
 		what += "/" + a.Subresource
 	}

@@ -5,8 +5,8 @@ package lastrun
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 
 	"github.com/example/mysdk/internal/host"
@@ -56,7 +56,4 @@ func Write[T any](files host.Files, file, inputs string, outputs map[string][]by
 }
 
 // Sum is the hash of an output's content.
-func Sum(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func Sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

@@ -3,6 +3,7 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,9 +49,7 @@ func forCRDs() config.LintersConfig {
 // withDefaults adds the linters and settings that c does not mention.
 func (c Config) withDefaults() Config {
 	all := forCRDs()
-	for name, s := range c.LintersConfig {
-		all[name] = s
-	}
+	maps.Copy(all, c.LintersConfig)
 	l := config.Linters{Enable: slices.Clone(c.Linters.Enable), Disable: slices.Clone(c.Linters.Disable)}
 	everything := []string{config.Wildcard}
 	if !slices.Equal(l.Enable, everything) && !slices.Equal(l.Disable, everything) {

@@ -3,7 +3,6 @@ package migrate
 import (
 	"crypto/sha256"
 	_ "embed" // the digests
-	"encoding/hex"
 	"fmt"
 	"path"
 	"strings"
@@ -55,10 +54,7 @@ func isMainLine(line string) bool {
 }
 
 // lineDigest stands for a line in the lists.
-func lineDigest(line string) string {
-	sum := sha256.Sum256([]byte(line))
-	return hex.EncodeToString(sum[:])[:12]
-}
+func lineDigest(line string) string { return fmt.Sprintf("%.6x", sha256.Sum256([]byte(line))) }
 
 // takeOver says what is to be done about a file that was kept aside.
 func (m *migration) takeOver(name string, lines []string) string {

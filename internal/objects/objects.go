@@ -125,11 +125,7 @@ func (m *Mirror) Follow(ctx context.Context, c *kube.Client) error {
 
 // unseen are kinds that are not followed: heartbeats, and what others have twice.
 func unseen(k kube.Kind) bool {
-	switch k.Resource + "." + k.Group {
-	case "leases.coordination.k8s.io", "events.events.k8s.io", "endpoints.":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"leases.coordination.k8s.io", "events.events.k8s.io", "endpoints."}, k.Resource+"."+k.Group)
 }
 
 // followKinds follows the kinds that are new since the last time, and forgets the

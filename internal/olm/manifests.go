@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -159,8 +158,7 @@ func (s Source) read(ctx context.Context) ([]file, error) {
 func (s Source) check(files []file, required bool) error {
 	var sums []string
 	for _, f := range files {
-		sum := sha256.Sum256(f.data)
-		sums = append(sums, hex.EncodeToString(sum[:]))
+		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(f.data)))
 	}
 	if len(s.Sums) == 0 && !required {
 		return nil

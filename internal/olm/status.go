@@ -114,7 +114,9 @@ func judge(u *unstructured.Unstructured) Object {
 	switch u.GetKind() {
 	case "Namespace":
 		o.State, _, _ = unstructured.NestedString(u.Object, "status", "phase")
-		o.Reason = unless(o.State == "Active", "it is going")
+		if o.State != "Active" {
+			o.Reason = "it is going"
+		}
 	case "CustomResourceDefinition":
 		o.State, o.Reason = conditionState(u, "Established")
 	case "APIService":
@@ -133,14 +135,6 @@ func judge(u *unstructured.Unstructured) Object {
 	o.State = cmp.Or(o.State, "Unknown")
 	o.Healthy = o.Reason == ""
 	return o
-}
-
-// unless is the reason, or "" when all is well.
-func unless(ok bool, reason string) string {
-	if ok {
-		return ""
-	}
-	return reason
 }
 
 // conditionState is the name of a condition that is True, or "Not" and it.

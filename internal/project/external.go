@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -198,9 +199,7 @@ func (s *externalSubcommand) Scaffold(disk machinery.Filesystem) error {
 		if req.Config, err = known(s.config); err != nil {
 			return err
 		}
-		for k, v := range s.extras {
-			req.Config[k] = v
-		}
+		maps.Copy(req.Config, s.extras)
 	}
 	res, err := s.plugin.call(s.ctx, req, s.plugin.timeouts.scaffold)
 	if err != nil {

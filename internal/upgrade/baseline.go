@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -65,8 +64,7 @@ func current(p v4.Plugin) (Baseline, error) {
 	if err != nil {
 		return Baseline{}, err
 	}
-	sum := sha256.Sum256(archive)
-	b.Version = "devel-" + hex.EncodeToString(sum[:6])
+	b.Version = fmt.Sprintf("devel-%.6x", sha256.Sum256(archive))
 	return b, nil
 }
 

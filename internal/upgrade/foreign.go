@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	_ "embed" // the fingerprints
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/big"
@@ -122,10 +121,7 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-func sum(text string) string {
-	s := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(s[:6])
-}
+func sum(text string) string { return fmt.Sprintf("%.6x", sha256.Sum256([]byte(text))) }
 
 // match returns the fingerprint of a file or section, nil if it is not known.
 func (f *foreign) match(name, text string) *fingerprint {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -290,9 +291,7 @@ func (j *bundleJob) pin(ctx context.Context, in *bundle.Input) error {
 		if err != nil {
 			return err
 		}
-		for ref, digest := range found {
-			digests[ref] = digest
-		}
+		maps.Copy(digests, found)
 	}
 	if data, err = bundle.WriteLock(digests); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -298,14 +299,9 @@ func (m *Pods) forget(p *hostedPod) {
 func (m *Pods) all() []*hostedPod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []*hostedPod
-	for _, p := range m.pods {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b *hostedPod) int {
+	return slices.SortedFunc(maps.Values(m.pods), func(a, b *hostedPod) int {
 		return slices.Compare([]string{a.namespace, a.name}, []string{b.namespace, b.name})
 	})
-	return list
 }
 
 // List describes the containers that programs serve.

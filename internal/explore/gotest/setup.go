@@ -66,12 +66,9 @@ var declarations = lazy.Delayed(`(?m)^(?:type|func) (\w+)|^\t(\w+) += |^\t(?:(\w
 
 // declares reports whether the tests' own file has the name.
 func declares(name string) bool {
-	for _, m := range declarations.FindAllStringSubmatch(operatorText, -1) {
-		if m[1] == name || m[2] == name || m[3] == name || m[3] == "" && m[4] == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(declarations.FindAllStringSubmatch(operatorText, -1), func(m []string) bool {
+		return m[1] == name || m[2] == name || m[3] == name || m[3] == "" && m[4] == name
+	})
 }
 
 type reader struct {

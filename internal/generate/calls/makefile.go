@@ -94,7 +94,7 @@ func (f *finder) readMake(name, text string) error {
 		case define != "":
 			m.vars[define] += strings.TrimLeft(bare, "@-+ ") + "\n"
 		case m.conditional(bare, &branches):
-		case len(branches) > 0 && !all(branches):
+		case len(branches) > 0 && slices.Contains(branches, false):
 		case strings.HasPrefix(l.text, "\t"):
 			m.recipe(current, line{strings.TrimSpace(l.text), l.at})
 		default:
@@ -210,15 +210,6 @@ func (m *makefile) holds(c []string) bool {
 		return false
 	}
 	return (strings.TrimSpace(x) == strings.TrimSpace(y)) == (kind == "ifeq")
-}
-
-func all(list []bool) bool {
-	for _, b := range list {
-		if !b {
-			return false
-		}
-	}
-	return true
 }
 
 func (m *makefile) assign(name, op, value string) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -204,12 +205,7 @@ func labelled(ctx context.Context, r Reader, k schema.GroupVersionKind, namespac
 func (c *chain) csvName() string {
 	// What will be installed counts before what is: an upgrade that hangs has
 	// a healthy old CSV.
-	for _, name := range []string{c.want, text(c.subscription, "status", "currentCSV"), text(c.subscription, "status", "installedCSV")} {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
+	return cmp.Or(c.want, text(c.subscription, "status", "currentCSV"), text(c.subscription, "status", "installedCSV"))
 }
 
 // csv is that CSV, nil while there is none.

@@ -277,9 +277,8 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
 	objs := catalogObjects{
-		pkg: in.bundle.Package, namespace: in.Namespace, content: hex.EncodeToString(sum[:])[:32], secrets: in.PullSecrets,
+		pkg: in.bundle.Package, namespace: in.Namespace, content: fmt.Sprintf("%.16x", sha256.Sum256(data)), secrets: in.PullSecrets,
 		account: in.ServiceAccount, pullPolicy: in.PullPolicy, opmImage: in.OPMImage,
 	}
 	if in.Embedded {

@@ -108,7 +108,8 @@ func mergeSections(base, mine, theirs []Section, force bool) []Section {
 		case t == nil:
 			out = append(out, m)
 		case b == nil: // both have added it: there is no common beginning
-			out = append(out, mergeSection(Section{Key: m.Key, parts: emptyAs(m.parts)}, m, *t, force))
+			// nil stays nil: a text is no list, and is not merged entry by entry.
+			out = append(out, mergeSection(Section{Key: m.Key, parts: m.parts[:0:0]}, m, *t, force))
 		case Same(&m, b):
 			out = append(out, *t)
 		case Same(b, t):
@@ -123,15 +124,6 @@ func mergeSections(base, mine, theirs []Section, force bool) []Section {
 		}
 	}
 	return out
-}
-
-// emptyAs is no parts, as opposed to a section that has no parts: a list that
-// both have added is merged entry by entry, a text is not.
-func emptyAs(parts []Section) []Section {
-	if parts == nil {
-		return nil
-	}
-	return []Section{}
 }
 
 // insert puts theirs[i], which is new, behind the nearest of those before it

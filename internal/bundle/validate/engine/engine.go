@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -110,9 +111,7 @@ func (r *runner) optionals(b *manifests.Bundle, req validate.Request) error {
 		objects = append(objects, o)
 	}
 	values := map[string]string{}
-	for k, v := range req.Values {
-		values[k] = v
-	}
+	maps.Copy(values, req.Values)
 	objects = append(objects, values)
 	for _, name := range req.Validators {
 		v, ok := optional(name)
