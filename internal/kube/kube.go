@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -176,6 +177,13 @@ func (r Ref) String() string {
 		return r.Kind + " " + r.Name
 	}
 	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
+}
+
+// Without are the objects that are not among others.
+func Without(objs, others []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objs), func(u *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(others, func(o *unstructured.Unstructured) bool { return RefOf(o) == RefOf(u) })
+	})
 }
 
 // Named is an object with nothing but its name, as for Read and Delete.

@@ -132,7 +132,7 @@ func runDeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	}
 	start := f.Host.Now()
 	// What is being deleted may be gone by the first look.
-	operator := run.Deployed{Reader: client, Objects: apartFrom(objects, deleting), Timeout: o.timeout, Now: f.Host.Now, Say: f.Say}
+	operator := run.Deployed{Reader: client, Objects: kube.Without(objects, deleting), Timeout: o.timeout, Now: f.Host.Now, Say: f.Say}
 	err = operator.Wait(ctx)
 	if err == nil && len(deleting) > 0 {
 		if err = client.WaitGone(ctx, deleting, o.timeout); err == nil {
@@ -162,13 +162,6 @@ func refuseBesideRun(ctx context.Context, f *cli.Factory, client *kube.Client, o
 		return err
 	}
 	return localrun.RefuseTaken(f.Host, id, objects)
-}
-
-// apartFrom returns the objects that are not among others.
-func apartFrom(objects, others []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(others, func(o *unstructured.Unstructured) bool { return kube.RefOf(o) == kube.RefOf(u) })
-	})
 }
 
 // applyAgain applies what a finished deletion took away, and restarts the

@@ -97,12 +97,7 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 	if parent != nil {
 		objects = append(objects, parent)
 	}
-	for _, u := range members {
-		if !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return kube.RefOf(o) == kube.RefOf(u) }) {
-			objects = append(objects, u)
-		}
-	}
-	for _, u := range objects {
+	for _, u := range append(objects, kube.Without(members, objects)...) {
 		switch {
 		case u.GetKind() == crdKind:
 			crds = append(crds, u)

@@ -330,13 +330,8 @@ func (in *installer) catalog(ctx context.Context, c *catalog.Catalog) ([]*unstru
 // leftOver are the ConfigMaps and servers of the catalog before that are not
 // applied again.
 func (in *installer) leftOver() []*unstructured.Unstructured {
-	var stale []*unstructured.Unstructured
-	for _, u := range slices.Concat(in.before.contents, in.before.servers) {
-		if isOurs(u) && !slices.ContainsFunc(in.apply, func(a *unstructured.Unstructured) bool { return kube.RefOf(a) == kube.RefOf(u) }) {
-			stale = append(stale, u)
-		}
-	}
-	return stale
+	stale := kube.Without(slices.Concat(in.before.contents, in.before.servers), in.apply)
+	return slices.DeleteFunc(stale, func(u *unstructured.Unstructured) bool { return !isOurs(u) })
 }
 
 // replaced is the CSV whose place the new one takes, "" without one.

@@ -107,10 +107,7 @@ func (in *installer) dependencies(ctx context.Context) (objects, error) {
 
 // newObjects are those of the run that were not there before.
 func (in *installer) newObjects() []*unstructured.Unstructured {
-	before := in.before.all()
-	return slices.DeleteFunc(slices.Clone(in.apply), func(u *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(before, func(b *unstructured.Unstructured) bool { return kube.RefOf(b) == kube.RefOf(u) })
-	})
+	return kube.Without(in.apply, in.before.all())
 }
 
 // all are the objects of the survey that a run may change, in the order in
