@@ -185,18 +185,28 @@ func keep(list []string, name string) []string {
 	return list
 }
 
-// Call is what the operator of a project reports of its own about a call of
-// Reconcile: its begin, and once more with its end.
-func (r *Recorder) Call(project string, c recording.Reconcile) {
+// report has note keep what the operator of a project reports of its own, while that
+// is recorded.
+func (r *Recorder) report(project string, note func()) {
 	if !r.on.Load() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.of(project) {
-		return
+	if r.of(project) {
+		note()
+		r.wake()
 	}
-	defer r.wake()
+}
+
+// Call is what the operator of a project reports of its own about a call of
+// Reconcile: its begin, and once more with its end.
+func (r *Recorder) Call(project string, c recording.Reconcile) {
+	r.report(project, func() { r.call(c) })
+}
+
+// call is Call, with mu held.
+func (r *Recorder) call(c recording.Reconcile) {
 	r.called = time.Now()
 	if i, runs := r.running[c.ID]; runs && !c.End.IsZero() {
 		r.reconciles[i] = c
@@ -220,37 +230,21 @@ func (r *Recorder) Call(project string, c recording.Reconcile) {
 // Webhook keeps one call of the webhooks of a project's operator, which has that
 // many bytes.
 func (r *Recorder) Webhook(project string, w recording.Webhook, bytes int) {
-	if !r.on.Load() {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.of(project) {
-		return
-	}
-	w.Seq, r.called = r.next, time.Now()
-	r.webhooks, r.sizes = append(r.webhooks, w), append(r.sizes, bytes)
-	sum, first := 0, len(r.sizes)
-	for first > 0 && len(r.sizes)-first < recording.WebhooksKept && sum+r.sizes[first-1] <= maxWebhookBytes {
-		first--
-		sum += r.sizes[first]
-	}
-	r.webhooks, r.sizes = slices.Delete(r.webhooks, 0, first), slices.Delete(r.sizes, 0, first)
-	r.wake()
+	r.report(project, func() {
+		w.Seq, r.called = r.next, time.Now()
+		r.webhooks, r.sizes = append(r.webhooks, w), append(r.sizes, bytes)
+		sum, first := 0, len(r.sizes)
+		for first > 0 && len(r.sizes)-first < recording.WebhooksKept && sum+r.sizes[first-1] <= maxWebhookBytes {
+			first--
+			sum += r.sizes[first]
+		}
+		r.webhooks, r.sizes = slices.Delete(r.webhooks, 0, first), slices.Delete(r.sizes, 0, first)
+	})
 }
 
 // Line keeps one line of the log of a project's operator.
 func (r *Recorder) Line(project string, l recording.Line) {
-	if !r.on.Load() {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.of(project) {
-		return
-	}
-	r.lines = recording.AppendLine(r.lines, &r.lineBytes, l)
-	r.wake()
+	r.report(project, func() { r.lines = recording.AppendLine(r.lines, &r.lineBytes, l) })
 }
 
 // Snapshot returns what there is, of requests, events and lines those behind at,
