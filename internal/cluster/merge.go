@@ -35,14 +35,8 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 		return nil, errors.New("the cluster's kubeconfig is empty")
 	}
 	first := len(entries(doc.Content[0], "contexts")) == 0
-	for _, section := range sections() {
-		entry := namedEntry(yamledit.Value(source.Content[0], section), name)
-		if entry == nil {
-			return nil, fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
-		}
-		if err := putEntry(doc.Content[0], section, name, entry); err != nil {
-			return nil, err
-		}
+	if err := takeEntries(doc.Content[0], source.Content[0], name, sections()...); err != nil {
+		return nil, err
 	}
 	if first {
 		setCurrent(doc.Content[0], name)
@@ -67,7 +61,7 @@ func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 		return nil, nil
 	}
 	for _, section := range sections() {
-		if entry := namedEntry(yamledit.Value(root, section), name); entry != nil {
+		if entry := namedEntry(root, section, name); entry != nil {
 			list := yamledit.Value(root, section)
 			list.Content = slices.DeleteFunc(list.Content, func(n *yaml.Node) bool { return n == entry })
 		}
@@ -98,14 +92,8 @@ func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
 	if ca := authority(root, name); ca == "" || ca != authority(had.Content[0], name) {
 		return nil, nil
 	}
-	for _, section := range []string{"clusters", "users"} {
-		entry := namedEntry(yamledit.Value(has.Content[0], section), name)
-		if entry == nil {
-			return nil, fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
-		}
-		if err := putEntry(root, section, name, entry); err != nil {
-			return nil, err
-		}
+	if err := takeEntries(root, has.Content[0], name, "clusters", "users"); err != nil {
+		return nil, err
 	}
 	return yamledit.Encode(doc)
 }
@@ -113,12 +101,8 @@ func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
 // authority is the certificate authority of the cluster of that name, "" if
 // there is none.
 func authority(config *yaml.Node, name string) string {
-	entry := namedEntry(yamledit.Value(config, "clusters"), name)
-	if entry == nil {
-		return ""
-	}
-	if cluster := yamledit.Value(entry, "cluster"); cluster != nil {
-		if ca := yamledit.Value(cluster, "certificate-authority-data"); ca != nil {
+	if entry := namedEntry(config, "clusters", name); entry != nil {
+		if ca := yamledit.Lookup(entry, "cluster.certificate-authority-data"); ca != nil {
 			return ca.Value
 		}
 	}
@@ -181,14 +165,25 @@ func setCurrent(config *yaml.Node, name string) {
 	yamledit.Set(config, "current-context", v)
 }
 
-// namedEntry returns the mapping with that name in a list, or nil.
-func namedEntry(list *yaml.Node, name string) *yaml.Node {
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return nil
-	}
-	for _, e := range list.Content {
+// namedEntry returns the mapping with that name in a section, or nil.
+func namedEntry(config *yaml.Node, section, name string) *yaml.Node {
+	for _, e := range entries(config, section) {
 		if n := yamledit.Value(e, "name"); e.Kind == yaml.MappingNode && n != nil && n.Value == name {
 			return e
+		}
+	}
+	return nil
+}
+
+// takeEntries puts the entries of that name in some sections of from into config.
+func takeEntries(config, from *yaml.Node, name string, sections ...string) error {
+	for _, section := range sections {
+		entry := namedEntry(from, section, name)
+		if entry == nil {
+			return fmt.Errorf("the cluster's kubeconfig has no %s in its %s", name, section)
+		}
+		if err := putEntry(config, section, name, entry); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -207,7 +202,7 @@ func putEntry(config *yaml.Node, section, name string, entry *yaml.Node) error {
 	if len(list.Content) == 0 {
 		list.Style = 0 // `[]` would keep the whole entry on one line
 	}
-	if old := namedEntry(list, name); old != nil {
+	if old := namedEntry(config, section, name); old != nil {
 		*old = *entry
 		return nil
 	}

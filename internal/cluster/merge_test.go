@@ -197,7 +197,7 @@ func FuzzMerge(f *testing.F) {
 			t.Fatalf("merged what does not parse: %v", err)
 		}
 		for _, section := range []string{"clusters", "users", "contexts"} {
-			if namedEntry(yamledit.Value(root, section), "mysdk-dev") == nil {
+			if namedEntry(root, section, "mysdk-dev") == nil {
 				t.Fatalf("no entry of ours in %s:\n%s", section, merged)
 			}
 			if before == nil {
