@@ -107,22 +107,14 @@ func (t coreType) is(properties map[string]any) bool {
 
 // coreTexts are values of strings that schemas do not list, by the property's name
 // in lower case.
-func coreTexts(name string) []any {
-	switch name {
-	case "imagepullpolicy", "pullpolicy":
-		return []any{"Always", "IfNotPresent"}
-	case "servicetype":
-		return []any{"NodePort", "ClusterIP"}
-	case "protocol":
-		return []any{"UDP", "TCP"}
-	case "externaltrafficpolicy", "internaltrafficpolicy":
-		return []any{"Local", "Cluster"}
-	case "sessionaffinity":
-		return []any{"ClientIP", "None"}
-	case "podmanagementpolicy":
-		return []any{"Parallel", "OrderedReady"}
-	case "priorityclassname":
-		return []any{"system-cluster-critical"}
-	}
-	return nil
+var coreTexts = map[string][]any{
+	"imagepullpolicy":       {"Always", "IfNotPresent"},
+	"pullpolicy":            {"Always", "IfNotPresent"},
+	"servicetype":           {"NodePort", "ClusterIP"},
+	"protocol":              {"UDP", "TCP"},
+	"externaltrafficpolicy": {"Local", "Cluster"},
+	"internaltrafficpolicy": {"Local", "Cluster"},
+	"sessionaffinity":       {"ClientIP", "None"},
+	"podmanagementpolicy":   {"Parallel", "OrderedReady"},
+	"priorityclassname":     {"system-cluster-critical"},
 }

@@ -81,8 +81,8 @@ func texts(schema map[string]any, name string, now any) []any {
 		return []any{"30s", "5m"}
 	case strings.HasSuffix(lower, "schedule") || strings.HasSuffix(lower, "cron"):
 		return []any{"30 4 * * *", "@weekly"}
-	case coreTexts(lower) != nil:
-		return coreTexts(lower)
+	case coreTexts[lower] != nil:
+		return slices.Clone(coreTexts[lower])
 	case strings.Contains(lower, "image"):
 		return []any{"registry.example.com/other:v2"}
 	case strings.HasSuffix(lower, "size") || strings.Contains(lower, "storage") || strings.Contains(lower, "memory"):
