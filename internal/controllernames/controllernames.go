@@ -40,7 +40,7 @@ func Find(f *goedit.File) []Builder {
 	for fn := range f.Functions() {
 		seen := map[*ast.CallExpr]bool{}
 		for call := range goedit.Each[*ast.CallExpr](fn.Body) { // the last call of a chain comes first
-			b := Builder{Dir: path.Dir(f.Name), Owner: owner(fn)}
+			b := Builder{Dir: path.Dir(f.Name), Owner: cmp.Or(goedit.Receiver(fn), fn.Name.Name)}
 			for at := call; at != nil && !seen[at] && b.first == nil; {
 				seen[at] = true
 				at = b.link(f, at)
@@ -51,11 +51,6 @@ func Find(f *goedit.File) []Builder {
 		}
 	}
 	return out
-}
-
-// owner is the receiver's type of a method, and the name of a function.
-func owner(fn *ast.FuncDecl) string {
-	return cmp.Or(goedit.Receiver(fn), fn.Name.Name)
 }
 
 // link reads one call of a chain, and returns the one before it.

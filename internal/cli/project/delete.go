@@ -56,7 +56,9 @@ listed.`,
 
   # one version of several
   mysdk delete api --group cache --version v1alpha1 --kind Memcached`,
-		RunE: func(c *cobra.Command, _ []string) error { return runDeleteAPI(c.Context(), f, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return deleteFrom(c.Context(), f, o, (*scaffold.Scaffold).DeleteAPI)
+		},
 	}
 	o.bind(c)
 	return c
@@ -77,7 +79,11 @@ something that would be removed, nothing is written and the files are listed.`,
 
   # the defaulting alone, and look first
   mysdk delete webhook --group cache --version v1 --kind Memcached --defaulting --dry-run`,
-		RunE: func(c *cobra.Command, _ []string) error { return runDeleteWebhook(c.Context(), f, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return deleteFrom(c.Context(), f, o, func(s *scaffold.Scaffold, target project.Resource) error {
+				return s.DeleteWebhooks(target, o.wants)
+			})
+		},
 	}
 	o.bind(c)
 	fs := c.Flags()
@@ -85,16 +91,6 @@ something that would be removed, nothing is written and the files are listed.`,
 	fs.BoolVar(&o.validation, "programmatic-validation", false, "remove the validating webhook")
 	fs.BoolVar(&o.conversion, "conversion", false, "remove the conversion between versions")
 	return c
-}
-
-func runDeleteAPI(ctx context.Context, f *cli.Factory, o *deleteOptions) error {
-	return deleteFrom(ctx, f, o, (*scaffold.Scaffold).DeleteAPI)
-}
-
-func runDeleteWebhook(ctx context.Context, f *cli.Factory, o *deleteOptions) error {
-	return deleteFrom(ctx, f, o, func(s *scaffold.Scaffold, target project.Resource) error {
-		return s.DeleteWebhooks(target, o.wants)
-	})
 }
 
 // wants says whether a webhook is among those to take back.
