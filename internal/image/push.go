@@ -57,8 +57,8 @@ func Push(ctx context.Context, h host.Host, o PushOptions) (Pushed, error) {
 	if err != nil {
 		return Pushed{}, err
 	}
-	if c.from.Dir != h.Dir {
-		warn(fmt.Sprintf("%s was built from another project, %s", tag, c.from.Dir))
+	if foreign := c.foreign(h); foreign != "" {
+		warn(foreign)
 	}
 	say(fmt.Sprintf("pushing to %s", to))
 	pushed, err := c.push(ctx, to, o.Access)

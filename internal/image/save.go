@@ -23,11 +23,12 @@ const Stdout = "-"
 
 // SaveOptions say what to save and where to. One of File and Layout is set.
 type SaveOptions struct {
-	Image    string // name in the store; empty is DefaultName
+	Image    string // name in the store; empty is DefaultName, if it was built in this directory
 	File     string // archive that docker load and podman load take; Stdout for the standard output
 	Layout   string // directory for an OCI image layout
 	Platform string // which one of several goes into File; empty is linux on this machine's architecture
 	Progress func(string)
+	Warn     func(string)
 }
 
 // Saved is an image that was saved.
@@ -55,8 +56,14 @@ func Save(ctx context.Context, h host.Host, o SaveOptions) (Saved, error) {
 	}
 	digest, err := c.digest()
 	s := Saved{Image: tag.String(), Digest: digest.String()}
+	foreign := c.foreign(h)
+	if foreign != "" && o.Image != "" {
+		orNothing(o.Warn)(foreign)
+	}
 	switch {
 	case err != nil:
+	case foreign != "" && o.Image == "": // every project's image has this name
+		err = clierr.Failedf(fmt.Sprintf("build this project's with '%s', or save that one with --image %s", imageBuilder, tag), "%s", foreign)
 	case o.Layout != "":
 		s.Path = h.Path(o.Layout)
 		err = saveLayout(c, s.Path)

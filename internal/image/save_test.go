@@ -71,6 +71,27 @@ func TestSaveToDevice(t *testing.T) {
 	}
 }
 
+// TestSaveOfAnotherProject: all projects share the default name, so the image of
+// that name may be another's.
+func TestSaveOfAnotherProject(t *testing.T) {
+	w, _ := faked(t)
+	build(t, w, BuildOptions{Base: Scratch})
+	from := w.Dir
+	w.Dir = t.TempDir()
+	_, err := Save(t.Context(), w.Host, SaveOptions{File: "op.tar"})
+	if err == nil || !strings.Contains(err.Error(), "built from another project, "+from) || !strings.Contains(clierr.HintOf(err), "'mysdk image build'") {
+		t.Errorf("%v, hint %q", err, clierr.HintOf(err))
+	}
+	if left := must(filepath.Glob(filepath.Join(w.Dir, "*")))(t); len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+	var warnings []string
+	o := SaveOptions{Image: DefaultName, File: "op.tar", Warn: func(s string) { warnings = append(warnings, s) }}
+	if _, err := Save(t.Context(), w.Host, o); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], from) {
+		t.Errorf("by its name: %v, warned of %q", err, warnings)
+	}
+}
+
 func opener(path string) tarball.Opener {
 	return func() (io.ReadCloser, error) { return os.Open(path) }
 }

@@ -218,6 +218,15 @@ func openStored(ctx context.Context, h host.Host, tag name.Tag, builder string, 
 	return c, release, nil
 }
 
+// foreign says where an image comes from that was not built in this directory;
+// "" for one that was.
+func (c *content) foreign(h host.Host) string {
+	if c.from.Dir == h.Dir {
+		return ""
+	}
+	return fmt.Sprintf("%s was built from another project, %s", c.tag, c.from.Dir)
+}
+
 // readStored is the reverse of writeStored.
 func readStored(dir string, tag name.Tag) (*content, error) {
 	c := &content{tag: tag}

@@ -208,7 +208,10 @@ func newSave(f *cli.Factory) *cobra.Command {
 
 FILE.tar is for 'docker load', 'podman load' and 'kind load image-archive', and
 has one platform; '-' is the standard output. An OCI layout is a directory with
-all platforms and the bills of materials.`,
+all platforms and the bills of materials.
+
+Without --image, it saves what 'mysdk image build' made of the project in this
+directory, and nothing that another project built under the same name.`,
 		Example: `  mysdk image save controller.tar
   mysdk image save --image ghcr.io/you/operator:v0.1.0 --oci-layout dist/operator`,
 		Args: cli.AtMostOne("the file to save to"),
@@ -217,16 +220,22 @@ all platforms and the bills of materials.`,
 			return runSave(c.Context(), f, o)
 		},
 	}
-	imageFlag(c, &o.Image, "name of the built image")
 	fs := c.Flags()
+	fs.StringVarP(&o.Image, "image", "t", "", "name of the built image (default: "+image.DefaultName+", if this project built it)")
 	fs.StringVar(&o.Layout, "oci-layout", "", "directory to write an OCI image layout to; new or empty")
 	fs.StringVar(&o.Platform, "platform", "", "the platform to save, where the image has several (default: linux on this machine's architecture)")
 	return c
 }
 
 func runSave(ctx context.Context, f *cli.Factory, o *image.SaveOptions) error {
+	if o.Image == "" {
+		if _, _, err := f.LoadProject(); err != nil {
+			return err
+		}
+	}
 	opts := *o
 	opts.Progress = func(s string) { f.Say("%s", s) }
+	opts.Warn = func(s string) { f.Warn("%s", s) }
 	saved, err := image.Save(ctx, f.Host, opts)
 	if err != nil || saved.Path == image.Stdout {
 		return err
