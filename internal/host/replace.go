@@ -20,6 +20,9 @@ func Replace(files Files, name string, fill func(draft string) error) error {
 	if err == nil {
 		return nil
 	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == draft {
+		path.Path = name // which the user knows
+	}
 	if gone := files.Remove(draft); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}

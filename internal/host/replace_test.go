@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,15 @@ func TestReplaceFailsWithTheOldFile(t *testing.T) {
 		if d := cmp.Diff(map[string]string{"f": want}, hosttest.Snapshot(t, dir)); d != "" {
 			t.Errorf("failing at write %d (-want +got):\n%s", at, d)
 		}
+	}
+}
+
+// TestReplaceNamesTheFile: nobody knows the name of a draft.
+func TestReplaceNamesTheFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "none", "f")
+	err := host.ReplaceData(host.OSFiles{}, name, nil, 0o600)
+	if err == nil || !strings.Contains(err.Error(), " "+name+": ") {
+		t.Errorf("%v does not name %s", err, name)
 	}
 }
 

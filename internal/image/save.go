@@ -120,7 +120,7 @@ func (c *content) saveArchive(h host.Host, o SaveOptions) (path, platform string
 	path = h.Path(o.File)
 	err = writeFile(path, func(w io.Writer) error { return tarball.Write(c.tag, img, w) })
 	if err != nil {
-		err = clierr.WithHint(fmt.Errorf("save the image: %w", err), "name a file that you may write to")
+		err = clierr.WithHint(fmt.Errorf("save the image: %w", err), "name a file in a directory that exists and that you may write to")
 	}
 	return path, platform, err
 }
