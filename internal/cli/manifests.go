@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
 )
@@ -96,9 +98,15 @@ func (f *Factory) operatorSources(ctx context.Context, image string) (kustomize.
 	if err != nil || image == "" {
 		return src, err
 	}
-	name, tag, digest, err := SplitImage(image)
+	return SetImage(src, image)
+}
+
+// SetImage returns src with the image in place of the one that the Deployment
+// names.
+func SetImage(src kustomize.Source, ref string) (kustomize.Source, error) {
+	name, tag, digest, err := image.Split(ref)
 	if err != nil {
-		return src, err
+		return src, fmt.Errorf("--image: %w", err)
 	}
 	return kustomize.SetImage(src, ImageFile, ImageName, name, tag, digest)
 }
@@ -122,19 +130,6 @@ func (f *Factory) sources(ctx context.Context, narrow func(*generate.Options)) (
 	}
 	src.Overlay = r.Set
 	return src, r.Outputs, nil
-}
-
-// SplitImage takes an image reference apart: registry.example.com:5000/a/b:tag
-// or …@sha256:….
-func SplitImage(image string) (name, tag, digest string, err error) {
-	name, digest, _ = strings.Cut(image, "@")
-	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
-		name, tag = name[:i], name[i+1:]
-	}
-	if name == "" || strings.ContainsAny(image, " \t\"'") || strings.HasSuffix(image, ":") || strings.HasSuffix(image, "@") || strings.Contains(image, "://") {
-		return "", "", "", clierr.Usagef("use a reference such as registry.example.com/shop-operator:v0.1.0", "image %q is not a reference", image)
-	}
-	return name, tag, digest, nil
 }
 
 // ProjectCRDs are the CRDs of the project as its Go types are now: those of

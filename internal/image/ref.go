@@ -93,6 +93,9 @@ func correct(s string) string {
 		s = rest
 	}
 	p := split(strings.TrimLeft(strings.TrimRight(s, "/:"), "/"))
+	if p.tag == "" && p.digest != "" && !strings.Contains(p.digest, ":") {
+		p.tag = ":" + p.digest // a version, as the go command takes it
+	}
 	p.digest = "" // a mistaken digest cannot be guessed
 	p.repository = strings.ToLower(p.repository)
 	p.repository = regexp.MustCompile(`[^a-z0-9._/-]+`).ReplaceAllString(p.repository, "-")
@@ -149,6 +152,15 @@ func parseTag(s string, opts ...name.Option) (name.Tag, error) {
 		return name.NewTag(s+":"+tag.TagStr(), opts...) // so that its text has a tag too
 	}
 	return tag, nil
+}
+
+// Split takes an image's name apart, which has a tag, a digest, both or neither.
+func Split(s string) (name, tag, digest string, err error) {
+	if _, err := parseRef(s); err != nil {
+		return "", "", "", err
+	}
+	p := split(s)
+	return refParts{registry: p.registry, repository: p.repository}.join(), strings.TrimPrefix(p.tag, ":"), p.digest, nil
 }
 
 // pushTarget reads the name that an image is pushed to. It must name a

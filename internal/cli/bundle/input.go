@@ -130,11 +130,7 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 		}
 	}
 	if j.image != "" {
-		name, tag, digest, err := cli.SplitImage(j.image)
-		if err != nil {
-			return err
-		}
-		if src, err = kustomize.SetImage(src, cli.ImageFile, cli.ImageName, name, tag, digest); err != nil {
+		if src, err = cli.SetImage(src, j.image); err != nil {
 			return err
 		}
 	}

@@ -291,7 +291,7 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 
 // catalogImageOf is the catalog's name beside that of a bundle's image.
 func catalogImageOf(ref string) string {
-	name, tag, _, _ := cli.SplitImage(ref) // the bundle was read from there
+	name, tag, _, _ := image.Split(ref) // the bundle was read from there
 	return strings.TrimSuffix(name+"-catalog:"+tag, ":")
 }
 
