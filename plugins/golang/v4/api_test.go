@@ -180,6 +180,23 @@ func TestFilesInTheWayAreAllNamed(t *testing.T) {
 	}
 }
 
+// TestForceRepairs: types that do not parse are recreated, and stay the stored
+// version.
+func TestForceRepairs(t *testing.T) {
+	p := newTestProject(t)
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached", "--version=v1")
+	before := maps.Clone(p.files(t))
+	for _, version := range []string{"v1alpha1", "v1"} {
+		name := "api/" + version + "/memcached_types.go"
+		p.write(t, name, strings.Replace(before[name], "type MemcachedSpec struct {", "type MemcachedSpec", 1))
+		p.mustCreateAPI(t, "--group=cache", "--kind=Memcached", "--version="+version, "--force")
+		if diff := cmp.Diff(before, p.files(t)); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", version, diff)
+		}
+	}
+}
+
 func TestForceTwiceChangesNothing(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--multigroup"}} {
 		p := newTestProject(t, flags...)

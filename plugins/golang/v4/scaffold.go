@@ -173,8 +173,12 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	if err != nil {
 		return d, err
 	}
-	if d.StorageVersion, err = hasStorageMarker(name, string(types), res.Kind); err != nil { // --force keeps it
+	d.StorageVersion, err = hasStorageMarker(name, string(types), res.Kind) // --force keeps it
+	switch {
+	case err != nil && !s.force:
 		return d, err
+	case err != nil: // what does not parse is recreated all the same
+		d.StorageVersion = strings.Contains(string(types), storageMarker)
 	}
 	if d.ObjectRegister, err = s.objectRegister(disk.FS); err != nil {
 		return d, err
