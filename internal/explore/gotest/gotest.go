@@ -62,7 +62,7 @@ func Render(p Project, findings []explore.Finding) (files map[string][]byte, wit
 			without = append(without, fmt.Sprintf("%s %s: %s", f.ID, f.Check, why))
 			continue
 		}
-		if files["explore_"+f.ID+"_test.go"], err = execute("finding", findingText, t); err != nil {
+		if files["explore_"+f.ID+"_test.go"], err = execute("finding", findingText, &t); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -138,15 +138,15 @@ func (t *Test) object(u map[string]any) string {
 	return "object" + strconv.Itoa(len(t.Raw))
 }
 
+// Ends reports whether the operator ends the process that the test is in.
+func (t *Test) Ends() bool { return t.Check == explore.Exits }
+
 func (t *Test) say(line string, args ...any) { t.Body = append(t.Body, fmt.Sprintf(line, args...)) }
 
 // write writes the body, or says why there is none.
 func (t *Test) write() (why string) {
-	switch t.Check {
-	case explore.Forbidden:
+	if t.Check == explore.Forbidden {
 		return "add the marker; envtest's user may do everything"
-	case explore.Exits:
-		t.say("// The test ends with the operator.")
 	}
 	if f := t.Plan.Fault; f != nil && f.Do == state.FaultStale && t.Plan.Steps[f.As].Do == explore.Delete {
 		return "the operator sees the past of an object that is deleted, which a test cannot name"

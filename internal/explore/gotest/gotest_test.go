@@ -104,7 +104,7 @@ func TestRender(t *testing.T) {
 		"ignored":   {explore.Finding{Check: explore.Ignored, Plan: explore.Plan{Steps: []explore.Step{apply(3), apply(5)}}}, []string{"o.apply(t, object1)", "o.forget()", "o.apply(t, object2)", "o.wantWrites(t, object2)"}},
 		"observed":  {explore.Finding{Check: explore.Observed, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"o.apply(t, object1)", "o.wantObserved(t, object1)"}},
 		"unrest":    {explore.Finding{Check: explore.Unrest, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"o.apply(t, object1)", "if !o.rest() {", `t.Error("the operator does not come to rest")`, "}"}},
-		"exits":     {explore.Finding{Check: explore.Exits, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"// The test ends with the operator.", "o.apply(t, object1)"}},
+		"exits":     {explore.Finding{Check: explore.Exits, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, []string{"o.apply(t, object1)"}},
 		"status":    {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: replicas[2:]}, []string{"o.apply(t, object1)", `o.want(t, object2, "status.ready", "5")`}},
 		"elsewhere": {explore.Finding{Check: explore.History, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}, Differences: []explore.Difference{{Object: "Deployment/default/s", APIVersion: "apps/v1", Path: "spec.replicas", Want: "5"}}}, []string{"o.apply(t, object1)", `o.want(t, object2, "spec.replicas", "5")`}},
 		"no test":   {explore.Finding{Check: explore.Forbidden, Plan: explore.Plan{Steps: []explore.Step{apply(3)}}}, nil},
@@ -131,6 +131,9 @@ func TestRender(t *testing.T) {
 		}
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", name, d, text)
+		}
+		if apart := strings.Contains(text, "if ranApart(t) {"); apart != (name == "exits") {
+			t.Errorf("%s: in a process of its own: %v", name, apart)
 		}
 		for file, src := range files {
 			if _, err := parser.ParseFile(token.NewFileSet(), file, src, parser.AllErrors); err != nil {
