@@ -2,6 +2,7 @@ package localrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -91,13 +92,21 @@ func (b *build) finish() {
 
 // compile runs the go command in the project as the user would: its modules,
 // workspace, vendor directory and GOFLAGS count as they do in a terminal.
-func (b *build) compile(ctx context.Context) error {
+//
+// All runs of a project build to one path: the go command does not link again
+// what is there already. One builds at a time, and keeps what it has built.
+func (b *build) compile(ctx context.Context) (err error) {
 	p, h := b.r.plan, b.r.Host
 	env, err := b.tmp()
 	if err != nil {
 		return fmt.Errorf("build the operator: %w", err)
 	}
-	args := []string{"build", "-o", p.binary}
+	lock, err := b.r.exclusively(ctx, "build")
+	if err != nil {
+		return fmt.Errorf("build the operator: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	args := []string{"build", "-o", p.built}
 	if b.r.Debug > 0 {
 		args = append(args, debugFlags)
 	}
@@ -112,10 +121,33 @@ func (b *build) compile(ctx context.Context) error {
 		Name: p.goTool, Args: slices.Concat(args, overlay, []string{p.mainPkg}), Dir: b.r.Dir, Env: env,
 		Stdout: &b.out, Stderr: &b.out, Group: true, Grace: time.Second, DieWithParent: true,
 	})
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err != nil && ctx.Err() == nil {
+		return buildError(p.mainPkg, b.out.text(), b.r.again())
 	}
-	return buildError(p.mainPkg, b.out.text(), b.r.again())
+	if err == nil {
+		err = b.keep()
+	}
+	return err
+}
+
+// keep puts what was built to the run's own path. Windows has a program renamed
+// that runs, but not removed.
+func (b *build) keep() error {
+	p, files := b.r.plan, b.r.Host.Files
+	if err := files.Rename(p.binary, p.binary+"~"); err != nil && !gone(err) {
+		return fmt.Errorf("keep the operator: %w", err)
+	}
+	if os.Link(p.built, p.binary) == nil {
+		return nil
+	}
+	data, err := files.ReadFile(p.built) // some file systems have no links
+	if err == nil {
+		err = files.WriteFile(p.binary, data, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the operator: %w", err)
+	}
+	return nil
 }
 
 // again ends a hint to correct the project.

@@ -33,7 +33,11 @@ func TestDebug(t *testing.T) {
 			if !slices.Contains(goCmd.Args, "-gcflags=all=-N -l") {
 				t.Errorf("built with %q", goCmd.Args)
 			}
-			want := []string{"exec", goCmd.Args[2], "--headless", "--listen=127.0.0.1:4000", "--api-version=2", "--accept-multiclient"}
+			own, err := filepath.Match(filepath.Join(filepath.Dir(goCmd.Args[2]), programPrefix+"*", "operator"), dlv.Args[1])
+			if err != nil || !own {
+				t.Errorf("debugged: %s, %v", dlv.Args[1], err)
+			}
+			want := []string{"exec", dlv.Args[1], "--headless", "--listen=127.0.0.1:4000", "--api-version=2", "--accept-multiclient"}
 			if watch {
 				want = append(want, "--continue")
 			}

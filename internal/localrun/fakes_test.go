@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,7 @@ type world struct {
 	invalid   []string                              // objects that CRDs no longer allow; with any, CRDs are configured
 	missing   []string                              // namespaces that a named cluster lacks
 	build     func(io.Writer) error                 // the go command; nil succeeds
+	builds    atomic.Int32                          // so far
 	operator  func(context.Context, *process)       // the operator; nil waits to be stopped
 	started   []host.Cmd
 	answers   map[string]string // output of other programs, by name
@@ -334,6 +336,10 @@ func (x execFake) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 			var err error
 			if build != nil {
 				err = build(c.Stdout)
+			}
+			if err == nil && c.Args[0] == "build" {
+				// The one of before is not written to: it may run.
+				err = host.ReplaceData(x.w.Files, c.Args[2], fmt.Appendf(nil, "build %d", x.w.builds.Add(1)), 0o700)
 			}
 			x.w.event("built")
 			p.ended <- err

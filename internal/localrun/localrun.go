@@ -240,7 +240,7 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if r.Watch {
 		failed = func(error) {} // the next change may fix it
 	}
-	if err := r.removeLeft(); err != nil {
+	if err := errors.Join(r.removeLeft(), r.ownProgram()); err != nil {
 		return err
 	}
 	r.build.start(ctx, failed)

@@ -110,7 +110,7 @@ func TestRunCommands(t *testing.T) {
 	if diff := cmp.Diff([]string{"build", "-o", binary, "-ldflags=-s -w -X main.v=1", "./cmd"}, goCmd.Args); diff != "" {
 		t.Errorf("go command (-want +got):\n%s", diff)
 	}
-	if goCmd.Dir != w.Dir || op.Dir != w.Dir || op.Name != binary {
+	if own, err := filepath.Match(filepath.Join(filepath.Dir(binary), programPrefix+"*", filepath.Base(binary)), op.Name); goCmd.Dir != w.Dir || op.Dir != w.Dir || !own || err != nil {
 		t.Errorf("built in %s to %s, run %s in %s", goCmd.Dir, binary, op.Name, op.Dir)
 	}
 	if rel, err := filepath.Rel(w.Dir, binary); err != nil || !strings.HasPrefix(rel, "..") {

@@ -24,7 +24,8 @@ type plan struct {
 	mainPkg    string   // for the go command, relative to the project
 	goTool     string   // path of the go command
 	cache      string   // directory of this project's builds
-	binary     string   // path that the operator is built to
+	built      string   // path that all runs of the project build the operator to
+	binary     string   // path that this run has it at
 	namespaces []string // watched, without repeats
 	userEnv    []string // KEY=VALUE as given
 	debugger   debugger // found before the operator is started
@@ -119,9 +120,9 @@ func (p *plan) place(h host.Host, dir string) error {
 	}
 	id := sha256.Sum256([]byte(dir))
 	p.cache = filepath.Join(cache, "run", fmt.Sprintf("%.12x", id))
-	p.binary = filepath.Join(p.cache, "operator")
+	p.built = filepath.Join(p.cache, "operator")
 	if runtime.GOOS == "windows" {
-		p.binary += ".exe"
+		p.built += ".exe"
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,13 +14,16 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// kubeconfigPrefix begins the names of the kubeconfigs that runs make.
-const kubeconfigPrefix = "kubeconfig-"
+const (
+	// kubeconfigPrefix begins the names of the kubeconfigs that runs make.
+	kubeconfigPrefix = "kubeconfig-"
+	// programPrefix begins the names of the directories with their operators.
+	programPrefix = "program-"
+)
 
-// privateFile writes a kubeconfig that only the user can read, for as long as
-// the run lasts. A lock beside it goes with the process: a file that nobody
-// holds is one to remove.
-func (r *run) privateFile(prefix string, data []byte) (string, error) {
+// private is a path for a file or directory that goes when the run ends. A lock
+// beside it goes with the process: what nobody holds is to be removed.
+func (r *run) private(prefix string) (string, error) {
 	name := filepath.Join(r.plan.cache, prefix+strings.ToLower(rand.Text()[:8]))
 	if err := host.MkdirAll(r.Host.Files, r.plan.cache, 0o700); err != nil {
 		return "", err
@@ -29,13 +33,41 @@ func (r *run) privateFile(prefix string, data []byte) (string, error) {
 		return "", err
 	}
 	r.cleanup = append(r.cleanup, func(context.Context) error {
-		err := r.Host.Files.Remove(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // it was never written
-		}
-		return errors.Join(err, lock.Remove())
+		return errors.Join(os.RemoveAll(name), lock.Remove())
 	})
+	return name, nil
+}
+
+// privateFile writes a kubeconfig that only the user can read, for as long as
+// the run lasts.
+func (r *run) privateFile(prefix string, data []byte) (string, error) {
+	name, err := r.private(prefix)
+	if err != nil {
+		return "", err
+	}
 	return name, r.Host.Files.WriteFile(name, data, 0o600)
+}
+
+// ownProgram gives the run a path for its operator: what another run builds
+// meanwhile may be other code, or have other flags.
+func (r *run) ownProgram() error {
+	dir, err := r.private(programPrefix)
+	if err == nil {
+		err = host.MkdirAll(r.Host.Files, dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("make a directory for the operator: %w", err)
+	}
+	r.plan.binary = filepath.Join(dir, filepath.Base(r.plan.built))
+	return nil
+}
+
+// exclusively takes a lock that the runs of the project share, once it is free.
+func (r *run) exclusively(ctx context.Context, name string) (*filelock.Lock, error) {
+	if err := host.MkdirAll(r.Host.Files, r.plan.cache, 0o700); err != nil {
+		return nil, err
+	}
+	return filelock.Await(ctx, filepath.Join(r.plan.cache, name+lockEnd), nil)
 }
 
 // operatorPrefix begins the names of the kubeconfigs of the project's operators
@@ -64,8 +96,8 @@ func (r *run) othersRun() (bool, error) {
 	return false, nil
 }
 
-// removeLeft removes the kubeconfigs of runs that were killed: they have
-// credentials.
+// removeLeft removes what runs that were killed have left in the cache: their
+// kubeconfigs have credentials.
 func (r *run) removeLeft() error {
 	entries, err := r.Host.Files.ReadDir(r.plan.cache)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +107,7 @@ func (r *run) removeLeft() error {
 		return fmt.Errorf("remove what killed runs have left: %w", err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), kubeconfigPrefix) {
+		if !strings.HasPrefix(e.Name(), kubeconfigPrefix) && !strings.HasPrefix(e.Name(), programPrefix) {
 			continue
 		}
 		name := filepath.Join(r.plan.cache, strings.TrimSuffix(e.Name(), lockEnd))
@@ -84,11 +116,7 @@ func (r *run) removeLeft() error {
 			continue // of a run that goes on
 		}
 		if err == nil {
-			err = r.Host.Files.Remove(name)
-			if errors.Is(err, fs.ErrNotExist) {
-				err = nil // there is the lock only
-			}
-			err = errors.Join(err, lock.Remove())
+			err = errors.Join(os.RemoveAll(name), lock.Remove())
 		}
 		if err != nil {
 			return fmt.Errorf("remove what killed runs have left: %w", err)

@@ -25,10 +25,13 @@ func TestRemoveLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kubeconfig-operator-killed", "kubeconfig-killed", "kubeconfig-killed.lock", "kubeconfig-gone.lock", recordingName} {
+	for _, name := range []string{"kubeconfig-operator-killed", "kubeconfig-killed", "kubeconfig-killed.lock", "kubeconfig-gone.lock", "program-killed.lock", "operator", recordingName} {
 		if err := os.WriteFile(filepath.Join(r.plan.cache, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.MkdirAll(filepath.Join(r.plan.cache, "program-killed", "operator"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	lists := func(want ...string) {
 		t.Helper()
@@ -48,12 +51,12 @@ func TestRemoveLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := filepath.Base(mine)
-	lists(base, base+lockEnd, recordingName)
+	lists(base, base+lockEnd, "operator", recordingName)
 	if _, err := filelock.Try(mine + lockEnd); err == nil {
 		t.Error("the run does not hold its file")
 	}
 	if err := r.stopAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	lists(recordingName)
+	lists("operator", recordingName)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +76,49 @@ func TestCrash(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 	w.ordered(t, "run operator", "operator killed", "operator interrupted")
+}
+
+// TestOwnProgram: what another run of the project builds does not become the
+// operator of this one.
+func TestOwnProgram(t *testing.T) {
+	w := newWorld(t)
+	started := make(chan string)
+	w.operator = func(ctx context.Context, p *process) {
+		program, err := os.ReadFile(p.cmd.Name)
+		if err != nil {
+			t.Error(err)
+		}
+		started <- string(program)
+		p.obey(ctx)
+	}
+	asked := make(chan struct{})
+	deps := w.deps()
+	deps.Crash = asked
+	begin := func(want string) (end func()) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- Run(ctx, Options{Dir: w.Dir}, deps) }()
+		if got := <-started; got != want {
+			t.Errorf("the operator is of %s, want %s", got, want)
+		}
+		return func() {
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	}
+	end := begin("build 1")
+	begin("build 2")()
+	asked <- struct{}{}
+	if got := <-started; got != "build 1" {
+		t.Errorf("after its crash the operator is of %s", got)
+	}
+	end()
+	if left, err := filepath.Glob(filepath.Join(w.Env["MYSDK_CACHE_DIR"], "run", "*", programPrefix+"*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
 }
 
 // TestRestartFails: where nothing would start the operator again, the run ends.

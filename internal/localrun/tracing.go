@@ -18,7 +18,8 @@ func (b *build) overlay() ([]string, error) {
 		return nil, nil
 	}
 	dir := filepath.Join(r.plan.cache, "overlay")
-	pod := trace.Pod{Namespace: r.podNamespace(), NamespaceFile: filepath.Join(dir, "namespace")}
+	// The operator reads this one as long as it runs, beside those of other runs.
+	pod := trace.Pod{Namespace: r.podNamespace(), NamespaceFile: filepath.Join(dir, "namespace-"+r.podNamespace())}
 	files, err := trace.Overlay(r.Host.Files, r.Dir, r.plan.mainPkg, pod, r.Groups)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (b *build) overlay() ([]string, error) {
 	if err := host.MkdirAll(r.Host.Files, dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := r.Host.Files.WriteFile(pod.NamespaceFile, []byte(pod.Namespace), 0o600); err != nil {
+	if err := host.ReplaceData(r.Host.Files, pod.NamespaceFile, []byte(pod.Namespace), 0o600); err != nil {
 		return nil, err
 	}
 	replace, names := map[string]string{}, []string{}
