@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -86,7 +87,7 @@ func (r *run) identify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the operator's kubeconfig: %w", err)
 	}
-	if r.operatorConfig, err = r.privateFile(r.operatorPrefix(), data); err != nil {
+	if err := r.Host.Files.WriteFile(r.operatorConfig, data, 0o600); err != nil {
 		return fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}
 	r.user = u.Name
@@ -104,6 +105,10 @@ func (r *run) limited() bool {
 func (r *run) applyRole(ctx context.Context) error {
 	if r.control == nil {
 		return nil
+	}
+	// First: a run that ends would take the roles away.
+	if err := r.claimRoles(ctx); err != nil {
+		return err
 	}
 	if err := r.wanted().RoleErr; err != nil && len(r.roles) > 0 {
 		return fmt.Errorf("the operator keeps its rights as they were: %w", err)
@@ -217,7 +222,12 @@ func (r *run) runID() string { return filepath.Base(r.plan.cache) }
 // removeRoles takes away what runs of the project have brought for its operators,
 // in whatever namespaces, but for the keys of keep. Nothing goes while another run
 // goes on in this cluster: its operator needs it.
-func (r *run) removeRoles(ctx context.Context, keep map[string]string) error {
+func (r *run) removeRoles(ctx context.Context, keep map[string]string) (err error) {
+	lock, err := r.exclusively(ctx, rolesLock)
+	if err != nil {
+		return fmt.Errorf("remove the operator's roles: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	others, err := r.othersRun()
 	if err != nil || others {
 		return err

@@ -221,6 +221,40 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestEndBesideStart: a run that ends leaves the roles of one that is starting.
+func TestEndBesideStart(t *testing.T) {
+	w := newWorld(t)
+	w.embedded = "test"
+	placed := func() *run {
+		r := newRun(Options{Dir: w.Dir}, w.deps())
+		r.client, r.control = clientFake{w}, &controlFake{w: w}
+		if err := r.plan.place(w.Host, w.Dir); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	ending, starting := placed(), placed()
+	ending.roleKinds = append(ending.roleKinds, rbac("ClusterRole"))
+	starting.manifest = Manifests{Role: shopRole(t)}
+	w.onEvent = func(e string) {
+		if !strings.HasPrefix(e, "apply RoleBinding") {
+			return
+		}
+		if err := ending.removeRoles(t.Context(), nil); err != nil || w.happened("delete") {
+			t.Errorf("%v; %q", err, w.events)
+		}
+	}
+	if err := starting.identify(t.Context()); err != nil || !w.happened("apply RoleBinding") {
+		t.Errorf("%v; %q", err, w.events)
+	}
+	if err := starting.stopAll(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := ending.removeRoles(t.Context(), nil); err != nil || !w.happened("delete") {
+		t.Errorf("after its end: %v; %q", err, w.events)
+	}
+}
+
 // TestKeepRights: a deployment that cannot be built for the moment takes no rights
 // away; one that never could be built does not keep the operator from running.
 func TestKeepRights(t *testing.T) {

@@ -76,7 +76,28 @@ func (r *run) operatorPrefix() string {
 	return kubeconfigPrefix + "operator-" + r.client.EmbeddedName() + "-"
 }
 
-// othersRun reports whether another run has a kubeconfig for its operator here. At
+// rolesLock is held while roles are removed, and while a run begins to need them.
+const rolesLock = "roles"
+
+// claimRoles makes the place of the operator's kubeconfig, by which other runs
+// know that the roles are needed.
+func (r *run) claimRoles(ctx context.Context) error {
+	if r.operatorConfig != r.kubeconfig {
+		return nil // by an attempt that failed later
+	}
+	lock, err := r.exclusively(ctx, rolesLock)
+	if err != nil {
+		return fmt.Errorf("write the operator's kubeconfig: %w", err)
+	}
+	name, err := r.private(r.operatorPrefix())
+	if err = errors.Join(err, lock.Release()); err != nil {
+		return fmt.Errorf("write the operator's kubeconfig: %w", err)
+	}
+	r.operatorConfig = name
+	return nil
+}
+
+// othersRun reports whether another run has, or makes, a kubeconfig for its operator here. At
 // its end this one's is gone already, so that of runs that end together one removes
 // the roles.
 func (r *run) othersRun() (bool, error) {
