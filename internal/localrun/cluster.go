@@ -94,7 +94,7 @@ func (r *run) kubeconfigFor() (string, error) {
 func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 	var err error
 	if r.client != nil && !r.driven { // a cluster that is stopped keeps its objects, too
-		err = r.removeRoles(ctx, nil)
+		_, err = r.removeRoles(ctx, nil)
 	}
 	if r.Keep || c.AlreadyRunning {
 		r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))

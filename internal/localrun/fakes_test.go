@@ -288,6 +288,7 @@ func (c clientFake) Disown(_ context.Context, u *unstructured.Unstructured) erro
 	return nil
 }
 func (c clientFake) Delete(ctx context.Context, objs []*unstructured.Unstructured, _ kube.DeleteOptions) ([]kube.Result, error) {
+	var results []kube.Result
 	for _, u := range objs {
 		c.w.event("delete %s %s", u.GetKind(), u.GetName())
 		happens, err := c.w.lossy()
@@ -297,10 +298,11 @@ func (c clientFake) Delete(ctx context.Context, objs []*unstructured.Unstructure
 		}
 		c.w.mu.Unlock()
 		if err != nil {
-			return nil, err
+			return results, err
 		}
+		results = append(results, kube.Result{Ref: kube.RefOf(u), Action: kube.Deleted})
 	}
-	return nil, ctx.Err()
+	return results, ctx.Err()
 }
 func (c clientFake) List(_ context.Context, gvk schema.GroupVersionKind, _ kube.ListOptions) ([]*unstructured.Unstructured, error) {
 	var list []*unstructured.Unstructured

@@ -41,6 +41,13 @@ const rightsWait = 2 * time.Second
 // refusedWait is how long one question for refused requests waits.
 const refusedWait = 20 * time.Second
 
+// broughtKinds are those of what a Role consists of.
+var broughtKinds = []schema.GroupVersionKind{
+	rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding"),
+	{Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"},
+	{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
+}
+
 // Role is who the operator is when deployed, and what it may do.
 type Role struct {
 	Namespace, Account string                       // of its service account
@@ -118,14 +125,6 @@ func (r *run) applyRole(ctx context.Context) error {
 	if limited {
 		objs = slices.Concat(role.Objects, objs)
 	}
-	if r.roleKinds == nil {
-		r.roleKinds = []schema.GroupVersionKind{rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding")}
-	}
-	for _, u := range slices.Concat(role.Objects, role.Others) {
-		if gvk := u.GroupVersionKind(); !slices.Contains(r.roleKinds, gvk) {
-			r.roleKinds = append(r.roleKinds, gvk)
-		}
-	}
 	var changed []*unstructured.Unstructured
 	sums := map[string]string{}
 	for _, u := range r.placed(objs) {
@@ -142,7 +141,7 @@ func (r *run) applyRole(ctx context.Context) error {
 	// what a run has left that was killed.
 	isGone := func(key string) bool { return sums[key] == "" }
 	if r.roles == nil || slices.ContainsFunc(slices.Collect(maps.Keys(r.roles)), isGone) {
-		if err := r.removeRoles(ctx, sums); err != nil {
+		if _, err := r.removeRoles(ctx, sums); err != nil {
 			return err
 		}
 	}
@@ -220,23 +219,26 @@ func samplesOf(objs []*unstructured.Unstructured) []kube.Access {
 func (r *run) runID() string { return filepath.Base(r.plan.cache) }
 
 // removeRoles takes away what runs of the project have brought for its operators,
-// in whatever namespaces, but for the keys of keep. Nothing goes while another run
-// goes on in this cluster: its operator needs it.
-func (r *run) removeRoles(ctx context.Context, keep map[string]string) (err error) {
+// in whatever namespaces, but for the keys of keep, and returns it. Nothing goes
+// while another run goes on in this cluster: its operator needs it.
+func (r *run) removeRoles(ctx context.Context, keep map[string]string) (removed []kube.Result, err error) {
+	if r.control == nil {
+		return nil, nil
+	}
 	lock, err := r.exclusively(ctx, rolesLock)
 	if err != nil {
-		return fmt.Errorf("remove the operator's roles: %w", err)
+		return nil, fmt.Errorf("remove the operator's roles: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	others, err := r.othersRun()
 	if err != nil || others {
-		return err
+		return nil, err
 	}
 	var ours []*unstructured.Unstructured
-	for _, gvk := range r.roleKinds {
+	for _, gvk := range broughtKinds {
 		list, err := r.client.List(ctx, gvk, kube.ListOptions{})
 		if err != nil {
-			return fmt.Errorf("remove the operator's roles: %w", err)
+			return nil, fmt.Errorf("remove the operator's roles: %w", err)
 		}
 		for _, u := range list {
 			if _, kept := keep[kube.RefOf(u).String()]; !kept && u.GetAnnotations()[runAnnotation] == r.runID() {
@@ -245,12 +247,12 @@ func (r *run) removeRoles(ctx context.Context, keep map[string]string) (err erro
 		}
 	}
 	if len(ours) == 0 {
-		return nil
+		return nil, nil
 	}
-	if _, err := r.client.Delete(ctx, ours, kube.DeleteOptions{}); err != nil {
-		return fmt.Errorf("remove the operator's roles: %w", err)
+	if removed, err = r.client.Delete(ctx, ours, kube.DeleteOptions{}); err != nil {
+		return removed, fmt.Errorf("remove the operator's roles: %w", err)
 	}
-	return nil
+	return removed, nil
 }
 
 // placed are objects of the deployment in the namespaces of this run.

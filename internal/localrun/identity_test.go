@@ -234,13 +234,12 @@ func TestEndBesideStart(t *testing.T) {
 		return r
 	}
 	ending, starting := placed(), placed()
-	ending.roleKinds = append(ending.roleKinds, rbac("ClusterRole"))
 	starting.manifest = Manifests{Role: shopRole(t)}
 	w.onEvent = func(e string) {
 		if !strings.HasPrefix(e, "apply RoleBinding") {
 			return
 		}
-		if err := ending.removeRoles(t.Context(), nil); err != nil || w.happened("delete") {
+		if _, err := ending.removeRoles(t.Context(), nil); err != nil || w.happened("delete") {
 			t.Errorf("%v; %q", err, w.events)
 		}
 	}
@@ -250,8 +249,57 @@ func TestEndBesideStart(t *testing.T) {
 	if err := starting.stopAll(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := ending.removeRoles(t.Context(), nil); err != nil || !w.happened("delete") {
+	if _, err := ending.removeRoles(t.Context(), nil); err != nil || !w.happened("delete") {
 		t.Errorf("after its end: %v; %q", err, w.events)
+	}
+}
+
+// TestRestoreRoles: what a killed run brought for its operator goes, as do its
+// credentials, unless another run needs it.
+func TestRestoreRoles(t *testing.T) {
+	for name, beside := range map[string]bool{"killed": false, "beside another run": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			deps := w.deps()
+			start := deps.StartCluster
+			deps.StartCluster = func(ctx context.Context, fresh bool) (*Cluster, error) {
+				c, err := start(ctx, fresh)
+				c.Control = &controlFake{w: w}
+				return c, err
+			}
+			file, err := CacheFile(w.Host, w.Dir, kubeconfigPrefix+"operator-test-abcdefgh")
+			if err == nil {
+				err = os.MkdirAll(filepath.Dir(file), 0o700)
+			}
+			if err == nil {
+				err = os.WriteFile(file, []byte("token"), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if beside {
+				lock, err := filelock.Try(file + lockEnd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer lock.Release()
+			}
+			for _, kind := range []string{"v1, kind: Secret", "v1, kind: ConfigMap", "rbac.authorization.k8s.io/v1, kind: Role"} {
+				for _, u := range objects(t, fmt.Sprintf("{apiVersion: %s, metadata: {name: left, namespace: far, annotations: {%s: %q}}}", kind, runAnnotation, filepath.Base(filepath.Dir(file)))) {
+					w.put(u)
+				}
+			}
+			if err := Restore(t.Context(), Options{Dir: w.Dir}, deps); err != nil {
+				t.Fatal(err)
+			}
+			_, err = os.Stat(file)
+			if left := len(w.contents()) == 3; left != beside || (err == nil) != beside {
+				t.Errorf("left: %v, %v", w.contents(), err)
+			}
+			if text := w.err.String(); strings.Contains(text, "nothing to restore") != beside || strings.Contains(text, "removed what an interrupted run brought for the operator: Role far/left deleted") == beside {
+				t.Errorf("printed:\n%s", text)
+			}
+		})
 	}
 }
 

@@ -143,12 +143,22 @@ func Restore(ctx context.Context, o Options, d Deps) error {
 	if err := r.plan.place(d.Host, o.Dir); err != nil {
 		return err
 	}
-	err := r.startCluster(ctx)
+	err := r.removeLeft()
+	if err == nil {
+		err = r.startCluster(ctx)
+	}
 	restored := false
 	if err == nil {
 		restored, err = r.restoreLeft(ctx)
 	}
-	if err == nil && !restored {
+	var removed []kube.Result
+	if err == nil {
+		removed, err = r.removeRoles(ctx, nil)
+	}
+	if len(removed) > 0 {
+		r.screen.say("removed what an interrupted run brought for the operator: %s", summary(removed))
+	}
+	if err == nil && !restored && len(removed) == 0 {
 		r.screen.say("nothing to restore")
 	}
 	return r.finish(ctx, err)
@@ -183,13 +193,12 @@ type run struct {
 	embedded   bool   // the cluster is an embedded one, however it was named
 	kubeconfig string // path, for people
 
-	control        ControlPlane              // nil where there is none
-	socket         string                    // of control
-	operatorConfig string                    // path of the operator's kubeconfig
-	user           string                    // of the operator, once it has a kubeconfig of its own
-	salt           []byte                    // of hashes in place of Secrets' values that webhooks see
-	roles          map[string]string         // digest of what was applied of the operator's roles, by kind and name
-	roleKinds      []schema.GroupVersionKind // of these
+	control        ControlPlane      // nil where there is none
+	socket         string            // of control
+	operatorConfig string            // path of the operator's kubeconfig
+	user           string            // of the operator, once it has a kubeconfig of its own
+	salt           []byte            // of hashes in place of Secrets' values that webhooks see
+	roles          map[string]string // digest of what was applied of the operator's roles, by kind and name
 
 	driven    bool // by a program, in place of the user
 	watcher   *watcher
