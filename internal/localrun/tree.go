@@ -1,7 +1,6 @@
 package localrun
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"io/fs"
 	"maps"
@@ -11,17 +10,20 @@ import (
 	"strings"
 	"time"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/host"
 )
 
 // tree is what counts of a project for a reload: which files there are, and
 // what was in them when it was last looked at.
 type tree struct {
-	files host.Files
-	root  string   // absolute
-	also  []string // paths relative to it that count besides
-	seen  map[string]stamp
-	dirs  []string // absolute, of the last scan
+	files  host.Files
+	root   string   // absolute
+	also   []string // paths relative to it that count besides
+	seen   map[string]stamp
+	dirs   []string // absolute, of the last scan
+	embeds []string // patterns of embedded files, of the last scan
 }
 
 // stamp is a file's state. The content is read only when size or time changed:
@@ -30,7 +32,7 @@ type stamp struct {
 	size   int64
 	time   time.Time
 	sum    [sha256.Size]byte
-	embeds bool // a Go file with go:embed directives
+	embeds []string // patterns of the files that a Go file embeds, relative to the root
 }
 
 // scan looks at the project and returns the paths, slash-separated and sorted,
@@ -55,7 +57,7 @@ func (t *tree) scan(touched map[string]bool) ([]string, error) {
 			changed = append(changed, name)
 		}
 	}
-	t.seen, t.dirs = s.now, s.dirs
+	t.seen, t.dirs, t.embeds = s.now, s.dirs, s.embeds
 	slices.Sort(changed)
 	return changed, nil
 }
@@ -67,7 +69,7 @@ type scan struct {
 	now     map[string]stamp
 	dirs    []string
 	others  map[string]fs.DirEntry // files that count only if they are embedded
-	embeds  []string               // directories of packages that embed files
+	embeds  []string               // patterns of these
 }
 
 // dir looks at a directory, relative to the root, and those below it. One that
@@ -138,20 +140,48 @@ func (s *scan) file(name string, e fs.DirEntry) error {
 			return err
 		}
 		st.sum = sha256.Sum256(data)
-		st.embeds = path.Ext(name) == ".go" && bytes.Contains(data, []byte("//go:embed "))
+		if path.Ext(name) == ".go" {
+			st.embeds = embedPatterns(path.Dir(name), data)
+		}
 	}
 	s.now[name] = st
-	if st.embeds {
-		s.embeds = append(s.embeds, path.Dir(name))
-	}
+	s.embeds = append(s.embeds, st.embeds...)
 	return nil
 }
 
-// embedded takes the stamps of the files that Go packages may embed: those
-// below their directories.
+// embedDirective is the first part of a line that names files to embed, and
+// embedPattern is one of the names.
+var (
+	embedDirective = lazy.Delayed(`(?m)^[ \t]*//go:embed[ \t]+(.*)$`)
+	embedPattern   = lazy.Delayed("\"[^\"]*\"|`[^`]*`|\\S+")
+)
+
+// embedPatterns are the patterns of a Go file in dir.
+func embedPatterns(dir string, code []byte) []string {
+	var list []string
+	for _, line := range embedDirective.FindAllSubmatch(code, -1) {
+		for _, p := range embedPattern.FindAllString(string(line[1]), -1) {
+			list = append(list, path.Join(dir, strings.TrimPrefix(strings.Trim(p, "\"`"), "all:")))
+		}
+	}
+	return list
+}
+
+// matches reports whether one of the patterns stands for a file, or for a
+// directory that it is in.
+func matches(patterns []string, name string) bool {
+	for ; name != path.Dir(name); name = path.Dir(name) {
+		if slices.ContainsFunc(patterns, func(p string) bool { ok, err := path.Match(p, name); return ok && err == nil }) {
+			return true
+		}
+	}
+	return false
+}
+
+// embedded takes the stamps of the files that Go packages embed.
 func (s *scan) embedded() error {
 	for _, name := range slices.Sorted(maps.Keys(s.others)) {
-		if !slices.ContainsFunc(s.embeds, func(dir string) bool { return dir == "." || strings.HasPrefix(name, dir+"/") }) {
+		if !matches(s.embeds, name) {
 			continue
 		}
 		if err := s.file(name, s.others[name]); err != nil {
@@ -211,5 +241,8 @@ func within(name string, dirs []string) bool {
 // isCode reports whether a file that counts is part of the program, rather than
 // of what is applied to the cluster.
 func (r *run) isCode(name string) bool {
-	return name != "PROJECT" && !strings.HasPrefix(name, "config/") && !(path.Ext(name) != ".go" && within(name, r.samples()))
+	if path.Ext(name) == ".go" {
+		return !strings.HasSuffix(name, "_test.go")
+	}
+	return r.watcher.embeds(name) || name != "PROJECT" && !strings.HasPrefix(name, "config/") && !within(name, r.samples())
 }

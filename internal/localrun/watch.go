@@ -179,6 +179,17 @@ func (w *watcher) take() ([]string, error) {
 	return changed, err
 }
 
+// embeds reports whether the program embeds a file. Where nothing is watched it
+// may.
+func (w *watcher) embeds(name string) bool {
+	if w == nil {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return matches(w.tree.embeds, name)
+}
+
 // waiting reports whether there are changes that were not taken.
 func (w *watcher) waiting() bool {
 	if w == nil {

@@ -101,6 +101,34 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestIsCode: what asks for a build, and what is only applied.
+func TestIsCode(t *testing.T) {
+	dir := project(t, map[string]string{
+		"cmd/main.go": "package main\n", "config/config.go": "package config\n", "config/config_test.go": "package config\n",
+		"config/crd/embed.go":       "package crd\n\n//go:embed bases/*.yaml \"a b.txt\"\nvar (\n\t//go:embed `all:more`\n\tfiles embed.FS\n)\n",
+		"config/crd/bases/new.yaml": "", "config/crd/a b.txt": "", "config/crd/more/x/y": "", "config/crd/kustomization.yaml": "",
+		"config/rbac/role.yaml": "", "PROJECT": "", "go.mod": "module x\n", "demo/a.yaml": "",
+	})
+	r := &run{Options: Options{Dir: dir, Apply: []string{filepath.Join(dir, "demo")}}}
+	w, err := newWatcher(host.Host{Files: host.OSFiles{}}, dir, r.samples()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.events.Close()
+	r.watcher = w
+	var code []string
+	for name := range w.tree.seen {
+		if r.isCode(name) {
+			code = append(code, name)
+		}
+	}
+	slices.Sort(code)
+	want := []string{"cmd/main.go", "config/config.go", "config/crd/a b.txt", "config/crd/bases/new.yaml", "config/crd/embed.go", "config/crd/more/x/y", "go.mod"}
+	if diff := cmp.Diff(want, code); diff != "" {
+		t.Errorf("code (-want +got):\n%s", diff)
+	}
+}
+
 func link(t *testing.T, to, name string) {
 	t.Helper()
 	if err := os.Symlink(to, name); err != nil {
