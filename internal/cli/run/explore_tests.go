@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/cli"
@@ -19,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/explore"
 	"github.com/example/mysdk/internal/explore/gotest"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/localrun/trace"
 	"github.com/example/mysdk/internal/mainpkg"
 )
 
@@ -87,11 +87,7 @@ func testPackage(f *cli.Factory, dir string) (string, error) {
 
 // runtimeVersion is the version of controller-runtime that the project uses.
 func runtimeVersion(f *cli.Factory) (string, error) {
-	data, err := f.Host.Files.ReadFile(f.Host.Path("go.mod"))
-	if err != nil {
-		return "", fmt.Errorf("--write-tests: %w", err)
-	}
-	mod, err := modfile.ParseLax("go.mod", data, nil)
+	_, mod, err := trace.Module(f.Host.Files, f.Host.Dir)
 	if err != nil {
 		return "", fmt.Errorf("--write-tests: %w", err)
 	}

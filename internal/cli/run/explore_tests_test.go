@@ -11,11 +11,11 @@ import (
 )
 
 // TestTestsForFindsTheProgram: the main package is the one that is built, wherever
-// it is.
+// it is, in a module that may be that of a directory further up.
 func TestTestsForFindsTheProgram(t *testing.T) {
 	w := hosttest.New(t)
 	for file, text := range map[string]string{
-		"go.mod":                     "module example.com/shop\n\nrequire sigs.k8s.io/controller-runtime v0.22.0\n",
+		"../go.mod":                  "module example.com/shop\n\nrequire sigs.k8s.io/controller-runtime v0.22.0\n",
 		"config/crd/bases/shop.yaml": "",
 		"cmd/main.go":                "package main\n\nfunc main() {}\n",
 		"cmd/operator/main.go": `package main

@@ -8,9 +8,11 @@ package trace
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"go/ast"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -49,26 +51,20 @@ type Files interface {
 // Overlay returns the files to build with, by absolute path: the reporter, one
 // file that links it into the main package, and those with a method Reconcile, or
 // that look for the namespace of the operator's pod, which they find as pod says.
-// dir is the root of the project's module, and groups are the API groups of its
-// kinds, by the import path of their types. A file that does not parse is left
-// out: the compiler has more to say about it.
+// dir is the project's, and groups are the API groups of its kinds, by the import
+// path of their types. A file that does not parse is left out: the compiler has
+// more to say about it.
 func Overlay(files Files, dir, mainPkg string, pod Pod, groups map[string]string) (map[string][]byte, error) {
-	data, err := files.ReadFile(filepath.Join(dir, "go.mod"))
+	root, mod, err := Module(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	below, err := filepath.Rel(root, dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the project's module: %w", err)
 	}
-	mod, err := modfile.Parse("go.mod", data, nil)
-	if err != nil {
-		mod, err = modfile.ParseLax("go.mod", data, nil) // that of a newer go command
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the project's module: %w", err)
-	}
-	if mod.Module == nil {
-		return nil, fmt.Errorf("read the project's module: go.mod names none")
-	}
-	module := mod.Module.Mod.Path
-	pkg := module + "/internal/" + packageName
+	project := path.Join(mod.Module.Mod.Path, filepath.ToSlash(below)) // as packages in dir are imported
+	pkg := project + "/internal/" + packageName
 	out := map[string][]byte{}
 	o := overlay{files: files, pkg: pkg, out: out, pod: pod, groups: groups, receivers: map[string]int{}}
 	if err := o.walk(dir); err != nil {
@@ -80,8 +76,8 @@ func Overlay(files Files, dir, mainPkg string, pod Pod, groups map[string]string
 	var text bytes.Buffer
 	if err := template.Must(template.New("").Parse(reporter)).Execute(&text, map[string]any{
 		"Provider": Provider, "FramesHeader": recording.FramesHeader, "ReconcileHeader": recording.ReconcileHeader,
-		"FrameSeparator": recording.FrameSeparator, "Path": state.ReconcilesPath, "Module": module, "Panic": recording.Panic,
-		"LogIDs": o.builds && hasLogIDs(files, dir, mod),
+		"FrameSeparator": recording.FrameSeparator, "Path": state.ReconcilesPath, "Project": project, "Panic": recording.Panic,
+		"LogIDs": o.builds && hasLogIDs(files, root, mod),
 	}); err != nil {
 		return nil, fmt.Errorf("make the reporter: %w", err)
 	}
@@ -90,12 +86,39 @@ func Overlay(files Files, dir, mainPkg string, pod Pod, groups map[string]string
 	return out, nil
 }
 
+// Module reads the nearest go.mod at dir or above it, as the go command does.
+func Module(files Files, dir string) (root string, mod *modfile.File, err error) {
+	var data []byte
+	for root = dir; ; root = filepath.Dir(root) {
+		if data, err = files.ReadFile(filepath.Join(root, "go.mod")); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if root == filepath.Dir(root) {
+			return "", nil, fmt.Errorf("read the project's module: no go.mod in %s or above", dir)
+		}
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("read the project's module: %w", err)
+	}
+	mod, err = modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		mod, err = modfile.ParseLax("go.mod", data, nil) // that of a newer go command
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("read the project's module: %w", err)
+	}
+	if mod.Module == nil {
+		return "", nil, fmt.Errorf("read the project's module: %s names none", filepath.Join(root, "go.mod"))
+	}
+	return root, mod, nil
+}
+
 // runtimeModule is controller-runtime.
 const runtimeModule = "sigs.k8s.io/controller-runtime"
 
 // hasLogIDs reports whether the project's controller-runtime gives each call an ID
 // that its log has, too, and lets others read it.
-func hasLogIDs(files Files, dir string, mod *modfile.File) bool {
+func hasLogIDs(files Files, root string, mod *modfile.File) bool {
 	const since, pkg = "v0.14.0", "pkg/controller"
 	version := ""
 	for _, r := range mod.Require {
@@ -108,8 +131,8 @@ func hasLogIDs(files Files, dir string, mod *modfile.File) bool {
 			version = r.New.Version // none for a directory
 		}
 	}
-	if _, err := files.ReadFile(filepath.Join(dir, "vendor", "modules.txt")); err == nil {
-		if _, err := files.ReadDir(filepath.Join(dir, "vendor", filepath.FromSlash(runtimeModule+"/"+pkg))); err != nil {
+	if _, err := files.ReadFile(filepath.Join(root, "vendor", "modules.txt")); err == nil {
+		if _, err := files.ReadDir(filepath.Join(root, "vendor", filepath.FromSlash(runtimeModule+"/"+pkg))); err != nil {
 			return false
 		}
 	}

@@ -182,6 +182,36 @@ func TestOverlayFiles(t *testing.T) {
 	}
 }
 
+// TestModuleAbove: a project may be part of the module of a directory further up.
+func TestModuleAbove(t *testing.T) {
+	dir, _ := project(t, map[string]string{
+		"go.mod":                 module + "require " + runtimeModule + " v0.24.1\n",
+		"vendor/modules.txt":     "",
+		"operator/c/c.go":        "package c\n\nimport ctrl \"" + runtimeModule + "\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
+		"elsewhere/reconcile.go": "package elsewhere\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
+	})
+	dir = filepath.Join(dir, "operator")
+	overlay, err := Overlay(disk{}, dir, "./cmd", Pod{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(overlay) != 3 {
+		t.Errorf("%d files, want the reporter, the main package's and c.go", len(overlay))
+	}
+	for _, name := range []string{"cmd/zz_mysdkreporter.go", "c/c.go"} {
+		if text := string(overlay[filepath.Join(dir, filepath.FromSlash(name))]); !strings.Contains(text, `"example.com/shop/operator/internal/mysdkreporter"`) {
+			t.Errorf("%s does not import the reporter:\n%s", name, text)
+		}
+	}
+	reporter := string(overlay[filepath.Join(dir, "internal", "mysdkreporter", "reporter.go")])
+	if !strings.Contains(reporter, `CutPrefix(f.File, "example.com/shop/operator/")`) {
+		t.Error("the reporter looks for the project's lines elsewhere")
+	}
+	if strings.Contains(reporter, "ReconcileIDFromContext") {
+		t.Error("the reporter uses a package that is not among the vendored ones")
+	}
+}
+
 // TestReporter compiles what is laid over a project. client-go stands in for
 // itself: the reporter needs three names of it.
 func TestReporter(t *testing.T) {
