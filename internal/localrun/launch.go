@@ -89,13 +89,20 @@ func (r *run) environment(extra []string) (set, all []string) {
 		"POD_NAMESPACE=" + r.podNamespace(),
 		"KUBECONFIG=" + r.operatorConfig,
 	}, extra)
-	for _, e := range expanded(r.Deployed.Env, set) {
-		key, _, _ := strings.Cut(e, "=")
-		if !sets(set, key) && !sets(r.Host.Environ(), key) {
-			set = append(set, e)
+	known := slices.Clone(set) // with what the Deployment's variables are in the user's environment
+	for _, e := range r.Deployed.Env {
+		switch key, _, _ := strings.Cut(e, "="); {
+		case sets(set, key):
+		case sets(r.Host.Environ(), key):
+			known = append(known, key+"="+r.Host.Getenv(key))
+		default:
+			e = Expand(e, known)
+			set, known = append(set, e), append(known, e)
 		}
 	}
-	set = override(set, expanded(r.plan.userEnv, set))
+	for _, e := range r.plan.userEnv {
+		set = override(set, []string{Expand(e, set)})
+	}
 	all = override(r.Host.Environ(), set)
 	if r.Trace && r.control != nil {
 		all = append(all, trace.ProjectEnv+"="+r.Dir, trace.ReportEnv+"="+r.socket)
@@ -108,20 +115,23 @@ func sets(env []string, key string) bool {
 	return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, key+"=") })
 }
 
-// expanded puts the variables of a run where env has $(NAME), as Kubernetes does
-// in a container's.
-func expanded(env, run []string) []string {
-	var values []string
-	for _, e := range run {
-		key, value, _ := strings.Cut(e, "=")
-		values = append(values, "$("+key+")", value)
-	}
-	replacer := strings.NewReplacer(values...)
-	list := make([]string, len(env))
-	for i, e := range env {
-		list[i] = replacer.Replace(e)
-	}
-	return list
+// reference matches what Expand replaces.
+var reference = lazy.Delayed(`\$\$|\$\([^)]*\)`)
+
+// Expand puts the variables of env where a text has $(NAME), as Kubernetes does in
+// a container's: $$ is a $, and names that env does not have stay.
+func Expand(text string, env []string) string {
+	return reference.ReplaceAllStringFunc(text, func(ref string) string {
+		if ref == "$$" {
+			return "$"
+		}
+		for _, e := range slices.Backward(env) {
+			if value, ok := strings.CutPrefix(e, ref[len("$("):len(ref)-len(")")]+"="); ok {
+				return value
+			}
+		}
+		return ref
+	})
 }
 
 // podNamespace is the namespace that the operator takes for its own.

@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 			w.shows(ctx, "operator | starting")
 		}
 	}
-	o := Options{Dir: w.Dir, Name: "shop", WatchNamespaces: []string{"default", "b"}, Apply: []string{"sample.yaml"}, Env: []string{"A=x y", "B=$(KUBECONFIG) $(NONE)"}}
+	o := Options{Dir: w.Dir, Name: "shop", WatchNamespaces: []string{"default", "b"}, Apply: []string{"sample.yaml"}, Env: []string{"A=x y", "B=$(KUBECONFIG) $(NONE) $(A)"}}
 	if err := Run(ctx, o, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
@@ -81,7 +81,7 @@ operator started: operator --health-probe-bind-address=127.0.0.1:0
   POD_NAMESPACE=default
   KUBECONFIG=/state/kubeconfig
   A='x y'
-  B='/state/kubeconfig $(NONE)'
+  B='/state/kubeconfig $(NONE) x y'
 operator | starting
 applied sample.yaml (0.0s): Memcached sample created
 stopping the operator; a second Ctrl-C kills it
@@ -147,7 +147,7 @@ func TestRunDeployed(t *testing.T) {
 	}
 	deployed := Deployed{
 		Args: []string{"--log-level=info", "manager", "--leader-elect", "--metrics-bind-address=:8443"},
-		Env:  []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "MINE=theirs", "OPERATOR_NAME=theirs"},
+		Env:  []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=$(POD_NAMESPACE)", "MINE=theirs", "OPERATOR_NAME=theirs", "REFERS=$(IMAGE):$(MINE):$(LATER):$$(IMAGE)", "LATER=x"},
 	}
 	tests := map[string]struct {
 		args []string
@@ -171,7 +171,7 @@ func TestRunDeployed(t *testing.T) {
 			if diff := cmp.Diff(tc.want, op.Args); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
-			for _, want := range []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=default", "MINE=mine", "OPERATOR_NAME=shop"} {
+			for _, want := range []string{"IMAGE=example.com/agent", "HOME_NAMESPACE=default", "MINE=mine", "OPERATOR_NAME=shop", "REFERS=example.com/agent:mine:$(LATER):$(IMAGE)"} {
 				key, _, _ := strings.Cut(want, "=")
 				if got := slices.DeleteFunc(slices.Clone(op.Env), func(e string) bool { return !strings.HasPrefix(e, key+"=") }); !slices.Equal(got, []string{want}) {
 					t.Errorf("environment: %q, want %s", got, want)

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/localrun"
@@ -25,7 +26,12 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 	}
 	if list := cli.Deployments(objs); len(list) > 0 { // others are not the operator
 		o.Deployment = list[0].Name
-		if names := watchedBy(list[0]); len(names) > 0 && !f.Given["watch-namespace"] {
+		switch names := watchedBy(list[0]); {
+		case len(names) == 0 || f.Given["watch-namespace"]:
+		case slices.ContainsFunc(names, noNamespace):
+			f.Warn("%s: Deployment %s: WATCH_NAMESPACE is %q, which names no namespace: watching all; --watch-namespace names others",
+				cli.DeployDir, list[0].Name, strings.Join(names, ","))
+		default:
 			o.WatchNamespaces = names
 			f.Say("watching namespace %s, as when deployed; --watch-namespace names others, --watch-namespace= all", strings.Join(names, ", "))
 		}
@@ -37,17 +43,28 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 // watchedBy are the namespaces in the WATCH_NAMESPACE of a Deployment's pods.
 func watchedBy(d appsv1.Deployment) []string {
 	for _, c := range d.Spec.Template.Spec.Containers {
+		var before []string
 		for _, e := range c.Env {
-			switch {
-			case e.Name != "WATCH_NAMESPACE":
-			case fieldOf(e) == "metadata.namespace":
-				return []string{d.Namespace}
-			case e.Value != "":
-				return strings.Split(e.Value, ",")
+			value := localrun.Expand(e.Value, before)
+			if fieldOf(e) == "metadata.namespace" {
+				value = d.Namespace
+			}
+			if e.Name == "WATCH_NAMESPACE" && value != "" {
+				return strings.Split(value, ",")
+			}
+			if value != "" { // what is not known here stays as it is written
+				before = append(before, e.Name+"="+value)
 			}
 		}
 	}
 	return nil
+}
+
+// noNamespace reports whether no namespace can have a name, which may be one of a
+// list and empty.
+func noNamespace(name string) bool {
+	name = strings.TrimSpace(name)
+	return name != "" && len(validation.IsDNS1123Label(name)) > 0
 }
 
 // fieldOf is the field of the pod that a variable has, empty for others.

@@ -169,6 +169,40 @@ subjects: [{kind: ServiceAccount, name: default, namespace: sys}]
 	}
 }
 
+// TestWatchedByReference: WATCH_NAMESPACE may refer to variables before it. One that
+// names no namespace is no reason not to run.
+func TestWatchedByReference(t *testing.T) {
+	for env, want := range map[string][]string{
+		"{name: NS, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, {name: WATCH_NAMESPACE, value: \"$(NS)\"}": {"sys"},
+		"{name: NS, value: a}, {name: WATCH_NAMESPACE, value: \"$(NS),b-$(NS)\"}":                                       {"a", "b-a"},
+		"{name: NS, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: WATCH_NAMESPACE, value: \"$(NS)\"}":           nil,
+		"{name: WATCH_NAMESPACE, value: \"$(NS)\"}, {name: NS, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}": nil,
+	} {
+		w := hosttest.New(t)
+		for name, text := range map[string]string{"kustomization.yaml": "resources: [all.yaml]\n", "all.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: sys}
+spec: {template: {spec: {containers: [{name: manager, env: [` + env + `]}]}}}
+`} {
+			full := w.Path(cli.DeployDir + "/" + name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got localrun.Options
+		var said strings.Builder
+		w.Host.IO.Err = &said
+		likeDeployed(t.Context(), &cli.Factory{Host: w.Host, Running: newLocal(&cli.Factory{})}, &got)
+		if diff := cmp.Diff(want, got.WatchNamespaces); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", env, diff)
+		}
+		if warns := strings.Contains(said.String(), `WATCH_NAMESPACE is "$(NS)", which names no namespace`); warns != (want == nil) {
+			t.Errorf("%s: it says %q", env, said.String())
+		}
+	}
+}
+
 // TestStartedBy: what a run takes from the container of the operator.
 func TestStartedBy(t *testing.T) {
 	objs, err := kube.ParseManifests([]byte(`
