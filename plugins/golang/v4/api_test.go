@@ -297,14 +297,18 @@ func TestExternalModule(t *testing.T) {
 		"with a version":  {module: module + "@v1.20.2", want: "\nrequire " + module + " v1.20.2\n", note: "go mod tidy"},
 		"without version": {module: module, note: "go get " + module},
 		"not given":       {note: "go get " + module + "/pkg/apis/certmanager/v1"},
-		"there already":   {module: module + "@v1.20.2", before: "\nrequire " + module + " v1.19.0\n", want: module + " v1.19.0\n"},
+		"there already":   {module: module + "@v1.20.2", before: "\nrequire " + module + " v1.21.0\n", want: module + " v1.21.0\n"},
+		"an older one":    {module: module + "@v1.20.2", before: "\nrequire " + module + " v1.19.0\n", want: module + " v1.19.0\n", note: "go get " + module + "@v1.20.2"},
+		"of any module":   {before: "\nrequire " + module + " v1.19.0\n", want: module + " v1.19.0\n"},
+		"a module above":  {module: module + "/pkg/apis@v1.20.2", before: "\nrequire " + module + " v1.19.0\n", want: "\nrequire " + module + "/pkg/apis v1.20.2\n", note: "go mod tidy"},
+		"only excluded":   {module: module + "@v1.20.2", before: "\nexclude (\n\t" + module + " v1.19.0\n)\n", want: "\nrequire " + module + " v1.20.2\n", note: "go mod tidy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTestProject(t)
 			p.write(t, "go.mod", p.files(t)["go.mod"]+test.before)
 			sub := p.mustCreateAPI(t, append(args, "--external-api-module="+test.module)...)
 			text := p.files(t)["go.mod"]
-			if !strings.Contains(text, test.want) || strings.Count(text, module+" ") > 1 {
+			if !strings.Contains(text, test.want) || strings.Count(text, "require "+module+" ") > 1 {
 				t.Errorf("go.mod ends with %q", text[max(0, len(text)-120):])
 			}
 			if got := strings.Join(sub.Notes(), "\n"); !strings.Contains(got, test.note) || (test.note == "") != (got == "") {

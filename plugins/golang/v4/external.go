@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 	lazy "go.podman.io/storage/pkg/regexp"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 	"sigs.k8s.io/kubebuilder/v3/pkg/config"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
 )
@@ -66,8 +68,14 @@ func (e *external) requireExternal(disk afero.Fs) (notes []string, err error) {
 	}
 	module, version, _ := strings.Cut(e.externalModule, "@")
 	err = edit(disk, moduleFile, func(text string) (string, error) {
+		required, err := e.required(text)
 		switch {
-		case e.isRequired(text):
+		case err != nil:
+			return "", err
+		case required != "" && semver.Compare(required, version) < 0:
+			notes = append(notes, fmt.Sprintf("Run 'go get %s && go mod tidy' for that version: go.mod requires %s.", e.externalModule, required))
+			return text, nil
+		case required != "":
 			return text, nil
 		case version == "":
 			notes = append(notes, fmt.Sprintf("Run 'go get %s && go mod tidy': the project does not build without that package.", or(module, e.externalPath)))
@@ -79,16 +87,21 @@ func (e *external) requireExternal(disk afero.Fs) (notes []string, err error) {
 	return notes, err
 }
 
-// isRequired says whether go.mod has a module with the package.
-func (e *external) isRequired(text string) bool {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "require "))
-		if required, _, ok := strings.Cut(line, " "); ok && required != "" &&
-			(e.externalPath == required || strings.HasPrefix(e.externalPath, required+"/")) {
-			return true
+// required is the version in go.mod of the module that was named, or of one with the
+// package where none was; "" if there is none. A module above the one that was named
+// need not have the package.
+func (e *external) required(text string) (string, error) {
+	mod, err := modfile.ParseLax(moduleFile, []byte(text), nil)
+	if err != nil {
+		return "", fmt.Errorf("looking for the external API's module: %w", err)
+	}
+	named, _, _ := strings.Cut(e.externalModule, "@")
+	for _, r := range mod.Require {
+		if r.Mod.Path == named || named == "" && (e.externalPath == r.Mod.Path || strings.HasPrefix(e.externalPath, r.Mod.Path+"/")) {
+			return r.Mod.Version, nil
 		}
 	}
-	return false
+	return "", nil
 }
 
 // apiDir is the directory of an API package, with slashes. A group and version
