@@ -85,6 +85,14 @@ func TestSaveOfAnotherProject(t *testing.T) {
 	if left := must(filepath.Glob(filepath.Join(w.Dir, "*")))(t); len(left) > 0 {
 		t.Errorf("written: %v", left)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(from, link); err == nil { // Windows may refuse
+		there := w.Host
+		there.Dir = link
+		if _, err := Save(t.Context(), there, SaveOptions{File: filepath.Join(t.TempDir(), "op.tar")}); err != nil {
+			t.Errorf("from the project, by another path: %v", err)
+		}
+	}
 	var warnings []string
 	o := SaveOptions{Image: DefaultName, File: "op.tar", Warn: func(s string) { warnings = append(warnings, s) }}
 	if _, err := Save(t.Context(), w.Host, o); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], from) {

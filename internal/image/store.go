@@ -219,9 +219,11 @@ func openStored(ctx context.Context, h host.Host, tag name.Tag, builder string, 
 }
 
 // foreign says where an image comes from that was not built in this directory;
-// "" for one that was.
+// "" for one that was. Links may give the directory more than one path.
 func (c *content) foreign(h host.Host) string {
-	if c.from.Dir == h.Dir {
+	from, _ := os.Stat(c.from.Dir) // nil, and no directory's, where it is gone
+	here, _ := os.Stat(h.Dir)
+	if c.from.Dir == h.Dir || os.SameFile(from, here) {
 		return ""
 	}
 	return fmt.Sprintf("%s was built from another project, %s", c.tag, c.from.Dir)
