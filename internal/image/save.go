@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -97,10 +98,33 @@ func saveLayout(c *content, dir string) error {
 	case len(entries) > 0:
 		return clierr.Failedf("name a new one, or remove it", "save the image: the directory %s is not empty", dir)
 	}
-	if err := replaceDir(dir, c.write); err != nil {
+	put := replaceDir
+	if err == nil {
+		put = fillDir
+	}
+	if err := put(dir, c.write); err != nil {
 		return clierr.WithHint(fmt.Errorf("save the image: %w", err), "name a directory that you may write to")
 	}
 	return nil
+}
+
+// fillDir puts a layout into an empty directory, which stays, as it may be a mount
+// point. index.json comes last: without it there is no layout.
+func fillDir(dir string, fill func(tmp string) error) error {
+	tmp := newName(filepath.Join(dir, "layout"))
+	err := fill(tmp)
+	names := []string{"blobs", "oci-layout", "index.json"}
+	for _, name := range names {
+		if err == nil {
+			err = os.Rename(filepath.Join(tmp, name), filepath.Join(dir, name))
+		}
+	}
+	if err != nil {
+		for _, name := range names {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+		}
+	}
+	return errors.Join(err, os.RemoveAll(tmp))
 }
 
 // saveArchive writes the image for one platform.

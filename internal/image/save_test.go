@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -138,9 +139,16 @@ func TestSaveLayout(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // empty is as good as new
 		t.Fatal(err)
 	}
+	before := must(os.Stat(dir))(t)
 	saved, err := Save(t.Context(), w.Host, SaveOptions{Image: "op:v1", Layout: "dist/op"})
 	if err != nil || saved.Path != dir || saved.Digest != built.Digest {
 		t.Fatalf("saved %+v, %v", saved, err)
+	}
+	if !os.SameFile(before, must(os.Stat(dir))(t)) {
+		t.Error("the directory is another one: a mount point could not be replaced")
+	}
+	if names := slices.Collect(namesOf(must(os.ReadDir(dir))(t))); !slices.Equal(names, []string{"blobs", "index.json", "oci-layout"}) {
+		t.Errorf("in the directory: %v", names)
 	}
 	index := must(layout.ImageIndexFromPath(dir))(t)
 	main := must(index.IndexManifest())(t).Manifests[0].Digest
@@ -164,6 +172,22 @@ func TestSaveLayout(t *testing.T) {
 	}
 	if _, err := Save(t.Context(), w.Host, SaveOptions{Image: "op:v1", Layout: "dist/op"}); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("over another layout: %v", err)
+	}
+}
+
+// TestFillDirFails: a directory that cannot be filled is left empty.
+func TestFillDirFails(t *testing.T) {
+	for name, files := range map[string][]string{"no layout": {"blobs/half"}, "without its index": {"blobs/half", "oci-layout"}} {
+		dir := t.TempDir()
+		err := fillDir(dir, func(tmp string) error {
+			for _, f := range files {
+				write(t, filepath.Join(tmp, f), "x")
+			}
+			return nil
+		})
+		if left := must(os.ReadDir(dir))(t); !errors.Is(err, fs.ErrNotExist) || len(left) > 0 {
+			t.Errorf("%s: %v, left behind: %v", name, err, left)
+		}
 	}
 }
 
