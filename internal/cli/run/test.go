@@ -30,6 +30,7 @@ type testOptions struct {
 	controllers bool
 	keep        bool
 	kubernetes  []string // minor versions, one after the other; none: the control plane's own
+	chdir       string   // behind the command's name
 	args        []string // for go test
 }
 
@@ -87,7 +88,11 @@ func runTest(ctx context.Context, f *cli.Factory, o *testOptions) error {
 	if _, err := f.Host.LookPath("go"); err != nil {
 		return clierr.Failedf("install Go from https://go.dev/dl", "no go command in PATH: %w", err)
 	}
-	if err := needModule(f, o.args); err != nil {
+	f.Chdir = o.chdir // one in front of the command's name has been entered
+	if err := f.ChangeDir(f.Running); err != nil {
+		return err
+	}
+	if err := needModule(f); err != nil {
 		return err
 	}
 	if len(o.kubernetes) == 0 {
@@ -132,13 +137,8 @@ func testOn(ctx context.Context, f *cli.Factory, o *testOptions, kubernetes stri
 }
 
 // needModule refuses a directory that the go command has no module for.
-func needModule(f *cli.Factory, args []string) error {
-	own, _ := splitTestArgs(args)
-	dir := f.Host.Dir
-	if chdir, _ := splitChdir(own); len(chdir) > 0 {
-		dir = f.Host.Path(cmp.Or(ParseGoFlag(chdir[0]).value, chdir[len(chdir)-1]))
-	}
-	for at := dir; ; at = filepath.Dir(at) {
+func needModule(f *cli.Factory) error {
+	for at := f.Host.Dir; ; at = filepath.Dir(at) {
 		for _, name := range []string{"go.mod", "go.work"} {
 			if _, err := f.Host.Files.Lstat(filepath.Join(at, name)); err == nil {
 				return nil
@@ -146,7 +146,7 @@ func needModule(f *cli.Factory, args []string) error {
 		}
 		if at == filepath.Dir(at) {
 			return clierr.Failedf("change to a project's directory, or create a project with 'mysdk init --domain example.com'",
-				"no project in %s: there is no go.mod in it or above", dir)
+				"no project in %s: there is no go.mod in it or above", f.Host.Dir)
 		}
 	}
 }
@@ -182,13 +182,10 @@ const (
 
 // packagesToTest are those that are tested where args name none.
 func packagesToTest(ctx context.Context, f *cli.Factory, args []string) ([]string, error) {
-	own, _ := splitTestArgs(args)
-	chdir, own := splitChdir(own)
-	if namesPackage(own) {
+	if own, _ := splitTestArgs(args); namesPackage(own) {
 		return nil, nil
 	}
-	// A module elsewhere has no tests of ours that are known to need a cluster.
-	if _, err := f.Host.Files.Lstat(f.Host.Path(e2eDir)); len(chdir) > 0 || errors.Is(err, fs.ErrNotExist) {
+	if _, err := f.Host.Files.Lstat(f.Host.Path(e2eDir)); errors.Is(err, fs.ErrNotExist) {
 		return []string{everyPackage}, nil
 	}
 	var out bytes.Buffer

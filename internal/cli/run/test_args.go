@@ -38,9 +38,11 @@ func (o *testOptions) read(c *cobra.Command, args []string) (help bool, err erro
 				i++
 				value = args[i]
 			default:
-				return false, clierr.Usagef("such as: --kubernetes 1.34", "--%s needs a value", name)
+				return false, clierr.Usagef("see 'mysdk test --help'", "--%s needs a value", name)
 			}
-			if err := c.Flags().Set(name, value); err != nil {
+			if name == "chdir" {
+				o.chdir = value
+			} else if err := c.Flags().Set(name, value); err != nil {
 				return false, cli.FlagError(c, err)
 			}
 		}
@@ -50,14 +52,17 @@ func (o *testOptions) read(c *cobra.Command, args []string) (help bool, err erro
 }
 
 // ownFlag takes a flag of mysdk's own apart. The name is empty for any other
-// word: go test's -v is not --verbose.
+// word: go test's -v is not --verbose. Its -C means what ours does.
 func ownFlag(word string) (name, value string, isSet bool) {
-	if word == "-q" {
-		return "quiet", "", false
-	}
 	name, value, isSet = strings.Cut(word, "=")
+	switch name {
+	case "-q":
+		name = "--quiet"
+	case "-C", "--C":
+		name = "--chdir"
+	}
 	name, ok := strings.CutPrefix(name, "--")
-	if !ok || !slices.Contains([]string{"controllers", "keep", "kubernetes", "quiet", "verbose", "color"}, name) {
+	if !ok || !slices.Contains([]string{"controllers", "keep", "kubernetes", "quiet", "verbose", "color", "chdir"}, name) {
 		return "", "", false
 	}
 	return name, value, isSet
@@ -65,10 +70,8 @@ func ownFlag(word string) (name, value string, isSet bool) {
 
 // goArgs puts the packages where none is named. They come before the flags:
 // behind one that the go command does not know, they would be the test binary's.
-// Only -C has to be the first of all.
 func (o *testOptions) goArgs(packages []string) []string {
 	args, rest := splitTestArgs(o.args)
-	chdir, args := splitChdir(args)
 	if namesPackage(args) {
 		packages = nil
 	}
@@ -77,7 +80,7 @@ func (o *testOptions) goArgs(packages []string) []string {
 		// what it has seen of another version.
 		packages = append(slices.Clone(packages), "-count=1")
 	}
-	return slices.Concat([]string{"test"}, chdir, packages, args, rest)
+	return slices.Concat([]string{"test"}, packages, args, rest)
 }
 
 // splitTestArgs parts what is go test's from what is the test binary's own.
@@ -86,20 +89,6 @@ func splitTestArgs(args []string) (own, rest []string) {
 		return args[:i], args[i:]
 	}
 	return args, nil
-}
-
-// splitChdir parts the flag -C, which stands first or not at all, from the rest.
-func splitChdir(args []string) (chdir, rest []string) {
-	n := 0
-	if len(args) > 0 {
-		if f := ParseGoFlag(args[0]); f.Name == "C" {
-			n = 1
-			if !f.isSet {
-				n = min(2, len(args))
-			}
-		}
-	}
-	return args[:n:n], args[n:]
 }
 
 // namesPackage reports whether args name a package, by go test's own rule: what

@@ -42,10 +42,7 @@ func TestTestArgs(t *testing.T) {
 		"values are not ours":     {[]string{"-run", "--keep", "-tags", "-h"}, []string{"test", "./...", "-run", "--keep", "-tags", "-h"}, false, false},
 		"a value without =":       {[]string{"-vet", "off", "-trace", "t.out"}, []string{"test", "./...", "-vet", "off", "-trace", "t.out"}, false, false},
 		"a switch, and a package": {[]string{"-race", "-failfast", "./x"}, []string{"test", "-race", "-failfast", "./x"}, false, false},
-		"-C is the first":         {[]string{"-C", "tools", "-v"}, []string{"test", "-C", "tools", "./...", "-v"}, false, false},
-		"-C with =":               {[]string{"-C=tools", "./x"}, []string{"test", "-C=tools", "./x"}, false, false},
 		"never from the cache":    {[]string{"--kubernetes", "1.34", "-v"}, []string{"test", "./...", "-count=1", "-v"}, false, false},
-		"-C even then":            {[]string{"--kubernetes=1.34", "-C", "tools", "./x"}, []string{"test", "-C", "tools", "-count=1", "./x"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &cli.Factory{}
@@ -61,6 +58,29 @@ func TestTestArgs(t *testing.T) {
 			}
 			if o.controllers != c.controllers || o.keep != c.keep {
 				t.Errorf("controllers %t, keep %t", o.controllers, o.keep)
+			}
+		})
+	}
+}
+
+// TestTestChdir: the directory is mysdk's, which looks for test/e2e there.
+func TestTestChdir(t *testing.T) {
+	for name, args := range map[string][]string{
+		"go's":       {"-C", "tools", "-v"},
+		"with =":     {"-C=tools", "-v"},
+		"ours":       {"--chdir", "tools", "-v"},
+		"ours and =": {"--chdir=tools", "-v"},
+		"behind":     {"-v", "--keep", "-C", "tools"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, o := &cli.Factory{}, &testOptions{}
+			c := testCommand(nil)
+			f.BindGlobals(c.Flags())
+			if _, err := o.read(c, args); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff([]string{"test", "./...", "-v"}, o.goArgs([]string{everyPackage})); d != "" || o.chdir != "tools" {
+				t.Errorf("in %q, arguments (-want +got):\n%s", o.chdir, d)
 			}
 		})
 	}
