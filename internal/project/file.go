@@ -71,7 +71,8 @@ func Load(dir string) (*File, error) {
 		}
 		return nil, clierr.Failedf("it must be a readable file", "%s: %w", FileName, err)
 	}
-	return Parse(data)
+	// The decoder would make a line of its own of each CR behind a comment.
+	return Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 }
 
 // missing is the error that dir has no PROJECT file. The projects of operator-sdk

@@ -38,6 +38,7 @@ func (f LF) Ended(name string, data []byte) []byte {
 	if err != nil || !endsInCRLF(was) {
 		return data
 	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // an edit may have kept them
 	return bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
 }
 
