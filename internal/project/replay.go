@@ -115,8 +115,7 @@ func (o ReplayOptions) layOwn(at stage, rendered map[string][]byte) error {
 		return nil
 	}
 	for name, data := range at.files {
-		isSample := path.Dir(name) == "config/samples" && path.Base(name) != "kustomization.yaml"
-		if _, done := rendered[name]; done || !isSample && !strings.HasSuffix(name, "_types.go") {
+		if _, done := rendered[name]; done || !IsOwn(name) {
 			continue
 		}
 		mine, there, err := o.Own(name)
@@ -128,6 +127,12 @@ func (o ReplayOptions) layOwn(at stage, rendered map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+// IsOwn names types and samples, which ReplayOptions.Own reads.
+func IsOwn(name string) bool {
+	isSample := path.Dir(name) == "config/samples" && path.Base(name) != "kustomization.yaml"
+	return isSample || strings.HasSuffix(name, "_types.go")
 }
 
 // settleFrom chooses between the pattern and the version that types were copied from,

@@ -103,7 +103,8 @@ func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) e
 			return err
 		}
 		next, stays := after[name]
-		if !bytes.Equal(mine, own) || stays && bytes.Equal(before[name], next) {
+		// Types that were copied from a version that goes would come out as the pattern's.
+		if !bytes.Equal(mine, own) || stays && (project.IsOwn(name) || bytes.Equal(before[name], next)) {
 			continue
 		}
 		before[name] = own
