@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // DeleteAPI removes a kind that has no webhooks.
@@ -69,6 +71,9 @@ func (s *Scaffold) take(shape project.Shape, drop string) error {
 	if err := s.seeOwn(file, before.Files, after.Files); err != nil {
 		return err
 	}
+	if err := s.keepStored(file, before.Files, after.Files); err != nil {
+		return err
+	}
 	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: s.force}
 	if drop != "" {
 		change.Drop = append(change.Drop, drop)
@@ -113,6 +118,31 @@ func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) e
 		}
 	}
 	return nil
+}
+
+// keepStored leaves types without the marker of the stored version where the user has
+// it on another one that stays: the scaffold has it on the first.
+func (s *Scaffold) keepStored(file *project.File, before, after map[string][]byte) error {
+	p, err := file.Project()
+	if err != nil {
+		return err
+	}
+	stored := map[string]bool{} // by kind and group
+	err = s.tree.EachGo(func(name string, src []byte) error {
+		for _, r := range p.Resources {
+			if r.Path == path.Join(p.Repo, path.Dir(name)) && v4.IsStored(name, src, r.Kind) {
+				stored[r.Kind+"."+r.QualifiedGroup()] = true
+			}
+		}
+		return nil
+	})
+	for _, r := range p.Resources {
+		name := path.Join(strings.TrimPrefix(r.Path, p.Repo+"/"), strings.ToLower(r.Kind)+"_types.go")
+		if was, ok := before[name]; ok && stored[r.Kind+"."+r.QualifiedGroup()] && !v4.IsStored(name, was, r.Kind) {
+			after[name] = was
+		}
+	}
+	return err
 }
 
 // lastCRD is the file of the CRD that goes with the last version of a kind.

@@ -156,6 +156,13 @@ func previousEnd(tree *ast.File, decl ast.Decl) token.Pos {
 	return end
 }
 
+// IsStored says whether a types file has the marker of the stored version on a kind. One
+// that does not parse has none.
+func IsStored(name string, src []byte, kind string) bool {
+	is, err := hasStorageMarker(name, string(src), kind)
+	return is && err == nil
+}
+
 // hasStorageMarker says whether a types file has the marker on a kind. One file may
 // declare several.
 func hasStorageMarker(name, text, kind string) (bool, error) {
