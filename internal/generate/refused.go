@@ -65,11 +65,10 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 		return nil, nil, nil
 	}
 	ask := map[string][]byte{}
-	if in.doubtful() {
-		for name, data := range files {
-			if isCRD(name, data) && judged[name] != lastrun.Sum(data) {
-				ask[name] = data
-			}
+	doubtful := in.doubtful()
+	for name, data := range files {
+		if isCRD(name, data) && judged[name] != lastrun.Sum(data) && (doubtful || storedTwice(data)) {
+			ask[name] = data
 		}
 	}
 	if len(ask) == 0 {
@@ -108,6 +107,10 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 func isCRD(name string, data []byte) bool {
 	return bytes.Contains(data, []byte("\nkind: CustomResourceDefinition\n")) && !strings.HasPrefix(path.Base(name), "_")
 }
+
+// storedTwice reports whether a CRD has two storage versions, which
+// controller-tools lets pass.
+func storedTwice(crd []byte) bool { return bytes.Count(crd, []byte("\n    storage: true\n")) > 1 }
 
 // canJudge reports whether the judge would know.
 func (o Options) canJudge(ctx context.Context) bool {

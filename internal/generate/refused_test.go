@@ -191,3 +191,26 @@ func TestStrayPaths(t *testing.T) {
 		t.Errorf("the second time: %v, %v", res.Warnings, res.Set.Paths())
 	}
 }
+
+// TestStoredTwice: of two stored versions the judge hears, whatever else the markers are.
+func TestStoredTwice(t *testing.T) {
+	stored := strings.Replace(kindFile, "// +kubebuilder:object:root=true", "// +kubebuilder:object:root=true\n// +kubebuilder:storageversion", 1)
+	for name, second := range map[string]string{"one": kindFile, "two": stored} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, small())
+			p.write(kindPath, stored)
+			p.write("api/v2/group.go", strings.Replace(groupFile, "package v1", "package v2", 1))
+			p.write("api/v2/cache_types.go", strings.Replace(second, "package v1", "package v2", 1))
+			asked := false
+			p.render(func(o *Options) {
+				o.Judge = func(_ context.Context, crds map[string][]byte) ([]Refusal, bool, error) {
+					asked = len(crds) > 0
+					return nil, true, nil
+				}
+			})
+			if asked != (name == "two") {
+				t.Errorf("asked: %v", asked)
+			}
+		})
+	}
+}
