@@ -53,7 +53,7 @@ func (s *createAPISubcommand) completeFrom(others []resource.Resource) error {
 }
 
 // notTaken matches the markers of a version that are not those of the next.
-var notTaken = lazy.Delayed(`(?m)^[ \t]*// \+kubebuilder:(storageversion|deprecatedversion|unservedversion)\b.*\n`)
+var notTaken = lazy.Delayed(`(?m)^[ \t]*//[ \t]*\+kubebuilder:(storageversion|deprecatedversion|unservedversion)\b.*\n`)
 
 // startFrom replaces the types and the sample that the templates made by those
 // of the other version.

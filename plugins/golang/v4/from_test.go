@@ -42,9 +42,10 @@ const (
 type CartStatus struct{}
 
 // +kubebuilder:object:root=true
-// +kubebuilder:storageversion
+//+kubebuilder:storageversion
 // +kubebuilder:resource:path=carts,shortName=ct
 // +kubebuilder:deprecatedversion:warning="use v1"
+//	+kubebuilder:unservedversion
 
 // Cart is mine.
 type Cart struct {
