@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // baseline is a change of what the older version wrote.
@@ -115,12 +117,15 @@ func TestRewriter_Said(t *testing.T) {
 // What go.mod says, or nothing where it says nothing.
 func TestModuleFacts(t *testing.T) {
 	for text, want := range map[string][2]string{
-		"module a\n\ngo 1.24\n\nrequire " + runtimePath + " v0.19.0\n": {"v0.19.0", "v1.24"},
-		"module a\n\nrequire b.c/d v1.0.0\n":                           {"", ""},
-		"modul":                                                        {"", ""},
-		"":                                                             {"", ""},
+		"module a\n\ngo 1.24\n\nrequire " + runtimePath + " v0.19.0\n":                                                            {"v0.19.0", "v1.24"},
+		"module a\n\nrequire b.c/d v1.0.0\n":                                                                                      {"", ""},
+		"module a\n\nrequire " + runtimePath + " v0.22.0\n\nreplace " + runtimePath + " => " + runtimePath + " v0.19.0\n":         {"v0.19.0", ""},
+		"module a\n\nrequire " + runtimePath + " v0.22.0\n\nreplace " + runtimePath + " v0.19.0 => " + runtimePath + " v0.18.0\n": {"v0.22.0", ""},
+		"module a\n\nrequire " + runtimePath + " v0.22.0\n\nreplace " + runtimePath + " => ../runtime\n":                          {"", ""},
+		"modul": {"", ""},
+		"":      {"", ""},
 	} {
-		if got := [2]string{runtimeVersion([]byte(text)), language([]byte(text))}; got != want {
+		if got := [2]string{v4.RuntimeVersion([]byte(text)), language([]byte(text))}; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -3,9 +3,11 @@ package upgrade
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -55,6 +57,7 @@ func (p *planner) modules(mine []byte, there bool) error {
 		detail += "; 'go mod tidy' may find more to do"
 	}
 	p.note("go.mod", Merged, detail)
+	p.held(merged.Data)
 	for _, name := range set.Paths() {
 		f, _ := set.Get(name)
 		if err := p.tree.Write(name, f.Data); err != nil {
@@ -62,6 +65,22 @@ func (p *planner) modules(mine []byte, there bool) error {
 		}
 	}
 	return nil
+}
+
+// held tells of modules that a replace keeps below what the scaffold needs.
+func (p *planner) held(mod []byte) {
+	is, err := modfile.Parse("go.mod", mod, nil)
+	wanted, err2 := modfile.Parse("go.mod of the scaffold", p.after["go.mod"], nil)
+	if err != nil || err2 != nil {
+		return // both were read before
+	}
+	for _, r := range is.Replace {
+		for _, w := range wanted.Require {
+			if r.Old.Path == w.Mod.Path && (r.Old.Version == "" || r.Old.Version == w.Mod.Version) && r.New.Version != "" && semver.Compare(r.New.Version, w.Mod.Version) < 0 {
+				p.plan.Notes = append(p.plan.Notes, fmt.Sprintf("go.mod:%d: replace holds %s at %s, and the scaffold needs %s", r.Syntax.Start.Line, w.Mod.Path, r.New.Version, w.Mod.Version))
+			}
+		}
+	}
 }
 
 // workflow takes the workflow that upgrades the project for a part of the

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -59,6 +60,41 @@ func TestUpgrade_Modules(t *testing.T) {
 			}
 			if p := s.upgrade(); !p.Empty() {
 				t.Errorf("the second time: %v", p.Set.Paths())
+			}
+		})
+	}
+}
+
+// What a replace keeps back is told, and code for it stays as it is.
+func TestUpgrade_Held(t *testing.T) {
+	const file = "api/v1/shop_webhook.go"
+	tests := map[string]struct {
+		replace string
+		held    bool // controller-runtime
+		notes   int
+	}{
+		"by its version":      {runtimeModule + " => " + runtimeModule + " v0.22.0", true, 1},
+		"one version of it":   {runtimeModule + " v0.22.0 => " + runtimeModule + " v0.22.0", false, 0},
+		"by a directory":      {runtimeModule + " => ../runtime", true, 0},
+		"another module":      {"k8s.io/api => k8s.io/api v0.1.0", false, 1},
+		"above what it needs": {"k8s.io/api => k8s.io/api v0.99.0", false, 0},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.write("go.mod", s.read("go.mod")+"\nreplace "+c.replace+"\n")
+			s.write(file, shopTypes)
+			p := s.upgrade()
+			if held := s.read(file) == shopTypes; held != c.held {
+				t.Errorf("the webhooks stayed: %v, want %v", held, c.held)
+			}
+			if len(p.Notes) != c.notes {
+				t.Errorf("%d notes: %q", len(p.Notes), p.Notes)
+			}
+			for _, note := range p.Notes {
+				if module, _, _ := strings.Cut(c.replace, " "); !regexp.MustCompile(`^go\.mod:\d+: replace holds ` + module + ` at v0\.\d+\.0, and the scaffold needs v0\.\d+\.\d+$`).MatchString(note) {
+					t.Errorf("noted %q", note)
+				}
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/example/mysdk/internal/controllernames"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/rewrite/merge3"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 // The versions that have ended something which scaffolds wrote: of
@@ -50,7 +51,7 @@ func (p *planner) calls() error {
 		return nil //nolint:nilerr // without go.mod nothing of it changes
 	}
 	mod := p.read("go.mod")
-	was, is := runtimeVersion(old), runtimeVersion(mod)
+	was, is := v4.RuntimeVersion(old), v4.RuntimeVersion(mod)
 	crosses := func(v string) bool { return was != "" && semver.Compare(was, v) < 0 && semver.Compare(is, v) >= 0 }
 	w := &rewriter{
 		code:    code{module: modfile.ModulePath(mod), packages: map[string]*goPackage{}},
@@ -96,20 +97,6 @@ func (p *planner) repaired(name string) {
 		f := &p.plan.Files[i]
 		f.Action, f.Detail = Merged, detail+"; otherwise kept: "+f.Detail
 	}
-}
-
-// runtimeVersion is that of controller-runtime in a go.mod.
-func runtimeVersion(mod []byte) string {
-	m, err := modfile.ParseLax("go.mod", mod, nil)
-	if err != nil {
-		return ""
-	}
-	for _, r := range m.Require {
-		if r.Mod.Path == runtimePath {
-			return r.Mod.Version
-		}
-	}
-	return ""
 }
 
 // language is the version of Go in a go.mod, in the form of modules' versions.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
-	lazy "go.podman.io/storage/pkg/regexp"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/kubebuilder/v3/pkg/machinery"
 	"sigs.k8s.io/kubebuilder/v3/pkg/model/resource"
@@ -296,11 +296,36 @@ func checkMain(disk afero.Fs) error {
 	return nil
 }
 
-// oldestRuntime is the first minor version of controller-runtime v0 with all
-// that the controllers of the pattern deployment and webhooks call.
-const oldestRuntime = 23
+const runtimeModule = "sigs.k8s.io/controller-runtime"
 
-var runtimePattern = lazy.Delayed(`(?m)^(?:require)?\s*sigs\.k8s\.io/controller-runtime v0\.([0-9]+)\.`)
+// oldestRuntime is the first minor version of controller-runtime with all
+// that the controllers of the pattern deployment and webhooks call.
+const oldestRuntime = "v0.23"
+
+// RuntimeVersion is that of the controller-runtime which a go.mod builds with, empty
+// where it does not say: a fork or a directory in its place has versions of its own.
+func RuntimeVersion(mod []byte) string {
+	m, err := modfile.Parse(moduleFile, mod, nil)
+	if err != nil {
+		return ""
+	}
+	version := ""
+	for _, r := range m.Require {
+		if r.Mod.Path == runtimeModule {
+			version = r.Mod.Version
+		}
+	}
+	for _, r := range m.Replace {
+		switch {
+		case r.Old.Path != runtimeModule || r.Old.Version != "" && r.Old.Version != version:
+		case r.New.Path != runtimeModule:
+			return ""
+		default:
+			return r.New.Version
+		}
+	}
+	return version
+}
 
 // checkModule refuses projects on libraries that are too old for the code.
 func (s *createAPISubcommand) checkModule(disk afero.Fs) error {
@@ -317,13 +342,14 @@ func checkRuntime(disk afero.Fs, what, otherwise string) error {
 	if err != nil {
 		return err
 	}
-	found := runtimePattern.FindSubmatch(text)
-	if found == nil {
-		return nil // a fork or a workspace: the compiler will tell
+	found := semver.MajorMinor(RuntimeVersion(text))
+	if found == "" || semver.Compare(found, oldestRuntime) >= 0 {
+		return nil // of a fork or in a workspace, the compiler will tell
 	}
-	if minor, err := strconv.Atoi(string(found[1])); err == nil && minor < oldestRuntime {
-		return usage(fmt.Sprintf("run 'go get sigs.k8s.io/controller-runtime@%s' first%s", CurrentVersions().ControllerRuntime, otherwise),
-			"the project has controller-runtime v0.%d, and %s v0.%d", minor, what, oldestRuntime)
+	command := "go get " + runtimeModule + "@" + CurrentVersions().ControllerRuntime
+	if strings.Contains(string(text), "=> "+runtimeModule+" ") {
+		command = "go mod edit -dropreplace=" + runtimeModule + " && " + command
 	}
-	return nil
+	return usage(fmt.Sprintf("run '%s' first%s", command, otherwise),
+		"the project has controller-runtime %s, and %s %s", found, what, oldestRuntime)
 }

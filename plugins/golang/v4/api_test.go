@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -350,6 +351,12 @@ func TestOldLibrariesAreRefused(t *testing.T) {
 	p.write(t, "go.mod", "module example.com/shop\n\nrequire sigs.k8s.io/controller-runtime v0.21.0\n")
 	_, err := p.createAPI(t, "--group=cache", "--kind=Memcached")
 	refused(t, err, "controller-runtime v0.21")
+	p.write(t, "go.mod", "module example.com/shop\n\nrequire sigs.k8s.io/controller-runtime v0.23.0\n\nreplace sigs.k8s.io/controller-runtime => sigs.k8s.io/controller-runtime v0.19.0\n")
+	_, err = p.createAPI(t, "--group=cache", "--kind=Memcached")
+	refused(t, err, "controller-runtime v0.19")
+	if want := "go mod edit -dropreplace=sigs.k8s.io/controller-runtime && go get "; !strings.Contains(clierr.HintOf(err), want) {
+		t.Errorf("the hint is %q", clierr.HintOf(err))
+	}
 	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached", "--pattern=blank")
 }
 
