@@ -210,6 +210,9 @@ func (p *planner) decide(name string) error {
 		return p.placeholder(name, there, was)
 	case name == "go.sum":
 		return nil // goes with go.mod
+	case !bytes.Equal(before, after) && !bytes.Equal(mine, after) && p.linked(name):
+		p.note(name, Kept, "a link: mysdk does not write through it")
+		return nil
 	case name == "go.mod":
 		return p.modules(mine, there)
 	case p.foreign != nil && is:
@@ -242,6 +245,16 @@ func (p *planner) decide(name string) error {
 		return nil
 	}
 	return p.merge(name, before, mine, after)
+}
+
+// linked says whether a file of the project is a link, or lies below a link to a directory.
+func (p *planner) linked(name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if info, err := p.Files.Lstat(p.path(name)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // related says whether a file has come from the scaffold's, by a third of its
