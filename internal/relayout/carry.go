@@ -251,6 +251,10 @@ func (c *carrier) other(name string, withGo map[string]bool) error {
 	if to == name && path.Ext(name) != ".go" {
 		return nil
 	}
+	if to != name && path.Base(name) == "go.mod" {
+		c.problem(name, "this module moves, and its path and whatever requires it would have to change: move it by hand first")
+		return nil
+	}
 	data, _, err := c.tree.Read(name)
 	if err != nil {
 		return err

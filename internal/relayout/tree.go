@@ -18,12 +18,16 @@ import (
 type Tree struct {
 	files   host.Files
 	root    string
+	own     []string // directories of the project even if a module of its own has them
 	changed fileset.Set
 	names   []string // what is on disk, listed once
 }
 
-// NewTree is the project in the directory root, absolute.
-func NewTree(files host.Files, root string) *Tree { return &Tree{files: files, root: root} }
+// NewTree is the project in the directory root, absolute. Directories in own belong to
+// it even if they are, or are in, a Go module of their own.
+func NewTree(files host.Files, root string, own ...string) *Tree {
+	return &Tree{files: files, root: root, own: own}
+}
 
 // Read returns a file's content and whether there is one.
 func (t *Tree) Read(name string) ([]byte, bool, error) {
@@ -94,7 +98,8 @@ func (t *Tree) walk(dir string) error {
 	if err != nil {
 		return fmt.Errorf("list %s: %w", path.Join(".", dir), err)
 	}
-	if dir != "" && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "go.mod" }) {
+	isOwn := dir == "" || slices.ContainsFunc(t.own, func(own string) bool { return strings.HasPrefix(own+"/", dir+"/") })
+	if !isOwn && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "go.mod" }) {
 		return nil
 	}
 	for _, e := range entries {

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"maps"
 	"path"
+	"strings"
 
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
@@ -46,7 +47,13 @@ func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold
 		return nil, err
 	}
 	lf := relayout.LF{Files: files}
-	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(lf, dir), files: lf, dir: dir}
+	var apis []string
+	for _, r := range p.Resources {
+		if dir, own := strings.CutPrefix(r.Path, p.Repo+"/"); own {
+			apis = append(apis, dir)
+		}
+	}
+	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(lf, dir, apis...), files: lf, dir: dir}
 	s.header, _, err = s.tree.Read(project.HeaderFile)
 	return s, err
 }

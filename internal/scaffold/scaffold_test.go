@@ -250,3 +250,38 @@ func TestDeleteAPI(t *testing.T) {
 		})
 	}
 }
+
+// TestSetLayout_OwnModule: the API's packages move with what the user has in them, also
+// where they are a module of their own.
+func TestSetLayout_OwnModule(t *testing.T) {
+	const mine, moved = "api/v1alpha1/mine.go", "api/cache/v1alpha1/mine.go"
+	for module, want := range map[string]struct {
+		moves    bool
+		problems []relayout.Problem
+	}{
+		"api/go.mod": {true, nil},
+		"api/v1alpha1/go.mod": {true, []relayout.Problem{
+			{Path: "api/v1alpha1/go.mod", What: "this module moves, and its path and whatever requires it would have to change: move it by hand first"},
+		}},
+	} {
+		t.Run(module, func(t *testing.T) {
+			s := openGolden(t, "memcached")
+			for name, text := range map[string]string{module: "module x\n", mine: "package v1alpha1\n"} {
+				if err := os.WriteFile(filepath.Join(s.dir, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.SetLayout(Layout{MultiGroup: new(true)}); err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string]bool{mine: !want.moves, moved: want.moves, module: true} {
+				if _, there, err := s.tree.Read(name); there != want || err != nil {
+					t.Errorf("%s is there: %v, want %v; %v", name, there, want, err)
+				}
+			}
+			if diff := cmp.Diff(want.problems, s.Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
