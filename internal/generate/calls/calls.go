@@ -4,6 +4,7 @@
 package calls
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -32,7 +33,7 @@ type finder struct {
 	tree  *relayout.Tree
 	make  *makefile
 	found Found
-	ours  bool            // a command has mysdk generate what controller-gen would
+	ours  string          // place of a command that has mysdk generate what controller-gen would; empty for none
 	steps steps           // of the recipe or script that is read
 	done  map[string]bool // scripts and targets that were read; goGenerate
 }
@@ -53,14 +54,29 @@ func Find(files host.Files, dir string) (Found, error) {
 		if err := search(); err != nil {
 			return Found{}, err
 		}
-		if f.ours {
-			return Found{}, nil
+		if f.ours != "" {
+			f.rest()
+			return f.found, nil
 		}
 		if len(f.found.Calls) > 0 || f.found.Unusable > 0 {
 			break
 		}
 	}
 	return f.found, nil
+}
+
+// rest adds what mysdk generates by default beside the calls. Without any, it
+// generates all.
+func (f *finder) rest() {
+	if len(f.found.Calls) == 0 {
+		f.found = Found{}
+	}
+	o := generate.Options{Dir: f.root, Calls: f.found.Calls}
+	o.Complete()
+	for i := len(f.found.Calls); i < len(o.Calls); i++ {
+		o.Calls[i].From = f.ours
+	}
+	f.found.Calls = o.Calls
 }
 
 func (f *finder) usualTargets() error { return f.targets("manifests", "generate") }
@@ -242,7 +258,9 @@ func (f *finder) interpret(words []string, dir, at string) error {
 	base := path.Base(words[0])
 	switch {
 	case base == "mysdk" && len(words) > 1 && words[1] == "generate":
-		f.ours = f.ours || !slices.ContainsFunc(words[2:], elsewhere) && !slices.Equal(words[2:], []string{"openapi"})
+		if !slices.ContainsFunc(words[2:], elsewhere) && !slices.Equal(words[2:], []string{"openapi"}) {
+			f.ours = cmp.Or(f.ours, at)
+		}
 	case base == "go" && len(words) > 1 && words[1] == "generate":
 		return f.directives()
 	case base == "make" || base == "gmake":
@@ -266,9 +284,12 @@ func elsewhere(arg string) bool {
 }
 
 // wrapped is the last word before arguments that only controller-gen takes, in a
-// command by which it is called under another name; -1 for none.
+// command by which it is called under another name, or mysdk with them; -1 for none.
 func wrapped(words []string) int {
 	paths := func(w string) bool { return strings.HasPrefix(w, "paths=") }
+	if i := slices.Index(words, "--"); i > 1 && path.Base(words[0]) == "mysdk" && words[1] == "generate" && i+1 < len(words) {
+		return i
+	}
 	if slices.Contains([]string{"mysdk", "echo", "printf"}, path.Base(words[0])) || !slices.ContainsFunc(words, paths) {
 		return -1
 	}
