@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,6 +15,9 @@ import (
 // nameIn is what may be a name within a longer text, such as a host name or
 // namespace/name.
 var nameIn = lazy.Delayed(`[A-Za-z0-9][-A-Za-z0-9]*`)
+
+// reference is a field that holds the name of an object.
+var reference = lazy.Delayed(`(\.(metadata|subjects|service|configMap|\w*Ref|\w*[sS]ecrets?)\.name|\.\w+Name|\.resourceNames|\.args|\.env\.value)$`)
 
 // address gives certificates and ServiceMonitors the name of the Service, where
 // config/default leaves kubebuilder's placeholders in them.
@@ -65,7 +70,7 @@ func (c *chart) rename() {
 		}
 	}
 	for _, value := range []string{"manager.args", "manager.env"} { // which are templates
-		eachScalar(c.values.defaults[value], "", func(key string, n *yaml.Node) {
+		eachScalar(c.values.defaults[value], value, func(key string, n *yaml.Node) {
 			c.renameIn(c.manager, key, n, names)
 			n.Value = string(c.substitute([]byte(n.Value)))
 		})
@@ -82,23 +87,40 @@ func (c *chart) renameIn(o *object, key string, n *yaml.Node, names map[string]s
 	switch {
 	case n.Tag != "!!str" && n.Tag != "":
 		return
-	case key == "namespace" && n.Value == c.ns:
+	case path.Ext(key) == ".namespace" && n.Value == c.ns:
 		n.Value = c.word("{{ .Release.Namespace }}")
 		return
-	case c.values.Accounts && n.Value == c.prefix+managerName && (key == "serviceAccountName" || o.kind == "ServiceAccount" || o.group == rbacGroup):
+	case c.values.Accounts && n.Value == c.prefix+managerName && (path.Ext(key) == ".serviceAccountName" || o.kind == "ServiceAccount" || o.group == rbacGroup):
 		n.Value = account
+		return
+	}
+	if c.prefix == "" && !c.mayName(key, n.Value, names) {
 		return
 	}
 	named := strings.HasPrefix(c.ns, c.prefix) || slices.ContainsFunc(nameIn.FindAllString(n.Value, -1), func(w string) bool { return names[w] != "" })
 	n.Value = nameIn.ReplaceAllStringFunc(n.Value, func(w string) string {
+		if to := names[w]; to != "" && (w != c.ns || w == n.Value) {
+			return to
+		}
 		if w == c.ns && named && c.ns != "" {
 			return c.word("{{ .Release.Namespace }}")
 		}
-		if to := names[w]; to != "" {
-			return to
-		}
 		return w
 	})
+}
+
+// mayName says whether a value has the name of an object where names have no prefix,
+// and so are words like others: in a field for names, or with the namespace, as in
+// name.namespace.svc and namespace/name.
+func (c *chart) mayName(key, value string, names map[string]string) bool {
+	value = value[strings.LastIndex(value, "=")+1:]
+	if names[value] != "" && reference.MatchString(key) {
+		return true
+	}
+	withNamespace := func(name string) bool {
+		return strings.Contains(value, name+"."+c.ns+".svc") || value == c.ns+"/"+name && path.Ext(key) != ".image"
+	}
+	return c.ns != "" && slices.ContainsFunc(slices.Collect(maps.Keys(names)), withNamespace)
 }
 
 // label gives the object the labels of its release. Those that select pods stay

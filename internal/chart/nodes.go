@@ -184,7 +184,8 @@ func parent(n *yaml.Node, path string) (*yaml.Node, string) {
 	return n, keys[len(keys)-1]
 }
 
-// eachScalar calls f for the values below n, with the key that each is below.
+// eachScalar calls f for the values below n, with the keys that each is below, as in
+// spec.ports.name.
 func eachScalar(n *yaml.Node, key string, f func(key string, n *yaml.Node)) {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -195,7 +196,7 @@ func eachScalar(n *yaml.Node, key string, f func(key string, n *yaml.Node)) {
 		}
 	case yaml.MappingNode:
 		for i := 1; i < len(n.Content); i += 2 {
-			eachScalar(n.Content[i], n.Content[i-1].Value, f)
+			eachScalar(n.Content[i], key+"."+n.Content[i-1].Value, f)
 		}
 	}
 }
