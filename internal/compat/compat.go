@@ -118,8 +118,8 @@ var hints = map[string]string{
 	unhandled:              "no rule says whether this is compatible: see that all objects that were valid still are, else leave it as it was",
 }
 
-// Add takes the CRDs of a manifest in, which may have several documents. name is
-// for errors.
+// Add takes the CRDs of a manifest in, which may have several documents. A patch of a
+// CRD has no versions, and is passed over. name is for errors.
 func (c CRDs) Add(name string, manifest []byte) error {
 	if !bytes.Contains(manifest, []byte("CustomResourceDefinition")) {
 		return nil // templates and the like need not parse
@@ -133,6 +133,10 @@ func (c CRDs) Add(name string, manifest []byte) error {
 		var object struct {
 			Kind     string
 			Metadata struct{ Name string }
+			Spec     struct {
+				Version  string // of v1beta1
+				Versions []any
+			}
 		}
 		if err == nil {
 			err = yaml.Unmarshal(doc, &object)
@@ -140,7 +144,7 @@ func (c CRDs) Add(name string, manifest []byte) error {
 		if err != nil {
 			return clierr.Failedf("correct the manifest, or name a directory without it", "read %s: %w", name, err)
 		}
-		if object.Kind != "CustomResourceDefinition" {
+		if object.Kind != "CustomResourceDefinition" || object.Spec.Version == "" && len(object.Spec.Versions) == 0 {
 			continue
 		}
 		if before, ok := c[object.Metadata.Name]; ok && !bytes.Equal(before, doc) {

@@ -13,7 +13,7 @@ import (
 )
 
 func manifest(name string) string {
-	return "kind: CustomResourceDefinition\nmetadata:\n  name: " + name + "\n"
+	return "kind: CustomResourceDefinition\nmetadata:\n  name: " + name + "\nspec:\n  versions: [{name: v1}]\n"
 }
 
 func TestRead(t *testing.T) {
@@ -24,9 +24,11 @@ func TestRead(t *testing.T) {
 	}{
 		"nothing":           {nil, nil, ""},
 		"several documents": {map[string]string{"a/b.yaml": manifest("a") + "---\nkind: Role\n---\n" + manifest("b")}, []string{"a", "b"}, ""},
-		"JSON, and others":  {map[string]string{"a.json": `{"kind":"CustomResourceDefinition","metadata":{"name":"a"}}`, "b.txt": manifest("b"), "c.yml": "{{ .x }}"}, []string{"a"}, ""},
+		"JSON, and others":  {map[string]string{"a.json": `{"kind":"CustomResourceDefinition","metadata":{"name":"a"},"spec":{"versions":[{"name":"v1"}]}}`, "b.txt": manifest("b"), "c.yml": "{{ .x }}"}, []string{"a"}, ""},
 		"the same twice":    {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a")}, []string{"a"}, ""},
-		"another twice":     {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a") + "spec: {}\n"}, nil, "b.yaml: the CRD a is there more than once"},
+		"another twice":     {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a") + "  scope: Cluster\n"}, nil, "b.yaml: the CRD a is there more than once"},
+		"a patch":           {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  conversion: {strategy: Webhook}\n"}, []string{"a"}, ""},
+		"of v1beta1":        {map[string]string{"a.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  version: v1\n"}, []string{"a"}, ""},
 		"no YAML":           {map[string]string{"a.yaml": "kind: CustomResourceDefinition\n x: y"}, nil, "read a.yaml: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // with.
 func TestCRDsBefore(t *testing.T) {
 	crd := func(name, of string) string {
-		return "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "}\n# " + of + "\n"
+		return "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "}\nspec: {version: v1}\n# " + of + "\n"
 	}
 	m := newMigration(map[string]string{
 		"deploy/a_installer.yaml":       crd("carts", "installer") + "---\n" + crd("shops", "installer"),

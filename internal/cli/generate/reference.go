@@ -114,9 +114,13 @@ func (r reference) tree(ctx context.Context, name, commit string) (compat.CRDs, 
 	return nil, clierr.Usagef(otherReference, "--check-compat: %s has no CRDs in %s", name, strings.Join(r.dirs, ", "))
 }
 
-// below reads the CRDs that a commit has in some directories.
+// below reads the CRDs that a commit has in some directories, not in those below them.
 func (r reference) below(ctx context.Context, commit string, dirs []string) (compat.CRDs, error) {
-	list, said, err := r.git(ctx, nil, append([]string{"ls-tree", "-r", "-z", commit, "--"}, dirs...)...)
+	args := []string{"ls-tree", "-z", commit, "--"}
+	for _, dir := range dirs {
+		args = append(args, dir+"/") // without the slash it is the entry of the directory
+	}
+	list, said, err := r.git(ctx, nil, args...)
 	if err != nil {
 		return nil, fmt.Errorf("git ls-tree: %w: %s", err, firstLine(said))
 	}
