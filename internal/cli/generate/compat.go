@@ -11,6 +11,9 @@ import (
 	"path"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
@@ -52,8 +55,11 @@ func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	if err != nil {
 		return err
 	}
-	now, dirs, err := currentCRDs(ctx, f, r)
+	now, dirs, err := currentCRDs(f, r)
 	if err != nil {
+		return err
+	}
+	if err := convert(ctx, f, r, now); err != nil {
 		return err
 	}
 	if len(now) == 0 {
@@ -104,9 +110,8 @@ func compare(ctx context.Context, f *cli.Factory, all compat.Request) ([]compat.
 }
 
 // currentCRDs are the project's, and the directories that they are generated
-// into. Those that somebody wrote there by hand are among them. Where several
-// versions are served, config/crd may say how they are converted.
-func currentCRDs(ctx context.Context, f *cli.Factory, r generate.Result) (compat.CRDs, []string, error) {
+// into. Those that somebody wrote there by hand are among them.
+func currentCRDs(f *cli.Factory, r generate.Result) (compat.CRDs, []string, error) {
 	found, dirs := compat.CRDs{}, map[string]bool{}
 	add := func(name string) error {
 		data, err := f.Tree().Read(r.Set, name)
@@ -141,20 +146,52 @@ func currentCRDs(ctx context.Context, f *cli.Factory, r generate.Result) (compat
 			}
 		}
 	}
-	_, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml"))
-	several := func(crd []byte) bool { return bytes.Count(crd, []byte("served: true")) > 1 }
-	if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(found)), several) {
-		data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files, Overlay: r.Set}, "config/crd")
-		if err != nil {
-			return nil, nil, err
-		}
-		built := compat.CRDs{}
-		if err := built.Add("config/crd", data); err != nil {
-			return nil, nil, err
-		}
-		maps.Copy(found, built)
-	}
 	return found, slices.Sorted(maps.Keys(dirs)), nil
+}
+
+// convert gives CRDs that serve several versions the conversion that config/crd says.
+// Nothing else of what is patched there counts: the reference is without it.
+func convert(ctx context.Context, f *cli.Factory, r generate.Result, crds compat.CRDs) error {
+	single := func(_ string, crd []byte) bool { return bytes.Count(crd, []byte("served: true")) < 2 }
+	several := maps.Clone(crds)
+	maps.DeleteFunc(several, single)
+	_, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml"))
+	if err != nil || len(several) == 0 {
+		return nil //nolint:nilerr // without a kustomization there is no conversion
+	}
+	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files, Overlay: r.Set}, "config/crd")
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	built := compat.CRDs{}
+	if err == nil {
+		err = built.Add("config/crd", data)
+	}
+	if err != nil {
+		f.Warn("a conversion webhook in config/crd would not be seen: %v; %s", err, clierr.HintOf(err))
+	}
+	for name, crd := range several {
+		if crds[name], err = withConversion(crd, built[name]); err != nil {
+			return fmt.Errorf("read the conversion of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// withConversion is a CRD with the conversion of another one, if that has any.
+func withConversion(crd, from []byte) ([]byte, error) {
+	var to, other unstructured.Unstructured
+	if err := errors.Join(yaml.Unmarshal(crd, &to.Object), yaml.Unmarshal(from, &other.Object)); err != nil {
+		return nil, err
+	}
+	conversion, there, err := unstructured.NestedMap(other.Object, "spec", "conversion")
+	if err != nil || !there {
+		return crd, err
+	}
+	if err := unstructured.SetNestedMap(to.Object, conversion, "spec", "conversion"); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(to.Object)
 }
 
 // print reports, and returns an error if anything is incompatible.
