@@ -357,6 +357,19 @@ func (o Options) paths() []string {
 	return slices.Compact(out)
 }
 
+// CRDDirs are the directories that CRDs are generated into, in the order of the calls.
+func (o Options) CRDDirs() (dirs []string, err error) {
+	if o, err = o.withDefaults(newTree(o.Dir, o.Overlay)); err != nil {
+		return nil, err
+	}
+	for _, j := range o.jobs {
+		if (j.name == crdName || j.name == patchName) && !slices.Contains(dirs, j.config) {
+			dirs = append(dirs, j.config)
+		}
+	}
+	return dirs, nil
+}
+
 // find returns the packages among the paths of the job.
 func (j job) find(packages []*sourcePackage) []*sourcePackage {
 	return slices.DeleteFunc(slices.Clone(packages), func(p *sourcePackage) bool { return !j.covers(p.dir) })

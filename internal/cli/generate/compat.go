@@ -55,7 +55,7 @@ func runCompat(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 	if err != nil {
 		return err
 	}
-	now, dirs, err := currentCRDs(f, r)
+	now, dirs, err := currentCRDs(f, opts, r)
 	if err != nil {
 		return err
 	}
@@ -109,44 +109,54 @@ func compare(ctx context.Context, f *cli.Factory, all compat.Request) ([]compat.
 	return compat.Compare(ctx, f.CompareCRDs, req)
 }
 
-// currentCRDs are the project's, and the directories that they are generated
-// into. Those that somebody wrote there by hand are among them.
-func currentCRDs(f *cli.Factory, r generate.Result) (compat.CRDs, []string, error) {
-	found, dirs := compat.CRDs{}, map[string]bool{}
-	add := func(name string) error {
-		data, err := f.Tree().Read(r.Set, name)
-		if err != nil {
-			return err
-		}
-		return found.Add(name, data)
+// currentCRDs are the project's, and the directories that they are generated into. Of a
+// CRD that is generated into several, that of the first call counts.
+func currentCRDs(f *cli.Factory, opts generate.Options, r generate.Result) (found compat.CRDs, dirs []string, err error) {
+	all, err := opts.CRDDirs()
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, name := range r.Outputs {
-		before := len(found)
+	for _, dir := range all {
+		crds, err := crdsIn(f, r, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(crds, found)
+		if len(crds) > len(found) {
+			dirs = append(dirs, dir)
+		}
+		found = crds
+	}
+	return found, dirs, nil
+}
+
+// crdsIn are the CRDs that are generated into a directory, and those that somebody wrote
+// there by hand.
+func crdsIn(f *cli.Factory, r generate.Result, dir string) (compat.CRDs, error) {
+	names := slices.DeleteFunc(slices.Clone(r.Outputs), func(name string) bool { return path.Dir(name) != dir })
+	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if name := path.Join(dir, e.Name()); !e.IsDir() && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	found := compat.CRDs{}
+	for _, name := range names {
 		if !compat.IsManifest(name) {
 			continue
 		}
-		if err := add(name); err != nil {
-			return nil, nil, err
+		data, err := f.Tree().Read(r.Set, name)
+		if err != nil {
+			return nil, err
 		}
-		dirs[path.Dir(name)] = dirs[path.Dir(name)] || len(found) > before
-	}
-	maps.DeleteFunc(dirs, func(_ string, has bool) bool { return !has })
-	for dir := range dirs {
-		entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, err
-		}
-		for _, e := range entries {
-			name := path.Join(dir, e.Name())
-			if e.IsDir() || !compat.IsManifest(name) || slices.Contains(r.Outputs, name) {
-				continue
-			}
-			if err := add(name); err != nil {
-				return nil, nil, err
-			}
+		if err := found.Add(name, data); err != nil {
+			return nil, err
 		}
 	}
-	return found, slices.Sorted(maps.Keys(dirs)), nil
+	return found, nil
 }
 
 // convert gives CRDs that serve several versions the conversion that config/crd says.

@@ -125,7 +125,7 @@ func documented(ctx context.Context, f *cli.Factory) ([]apidocs.Kind, []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	found, dirs, err := currentCRDs(f, r)
+	found, dirs, err := currentCRDs(f, opts, r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -103,9 +104,14 @@ func (r reference) commit(ctx context.Context, ref string) (commit, said string,
 // else where projects of kubebuilder or operator-sdk have them.
 func (r reference) tree(ctx context.Context, name, commit string) (compat.CRDs, error) {
 	for _, dirs := range [][]string{r.dirs, {"config/crd/bases"}, {"deploy/crds"}} {
-		crds, err := r.below(ctx, commit, dirs)
-		if err != nil {
-			return nil, fmt.Errorf("--check-compat: read %s: %w", name, err)
+		crds := compat.CRDs{}
+		for _, dir := range dirs {
+			more, err := r.below(ctx, commit, dir)
+			if err != nil {
+				return nil, fmt.Errorf("--check-compat: read %s: %w", name, err)
+			}
+			maps.Copy(more, crds) // the first has precedence here, too
+			crds = more
 		}
 		if len(crds) > 0 {
 			return crds, nil
@@ -114,13 +120,9 @@ func (r reference) tree(ctx context.Context, name, commit string) (compat.CRDs, 
 	return nil, clierr.Usagef(otherReference, "--check-compat: %s has no CRDs in %s", name, strings.Join(r.dirs, ", "))
 }
 
-// below reads the CRDs that a commit has in some directories, not in those below them.
-func (r reference) below(ctx context.Context, commit string, dirs []string) (compat.CRDs, error) {
-	args := []string{"ls-tree", "-z", commit, "--"}
-	for _, dir := range dirs {
-		args = append(args, dir+"/") // without the slash it is the entry of the directory
-	}
-	list, said, err := r.git(ctx, nil, args...)
+// below reads the CRDs that a commit has in a directory, not in those below it.
+func (r reference) below(ctx context.Context, commit, dir string) (compat.CRDs, error) {
+	list, said, err := r.git(ctx, nil, "ls-tree", "-z", commit, "--", dir+"/") // without the slash it is the directory's own entry
 	if err != nil {
 		return nil, fmt.Errorf("git ls-tree: %w: %s", err, firstLine(said))
 	}
@@ -133,14 +135,14 @@ func (r reference) below(ctx context.Context, commit string, dirs []string) (com
 			ids.WriteString(words[2] + "\n")
 		}
 	}
+	found := compat.CRDs{}
 	if len(names) == 0 {
-		return nil, nil
+		return found, nil
 	}
 	blobs, said, err := r.git(ctx, strings.NewReader(ids.String()), "cat-file", "--batch")
 	if err != nil {
 		return nil, fmt.Errorf("git cat-file: %w: %s", err, firstLine(said))
 	}
-	found := compat.CRDs{}
 	in := bufio.NewReader(bytes.NewReader(blobs))
 	for _, name := range names {
 		var id, kind string
