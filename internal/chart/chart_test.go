@@ -98,7 +98,7 @@ func render(t testing.TB, dir string) (files map[string][]byte, in chart.Input) 
 	if in.Objects, err = kustomize.Build(t.Context(), src, "config/default"); err != nil {
 		t.Fatal(err)
 	}
-	if src, _, err = kustomize.AddResources(src, "config/default/kustomization.yaml", "../prometheus", "../network-policy"); err != nil {
+	if src, _, err = kustomize.AddResources(src, "config/default", "../prometheus", "../network-policy"); err != nil {
 		t.Fatal(err)
 	}
 	if in.Optional, err = kustomize.Build(t.Context(), src, "config/default"); err != nil {

@@ -84,12 +84,26 @@ func (f *Factory) OptionalManifests(ctx context.Context, image string) (objects,
 			return nil, nil, err
 		}
 	}
-	src, added, err := kustomize.AddResources(src, DeployDir+"/kustomization.yaml", "../prometheus", "../network-policy")
-	if err != nil || !added {
-		return objects, nil, err
-	}
-	optional, err = kustomize.Build(ctx, src, DeployDir)
+	optional, err = f.withOptional(ctx, src)
 	return objects, optional, err
+}
+
+// withOptional are the objects with those of the directories that config/default need
+// not have. One that does not build is left out: the operator does without.
+func (f *Factory) withOptional(ctx context.Context, src kustomize.Source) ([]byte, error) {
+	const metrics, policies = "../prometheus", "../network-policy"
+	for _, dirs := range [][]string{{metrics, policies}, {policies}, {metrics}} {
+		with, added, err := kustomize.AddResources(src, DeployDir, dirs...)
+		if err != nil || !added {
+			return nil, err
+		}
+		data, err := kustomize.Build(ctx, with, DeployDir)
+		if err == nil || ctx.Err() != nil {
+			return data, err
+		}
+		f.once(f.Warn, fmt.Sprintf("the chart lacks some of what config/default can enable: %v; %s", err, clierr.HintOf(err)))
+	}
+	return nil, nil
 }
 
 // operatorSources are the sources with the image in place.

@@ -56,14 +56,19 @@ func (c *checker) visit(dir string) error {
 	return nil
 }
 
-// find returns the kustomization file of dir.
-func (c *checker) find(dir string) (string, error) {
-	var found []string
+// files are the kustomization files of dir, of which there may be one.
+func (c *checker) files(dir string) (found []string) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if full := filepath.Join(dir, name); c.tree.Exists(full) {
 			found = append(found, full)
 		}
 	}
+	return found
+}
+
+// find returns the kustomization file of dir.
+func (c *checker) find(dir string) (string, error) {
+	found := c.files(dir)
 	switch len(found) {
 	case 1:
 		return found[0], nil

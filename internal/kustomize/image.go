@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -36,28 +36,38 @@ func SetImage(src Source, file, image, newName, newTag, newDigest string) (Sourc
 	return with(src, file, doc)
 }
 
-// AddResources returns src with those of the directories among the resources of
-// a kustomization file that exist and are not listed there; added says whether
-// there are any. The file on disk stays as it is.
-func AddResources(src Source, file string, dirs ...string) (out Source, added bool, err error) {
-	doc, err := parse(src, file)
+// AddResources returns src with those of the directories, relative to dir, among the
+// resources of the kustomization in dir that have a kustomization and that it does not
+// reach; added says whether there are any. The file on disk stays as it is.
+func AddResources(src Source, dir string, dirs ...string) (out Source, added bool, err error) {
+	tree, err := newTree(src)
 	if err != nil {
-		return src, false, fmt.Errorf("add resources to %s: %w", file, err)
+		return src, false, fmt.Errorf("add resources to %s: %w", dir, err)
+	}
+	root := filepath.Join(tree.root, filepath.FromSlash(dir))
+	c := checker{tree: tree, seen: map[string]bool{}}
+	file, err := c.find(root)
+	if err == nil {
+		err = c.visit(root)
+	}
+	if err != nil {
+		return src, false, fmt.Errorf("add resources to %s: %w", dir, err)
+	}
+	doc, err := parse(src, tree.rel(file))
+	if err != nil {
+		return src, false, fmt.Errorf("add resources to %s: %w", dir, err)
 	}
 	list := listOf(doc, "resources")
-	for _, dir := range dirs {
-		_, err := read(src, path.Join(path.Dir(file), dir, "kustomization.yaml"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return src, false, err
-		}
-		if err == nil && !slices.ContainsFunc(list.Content, func(item *yaml.Node) bool { return item.Value == dir }) {
-			list.Content, added = append(list.Content, text(dir)), true
+	for _, name := range dirs {
+		full := filepath.Join(root, filepath.FromSlash(name))
+		if len(c.files(full)) > 0 && !c.seen[resolve(full)] {
+			list.Content, added = append(list.Content, text(name)), true
 		}
 	}
 	if !added {
 		return src, false, nil
 	}
-	out, err = with(src, file, doc)
+	out, err = with(src, tree.rel(file), doc)
 	return out, true, err
 }
 

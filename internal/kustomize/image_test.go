@@ -64,36 +64,48 @@ func TestSetImage(t *testing.T) {
 	}
 }
 
-// TestAddResources: of the directories, those that exist and are not listed.
+// TestAddResources: of the directories, those that have a kustomization and that are not
+// reached.
 func TestAddResources(t *testing.T) {
-	const file = "default/kustomization.yaml"
-	src := kustomize.Source{Dir: t.TempDir(), Files: host.OSFiles{}}
-	for name, text := range map[string]string{
-		file: "namePrefix: a-\nresources: [../manager]\n", "manager/kustomization.yaml": "resources: [manager.yaml]\n", "manager/manager.yaml": deployment,
-		"extra/kustomization.yaml": "resources: [extra.yaml]\n", "extra/extra.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n",
+	for name, c := range map[string]struct {
+		file, resources string
+		want            bool
+	}{
+		"not listed":     {"kustomization.yaml", "../manager", true},
+		"another name":   {"kustomization.yml", "../manager", true},
+		"listed":         {"kustomization.yaml", "../manager, ../extra", false},
+		"with a slash":   {"kustomization.yaml", "../manager, ../extra/", false},
+		"by another one": {"kustomization.yaml", "../manager, ../more", false},
 	} {
-		full := filepath.Join(src.Dir, name)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, added, err := kustomize.AddResources(src, file, "../manager", "../nothing"); added || err != nil {
-		t.Errorf("nothing to add: %v %v", added, err)
-	}
-	with, added, err := kustomize.AddResources(src, file, "../manager", "../extra", "../nothing")
-	if !added || err != nil {
-		t.Fatalf("added %v: %v", added, err)
-	}
-	for src, want := range map[*kustomize.Source]bool{&src: false, &with: true} {
-		out, err := kustomize.Build(t.Context(), *src, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(out), "name: a-extra") != want || !strings.Contains(string(out), "name: a-manager") {
-			t.Errorf("with extra: %v\n%s", want, out)
-		}
+		t.Run(name, func(t *testing.T) {
+			src := kustomize.Source{Dir: t.TempDir(), Files: host.OSFiles{}}
+			for name, text := range map[string]string{
+				"default/" + c.file: "namePrefix: a-\nresources: [" + c.resources + "]\n", "manager/kustomization.yaml": "resources: [manager.yaml]\n", "manager/manager.yaml": deployment,
+				"extra/kustomization.yml": "resources: [extra.yaml]\n", "extra/extra.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n",
+				"more/Kustomization": "resources: [../extra]\n", "empty/x.yaml": "",
+			} {
+				full := filepath.Join(src.Dir, name)
+				if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			with, added, err := kustomize.AddResources(src, "default", "../manager", "../extra", "../empty", "../nothing")
+			if added != c.want || err != nil {
+				t.Fatalf("added %v: %v", added, err)
+			}
+			out, err := kustomize.Build(t.Context(), with, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(out), "name: a-extra"); n != 1 || !strings.Contains(string(out), "name: a-manager") {
+				t.Errorf("extra is there %d times\n%s", n, out)
+			}
+			if out, err = kustomize.Build(t.Context(), src, "default"); err != nil || strings.Contains(string(out), "name: a-extra") == c.want {
+				t.Errorf("the file on disk changed: %v\n%s", err, out)
+			}
+		})
 	}
 }
