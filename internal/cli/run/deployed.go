@@ -27,7 +27,7 @@ func likeDeployed(ctx context.Context, f *cli.Factory, o *localrun.Options) {
 	if list := cli.Deployments(objs); len(list) > 0 { // others are not the operator
 		o.Deployment = list[0].Name
 		switch names := watchedBy(list[0]); {
-		case len(names) == 0 || f.Given["watch-namespace"]:
+		case len(names) == 0 || f.Running.Flags().Changed("watch-namespace"): // typed or configured
 		case slices.ContainsFunc(names, noNamespace):
 			f.Warn("%s: Deployment %s: WATCH_NAMESPACE is %q, which names no namespace: watching all; --watch-namespace names others",
 				cli.DeployDir, list[0].Name, strings.Join(names, ","))

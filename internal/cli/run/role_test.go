@@ -128,11 +128,34 @@ subjects: [{kind: ServiceAccount, name: database}]
 	}
 }
 
+// takeLikeDeployed is what likeDeployed takes from manifests in config/default, and
+// what it says, with watch-namespace set where one is given.
+func takeLikeDeployed(t *testing.T, manifests, watched string) (got localrun.Options, said string) {
+	t.Helper()
+	w := hosttest.New(t)
+	for name, text := range map[string]string{"kustomization.yaml": "resources: [all.yaml]\n", "all.yaml": manifests} {
+		full := w.Path(cli.DeployDir + "/" + name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	w.Host.IO.Err = &out
+	c := newLocal(&cli.Factory{})
+	if watched != "" {
+		if err := c.Flags().Set("watch-namespace", watched); err != nil {
+			t.Fatal(err)
+		}
+		got.WatchNamespaces = []string{watched}
+	}
+	likeDeployed(t.Context(), &cli.Factory{Host: w.Host, Running: c}, &got)
+	return got, out.String()
+}
+
 // TestLikeDeployed: only the Deployment of the operator says what it watches and how
 // its copies are called. A Role that nobody has is warned of.
 func TestLikeDeployed(t *testing.T) {
-	w := hosttest.New(t)
-	for name, text := range map[string]string{"kustomization.yaml": "resources: [all.yaml]\n", "all.yaml": `
+	got, said := takeLikeDeployed(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: agent, namespace: sys}
@@ -150,23 +173,24 @@ roleRef: {kind: ClusterRole, name: view}
 subjects: [{kind: ServiceAccount, name: default, namespace: sys}]
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: m-manager-role, namespace: sys}}
-`} {
-		full := w.Path(cli.DeployDir + "/" + name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got localrun.Options
-	var said strings.Builder
-	w.Host.IO.Err = &said
-	likeDeployed(t.Context(), &cli.Factory{Host: w.Host, Running: newLocal(&cli.Factory{})}, &got)
-	if !strings.Contains(said.String(), "Role sys/m-manager-role is not bound to any service account") {
-		t.Errorf("it says %q", said.String())
+`, "")
+	if !strings.Contains(said, "Role sys/m-manager-role is not bound to any service account") {
+		t.Errorf("it says %q", said)
 	}
 	want := localrun.Options{Deployment: "m", Deployed: localrun.Deployed{Args: []string{"run"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// manager is a Deployment whose program has some variables.
+func manager(env string) string {
+	return `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: sys}
+spec: {template: {spec: {containers: [{name: manager, env: [` + env + `]}]}}}
+`
 }
 
 // TestWatchedByReference: WATCH_NAMESPACE may refer to variables before it. One that
@@ -178,28 +202,22 @@ func TestWatchedByReference(t *testing.T) {
 		"{name: NS, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: WATCH_NAMESPACE, value: \"$(NS)\"}":           nil,
 		"{name: WATCH_NAMESPACE, value: \"$(NS)\"}, {name: NS, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}": nil,
 	} {
-		w := hosttest.New(t)
-		for name, text := range map[string]string{"kustomization.yaml": "resources: [all.yaml]\n", "all.yaml": `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: m, namespace: sys}
-spec: {template: {spec: {containers: [{name: manager, env: [` + env + `]}]}}}
-`} {
-			full := w.Path(cli.DeployDir + "/" + name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var got localrun.Options
-		var said strings.Builder
-		w.Host.IO.Err = &said
-		likeDeployed(t.Context(), &cli.Factory{Host: w.Host, Running: newLocal(&cli.Factory{})}, &got)
+		got, said := takeLikeDeployed(t, manager(env), "")
 		if diff := cmp.Diff(want, got.WatchNamespaces); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", env, diff)
 		}
-		if warns := strings.Contains(said.String(), `WATCH_NAMESPACE is "$(NS)", which names no namespace`); warns != (want == nil) {
-			t.Errorf("%s: it says %q", env, said.String())
+		if warns := strings.Contains(said, `WATCH_NAMESPACE is "$(NS)", which names no namespace`); warns != (want == nil) {
+			t.Errorf("%s: it says %q", env, said)
 		}
+	}
+}
+
+// TestWatchNamespaceIsSet: a flag that a configuration file or a variable sets counts as
+// one that was typed.
+func TestWatchNamespaceIsSet(t *testing.T) {
+	got, said := takeLikeDeployed(t, manager("{name: WATCH_NAMESPACE, value: a}"), "mine")
+	if diff := cmp.Diff([]string{"mine"}, got.WatchNamespaces); diff != "" || strings.Contains(said, "watching") {
+		t.Errorf("(-want +got):\n%s\nit says %q", diff, said)
 	}
 }
 
