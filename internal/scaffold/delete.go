@@ -120,15 +120,40 @@ func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) e
 	return nil
 }
 
-// keepStored leaves types without the marker of the stored version where the user has
-// it on another one that stays: the scaffold has it on the first.
+// keepStored puts the marker of the stored version where the scaffold now has it, wherever
+// other markers of the user's stand, unless he has it on another version that stays.
 func (s *Scaffold) keepStored(file *project.File, before, after map[string][]byte) error {
 	p, err := file.Project()
 	if err != nil {
 		return err
 	}
-	stored := map[string]bool{} // by kind and group
-	err = s.tree.EachGo(func(name string, src []byte) error {
+	stored, err := s.storedKinds(p)
+	if err != nil {
+		return err
+	}
+	for _, r := range p.Resources {
+		name := path.Join(strings.TrimPrefix(r.Path, p.Repo+"/"), strings.ToLower(r.Kind)+"_types.go")
+		was, ok := before[name]
+		if !ok || v4.IsStored(name, was, r.Kind) || !v4.IsStored(name, after[name], r.Kind) {
+			continue
+		}
+		after[name] = was
+		mine, there, err := s.tree.Read(name)
+		if err == nil && there && !stored[r.Kind+"."+r.QualifiedGroup()] {
+			err = s.tree.Write(name, v4.MarkStored(name, mine, r.Kind))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedKinds are the kinds, with their groups, of which the user has marked a version as
+// the stored one.
+func (s *Scaffold) storedKinds(p *project.Project) (map[string]bool, error) {
+	stored := map[string]bool{}
+	return stored, s.tree.EachGo(func(name string, src []byte) error {
 		for _, r := range p.Resources {
 			if r.Path == path.Join(p.Repo, path.Dir(name)) && v4.IsStored(name, src, r.Kind) {
 				stored[r.Kind+"."+r.QualifiedGroup()] = true
@@ -136,13 +161,6 @@ func (s *Scaffold) keepStored(file *project.File, before, after map[string][]byt
 		}
 		return nil
 	})
-	for _, r := range p.Resources {
-		name := path.Join(strings.TrimPrefix(r.Path, p.Repo+"/"), strings.ToLower(r.Kind)+"_types.go")
-		if was, ok := before[name]; ok && stored[r.Kind+"."+r.QualifiedGroup()] && !v4.IsStored(name, was, r.Kind) {
-			after[name] = was
-		}
-	}
-	return err
 }
 
 // lastCRD is the file of the CRD that goes with the last version of a kind.

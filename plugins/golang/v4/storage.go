@@ -156,6 +156,19 @@ func previousEnd(tree *ast.File, decl ast.Decl) token.Pos {
 	return end
 }
 
+// MarkStored puts the marker of the stored version on a kind. A types file that does not
+// parse, or declares no such kind, stays as it is.
+func MarkStored(name string, src []byte, kind string) []byte {
+	if f, err := parseGo(name, string(src)); err != nil || declOf(f.Tree, kind) == nil {
+		return src
+	}
+	text, err := addStorageMarker(name, string(src), kind)
+	if err != nil {
+		return src
+	}
+	return []byte(text)
+}
+
 // IsStored says whether a types file has the marker of the stored version on a kind. One
 // that does not parse has none.
 func IsStored(name string, src []byte, kind string) bool {
