@@ -2,6 +2,7 @@ package olm
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -31,14 +32,15 @@ func TestPickVersion(t *testing.T) {
 
 // TestCatalogImageOf puts the catalog beside the bundle.
 func TestCatalogImageOf(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("ab", 32)
 	for ref, want := range map[string]string{
-		"ghcr.io/you/shop-bundle:v1":       "ghcr.io/you/shop-bundle-catalog:v1",
-		"localhost:5000/shop":              "localhost:5000/shop-catalog",
-		"localhost:5000/shop@sha256:abc":   "localhost:5000/shop-catalog",
-		"localhost:5000/s:v1@sha256:abc12": "localhost:5000/s-catalog:v1",
+		"ghcr.io/you/shop-bundle:v1":    "ghcr.io/you/shop-bundle-catalog:v1",
+		"localhost:5000/shop":           "localhost:5000/shop-catalog",
+		"localhost:5000/shop" + digest:  "localhost:5000/shop-catalog",
+		"localhost:5000/op:v1" + digest: "localhost:5000/op-catalog:v1",
 	} {
-		if got := catalogImageOf(ref); got != want {
-			t.Errorf("%s: %s, want %s", ref, got, want)
+		if got, err := catalogImageOf(ref); got != want || err != nil {
+			t.Errorf("%s: %s, %v, want %s", ref, got, err, want)
 		}
 	}
 }

@@ -277,7 +277,10 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 			return clierr.Usagef("name where to push it with --catalog-image ghcr.io/you/operator-catalog:v0.0.1, or add --no-push",
 				"the cluster takes the catalog from a registry, and the bundle is a %s, which names none", kind)
 		}
-		to = catalogImageOf(o.bundle)
+		var err error
+		if to, err = catalogImageOf(o.bundle); err != nil {
+			return err
+		}
 	}
 	if err := image.CheckPush(to); err != nil {
 		return fmt.Errorf("--catalog-image: %w", err)
@@ -290,9 +293,9 @@ func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access
 }
 
 // catalogImageOf is the catalog's name beside that of a bundle's image.
-func catalogImageOf(ref string) string {
-	name, tag, _, _ := image.Split(ref) // the bundle was read from there
-	return strings.TrimSuffix(name+"-catalog:"+tag, ":")
+func catalogImageOf(ref string) (string, error) {
+	name, tag, _, err := image.Split(ref)
+	return strings.TrimSuffix(name+"-catalog:"+tag, ":"), err
 }
 
 // publish pushes a catalog as an image of nothing but files. It has no cache:
