@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster"
@@ -18,7 +20,11 @@ import (
 	"github.com/example/mysdk/internal/recording"
 )
 
-const clusterUsage = "embedded cluster to look at, instead of the one that the operator runs on"
+// describeCluster explains --cluster, without which find finds one.
+func describeCluster(c *cobra.Command) {
+	flag := c.Flag("cluster")
+	flag.Usage, flag.DefValue = "embedded cluster to look at (default: the one that the operator runs on)", ""
+}
 
 // errNotActive says that the cluster records no operator of this project.
 var errNotActive = errors.New("no operator is running")

@@ -48,7 +48,8 @@ be needed: exercise the operator first.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runRights(c.Context(), f, o) },
 	}
-	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, clusterUsage)
+	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "")
+	describeCluster(c)
 	c.Flags().VarP(cli.Choice(&o.output, "json"), "output", "o", "output format: json")
 	c.Flags().BoolVar(&o.check, "check", false, "exit with code 3 when a marker is missing or grants what was not used")
 	return c

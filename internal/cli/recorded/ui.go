@@ -49,7 +49,7 @@ loopback until Ctrl-C.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runUI(c.Context(), f, o) },
 	}
 	o.Bind(c.Flags())
-	c.Flag("cluster").Usage = clusterUsage
+	describeCluster(c)
 	for _, name := range []string{"kubeconfig", "context"} {
 		_ = c.Flags().MarkHidden(name) // there to say what is wrong with them
 	}
