@@ -10,13 +10,22 @@ import (
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-// Untyped says of which kinds of the project's own, as PROJECT has them, there is
-// no Go type, as after one was renamed by hand.
+// Untyped lists the project's own kinds in PROJECT that have no Go type, such as one
+// that was renamed by hand.
 func Untyped(files host.Files, root string, p *project.Project) []string {
 	var out []string
+	types := map[string]map[string]bool{} // by directory; nil if a file cannot be read
 	for _, r := range p.Resources {
 		dir, own := strings.CutPrefix(r.Path, p.Repo+"/")
-		if r.API && own && !declares(files, filepath.Join(root, filepath.FromSlash(dir)), r.Kind) {
+		if !r.API || !own {
+			continue
+		}
+		found, seen := types[dir]
+		if !seen {
+			found = typesIn(files, filepath.Join(root, filepath.FromSlash(dir)))
+			types[dir] = found
+		}
+		if found != nil && !found[r.Kind] {
 			out = append(out, fmt.Sprintf("there is no Go type %s in %s for the kind %s/%s %[1]s", r.Kind, dir, r.QualifiedGroup(), r.Version))
 		}
 	}
@@ -26,30 +35,29 @@ func Untyped(files host.Files, root string, p *project.Project) []string {
 // UntypedHint says what to do about such kinds.
 const UntypedHint = "change the kind in PROJECT to that of the type, or remove it with 'mysdk delete api'"
 
-// declares says whether the Go files in a directory declare a type. What cannot be
-// read may: the generators say what is wrong with it.
-func declares(files host.Files, dir, name string) bool {
+// typesIn are the types that the Go files in a directory declare. It is nil where a
+// file cannot be read: the generators say what is wrong with it.
+func typesIn(files host.Files, dir string) map[string]bool {
+	types := map[string]bool{}
 	entries, err := files.ReadDir(dir)
 	if err != nil {
-		return false
+		return types
 	}
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".go" {
+		if filepath.Ext(e.Name()) != ".go" || strings.HasPrefix(e.Name(), "zz_generated.") {
 			continue
 		}
 		src, err := files.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return true
+			return nil
 		}
 		f, err := goedit.Parse(e.Name(), src)
 		if err != nil {
-			return true
+			return nil
 		}
 		for _, t := range f.Types() {
-			if t.Name.Name == name {
-				return true
-			}
+			types[t.Name.Name] = true
 		}
 	}
-	return false
+	return types
 }
