@@ -43,10 +43,14 @@ func active(ctx context.Context, f *cli.Factory, name string, at recording.Posit
 	return rec, nil
 }
 
+// isNamed reports whether a cluster was named, on the command line or in a
+// configuration file.
+func isNamed(f *cli.Factory) bool { return f.Running.Flag("cluster").Changed }
+
 // find is the cluster that an operator of this project runs on: another one than that
 // of the name only if none was named.
 func find(ctx context.Context, f *cli.Factory, name string) string {
-	if f.Given["cluster"] {
+	if isNamed(f) {
 		return name
 	}
 	others, err := cluster.List(ctx, f.Host)
@@ -120,7 +124,7 @@ func load(ctx context.Context, f *cli.Factory, name *string) (recording.Recordin
 	rec, kept, err := read(ctx, f, &lastRun{}, *name, recording.Position{}, 0)
 	if kept {
 		on := ""
-		if f.Given["cluster"] {
+		if isNamed(f) {
 			on = " on cluster " + *name
 		}
 		f.Say("No 'mysdk run local' of this project is recorded%s now: this is the last one, of %s.", on, rec.Since.Local().Format("2006-01-02 15:04:05"))

@@ -66,14 +66,12 @@ func TestFind(t *testing.T) {
 		clustertest.Serve(t, w.Host, name, func() any { return recording.Recording{Operator: name, Project: project, Active: true} })
 	}
 	put(t, map[string]string{w.Path("PROJECT"): shopProject})
-	for _, tc := range []struct {
-		given   map[string]bool
-		cluster string
-	}{{nil, "bug"}, {map[string]bool{"cluster": true}, "default"}} {
-		name := "default"
-		rec, err := load(t.Context(), &cli.Factory{Host: w.Host, Running: NewUI(&cli.Factory{}), Given: tc.given}, &name)
-		if name != tc.cluster || (err == nil) != (rec.Operator == "bug") {
-			t.Errorf("given %v: %q, on cluster %s: %v", tc.given, rec.Operator, name, err)
+	for named, want := range map[bool]string{false: "bug", true: "default"} {
+		c, name := NewUI(&cli.Factory{}), "default"
+		c.Flag("cluster").Changed = named
+		rec, err := load(t.Context(), &cli.Factory{Host: w.Host, Running: c}, &name)
+		if name != want || (err == nil) != (rec.Operator == "bug") {
+			t.Errorf("named %v: %q, on cluster %s: %v", named, rec.Operator, name, err)
 		}
 	}
 	w.Host.Dir = t.TempDir()
