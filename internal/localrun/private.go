@@ -21,8 +21,8 @@ const (
 	programPrefix = "program-"
 )
 
-// private is a path for a file or directory that goes when the run ends. A lock
-// beside it goes with the process: what nobody holds is to be removed.
+// private is a path for a file or directory that is removed when the run ends. The
+// process holds a lock beside it; what nobody holds, a killed run has left.
 func (r *run) private(prefix string) (string, error) {
 	name := filepath.Join(r.plan.cache, prefix+strings.ToLower(rand.Text()[:8]))
 	if err := host.MkdirAll(r.Host.Files, r.plan.cache, 0o700); err != nil {
