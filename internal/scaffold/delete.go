@@ -120,8 +120,8 @@ func (s *Scaffold) seeOwn(file *project.File, before, after map[string][]byte) e
 	return nil
 }
 
-// keepStored puts the marker of the stored version where the scaffold now has it, wherever
-// other markers of the user's stand, unless he has it on another version that stays.
+// keepStored puts the marker of the stored version where the scaffold now has it, unless
+// the user's files have it on another version that stays.
 func (s *Scaffold) keepStored(file *project.File, before, after map[string][]byte) error {
 	p, err := file.Project()
 	if err != nil {

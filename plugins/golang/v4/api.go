@@ -307,6 +307,9 @@ const oldestRuntime = "v0.23"
 func RuntimeVersion(mod []byte) string {
 	m, err := modfile.Parse(moduleFile, mod, nil)
 	if err != nil {
+		m, err = modfile.ParseLax(moduleFile, mod, nil) // of a newer go command; it leaves replaces out
+	}
+	if err != nil {
 		return ""
 	}
 	version := ""
