@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/example/mysdk/internal/clierr"
 )
 
 // confirm tries a finding again, and keeps of its differences those that come
@@ -55,6 +58,19 @@ func (f Finding) same(g Finding) bool {
 	return len(common(f.Differences, g.Differences)) > 0
 }
 
+// anywhere is the finding without the lines of its code, which move when the code is
+// edited. What is forbidden may be so at any place.
+func (f Finding) anywhere() Finding {
+	f.Frames = slices.Clone(f.Frames)
+	for i, at := range f.Frames {
+		f.Frames[i], _, _ = strings.Cut(at, ":")
+	}
+	if f.Check == Forbidden {
+		f.Frames = []string{f.Title}
+	}
+	return f
+}
+
 func common(a, b []Difference) []Difference {
 	return slices.DeleteFunc(slices.Clone(a), func(d Difference) bool {
 		return !slices.ContainsFunc(b, func(x Difference) bool { return x.Object == d.Object && x.Path == d.Path })
@@ -64,4 +80,39 @@ func common(a, b []Difference) []Difference {
 func (e *explorer) keep(f Finding) {
 	e.Progress(fmt.Sprintf("found: %s: %s", f.Check, f.Title))
 	e.report.Findings = append(e.report.Findings, f)
+}
+
+// replay tries the plan of a finding once more.
+func (e *explorer) replay(ctx context.Context, f Finding) error {
+	o, err := e.recheck(ctx, f.Plan)
+	if err != nil {
+		return err
+	}
+	again, err := e.findings(ctx, f.Plan, f.Against, o)
+	if err != nil {
+		return err
+	}
+	return e.weighReplay(f, o, again)
+}
+
+// weighReplay keeps what shows a finding again. Without any, the trial must have been one
+// that could show it.
+func (e *explorer) weighReplay(f Finding, o Outcome, again []Finding) error {
+	for _, g := range again {
+		if f.anywhere().same(g.anywhere()) {
+			g.ID, g.Against, g.Confirmed, g.Tries = f.ID, f.Against, 1, 1
+			e.keep(g)
+		}
+	}
+	switch {
+	case len(e.report.Findings) > 0:
+		return nil
+	case o.down():
+		return clierr.Failedf("correct that first; 'mysdk run local' shows all that the operator writes",
+			"the finding could not be tried: the operator ended %d times, last with %s", len(o.Exits), o.Exits[len(o.Exits)-1])
+	case !o.Faulted:
+		return clierr.Failedf("the operator works in another way now; look for new findings with 'mysdk explore --checks "+f.Check+"'",
+			"the finding could not be tried: the trial did not come to the point %s", f.Plan.Fault)
+	}
+	return nil
 }

@@ -116,6 +116,9 @@ func Run(ctx context.Context, r *Rig, o Options) (Report, error) {
 	if e.report.Ended != EndedFailed {
 		err = nil
 	}
+	if e.Replay != nil && e.report.Ended == EndedTime {
+		err = clierr.Failedf("use a longer --time", "the finding could not be tried: %w", errOver)
+	}
 	return e.report, err
 }
 
@@ -161,21 +164,6 @@ func (e *explorer) run(ctx context.Context) error {
 			"there is nothing to explore: %s", e.report.Notes[len(e.report.Notes)-1])
 	}
 	return e.work(ctx)
-}
-
-// replay tries the plan of a finding once more.
-func (e *explorer) replay(ctx context.Context, f Finding) error {
-	again, err := e.again(ctx, f)
-	if err != nil {
-		return err
-	}
-	for _, g := range again {
-		if f.same(g) {
-			g.ID, g.Against, g.Confirmed, g.Tries = f.ID, f.Against, 1, 1
-			e.keep(g)
-		}
-	}
-	return nil
 }
 
 // wants reports whether one of the checks is asked for.

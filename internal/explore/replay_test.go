@@ -1,0 +1,107 @@
+package explore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/kube"
+	"github.com/example/mysdk/internal/recording"
+)
+
+// staged is a rig for whole trials, whose operator panics, lacks a right, or ends.
+type staged struct {
+	polling
+	namespace string // of the trial
+	panicAt   string
+	uses      []recording.Use
+	ends      bool
+}
+
+func (s *staged) Record(ctx context.Context, _, _ string, began func()) error {
+	began()
+	<-ctx.Done()
+	return nil
+}
+
+func (s *staged) Recording(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
+	rec, err := s.polling.Recording(ctx, at, wait)
+	rec.Uses = s.uses
+	if s.panicAt != "" {
+		rec.Reconciles[0].Namespace, rec.Reconciles[0].Error = s.namespace, recording.Panic+s.panicAt
+	}
+	return rec, err
+}
+
+func (s *staged) Inject(ctx context.Context, _ state.Faults, hit func(int)) error {
+	hit(-1) // armed
+	<-ctx.Done()
+	return nil
+}
+
+func (s *staged) EnsureNamespace(_ context.Context, name string) (bool, error) {
+	s.namespace = name
+	return true, nil
+}
+
+func (s *staged) Apply(context.Context, []*unstructured.Unstructured, kube.ApplyOptions) ([]kube.Result, error) {
+	return nil, nil
+}
+
+func (s *staged) Delete(context.Context, []*unstructured.Unstructured, kube.DeleteOptions) ([]kube.Result, error) {
+	return nil, nil
+}
+
+func (s *staged) List(context.Context, schema.GroupVersionKind, kube.ListOptions) ([]*unstructured.Unstructured, error) {
+	return nil, nil
+}
+
+func (s *staged) Start(context.Context) error { return nil }
+
+func (s *staged) Ended() (string, bool) { return "exit status 2", s.ends }
+
+// replayOf tries a finding again on the rig.
+func (s *staged) replayOf(t *testing.T, f Finding, limit time.Duration) (Report, error) {
+	t.Helper()
+	s.every, s.until = time.Hour, time.Hour
+	f.ID, f.Plan.Steps = "1", []Step{{Do: Apply, Object: map[string]any{"kind": "Shop"}}}
+	r := &Rig{Cluster: s, Control: s, Operator: s, Now: func() time.Time { return s.at(s.now) }, Keep: true, started: true}
+	return Run(t.Context(), r, Options{Time: limit, Replay: &f})
+}
+
+// TestReplay: a finding shows again wherever its code is now, and a trial that could not
+// show it says so.
+func TestReplay(t *testing.T) {
+	const long = 100 * 365 * 24 * time.Hour // since 1970
+	use := recording.Use{Right: recording.Right{Verb: "get", Resource: "pods"}, Denied: 1, Frames: []string{"b.go:3"}}
+	forbidden := Finding{Check: Forbidden, Title: "the operator may not get pods; add +kubebuilder:rbac:groups=core,resources=pods,verbs=get", Frames: []string{"a.go:5"}}
+	panics := Finding{Check: Exits, Title: "Reconcile panics", Frames: []string{"a.go:5"}}
+	killed := Finding{Check: Crash, Plan: Plan{Fault: &Fault{Injection: state.Injection{Do: state.FaultHold, Verb: "create", Resource: "pods"}, Restart: true}}}
+	for name, tc := range map[string]struct {
+		rig   staged
+		of    Finding
+		limit time.Duration
+		found int
+		err   string
+	}{
+		"it panics in another line":          {staged{panicAt: "a.go:9"}, panics, long, 1, ""},
+		"it panics in another file":          {staged{panicAt: "b.go:5"}, panics, long, 0, ""},
+		"it panics no more":                  {staged{}, panics, long, 0, ""},
+		"forbidden in another file":          {staged{uses: []recording.Use{use}}, forbidden, long, 1, ""},
+		"another right is forbidden":         {staged{uses: []recording.Use{{Right: recording.Right{Verb: "get"}, Denied: 1, Frames: []string{"a.go:5"}}}}, forbidden, long, 0, ""},
+		"it ends":                            {staged{ends: true}, panics, long, 0, "the operator ended 3 times, last with exit status 2"},
+		"it makes no such request":           {staged{}, killed, long, 0, "the trial did not come to the point where the operator is killed after create pods"},
+		"the time is over":                   {staged{}, Finding{Against: &Plan{Steps: []Step{{Do: Apply, Object: map[string]any{}}}}}, time.Second, 0, "the time is over"},
+		"found, though the fault is no more": {staged{uses: []recording.Use{use}}, Finding{Check: Forbidden, Title: forbidden.Title, Plan: killed.Plan}, long, 1, ""},
+	} {
+		report, err := tc.rig.replayOf(t, tc.of, tc.limit)
+		if len(report.Findings) != tc.found || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %+v, %v", name, report.Findings, err)
+		}
+	}
+}
