@@ -82,8 +82,17 @@ func (e *explorer) keep(f Finding) {
 	e.report.Findings = append(e.report.Findings, f)
 }
 
-// replay tries the plan of a finding once more.
+// replay tries the plan of a finding once more: last, as what it leaves may be kept, and
+// what it is compared with is to find none of that.
 func (e *explorer) replay(ctx context.Context, f Finding) error {
+	keep := e.Keep
+	e.Keep = false
+	for i := 0; f.Against != nil && i < 2; i++ { // once more for what differs from run to run
+		if _, err := e.recheck(ctx, *f.Against); err != nil {
+			return err
+		}
+	}
+	e.Keep = keep
 	o, err := e.recheck(ctx, f.Plan)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ type staged struct {
 	panicAt   string
 	uses      []recording.Use
 	ends      bool
+	deleted   []string // where
 }
 
 func (s *staged) Record(ctx context.Context, _, _ string, began func()) error {
@@ -53,7 +55,8 @@ func (s *staged) Apply(context.Context, []*unstructured.Unstructured, kube.Apply
 	return nil, nil
 }
 
-func (s *staged) Delete(context.Context, []*unstructured.Unstructured, kube.DeleteOptions) ([]kube.Result, error) {
+func (s *staged) Delete(_ context.Context, list []*unstructured.Unstructured, _ kube.DeleteOptions) ([]kube.Result, error) {
+	s.deleted = append(s.deleted, list[0].GetNamespace())
 	return nil, nil
 }
 
@@ -103,5 +106,15 @@ func TestReplay(t *testing.T) {
 		if len(report.Findings) != tc.found || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %+v, %v", name, report.Findings, err)
 		}
+	}
+}
+
+// TestReplay_Keep: what a kept trial leaves is not there for those it is compared with.
+func TestReplay_Keep(t *testing.T) {
+	s := &staged{}
+	undisturbed := Plan{Steps: []Step{{Do: Apply, Object: map[string]any{"kind": "Shop"}}, {Do: Apply, Object: map[string]any{"kind": "Shop"}}}}
+	_, err := s.replayOf(t, Finding{Check: History, Against: &undisturbed}, 100*365*24*time.Hour)
+	if slices.Sort(s.deleted); err != nil || !slices.Equal(slices.Compact(s.deleted), []string{trialPrefix + "0001", trialPrefix + "0002"}) || s.namespace != trialPrefix+"0003" {
+		t.Errorf("deleted in %v, kept in %s, %v", s.deleted, s.namespace, err)
 	}
 }
