@@ -89,6 +89,9 @@ func (a *activity) take(rec recording.Recording, kinds map[schema.GroupVersionKi
 	a.calls, a.uses = rec.Reconciles, rec.Uses
 	for _, q := range rec.Requests {
 		a.after = q.Seq
+		if q.Group == "authentication.k8s.io" || q.Group == "authorization.k8s.io" {
+			continue // a question, such as an access review: nothing is written
+		}
 		if q.Kind != "" && q.Subresource == "" && q.Code < http.StatusBadRequest {
 			kinds[schema.GroupVersionKind{Group: q.Group, Version: q.Version, Kind: q.Kind}] = true
 		}

@@ -80,13 +80,14 @@ func TestActivity(t *testing.T) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	a := activity{namespace: "ns", operator: "op", since: start, last: start}
 	write := recording.Request{Time: start.Add(time.Second), User: "op", Verb: "update", Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespace: "ns", Code: 200, Revision: "1"}
-	changed, refused, lease, others, watch := write, write, write, write, write
+	changed, refused, lease, others, watch, review := write, write, write, write, write, write
+	review.Verb, review.Group, review.Resource, review.Kind, review.Namespace, review.Code = "create", "authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", "ns", 201
 	changed.Changes = []recording.Change{{Path: "spec"}}
 	refused.Code = 409
 	lease.Resource, lease.Time = "leases", start.Add(time.Hour)
 	others.User, others.Namespace, others.Time = "kubectl", "elsewhere", start.Add(time.Hour)
 	watch.Verb, watch.Kind, watch.Resource, watch.Time = "watch", "", "shops", start.Add(2*time.Second)
-	a.take(recording.Recording{Requests: []recording.Request{write, changed, refused, lease, others, watch}}, kinds)
+	a.take(recording.Recording{Requests: []recording.Request{write, changed, refused, lease, others, watch, review}}, kinds)
 	writes, idle, _ := a.takeWrites()
 	if len(writes) != 1 || len(idle) != 1 || len(kinds) != 1 || !kinds[schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}] {
 		t.Errorf("%d writes, %d that change nothing, kinds %v", len(writes), len(idle), kinds)

@@ -18,7 +18,8 @@ type ListOptions struct {
 }
 
 // List returns the objects of a kind. A kind that the cluster does not serve
-// has none: that is no error, as for what comes and goes with a CRD.
+// has none: that is no error, as for what comes and goes with a CRD. Nor has one
+// that can only be created, such as a review.
 func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, o ListOptions) ([]*unstructured.Unstructured, error) {
 	ref := Ref{GroupVersionKind: gvk, Namespace: o.Namespace}
 	r, err := c.kinds.find(ctx, gvk)
@@ -36,8 +37,8 @@ func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, o ListOp
 	} else {
 		found, err = endpoint.List(ctx, opts)
 	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil // served until a moment ago
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil, nil // served until a moment ago, or not kept
 	}
 	if err != nil {
 		return nil, c.explain("list", ref, err)

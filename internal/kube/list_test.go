@@ -44,6 +44,7 @@ func testListAndLogs(t *testing.T, c *Client) {
 		"namespace":      {configMap, ListOptions{Namespace: "listed", Selector: "color"}, []string{"a", "b"}},
 		"selector":       {configMap, ListOptions{Selector: "color=blue"}, []string{"b"}},
 		"no such kind":   {schema.GroupVersionKind{Group: "none.example.com", Version: "v1", Kind: "None"}, ListOptions{}, nil},
+		"no objects":     {schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"}, ListOptions{Namespace: "listed"}, nil},
 		"cluster scoped": {schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, ListOptions{Namespace: "ignored", Selector: "kubernetes.io/metadata.name=listed"}, []string{"listed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
