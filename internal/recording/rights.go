@@ -53,11 +53,24 @@ func (r Recording) Unwatched() []Right {
 func CompareRights(uses []Use, rules []Rule) Rights {
 	var out Rights
 	for _, u := range uses {
-		refused := u.Denied > 0 && slices.Contains(u.Namespaces, "") // in all namespaces at once
-		if !slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, u.Names) && !(refused && r.Namespace != "") }) {
-			out.Missing = append(out.Missing, u)
-		} else if u.Allowed > 0 {
+		// Each time, or in all namespaces at once: a Role was not enough.
+		refused := u.Denied > 0 && (u.Allowed == 0 || slices.Contains(u.Namespaces, ""))
+		names := u.Names
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		granted := 0
+		for _, name := range names {
+			if slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, []string{name}) && !(refused && r.Namespace != "") }) {
+				granted++
+			}
+		}
+		if granted > 0 && u.Allowed > 0 {
 			out.Used = append(out.Used, u)
+		}
+		if granted < len(names) {
+			u.beyond = refused && slices.ContainsFunc(rules, func(r Rule) bool { return r.Namespace != "" && grants(r, u.Right, names) })
+			out.Missing = append(out.Missing, u)
 		}
 	}
 	for _, r := range rules {
@@ -239,11 +252,12 @@ func compareVerbs(a, b string) int {
 }
 
 // MarkersOf returns the markers that grant what was used: in the namespace, if it is
-// given, but for what was asked for in all namespaces at once.
+// given, but for what was asked for in all namespaces at once, or in one that a Role does
+// not reach.
 func MarkersOf(uses []Use, namespace string) []string {
 	var within, everywhere []Right
 	for _, u := range uses {
-		if namespace == "" || slices.Contains(u.Namespaces, "") {
+		if namespace == "" || u.beyond || slices.Contains(u.Namespaces, "") {
 			everywhere = append(everywhere, u.Right)
 		} else {
 			within = append(within, u.Right)

@@ -69,6 +69,23 @@ func TestCompareRights(t *testing.T) {
 			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("configmaps"), ResourceNames: one("a")}}},
 			one("get configmaps"), nil,
 		},
+		"one name granted, another refused": {
+			[]Use{{Right: Right{Verb: "get", Resource: "secrets"}, Names: []string{"a", "b"}, Allowed: 1, Denied: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("secrets"), ResourceNames: one("a")}, File: "c.go", Line: 1}},
+			one("get secrets"), nil,
+		},
+		"each name granted": {
+			[]Use{{Right: Right{Verb: "get", Resource: "secrets"}, Names: []string{"a", "b"}, Allowed: 2}},
+			[]Rule{
+				{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("secrets"), ResourceNames: one("a")}},
+				{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("secrets"), ResourceNames: one("b")}, Namespace: "shop"},
+			}, nil, nil,
+		},
+		"refused in another namespace": {
+			[]Use{{Right: Right{Verb: "create", Resource: "configmaps"}, Names: one("a"), Namespaces: one("other"), Denied: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("create"), APIGroups: one(""), Resources: one("configmaps")}, File: "c.go", Line: 1, Namespace: "shop"}},
+			one("create configmaps"), one("1: create configmaps → all"),
+		},
 		"paths": {
 			[]Use{{Right: Right{Verb: "get", Path: "/metrics"}, Denied: 1}, {Right: Right{Verb: "get", Path: "/apis/apps/v1"}, Allowed: 1}},
 			EveryonesRules(), one("get /metrics"), nil,
@@ -121,8 +138,8 @@ func TestMarkersFor(t *testing.T) {
 	}
 }
 
-// TestMarkersOf: what was asked for in all namespaces needs a ClusterRole, in a project
-// that has a Role, too.
+// TestMarkersOf: what was asked for in all namespaces, or was refused in spite of a Role,
+// needs a ClusterRole, in a project that has a Role, too.
 func TestMarkersOf(t *testing.T) {
 	pods, secrets := use("list", "", "pods", true), use("get", "", "secrets", true)
 	pods.Namespaces, secrets.Namespaces = []string{"", "shop"}, []string{"shop"}
@@ -134,6 +151,11 @@ func TestMarkersOf(t *testing.T) {
 		if diff := cmp.Diff(want, MarkersOf(uses, namespace)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", namespace, diff)
 		}
+	}
+	inShop := Rule{PolicyRule: rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}}, Namespace: "shop-system"}
+	missing := CompareRights([]Use{secrets}, []Rule{inShop}).Missing
+	if diff := cmp.Diff([]string{"+kubebuilder:rbac:groups=core,resources=secrets,verbs=get"}, MarkersOf(missing, "shop-system")); diff != "" {
+		t.Errorf("refused with a Role (-want +got):\n%s", diff)
 	}
 }
 
