@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -308,7 +309,7 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 		<-ended //nolint:errcheck // that of ctx
 		return err
 	})
-	return nil
+	return r.forgetRecording()
 }
 
 // tellGone says that the cluster has ended before the run has, if it has.
@@ -350,6 +351,18 @@ func (r *run) tellRefused(ctx context.Context) {
 
 // recordingName is the file of the last run's recording.
 const recordingName = "recording.json"
+
+// forgetRecording removes that of the run before: of a run that is killed there is to be
+// none, and not an older one.
+func (r *run) forgetRecording() error {
+	if r.driven {
+		return nil
+	}
+	if err := r.Host.Files.Remove(filepath.Join(r.plan.cache, recordingName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the recording of the run before: %w", err)
+	}
+	return nil
+}
 
 // keepRecording leaves the recording for later commands: of a run of the user's.
 func (r *run) keepRecording(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +150,13 @@ func TestIdentity(t *testing.T) {
 				}
 				return m, err
 			}
+			file, err := RecordingFile(w.Host, w.Dir)
+			if err == nil {
+				err = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("{}"), 0o600))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			config := ""
@@ -161,6 +169,9 @@ func TestIdentity(t *testing.T) {
 						}
 						config = string(data)
 					}
+				}
+				if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the recording of the run before: %v", err)
 				}
 				fmt.Fprintln(p.cmd.Stderr, "now\tERROR\tno shops")
 				if !slices.Contains(tc.groups, "system:masters") {
@@ -179,9 +190,6 @@ func TestIdentity(t *testing.T) {
 				w.put(u)
 			}
 			if tc.beside != "" {
-				if err := os.MkdirAll(filepath.Dir(other), 0o755); err != nil {
-					t.Fatal(err)
-				}
 				lock, err := filelock.Try(other)
 				if err != nil {
 					t.Fatal(err)
@@ -209,10 +217,6 @@ func TestIdentity(t *testing.T) {
 			}
 			if text := w.err.String(); !strings.Contains(text, tc.says) || tc.notSaid != "" && strings.Contains(text, tc.notSaid) {
 				t.Errorf("printed:\n%s", text)
-			}
-			file, err := RecordingFile(w.Host, w.Dir)
-			if err != nil {
-				t.Fatal(err)
 			}
 			if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `"operator":"op"`) {
 				t.Errorf("recording: %s %v", data, err)

@@ -53,8 +53,8 @@ func (f *feed) update(ctx context.Context, wait time.Duration) {
 func (f *feed) merge(got recording.Recording, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err == nil && got.Since.IsZero() && !f.now.Since.IsZero() {
-		got = f.now // the run has ended
+	if err == nil && !got.Active && got.Since.Before(f.now.Since) {
+		got = f.now // the run has ended, and at most one before it has left its recording
 		got.Active, got.Requests, got.Lines = false, nil, nil
 	}
 	if err == nil {
