@@ -179,7 +179,7 @@ type fieldKey struct {
 
 // field is the history of one.
 type field struct {
-	by   string // who wrote it last
+	from *Request // that wrote it last
 	last Change
 	loop Loop
 }
@@ -231,11 +231,10 @@ func (f *finder) change(q Request) {
 			h = &field{loop: Loop{Pattern: Fight, Object: object, Field: c.Path, First: q.Time}}
 			f.fields[key] = h
 		}
-		// A fight is between two; that others change a field in turns is none.
-		if h.by != "" && h.by != by && reflect.DeepEqual(c.New, h.last.Old) {
+		if h.from != nil && reflect.DeepEqual(c.New, h.last.Old) && f.atOdds(*h.from, q, c.Path) {
 			h.loop.Count++
 			h.loop.Last = q.Time
-			for _, who := range []string{h.by, by} {
+			for _, who := range []string{h.from.By(), by} {
 				if !slices.Contains(h.loop.By, who) {
 					h.loop.By = append(h.loop.By, who)
 				}
@@ -244,8 +243,22 @@ func (f *finder) change(q Request) {
 		if call.ID != "" {
 			h.loop.Reconciled, h.loop.Controller = call.Object, call.Controller
 		}
-		h.by, h.last = by, c
+		h.from, h.last = &q, c
 	}
+}
+
+// atOdds reports whether two writes that set a field to and fro are a fight, which is
+// between two. What one controller makes of an object in one call and the next, or says in
+// its status while it works, follows from what happens in between.
+func (f *finder) atOdds(a, b Request, path string) bool {
+	x, y := f.calls[a.Reconcile], f.calls[b.Reconcile]
+	switch {
+	case a.By() == b.By():
+		return false
+	case a.User != b.User || x.Controller != y.Controller || x.Object != y.Object:
+		return true
+	}
+	return x.ID == y.ID && !(strings.HasPrefix(path, "status.") && x.Object.Same(b.Object()))
 }
 
 // loopsOfCalls finds calls that lead to the next one.

@@ -61,6 +61,28 @@ func TestLoops(t *testing.T) {
 				write(0, 1, "Deployment", "s-web", func(q *Request) { owned(q); q.Agent = "hpa"; set(q, "spec.replicas", 3, 1) }),
 			}
 		}, []Loop{{Pattern: Fight, Object: web, Reconciled: shop, Field: "spec.replicas", Count: 7, By: []string{"hpa", line}}}},
+		"a phase for each call": {9, func(i int, c *Reconcile) []Request {
+			return []Request{write(0, 0, "Shop", "s", func(q *Request) {
+				made(q, c.ID, 9+i%2)
+				set(q, "status.phase", []string{"Ready", "Updating"}[i%2], []string{"Updating", "Ready"}[i%2])
+			})}
+		}, nil},
+		"phases of a call": {9, func(i int, c *Reconcile) []Request {
+			phase := func(line int, before, after string) Request {
+				return write(0, 0, "Shop", "s", func(q *Request) { made(q, c.ID, line); set(q, "status.phase", before, after) })
+			}
+			return []Request{phase(9, "Ready", "Updating"), phase(10, "Updating", "Ready")}
+		}, nil},
+		"two controllers": {9, func(i int, c *Reconcile) []Request {
+			c.Controller = []string{"ShopReconciler", "WebReconciler"}[i%2]
+			return []Request{write(0, 0, "Deployment", "s-web", func(q *Request) { owned(q); made(q, c.ID, 9+i%2); set(q, "spec.replicas", 1+i%2, 2-i%2) })}
+		}, []Loop{{Pattern: Fight, Object: web, Reconciled: shop, Field: "spec.replicas", Count: 8, By: []string{"internal/controller/shop.go:10", line}}}},
+		"two lines of a call": {4, func(i int, c *Reconcile) []Request {
+			return []Request{
+				write(0, 0, "Deployment", "s-web", func(q *Request) { owned(q); made(q, c.ID, 9); set(q, "spec.replicas", 1, 3) }),
+				write(0, 1, "Deployment", "s-web", func(q *Request) { owned(q); made(q, c.ID, 10); set(q, "spec.replicas", 3, 1) }),
+			}
+		}, []Loop{{Pattern: Fight, Object: web, Reconciled: shop, Field: "spec.replicas", Count: 4, By: []string{"internal/controller/shop.go:10", line}}}},
 		"a field that two set to new values": {9, func(i int, c *Reconcile) []Request {
 			return []Request{
 				write(0, 0, "Deployment", "s-web", func(q *Request) { made(q, c.ID, 9); set(q, "spec.replicas", 2*i, 2*i+1) }),
