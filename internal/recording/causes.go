@@ -150,7 +150,7 @@ func (h *history) causes(n int) []Cause {
 // after notes what a call has asked for.
 func (h *history) after(c Reconcile) {
 	switch {
-	case c.End.IsZero():
+	case c.End.IsZero(), c.Terminal():
 	case c.Error != "" || c.Requeue && c.After == 0:
 		wait := min(retryBase<<min(h.failures, 20), retryMax)
 		h.failures++

@@ -196,6 +196,10 @@ type Reconcile struct {
 	Watches []string `json:"watches,omitempty"`
 }
 
+// Terminal reports whether the call ended with an error of controller-runtime's
+// TerminalError, after which it is not made again, and of which only the text is known.
+func (c Reconcile) Terminal() bool { return strings.Contains(c.Error, "terminal error: ") }
+
 // Use counts what the operator asked for with one right.
 type Use struct {
 	Right

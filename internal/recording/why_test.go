@@ -148,6 +148,10 @@ func TestWhy(t *testing.T) {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "no" }), call("b", 4, nil)}, nil,
 			nil, [][]string{{"the operator started"}, {"retry after an error: no"}},
 		},
+		"a terminal error is not retried": {
+			[]Reconcile{call("a", 1, func(c *Reconcile) { c.Error = "make it: terminal error: no" }), call("b", 1.2, nil)}, nil,
+			nil, [][]string{{"the operator started"}, {"unknown: a resync, or an event from outside the cluster"}},
+		},
 		"requeued": {
 			[]Reconcile{call("a", 1, func(c *Reconcile) { c.After = 30 * time.Second }), call("b", 31.2, nil), call("c", 40, func(c *Reconcile) { c.Requeue = true }), call("d", 40.2, nil)}, nil,
 			nil, [][]string{{"the operator started"}, {"requeued after 30s"}, {"unknown: a resync, or an event from outside the cluster"}, {"requeued"}},

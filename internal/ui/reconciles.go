@@ -62,6 +62,8 @@ func (c oneCall) Next() string {
 	switch {
 	case c.End.IsZero():
 		return ""
+	case c.Terminal():
+		return "with the next change"
 	case c.Error != "":
 		return "again, later each time, until it succeeds"
 	case c.After > 0:

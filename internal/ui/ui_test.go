@@ -370,6 +370,20 @@ func (s script) recording(ctx context.Context, _ recording.Position, _ time.Dura
 	}
 }
 
+// TestNext: what a call says about the next one.
+func TestNext(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                   "after 1s",
+		"no":                 "again, later each time, until it succeeds",
+		"terminal error: no": "with the next change",
+	} {
+		c := oneCall{Call: recording.Call{Reconcile: recording.Reconcile{End: time.Unix(1, 0), After: time.Second, Error: text}}}
+		if got := c.Next(); got != want {
+			t.Errorf("after %q: %q", text, got)
+		}
+	}
+}
+
 // TestFeed: answers to questions that were asked at the same time count once, and
 // a run that has ended leaves what was recorded.
 func TestFeed(t *testing.T) {
