@@ -143,7 +143,7 @@ func always(p Plan, o Outcome, roleNamespace string) []Finding {
 			continue // while something goes wrong it may try again and again
 		}
 		list = append(list, unrest(p, rest)...)
-		if got, want, ok := observed(rest); ok && got != want && rest.Rested {
+		if got, want, ok := observed(rest); ok && got != want && rest.Rested && rest.Failure == "" && rest.Invalid == "" {
 			add(Observed, fmt.Sprintf("status.observedGeneration is %d at rest, while metadata.generation is %d", got, want), nil)
 		}
 	}

@@ -183,6 +183,7 @@ func TestFindings(t *testing.T) {
 		"it fails slowly":                     {life, Outcome{Steps: []Rest{{Writes: []recording.Request{create}, Failure: "x"}, {Rested: true}}}, nil},
 		"it writes two things":                {life, Outcome{Steps: []Rest{{Writes: []recording.Request{status, create, create, status, status, create, create}}, {Rested: true}}}, []string{"unrest: the operator does not come to rest: create ConfigMap c, again and again"}},
 		"it is behind":                        {life, Outcome{Steps: []Rest{{Rested: true, Object: behind}, {Rested: true}}}, []string{"observed: status.observedGeneration is 2 at rest, while metadata.generation is 3"}},
+		"it is behind where Reconcile fails":  {life, Outcome{Steps: []Rest{{Rested: true, Object: behind, Failure: "no"}, {Rested: true, Object: behind, Invalid: "no"}}}, []string{"leftovers: the object does not go: finalizers [] stay"}},
 		"the object stays":                    {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held}}}, []string{"leftovers: the object does not go: finalizers [example.com/f] stay"}},
 		"it comes back to it":                 {life, Outcome{Steps: []Rest{{Rested: true}, {Rested: true, Object: held, Again: 5 * time.Minute}}}, nil},
 		"what it made stays":                  {life, Outcome{Steps: []Rest{{Rested: true, Writes: []recording.Request{create}}, {Rested: true, State: State{"ConfigMap/c": {}}}}}, []string{"leftovers: ConfigMap/c stays behind after delete"}},
