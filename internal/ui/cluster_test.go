@@ -152,6 +152,7 @@ func TestCluster(t *testing.T) {
 	}
 	r.shows("/objects", "Shop", "sample")
 	changeObjects(r)
+	clearField(r, c)
 
 	body := r.shows("/objects?kind=Secret&namespace=default&name=hidden", "password: hidden:")
 	if strings.Contains(body, "hunter") || strings.Contains(body, "aHVudGVy") {
@@ -206,6 +207,31 @@ func checkForm(r reader) {
 		if d := cmp.Diff(tc.want, said); d != "" {
 			r.t.Errorf("%s (-want +got):\n%s", name, d)
 		}
+	}
+}
+
+// clearField empties a field that another client has set.
+func clearField(r reader, c *kube.Client) {
+	r.t.Helper()
+	sample := parseObjects(r.t, shopSample)[0]
+	err := c.Edit(r.t.Context(), sample, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return live, unstructured.SetNestedField(live.Object, "me", "spec", "owner", "name")
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.shows("/try?kind=Shop.example.com&namespace=default&name=sample", ">\nme</textarea>")
+	form := url.Values{"do": {"apply"}, "kind": {"Shop.example.com"}, "namespace": {"default"}, "name": {"sample"}, "spec.size": {"7"}}
+	if code, body := r.send("/try", form); code != http.StatusSeeOther {
+		r.t.Errorf("clear fields: %d %s", code, body)
+	}
+	live, err := c.Read(r.t.Context(), sample)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	want := map[string]any{"spec": map[string]any{"size": int64(7)}, "beside": map[string]any{"note": "written once"}, "team": "blue"}
+	if d := cmp.Diff(want, map[string]any{"spec": live.Object["spec"], "beside": live.Object["beside"], "team": live.GetLabels()["team"]}); d != "" {
+		r.t.Errorf("with cleared fields (-want +got):\n%s", d)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -136,7 +137,11 @@ func actTry(ctx context.Context, r *Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = c.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true})
+		if _, err = c.Apply(ctx, []*unstructured.Unstructured{u}, kube.ApplyOptions{Force: true}); err == nil {
+			err = c.Edit(ctx, u, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+				return cleared(live, u), nil
+			})
+		}
 		return objectURL(objects.KeyOf(u)), err
 	case "scale":
 		n, err := strconv.ParseInt(r.Form.Get("replicas"), 10, 64)
@@ -235,6 +240,25 @@ func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unst
 		u.SetNamespace(cmp.Or(key.Namespace, "default"))
 	}
 	return u, fields.Fill(u.Object, f.Object, f.Fields, r.Form.Get)
+}
+
+// cleared is the live object with all that u has and nothing else but its metadata and
+// status: a field that another client has set does not go when it is not applied. nil is
+// for nothing to do.
+func cleared(live, u *unstructured.Unstructured) *unstructured.Unstructured {
+	if live == nil {
+		return nil
+	}
+	next := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+	for _, key := range []string{"metadata", "status"} {
+		if next.Object[key] = live.Object[key]; next.Object[key] == nil {
+			delete(next.Object, key)
+		}
+	}
+	if reflect.DeepEqual(next.Object, live.Object) {
+		return nil
+	}
+	return next
 }
 
 // checkTry says what is wrong with what a form has so far: by field, and under ""
