@@ -169,6 +169,25 @@ func TestLoopPatterns(t *testing.T) {
 	golden(t, "loops-patterns.html", b.String())
 }
 
+// TestGeneratedName: an object that has no name yet is shown by what its name begins with.
+func TestGeneratedName(t *testing.T) {
+	page, err := parse(Page{Name: "webhooks"}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := recording.Webhook{Operation: "CREATE", Object: recording.Object{Kind: "Shop", Namespace: "default"}}
+	for want, before := range map[string]map[string]any{
+		`<td><span class="kind">Shop</span> default/s-…`:     {"metadata": map[string]any{"generateName": "s-"}},
+		`<td><span class="kind">Shop</span> default/` + "\n": nil,
+	} {
+		call.Before = before
+		var b strings.Builder
+		if err := page.ExecuteTemplate(&b, "calls", View{Data: webhookCalls{1, []recording.Webhook{call}}}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("no %q: %v\n%s", want, err, &b)
+		}
+	}
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
