@@ -41,6 +41,50 @@ func MergeModule(t fileset.Tree, set *fileset.Set) (kept bool, err error) {
 	return kept, set.Put("go.sum", fileset.File{Data: union(sums, scaffoldSums.Data)})
 }
 
+// KeepTexts leaves a README.md that is in the directory already, as a new
+// repository has it, and adds to its .gitignore what the scaffold's ignores
+// besides. It returns the names of the files that it found.
+func KeepTexts(t fileset.Tree, set *fileset.Set) ([]string, error) {
+	var found []string
+	for _, name := range []string{"README.md", ".gitignore"} {
+		scaffold, ok := set.Get(name)
+		if info, err := t.FS.Lstat(filepath.Join(t.Root, name)); !ok || err != nil || !info.Mode().IsRegular() {
+			continue // what is in the way there is for the commit to say
+		}
+		found = append(found, name)
+		if name == "README.md" {
+			set.Drop(name)
+			continue
+		}
+		mine, err := t.Read(fileset.Set{}, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := set.Put(name, fileset.File{Data: withLines(mine, scaffold.Data)}); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// withLines is a with those lines of b that it lacks, but for comments.
+func withLines(a, b []byte) []byte {
+	have := map[string]bool{"": true}
+	for line := range bytes.Lines(a) {
+		have[strings.TrimSpace(string(line))] = true
+	}
+	var more []string
+	for line := range bytes.Lines(b) {
+		if l := strings.TrimSpace(string(line)); !have[l] && !strings.HasPrefix(l, "#") {
+			more = append(more, l)
+		}
+	}
+	if len(more) == 0 {
+		return a
+	}
+	return []byte(strings.TrimRight(string(a), "\n") + "\n\n# Operator\n" + strings.Join(more, "\n") + "\n")
+}
+
 // mergeGoMod joins the scaffold's requirements with the user's, of each module in
 // the higher version. Versions in the scaffold's go.sum count too: a lower one in
 // go.mod would have the go command ask for sums that are not there.

@@ -50,7 +50,7 @@ func NewInit(f *cli.Factory) *cobra.Command {
 It writes a Go module that builds at once (go.mod and go.sum are complete, and
 nothing is downloaded), the manager's main program, the manifests to deploy it
 and a Makefile. The directory need not be empty, as long as no file would be
-overwritten.`,
+overwritten: README.md is kept, and go.mod and .gitignore get what they lack.`,
 		Example: `  # a project whose API groups end in example.com
   mysdk init --domain example.com
 
@@ -138,6 +138,12 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	if err != nil {
 		return err
 	}
+	var kept []string
+	if !o.force {
+		if kept, err = project.KeepTexts(f.Tree(), &set); err != nil {
+			return err
+		}
+	}
 	if err := checkGo(<-goVersion, set); err != nil {
 		return err
 	}
@@ -146,6 +152,9 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	}
 	f.Say("Project %s in %s: %d files, domain %s", p.Name, f.Host.Dir, set.Len(), p.Domain)
 	f.Say("Module %s (%s)", p.Repo, why)
+	if len(kept) > 0 {
+		f.Say("Kept your %s", strings.Join(kept, " and "))
+	}
 	if ownModules {
 		f.Say("go.mod keeps the modules it had: run 'go mod tidy' if the build asks for it")
 	}
