@@ -126,7 +126,7 @@ func (o *createWebhookOptions) complete(f *cli.Factory, p *project.Project) erro
 	for _, r := range p.Resources {
 		kinds = append(kinds, r.Kind)
 	}
-	if near := clierr.Closest(o.kind, kinds); near != "" {
+	if near := clierr.Closest(o.kind, kinds); near != "" && near != o.kind {
 		return clierr.Usagef("did you mean --kind "+near+"?", "the project has no kind %s", o.kind)
 	}
 	group := cmp.Or(o.group, "GROUP")

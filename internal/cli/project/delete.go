@@ -144,6 +144,9 @@ func (o *deleteOptions) find(p *project.Project, group bool) (*project.Resource,
 	if o.kind == "" {
 		return nil, clierr.Usagef("such as: mysdk delete api --group cache --version v1alpha1 --kind Memcached", "no --kind was given")
 	}
+	if err := o.checkGroup(p); err != nil {
+		return nil, err
+	}
 	found := o.among(p)
 	if group { // the empty group is one, too, where it was typed
 		found = slices.DeleteFunc(found, func(r project.Resource) bool { return r.Group != o.group })

@@ -25,6 +25,16 @@ func (n named) among(p *project.Project) []project.Resource {
 	})
 }
 
+// checkGroup refuses a group that is written as kubectl shows it: the domain would
+// be in it twice.
+func (n named) checkGroup(p *project.Project) error {
+	short, ok := strings.CutSuffix("."+n.group, "."+p.Domain)
+	if short = strings.TrimPrefix(short, "."); !ok || n.group == "" || slices.ContainsFunc(p.Resources, func(r project.Resource) bool { return r.Group == n.group }) {
+		return nil
+	}
+	return clierr.Usagef(fmt.Sprintf("use --group %s", cmp.Or(short, `""`)), "--group %s is written with the project's domain, which mysdk adds", n.group)
+}
+
 // ambiguous asks for flags that tell several resources apart.
 func (n named) ambiguous(found []project.Resource) error {
 	choices := make([]string, len(found))
@@ -37,6 +47,9 @@ func (n named) ambiguous(found []project.Resource) error {
 // infer fills in the group and the version of a kind that the project has, or
 // that is built into Kubernetes. What nothing tells stays empty.
 func (n *named) infer(p *project.Project, group, version bool) error {
+	if err := n.checkGroup(p); err != nil {
+		return err
+	}
 	ofKind := named{group: n.group, kind: n.kind}.among(p)
 	if !group { // the empty group is one, too, where it was typed
 		ofKind = slices.DeleteFunc(ofKind, func(r project.Resource) bool { return r.Group != n.group })
