@@ -23,6 +23,9 @@ import (
 // configFile is the project's configuration of mysdk itself.
 const configFile = ".mysdk.yaml"
 
+// FileKeys are the keys that only a file can set, with what is below them.
+func FileKeys() []string { return []string{AllowedKey, callsKey, lint.Key, compat.Key} }
+
 // AllowedKey lists contexts of real clusters that mysdk may write to without
 // being told --context.
 const AllowedKey = "allowed-contexts"
@@ -215,7 +218,7 @@ func (f *Factory) ReadConfig(root *cobra.Command) ([]layer, error) {
 // badKey is the hint for a key that sets nothing, or empty for a good one: a
 // misspelt key would silently do nothing.
 func badKey(root *cobra.Command, key string) string {
-	keys := append(SettingKeys(), AllowedKey, callsKey, lint.Key, compat.Key)
+	keys := append(SettingKeys(), FileKeys()...)
 	if slices.Contains(keys, key) || strings.HasPrefix(key, lint.Key+".") || strings.HasPrefix(key, compat.Key+".") { // whose keys these know
 		return ""
 	}

@@ -221,6 +221,9 @@ func newStatus(f *cli.Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if unknown := f.KnownCluster(c.Context(), name); unknown != nil {
+				f.Warn("%v", unknown)
+			}
 			return f.Report(output, info, func(w io.Writer) { describeCluster(w, info, f.Host.Now()) })
 		},
 	}

@@ -103,7 +103,7 @@ func runAdopt(ctx context.Context, f *cli.Factory, o *adoptOptions) error {
 	if set, err = there.Tree().Changed(set); err != nil {
 		return err
 	}
-	if err := there.Write(ctx, set, o.dryRun); err != nil || o.dryRun {
+	if err := there.Write(ctx, set, o.dryRun); err != nil || o.dryRun && set.Len() > 0 {
 		return err
 	}
 	return reportAdopted(f, r, set, o)
