@@ -216,7 +216,7 @@ func TestGone(t *testing.T) {
 		"migrate --repo example.com/op":             {"--repo: the module path is the one in go.mod", "leave the flag out"},
 		"test local ./a":                            {"test local: tests start the manager", "mysdk test ./DIR"},
 		"test cluster quay.io/x/tests":              {"test cluster: tests are no longer built into images", "mysdk test --controllers"},
-		"print-deps":                                {"print-deps: a new project has its go.mod", "go list -m all"},
+		"print-deps":                                {"print-deps: dependencies are listed in the project's go.mod", "go list -m all"},
 		"generate csv --no-such-flag":               {"unknown flag --no-such-flag", "--help"},
 	} {
 		t.Run(typed, func(t *testing.T) {

@@ -121,7 +121,7 @@ func testRefused(t *testing.T, l *lab) {
 	}
 	refused(t, install(nil), "OLM 99.0.0 is there already, which is newer than "+Version+": it has no way back", "mysdk olm uninstall")
 	_, err = Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience})
-	refused(t, err, "nothing was deleted: OLM has installed 1 operators: shop/shop.v1", "add --force")
+	refused(t, err, "nothing was deleted: OLM has installed operators: shop/shop.v1", "add --force")
 	if l.read(named(kind("ClusterServiceVersion"), "shop", "shop.v1")) == nil {
 		t.Error("it was deleted")
 	}

@@ -92,7 +92,7 @@ func (u *uninstaller) operators(ctx context.Context, force bool) error {
 	}
 	if others := operatorNames(csvs, plans); len(others) > 0 && !force {
 		return clierr.Failedf("remove them first with 'mysdk cleanup PACKAGE', or add --force to delete them with OLM",
-			"nothing was deleted: OLM has installed %d operators: %s", len(others), strings.Join(others, ", "))
+			"nothing was deleted: OLM has installed operators: %s", strings.Join(others, ", "))
 	}
 	// Until nothing comes back: what OLM was busy with it still makes, and a CSV
 	// that is made later has a finalizer that nobody would take off.

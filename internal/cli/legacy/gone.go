@@ -23,13 +23,13 @@ const (
 
 // goneVerbs are the verbs that have nothing to become, or more than one command.
 var goneVerbs = []struct{ verb, short, why, instead string }{
-	{"print-deps", "print the go.mod of a new project", "a new project has its go.mod", "for this project's modules: go list -m all"},
+	{"print-deps", "print the go.mod of a new project", "dependencies are listed in the project's go.mod", "for this project's modules: go list -m all"},
 	{"exec-entrypoint", "run an operator of Ansible or Helm", goOnly + ", which 'mysdk run local' runs", otherTool},
 	{"run ansible", "run an operator of Ansible", goOnly, otherTool},
 	{"run helm", "run an operator of Helm", goOnly, otherTool},
 	{"generate packagemanifests", "write package manifests, of which bundles took the place", "package manifests are read, and no longer written", "write a bundle: mysdk bundle generate"},
 	{"generate crd", "write a kind's CRD", "a CRD is made of Go types", "did you mean \"crds\"? Or add a kind: mysdk create api --group GROUP --version VERSION --kind KIND --controller=false"},
-	{"generate olm-catalog", "write a ClusterServiceVersion", "it is in a bundle", "mysdk bundle generate --version VERSION --image IMAGE"},
+	{"generate olm-catalog", "write a ClusterServiceVersion", "the ClusterServiceVersion is part of a bundle", "mysdk bundle generate --version VERSION --image IMAGE"},
 	{"bundle create", "write a bundle and build its image", "it is two commands", "mysdk bundle generate && mysdk bundle build --image IMAGE"},
 	{"cleanup packagemanifests", "remove an operator that OLM has installed", "the package is named", "mysdk cleanup PACKAGE"},
 	{"test local", "run the tests in a directory", "tests start the manager, and make what they need themselves", "mysdk test ./DIR, with the flags of go test"},

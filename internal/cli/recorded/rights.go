@@ -50,7 +50,7 @@ be needed: exercise the operator first.`,
 	}
 	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "")
 	describeCluster(c)
-	c.Flags().VarP(cli.Choice(&o.output, "json"), "output", "o", "output format: json")
+	cli.OutputFlag(c, &o.output)
 	c.Flags().BoolVar(&o.check, "check", false, "exit with code 3 when a marker is missing or grants what was not used")
 	return c
 }

@@ -61,7 +61,7 @@ one; a deployed operator is not recorded.`,
 	c.Flags().StringVar(&o.name, "cluster", cluster.DefaultName, "")
 	describeCluster(c)
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object; empty for cluster-scoped kinds")
-	c.Flags().VarP(cli.Choice(&o.output, "json", "otlp"), "output", "o", "output format: json, or otlp for OpenTelemetry traces")
+	cli.OutputFlag(c, &o.output, "otlp")
 	c.Flags().IntVar(&o.limit, "limit", 10, "reconciles to show, the newest ones; 0 for all")
 	return c
 }

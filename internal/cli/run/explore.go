@@ -80,7 +80,7 @@ Ctrl-C prints what was found so far, and exits with 130 as everywhere.
 	c.Flags().BoolVar(&o.asIs, "no-generate", false, "use code and manifests as they are, for projects that edit controller-gen's output")
 	c.Flags().BoolVar(&o.keep, "keep", false, "with --replay: keep the cluster at the end of the trial")
 	c.Flags().StringVar(&o.tests, "write-tests", "", "write a Go test for each finding to this directory of the project")
-	c.Flags().VarP(cli.Choice(&o.output, "html", "json", "junit", "sarif"), "output", "o", "output format: html, json, junit or sarif")
+	cli.OutputFlag(c, &o.output, "html", "junit", "sarif")
 	return c
 }
 
