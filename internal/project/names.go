@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -77,6 +78,15 @@ func CheckRepo(repo string) error {
 		return clierr.Usagef("use a path such as --repo github.com/you/my-operator", "module path %q: %q is reserved for the Go toolchain", repo, first)
 	}
 	return nil
+}
+
+// checkMajor refuses the module path of a new project that 'go mod init' refuses,
+// although what is there builds with it.
+func checkMajor(repo string) error {
+	if _, _, ok := module.SplitPathVersion(repo); ok {
+		return nil
+	}
+	return clierr.Usagef("use --repo "+path.Dir(repo), "module path %q: only /v2 and higher are major versions", repo)
 }
 
 // unwrapPath takes the repeated path out of a module error.
