@@ -173,7 +173,8 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 			}
 		}
 		to, s := m.successor(name, kind), known[keyOf(name, doc)]
-		if name == managerPath {
+		own, patch := kind == "" || s.wrote(doc, docs), name != managerPath && to == managerPath
+		if name == managerPath && own {
 			taken = append(taken, renameContainer(doc)...)
 			m.restricted(name, managerContainer(doc))
 		}
@@ -187,15 +188,18 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 			return
 		}
 		switch {
-		case s == nil && to == name && kind != "":
-			into, taken = append(into, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{doc}}), append(taken, kind)
+		case !own && to != "" && !patch:
+			into, taken = append(into, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{doc}}), append(taken, kind+" "+nameOf(doc))
 		case s == nil && isObsolete.MatchString(name):
 			continue // of the project's kinds, or kustomize's own
 		default:
-			if gone := s.removed(doc); len(gone) > 0 && to != "" {
-				m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(gone, ", "), to)})
+			var place *yaml.Node
+			if own {
+				if gone := s.removed(doc); len(gone) > 0 && to != "" {
+					m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(gone, ", "), to)})
+				}
+				place = documentOf(into, doc)
 			}
-			place := documentOf(into, doc)
 			did, rest := m.settle(place, mine)
 			missing = slices.DeleteFunc(missing, func(c change) bool { return find(place, c.steps) != nil }) // is generated
 			taken, left = append(taken, did...), slices.Concat(left, rest, missing)
@@ -245,6 +249,9 @@ func (m *migration) tookOver(name string, taken []string) {
 	}
 }
 
+// nameOf is the name of an object.
+func nameOf(doc *yaml.Node) string { return scalar(yamledit.Value(doc, "metadata"), "name") }
+
 // documentOf finds the object of the same kind, and of the same name where
 // there are several; kustomizations need not say that they are one. Nil is none.
 func documentOf(docs []*yaml.Node, like *yaml.Node) *yaml.Node {
@@ -254,7 +261,7 @@ func documentOf(docs []*yaml.Node, like *yaml.Node) *yaml.Node {
 		if theirs != mine && mine != "" && !(theirs == "" && mine == "Kustomization") {
 			continue
 		}
-		if found == nil || scalar(yamledit.Value(d.Content[0], "metadata"), "name") == scalar(yamledit.Value(like, "metadata"), "name") {
+		if found == nil || nameOf(d.Content[0]) == nameOf(like) {
 			found = d.Content[0]
 		}
 	}

@@ -190,6 +190,14 @@ func TestOwnConfig(t *testing.T) {
 				ReportName: {"controller_manager_config.yaml:4`: sets health.healthProbeBindAddress to :9999, for", "controller_manager_config.yaml:7`: sets cacheNamespace to a, for"}}},
 		"what names the proxy": {nil, map[string]string{"config/prod/patch.yaml": "# kube-rbac-proxy\na:\n- name: kube-rbac-proxy\n"}, map[string][]string{"config/prod/patch.yaml": {"# kube-rbac-proxy\na:\n# TODO(migrate): the proxy"}, ReportName: {"`config/prod/patch.yaml:3`: the proxy in front of the metrics is gone"}}},
 		"the scorecard":        {nil, map[string]string{"config/scorecard/bases/config.yaml": "kind: Configuration\nmine: true\n"}, map[string][]string{"config/scorecard/bases/config.yaml": {"mine: true"}}},
+		"a second account": {swaps{"config/rbac/service_account.yaml": {"apiVersion: v1", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: pods}\n---\napiVersion: v1"}}, nil,
+			map[string][]string{"config/rbac/service_account.yaml": {"  name: controller-manager\n", "metadata: {name: pods}\n"}, ReportName: {"these were yours and are kept: ServiceAccount pods."}}},
+		"a second Deployment": {swaps{managerPath: {"apiVersion: apps/v1", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: dashboard}\nspec: {template: {spec: {containers: [{name: ui, image: a/ui}]}}}\n---\napiVersion: apps/v1"}}, nil,
+			map[string][]string{managerPath: {"  name: controller-manager\n", "name: manager\n", "metadata: {name: dashboard}\n", "{name: ui, image: a/ui}"}, managerKustomization: {"newName: controller\n"}, ReportName: {"!the container ui"}}},
+		"a second service": {swaps{"config/rbac/auth_proxy_service.yaml": {"apiVersion: v1", "apiVersion: v1\nkind: Service\nmetadata: {name: mine}\n---\napiVersion: v1"}}, nil,
+			map[string][]string{"config/default/metrics_service.yaml": {"  name: controller-manager-metrics-service\n", "metadata: {name: mine}\n"}}},
+		"a second patch": {swaps{proxyPatch: {"apiVersion: apps/v1", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: dashboard}\n---\napiVersion: apps/v1"}}, nil,
+			map[string][]string{managerPath: {"!dashboard"}, "config.old/default/manager_auth_proxy_patch.yaml": {"{name: dashboard}"}}},
 		"another object":       {swaps{managerPath: {"---\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n---\n"}}, nil, map[string][]string{managerPath: {"kind: ConfigMap\nmetadata: {name: mine}\n", "kind: Namespace", "kind: Deployment"}}},
 	}
 	rendered := renderedScaffold(t)

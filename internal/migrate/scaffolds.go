@@ -63,6 +63,22 @@ func isNoise(way string) bool {
 	return way == "apiVersion" || way == "kind" || way == "creationTimestamp" || strings.HasPrefix(way, "metadata/labels/app.kubernetes.io~1")
 }
 
+// wrote says whether a document is the one of its kind that the scaffold wrote:
+// that of its name, else the first in the file.
+func (s *scaffold) wrote(doc *yaml.Node, docs []*yaml.Node) bool {
+	var first *yaml.Node
+	for _, d := range docs {
+		switch {
+		case s == nil || scalar(d, "kind") != scalar(doc, "kind"):
+		case slices.Contains(s.values["metadata/name"], nameOf(d)):
+			return d == doc
+		case first == nil:
+			first = d
+		}
+	}
+	return first == doc
+}
+
 // change is a value of the user's, and where it stood.
 type change struct {
 	leaf
