@@ -67,6 +67,9 @@ func (m *migration) configFile(name string, known map[scaffoldKey]*scaffold) {
 	case hasAnyPrefix(name, "config/samples/", "config/manifests/bases/", "config/scorecard/"):
 		m.keep(name, name, m.files[name].data)
 		return
+	case name == rolePath:
+		m.managerRole(name)
+		return
 	case !isYAML(name), relayout.IsGenerated(name):
 		return
 	case roleForUsers.MatchString(name):

@@ -176,6 +176,13 @@ func TestOwnConfig(t *testing.T) {
 		"a subject":            {swaps{"config/rbac/role_binding.yaml": {"subjects:\n", "subjects:\n- kind: ServiceAccount\n  name: mine\n  namespace: system\n"}}, nil, map[string][]string{"config/rbac/role_binding.yaml": {"name: mine", "name: controller-manager"}}},
 		"a role":               {swaps{rbacKustomization: {"- role.yaml", "- role.yaml\n- mine.yaml"}}, map[string]string{"config/rbac/mine.yaml": "kind: Role\n"}, map[string][]string{rbacKustomization: {"\n- mine.yaml\n", "!auth_proxy"}, "config/rbac/mine.yaml": {"kind: Role"}}},
 		"a role for users":     {swaps{"config/rbac/memcached_editor_role.yaml": {"create, delete", "create"}}, nil, map[string][]string{"config/rbac/memcached_editor_role.yaml": {"[create, get,"}}},
+		"rules by hand": {nil, map[string]string{rolePath: "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get, list]}\n"},
+			map[string][]string{"internal/controller/rbac.go": {"\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get;list\n"}, rolePath: {"rules: []"}, ReportName: {"The rules of config/rbac/role.yaml are markers in internal/controller now"}}},
+		"a role by hand": {nil, map[string]string{rolePath: "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: shop}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n"},
+			map[string][]string{rolePath: {"metadata: {name: shop}", "[pods]"}, "internal/controller/rbac.go": {"!pods"}, ReportName: {"`config/rbac/role.yaml`: no +kubebuilder:rbac marker makes it"}}},
+		"rules beside markers": {nil, map[string]string{rolePath: "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n- {apiGroups: [\"\"], resources: [secrets], verbs: [get]}\n",
+			"controllers/a.go": "package controllers\n\n//+kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n"},
+			map[string][]string{rolePath: {"rules: []"}, ReportName: {"config/rbac/role.yaml had rules for secrets, which no +kubebuilder:rbac marker names"}}},
 		"the metrics' service": {swaps{"config/rbac/auth_proxy_service.yaml": {"  namespace", "  annotations: {a: b}\n  namespace"}}, nil, map[string][]string{"config/default/metrics_service.yaml": {"  annotations:\n    a: b\n"}}},
 		"monitoring":           {swaps{"config/prometheus/monitor.yaml": {"    port: https", "    port: https\n    interval: 30s"}}, nil, map[string][]string{"config/prometheus/monitor.yaml": {"    interval: 30s\n", "insecureSkipVerify: true"}}},
 		"a CRD of others":      {swaps{"config/crd/kustomization.yaml": {"resources:", "resources:\n- bases/mine.yaml"}}, map[string]string{"config/crd/bases/mine.yaml": "kind: CustomResourceDefinition\n"}, map[string][]string{"config/crd/kustomization.yaml": {"\n- bases/mine.yaml\n"}}},
@@ -198,7 +205,7 @@ func TestOwnConfig(t *testing.T) {
 			map[string][]string{"config/default/metrics_service.yaml": {"  name: controller-manager-metrics-service\n", "metadata: {name: mine}\n"}}},
 		"a second patch": {swaps{proxyPatch: {"apiVersion: apps/v1", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: dashboard}\n---\napiVersion: apps/v1"}}, nil,
 			map[string][]string{managerPath: {"!dashboard"}, "config.old/default/manager_auth_proxy_patch.yaml": {"{name: dashboard}"}}},
-		"another object":       {swaps{managerPath: {"---\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n---\n"}}, nil, map[string][]string{managerPath: {"kind: ConfigMap\nmetadata: {name: mine}\n", "kind: Namespace", "kind: Deployment"}}},
+		"another object": {swaps{managerPath: {"---\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n---\n"}}, nil, map[string][]string{managerPath: {"kind: ConfigMap\nmetadata: {name: mine}\n", "kind: Namespace", "kind: Deployment"}}},
 	}
 	rendered := renderedScaffold(t)
 	for name, test := range tests {
