@@ -65,14 +65,18 @@ func (m *migration) roleMarkers() string {
 var roleForUsers = lazy.Delayed(`^config/rbac/.*_(editor|viewer)_role\.yaml$`)
 
 // userRole decides about a role for a kind's users: today's takes its place
-// unless the rules are others.
+// unless the rules are others, or it has labels that make it a part of a role of
+// the cluster's.
 func (m *migration) userRole(name string) {
 	list, err := readObjects(name, m.files[name].data)
 	if err != nil || len(list) != 1 {
 		m.keep(name, name, m.files[name].data)
 		return
 	}
-	if o := list[0]; o.Kind == "ClusterRole" && isScaffoldRole(o.Rules, strings.Contains(name, "_editor_")) {
+	mine := slices.ContainsFunc(leaves(list[0].node.Content[0], func(way string) bool { return way == "metadata" || way == "metadata/labels" }), func(l leaf) bool {
+		return l.steps[0].key != "rules" && l.way() != "metadata/name" && !isNoise(l.way())
+	})
+	if o := list[0]; o.Kind == "ClusterRole" && !mine && isScaffoldRole(o.Rules, strings.Contains(name, "_editor_")) {
 		if m.rendered[name] == nil {
 			m.drop(name, "the new scaffold's roles are called otherwise")
 		}
