@@ -97,6 +97,9 @@ var isObsolete = lazy.Delayed(`^config/(default/webhookcainjection_patch\.yaml|c
 	`crd/kustomizeconfig\.yaml|webhook/kustomizeconfig\.yaml|certmanager/(certificate|kustomization|kustomizeconfig)\.yaml|rbac/prometheus_role(_binding)?\.yaml|` +
 	`manager/controller_manager_config\.yaml)$`)
 
+// isConversion is what the scaffolds' patches set in a CRD.
+var isConversion = lazy.Delayed(`^(metadata/name|metadata/annotations/cert-?manager\..*~1inject-ca-from|spec/conversion|spec/preserveUnknownFields)(/|$)`)
+
 // successors are the files that have today what others of the old scaffold had.
 var successors = map[string]string{
 	"config/default/manager_auth_proxy_patch.yaml":         managerPath,
@@ -194,7 +197,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		case !own && to != "" && !patch:
 			into, taken = append(into, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{doc}}), append(taken, kind+" "+nameOf(doc))
 		case s == nil && isObsolete.MatchString(name):
-			continue // of the project's kinds, or kustomize's own
+			left = append(left, slices.DeleteFunc(mine, func(c change) bool { return isConversion.MatchString(c.way()) })...)
 		default:
 			var place *yaml.Node
 			if own {

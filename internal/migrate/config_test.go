@@ -129,6 +129,12 @@ func TestPristineConfig(t *testing.T) {
 func TestOwnConfig(t *testing.T) {
 	type swaps map[string][2]string // what to replace, by file
 	patch := "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: controller-manager\n  namespace: system\nspec:\n  template:\n    spec:\n      priorityClassName: high\n"
+	const crdPatch = "config/crd/patches/webhook_in_memcacheds.yaml"
+	const conversion = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: memcacheds.cache.example.com\nspec:\n  conversion:\n    strategy: Webhook\n    webhook:\n      clientConfig: {service: {namespace: system, name: webhook-service, path: /convert}}\n      conversionReviewVersions: [v1]\n"
+	crdNames := func(version, path string) string {
+		return fmt.Sprintf("nameReference:\n- kind: Service\n  version: v1\n  fieldSpecs:\n  - kind: CustomResourceDefinition\n    version: %[1]s\n    group: apiextensions.k8s.io\n    path: spec/conversion/%[2]s/service/name\n\n"+
+			"namespace:\n- kind: CustomResourceDefinition\n  version: %[1]s\n  group: apiextensions.k8s.io\n  path: spec/conversion/%[2]s/service/namespace\n  create: false\nvarReference:\n- path: metadata/annotations\n", version, path)
+	}
 	tests := map[string]struct {
 		swaps swaps
 		add   map[string]string
@@ -187,7 +193,13 @@ func TestOwnConfig(t *testing.T) {
 			map[string][]string{"config/rbac/memcached_editor_role.yaml": {"aggregate-to-edit"}}},
 		"the metrics' service": {swaps{"config/rbac/auth_proxy_service.yaml": {"  namespace", "  annotations: {a: b}\n  namespace"}}, nil, map[string][]string{"config/default/metrics_service.yaml": {"  annotations:\n    a: b\n"}}},
 		"monitoring":           {swaps{"config/prometheus/monitor.yaml": {"    port: https", "    port: https\n    interval: 30s"}}, nil, map[string][]string{"config/prometheus/monitor.yaml": {"    interval: 30s\n", "insecureSkipVerify: true"}}},
-		"a CRD of others":      {swaps{"config/crd/kustomization.yaml": {"resources:", "resources:\n- bases/mine.yaml"}}, map[string]string{"config/crd/bases/mine.yaml": "kind: CustomResourceDefinition\n"}, map[string][]string{"config/crd/kustomization.yaml": {"\n- bases/mine.yaml\n"}}},
+		"a patch for webhooks": {nil, map[string]string{crdPatch: conversion}, map[string][]string{crdPatch: {"!Webhook"}, "config.old/crd/patches/webhook_in_memcacheds.yaml": {"!Webhook"}, ReportName: {"| " + crdPatch + " | the new layout has no such file |"}}},
+		"a patch for webhooks with more": {nil, map[string]string{crdPatch: strings.Replace(conversion, "  name:", "  annotations:\n    cert-manager.io/inject-ca-from: $(CERTIFICATE_NAMESPACE)/$(CERTIFICATE_NAME)\n    helm.sh/resource-policy: keep\n  name:", 1)},
+			map[string][]string{"config.old/crd/patches/webhook_in_memcacheds.yaml": {"resource-policy: keep"}, ReportName: {"`config.old/crd/patches/webhook_in_memcacheds.yaml:6`: sets metadata.annotations.helm.sh/resource-policy to keep, for", "!webhook_in_memcacheds.yaml:5", "!spec."}}},
+		"names in CRDs": {nil, map[string]string{"config/crd/kustomizeconfig.yaml": crdNames("v1beta1", "webhookClientConfig")}, map[string][]string{"config/crd/kustomizeconfig.yaml": {"clientConfig"}, ReportName: {"!config.old"}}},
+		"more names in CRDs": {nil, map[string]string{"config/crd/kustomizeconfig.yaml": crdNames("v1", "webhook/clientConfig") + "- path: spec/mine\n"},
+			map[string][]string{"config.old/crd/kustomizeconfig.yaml": {"path: spec/mine"}, ReportName: {"`config.old/crd/kustomizeconfig.yaml:18`: sets varReference[spec/mine] to {", "!kustomizeconfig.yaml:1`"}}},
+		"a CRD of others": {swaps{"config/crd/kustomization.yaml": {"resources:", "resources:\n- bases/mine.yaml"}}, map[string]string{"config/crd/bases/mine.yaml": "kind: CustomResourceDefinition\n"}, map[string][]string{"config/crd/kustomization.yaml": {"\n- bases/mine.yaml\n"}}},
 		"a patch that is not listed": {swaps{defaultKustomization: {"patchesStrategicMerge:\n- manager_auth_proxy_patch.yaml\n", ""}, proxyPatch: {"- --leader-elect", "- --leader-elect\n        - --pause=3s"}}, nil,
 			map[string][]string{managerPath: {"!--pause"}, ReportName: {"| " + proxyPatch + " | nothing used it |"}}},
 		"options in a file that nobody reads": {nil, map[string]string{"config/manager/controller_manager_config.yaml": "kind: ControllerManagerConfig\nwebhook:\n  port: 9999\n"},

@@ -22,7 +22,7 @@ func TestKubebuilderConfig(t *testing.T) {
 			map[string][]string{kustomization: {"newName: quay.io/a/shop\n", `newTag: "latest"`}}},
 		"an image of another name": {map[string]string{kustomization: "images:\n- name: proxy\n  newName: quay.io/a/proxy\n"},
 			map[string][]string{kustomization: {"newName: controller\n", "- name: proxy\n  newName: quay.io/a/proxy\n"}}},
-		"old patches": {map[string]string{"config/default/manager_auth_proxy_patch.yaml": "a: 1\n", "config/crd/patches/webhook_in_memcacheds.yaml": "a: 1\n"},
+		"old patches": {map[string]string{"config/default/manager_auth_proxy_patch.yaml": "a: 1\n", "config/crd/patches/webhook_in_memcacheds.yaml": "kind: CustomResourceDefinition\n"},
 			map[string][]string{ReportName: {"| config/default/manager_auth_proxy_patch.yaml |", "| config/crd/patches/webhook_in_memcacheds.yaml |"}}},
 		"a file of one's own": {map[string]string{"config/default/mine.yaml": "a: 1\n"}, map[string][]string{"config/default/mine.yaml": {"a: 1\n"}}},
 		"a listed file that is not there": {map[string]string{"config/rbac/kustomization.yaml": "resources:\n- gone.yaml\n- mine.yaml\n"},

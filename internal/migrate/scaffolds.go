@@ -90,7 +90,7 @@ type change struct {
 // Without a scaffold that is known it is all of it.
 func (s *scaffold) changes(file string, doc *yaml.Node, project string) []change {
 	if s == nil {
-		s = &scaffold{under: map[string]bool{"resources": true, "patches": true}}
+		s = &scaffold{under: map[string]bool{"resources": true, "patches": true, "metadata/annotations": true, "spec": true}}
 	}
 	anonymous := func(text string) string { return anonymize(text, project) }
 	deeper := func(way string) bool {

@@ -37,7 +37,7 @@ func TestScaffolds_Write(t *testing.T) {
 
 // ofKinds are files that depend on the project's kinds, are generated, or are
 // kept as a whole.
-var ofKinds = regexp.MustCompile(`^config/(crd/|samples/|manifests/|scorecard/|grafana/|rbac/role\.yaml$|rbac/.*_(editor|viewer)_role|webhook/manifests)`)
+var ofKinds = regexp.MustCompile(`^config/(crd/(bases/|patches/|kustomization)|samples/|manifests/|scorecard/|grafana/|rbac/role\.yaml$|rbac/.*_(editor|viewer)_role|webhook/manifests)`)
 
 // scaffoldTable makes the table from projects, given by their PROJECT files.
 func scaffoldTable(t *testing.T, projects []string) string {
