@@ -53,7 +53,9 @@ func (m *migration) oneNamespace() error {
 			return fmt.Errorf("%s: %w", managerPath, err)
 		}
 		m.writeDocuments(managerPath, slices.DeleteFunc(docs, func(d *yaml.Node) bool { return scalar(d.Content[0], "kind") == "Namespace" }))
+		return nil
 	}
+	m.isBack(managerPath, managerPath, "Namespace")
 	return nil
 }
 
@@ -201,9 +203,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		default:
 			var place *yaml.Node
 			if own {
-				if gone := s.removed(doc); len(gone) > 0 && to != "" {
-					m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(gone, ", "), to)})
-				}
+				m.isBack(name, to, s.removed(doc)...)
 				place = documentOf(into, doc)
 			}
 			did, rest := m.settle(place, mine)
@@ -215,6 +215,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		}
 		m.writeDocuments(to, into)
 	}
+	m.objectsBack(name, docs)
 	m.tookOver(name, taken)
 	switch to := m.successor(name, ""); {
 	case to == "":
@@ -223,6 +224,37 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		m.drop(name, "%s has its content", to)
 	}
 	m.beside(name, left)
+}
+
+// isBack tells what the user had taken out of a file and its successor has.
+func (m *migration) isBack(name, to string, what ...string) {
+	if len(what) > 0 && to != "" {
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(what, ", "), to)})
+	}
+}
+
+// objectsBack tells of objects in a file that the user had taken out: oneNamespace
+// does of the Namespace. A RoleBinding of the user's is in the place of the
+// scaffold's ClusterRoleBinding, which would give the operator more.
+func (m *migration) objectsBack(name string, docs []*yaml.Node) {
+	into, err := documents(m.out[name].data)
+	if err != nil || path.Base(name) == "kustomization.yaml" || m.successor(name, "") != name {
+		return
+	}
+	has := func(kind string) bool {
+		return slices.ContainsFunc(docs, func(d *yaml.Node) bool { return scalar(d, "kind") == kind })
+	}
+	m.writeDocuments(name, slices.DeleteFunc(into, func(d *yaml.Node) bool {
+		kind := scalar(d.Content[0], "kind")
+		switch {
+		case has(kind), kind == "Namespace":
+			return false
+		case kind == "ClusterRoleBinding" && has("RoleBinding"):
+			return true
+		}
+		m.isBack(name, name, kind)
+		return false
+	}))
 }
 
 // beside keeps a whole file of the user's where nothing reads it, and notes by
