@@ -35,7 +35,6 @@ func clientAPI(f *goFile) {
 			f.budgets(n)
 		case *ast.CallExpr:
 			f.mutateCall(n)
-			f.recorderCall(n)
 		case *ast.AssignStmt:
 			f.onlyResult(n)
 		case *ast.FuncDecl:
@@ -113,12 +112,6 @@ func mentions(n ast.Node, name string) bool {
 		members[sel.Sel] = true
 	}
 	return goedit.Has(n, func(id *ast.Ident) bool { return id.Name == name && !members[id] })
-}
-
-func (f *goFile) recorderCall(call *ast.CallExpr) {
-	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "GetRecorder" && len(call.Args) == 1 {
-		f.Replace(sel.Sel, "GetEventRecorderFor")
-	}
 }
 
 // onlyResult keeps code working that takes an error as the second result of what

@@ -32,7 +32,7 @@ func TestClientAPI(t *testing.T) {
 			"", "// InjectClient takes it.\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
 			"", "// InjectClient takes it.\n// TODO(migrate): nothing calls InjectClient any more: set the field where the value is made\nfunc (r *R) InjectClient(c any) error { return nil }\n\nfunc InjectScheme() {}",
 		},
-	}, commonPasses(nil)...)
+	}, append(commonPasses(nil), newMigration(nil).compat)...)
 }
 
 func TestMutate(t *testing.T) {

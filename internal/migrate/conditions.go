@@ -3,7 +3,11 @@ package migrate
 import (
 	"fmt"
 	"go/ast"
+	"path"
+	"slices"
 	"strings"
+
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -13,9 +17,6 @@ import (
 func conditions(f *goFile) {
 	f.statusTypes(sdkStatus)
 	f.statusTypes(libStatus)
-	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
-		f.conditionCall(call)
-	}
 }
 
 // statusTypes replaces the types of the package.
@@ -67,17 +68,34 @@ func (f *goFile) conditionStatus(lit *ast.CompositeLit) {
 	}
 }
 
+var (
+	hasConditions = lazy.Delayed(`"(` + sdkStatus + `|` + libStatus + `)"`)
+	hasRecorder   = lazy.Delayed(`(?m)^func \([^)]+\) GetRecorder\(`)
+)
+
+// methodCalls rewrites calls of methods by their names, which types of the
+// project's own may have, too: the syntax does not tell whose they are, and the
+// rest of the code does.
+func (m *migration) methodCalls(f *goFile) {
+	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		switch {
+		case !ok || len(call.Args) != 1:
+		case sel.Sel.Name == "GetRecorder" && !m.inCode(&hasRecorder):
+			f.Replace(sel.Sel, "GetEventRecorderFor")
+		case strings.HasSuffix(f.Text(sel.X), "onditions") && f.ImportPath(f.Text(sel.X)) == "" && m.inCode(&hasConditions):
+			f.conditionCall(call, sel)
+		}
+	}
+}
+
+// inCode says whether some Go file of the project has a pattern.
+func (m *migration) inCode(pattern *lazy.Regexp) bool {
+	return slices.ContainsFunc(m.ownCode(), func(name string) bool { return path.Ext(name) == ".go" && pattern.Match(m.files[name].data) })
+}
+
 // conditionCall replaces methods of the list by functions of package meta.
-// That they are called on something of that name is proof enough: their own
-// names are rare.
-func (f *goFile) conditionCall(call *ast.CallExpr) {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || len(call.Args) != 1 {
-		return
-	}
-	if !strings.HasSuffix(f.Text(sel.X), "onditions") {
-		return
-	}
+func (f *goFile) conditionCall(call *ast.CallExpr, sel *ast.SelectorExpr) {
 	today := map[string]string{
 		"SetCondition":    "SetStatusCondition(&%s, %s)",
 		"RemoveCondition": "RemoveStatusCondition(&%s, %s)",

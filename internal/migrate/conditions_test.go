@@ -33,9 +33,20 @@ func TestConditions(t *testing.T) {
 			api + "; " + meta,
 			"func f() {\n\tmeta.RemoveStatusCondition(&o.Status.Conditions, a)\n\tc := meta.FindStatusCondition(conditions, a)\n\tg(meta.IsStatusConditionFalse(conditions, a), meta.IsStatusConditionPresentAndEqual(conditions, a, metav1.ConditionUnknown))\n}",
 		},
+		"function of a package":    {`"example.com/conditions"`, "func f() { conditions.SetCondition(o) }", "", ""},
 		"method of something else": {"", "func f() { o.SetCondition(a); pool.GetCondition(b) }", "", ""},
 		"own package status":       {`"example.com/status"`, "var c status.Conditions\nvar d = status.NewConditions()", "", ""},
 		"of today":                 {api, "func f() { meta.SetStatusCondition(&o.Status.Conditions, c) }", "", ""},
 		"variable of the name":     {meta, "func f(status own) { g(status.Conditions, status.Condition, metav1.Now()) }", "", ""},
-	}, conditions)
+	}, conditions, newMigration(map[string]string{"a.go": "package a\n\nimport _ " + old + "\n"}).compat)
+}
+
+// TestOwnMethods holds that methods of types of the project's own are no others'.
+func TestOwnMethods(t *testing.T) {
+	m := newMigration(map[string]string{"a.go": "package a\n\nfunc (h *Hub) GetRecorder(name string) int { return 1 }\n"})
+	runPasses(t, map[string]passCase{
+		"conditions":  {"", "func f() { g(o.Status.Conditions.SetCondition(a), conditions.IsTrueFor(b)) }", "", ""},
+		"a recorder":  {"", "func f() { r := hub.GetRecorder(\"x\") }", "", ""},
+		"a validator": {importContext, "func (v *V) ValidateCreateQuota(ctx context.Context, n int) error { return nil }", "", ""},
+	}, append(commonPasses(nil), webhookBuilders, m.compat)...)
 }

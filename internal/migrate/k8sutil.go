@@ -21,9 +21,11 @@ func (m *migration) header() string {
 	return h + "\n\n"
 }
 
-// compat points uses of operator-sdk's k8sutil at a small package in the
-// project, which has the functions that are about the pod's environment.
+// compat makes the passes that need to know the rest of the project. It points
+// uses of operator-sdk's k8sutil at a small package in the project, which has the
+// functions that are about the pod's environment.
 func (m *migration) compat(f *goFile) {
+	m.methodCalls(f)
 	if f.ImportName(sdkK8sutil) == "" {
 		return
 	}

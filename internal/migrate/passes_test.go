@@ -35,6 +35,7 @@ const (
 )
 
 func TestPasses(t *testing.T) {
+	withStatus := newMigration(map[string]string{"a.go": "package a\n\nimport _ \"github.com/operator-framework/operator-sdk/pkg/status\"\n"})
 	tests := map[string]struct {
 		passes                  []pass
 		imports, code           string
@@ -62,7 +63,7 @@ func TestPasses(t *testing.T) {
 			commonPasses(nil), "", "func f() { kc.CoreV1().Pods(ns).Get(ctx, name, o) }", "", "func f() { kc.CoreV1().Pods(ns).Get(ctx, name, o) }",
 		},
 		"conditions": {
-			commonPasses(nil), `"github.com/operator-framework/operator-sdk/pkg/status"; corev1 "k8s.io/api/core/v1"`,
+			append(commonPasses(nil), withStatus.compat), `"github.com/operator-framework/operator-sdk/pkg/status"; corev1 "k8s.io/api/core/v1"`,
 			"func f() {\n\to.Status.Conditions.SetCondition(status.Condition{Type: a, Status: corev1.ConditionTrue})\n\tif o.Status.Conditions.IsTrueFor(a) {\n\t}\n}",
 			`metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"; "k8s.io/apimachinery/pkg/api/meta"`,
 			"func f() {\n\tmeta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{Type: a, Status: metav1.ConditionTrue})\n\tif meta.IsStatusConditionTrue(o.Status.Conditions, a) {\n\t}\n}",

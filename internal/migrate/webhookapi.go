@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -59,7 +60,7 @@ func (f *goFile) webhookRoot(call *ast.CallExpr) *ast.CallExpr {
 // customValidator adds the warnings to the results of a validator's method.
 func (f *goFile) customValidator(fn *ast.FuncDecl) {
 	results := fn.Type.Results
-	if !hasAnyPrefix(fn.Name.Name, "ValidateCreate", "ValidateUpdate", "ValidateDelete") || results.NumFields() != 1 || fn.Type.Params.NumFields() < 2 ||
+	if !slices.Contains([]string{"ValidateCreate", "ValidateUpdate", "ValidateDelete"}, fn.Name.Name) || results.NumFields() != 1 || fn.Type.Params.NumFields() < 2 ||
 		!f.Is(fn.Type.Params.List[0].Type, "context", "Context") || f.Text(results.List[0].Type) != "error" || len(results.List[0].Names) > 0 {
 		return
 	}
