@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
@@ -98,6 +99,7 @@ type exam struct {
 	module *modfile.File // nil where there is no go.mod that can be read
 	report Report
 
+	made    fileset.Set                  // what generate would write
 	applied []*unstructured.Unstructured // what deploy would apply; none without a project
 
 	moduleError error // why go.mod cannot be read

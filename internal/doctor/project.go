@@ -150,6 +150,7 @@ func (e *exam) generated() {
 			Host: o.Host, Dir: o.Dir, Existing: true, Year: o.Year, CacheDir: o.CacheDir, Inputs: r.Inputs,
 		})
 		err = errors.Join(err, r.Set.Merge(more.Set))
+		e.made = r.Set
 	}
 	switch {
 	case e.ctx.Err() != nil: // Examine tells
@@ -182,13 +183,14 @@ func (e *exam) scaffold() {
 	}
 }
 
-// manifests builds the kustomizations that install and deploy apply.
+// manifests builds the kustomizations that install and deploy apply, as these do
+// with what generate would write in place of what it has written.
 func (e *exam) manifests() {
 	const name = "manifests"
 	bad := e.report.Problems
 	var built []string
 	for _, dir := range []string{"config/crd", "config/default"} {
-		if !e.exists(dir) {
+		if !e.exists(dir + "/kustomization.yaml") {
 			continue
 		}
 		data, err := e.build(dir)
@@ -206,14 +208,16 @@ func (e *exam) manifests() {
 	switch {
 	case e.report.Problems > bad:
 	case len(built) == 0:
-		e.warning(name, "mysdk adopt", "there is neither config/crd nor config/default: 'mysdk install' and 'mysdk deploy' have nothing to apply")
+		e.warning(name, "mysdk adopt", "neither config/crd nor config/default has a kustomization.yaml: 'mysdk install' applies the CRDs that 'mysdk generate' makes, and 'mysdk deploy' nothing")
+	case len(built) == 1:
+		e.ok(name, "%s builds", built[0])
 	default:
 		e.ok(name, "%s build", strings.Join(built, " and "))
 	}
 }
 
 func (e *exam) build(dir string) ([]byte, error) {
-	return kustomize.Build(e.ctx, kustomize.Source{Dir: e.Dir, Files: e.Host.Files}, dir)
+	return kustomize.Build(e.ctx, kustomize.Source{Dir: e.Dir, Files: e.Host.Files, Overlay: e.made}, dir)
 }
 
 func count(n int, what string) string {

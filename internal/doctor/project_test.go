@@ -244,6 +244,14 @@ func TestProject(t *testing.T) {
 			func(p *patient) { p.replace("config/default/kustomization.yaml", "- ../manager", "- ../manger") },
 			want{"manifests", doctor.Problem, "config/default", ""},
 		},
+		"CRDs without a kustomization": {
+			func(p *patient) {
+				p.modules()
+				p.remove("config/crd/kustomization.yaml")
+				p.replace("config/default/kustomization.yaml", "- ../crd\n", "")
+			},
+			want{"manifests", doctor.OK, "config/default builds", ""},
+		},
 		"an upgrade that stopped": {
 			func(p *patient) { p.write("Makefile.rej", "--- a\n+++ b\n") }, want{"scaffold", doctor.Warning, "an upgrade is not finished: Makefile", "--continue"},
 		},
@@ -282,6 +290,10 @@ func TestGenerated(t *testing.T) {
 		"types that have changed": {
 			func(p *patient) { p.replace("api/v1alpha1/memcached_types.go", "Size int32", "Size int64") },
 			want{"generated files", doctor.Warning, "out of date: config/crd/bases/cache.example.com_memcacheds.yaml", "mysdk generate"},
+		},
+		"CRDs that are not generated yet": {
+			func(p *patient) { p.remove("config/crd/bases/cache.example.com_memcacheds.yaml") },
+			want{"manifests", doctor.OK, "config/crd and config/default build", ""},
 		},
 		"types that do not compile": {
 			func(p *patient) { p.replace("api/v1alpha1/memcached_types.go", "Size int32", "Size int33") },
