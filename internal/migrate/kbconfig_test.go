@@ -31,6 +31,8 @@ func TestKubebuilderConfig(t *testing.T) {
 			map[string][]string{"config/rbac/kustomization.yaml": {"- mine.yaml\n", "- role.yaml\n"}, "config/default/kustomization.yaml": {"namespace: shops\n"}, ReportName: {"!config.old"}}},
 		"a kind that is gone": {map[string]string{"PROJECT": strings.Replace(goV3()["PROJECT"], "version: \"3\"\n", "- api:\n    crdVersion: v1\n  domain: example.com\n  group: cache\n  kind: Shelf\n  path: example.com/shop/apis/cache/v1\n  version: v1\nversion: \"3\"\n", 1)},
 			map[string][]string{"PROJECT": {"kind: Memcached", "!Shelf"}, "config/crd/kustomization.yaml": {"!shelves"}, ReportName: {"- PROJECT had the kind Shelf, for which the project has no type: the entry is left out."}}},
+		"a kind of Kubernetes": {map[string]string{"PROJECT": strings.Replace(goV3()["PROJECT"], "version: \"3\"\n", "- controller: true\n  group: apps\n  kind: Deployment\n  path: k8s.io/api/apps/v1\n  version: v1\nversion: \"3\"\n", 1)},
+			map[string][]string{"PROJECT": {"- controller: true\n  group: apps\n"}, "config/crd/kustomization.yaml": {"!deployments"}, ReportName: {"!apps"}}},
 		"below the list, a marker": {map[string]string{"config/crd/kustomization.yaml": "resources:\n- bases/mine.yaml\n", "config/crd/bases/mine.yaml": "kind: CustomResourceDefinition\n"},
 			map[string][]string{"config/crd/kustomization.yaml": {"- bases/mine.yaml\n# +kubebuilder:scaffold:crdkustomizeresource\n"}}},
 		"a sample with fields of any type": {map[string]string{"config/samples/cache_v1_memcached.yaml": "kind: Memcached\nspec: {replicas: \"1\", template: x}\n"},
@@ -191,12 +193,22 @@ func TestResource(t *testing.T) {
 			map[string]any{"group": "a", "kind": "Till", "version": "v1", "domain": "x.io", "controller": true}, false},
 		"of groups": {map[string]any{"group": "a", "kind": "Cart", "version": "v1", "path": "example.com/shop/apis/a/v1", "api": map[string]any{"crdVersion": "v1beta1"}},
 			map[string]any{"group": "a", "kind": "Cart", "version": "v1", "domain": "x.io", "api": map[string]any{"crdVersion": "v1"}, "controller": true, "path": "example.com/shop/api/a/v1"}, true},
+		"outside of namespaces": {map[string]any{"group": "a", "kind": "Zone", "version": "v1"},
+			map[string]any{"group": "a", "kind": "Zone", "version": "v1", "domain": "x.io", "api": map[string]any{"crdVersion": "v1"}, "path": "example.com/shop/api/v1"}, false},
+		"of Kubernetes": {map[string]any{"group": "apps", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1", "controller": true},
+			map[string]any{"group": "apps", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1", "controller": true}, false},
+		"of Kubernetes, of version 2": {map[string]any{"group": "apps", "kind": "Deployment", "version": "v1"},
+			map[string]any{"group": "apps", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1"}, false},
+		"of Kubernetes, with a domain": {map[string]any{"group": "networking", "kind": "Ingress", "version": "v1"},
+			map[string]any{"group": "networking", "kind": "Ingress", "version": "v1", "domain": "k8s.io", "path": "k8s.io/api/networking/v1"}, false},
+		"of a group called as Kubernetes'": {map[string]any{"group": "apps", "kind": "Cart", "version": "v1"},
+			map[string]any{"group": "apps", "kind": "Cart", "version": "v1", "domain": "x.io", "api": api, "controller": true, "path": "example.com/shop/api/v1"}, false},
 		"types of others stay where they are": {map[string]any{"group": "apps", "domain": "k8s.io", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1", "controller": true},
 			map[string]any{"group": "apps", "domain": "k8s.io", "kind": "Deployment", "version": "v1", "path": "k8s.io/api/apps/v1", "controller": true}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newMigration(map[string]string{"api/v1/cart_types.go": "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\ntype Cart struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n", "controllers/cart_controller.go": "package controllers\n\ntype CartReconciler struct{}\n"})
+			m := newMigration(map[string]string{"api/v1/cart_types.go": "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\ntype Cart struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n\n//+kubebuilder:resource:scope=Cluster\n\n// Zone is mine.\ntype Zone struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n", "controllers/cart_controller.go": "package controllers\n\ntype CartReconciler struct{}\n"})
 			m.multigroup, m.moves = test.multi, map[string]target{}
 			m.resources([]map[string]any{test.in}, "x.io")
 			if d := cmp.Diff(test.want, test.in); d != "" {

@@ -115,9 +115,7 @@ func (m *migration) plugins(old any) map[string]any {
 // resources brings the entries of PROJECT to version 3.
 func (m *migration) resources(entries []map[string]any, domain string) {
 	for _, r := range entries {
-		if r["domain"] == nil && domain != "" {
-			r["domain"] = domain
-		}
+		m.setDomain(r, domain)
 	}
 	groups := m.groupsInCode(entries)
 	for _, was := range slices.Sorted(maps.Keys(groups)) {
@@ -125,6 +123,29 @@ func (m *migration) resources(entries []map[string]any, domain string) {
 	}
 	for _, r := range entries {
 		m.resource(r, groups)
+	}
+}
+
+// builtIn are the domains of Kubernetes' own groups, by what PROJECT calls them.
+var builtIn = map[string]string{
+	"apps": "", "autoscaling": "", "batch": "", "core": "", "extensions": "", "policy": "", "admissionregistration": "k8s.io", "certificates": "k8s.io", "coordination": "k8s.io",
+	"discovery": "k8s.io", "events": "k8s.io", "networking": "k8s.io", "node": "k8s.io", "rbac.authorization": "k8s.io", "scheduling": "k8s.io", "storage": "k8s.io",
+}
+
+// setDomain gives an entry of PROJECT the project's domain, unless its types are
+// others': PROJECT 2 has kinds of Kubernetes as if they were the project's.
+func (m *migration) setDomain(r map[string]any, domain string) {
+	group, _ := r["group"].(string)
+	recorded, _ := r["path"].(string)
+	if r["domain"] != nil || recorded != "" && !strings.HasPrefix(recorded, m.module+"/") {
+		return
+	}
+	if theirs, ok := builtIn[group]; ok && !m.declares(m.typesOf(r), fmt.Sprint(r["kind"])) {
+		dir, _, _ := strings.Cut(group, ".")
+		domain, r["path"] = theirs, path.Join("k8s.io/api", dir, fmt.Sprint(r["version"]))
+	}
+	if domain != "" {
+		r["domain"] = domain
 	}
 }
 
@@ -165,7 +186,8 @@ func (m *migration) groupsInCode(entries []map[string]any) map[string]string {
 // qualified is the group of an entry of PROJECT with its domain.
 func qualified(r map[string]any) string {
 	group, _ := r["group"].(string)
-	return strings.TrimPrefix(group+"."+fmt.Sprint(r["domain"]), ".")
+	domain, _ := r["domain"].(string)
+	return strings.Trim(group+"."+domain, ".")
 }
 
 // resource brings one entry to version 3, and notes where its types are. groups
@@ -181,11 +203,15 @@ func (m *migration) resource(r map[string]any, groups map[string]string) {
 	if m.multigroup {
 		to = path.Join("api", e.label, e.version)
 	}
-	switch api, ok := r["api"].(map[string]any); {
-	case ok:
+	api, ok := r["api"].(map[string]any)
+	if k := m.typeOf(from, kindName); !ok && k != nil {
+		if api = map[string]any{}; !k.clustered {
+			api["namespaced"] = true
+		}
+		r["api"] = api
+	}
+	if api != nil {
 		api["crdVersion"] = "v1"
-	case m.declares(from, kindName):
-		r["api"] = map[string]any{"crdVersion": "v1", "namespaced": true}
 	}
 	if r["controller"] == nil && r["controllers"] == nil && m.hasController(kindName) {
 		r["controller"] = true
@@ -243,13 +269,18 @@ func (m *migration) typesOf(r map[string]any) string {
 
 // declares says whether a package has the type of the kind: PROJECT 2 lists
 // kinds of others, which only have a controller, in the same way.
-func (m *migration) declares(dir, kindName string) bool {
+func (m *migration) declares(dir, kindName string) bool { return m.typeOf(dir, kindName) != nil }
+
+// typeOf is the kind as a package declares it, nil where it does not.
+func (m *migration) typeOf(dir, kindName string) *kind {
 	for f := range m.parse(inDir(m.files, dir)) {
-		if slices.ContainsFunc(f.kinds(), func(k kind) bool { return k.name == kindName }) {
-			return true
+		for _, k := range f.kinds() {
+			if k.name == kindName {
+				return &k
+			}
 		}
 	}
-	return false
+	return nil
 }
 
 // webhookEntry makes an entry's webhooks those that there are: PROJECT kept

@@ -309,10 +309,7 @@ func (f *goFile) kinds() []kind {
 		if !f.embeds(t, "TypeMeta") || !f.embeds(t, "ObjectMeta") {
 			continue
 		}
-		doc := ""
-		if g.Doc != nil {
-			doc = f.Text(g.Doc)
-		}
+		doc := f.markersAbove(g)
 		out = append(out, kind{name: t.Name.Name, clustered: strings.Contains(doc, "+genclient:nonNamespaced") || strings.Contains(doc, "scope=Cluster")})
 	}
 	return out
