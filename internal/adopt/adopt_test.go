@@ -235,6 +235,20 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestExistingCluster holds which suites can do with the cluster of 'mysdk test'.
+func TestExistingCluster(t *testing.T) {
+	for suite, want := range map[string]string{
+		"if os.Getenv(\"TEST_USE_EXISTING_CLUSTER\") == \"true\" {\n\te = &envtest.Environment{UseExistingCluster: &yes}\n} else {\n\te = &envtest.Environment{}\n}\n": "",
+		"e = &envtest.Environment{UseExistingCluster: ptr.To(false)}\n":                  "",
+		"e = &envtest.Environment{}\ne.UseExistingCluster = ptr.To(true) // not false\n": "a_test.go:2",
+	} {
+		w := world(t, map[string]string{"a_test.go": suite})
+		if f, err := scan(relayout.NewTree(w.Files, w.Dir)); err != nil || f.existing != want || len(f.envtest) != 1 {
+			t.Errorf("%s: got %+v, %v", suite, f, err)
+		}
+	}
+}
+
 func TestAdviceKeepsTheCause(t *testing.T) {
 	got := advice(clierr.Failedf("one\ntwo", "%w", errors.New("a\nb")))
 	if d := cmp.Diff([]string{"a", "b", "one", "two"}, got); d != "" {

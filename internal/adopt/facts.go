@@ -25,6 +25,7 @@ var (
 	makesManager    = lazy.Delayed(`\bNewManager\(`)
 	startsPlane     = lazy.Delayed(`\benvtest\.Environment\{`)
 	wantsCluster    = lazy.Delayed(`\bUseExistingCluster\b`)
+	wantsNone       = lazy.Delayed(`\bUseExistingCluster[ :=]+[\w.]+\(false\)`)
 )
 
 // scan reads all Go files.
@@ -33,34 +34,35 @@ func scan(tree *relayout.Tree) (*facts, error) {
 	return f, tree.EachGo(func(name string, data []byte) error {
 		if strings.HasSuffix(name, "_test.go") {
 			f.tests++
-			if at := place(name, data, &startsPlane); at != "" {
-				f.envtest = append(f.envtest, at)
+			starts := places(name, data, &startsPlane)
+			f.envtest = append(f.envtest, starts[:min(1, len(starts))]...)
+			if wants := places(name, wantsNone.ReplaceAll(data, nil), &wantsCluster); len(wants) >= len(starts) { // else it has a choice
+				first(&f.existing, wants)
 			}
-			first(&f.existing, place(name, data, &wantsCluster))
 			return nil
 		}
-		first(&f.namespaces, place(name, data, &readsNamespaces))
-		first(&f.manager, place(name, data, &makesManager))
+		first(&f.namespaces, places(name, data, &readsNamespaces))
+		first(&f.manager, places(name, data, &makesManager))
 		return nil
 	})
 }
 
-// first sets a place that is not known yet.
-func first(to *string, at string) {
-	if *to == "" {
-		*to = at
+// first sets a place that is not known yet to the first of several.
+func first(to *string, at []string) {
+	if *to == "" && len(at) > 0 {
+		*to = at[0]
 	}
 }
 
-// place is where a text first has a pattern, outside of comments; empty for
-// nowhere.
-func place(name string, data []byte, pattern *lazy.Regexp) string {
+// places are where a text has a pattern, outside of comments.
+func places(name string, data []byte, pattern *lazy.Regexp) []string {
+	var out []string
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
 		if code, _, _ := bytes.Cut(line, []byte("//")); pattern.Match(code) {
-			return fmt.Sprintf("%s:%d", name, n)
+			out = append(out, fmt.Sprintf("%s:%d", name, n))
 		}
 	}
-	return ""
+	return out
 }
