@@ -186,6 +186,9 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 			taken = append(taken, renameContainer(doc)...)
 			m.restricted(name, managerContainer(doc))
 		}
+		if own {
+			commandFlags(managerContainer(doc))
+		}
 		mine, missing := s.changes(name, doc, m.oldName()), []change(nil)
 		if kind == "" {
 			mine, missing = m.entries(name, mine)

@@ -148,6 +148,20 @@ func renameContainer(doc *yaml.Node) []string {
 	return []string{"the container " + was + ", which is called manager now"}
 }
 
+// commandFlags moves the flags in a container's command, unless it is a shell's,
+// to its arguments.
+func commandFlags(box *yaml.Node) {
+	command := yamledit.Value(box, "command")
+	if command == nil || len(command.Content) < 2 || !strings.HasPrefix(command.Content[1].Value, "-") || strings.HasSuffix(command.Content[0].Value, "sh") {
+		return
+	}
+	args := sequence(box, "args")
+	for _, e := range command.Content[1:] {
+		e.Value = todaysFlag(e.Value)
+	}
+	args.Content, command.Content = slices.Concat(command.Content[1:], args.Content), command.Content[:1]
+}
+
 // arguments are those of a container, each in one entry with its value.
 func arguments(c container) *yaml.Node {
 	args := c.Args
