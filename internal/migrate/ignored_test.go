@@ -35,7 +35,9 @@ func TestSkipped(t *testing.T) {
 	for _, name := range []string{".git", "bin/controller-gen", "testbin/bin/etcd", "build/_output/x"} {
 		files[name] = "x"
 	}
-	for name := range content(mustPlan(t, files).Result) {
+	got := content(mustPlan(t, files).Result)
+	expect(t, got, map[string][]string{ReportName: {"- bin has programs", "- testbin has programs", "!build/_output"}})
+	for name := range got {
 		if name == ".git" || strings.HasPrefix(name, "bin/") || strings.HasPrefix(name, "testbin/") || strings.HasPrefix(name, "build/") {
 			t.Errorf("%s is carried over", name)
 		}

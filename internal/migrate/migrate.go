@@ -209,6 +209,9 @@ func (m *migration) walk(dir string) error {
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		if isSkipped(name, e.IsDir()) {
+			if name == "bin" || name == "testbin" {
+				m.general = append(m.general, Note{Text: name + " has programs of tools: it stays where it is, and is not in what --output-dir writes."})
+			}
 			continue
 		}
 		if e.IsDir() {
