@@ -232,6 +232,9 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 // isBack tells what the user had taken out of a file and its successor has.
 func (m *migration) isBack(name, to string, what ...string) {
 	if len(what) > 0 && to != "" {
+		if to == name {
+			to = "the new one"
+		}
 		m.general = append(m.general, Note{Text: fmt.Sprintf("%s had no %s, which %s has: take it out there if that is what you want.", name, strings.Join(what, ", "), to)})
 	}
 }

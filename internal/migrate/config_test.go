@@ -142,7 +142,7 @@ func TestOwnConfig(t *testing.T) {
 	}{
 		"namespace":            {swaps{defaultKustomization: {"namespace: shop-system", "namespace: carts"}}, nil, map[string][]string{defaultKustomization: {"\nnamespace: carts\n", "!shop-system"}}},
 		"prefix":               {swaps{defaultKustomization: {"namePrefix: shop-", "namePrefix: cart-"}}, nil, map[string][]string{defaultKustomization: {"\nnamePrefix: cart-\n"}}},
-		"no prefix":            {swaps{defaultKustomization: {"namePrefix: shop-\n", ""}}, nil, map[string][]string{defaultKustomization: {"\nnamePrefix: shop-\n"}, ReportName: {"config/default/kustomization.yaml had no namePrefix, which config/default/kustomization.yaml has: "}}},
+		"no prefix":            {swaps{defaultKustomization: {"namePrefix: shop-\n", ""}}, nil, map[string][]string{defaultKustomization: {"\nnamePrefix: shop-\n"}, ReportName: {"config/default/kustomization.yaml had no namePrefix, which the new one has: "}}},
 		"common labels":        {swaps{defaultKustomization: {"bases:", "commonLabels:\n  team: carts\nbases:"}}, nil, map[string][]string{defaultKustomization: {"\ncommonLabels:\n  team: carts\n"}}},
 		"suffix":               {swaps{defaultKustomization: {"bases:", "nameSuffix: -x\nbases:"}}, nil, map[string][]string{defaultKustomization: {"\nnameSuffix: -x\n"}}},
 		"Prometheus":           {swaps{defaultKustomization: {"#- ../prom", "- ../prom"}}, nil, map[string][]string{defaultKustomization: {"\n- ../prometheus\n"}}},
@@ -214,7 +214,7 @@ func TestOwnConfig(t *testing.T) {
 		"what names the proxy": {nil, map[string]string{"config/prod/patch.yaml": "# kube-rbac-proxy\na:\n- name: kube-rbac-proxy\n"}, map[string][]string{"config/prod/patch.yaml": {"# kube-rbac-proxy\na:\n# TODO(migrate): the proxy"}, ReportName: {"`config/prod/patch.yaml:3`: the proxy in front of the metrics is gone"}}},
 		"the scorecard":        {nil, map[string]string{"config/scorecard/bases/config.yaml": "kind: Configuration\nmine: true\n"}, map[string][]string{"config/scorecard/bases/config.yaml": {"mine: true"}}},
 		"no Namespace": {swaps{managerPath: {"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n  labels:\n    control-plane: controller-manager\n---\n", ""}}, nil,
-			map[string][]string{managerPath: {"kind: Namespace"}, ReportName: {"config/manager/manager.yaml had no Namespace, which config/manager/manager.yaml has: take it out there"}}},
+			map[string][]string{managerPath: {"kind: Namespace"}, ReportName: {"config/manager/manager.yaml had no Namespace, which the new one has: take it out there"}}},
 		"a Namespace elsewhere": {swaps{managerPath: {"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: system\n  labels:\n    control-plane: controller-manager\n---\n", ""}}, map[string]string{"config/default/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: system}\n"},
 			map[string][]string{managerPath: {"!kind: Namespace"}, ReportName: {"!had no Namespace"}}},
 		"no account": {nil, map[string]string{"config/rbac/service_account.yaml": "# none\n"},
