@@ -215,7 +215,11 @@ func (e *exam) self() {
 	own := e.Host.Executable
 	path, err := e.Host.LookPath("mysdk")
 	if err != nil {
-		e.warning(name, "export PATH=\"$PATH:"+filepath.Dir(own)+"\"", "mysdk is not in PATH: the targets of a project's Makefile do not find it")
+		hint := "export PATH=\"$PATH:" + filepath.Dir(own) + "\""
+		if e.System.OS == "windows" { // in PowerShell, as host.Export
+			hint = "$env:PATH += ';" + strings.ReplaceAll(filepath.Dir(own), "'", "''") + "'"
+		}
+		e.warning(name, hint, "mysdk is not in PATH: the targets of a project's Makefile do not find it")
 		return
 	}
 	if !e.sameDir(path, own) {

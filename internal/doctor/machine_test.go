@@ -242,7 +242,8 @@ func TestMachine(t *testing.T) {
 		"another mysdk": {
 			func(p *patient) { p.paths["mysdk"] = "/usr/bin/mysdk" }, want{"mysdk", doctor.Warning, "PATH has /usr/bin/mysdk, and this is " + "/nonexistent/mysdk", "first in PATH"},
 		},
-		"mysdk out of PATH": {func(p *patient) { delete(p.paths, "mysdk") }, want{"mysdk", doctor.Warning, "not in PATH", "export PATH="}},
+		"mysdk out of PATH on Windows": {func(p *patient) { delete(p.paths, "mysdk"); p.o.System.OS = "windows" }, want{"mysdk", doctor.Warning, "not in PATH", "$env:PATH += ';/"}},
+		"mysdk out of PATH":            {func(p *patient) { delete(p.paths, "mysdk") }, want{"mysdk", doctor.Warning, "not in PATH", "export PATH="}},
 		"a link to mysdk": {
 			func(p *patient) {
 				p.paths["mysdk"] = "/usr/bin/mysdk"
