@@ -187,7 +187,7 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 			m.restricted(name, managerContainer(doc))
 		}
 		if own {
-			commandFlags(managerContainer(doc))
+			todaysFlags(managerContainer(doc))
 		}
 		mine, missing := s.changes(name, doc, m.oldName()), []change(nil)
 		if kind == "" {

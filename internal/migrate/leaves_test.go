@@ -107,18 +107,16 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestToday holds the forms of kustomize, and the flags, that are others today.
+// TestToday holds the forms of kustomize that are others today.
 func TestToday(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
-		"bases":         {"bases:\n- a\nresources:\n- b\n", "resources:\n- b\n- a\n"},
-		"bases alone":   {"bases:\n- a\n", "resources:\n- a\n"},
-		"patches":       {"patchesStrategicMerge:\n- a.yaml\npatchesJson6902:\n- path: b.yaml\n", "patches:\n- path: a.yaml\n- path: b.yaml\n"},
-		"inline":        {"patchesStrategicMerge:\n- |-\n  a: b\n  c: d\n", "patches:\n- patch: |-\n    a: b\n    c: d\n"},
-		"empty":         {"bases:\n", "{}\n"},
-		"flags":         {"args:\n- --enable-leader-election\n- --metrics-addr=:1\n- -x\n", "args:\n- --leader-elect\n- --metrics-bind-address=:1\n- -x\n"},
-		"anchors":       {"a: &x {b: 1}\nc: *x\n", "a:\n  b: 1\nc:\n  b: 1\n"},
-		"merge keys":    {"a: &x {b: 1, d: 2}\nc:\n  <<: *x\n  b: 3\n", "a:\n  b: 1\n  d: 2\nc:\n  b: 3\n  d: 2\n"},
-		"other strings": {"env:\n- --metrics-addr\n", "env:\n- --metrics-addr\n"},
+		"bases":       {"bases:\n- a\nresources:\n- b\n", "resources:\n- b\n- a\n"},
+		"bases alone": {"bases:\n- a\n", "resources:\n- a\n"},
+		"patches":     {"patchesStrategicMerge:\n- a.yaml\npatchesJson6902:\n- path: b.yaml\n", "patches:\n- path: a.yaml\n- path: b.yaml\n"},
+		"inline":      {"patchesStrategicMerge:\n- |-\n  a: b\n  c: d\n", "patches:\n- patch: |-\n    a: b\n    c: d\n"},
+		"empty":       {"bases:\n", "{}\n"},
+		"anchors":     {"a: &x {b: 1}\nc: *x\n", "a:\n  b: 1\nc:\n  b: 1\n"},
+		"merge keys":  {"a: &x {b: 1, d: 2}\nc:\n  <<: *x\n  b: 3\n", "a:\n  b: 1\n  d: 2\nc:\n  b: 3\n  d: 2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs, err := readConfig("a.yaml", []byte(test.in))

@@ -148,18 +148,19 @@ func renameContainer(doc *yaml.Node) []string {
 	return []string{"the container " + was + ", which is called manager now"}
 }
 
-// commandFlags moves the flags in a container's command, unless it is a shell's,
-// to its arguments.
-func commandFlags(box *yaml.Node) {
+// todaysFlags gives the arguments of a container the flags' names of today. Flags
+// in its command, unless that is a shell's, are arguments, too.
+func todaysFlags(box *yaml.Node) {
 	command := yamledit.Value(box, "command")
-	if command == nil || len(command.Content) < 2 || !strings.HasPrefix(command.Content[1].Value, "-") || strings.HasSuffix(command.Content[0].Value, "sh") {
-		return
+	if command != nil && len(command.Content) > 1 && strings.HasPrefix(command.Content[1].Value, "-") && !strings.HasSuffix(command.Content[0].Value, "sh") {
+		args := sequence(box, "args")
+		args.Content, command.Content = slices.Concat(command.Content[1:], args.Content), command.Content[:1]
 	}
-	args := sequence(box, "args")
-	for _, e := range command.Content[1:] {
-		e.Value = todaysFlag(e.Value)
+	if args := yamledit.Value(box, "args"); args != nil {
+		for _, e := range args.Content {
+			e.Value = todaysFlag(e.Value)
+		}
 	}
-	args.Content, command.Content = slices.Concat(command.Content[1:], args.Content), command.Content[:1]
 }
 
 // arguments are those of a container, each in one entry with its value.

@@ -133,8 +133,7 @@ func anonymize(text, project string) string {
 	return regexp.MustCompile(`\b`+regexp.QuoteMeta(project)+`\b`).ReplaceAllString(text, "{name}")
 }
 
-// today brings a manifest of old to the forms of today that mean the same:
-// kustomize's bases and patches, and the flags of the manager.
+// today brings a kustomization of old to the forms of today that mean the same.
 func today(doc *yaml.Node) {
 	if list := yamledit.Value(doc, "patchesStrategicMerge"); list != nil && list.Kind == yaml.SequenceNode {
 		for i, e := range list.Content {
@@ -153,11 +152,6 @@ func today(doc *yaml.Node) {
 	}
 	for _, moved := range [][2]string{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}} {
 		joinLists(doc, moved[0], moved[1])
-	}
-	for _, l := range leaves(doc, func(string) bool { return true }) {
-		if len(l.steps) > 1 && l.steps[len(l.steps)-2].key == "args" && l.node.Kind == yaml.ScalarNode {
-			l.node.Value = todaysFlag(l.node.Value)
-		}
 	}
 }
 

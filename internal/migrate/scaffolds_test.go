@@ -70,6 +70,7 @@ func scaffoldTable(t *testing.T, projects []string) string {
 					key.kind = ""
 				}
 				documents[key]++
+				todaysFlags(managerContainer(doc))
 				seen := map[string]bool{}
 				for _, l := range leaves(doc, func(string) bool { return true }) {
 					way, text := anonymize(l.way(), name), anonymize(value(l.node), name)
