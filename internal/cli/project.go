@@ -155,7 +155,7 @@ func (f *Factory) RefusePending() error {
 func (f *Factory) Write(ctx context.Context, set fileset.Set, dryRun bool) error {
 	t := f.Tree()
 	if dryRun {
-		if err := f.Check(set); err != nil {
+		if _, err := f.Check(set); err != nil {
 			return err
 		}
 		diff, err := t.Diff(set)
@@ -174,9 +174,11 @@ func (f *Factory) Write(ctx context.Context, set fileset.Set, dryRun bool) error
 // again is the hint for a commit that was refused or broken off.
 const again = "no files were changed; fix the problem and run the command again"
 
-// Check reports what is in the way of a change before more work is put into it.
-func (f *Factory) Check(set fileset.Set) error {
-	return clierr.WithHint(f.Tree().Check(set), again)
+// Check reports what is in the way of a change before more work is put into it. What
+// it returns is refused by Write if the files have changed by then.
+func (f *Factory) Check(set fileset.Set) (fileset.Set, error) {
+	set, err := f.Tree().Check(set)
+	return set, clierr.WithHint(err, again)
 }
 
 // LoadProject reads PROJECT in the working directory after ending what an

@@ -130,10 +130,22 @@ func (t Tree) Changed(s Set) (Set, error) {
 	return out, nil
 }
 
-// Check reports what would make Commit refuse s, without writing.
-func (t Tree) Check(s Set) error {
-	_, err := t.check(s)
-	return err
+// Check reports what would make Commit refuse s, without writing. Commit refuses the
+// set that it returns if one of its files has changed by then.
+func (t Tree) Check(s Set) (Set, error) {
+	todo, err := t.check(s)
+	if err != nil {
+		return s, err
+	}
+	s = s.Clone()
+	for _, step := range slices.Concat(todo.Write, todo.Remove) {
+		f, _ := s.Get(step.Path)
+		f.seen, f.was = true, step.Old
+		if err := s.Put(step.Path, f); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // check compares s with the tree and returns the work to do.
@@ -160,6 +172,8 @@ func (t Tree) check(s Set) (*journal, error) {
 		case info != nil && f.New && !f.Removed:
 			conflicts = append(conflicts, name)
 		case same:
+		case f.seen && old != f.was:
+			return nil, fmt.Errorf("%s was changed by another program while the command ran", name)
 		case f.Removed:
 			j.Remove = append(j.Remove, step{Path: name, Old: old})
 		default:

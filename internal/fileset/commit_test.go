@@ -56,6 +56,31 @@ var after = map[string]string{
 	"hack": "dir", "hack/run.sh": "#!/bin/sh",
 }
 
+// TestCheck: a set that was checked is not written over what changed since.
+func TestCheck(t *testing.T) {
+	dir := before(t)
+	at := tree(host.OSFiles{}, dir)
+	checked, err := at.Check(change(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "PROJECT"), []byte("of an editor"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := at.Commit(t.Context(), checked, "create"); err == nil || !strings.Contains(err.Error(), "PROJECT was changed by another program") {
+		t.Fatalf("committed over what an editor has saved: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "api")); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("a part of the change was written: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "PROJECT"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := at.Commit(t.Context(), checked, "create"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func tree(fs fileset.FS, dir string) fileset.Tree { return fileset.Tree{FS: fs, Root: dir} }
 
 func TestCommit(t *testing.T) {

@@ -19,6 +19,9 @@ type File struct {
 	Mode    fs.FileMode // permission bits; 0 means 0644
 	New     bool        // the path must not exist yet: never write over a file of the user's
 	Removed bool        // the path goes; Data and Mode do not count
+
+	seen bool   // was is the hash of what the path held, see Tree.Check
+	was  string // empty for nothing
 }
 
 // Set is a change to a tree: slash-separated paths relative to its root, and

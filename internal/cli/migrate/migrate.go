@@ -246,7 +246,8 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 			return err
 		}
 	}
-	if err := f.Check(set); err != nil {
+	set, err := f.Check(set)
+	if err != nil {
 		return err
 	}
 	if err := complete(ctx, f, o, p, &set, f.Host.Dir); err != nil {
@@ -257,7 +258,7 @@ func migrateHere(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migr
 			return err
 		}
 	}
-	set, err := f.Tree().Changed(set)
+	set, err = f.Tree().Changed(set)
 	if err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func checkLayout(f *cli.Factory, p *project.Project) error {
 // of it, in one commit. It returns what was written: nothing in a dry run, or
 // when all is as it would be written.
 func writeScaffold(ctx context.Context, f *cli.Factory, set fileset.Set, generate, dryRun bool) (written fileset.Set, err error) {
-	if err := f.Check(set); err != nil {
+	if set, err = f.Check(set); err != nil {
 		return written, err
 	}
 	if generate {

@@ -203,7 +203,7 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 		f.Say("Nothing to do: the project is up to date")
 		return nil
 	}
-	if err := f.Check(set); err != nil {
+	if set, err = f.Check(set); err != nil {
 		return err
 	}
 	if kinds {
