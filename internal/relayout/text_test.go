@@ -1,6 +1,7 @@
 package relayout
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,12 +93,23 @@ func TestReadCopyright(t *testing.T) {
 }
 
 func TestInstallModes(t *testing.T) {
-	const all = "  installModes:\n  - supported: false\n    type: OwnNamespace\n  - supported: true\n    type: MultiNamespace\n  - type: AllNamespaces\n    supported: true\n  other:\n    supported: true\n"
-	const own = "  installModes:\n  - supported: true\n    type: OwnNamespace\n  - supported: true\n    type: MultiNamespace\n  - type: AllNamespaces\n    supported: false\n  other:\n    supported: true\n"
-	if d := cmp.Diff(own, string(InstallModes([]byte(all), true))); d != "" {
-		t.Errorf("namespaced (-want +got):\n%s", d)
+	modes := func(own, single, multi, all bool) string {
+		return fmt.Sprintf("  installModes:\n  - supported: %t\n    type: OwnNamespace\n  - supported: %t\n    type: SingleNamespace\n"+
+			"  - type: MultiNamespace\n    supported: %t\n  - type: AllNamespaces\n    supported: %t\n  other:\n    supported: true\n", own, single, multi, all)
 	}
-	if d := cmp.Diff(all, string(InstallModes([]byte(own), false))); d != "" {
-		t.Errorf("not namespaced (-want +got):\n%s", d)
+	for name, c := range map[string]struct {
+		src, want  string
+		namespaced bool
+	}{
+		"scaffolded, namespaced":     {modes(false, false, false, true), modes(true, true, true, false), true},
+		"scaffolded, not namespaced": {modes(true, true, true, false), modes(false, false, false, true), false},
+		"chosen, namespaced":         {modes(false, false, true, true), modes(true, false, true, false), true},
+		"chosen, not namespaced":     {modes(true, false, true, false), modes(false, false, false, true), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, string(InstallModes([]byte(c.src), c.namespaced))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
 	}
 }
