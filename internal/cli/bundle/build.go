@@ -65,6 +65,9 @@ The image is kept on this machine, as with 'mysdk image build'.`,
 // take one and opm the other, and so neither is chosen here.
 func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	start := f.Host.Now()
+	if _, err := f.Recover(); err != nil {
+		return err
+	}
 	files, labels, err := bundleContents(f, o)
 	if err != nil {
 		return err

@@ -186,6 +186,9 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	case err != nil:
 		return nil, err
 	case info.IsDir():
+		if err := f.RefusePending(); err != nil {
+			return nil, err
+		}
 		return catalog.Read(os.DirFS(file))
 	}
 	data, err := f.Host.Files.ReadFile(file)

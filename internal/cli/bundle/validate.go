@@ -145,7 +145,8 @@ func validateOptions(f *cli.Factory, o *bundleValidateOptions) (validate.Options
 	return opts, nil
 }
 
-// OpenBundle finds the files of a bundle and what to call their root.
+// OpenBundle finds the files of a bundle and what to call their root. A directory
+// may be half-written while a command that was killed is not finished.
 func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Access) (fs.FS, string, error) {
 	at := f.Host.Path(arg)
 	info, err := f.Host.Files.Lstat(at)
@@ -174,6 +175,9 @@ func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Ac
 	case image.IsLayout(at):
 		c, err = image.OpenLayout(at, bundleRoots)
 	default:
+		if err := f.RefusePending(); err != nil {
+			return nil, "", err
+		}
 		return os.DirFS(at), filepath.ToSlash(filepath.Clean(arg)), nil
 	}
 	if err != nil {
