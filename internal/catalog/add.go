@@ -47,7 +47,7 @@ func (c *Catalog) Add(list []Addition, o AddOptions) error {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(touched)) {
 		if o.Mode == ModeSemver || o.Mode == ModeSkipPatch {
-			if err := c.orderByVersion(pkg, o.Mode == ModeSkipPatch); err != nil {
+			if err := c.orderByVersion(pkg, list, o.Mode == ModeSkipPatch); err != nil {
 				return err
 			}
 		}
@@ -155,8 +155,8 @@ func newestOf(pkg string, list []Addition) *bundle.Bundle {
 }
 
 // orderByVersion has the versions decide what replaces what in each channel of
-// the package.
-func (c *Catalog) orderByVersion(pkg string, skipPatches bool) error {
+// the package that something was added to.
+func (c *Catalog) orderByVersion(pkg string, added []Addition, skipPatches bool) error {
 	versions := map[string]semver.Version{}
 	for _, b := range c.of(pkg).Bundles {
 		v, err := packageOf(b)
@@ -166,7 +166,8 @@ func (c *Catalog) orderByVersion(pkg string, skipPatches bool) error {
 		versions[b.Name] = semver.MustParse(v.Version) // packageOf has parsed it
 	}
 	for i := range c.Channels {
-		if ch := &c.Channels[i]; ch.Package == pkg {
+		ch := &c.Channels[i]
+		if ch.Package == pkg && slices.ContainsFunc(added, func(a Addition) bool { return a.Bundle.Package == pkg && slices.Contains(a.Bundle.Channels, ch.Name) }) {
 			slices.SortStableFunc(ch.Entries, func(a, b Entry) int { return versions[a.Name].Compare(versions[b.Name]) })
 			link(ch.Entries, versions, skipPatches)
 		}
@@ -175,18 +176,20 @@ func (c *Catalog) orderByVersion(pkg string, skipPatches bool) error {
 }
 
 // link lets each entry replace the one before it. With skipPatches only the
-// last of each minor version is linked, and skips the others of it.
+// last of each minor version is linked, and skips the others of it. What else an
+// entry skips stays.
 func link(entries []Entry, versions map[string]semver.Version, skipPatches bool) {
 	last := "" // what the next one replaces
 	var patches []string
 	for i := range entries {
 		e := &entries[i]
-		e.Replaces, e.Skips = last, nil
+		e.Replaces = last
 		if !skipPatches {
 			last = e.Name
 			continue
 		}
 		v := versions[e.Name]
+		e.Skips = filter(e.Skips, func(name string) bool { return !slices.Contains(patches, name) })
 		if i+1 < len(entries) {
 			if next := versions[entries[i+1].Name]; next.Major == v.Major && next.Minor == v.Minor {
 				patches = append(patches, e.Name)
@@ -194,6 +197,6 @@ func link(entries []Entry, versions map[string]semver.Version, skipPatches bool)
 				continue
 			}
 		}
-		e.Skips, patches, last = patches, nil, e.Name
+		e.Skips, patches, last = append(e.Skips, patches...), nil, e.Name
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,34 @@ func TestAddByVersion(t *testing.T) {
 				t.Error(err)
 			}
 			sameJudgement(t, c, err)
+		})
+	}
+}
+
+// TestAddByVersionKeeps: what is written by hand stays where no bundle is added, and
+// so do skips of what is no patch.
+func TestAddByVersionKeeps(t *testing.T) {
+	for mode, skips := range map[string][]string{ModeSemver: {"memcached.v0.9.0"}, ModeSkipPatch: {"memcached.v0.9.0", "memcached.v1.0.0"}} {
+		t.Run(mode, func(t *testing.T) {
+			c := &Catalog{}
+			if err := c.Add([]Addition{{newBundle(t, "1.0.0", spec{channels: "alpha,stable"}), ""}, {newBundle(t, "1.0.1", spec{channels: "alpha,stable", channel: "alpha"}), ""}}, AddOptions{Mode: mode}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.Channels {
+				c.Channels[i].Entries[1].Replaces, c.Channels[i].Entries[1].Skips = "", []string{"memcached.v0.9.0"}
+			}
+			stable := slices.Clone(entriesOf(c, "stable"))
+			for range 2 {
+				if err := c.Add([]Addition{{newBundle(t, "2.0.0", spec{}), ""}}, AddOptions{Mode: mode}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if d := cmp.Diff(stable, entriesOf(c, "stable")); d != "" {
+				t.Errorf("stable (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(skips, entriesOf(c, "alpha")[1].Skips); d != "" {
+				t.Errorf("alpha (-want +got):\n%s", d)
+			}
 		})
 	}
 }
