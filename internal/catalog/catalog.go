@@ -1,8 +1,8 @@
 // Package catalog makes the catalogs that OLM finds bundles in, in the
 // file-based form of operator-registry: packages, their channels with what
 // replaces what, and the bundles. It reads and writes the form, adds bundles to
-// it and judges the graphs of the channels. It does not know images, clusters or
-// the command line.
+// it and judges the graphs of the channels. It does not know registries, clusters
+// or the command line.
 //
 // The types here are those of operator-registry's alpha/declcfg, written out
 // again: that package costs every command of mysdk its start-up time. Tests

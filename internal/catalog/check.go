@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/image"
 )
 
 // Check judges the catalog as a registry server does before it serves it, and
@@ -132,6 +132,7 @@ func (k *checker) bundles() {
 		if b.Image == "" && !slices.ContainsFunc(b.Properties, func(p Property) bool { return p.Type == property.TypeBundleObject }) {
 			k.add("", "the bundle %s has neither an image nor its objects", b.Name)
 		}
+		k.images(b)
 		v, err := packageOf(b)
 		if err != nil {
 			k.add("", "the bundle %s: %w", b.Name, err)
@@ -159,16 +160,30 @@ func (k *checker) bundles() {
 	}
 }
 
+// images checks the names of a bundle's images. A related image may have none, as in
+// catalogs that are served.
+func (k *checker) images(b Bundle) {
+	names := []string{b.Image}
+	for _, r := range b.RelatedImages {
+		names = append(names, r.Image)
+	}
+	for _, name := range names {
+		if why := image.Problem(name); name != "" && why != "" {
+			k.add("", "the bundle %s has the image %q: %s", b.Name, name, why)
+		}
+	}
+}
+
 // packageOf is a bundle's one olm.package property.
 func packageOf(b Bundle) (property.Package, error) {
-	list := filter(b.Properties, func(p Property) bool { return p.Type == property.TypePackage })
-	if len(list) != 1 {
-		return property.Package{}, fmt.Errorf("it has %d properties olm.package, and needs one", len(list))
+	props, err := property.Parse(b.Properties)
+	if err != nil {
+		return property.Package{}, fmt.Errorf("its properties: %w", err)
 	}
-	var v property.Package
-	if err := json.Unmarshal(list[0].Value, &v); err != nil {
-		return v, fmt.Errorf("its property olm.package: %w", err)
+	if len(props.Packages) != 1 {
+		return property.Package{}, fmt.Errorf("it has %d properties olm.package, and needs one", len(props.Packages))
 	}
+	v := props.Packages[0]
 	if v.PackageName != b.Package {
 		return v, fmt.Errorf("it is of the package %q, and its property olm.package says %q", b.Package, v.PackageName)
 	}
@@ -186,10 +201,18 @@ func (k *checker) deprecations() {
 		if !k.hasPackage(d.Package) {
 			k.add("", "deprecations of the package %q, which is not in the catalog", d.Package)
 		}
+		var refs []string
 		for _, e := range d.Entries {
-			if !part.refersTo(e.Reference) {
-				k.add("", "deprecations of the package %s: there is no %s %q in it", d.Package, e.Reference.Schema, e.Reference.Name)
+			refs = append(refs, fmt.Sprintf("%s %q", e.Reference.Schema, e.Reference.Name))
+			if e.Message == "" {
+				k.add("", "deprecations of the package %s: %s has no message", d.Package, refs[len(refs)-1])
 			}
+			if !part.refersTo(e.Reference) {
+				k.add("", "deprecations of the package %s: there is no %s in it", d.Package, refs[len(refs)-1])
+			}
+		}
+		for _, ref := range duplicates(refs) {
+			k.add("", "deprecations of the package %s: %s stands there twice", d.Package, ref)
 		}
 	}
 	for _, name := range duplicates(packages) {

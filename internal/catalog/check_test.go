@@ -98,8 +98,15 @@ func TestCheck(t *testing.T) {
 		"bundle alone":       {func(c *Catalog) { c.Bundles = append(c.Bundles, bundleOf("z", "9.0.0")) }, "the bundle z stands in no channel"},
 		"bundle twice":       {func(c *Catalog) { c.Bundles = append(c.Bundles, c.Bundles[0]) }, "the bundle b of the package p stands there twice"},
 		"no image":           {func(c *Catalog) { c.Bundles[0].Image = "" }, "the bundle b has neither an image nor its objects"},
-		"no version":         {func(c *Catalog) { c.Bundles[0].Properties = nil }, "it has 0 properties olm.package"},
-		"bad version":        {func(c *Catalog) { c.Bundles[0] = bundleOf("b", "1") }, `its version "1" is no semantic version`},
+		"bad image":          {func(c *Catalog) { c.Bundles[0].Image = "Not An Image!!" }, `the bundle b has the image "Not An Image!!": a name is in lower case`},
+		"bad related image":  {func(c *Catalog) { c.Bundles[0].RelatedImages = []RelatedImage{{}, {Image: "example.com/p: 1"}} }, `the bundle b has the image "example.com/p: 1": `},
+		"short image":        {func(c *Catalog) { c.Bundles[0].Image = "p@sha256:" + strings.Repeat("0", 64) }, ""},
+		"bad property": {func(c *Catalog) {
+			c.Bundles[0].Properties = append(c.Bundles[0].Properties, Property{Type: property.TypeGVK, Value: []byte(`"Shop"`)})
+		}, "the bundle b: its properties: "},
+		"empty skip":  {func(c *Catalog) { c.Channels[0].Entries[0].Skips = []string{""} }, "channel p/stable: the entry b skips one without a name"},
+		"no version":  {func(c *Catalog) { c.Bundles[0].Properties = nil }, "it has 0 properties olm.package"},
+		"bad version": {func(c *Catalog) { c.Bundles[0] = bundleOf("b", "1") }, `its version "1" is no semantic version`},
 		"release's name": {func(c *Catalog) {
 			c.Bundles[0].Properties[0].Value = []byte(`{"packageName":"p","version":"0.0.1","release":"2"}`)
 		}, "would have to be called p-v0.0.1-2"},
@@ -109,6 +116,12 @@ func TestCheck(t *testing.T) {
 		"deprecation": {func(c *Catalog) {
 			c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "p", Entries: []DeprecationEntry{{Reference: Reference{SchemaBundle, "a"}, Message: "old"}, {Reference: Reference{SchemaPackage, ""}, Message: "old"}}}}
 		}, ""},
+		"deprecated twice": {func(c *Catalog) {
+			c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "p", Entries: []DeprecationEntry{{Reference: Reference{SchemaBundle, "a"}, Message: "old"}, {Reference: Reference{SchemaBundle, "a"}, Message: "old"}}}}
+		}, `deprecations of the package p: olm.bundle "a" stands there twice`},
+		"deprecated silently": {func(c *Catalog) {
+			c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "p", Entries: []DeprecationEntry{{Reference: Reference{SchemaBundle, "a"}}}}}
+		}, `deprecations of the package p: olm.bundle "a" has no message`},
 		"deprecated nothing": {func(c *Catalog) {
 			c.Deprecations = []Deprecations{{Schema: SchemaDeprecations, Package: "p", Entries: []DeprecationEntry{{Reference: Reference{SchemaChannel, "fast"}, Message: "old"}}}}
 		}, `there is no olm.channel "fast" in it`},

@@ -59,8 +59,8 @@ func (p refParts) join() string {
 	return s
 }
 
-// problem says what keeps s from being a reference; "" is nothing.
-func problem(s string) string {
+// Problem says what keeps s from being a reference; "" is nothing.
+func Problem(s string) string {
 	p := split(s)
 	full := func(pattern, text string) bool { return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(text) }
 	switch {
@@ -105,7 +105,7 @@ func correct(s string) string {
 		p.tag = ":" + strings.TrimLeft(regexp.MustCompile(`[^A-Za-z0-9_.-]+`).ReplaceAllString(p.tag[1:], "-"), ".-")
 	}
 	fixed := p.join()
-	if problem(fixed) != "" {
+	if Problem(fixed) != "" {
 		return ""
 	}
 	if _, err := name.ParseReference(fixed); err != nil {
@@ -117,7 +117,7 @@ func correct(s string) string {
 // parseRef reads an image's name, with a tag or a digest. The error is a usage
 // error that knows what was probably meant.
 func parseRef(s string, opts ...name.Option) (name.Reference, error) {
-	why := problem(s)
+	why := Problem(s)
 	var ref name.Reference
 	if why == "" {
 		var err error

@@ -201,6 +201,11 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 // addition reads a bundle as it was named: IMAGE, DIR, or DIR=IMAGE.
 func addition(ctx context.Context, f *cli.Factory, arg string, useHTTP bool) (catalog.Addition, error) {
 	from, name, named := strings.Cut(arg, "=")
+	if named {
+		if _, _, _, err := image.Split(name); err != nil {
+			return catalog.Addition{}, fmt.Errorf("%s: %w", arg, err)
+		}
+	}
 	b, err := ReadBundle(ctx, f, from, image.Access{UseHTTP: useHTTP})
 	if err != nil {
 		return catalog.Addition{}, err
