@@ -2,9 +2,12 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -80,4 +83,35 @@ func (c *Catalog) Beside(fsys fs.FS, files map[string][]byte) ([]string, error) 
 		}
 	}
 	return beside, nil
+}
+
+// Missing are the names of what of the catalog other does not have.
+func (c *Catalog) Missing(other *Catalog) []string {
+	there := other.contents()
+	return filter(c.contents(), func(name string) bool { return !slices.Contains(there, name) })
+}
+
+// contents are the names of all that stands in the packages of the catalog.
+func (c *Catalog) contents() []string {
+	var names []string
+	add := func(format string, args ...any) { names = append(names, fmt.Sprintf(format, args...)) }
+	for _, b := range c.Bundles {
+		add("bundle %s", b.Name)
+	}
+	for _, ch := range c.Channels {
+		for _, e := range ch.Entries {
+			add("%s in channel %s/%s", e.Name, ch.Package, ch.Name)
+		}
+	}
+	for _, d := range c.Deprecations {
+		for _, e := range d.Entries {
+			add("deprecation of %s %s", e.Reference.Schema, cmp.Or(e.Reference.Name, d.Package))
+		}
+	}
+	for _, o := range c.Others {
+		var named struct{ Name string }
+		_ = json.Unmarshal(o.Data, &named) // a name is not for all schemas
+		add("%s", strings.TrimSpace(o.Schema+" "+named.Name))
+	}
+	return names
 }

@@ -278,7 +278,7 @@ func writeCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 
 // replacedFiles are those of --output-dir whose objects are written into files of
 // other names. One that was not read for the catalog is an error: there would be
-// two of everything that it has. So is one of the same name with bundles that the
+// two of everything that it has. So is one of the same name with objects that the
 // catalog does not have.
 func replacedFiles(f *cli.Factory, c *catalog.Catalog, o *catalogOptions, files map[string][]byte) ([]string, error) {
 	root := f.Host.Path(o.outputDir)
@@ -309,7 +309,7 @@ func replacedFiles(f *cli.Factory, c *catalog.Catalog, o *catalogOptions, files 
 	return beside, nil
 }
 
-// losesNone refuses to replace a file that has bundles which the catalog does not have.
+// losesNone refuses to replace a file that has what the catalog does not have.
 func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
 	data, err := f.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -321,18 +321,12 @@ func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
 	if err != nil {
 		return clierr.Failedf("correct the file, or remove it", "%w", err)
 	}
-	var lost []string
-	for _, b := range old.Bundles {
-		if !slices.ContainsFunc(c.Bundles, func(n catalog.Bundle) bool { return n.Package == b.Package && n.Name == b.Name }) {
-			lost = append(lost, b.Name)
-		}
-	}
-	if len(lost) > 0 {
+	if lost := old.Missing(c); len(lost) > 0 {
 		hint := "add '--from-index " + name + "' to keep them, or remove the file"
 		if f.Given["from-index"] {
 			hint = "name another --output-dir, or remove the file"
 		}
-		return clierr.Failedf(hint, "%s has bundles that would be lost: %s", name, strings.Join(lost, ", "))
+		return clierr.Failedf(hint, "%s has what would be lost: %s", name, strings.Join(lost, ", "))
 	}
 	return nil
 }
