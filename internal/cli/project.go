@@ -13,6 +13,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/relayout"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
@@ -23,9 +24,18 @@ func (f *Factory) Scaffolder(read func(string) ([]byte, error)) project.Scaffold
 	return p
 }
 
+// LF are the files of the machine as a checkout with LF has them.
+func (f *Factory) LF() relayout.LF { return relayout.LF{Files: f.Host.Files} }
+
 // ReadFile reads a file of the project by its slash-separated name.
 func (f *Factory) ReadFile(name string) ([]byte, error) {
-	return f.Host.Files.ReadFile(f.Host.Path(filepath.FromSlash(name)))
+	return f.LF().ReadFile(f.Host.Path(filepath.FromSlash(name)))
+}
+
+// Changed is what a set changes in the project. Files of a checkout with CRLF keep
+// their line ends.
+func (f *Factory) Changed(set fileset.Set) (fileset.Set, error) {
+	return f.LF().Changed(set, f.Host.Dir)
 }
 
 // Below makes the value of a flag a clean slash-separated path below the
@@ -42,11 +52,11 @@ func (f *Factory) Below(dir, flag string) (string, error) {
 // anything. The hint is what was typed, but for --check: other flags would make
 // something else.
 func (f *Factory) DiffSet(set fileset.Set, check bool) error {
-	diff, err := f.Tree().Diff(set)
+	changed, err := f.Changed(set)
 	if err != nil {
 		return err
 	}
-	changed, err := f.Tree().Changed(set)
+	diff, err := f.Tree().Diff(changed)
 	if err := errors.Join(err, f.Print(diff)); err != nil {
 		return err
 	}
@@ -64,7 +74,7 @@ func (f *Factory) Settle(ctx context.Context, set fileset.Set, check, dryRun boo
 	if check || dryRun {
 		return false, f.DiffSet(set, check)
 	}
-	changed, err := f.Tree().Changed(set)
+	changed, err := f.Changed(set)
 	if err != nil {
 		return false, clierr.WithHint(err, again)
 	}
@@ -72,7 +82,7 @@ func (f *Factory) Settle(ctx context.Context, set fileset.Set, check, dryRun boo
 		f.Say("Nothing to do: %s", done)
 		return false, nil
 	}
-	if err := f.Write(ctx, set, false); err != nil {
+	if err := f.Write(ctx, changed, false); err != nil {
 		return false, err
 	}
 	for _, name := range changed.Paths() {

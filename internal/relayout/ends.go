@@ -27,9 +27,9 @@ func (f LF) ReadFile(name string) ([]byte, error) {
 }
 
 // endsInCRLF says whether most lines do: what a tool adds to a file of a
-// checkout with CRLF ends in LF until git sees it.
+// checkout with CRLF ends in LF until git sees it. Binary files have no lines.
 func endsInCRLF(data []byte) bool {
-	return 2*bytes.Count(data, []byte("\r\n")) > bytes.Count(data, []byte("\n"))
+	return !bytes.ContainsRune(data, 0) && 2*bytes.Count(data, []byte("\r\n")) > bytes.Count(data, []byte("\n"))
 }
 
 // Ended is a text with the line ends that the file of that full path has on disk.

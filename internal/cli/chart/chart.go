@@ -122,7 +122,7 @@ func Run(ctx context.Context, f *cli.Factory, o *Options) error {
 	if o.Check || o.DryRun {
 		return f.DiffSet(j.set, o.Check)
 	}
-	if j.set, err = f.Tree().Changed(j.set); err != nil {
+	if j.set, err = f.Changed(j.set); err != nil {
 		return err
 	}
 	if err := f.Write(ctx, j.set, false); err != nil {

@@ -153,7 +153,7 @@ func restore(f *cli.Factory, p *migrate.Plan, set *fileset.Set, changes []locate
 // restoreIn marks the fields in one file, from the bottom up: the lines above stay
 // what they are.
 func restoreIn(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, markers map[fieldAt][]string) (changed bool, err error) {
-	src, err := f.ReadFile(name)
+	src, err := f.Host.Files.ReadFile(f.Host.Path(name))
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}

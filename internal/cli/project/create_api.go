@@ -17,7 +17,6 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/project"
-	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -251,7 +250,7 @@ func writeScaffold(ctx context.Context, f *cli.Factory, set fileset.Set, generat
 			return written, err
 		}
 	}
-	if set, err = changed(f, set); err != nil {
+	if set, err = f.Changed(set); err != nil {
 		return written, err
 	}
 	if err := f.Write(ctx, set, dryRun); err != nil || dryRun {
@@ -261,12 +260,6 @@ func writeScaffold(ctx context.Context, f *cli.Factory, set fileset.Set, generat
 		f.Say("Nothing to do: all files are up to date")
 	}
 	return set, nil
-}
-
-// changed is what a set changes in the project. Files of a checkout with CRLF keep
-// their line ends.
-func changed(f *cli.Factory, set fileset.Set) (fileset.Set, error) {
-	return relayout.LF{Files: f.Host.Files}.Changed(set, f.Host.Dir)
 }
 
 // generateInto renders code and manifests of the project as it will be with
@@ -288,7 +281,7 @@ func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset
 // keepsTheUsers refuses a change that takes away lines which are in the files
 // now; what only adds lines is a merge and passes.
 func keepsTheUsers(f *cli.Factory, set fileset.Set) error {
-	set, err := changed(f, set)
+	set, err := f.Changed(set)
 	if err != nil {
 		return err
 	}

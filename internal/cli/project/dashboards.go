@@ -33,7 +33,7 @@ func runDashboards(ctx context.Context, f *cli.Factory, force, dryRun bool) erro
 	if err := errors.Join(putDashboards(f, &set, in, force), recordDashboards(f, &set)); err != nil {
 		return err
 	}
-	if set, err = f.Tree().Changed(set); err != nil {
+	if set, err = f.Changed(set); err != nil {
 		return err
 	}
 	if set.Len() == 0 {
