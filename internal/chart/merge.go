@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -74,14 +73,17 @@ type Plan struct {
 	Kept      []string // files of an earlier chart that the user changed, which nothing makes any longer
 	Gone      []string // files that the user removed, which stay so
 	Unread    []string // sections of the values of another tool's chart that have no meaning in this one
+
+	reject func(name string, merged, wanted []byte) []byte
 }
 
 // Merge carries the change from the last chart to the one of now over to what is
 // there. base is nil where mysdk has not written what is there; read returns a
-// file's content, nil where there is none. With force the user's changes are
+// file's content, nil where there is none, and reject what is written beside a file
+// for what could not be merged. With force the user's changes are
 // lost, but for Chart.yaml, which has his versions, and for the values of a
 // chart that is not mysdk's.
-func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), force bool) (*Plan, error) {
+func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), reject func(name string, merged, wanted []byte) []byte, force bool) (*Plan, error) {
 	all := maps.Clone(now)
 	maps.Copy(all, base)
 	names := slices.Sorted(maps.Keys(all))
@@ -97,7 +99,7 @@ func Merge(base, now map[string][]byte, read func(name string) ([]byte, error), 
 			}
 		}
 	}
-	p := &Plan{Write: map[string][]byte{}}
+	p := &Plan{Write: map[string][]byte{}, reject: reject}
 	if force {
 		p.overwrite(names, now, mine)
 		if base == nil && mine[valuesFile] != nil {
@@ -145,7 +147,7 @@ func check(base, now, mine map[string][]byte) error {
 	}
 	switch {
 	case len(rejects) > 0:
-		return clierr.Failedf("take over what you want of it ('patch -p1 <FILE"+RejectSuffix+"' takes all) and remove it", "an earlier conflict is not resolved: %s", strings.Join(rejects, ", "))
+		return clierr.Failedf("take over what you want of it ('patch -p1 <DIR/FILE"+RejectSuffix+"' takes all) and remove it", "an earlier conflict is not resolved: %s", strings.Join(rejects, ", "))
 	case base == nil && len(other) > 0:
 		return clierr.Failedf("commit the chart, then add --force: it overwrites all but Chart.yaml and your values",
 			"the chart there is not mysdk's, and %d files differ: %s", len(other), strings.Join(other[:min(len(other), 3)], ", ")+more(other))
@@ -207,7 +209,7 @@ func (p *Plan) put(name string, own, merged, wanted []byte) {
 	}
 	if !bytes.Equal(merged, wanted) {
 		p.Conflicts = append(p.Conflicts, name)
-		p.Write[name+RejectSuffix] = merge3.Reject(path.Base(name), merged, wanted)
+		p.Write[name+RejectSuffix] = p.reject(name, merged, wanted)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/mysdk/internal/chart"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // TestMerge is about one file at a time: what it was, what the user has, what it
@@ -65,7 +66,7 @@ func TestMerge(t *testing.T) {
 					side.files[c.name] = []byte(side.text)
 				}
 			}
-			p, err := chart.Merge(base, now, func(name string) ([]byte, error) { return mine[name], nil }, c.force)
+			p, err := chart.Merge(base, now, func(name string) ([]byte, error) { return mine[name], nil }, merge3.Reject, c.force)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,10 +122,10 @@ crd:
 `)}
 	now := map[string][]byte{"Chart.yaml": []byte("version: 1\n"), "values.yaml": []byte("manager:\n  image:\n    repository: controller\n    tag: latest\n  replicas: 1\n  args: []\nrbac:\n  namespaced: false\n  helpers:\n    enabled: false\ncrd:\n  enabled: true\n  keep: true\n")}
 	read := func(name string) ([]byte, error) { return mine[name], nil }
-	if _, err := chart.Merge(nil, now, read, false); err == nil || !strings.Contains(err.Error(), "2 files differ") {
+	if _, err := chart.Merge(nil, now, read, merge3.Reject, false); err == nil || !strings.Contains(err.Error(), "2 files differ") {
 		t.Errorf("without force: %v", err)
 	}
-	p, err := chart.Merge(nil, now, read, true)
+	p, err := chart.Merge(nil, now, read, merge3.Reject, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestMerge_TakeOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mine := map[string][]byte{"Chart.yaml": []byte("dependencies:\n- name: sub\n"), "values.yaml": []byte(c.mine)}
-			p, err := chart.Merge(nil, map[string][]byte{"Chart.yaml": nil, "values.yaml": []byte(now)}, func(name string) ([]byte, error) { return mine[name], nil }, true)
+			p, err := chart.Merge(nil, map[string][]byte{"Chart.yaml": nil, "values.yaml": []byte(now)}, func(name string) ([]byte, error) { return mine[name], nil }, merge3.Reject, true)
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("want an error with %q, got %v", c.fails, err)

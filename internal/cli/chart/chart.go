@@ -22,6 +22,7 @@ import (
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/project"
+	"github.com/example/mysdk/internal/rewrite/merge3"
 )
 
 // PluginKey is what PROJECT records the chart under, as kubebuilder's plugin
@@ -233,7 +234,7 @@ func (j *job) merge(now map[string][]byte) (*chart.Plan, error) {
 	if j.last, err = j.base(); err != nil {
 		return nil, err
 	}
-	plan, err := chart.Merge(j.last, now, j.read, j.Force)
+	plan, err := chart.Merge(j.last, now, j.read, j.reject, j.Force)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.dir, err)
 	}
@@ -241,6 +242,14 @@ func (j *job) merge(now map[string][]byte) (*chart.Plan, error) {
 		err = j.findForeign("templates", now)
 	}
 	return plan, err
+}
+
+// reject is what a merge has left out of a file of the chart: a patch for the file
+// as it is going to be on disk.
+func (j *job) reject(name string, merged, wanted []byte) []byte {
+	name = path.Join(j.dir, name)
+	ended := func(data []byte) []byte { return j.f.LF().Ended(j.f.Host.Path(name), data) }
+	return merge3.Reject(name, ended(merged), ended(wanted))
 }
 
 // findForeign notes the files below a directory that the chart does not have.
