@@ -156,10 +156,33 @@ func (r Record) bytes(base string) ([]byte, error) {
 	return append([]byte(head), data...), nil
 }
 
-// writeBase writes the base. The comments of old stay where they are: then only
-// the owned CRDs are exchanged, which is all that Merge changes. A base without
-// comments is written in the form that all Kubernetes tools have.
+// writeBase writes the base. The comments of old stay where they are, and what
+// stands before the document: then only the owned CRDs are exchanged, which is all
+// that Merge changes. A base without comments is written in the form that all
+// Kubernetes tools have.
 func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
+	head := documentsBefore(old)
+	data, err := writeDocument(old[len(head):], base)
+	return slices.Concat(head, data), err
+}
+
+// documentsBefore is what of a file stands before the document of its object, such
+// as a licence in one of its own.
+func documentsBefore(data []byte) (head []byte) {
+	doc := onlyMapping(data)
+	if doc == nil {
+		return nil
+	}
+	n := 0
+	for _, line := range bytes.SplitAfter(data, []byte("\n"))[:doc.Content[0].Line-1] {
+		if n += len(line); bytes.HasPrefix(line, []byte("---")) {
+			head = data[:n]
+		}
+	}
+	return head
+}
+
+func writeDocument(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 	doc := onlyMapping(old)
 	if doc == nil || !yamledit.Commented(doc) {
 		return marshal(base.Object)
@@ -173,8 +196,40 @@ func writeBase(old []byte, base *unstructured.Unstructured) ([]byte, error) {
 	if err := node.Encode(owned); err != nil {
 		return nil, err
 	}
-	yamledit.Set(yamledit.Mapping(doc.Content[0], "spec", "customresourcedefinitions"), "owned", &node)
+	crds := yamledit.Mapping(doc.Content[0], "spec", "customresourcedefinitions")
+	if was := yamledit.Value(crds, "owned"); was != nil {
+		takeComments(&node, was)
+	}
+	yamledit.Set(crds, "owned", &node)
 	return yamledit.Encode(doc)
+}
+
+// takeComments puts the comments of a list or mapping to what stands in its place.
+func takeComments(n, old *yaml.Node) {
+	n.HeadComment, n.LineComment, n.FootComment = old.HeadComment, old.LineComment, old.FootComment
+	for i := range n.Content {
+		for j := range old.Content {
+			switch {
+			case n.Kind != old.Kind:
+			case n.Kind == yaml.SequenceNode && itemName(n.Content[i]) == itemName(old.Content[j]):
+				takeComments(n.Content[i], old.Content[j])
+			case n.Kind == yaml.MappingNode && i%2+j%2 == 0 && n.Content[i].Value == old.Content[j].Value:
+				takeComments(n.Content[i], old.Content[j])
+				takeComments(n.Content[i+1], old.Content[j+1])
+			}
+		}
+	}
+}
+
+// itemName is what an item of a list in owned is told by from the others.
+func itemName(n *yaml.Node) string {
+	name := n.Value
+	for _, key := range []string{"name", "version", "kind", "path"} {
+		if v := yamledit.Value(n, key); v != nil {
+			name += " " + v.Value
+		}
+	}
+	return name
 }
 
 // onlyMapping is the first document of a file that is a mapping, nil without one.

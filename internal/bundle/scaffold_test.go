@@ -100,6 +100,31 @@ func TestScaffold(t *testing.T) {
 	}
 }
 
+// TestScaffoldKeepsComments: those of the owned CRDs, and a licence in a document of
+// its own.
+func TestScaffoldKeepsComments(t *testing.T) {
+	const licence = "# Copyright me.\n---\n"
+	for name, replace := range map[string]*strings.Replacer{
+		"of the file": strings.NewReplacer(),
+		"of the owned CRDs": strings.NewReplacer("    - displayName: Cart\n", "    # the best\n    - displayName: Cart # for now\n",
+			"      specDescriptors:\n      - description: How many.\n", "      specDescriptors:\n      # not few\n      - description: How many.\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			about := func(title string) []Description {
+				return []Description{said("Box", object{"displayName": "Box"}), said("Cart", object{"displayName": title, "specDescriptors": []any{object{"path": "size", "description": "How many."}}})}
+			}
+			apply(t, files, about("Cart")...)
+			files[baseName] = licence + replace.Replace(files[baseName])
+			want := strings.ReplaceAll(files[baseName], "displayName: Cart", "displayName: Trolley")
+			apply(t, files, about("Trolley")...)
+			if d := cmp.Diff(want, files[baseName]); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 // TestScaffoldUnrecorded: of a base that another tool wrote, it is told once
 // which texts are not those of the types.
 func TestScaffoldUnrecorded(t *testing.T) {
