@@ -80,13 +80,19 @@ func OwnStages(data []byte) bool {
 	return false
 }
 
-// ownLines are the instructions in a Dockerfile that its author has added.
+// ownLines are the instructions in a Dockerfile that its author has added, below the
+// comments right above them.
 func (m Metadata) ownLines(old []byte) []string {
 	var keep []string
+	above := "" // the instruction before
 	for _, in := range dockerfile.Parse(old) {
 		if text := m.own(in); text != "" && !slices.Contains(keep, text) {
+			if in.Above != "" && in.Above != above && in.Above != "# "+addedByHand {
+				keep = append(keep, in.Above)
+			}
 			keep = append(keep, text)
 		}
+		above = in.Above
 	}
 	return keep
 }
@@ -99,8 +105,11 @@ func (m Metadata) own(in dockerfile.Instruction) string {
 	case "FROM":
 		return "" // see OwnStages
 	case "COPY":
-		if len(words) > 0 && slices.Contains([]string{ManifestsDir, MetadataDir, ScorecardDir}, strings.Trim(words[len(words)-1], "/")) {
-			return ""
+		if n := len(words) - 1; n > 0 {
+			to := strings.Trim(words[n], "/")
+			if slices.Contains([]string{ManifestsDir, MetadataDir, ScorecardDir}, to) && strings.HasSuffix("/"+strings.Trim(words[n-1], "/"), "/"+to) {
+				return ""
+			}
 		}
 	case "LABEL":
 		if in.Above == "# "+copiedAnnotations {

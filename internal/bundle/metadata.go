@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // builder is what bundles say they were made with, without a version: a newer
@@ -24,6 +25,7 @@ type Metadata struct {
 	Layout         []string
 	Scorecard      bool              // the bundle has a scorecard configuration
 	Extra          map[string]string // annotations of the user's
+	Comments       map[string]string // above those, with line breaks
 	kept           map[string]string // all annotations, where they are not rewritten
 }
 
@@ -74,6 +76,9 @@ func (m Metadata) Annotations() ([]byte, error) {
 		}
 		fmt.Fprintf(&b, "  # %s\n", s.comment)
 		for _, p := range s.pairs {
+			for l := range strings.Lines(m.Comments[p.key]) {
+				b.WriteString("  " + l)
+			}
 			line, err := marshal(map[string]string{p.key: p.value})
 			if err != nil {
 				return nil, err
@@ -123,6 +128,27 @@ func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
 		}
 	}
 	return extra, nil
+}
+
+// AnnotationComments are the comments of an annotations.yaml above and behind its
+// annotations, but for those of the format.
+func AnnotationComments(data []byte) map[string]string {
+	var doc yamlv3.Node
+	if yamlv3.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
+		return nil
+	}
+	comments := map[string]string{}
+	if list := yamledit.Value(doc.Content[0], "annotations"); list != nil && list.Kind == yamlv3.MappingNode {
+		for i := 0; i+1 < len(list.Content); i += 2 {
+			key := list.Content[i]
+			for _, line := range strings.Split(key.HeadComment+"\n"+list.Content[i+1].LineComment, "\n") {
+				if line != "" && line != "# "+addedByHand && !formatKey(key.Value) {
+					comments[key.Value] += line + "\n"
+				}
+			}
+		}
+	}
+	return comments
 }
 
 // placeOf is where an annotation stands in its file, as LINE:COLUMN.

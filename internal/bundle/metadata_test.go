@@ -17,8 +17,11 @@ func TestAnnotationsKeepExtras(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"com.redhat.openshift.versions": "v4.12", "note": "a: b"}, extra); diff != "" {
 		t.Error(diff)
 	}
-	m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: extra}
+	m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: extra, Comments: AnnotationComments([]byte("annotations:\n  # Added by hand.\n  # why\n  # and how\n  com.redhat.openshift.versions: v4.12\n  note: 'a: b' # hm\n"))}
 	data, err := m.Annotations()
+	if want := "\n  # Added by hand.\n  # why\n  # and how\n  com.redhat.openshift.versions: v4.12\n  # hm\n  note: 'a: b'\n"; !strings.HasSuffix(string(data), want) {
+		t.Errorf("comments: %s", data)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +99,11 @@ func TestDockerfileOwnLines(t *testing.T) {
 		"old form":          {head + "LABEL note two words\nLABEL com.a two words\n", "LABEL com.a two words\n"},
 		"a comment between": {head + "LABEL com.a=1 \\\n  # why\n  com.b=2\n", "LABEL com.a=1 \\\n  # why\n  com.b=2\n"},
 		"copied":            {head + "# Copied from annotations.yaml.\nLABEL gone=x\n\nLABEL com.a=1\n", "LABEL com.a=1\n"},
-		"copied, commented": {head + "# Copied from annotations.yaml.\nLABEL gone=x\n# mine\nLABEL com.a=1\n", "LABEL com.a=1\n"},
+		"copied, commented": {head + "# Copied from annotations.yaml.\nLABEL gone=x\n# mine\nLABEL com.a=1\n", "# mine\nLABEL com.a=1\n"},
 		"added by hand":     {head + "# Added by hand.\nLABEL stays=x\n", "LABEL stays=x\n"},
 		"a copy of several": {head + "COPY \\\n  bundle/manifests /manifests/\nCOPY a b /licenses/\n", "COPY a b /licenses/\n"},
+		"why":               {head + "# not this\n\n# why\n# and how\nLABEL com.a=1\nLABEL com.b=1\n# The bundle.\nCOPY bundle/manifests /manifests/\nCOPY a b /licenses/\n", "# why\n# and how\nLABEL com.a=1\nLABEL com.b=1\nCOPY a b /licenses/\n"},
+		"one more manifest": {head + "COPY --chmod=0644 bundle/manifests/ /manifests/\nCOPY deploy/extra.yaml /manifests/\n", "COPY deploy/extra.yaml /manifests/\n"},
 		"unclosed":          {head + "LABEL com.a=\"x\n", "LABEL com.a=\"x\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,14 +15,14 @@ type Instruction struct {
 	Args  string // what follows it, in one line and without comments
 	Text  string // all of it as it is written, with its continuation lines
 	Line  int    // of its beginning, from 1
-	Above string // the comment that it stands under, with no empty line between
+	Above string // the comment that it stands under, all its lines, with no empty line between
 }
 
 // Parse takes a Dockerfile apart. An instruction goes on in the next line after a
 // backslash; comments and empty lines may stand between.
 func Parse(data []byte) []Instruction {
 	var all []Instruction
-	open, above, n := false, "", 0
+	open, above, last, n := false, "", "", 0
 	for line := range strings.Lines(string(data)) {
 		n++
 		line = strings.TrimRight(line, " \t\r\n")
@@ -31,17 +31,20 @@ func Parse(data []byte) []Instruction {
 		switch {
 		case open:
 			all[len(all)-1].Text += "\n" + line
+		case aside && text != "" && strings.HasPrefix(last, "#"):
+			above += "\n" + text
 		case aside:
 			above = text
 		default:
 			all = append(all, Instruction{Text: line, Line: n, Above: above})
 		}
+		last = text
 		if aside {
 			continue
 		}
-		last := &all[len(all)-1]
+		in := &all[len(all)-1]
 		text, open = strings.CutSuffix(text, `\`)
-		last.Args = strings.TrimSpace(last.Args + " " + text)
+		in.Args = strings.TrimSpace(in.Args + " " + text)
 	}
 	for i := range all {
 		in := &all[i]

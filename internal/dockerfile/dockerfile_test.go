@@ -7,12 +7,12 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got := Parse([]byte("# syntax=docker/dockerfile:1\n\nfrom\tscratch\r\n# Ours.\nLABEL a=b \\\n  # between\n\n  c=\"d e\"\nCOPY . /\n\n\\\nUSER 65532\n"))
+	got := Parse([]byte("# syntax=docker/dockerfile:1\n\nfrom\tscratch\r\n# Ours.\n# All.\nLABEL a=b \\\n  # between\n\n  c=\"d e\"\nCOPY . /\n\n\\\nUSER 65532\n"))
 	want := []Instruction{
 		{Name: "FROM", Args: "scratch", Text: "from\tscratch", Line: 3},
-		{Name: "LABEL", Args: `a=b c="d e"`, Text: "LABEL a=b \\\n  # between\n\n  c=\"d e\"", Line: 5, Above: "# Ours."},
-		{Name: "COPY", Args: ". /", Text: "COPY . /", Line: 9, Above: "# Ours."},
-		{Name: "USER", Args: "65532", Text: "\\\nUSER 65532", Line: 11},
+		{Name: "LABEL", Args: `a=b c="d e"`, Text: "LABEL a=b \\\n  # between\n\n  c=\"d e\"", Line: 6, Above: "# Ours.\n# All."},
+		{Name: "COPY", Args: ". /", Text: "COPY . /", Line: 10, Above: "# Ours.\n# All."},
+		{Name: "USER", Args: "65532", Text: "\\\nUSER 65532", Line: 12},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

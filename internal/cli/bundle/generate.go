@@ -345,6 +345,7 @@ func (j *bundleJob) metadataOf(scorecard, kept bool) (bundle.Metadata, error) {
 		return bundle.KeptMetadata(file, data)
 	}
 	var err error
+	m.Comments = bundle.AnnotationComments(data)
 	m.Extra, err = bundle.ExtraAnnotations(file, data)
 	return m, err
 }
