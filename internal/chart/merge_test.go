@@ -119,6 +119,7 @@ crd:
   keep: false
   # or not
   enable: false # not
+backup: {enable: true} # mine
 `)}
 	now := map[string][]byte{"Chart.yaml": []byte("version: 1\n"), "values.yaml": []byte("manager:\n  image:\n    repository: controller\n    tag: latest\n  replicas: 1\n  args: []\nrbac:\n  namespaced: false\n  helpers:\n    enabled: false\ncrd:\n  enabled: true\n  keep: true\n")}
 	read := func(name string) ([]byte, error) { return mine[name], nil }
@@ -135,7 +136,7 @@ crd:
     repository: mine
   replicas: 2
   args: []
-  enabled: own
+  enable: own
 
 # Roles.
 rbac:
@@ -148,6 +149,7 @@ crd:
   keep: false
   # or not
   enabled: false # not
+backup: {enable: true} # mine
 `)}
 	if d := cmp.Diff(want, p.Write); d != "" {
 		t.Error(d)

@@ -17,7 +17,7 @@ import (
 // new, and notes the sections that mysdk's templates do not read. Those of the
 // charts that it depends on are none of them.
 func (p *Plan) takeOver(own, is, chart []byte) {
-	mine := modern(own)
+	mine := modern(own, is)
 	if head, rest, ok := bytes.Cut(is, []byte("\n\n")); ok && bytes.HasPrefix(head, []byte("#")) {
 		is = rest // what it says is of the file
 	}
@@ -110,18 +110,23 @@ func indentation(values []byte) int {
 }
 
 // modern gives the values of a chart that an older kubebuilder has made the names
-// of today: SECTION.enable is SECTION.enabled since 4.15, and rbacHelpers is
-// rbac.helpers since 4.14. An image without a tag has that of Chart.yaml, as
-// before. All else keeps its bytes.
-func modern(values []byte) []byte {
+// of today: SECTION.enable is SECTION.enabled since 4.15, where the values of now
+// have that, and rbacHelpers is rbac.helpers since 4.14. An image without a tag has
+// that of Chart.yaml, as before. All else keeps its bytes.
+func modern(values, now []byte) []byte {
 	var doc yaml.Node
+	sections, _ := tree(now).(map[string]any)
 	if err := yaml.Unmarshal(values, &doc); err != nil || len(doc.Content) == 0 {
 		return values
 	}
 	top, lines := doc.Content[0], strings.SplitAfter(string(values), "\n")
 	step := strings.Repeat(" ", max(indentation(values), 1))
 	for i := 1; i < len(top.Content); i += 2 {
-		section := top.Content[i]
+		section, name := top.Content[i], top.Content[i-1].Value
+		today, _ := sections[name].(map[string]any)
+		if _, ok := today["enabled"]; !ok && name != "rbacHelpers" {
+			continue
+		}
 		for k := 0; section.Kind == yaml.MappingNode && k < len(section.Content); k += 2 {
 			if key := section.Content[k]; key.Value == "enable" && yamledit.Value(section, "enabled") == nil {
 				lines[key.Line-1] = strings.Replace(lines[key.Line-1], "enable", "enabled", 1)
