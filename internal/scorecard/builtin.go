@@ -158,19 +158,43 @@ func (r *result) checkSchema(cr *unstructured.Unstructured, crd *apiextensionsv1
 			r.suggest("give version %s of %s a schema", v.Name, crd.GetName())
 			continue
 		}
-		for _, part := range []string{"spec", "status"} {
-			schema := v.Schema.OpenAPIV3Schema.Properties[part]
-			if schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields {
-				continue
+		root := v.Schema.OpenAPIV3Schema.DeepCopy()
+		root.XEmbeddedResource = true // apiVersion, kind and metadata are every object's
+		missing := unknown(cr.Object, root, "")
+		slices.Sort(missing)
+		for _, field := range slices.Compact(missing) {
+			r.State = v1alpha3.FailState
+			r.suggest("add %s to the schema of %s in version %s: an example has it", field, crd.GetName(), v.Name)
+		}
+	}
+}
+
+// unknown are the fields of a value that its schema does not have, which the API
+// server would drop.
+func unknown(value any, s *apiextensionsv1.JSONSchemaProps, at string) (paths []string) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if s.Items != nil && s.Items.Schema != nil {
+				paths = append(paths, unknown(item, s.Items.Schema, at)...)
 			}
-			for _, field := range fields(cr, part) {
-				if _, ok := schema.Properties[field]; !ok {
-					r.State = v1alpha3.FailState
-					r.suggest("add %s.%s to the schema of %s in version %s: an example has it", part, field, crd.GetName(), v.Name)
-				}
+		}
+	case map[string]any:
+		for name, inner := range v {
+			field, ok := s.Properties[name]
+			path := strings.TrimPrefix(at+"."+name, ".")
+			switch {
+			case s.XEmbeddedResource && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name):
+			case ok:
+				paths = append(paths, unknown(inner, &field, path)...)
+			case s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil:
+				paths = append(paths, unknown(inner, s.AdditionalProperties.Schema, path)...)
+			case s.AdditionalProperties == nil && (s.XPreserveUnknownFields == nil || !*s.XPreserveUnknownFields):
+				paths = append(paths, path)
 			}
 		}
 	}
+	return paths
 }
 
 // fields are the names below the spec or the status of an object, sorted.
