@@ -178,7 +178,7 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 			}
 			return nil
 		}
-		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" || path.Base(name) == "kustomization.yaml" {
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" || ext != ".json" && path.Base(name) == "kustomization"+ext {
 			return nil
 		}
 		file := path.Join(dir, name)
@@ -204,11 +204,12 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 }
 
 // hasObject reports whether a file has a document that could be a Kubernetes
-// object, or does not parse, which is then reported.
+// object, unlike those that kustomize reads itself, or does not parse, which is then reported.
 func hasObject(data []byte) bool {
 	docs, err := yamledit.Documents(data)
 	return err != nil || slices.ContainsFunc(docs, func(doc *yaml.Node) bool {
-		return yamledit.Value(doc.Content[0], "apiVersion") != nil && yamledit.Value(doc.Content[0], "kind") != nil
+		version := yamledit.Value(doc.Content[0], "apiVersion")
+		return version != nil && !strings.HasPrefix(version.Value, "kustomize.config.k8s.io/") && yamledit.Value(doc.Content[0], "kind") != nil
 	})
 }
 
