@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -269,11 +268,18 @@ func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := buildTime(j.f)
+	now, given, err := image.SourceDate(j.f.Host)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Date(j.pkg, j.old, now); err != nil {
+	last := j.old
+	switch {
+	case !given:
+		now = j.f.Host.Now()
+	case !j.check: // that a time was given does not make the bundle another one
+		last = nil
+	}
+	if err := r.Date(j.pkg, last, now); err != nil {
 		return nil, err
 	}
 	for _, file := range r.Files {
@@ -282,15 +288,6 @@ func (j *bundleJob) render(ctx context.Context) (*bundle.Result, error) {
 		}
 	}
 	return r, nil
-}
-
-// buildTime is now, or what SOURCE_DATE_EPOCH says instead.
-func buildTime(f *cli.Factory) (time.Time, error) {
-	at, set, err := image.SourceDate(f.Host)
-	if err == nil && !set {
-		at = f.Host.Now()
-	}
-	return at, err
 }
 
 // putMetadata puts annotations.yaml and the Dockerfile into the set: with
