@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
 )
@@ -18,6 +19,13 @@ const (
 	tagPattern       = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`
 	registryPattern  = `(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?`
 	digestPattern    = `sha256:[0-9a-f]{64}`
+)
+
+var (
+	registryRE   = lazy.Delayed(`^` + registryPattern + `$`)
+	repositoryRE = lazy.Delayed(`^` + componentPattern + `(?:/` + componentPattern + `)*$`)
+	tagRE        = lazy.Delayed(`^` + tagPattern + `$`)
+	digestRE     = lazy.Delayed(`^` + digestPattern + `$`)
 )
 
 const refExample = "write it as registry/name:tag, for example ghcr.io/example/controller:v0.1.0"
@@ -62,7 +70,6 @@ func (p refParts) join() string {
 // Problem says what keeps s from being a reference; "" is nothing.
 func Problem(s string) string {
 	p := split(s)
-	full := func(pattern, text string) bool { return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString(text) }
 	switch {
 	case strings.Contains(s, "://"):
 		return "it is a URL"
@@ -70,17 +77,17 @@ func Problem(s string) string {
 		return "there is space around it"
 	case p.repository == "":
 		return "the name is missing"
-	case p.registry != "" && !full(registryPattern, p.registry):
+	case p.registry != "" && !registryRE.MatchString(p.registry):
 		return fmt.Sprintf("%q is no registry", p.registry)
 	case p.repository != strings.ToLower(p.repository):
 		return "a name is in lower case"
-	case !full(componentPattern+`(?:/`+componentPattern+`)*`, p.repository):
+	case !repositoryRE.MatchString(p.repository):
 		return fmt.Sprintf("%q is no name: it has lower-case letters and digits, with '.', '_', '-' and '/' between them", p.repository)
 	case p.tag == ":":
 		return "the tag after ':' is missing"
-	case p.tag != "" && !full(tagPattern, p.tag[1:]):
+	case p.tag != "" && !tagRE.MatchString(p.tag[1:]):
 		return fmt.Sprintf("%q is no tag: it has letters, digits, '_', '.' and '-', at most 128", p.tag[1:])
-	case strings.Contains(s, "@") && !full(digestPattern, p.digest):
+	case strings.Contains(s, "@") && !digestRE.MatchString(p.digest):
 		return fmt.Sprintf("%q is no digest: it is sha256: and 64 hexadecimal digits", p.digest)
 	}
 	return ""
