@@ -16,10 +16,14 @@ const copiedAnnotations = "Copied from annotations.yaml."
 
 // Dockerfile writes bundle.Dockerfile for a bundle in dir, which is relative to
 // the Dockerfile. mysdk needs none to build the image; others do. Instructions
-// that old has and that were not made by this function or operator-sdk are kept.
-// One with stages of its author's, see OwnStages, cannot be rewritten.
+// that old has and that were not made by this function or operator-sdk are kept, and
+// so is what stands before FROM. One with stages of its author's, see OwnStages,
+// cannot be rewritten.
 func (m Metadata) Dockerfile(dir string, old []byte) []byte {
 	var b bytes.Buffer
+	if all := dockerfile.Parse(old); len(all) > 0 && all[0].Name == "FROM" {
+		b.WriteString(firstLines(old, all[0].Line-1))
+	}
 	b.WriteString("FROM scratch\n")
 	for _, s := range m.sections() {
 		comment := s.comment
@@ -45,6 +49,11 @@ func (m Metadata) Dockerfile(dir string, old []byte) []byte {
 		b.WriteString("\n" + strings.Join(extra, "\n") + "\n")
 	}
 	return b.Bytes()
+}
+
+// firstLines are n lines of a file.
+func firstLines(data []byte, n int) string {
+	return string(bytes.Join(bytes.SplitAfter(data, []byte("\n"))[:n], nil))
 }
 
 // label is the value of an annotation as a label: what the annotations say where

@@ -25,7 +25,7 @@ type Metadata struct {
 	Layout         []string
 	Scorecard      bool              // the bundle has a scorecard configuration
 	Extra          map[string]string // annotations of the user's
-	Comments       map[string]string // above those, with line breaks
+	Comments       map[string]string // above those, with line breaks; of "": what the file begins with
 	kept           map[string]string // all annotations, where they are not rewritten
 }
 
@@ -69,7 +69,7 @@ func (m Metadata) sections() []section {
 // Annotations writes metadata/annotations.yaml.
 func (m Metadata) Annotations() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("annotations:\n")
+	b.WriteString(m.Comments[""] + "annotations:\n")
 	for i, s := range m.sections() {
 		if i > 0 {
 			b.WriteString("\n")
@@ -131,13 +131,13 @@ func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
 }
 
 // AnnotationComments are the comments of an annotations.yaml above and behind its
-// annotations, but for those of the format.
+// annotations, but for those of the format, and what stands before all of them.
 func AnnotationComments(data []byte) map[string]string {
 	var doc yamlv3.Node
 	if yamlv3.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
 		return nil
 	}
-	comments := map[string]string{}
+	comments := map[string]string{"": firstLines(data, doc.Content[0].Line-1)}
 	if list := yamledit.Value(doc.Content[0], "annotations"); list != nil && list.Kind == yamlv3.MappingNode {
 		for i := 0; i+1 < len(list.Content); i += 2 {
 			key := list.Content[i]

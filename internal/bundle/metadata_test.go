@@ -17,9 +17,9 @@ func TestAnnotationsKeepExtras(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"com.redhat.openshift.versions": "v4.12", "note": "a: b"}, extra); diff != "" {
 		t.Error(diff)
 	}
-	m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: extra, Comments: AnnotationComments([]byte("annotations:\n  # Added by hand.\n  # why\n  # and how\n  com.redhat.openshift.versions: v4.12\n  note: 'a: b' # hm\n"))}
+	m := Metadata{Package: "shop", Channels: []string{"alpha"}, Extra: extra, Comments: AnnotationComments([]byte("# Copyright me.\n\n---\nannotations:\n  # Added by hand.\n  # why\n  # and how\n  com.redhat.openshift.versions: v4.12\n  note: 'a: b' # hm\n"))}
 	data, err := m.Annotations()
-	if want := "\n  # Added by hand.\n  # why\n  # and how\n  com.redhat.openshift.versions: v4.12\n  # hm\n  note: 'a: b'\n"; !strings.HasSuffix(string(data), want) {
+	if want := "\n  # Added by hand.\n  # why\n  # and how\n  com.redhat.openshift.versions: v4.12\n  # hm\n  note: 'a: b'\n"; !strings.HasPrefix(string(data), "# Copyright me.\n\n---\nannotations:\n") || !strings.HasSuffix(string(data), want) {
 		t.Errorf("comments: %s", data)
 	}
 	if err != nil {
@@ -120,6 +120,16 @@ func TestDockerfileOwnLines(t *testing.T) {
 				t.Errorf("a second run: %s", d)
 			}
 		})
+	}
+}
+
+// TestDockerfileHead: what stands before FROM, such as a licence, stays.
+func TestDockerfileHead(t *testing.T) {
+	const head = "# syntax=docker/dockerfile:1\n\n# Copyright me.\n"
+	m := Metadata{Package: "shop", Channels: []string{"alpha"}}
+	plain := string(m.Dockerfile("bundle", nil))
+	if d := cmp.Diff(head+plain, string(m.Dockerfile("bundle", []byte(head+plain)))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
