@@ -186,6 +186,14 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
 	after, err := endpoint.Apply(ctx, ref.Name, u, opts)
+	if leftConverting(before, u, err) {
+		if a.options.DryRun {
+			return Result{Ref: ref, Action: Configured}, nil
+		}
+		if err = a.stopConverting(ctx, u, true); err == nil {
+			after, err = endpoint.Apply(ctx, ref.Name, u, opts)
+		}
+	}
 	if err != nil {
 		return Result{}, a.explain("apply", ref, err)
 	}
@@ -196,6 +204,21 @@ func (a *applier) send(ctx context.Context, u *unstructured.Unstructured) (Resul
 		action = Unchanged
 	}
 	return Result{Ref: ref, Action: action}, nil
+}
+
+// leftConverting reports whether err is only of what would be left of the live CRD's
+// conversion, which u has no more: an operator with certificates of its own owns the
+// caBundle there, and server-side apply takes nothing away that others own.
+func leftConverting(live, u *unstructured.Unstructured, err error) bool {
+	if live == nil || !isCRD(u) || !apierrors.IsInvalid(err) || !Converts(live) || Converts(u) {
+		return false
+	}
+	for field := range FieldErrors(err) {
+		if !strings.HasPrefix(field, "spec.conversion.") {
+			return false
+		}
+	}
+	return true
 }
 
 // takeOver makes FieldManager the owner of what client-side kubectl apply has put

@@ -336,4 +336,42 @@ func testWorkingConversions(t *testing.T, c *Client) {
 	strategy("Webhook  conv-deployed", 0)
 	apply(withConversion(t, base, map[string]any{"url": "https://127.0.0.1:1/convert"}))
 	strategy("Webhook https://127.0.0.1:1/convert ", 0)
+	testConversionGoes(t, c, withConversion(t, base, service("conv-deployed")), base)
+}
+
+// testConversionGoes: a CRD whose conversion is to go applies, though somebody else
+// owns a part of that, as operators own the caBundle of their certificates.
+func testConversionGoes(t *testing.T, c *Client, converts, base *unstructured.Unstructured) {
+	t.Helper()
+	none := base.DeepCopy()
+	if err := unstructured.SetNestedField(none.Object, "None", "spec", "conversion", "strategy"); err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []*unstructured.Unstructured{none, base} {
+		if _, err := c.Apply(t.Context(), []*unstructured.Unstructured{converts}, ApplyOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Edit(t.Context(), base, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return live, unstructured.SetNestedField(live.Object, "/convert", "spec", "conversion", "webhook", "clientConfig", "service", "path")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		broken := wanted.DeepCopy()
+		if err := unstructured.SetNestedField(broken.Object, "Unheard", "spec", "scope"); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			crd    *unstructured.Unstructured
+			dryRun bool
+			on, ok bool
+		}{{broken, false, true, false}, {wanted, true, true, true}, {wanted, false, false, true}} {
+			results, err := c.Apply(t.Context(), []*unstructured.Unstructured{step.crd}, ApplyOptions{Force: true, DryRun: step.dryRun})
+			if step.ok != (err == nil && len(results) == 1 && results[0].Action == Configured) {
+				t.Errorf("%+v: %v, %v", step, results, err)
+			}
+			if live, err := c.Read(t.Context(), base); err != nil || Converts(live) != step.on {
+				t.Errorf("%+v: %v, %v", step, live, err)
+			}
+		}
+	}
 }
