@@ -41,10 +41,6 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 	}
 	below, unread := belowSamples(f.Host, manifests.Samples)
 	notes = append(notes, unread...)
-	examples, err := almExamples(f)
-	if err != nil {
-		return what, err
-	}
 	for _, crd := range crds {
 		kind := kube.ServedKind(crd).Kind
 		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
@@ -59,6 +55,10 @@ func exploreSamples(ctx context.Context, f *cli.Factory, crds []*unstructured.Un
 			list = served(crd, ofKind(crd, below))
 		}
 		if len(list) == 0 {
+			examples, err := almExamples(ctx, f)
+			if err != nil {
+				return what, err
+			}
 			list, from = ofKind(crd, examples), "the examples in "+basesDir
 			if len(list) == 0 {
 				list, from = []*unstructured.Unstructured{minimal}, "the schema of "+kind
@@ -148,21 +148,29 @@ func served(crd *unstructured.Unstructured, objs []*unstructured.Unstructured) [
 }
 
 // almExamples are the objects that the bases of ClusterServiceVersions have in
-// their annotation.
-func almExamples(f *cli.Factory) (list []*unstructured.Unstructured, err error) {
-	files, err := manifests.Files(f.Host, basesDir)
+// their annotation. Other files there, such as the record of a base, are no objects.
+func almExamples(ctx context.Context, f *cli.Factory) (list []*unstructured.Unstructured, err error) {
+	entries, err := f.Host.Files.ReadDir(f.Host.Path(basesDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	for _, file := range files {
-		for _, csv := range file.Objects {
+	for _, e := range entries {
+		name := path.Join(basesDir, e.Name())
+		if !strings.HasSuffix(name, ".clusterserviceversion.yaml") {
+			continue
+		}
+		bases, err := manifests.Read(ctx, f.Host, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, csv := range bases {
 			var objects []*unstructured.Unstructured
 			text := csv.GetAnnotations()[bundle.ExamplesKey]
 			if text == "" {
 				continue
 			}
 			if err := json.Unmarshal([]byte(text), &objects); err != nil {
-				return nil, clierr.Failedf("correct the annotation", "%s: %s is not a JSON list of objects: %w", path.Join(basesDir, file.Name), bundle.ExamplesKey, err)
+				return nil, clierr.Failedf("correct the annotation", "%s: %s is not a JSON list of objects: %w", name, bundle.ExamplesKey, err)
 			}
 			list = append(list, objects...)
 		}

@@ -24,6 +24,8 @@ func TestExploreSamples(t *testing.T) {
 		return "apiVersion: example.com/" + version + "\nkind: Shop\nmetadata: {name: " + name + "}\n"
 	}
 	const secret, space = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: space}\n"
+	const base, record = "../manifests/bases/shop.clusterserviceversion.yaml", "../manifests/bases/shop.generated.yaml"
+	const example = "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: shop.v0.0.0\n  annotations:\n    alm-examples: '[{\"apiVersion\": \"example.com/v1\", \"kind\": \"Shop\", \"metadata\": {\"name\": \"alm\"}}]'\n"
 	for name, tc := range map[string]struct {
 		files  map[string]string // below the samples' directory
 		names  []string
@@ -37,6 +39,8 @@ func TestExploreSamples(t *testing.T) {
 		"a kustomization":       {map[string]string{"a.yaml": shop("v1", "a"), "b.yaml": shop("v1", "b"), "kustomization.yaml": "resources: [b.yaml]\n"}, []string{"b"}, nil, nil},
 		"a broken one":          {map[string]string{"a.yaml": shop("v1", "a"), "kustomization.yaml": "resources: [none.yaml]\n"}, []string{"a"}, []string{"the files of config/samples are read one by one: "}, nil},
 		"directories":           {map[string]string{"shop/v1/a.yaml": shop("v1", "a"), "shop/v1beta1/b.yaml": shop("v1beta1", "b")}, []string{"a"}, nil, nil},
+		"a broken base":         {map[string]string{"a.yaml": shop("v1", "a"), base: "a: [\n", record: "version: 1\n"}, []string{"a"}, nil, nil},
+		"a base":                {map[string]string{base: example, record: "version: 1\n"}, []string{"alm"}, []string{"config/samples has no Shop, so it is from the examples in config/manifests/bases"}, nil},
 		"a directory of others": {map[string]string{"a.yaml": shop("v1", "a"), "values/x.yaml": "a: [\n"}, []string{"a"}, []string{"config/samples/values is left out: "}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
