@@ -114,8 +114,9 @@ func (f *Factory) GoPlugin() v4.Plugin {
 func (f *Factory) Tree() fileset.Tree { return fileset.Tree{FS: f.Host.Files, Root: f.Host.Dir} }
 
 // Recover ends a commit that an earlier run left half-way. done says that it
-// was this very command, which has nothing left to do. A command that was told
-// to write nothing is refused instead.
+// was this very command, which has nothing left to do, but to generate: its
+// sources may have changed since. A command that was told to write nothing is
+// refused instead.
 func (f *Factory) Recover() (done bool, err error) {
 	if f.writesNothing() {
 		return false, f.RefusePending()

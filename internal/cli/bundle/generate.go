@@ -132,8 +132,8 @@ func (j *bundleJob) note(format string, args ...any) {
 
 // runGenerate makes the bundle in memory; finish is the only one to write.
 func runGenerate(ctx context.Context, f *cli.Factory, o *generateOptions) error {
-	j, done, err := newJob(f, o)
-	if done || err != nil {
+	j, err := newJob(f, o)
+	if err != nil {
 		return err
 	}
 	// As in operator-sdk: neither flag is both halves.
@@ -163,32 +163,32 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateOptions) error 
 }
 
 // newJob checks the flags and reads what the bundle's directory holds.
-func newJob(f *cli.Factory, o *generateOptions) (j *bundleJob, done bool, err error) {
+func newJob(f *cli.Factory, o *generateOptions) (j *bundleJob, err error) {
 	if err := o.validate(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	j = &bundleJob{generateOptions: o, f: f, pkg: o.packageName}
-	if j.project, done, err = optionalProject(f); done || err != nil {
-		return nil, done, err
+	if j.project, err = optionalProject(f); err != nil {
+		return nil, err
 	}
 	if j.project != nil {
 		j.pkg = cmp.Or(j.pkg, j.project.Name)
 	}
 	if j.pkg == "" {
-		return nil, false, clierr.Usagef("add --package, or run the command in a project", "the package has no name: there is no PROJECT file in %s", f.Host.Dir)
+		return nil, clierr.Usagef("add --package, or run the command in a project", "the package has no name: there is no PROJECT file in %s", f.Host.Dir)
 	}
 	if j.out, err = f.Below(cmp.Or(o.outputDir, bundle.DefaultDir), "--output-dir"); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if o.kustomizeDir, err = f.Below(o.kustomizeDir, "--kustomize-dir"); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for _, dir := range []string{bundle.ManifestsDir, bundle.MetadataDir, bundle.ScorecardDir} {
 		if err := j.readOld(dir); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	return j, false, nil
+	return j, nil
 }
 
 // validate refuses flags that contradict each other.
@@ -214,14 +214,15 @@ func (o *generateOptions) validate() error {
 }
 
 // optionalProject is LoadProject where there may be none.
-func optionalProject(f *cli.Factory) (*project.Project, bool, error) {
-	if done, err := f.Recover(); done || err != nil { // it may bring PROJECT
-		return nil, done, err
+func optionalProject(f *cli.Factory) (*project.Project, error) {
+	if _, err := f.Recover(); err != nil { // it may bring PROJECT
+		return nil, err
 	}
 	if _, err := f.ReadFile(project.FileName); errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, nil
 	}
-	return f.LoadProject()
+	p, _, err := f.LoadProject()
+	return p, err
 }
 
 // readOld reads the files in a directory of the bundle as it is.

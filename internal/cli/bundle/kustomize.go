@@ -70,8 +70,8 @@ and keep what you have written. The command does not prompt.`,
 
 // runKustomizeManifests writes the base, its record and the kustomization.
 func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeManifestsOptions) error {
-	p, done, err := f.LoadProject()
-	if done || err != nil {
+	p, _, err := f.LoadProject()
+	if err != nil {
 		return err
 	}
 	if o.interactive {

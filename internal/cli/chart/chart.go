@@ -105,8 +105,8 @@ type job struct {
 // Run generates the chart in memory and commits it, unless it was told not to.
 func Run(ctx context.Context, f *cli.Factory, o *Options) error {
 	start := f.Host.Now()
-	j, done, err := open(f, o)
-	if done || err != nil {
+	j, err := open(f, o)
+	if err != nil {
 		return err
 	}
 	now, err := j.render(ctx)
@@ -133,28 +133,28 @@ func Run(ctx context.Context, f *cli.Factory, o *Options) error {
 }
 
 // open reads PROJECT and completes the flags by what it records.
-func open(f *cli.Factory, o *Options) (j *job, done bool, err error) {
+func open(f *cli.Factory, o *Options) (j *job, err error) {
 	if o.Manifests != "" && o.Image != "" {
-		return nil, false, clierr.Usagef("build the manifests with the image, or leave --manifests out", "--manifests and --image cannot be combined")
+		return nil, clierr.Usagef("build the manifests with the image, or leave --manifests out", "--manifests and --image cannot be combined")
 	}
-	p, done, err := f.LoadProject()
-	if done || err != nil {
-		return nil, done, err
+	p, _, err := f.LoadProject()
+	if err != nil {
+		return nil, err
 	}
 	j = &job{Options: o, f: f, name: p.Name}
 	if j.file, err = project.Load(f.Host.Dir); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	o.Manifests = cmp.Or(o.Manifests, j.file.PluginField(PluginKey, manifestsField), cli.InstallerFile)
 	if o.Image != "" && !j.builds() {
-		return nil, false, clierr.Usagef("build "+o.Manifests+" with the image, and leave --image out", "the chart is made of %s, which has its image already", o.Manifests)
+		return nil, clierr.Usagef("build "+o.Manifests+" with the image, and leave --image out", "the chart is made of %s, which has its image already", o.Manifests)
 	}
 	o.OutputDir = cmp.Or(o.OutputDir, j.file.PluginField(PluginKey, outputField), defaultOutput)
 	if o.OutputDir, err = f.Below(o.OutputDir, "--output-dir"); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	j.dir = path.Join(o.OutputDir, "chart")
-	return j, false, nil
+	return j, nil
 }
 
 // builds reports whether the manifests are built here, not read.
@@ -360,7 +360,7 @@ func WarnStale(ctx context.Context, f *cli.Factory) {
 
 // stale says whether the chart is there and another one than that of now.
 func stale(ctx context.Context, f *cli.Factory) (bool, error) {
-	j, _, err := open(f, &Options{})
+	j, err := open(f, &Options{})
 	if err != nil {
 		return false, err
 	}

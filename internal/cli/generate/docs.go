@@ -62,7 +62,7 @@ func runDocs(ctx context.Context, f *cli.Factory, o *docsOptions) error {
 	if err := f.OldProject(); err != nil {
 		return err
 	}
-	if done, err := f.Recover(); done || err != nil {
+	if _, err := f.Recover(); err != nil {
 		return err
 	}
 	dir, err := f.Below(o.outputDir, "--output-dir")

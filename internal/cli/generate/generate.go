@@ -215,7 +215,7 @@ func runGenerate(ctx context.Context, f *cli.Factory, o *generateCommand) error 
 		return runLint(ctx, f, o)
 	}
 	// Any Go module with markers will do; a PROJECT file is not needed.
-	if done, err := f.Recover(); done || err != nil {
+	if _, err := f.Recover(); err != nil {
 		return err
 	}
 	opts, err := o.options(f)

@@ -38,7 +38,7 @@ const fixRounds = 5
 
 // runLint checks the API types, and with --fix corrects what can be.
 func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
-	if done, err := o.beginLint(f); done || err != nil {
+	if err := o.beginLint(f); err != nil {
 		return err
 	}
 	config, err := settings(f, lint.ReadConfig)
@@ -81,11 +81,12 @@ func runLint(ctx context.Context, f *cli.Factory, o *generateCommand) error {
 }
 
 // beginLint ends what an interrupted command has left, where files are written.
-func (o *generateCommand) beginLint(f *cli.Factory) (done bool, err error) {
+func (o *generateCommand) beginLint(f *cli.Factory) error {
 	if o.fix && !o.dryRun {
-		return f.Recover()
+		_, err := f.Recover()
+		return err
 	}
-	return false, f.RefusePending()
+	return f.RefusePending()
 }
 
 // settings are those of the project, else of the user, as read finds them in a

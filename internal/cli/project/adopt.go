@@ -86,7 +86,7 @@ markers, records the options of the project's controller-gen calls in
 func runAdopt(ctx context.Context, f *cli.Factory, o *adoptOptions) error {
 	there := f.In(f.Host.Path(o.dir))
 	if o.write {
-		if done, err := there.Recover(); done || err != nil {
+		if _, err := there.Recover(); err != nil {
 			return err
 		}
 	}

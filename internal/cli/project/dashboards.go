@@ -21,8 +21,8 @@ import (
 
 // runDashboards is 'edit --plugins grafana/v1-alpha'.
 func runDashboards(ctx context.Context, f *cli.Factory, force, dryRun bool) error {
-	p, done, err := f.LoadProject()
-	if done || err != nil {
+	p, _, err := f.LoadProject()
+	if err != nil {
 		return err
 	}
 	in, err := dashboardsInput(ctx, f, p)
