@@ -60,22 +60,13 @@ type Client struct {
 // wrong is a usage error; a server that does not answer or refuses the
 // credentials has clierr.CodeUnavailable.
 func Connect(ctx context.Context, o Options) (*Client, error) {
-	target, cfg, err := resolve(o)
+	target, cfg, err := find(o)
 	if err != nil {
 		return nil, err
 	}
 	cfg.QPS, cfg.Burst = -1, 0 // the API server's own flow control is enough
 	cfg.UserAgent = FieldManager
 	cfg.WarningHandler = warnings{o.Warn}
-	if err := target.findState(o.Host); err != nil {
-		return nil, err
-	}
-	// The address of a running embedded cluster of ours may be asked who it is.
-	if !o.ReadOnly && !target.own.Alive() {
-		if err := target.Guard(o.Allow); err != nil {
-			return nil, err
-		}
-	}
 	c := &Client{Target: target}
 	if err := c.open(cfg); err != nil {
 		return nil, clierr.Usagef("check the file that --kubeconfig or KUBECONFIG names", "use context %q: %w", target.Context, err)

@@ -144,6 +144,25 @@ func (c *Client) identify(ctx context.Context) error {
 	return nil
 }
 
+// Check refuses a cluster that Connect would refuse without asking it anything.
+func Check(o Options) error {
+	_, _, err := find(o)
+	return err
+}
+
+// find is the cluster that o names, if Guard lets it pass.
+func find(o Options) (Target, *rest.Config, error) {
+	target, cfg, err := resolve(o)
+	if err == nil {
+		err = target.findState(o.Host)
+	}
+	// The address of a running embedded cluster of ours may be asked who it is.
+	if err == nil && !o.ReadOnly && !target.own.Alive() {
+		err = target.Guard(o.Allow)
+	}
+	return target, cfg, err
+}
+
 // resolve reads the kubeconfig and picks the context.
 func resolve(o Options) (Target, *rest.Config, error) {
 	rules, err := loadingRules(o)
@@ -224,7 +243,11 @@ func pickContext(cfg *api.Config, want string, files []string) (string, error) {
 	if name == "" {
 		return "", clierr.Usagef("choose one with --context: "+strings.Join(all, ", "), "kubeconfig %s: no current context is set", where)
 	}
-	if _, ok := cfg.Contexts[name]; ok {
+	if c, ok := cfg.Contexts[name]; ok {
+		if cfg.Clusters[c.Cluster] == nil {
+			return "", clierr.Usagef("repair the file, or name another context with --context",
+				"kubeconfig %s: context %q names cluster %q, which it does not have", where, name, c.Cluster)
+		}
 		return name, nil
 	}
 	hint := "it has: " + strings.Join(all, ", ")

@@ -65,7 +65,7 @@ func TestResolve(t *testing.T) {
 		"unknown context":             {file: twoContexts, options: Options{Kubeconfig: "config", Context: "zzzzzz"}, err: `no context "zzzzzz"`, hint: "it has: kind-dev, production"},
 		"no current context":          {file: strings.Replace(twoContexts, "current-context: production\n", "", 1), options: Options{Kubeconfig: "config"}, err: "no current context is set", hint: "--context: kind-dev, production"},
 		"current context is gone":     {file: strings.Replace(twoContexts, "current-context: production\n", "current-context: old\n", 1), options: Options{Kubeconfig: "config"}, err: `the current context does not exist: "old"`, hint: "it has:"},
-		"cluster is gone":             {file: strings.Replace(twoContexts, "cluster: far,", "cluster: gone,", 1), options: Options{Kubeconfig: "config"}, err: `context "production"`, hint: "--context"},
+		"cluster is gone":             {file: strings.Replace(twoContexts, "cluster: far,", "cluster: gone,", 1), options: Options{Kubeconfig: "config"}, err: `config: context "production" names cluster "gone", which it does not have`, hint: "--context"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
