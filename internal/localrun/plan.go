@@ -31,9 +31,14 @@ type plan struct {
 	debugger   debugger // found before the operator is started
 }
 
-// prepare checks the options against the project and reads the manifests.
-// Nothing has been started or written when it fails.
-func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
+// Check refuses options that are wrong in any project.
+func Check(ctx context.Context, o Options, d Deps) error {
+	_, err := checked(ctx, o, d)
+	return err
+}
+
+// checked is a run with what follows from the options alone.
+func checked(ctx context.Context, o Options, d Deps) (*run, error) {
 	r := newRun(o, d)
 	if o.Fresh && (o.Kubeconfig != "" || o.Context != "") {
 		return nil, clierr.Usagef("leave out --fresh, or --kubeconfig and --context",
@@ -51,6 +56,17 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if err := errors.Join(err, checkWebhookHost(o.WebhookHost), checkDebug(o.Debug)); err != nil {
 		return nil, err
 	}
+	r.manifests, err = readManifests(ctx, d.Host, o.Apply)
+	return r, err
+}
+
+// prepare checks the options against the project and reads the manifests.
+// Nothing has been started or written when it fails.
+func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
+	r, err := checked(ctx, o, d)
+	if err != nil {
+		return nil, err
+	}
 	if r.plan.mainPkg, err = mainpkg.Find(d.Host.Files, o.Dir); err != nil {
 		return nil, err
 	}
@@ -63,9 +79,6 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	}
 	if slices.Contains(r.plan.userEnv, "ENABLE_WEBHOOKS=false") {
 		r.NoWebhooks = true // the operator will serve none
-	}
-	if r.manifests, err = readManifests(ctx, d.Host, o.Apply); err != nil {
-		return nil, err
 	}
 	if r.plan.goTool, err = mainpkg.GoTool(d.Host); err != nil {
 		return nil, err

@@ -162,6 +162,9 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	if o.restore {
 		return localrun.Restore(ctx, run, deps)
 	}
+	if err := localrun.Check(ctx, run, deps); err != nil {
+		return err
+	}
 	var release func()
 	deps.Kill, release = host.NextInterrupt(ctx)
 	defer release()
@@ -195,9 +198,12 @@ func (o *localOptions) check(ctx context.Context, f *cli.Factory) (err error) {
 		return clierr.Usagef("leave out --ui, or --kubeconfig and --context", "--ui is for the embedded cluster, but another one is named")
 	}
 	if o.Embedded() {
-		if err := f.KnownCluster(ctx, o.Target.Name); err != nil {
-			return err
-		}
+		err = f.KnownCluster(ctx, o.Target.Name)
+	} else {
+		err = kube.Check(kube.Options{Kubeconfig: o.Target.Kubeconfig, Context: o.Target.Context, Host: f.Host, Allow: f.Allowed})
+	}
+	if err != nil {
+		return err
 	}
 	if o.OperatorArgs, err = shell.Fields(o.flags, f.Host.Getenv); err != nil {
 		return clierr.Usagef("quote the whole string, and quote values that contain spaces", "--operator-flags: %w", err)
