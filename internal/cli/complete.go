@@ -84,7 +84,7 @@ func (f *Factory) ClusterNames(c *cobra.Command) (names []string) {
 
 // ContextNames are the contexts of the user's kubeconfig, for completion.
 func (f *Factory) ContextNames(c *cobra.Command) []string {
-	names, err := kube.Contexts(kube.Options{Host: f.Host, Kubeconfig: TypedValue(c, "kubeconfig")})
+	names, err := kube.Contexts(kube.Options{Host: f.Host, Kubeconfig: f.fromRoot(TypedValue(c, "kubeconfig"))})
 	if err != nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (f *Factory) Packages(c *cobra.Command, args []string, typed string) ([]str
 func (f *Factory) found(c *cobra.Command, kind schema.GroupVersionKind, namespace string) []*unstructured.Unstructured {
 	ctx, cancel := context.WithTimeout(c.Context(), keyTimeout)
 	defer cancel()
-	opts := kube.Options{Host: f.Host, Kubeconfig: TypedValue(c, "kubeconfig"), Context: TypedValue(c, "context"), ReadOnly: true}
+	opts := kube.Options{Host: f.Host, Kubeconfig: f.fromRoot(TypedValue(c, "kubeconfig")), Context: TypedValue(c, "context"), ReadOnly: true}
 	if opts.Kubeconfig == "" && opts.Context == "" {
 		name := cluster.DefaultName
 		if typed := TypedValue(c, "cluster"); typed != "" {

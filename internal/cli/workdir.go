@@ -80,7 +80,7 @@ func (f *Factory) ChangeDir(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.Inside, f.Host.Dir = below, root
+	f.Inside, f.Host.Started, f.Host.Dir = below, f.Host.Dir, root
 	return nil
 }
 

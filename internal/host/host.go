@@ -31,6 +31,7 @@ type Streams struct {
 type Host struct {
 	IO         Streams
 	Dir        string              // working directory, absolute
+	Started    string              // directory of relative paths in the environment; empty: Dir
 	Executable string              // path of the running mysdk binary
 	Getenv     func(string) string // one environment variable, "" if unset
 	Environ    func() []string     // the whole environment, for child processes
@@ -135,6 +136,12 @@ func (h Host) Path(name string) string {
 	return filepath.Join(h.Dir, name)
 }
 
+// fromEnv is Path for names that the environment has.
+func (h Host) fromEnv(name string) string {
+	h.Dir = cmp.Or(h.Started, h.Dir)
+	return h.Path(name)
+}
+
 // LookPath finds a program as the user's shell would.
 func (h Host) LookPath(name string) (string, error) { return h.Exec.LookPath(name) }
 
@@ -172,7 +179,7 @@ func (h Host) ConfigDir() (string, error) {
 
 func (h Host) userDir(own, xdg, unix, mac string) (string, error) {
 	if d := h.Getenv(own); d != "" {
-		return h.Path(d), nil
+		return h.fromEnv(d), nil
 	}
 	if d := h.Getenv(xdg); filepath.IsAbs(d) {
 		return filepath.Join(d, "mysdk"), nil
@@ -200,7 +207,7 @@ func (h Host) FilesOf(variable, inHome string) []string {
 	var files []string
 	for _, name := range filepath.SplitList(h.Getenv(variable)) {
 		if name != "" {
-			files = append(files, h.Path(name))
+			files = append(files, h.fromEnv(name))
 		}
 	}
 	// Windows has its own name for it.
