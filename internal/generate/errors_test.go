@@ -137,21 +137,32 @@ func TestLoadError(t *testing.T) {
 func TestModuleErrors(t *testing.T) {
 	p := newProject(t, small())
 	mod := readFile(t, filepath.Join(p.dir, "go.mod"))
-	tests := map[string]struct{ mod, sum, want, hint string }{
-		"no module":    {"", "", "generate: go.mod has no module line", ""},
-		"not a go.mod": {"module \"x", "", "generate: go.mod:1:", ""},
+	sum := readFile(t, filepath.Join(p.dir, "go.sum"))
+	p.write("go.work", "go 1.24\n")
+	tests := map[string]struct {
+		mod, sum, want, hint string
+		env                  []string
+	}{
+		"no module":    {"", "", "generate: go.mod has no module line", "", nil},
+		"not a go.mod": {"module \"x", "", "generate: go.mod:1:", "", nil},
 		"unknown directive": {"module x\n\nfoo bar\n", "",
-			"generate: load packages: errors parsing go.mod:\ngo.mod:3: unknown directive: foo", "go list"},
+			"generate: load packages: errors parsing go.mod:\ngo.mod:3: unknown directive: foo", "go list", nil},
 		"no requirements": {"module example.com/apis\n\ngo 1.24\n", "",
-			"generate: " + kindPath + ":3:8: no required module provides package " + metav1Path, "go mod tidy"},
-		"no checksums": {mod, "", "generate: " + kindPath + ":3:8: missing go.sum entry for module providing package " + metav1Path, "go mod tidy"},
+			"generate: " + kindPath + ":3:8: no required module provides package " + metav1Path, "go mod tidy", nil},
+		"no checksums": {mod, "", "generate: " + kindPath + ":3:8: missing go.sum entry for module providing package " + metav1Path, "go mod tidy", nil},
+		"workspace":    {mod, sum, "generate: no required module provides package", "go work use", []string{"GOWORK=" + filepath.Join(p.dir, "go.work")}},
+		"no downloads": {mod, sum, "generate: " + kindPath + ":3:8: module lookup disabled", "go mod download", []string{"GOPROXY=off", "GOMODCACHE=" + t.TempDir()}},
+		"not vendored": {mod, sum, "generate: load packages: inconsistent vendoring", "go mod vendor", []string{"GOFLAGS=-mod=vendor"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p.write("go.mod", tt.mod)
 			p.write("go.sum", tt.sum)
-			_, err := p.tryRender()
-			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			_, err := p.tryRender(func(o *Options) {
+				env := append(append(o.Host.Environ(), "GOWORK=off"), tt.env...)
+				o.Host.Environ = func() []string { return env }
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Count(err.Error(), "\n") > 20 {
 				t.Fatalf("got %v, want %s", err, tt.want)
 			}
 			if hint := clierr.HintOf(err); !strings.Contains(hint, tt.hint) {

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
 // loaded are packages that the generators can work on.
@@ -45,7 +47,7 @@ func load(ctx context.Context, t *tree, src *sources, environ []string, need []*
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, clierr.WithHint(&loadError{err}, "see that 'go list ./...' works, then run the command again")
+			return nil, clierr.WithHint(&loadError{err}, cmp.Or(mainpkg.Hint(err.Error()), "see that 'go list ./...' works")+", then run the command again")
 		}
 		for _, p := range roots {
 			if err := adopt.visit(p); err != nil {
@@ -84,7 +86,7 @@ func (e *loadError) Error() string {
 	if _, said, ok := strings.Cut(msg, "stderr: "); ok {
 		msg = said
 	}
-	msg = strings.TrimSpace(progressLine.ReplaceAllString(msg, ""))
+	msg = mainpkg.Head(progressLine.ReplaceAllString(msg, ""))
 	return "generate: load packages: " + strings.TrimPrefix(msg, "go: ")
 }
 

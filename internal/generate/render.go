@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/mainpkg"
 	"github.com/example/mysdk/internal/oldapi"
 )
 
@@ -154,7 +155,8 @@ func loadTyped(ctx context.Context, o Options, t *tree, src *sources, env goEnv)
 		return nil, nil, err
 	}
 	if found := packageProblems(t, src, l); len(found) > 0 {
-		return nil, nil, sourceError(found, env, "run 'go mod tidy', then 'mysdk generate' again")
+		said := (&SourceError{problems: found}).Error()
+		return nil, nil, sourceError(found, env, cmp.Or(mainpkg.Hint(said), "run 'go mod tidy'")+", then run the command again")
 	}
 	all := steps(o, t, src, l)
 	return l, all, checkTypes(prefetch(src, l.typed, filters(all)), env)

@@ -211,11 +211,12 @@ func TestNoOperatorHere(t *testing.T) {
 // image of the last build stays.
 func TestCompileFails(t *testing.T) {
 	for name, c := range map[string]struct{ output, text, hint string }{
-		"source":  {"cmd/main.go:3:1: syntax error\n", "go build ./cmd failed:\n  cmd/main.go:3:1: syntax error", "correct it"},
-		"modules": {"main.go:4:2: no required module provides package x.y/z; to add it:\n\tgo get x.y/z\n", "x.y/z", "go mod tidy"},
-		"offline": {"go: x.y/z@v1: module lookup disabled by GOPROXY=off\n", "GOPROXY=off", "go mod download"},
-		"git":     {"error obtaining VCS status: exit status 128\n", "VCS", "-buildvcs=false"},
-		"much":    {strings.Repeat("a.go:1:1: wrong\n", 50), "and 30 lines more", "correct it"},
+		"source":    {"cmd/main.go:3:1: syntax error\n", "go build ./cmd failed:\n  cmd/main.go:3:1: syntax error", "correct it"},
+		"modules":   {"main.go:4:2: no required module provides package x.y/z; to add it:\n\tgo get x.y/z\n", "x.y/z", "go mod tidy"},
+		"offline":   {"go: x.y/z@v1: module lookup disabled by GOPROXY=off\n", "GOPROXY=off", "go mod download"},
+		"workspace": {"no modules were found in the current workspace; see 'go help work'\n", "workspace", "go work use"},
+		"git":       {"error obtaining VCS status: exit status 128\n", "VCS", "-buildvcs=false"},
+		"much":      {strings.Repeat("a.go:1:1: wrong\n", 50), "and 30 lines more", "correct it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := faked(t)

@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // SPDX asks for it beside SHA-256
 	"crypto/sha256"
@@ -19,14 +20,11 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 )
 
-const (
-	// buildLines is how much of a failed build's output is shown.
-	buildLines = 20
-	// buildGrace is how long the go command may take to end after Ctrl-C.
-	buildGrace = 5 * time.Second
-)
+// buildGrace is how long the go command may take to end after Ctrl-C.
+const buildGrace = 5 * time.Second
 
 // binary is the compiled operator for one platform.
 type binary struct {
@@ -94,23 +92,12 @@ func (b *builder) compile(ctx context.Context, p v1.Platform) (*binary, error) {
 
 // buildError is the go command's failure with the end of what it printed.
 func (b *builder) buildError(p v1.Platform, output string, err error) error {
-	hint := "correct it and build again"
-	switch {
-	case strings.Contains(output, "GOPROXY=off") || strings.Contains(output, "GOPROXY list"):
-		hint = "download the modules with 'go mod download' while there is a network"
-	case strings.Contains(output, "error obtaining VCS status"):
+	hint := cmp.Or(mainpkg.Hint(output), "correct it") + ", then build again"
+	if strings.Contains(output, "error obtaining VCS status") {
 		hint = "make git trust the directory, or run 'go env -w GOFLAGS=-buildvcs=false'"
-	case strings.Contains(output, "go.sum") || strings.Contains(output, "go mod tidy") || strings.Contains(output, "no required module provides"):
-		hint = "run 'go mod tidy' and build again"
 	}
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	if len(lines) > buildLines {
-		lines = append(lines[:buildLines], fmt.Sprintf("and %d lines more", len(lines)-buildLines))
-	}
-	if output == "" {
-		lines = []string{err.Error()}
-	}
-	return clierr.Failedf(hint, "compile for %s: go build %s failed:\n  %s", platformName(p), b.mainPkg, strings.Join(lines, "\n  "))
+	said := cmp.Or(mainpkg.Head(output), err.Error())
+	return clierr.Failedf(hint, "compile for %s: go build %s failed:\n  %s", platformName(p), b.mainPkg, strings.ReplaceAll(said, "\n", "\n  "))
 }
 
 // inspect reads what the layer and the SBOM need to know of the program.

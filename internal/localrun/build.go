@@ -203,8 +203,8 @@ func buildError(pkg, output, again string) error {
 	if hint := oldapi.Hint(output); hint != "" {
 		return clierr.Failedf(hint+again, "build the operator: go build %s: code for an old API", pkg)
 	}
-	if strings.Contains(output, "go.sum") || strings.Contains(output, "go.mod") || strings.Contains(output, "no required module provides") {
-		return clierr.Failedf("run 'go mod tidy'"+again, "build the operator: go build %s: the module's requirements are not complete", pkg)
+	if hint := mainpkg.Hint(output); hint != "" {
+		return clierr.Failedf(hint+again, "build the operator: go build %s cannot load the modules", pkg)
 	}
 	if m := noSuchField.FindStringSubmatch(output); m != nil {
 		return clierr.Failedf(fmt.Sprintf("remove the line with %s there%s. 'mysdk create api --pattern blank' is the scaffold for a reconciler of your own", m[2], again),

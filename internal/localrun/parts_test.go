@@ -247,9 +247,10 @@ func TestBuildError(t *testing.T) {
 	tests := map[string]struct{ output, err, hint string }{
 		"one error":       {"# x\ncmd/main.go:3:1: undefined: a\n", "1 error", "correct the line above"},
 		"many":            {"# x\ncmd/main.go:3:1: a\n\tmore of it\ninternal/x.go:4:22: b\n", "2 errors", "correct the lines above"},
-		"requirements":    {"cmd/main.go:3:1: no required module provides package x\n", "requirements are not complete", "go mod tidy"},
+		"requirements":    {"cmd/main.go:3:1: no required module provides package x\n", "go build ./cmd cannot load the modules", "go mod tidy"},
 		"an old API":      {"internal/controller/x.go:9:2: no required module provides package github.com/operator-framework/operator-sdk/pkg/status; to add it:\n\tgo get it\n", "code for an old API", "'mysdk migrate --file internal/controller/x.go'"},
-		"missing go.sum":  {"missing go.sum entry for module\n", "requirements are not complete", "go mod tidy"},
+		"missing go.sum":  {"missing go.sum entry for module\n", "go build ./cmd cannot load the modules", "go mod tidy"},
+		"vendoring":       {"go: inconsistent vendoring in /op:\n", "go build ./cmd cannot load the modules", "go mod vendor"},
 		"pasted code":     {"cmd/main.go:82:3: unknown field Recorder in struct literal of type controller.MemcachedReconciler\n", "cmd/main.go:82 sets a field", "remove the line with Recorder there; again. 'mysdk create api --pattern blank'"},
 		"pasted types":    {"api/v1/cart_types.go:9:25: cannot use &Cart{} (value of type *Cart) as func(*runtime.Scheme) error value in argument to SchemeBuilder.Register\n", "code for an old API", "'mysdk migrate --file api/v1/cart_types.go', see https://github.com/example/mysdk/blob/main/docs/guides/migrate.md; again"},
 		"something else":  {"go: cannot find main module\n", "go build ./cmd failed", "what the go command says"},

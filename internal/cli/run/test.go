@@ -22,6 +22,7 @@ import (
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/mainpkg"
 	"github.com/example/mysdk/internal/relayout"
 )
 
@@ -215,8 +216,8 @@ func goTest(ctx context.Context, f *cli.Factory, o *testOptions, packages []stri
 	switch {
 	case err == nil:
 		return nil
-	case strings.Contains(said.String(), "go mod tidy"):
-		return clierr.Failedf("run 'go mod tidy'", "the tests could not be built: %w", err)
+	case mainpkg.Hint(said.String()) != "":
+		return clierr.Failedf(mainpkg.Hint(said.String()), "the tests could not be built: %w", err)
 	case !refuses(said.String()):
 		return clierr.Failedf("run one of them with 'mysdk test ./... -run NAME -v'", "the tests did not pass: %w", err)
 	}
