@@ -130,7 +130,6 @@ func untilOrphaned(server func(context.Context) error) error {
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	controlplane.Options
-	dieWithParent bool
 }
 
 func serveFlags(out io.Writer) (*flag.FlagSet, *serveOptions) {
@@ -146,7 +145,7 @@ func serveFlags(out io.Writer) (*flag.FlagSet, *serveOptions) {
 	flags.StringVar(&o.Kubernetes, "kubernetes", "", "minor `version` of Kubernetes to behave as, such as 1.34")
 	flags.BoolVar(&o.APIServerOnly, "apiserver-only", false, "run etcd and kube-apiserver only")
 	flags.IntVar(&o.Verbosity, "v", 0, "log `level` of the components (0: errors only)")
-	flags.BoolVar(&o.dieWithParent, "die-with-parent", false, "stop when standard input ends")
+	flags.BoolVar(&o.Tied, "die-with-parent", false, "stop when standard input ends")
 	flags.Usage = func() {
 		// An unwritable standard stream leaves nobody to tell.
 		_, _ = fmt.Fprint(out, usage)
@@ -167,7 +166,7 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 		return err
 	}
 	o.Log, o.Build, o.Started = os.Stderr, state.OwnVersion(), started
-	if o.dieWithParent {
+	if o.Tied {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		go func() {

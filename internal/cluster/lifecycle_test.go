@@ -401,7 +401,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		t.Log(lines.Text())
 	}
 	info, err := Status(t.Context(), h, "one")
-	if err != nil || !info.Ready {
+	if err != nil || !info.Ready || !info.Tied {
 		t.Errorf("Status() = %+v, %v", info, err)
 	}
 	hosttest.KillProcess(t, parent.Process.Pid)

@@ -46,6 +46,7 @@ type Options struct {
 	RemovedAPIs   bool          // answer versions of built-in APIs that were removed
 	Kubernetes    string        // minor version to behave as, such as 1.34; empty: its own
 	APIServerOnly bool          // etcd and kube-apiserver without controllers, scheduler and nodes
+	Tied          bool          // ends with the process that started it, for the status
 	Verbosity     int           // 0 logs errors; n > 0 logs what klog has at verbosity n
 	Log           io.Writer     // the server's log
 	Build         string        // version of mysdk, for the status
@@ -155,7 +156,7 @@ func (s *server) open(was state.State) error {
 	s.now = state.State{
 		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
 		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port), UID: was.UID,
-		Kubernetes: behavedAs(s.Kubernetes), Build: s.Build, Nodes: s.Nodes, FSync: s.FSync,
+		Kubernetes: behavedAs(s.Kubernetes), Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Tied: s.Tied,
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
 	return nil

@@ -36,6 +36,9 @@ func (r *run) startCluster(ctx context.Context) error {
 		state = "was running"
 	}
 	r.announceCluster(fmt.Sprintf("cluster ready (%s): embedded, %s", r.since(from), state))
+	if c.StartCommand != "" {
+		r.screen.say("  it stops with the mysdk that started it; run '%s' before both to keep it", c.StartCommand)
+	}
 	return nil
 }
 

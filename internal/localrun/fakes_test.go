@@ -32,32 +32,33 @@ type world struct {
 	mu       sync.Mutex
 	events   []string
 
-	already   bool                                  // the cluster runs before
-	startErr  error                                 // of StartCluster
-	startHang bool                                  // StartCluster waits for its ctx
-	applyErr  map[string]error                      // by kind
-	crds      []*unstructured.Unstructured          // of RenderCRDs
-	webhooks  []*unstructured.Unstructured          // of Render
-	renderErr error                                 //
-	roleErr   error                                 // of Render's Manifests
-	context   string                                // of the cluster
-	store     map[string]*unstructured.Unstructured // what is in the cluster besides, by kind and name
-	editErr   map[string]error                      // by kind
-	generated func() ([]string, error)              // Regenerate; nil writes nothing
-	embedded  string                                // its name, if it is an embedded one
-	guardErr  error                                 // of Connect
-	invalid   []string                              // objects that CRDs no longer allow; with any, CRDs are configured
-	missing   []string                              // namespaces that a named cluster lacks
-	build     func(io.Writer) error                 // the go command; nil succeeds
-	builds    atomic.Int32                          // so far
-	operator  func(context.Context, *process)       // the operator; nil waits to be stopped
-	started   []host.Cmd
-	answers   map[string]string // output of other programs, by name
-	kill      chan struct{}
-	onEvent   func(string)
-	writes    int  // to webhooks and conversions so far
-	dieAt     int  // the write at which the cluster is lost, counted from 1; 0: never
-	dieAfter  bool // that write still happens
+	already      bool // the cluster runs before
+	startCommand string
+	startErr     error                                 // of StartCluster
+	startHang    bool                                  // StartCluster waits for its ctx
+	applyErr     map[string]error                      // by kind
+	crds         []*unstructured.Unstructured          // of RenderCRDs
+	webhooks     []*unstructured.Unstructured          // of Render
+	renderErr    error                                 //
+	roleErr      error                                 // of Render's Manifests
+	context      string                                // of the cluster
+	store        map[string]*unstructured.Unstructured // what is in the cluster besides, by kind and name
+	editErr      map[string]error                      // by kind
+	generated    func() ([]string, error)              // Regenerate; nil writes nothing
+	embedded     string                                // its name, if it is an embedded one
+	guardErr     error                                 // of Connect
+	invalid      []string                              // objects that CRDs no longer allow; with any, CRDs are configured
+	missing      []string                              // namespaces that a named cluster lacks
+	build        func(io.Writer) error                 // the go command; nil succeeds
+	builds       atomic.Int32                          // so far
+	operator     func(context.Context, *process)       // the operator; nil waits to be stopped
+	started      []host.Cmd
+	answers      map[string]string // output of other programs, by name
+	kill         chan struct{}
+	onEvent      func(string)
+	writes       int  // to webhooks and conversions so far
+	dieAt        int  // the write at which the cluster is lost, counted from 1; 0: never
+	dieAfter     bool // that write still happens
 }
 
 // embeddedConfig is the kubeconfig of the embedded cluster.
@@ -161,7 +162,7 @@ func (w *world) deps() Deps {
 			if w.startErr != nil {
 				return nil, w.startErr
 			}
-			return &Cluster{Kubeconfig: embeddedConfig, AlreadyRunning: w.already, Stop: func(ctx context.Context) error {
+			return &Cluster{Kubeconfig: embeddedConfig, AlreadyRunning: w.already, StartCommand: w.startCommand, Stop: func(ctx context.Context) error {
 				w.event("stop cluster")
 				return ctx.Err()
 			}}, nil

@@ -74,6 +74,7 @@ type Cluster struct {
 	Kubeconfig     string                      // path
 	AlreadyRunning bool                        // it ran before, and is left running
 	StopCommand    string                      // what ends it when it is left running; empty: mysdk cluster stop
+	StartCommand   string                      // what starts one that is left running, where this one stops with whoever started it
 	Stop           func(context.Context) error // called once the operator has ended
 	Control        ControlPlane                // nil: the operator is the cluster's administrator, and nothing is recorded
 	Socket         string                      // of Control, for the operator's reports

@@ -346,8 +346,12 @@ func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh b
 	if err != nil {
 		return nil, err
 	}
+	start := ""
+	if info.AlreadyRunning && info.Tied {
+		start = state.Command("start", info.Name)
+	}
 	return &localrun.Cluster{
-		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StopCommand: state.Command("stop", info.Name),
+		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StartCommand: start, StopCommand: state.Command("stop", info.Name),
 		Stop: func(ctx context.Context) error {
 			_, err := cluster.Stop(ctx, f.Host, o.Target.Name)
 			return err

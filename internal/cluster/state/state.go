@@ -33,6 +33,7 @@ type State struct {
 	Build        string    `json:"build,omitempty"`        // version of mysdk it was built from
 	Nodes        int       `json:"nodes,omitempty"`
 	FSync        bool      `json:"fsync,omitempty"` // every write goes to the disk at once
+	Tied         bool      `json:"tied,omitempty"`  // ends with the process that started it
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 }
 
