@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,13 +68,8 @@ func (f *Factory) ChangeDir(c *cobra.Command) error {
 	if !slices.Contains(projectCommands(), CommandName(c)) {
 		return nil
 	}
-	for _, here := range []string{project.FileName, "go.mod", "cmd/manager/main.go"} {
-		if _, err := f.Host.Files.Lstat(f.Host.Path(here)); err == nil {
-			return nil
-		}
-	}
-	root := project.Above(f.Host.Dir)
-	if root == "" {
+	root := f.Root()
+	if root == f.Host.Dir {
 		return nil
 	}
 	below, err := filepath.Rel(root, f.Host.Dir)
@@ -82,6 +78,24 @@ func (f *Factory) ChangeDir(c *cobra.Command) error {
 	}
 	f.Inside, f.Host.Started, f.Host.Dir = below, f.Host.Dir, root
 	return nil
+}
+
+// Root is the root of the project that the working directory is in, or the latter.
+func (f *Factory) Root() string {
+	for _, here := range []string{project.FileName, "go.mod", "cmd/manager/main.go"} {
+		if _, err := f.Host.Files.Lstat(f.Host.Path(here)); err == nil {
+			return f.Host.Dir
+		}
+	}
+	return cmp.Or(project.Above(f.Host.Dir), f.Host.Dir)
+}
+
+// Here is a file of the project as the user types it, who may be below its root.
+func (f *Factory) Here(name string) string {
+	if rel, err := filepath.Rel(f.Host.Started, f.Host.Path(name)); err == nil && f.Inside != "" {
+		return rel
+	}
+	return name
 }
 
 // rebase makes paths that were given below the project's root relative to it.

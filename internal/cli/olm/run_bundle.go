@@ -227,9 +227,11 @@ func sentence(r run.Result, took string) string {
 }
 
 // programs are what the embedded cluster is to run an operator with: the
-// project here if the bundle is of it.
+// project around here if the bundle is of it.
 func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (hostprogram.Programs, error) {
 	p := hostprogram.Programs{Host: f.Host, Cluster: cluster, Say: f.Say}
+	from = f.Host.Path(from)
+	f = f.In(f.Root())
 	if _, err := f.Host.Files.Lstat(f.Host.Path("PROJECT")); errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -237,7 +239,7 @@ func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (h
 	if err != nil {
 		return p, err
 	}
-	inside, err := filepath.Rel(f.Host.Dir, f.Host.Path(from))
+	inside, err := filepath.Rel(f.Host.Dir, from)
 	if err != nil || project.Name != pkg && !filepath.IsLocal(inside) {
 		return p, nil //nolint:nilerr // on another volume: not in the project
 	}

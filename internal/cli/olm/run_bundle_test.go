@@ -1,0 +1,41 @@
+package olm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/host/hosttest"
+)
+
+// TestPrograms: the operator is that of the project around the bundle, wherever in it
+// the command is run.
+func TestPrograms(t *testing.T) {
+	w := hosttest.New(t)
+	for name, text := range map[string]string{
+		"PROJECT":                           "domain: example.com\nlayout: [go.kubebuilder.io/v4]\nprojectName: op\nrepo: example.com/op\nversion: \"3\"\n",
+		"config/default/kustomization.yaml": "resources: [manager.yaml]\n",
+		"config/default/manager.yaml":       "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: op}\nspec: {template: {spec: {containers: [{name: manager, image: controller:latest}]}}}\n",
+		"bundle/manifests/x.yaml":           "",
+	} {
+		if err := os.MkdirAll(filepath.Dir(w.Path(name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(w.Path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &cobra.Command{}
+	c.SetContext(t.Context())
+	for dir, from := range map[string]string{".": "bundle", "config": "../bundle"} {
+		f := &cli.Factory{Host: w.Host, Running: c, AsIs: true}
+		f.Host.Dir = w.Path(dir)
+		p, err := programs(t.Context(), f, "default", "op", from)
+		if err != nil || p.Project == nil || p.Project.Dir != w.Dir || p.Project.Image != "controller:latest" {
+			t.Errorf("in %s: %+v, %v", dir, p.Project, err)
+		}
+	}
+}
