@@ -388,7 +388,7 @@ func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
 	if wrote, err := j.f.Settle(ctx, j.set, false, j.dryRun, j.out+" is up to date"); !wrote || err != nil {
 		return err
 	}
-	j.f.Say("Next: mysdk bundle validate %s", j.out)
+	j.f.Say("Next: mysdk bundle validate %s", j.f.Here(j.out))
 	return nil
 }
 

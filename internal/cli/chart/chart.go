@@ -337,7 +337,7 @@ func (j *job) report(plan *chart.Plan, took string) error {
 		j.f.Detail("wrote %s", name)
 	}
 	j.f.Say("%s: wrote %s (%s)", j.dir, cli.Count(j.set.Len(), "file"), took)
-	j.f.Say("Next: helm install %s %s --namespace %s-system --create-namespace", j.name, j.dir, j.name)
+	j.f.Say("Next: helm install %s %s --namespace %s-system --create-namespace", j.name, j.f.Here(j.dir), j.name)
 	return nil
 }
 

@@ -207,6 +207,6 @@ func runBuildInstaller(ctx context.Context, f *cli.Factory, o *deployOptions) er
 		return err
 	}
 	f.Say("%s: %d objects", cli.InstallerFile, len(objects))
-	f.Say("Next: kubectl apply --server-side -f %s", cli.InstallerFile)
+	f.Say("Next: kubectl apply --server-side -f %s", f.Here(cli.InstallerFile))
 	return nil
 }

@@ -346,5 +346,5 @@ func reportAPI(f *cli.Factory, set fileset.Set, before, after *project.Project, 
 		run, apply = "run local", "kubectl -n "+after.Name+"-system apply"
 	}
 	f.Say("Next: mysdk %s", run)
-	f.Say("      mysdk %s -k config/samples   (in a second terminal)", apply)
+	f.Say("      mysdk %s -k %s   (in a second terminal)", apply, f.Here("config/samples"))
 }
