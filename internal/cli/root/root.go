@@ -167,9 +167,14 @@ func helpOfKnown(f *cli.Factory, root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() && cli.AsksHelp(args) {
-			if f.Unknown = c.ValidateArgs(words); f.Unknown != nil {
+			if found, rest, err := c.Find(words); err == nil { // behind --help
+				c, words = found, rest
+				c.InitDefaultHelpFlag()
+			}
+			if f.Unknown = c.ValidateArgs(words); f.Unknown != nil && c.HasSubCommands() {
 				return
 			}
+			f.Unknown = nil
 		}
 		noteSettings(c)
 		show(c, args)
