@@ -169,7 +169,11 @@ func (f *Factory) embeddedKubeconfig(ctx context.Context, name string, start boo
 		return "", err
 	}
 	if info.State != cluster.Running {
-		return "", clierr.Unavailablef("start it with '"+state.Command("start", name)+"', or name another with --context", "cluster %s is not running", name)
+		hint := "start it with '" + state.Command("start", name) + "'"
+		if f.Running.Flag("context") != nil {
+			hint += ", or name another with --context"
+		}
+		return "", clierr.Unavailablef(hint, "cluster %s is not running", name)
 	}
 	return info.Kubeconfig, nil
 }

@@ -130,8 +130,15 @@ func FlagError(c *cobra.Command, err error) error {
 	if !errors.As(err, &missing) {
 		return clierr.Usagef("see '"+c.CommandPath()+" --help'", "%w", err)
 	}
+	if subs := childrenWith(c, missing.GetSpecifiedName()); len(subs) > 0 {
+		return clierr.Usagef("did you mean '"+strings.Join(subs, "' or '")+"'?", "unknown flag --%s", missing.GetSpecifiedName())
+	}
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
 	if near := clierr.Closest(missing.GetSpecifiedName(), names); near != "" {
 		return clierr.Usagef("did you mean --"+near+"?", "unknown flag --%s", missing.GetSpecifiedName())
 	}
@@ -140,4 +147,16 @@ func FlagError(c *cobra.Command, err error) error {
 		return clierr.Usagef(hint, "%w", err)
 	}
 	return clierr.Usagef(hint, "unknown flag --%s", missing.GetSpecifiedName())
+}
+
+// childrenWith are the subcommands of c that have the flag, with it. Those of the
+// root are too many to name.
+func childrenWith(c *cobra.Command, flag string) []string {
+	var found []string
+	for _, sub := range c.Commands() {
+		if f := sub.Flags().Lookup(flag); c.HasParent() && sub.IsAvailableCommand() && f != nil && !f.Hidden {
+			found = append(found, sub.CommandPath()+" --"+flag)
+		}
+	}
+	return found
 }
