@@ -29,7 +29,8 @@ func (s *createWebhookSubcommand) checkMigration() error {
 	case !s.conversion:
 		return usage("add --conversion", "--migrate-storage rewrites objects of versions that are converted, and no conversion is asked for")
 	case s.managerNamespaced:
-		return usage("leave out --migrate-storage, or let the manager watch all namespaces: mysdk edit --namespaced=false",
+		return usage(fmt.Sprintf("let the manager watch all namespaces, or leave out --migrate-storage; 'mysdk delete webhook --group %s --version %s --kind %s --conversion' takes away a migration that is there",
+			or(s.resource.Group, `""`), s.resource.Version, s.resource.Kind),
 			"--migrate-storage rewrites the objects of all namespaces, and the manager watches one")
 	}
 	return nil
