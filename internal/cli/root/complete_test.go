@@ -140,6 +140,8 @@ contexts:
 		"cluster simulate pod web a ":   nothing,
 		"bundle generate --input-dir ":  dirs,
 		"bundle validate ":              files,
+		"test ":                         files,
+		"test --kubernetes ":            strings.Join(cli.MinorVersions(), " ") + " :4",
 		"run local --apply ":            "yaml yml json :8",
 		"run bundle b --install-mode S": "SingleNamespace= :6",
 		"version -o ":                   "text json yaml :4",

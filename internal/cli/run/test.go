@@ -66,6 +66,12 @@ without the APIs and fields that came later.`,
 		// go test has flags of its own, and more may come.
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if n := len(args); n > 0 && args[n-1] == "--kubernetes" {
+				return cli.Matching(c.Flag("kubernetes"), cli.MinorVersions(), typed)
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			help, err := o.read(c, args)
 			if help {
