@@ -141,7 +141,8 @@ func TestHints(t *testing.T) {
 		"fails elsewhere":      {pasted, "", failing},
 		"broken elsewhere":     {pasted, "# shop/api/v1\napi/v1/cart_types.go:9:2: undefined: x\n", building},
 		"no such package":      {own, "# ./nope\nstat /shop/nope: directory not found\n", building},
-		"no such module":       {own, "# shop\na.go:3:8: no required module provides package a.io/b; to add it:\n\tgo get a.io/b\n", building},
+		"no such module":       {own, "# shop\na.go:3:8: no required module provides package a.io/b; to add it:\n\tgo get a.io/b\n", "run 'go mod tidy'"},
+		"vendoring":            {own, "go: inconsistent vendoring in /shop:\n", "run 'go mod vendor'"},
 		"a module not tidy":    {pasted, "go: updates to go.mod needed; to update it:\n\tgo mod tidy\n", "run 'go mod tidy'"},
 	} {
 		t.Run(name, func(t *testing.T) {
