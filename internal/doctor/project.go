@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/openapi"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/upgrade"
+	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
 
 func (e *exam) abs(name string) string { return filepath.Join(e.Dir, filepath.FromSlash(name)) }
@@ -213,6 +216,23 @@ func (e *exam) manifests() {
 		e.ok(name, "%s builds", built[0])
 	default:
 		e.ok(name, "%s build", strings.Join(built, " and "))
+	}
+	if slices.Contains(built, "config/default") {
+		e.certificates()
+	}
+}
+
+// certificates looks for the Service for which the operator makes certificates.
+func (e *exam) certificates() {
+	const file = v4.CertsPackage + "/targets.go"
+	text, err := e.Host.Files.ReadFile(e.abs(file))
+	m := regexp.MustCompile(`serviceName\s*=\s*"([^"]+)"`).FindSubmatch(text)
+	if err != nil || m == nil {
+		return
+	}
+	if name := string(m[1]); !slices.ContainsFunc(e.applied, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Service" && o.GetName() == name }) {
+		e.problem("webhooks", "correct the names in "+file+" and run 'mysdk generate'",
+			"config/default deploys no Service %s, for which %s makes certificates", name, v4.CertsPackage)
 	}
 }
 

@@ -252,6 +252,12 @@ func TestProject(t *testing.T) {
 			},
 			want{"manifests", doctor.OK, "config/default builds", ""},
 		},
+		"certificates for a Service of another name": {
+			func(p *patient) {
+				p.write("internal/certs/targets.go", "package certs\n\nconst (\n\tserviceName = \"shop-webhook-service\"\n)\n")
+			},
+			want{"webhooks", doctor.Problem, "config/default deploys no Service shop-webhook-service", "internal/certs"},
+		},
 		"an upgrade that stopped": {
 			func(p *patient) { p.write("Makefile.rej", "--- a\n+++ b\n") }, want{"scaffold", doctor.Warning, "an upgrade is not finished: Makefile", "--continue"},
 		},

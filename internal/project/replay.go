@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,8 @@ type ReplayOptions struct {
 	Certs      string // source of the certificates of webhooks of which none is recorded; empty for the plugin's default
 
 	// Own reads a file of the project's. Runs that look at types and samples then
-	// see those of the user. Without it they see the scaffold's, and types that were
+	// see those of the user, and those that look at the namespace and the prefix of
+	// config/default, too. Without it they see the scaffold's, and types that were
 	// copied from another version begin with the pattern's fields.
 	Own func(name string) (data []byte, there bool, err error)
 }
@@ -74,6 +76,9 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 	at, err := f.start(p, license)
 	if err != nil {
 		return nil, fmt.Errorf("render the project again: %w", err)
+	}
+	if err := o.nameAsOwn(at.files); err != nil {
+		return nil, err
 	}
 	entries, err := f.entries()
 	if err != nil {
@@ -106,6 +111,29 @@ func (f *File) Replay(o ReplayOptions) (*Replayed, error) {
 	out.Files = at.files
 	maps.Copy(out.Files, rendered)
 	return out, nil
+}
+
+// nameAsOwn gives config/default the namespace and the prefix of the user's.
+func (o ReplayOptions) nameAsOwn(files map[string][]byte) error {
+	const name = "config/default/kustomization.yaml"
+	if o.Own == nil {
+		return nil
+	}
+	mine, there, err := o.Own(name)
+	if err != nil || !there {
+		return err
+	}
+	line := regexp.MustCompile(`(?m)^(namespace|namePrefix):.*\n`)
+	files[name] = line.ReplaceAllFunc(files[name], func(scaffolded []byte) []byte {
+		key, _, _ := bytes.Cut(scaffolded, []byte(":"))
+		for _, own := range line.FindAllSubmatch(mine, -1) {
+			if bytes.Equal(own[1], key) {
+				return own[0]
+			}
+		}
+		return nil
+	})
+	return nil
 }
 
 // layOwn puts the user's types and samples into the place of those of a stage, which

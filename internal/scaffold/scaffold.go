@@ -105,6 +105,7 @@ func (s *Scaffold) replays(file *project.File) (before, after *project.Replayed,
 
 // renameWebhooks gives webhooks that the user has renamed in their markers these names
 // in the scaffold's patch, too: the API server refuses what a patch of another name adds.
+// The patch gets the namespace that is deployed to as well.
 func (s *Scaffold) renameWebhooks(before, after map[string][]byte) error {
 	mine := map[string]string{}
 	err := s.tree.EachGo(func(_ string, src []byte) error {
@@ -122,7 +123,15 @@ func (s *Scaffold) renameWebhooks(before, after map[string][]byte) error {
 				patch = bytes.ReplaceAll(patch, []byte("- name: "+name+"\n"), []byte("- name: "+mine[url]+"\n"))
 			}
 		}
-		files[v4.NamespacesPatch] = patch
+		text, _, err := s.tree.Read("config/default/kustomization.yaml")
+		if err != nil {
+			return err
+		}
+		_, namespace, err := v4.DeployedNames(text)
+		if err != nil {
+			return err
+		}
+		files[v4.NamespacesPatch] = bytes.ReplaceAll(patch, []byte("metadata.name: "+s.project.SystemNamespace()+"\n"), []byte("metadata.name: "+namespace+"\n"))
 	}
 	return err
 }

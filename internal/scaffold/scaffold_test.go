@@ -218,6 +218,30 @@ func TestDeleteWebhooks_PatchWithoutThePortFlag(t *testing.T) {
 	}
 }
 
+// What webhooks got by the prefix and the namespace of the user goes as it came.
+func TestDeleteWebhooks_OtherPrefix(t *testing.T) {
+	s := openGolden(t, "webhook-self")
+	for name, changes := range map[string][]string{
+		"config/default/kustomization.yaml": {"namePrefix: webhook-self-", "namePrefix: acme-", "namespace: webhook-self-system", "namespace: store"},
+		"internal/certs/targets.go":         {"webhook-self-webhook", "acme-webhook", "webhook-self-mutating", "acme-mutating", "webhook-self-validating", "acme-validating"},
+		v4.NamespacesPatch:                  {"name: webhook-self-system", "name: store"},
+	} {
+		data, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(s.dir, filepath.FromSlash(name)), []byte(strings.NewReplacer(changes...).Replace(string(data))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.DeleteWebhooks(s.resource(t, "v1alpha1"), func(string) bool { return true }); err != nil || len(s.Problems) > 0 {
+		t.Fatal(err, s.Problems)
+	}
+	if text, _, err := s.tree.Read("config/default/kustomization.yaml"); err != nil || !strings.Contains(string(text), "\nnamePrefix: acme-\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // TestDeleteAPI: the CRD goes with the last of its versions.
 func TestDeleteAPI(t *testing.T) {
 	const crd = "config/crd/bases/cache.example.com_memcacheds.yaml"

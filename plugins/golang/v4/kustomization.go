@@ -25,21 +25,37 @@ func isMarker(line, marker string) bool {
 // scaffolds have in the place of that: bases. A file that does not parse is
 // refused before it is edited.
 func resources(name, text string) ([]string, error) {
+	k, err := parseKustomization(name, text)
+	return append(k.Resources, k.Bases...), err
+}
+
+// kustomization is what is read of one.
+type kustomization struct {
+	Resources  []string `json:"resources"`
+	Bases      []string `json:"bases"`
+	Namespace  string   `json:"namespace"`
+	NamePrefix string   `json:"namePrefix"`
+}
+
+func parseKustomization(name, text string) (k kustomization, err error) {
 	if err := clierr.Unmerged(name, []byte(text)); err != nil {
-		return nil, err
+		return k, err
 	}
-	var tree struct {
-		Resources []string `json:"resources"`
-		Bases     []string `json:"bases"`
-	}
-	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &k); err != nil {
 		reason := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
 		if strings.Contains(reason, "cannot unmarshal") {
 			reason = "not a mapping with a list of resources"
 		}
-		return nil, usage("repair it and run the command again", "%s is not valid: %s", name, reason)
+		return kustomization{}, usage("repair it and run the command again", "%s is not valid: %s", name, reason)
 	}
-	return append(tree.Resources, tree.Bases...), nil
+	return k, nil
+}
+
+// DeployedNames are the prefix of the objects that the text of config/default deploys,
+// and their namespace.
+func DeployedNames(text []byte) (prefix, namespace string, err error) {
+	k, err := parseKustomization(defaultPath, string(text))
+	return k.NamePrefix, or(k.Namespace, "system"), err
 }
 
 // listKey is the key of the list that new resources go into.

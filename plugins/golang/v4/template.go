@@ -70,6 +70,8 @@ type data struct {
 	WebhookPackage  string // package name
 	RootFromWebhook string // "../../.." or "../../../.."
 	Webhook         webhookData
+	NamePrefix      string // of what config/default deploys
+	Namespace       string // that it deploys to
 	Spoke           spokeData
 
 	Image, ImageEnv string // image of the pods, and the variable that overrides it

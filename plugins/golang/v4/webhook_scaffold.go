@@ -70,6 +70,13 @@ func (s *createWebhookSubcommand) data(disk afero.Fs) (data, error) {
 		return d, err
 	}
 	d.Boilerplate = strings.TrimSpace(string(header))
+	text, err := readIfThere(disk, defaultPath)
+	if err != nil {
+		return d, err
+	}
+	if d.NamePrefix, d.Namespace, err = DeployedNames(text); err != nil {
+		return d, err
+	}
 	d.Namespaced, d.Resource = s.managerNamespaced, res
 	d.ImportAlias = importAlias(res.GVK, s.core)
 	d.SampleFile = sampleFile(res.GVK)

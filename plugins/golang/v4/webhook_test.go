@@ -382,6 +382,35 @@ func TestTargetsAreListedOnce(t *testing.T) {
 	}
 }
 
+// Names and the namespace are those that config/default deploys with.
+func TestWebhookNamesAreThoseDeployed(t *testing.T) {
+	for name, test := range map[string]struct{ lines, prefix, namespace string }{
+		"others": {"namespace: store\nnamePrefix: acme-\n", "acme-", "store"},
+		"none":   {"", "", "system"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTestProject(t, "--namespaced")
+			p.mustCreateAPI(t, strings.Fields(memcached)...)
+			p.write(t, defaultPath, strings.NewReplacer("namespace: shop-system\n", test.lines, "namePrefix: shop-\n", "").Replace(p.files(t)[defaultPath]))
+			p.mustCreateWebhook(t, strings.Fields(memcached+" --defaulting --programmatic-validation")...)
+			p.checkFiles(t)
+			files := p.files(t)
+			for _, part := range []string{
+				`serviceName = "` + test.prefix + `webhook-service"`, "resourceNames=" + test.prefix + "webhook-server-cert,",
+				`"MutatingWebhookConfiguration", "` + test.prefix + `mutating-`, "resourceNames=" + test.prefix + "validating-",
+				"namespace=shop-system,", // as the other markers, which make one Role
+			} {
+				if !strings.Contains(files[targetsPath], part) {
+					t.Errorf("%s lacks %q:\n%s", targetsPath, part, files[targetsPath])
+				}
+			}
+			if patch := files[NamespacesPatch]; strings.Count(patch, "metadata.name: "+test.namespace+"\n") != 2 {
+				t.Errorf("the webhooks' namespace is not %s:\n%s", test.namespace, patch)
+			}
+		})
+	}
+}
+
 // Projects whose tests are Ginkgo's get ours beside them.
 func TestWebhookBesideAnotherSuite(t *testing.T) {
 	const suite = "package v1alpha1\n\nvar testEnv, cfg, k8sClient int\n"

@@ -272,10 +272,10 @@ func (s *createWebhookSubcommand) addTargets(text string, d data) (string, error
 	var all []target
 	const admission = "admissionregistration.k8s.io"
 	if s.defaulting {
-		all = append(all, target{admission, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", d.ProjectName + "-mutating-webhook-configuration"})
+		all = append(all, target{admission, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", d.NamePrefix + "mutating-webhook-configuration"})
 	}
 	if s.validation {
-		all = append(all, target{admission, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", d.ProjectName + "-validating-webhook-configuration"})
+		all = append(all, target{admission, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", d.NamePrefix + "validating-webhook-configuration"})
 	}
 	if s.conversion {
 		all = append(all, target{"apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", s.crdName()})
@@ -329,7 +329,7 @@ metadata:
 webhooks:
 %s  namespaceSelector:
     matchLabels:
-      kubernetes.io/metadata.name: %s-system`, w.kind, strings.ToLower(w.kind), name, d.ProjectName))
+      kubernetes.io/metadata.name: %s`, w.kind, strings.ToLower(w.kind), name, d.Namespace))
 	}
 	if len(patches) == 0 {
 		return nil

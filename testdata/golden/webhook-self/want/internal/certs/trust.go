@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -33,6 +34,7 @@ func (m *Manager) trust(ctx context.Context, t target, trusted []byte) error {
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: t.group, Version: "v1", Kind: t.kind})
 	if err := m.client.Get(ctx, client.ObjectKey{Name: t.name}, object); err != nil {
 		if apierrors.IsNotFound(err) {
+			ctrl.LoggerFrom(ctx).WithName("certs").Info("Found no object to write the CA into, will look again", "kind", t.kind, "name", t.name)
 			return nil
 		}
 		return err
