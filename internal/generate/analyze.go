@@ -125,7 +125,7 @@ func (a *analyzing) report(rule string, p *loader.Package, d analysis.Diagnostic
 	at := newProblem(a.tree, fset.Position(d.Pos), "")
 	f := Finding{Position: Position{at.file, at.line, at.col}, Rule: rule, Text: d.Message, Aside: a.aside(p, d.Pos)}
 	src, err := a.tree.read(at.file)
-	if err == nil && len(d.SuggestedFixes) > 0 {
+	if err == nil && len(d.SuggestedFixes) > 0 && !slices.ContainsFunc(d.SuggestedFixes[0].TextEdits, func(e analysis.TextEdit) bool { return renames(p, e) }) {
 		for _, e := range d.SuggestedFixes[0].TextEdits {
 			from, to := fset.Position(e.Pos).Offset, fset.Position(max(e.Pos, e.End)).Offset
 			if edit := (Edit{at.file, from, to, string(e.NewText)}); to <= len(src) && string(src[from:to]) != edit.New {
@@ -134,6 +134,17 @@ func (a *analyzing) report(rule string, p *loader.Package, d analysis.Diagnostic
 		}
 	}
 	a.found = append(a.found, f)
+}
+
+// renames reports whether an edit changes the name of a field, without which code
+// that uses the field does not compile.
+func renames(p *loader.Package, e analysis.TextEdit) bool {
+	for id, obj := range p.TypesInfo.Defs {
+		if v, ok := obj.(*types.Var); ok && v.IsField() && e.Pos < id.End() && id.Pos() < e.End {
+			return true
+		}
+	}
+	return false
 }
 
 // aside reports whether a place is in a type that no kind is made of, or in its
