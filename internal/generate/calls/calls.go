@@ -95,13 +95,25 @@ func (f *finder) targets(names ...string) error {
 			continue
 		}
 		f.done["target "+name] = true
-		for _, r := range f.make.rules[name] {
-			if err := f.targets(r.needs...); err != nil {
-				return err
-			}
-			if err := f.recipe(name, r.recipe); err != nil {
-				return err
-			}
+		if err := f.target(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target does so for one, whose variables count for what it depends on, too.
+func (f *finder) target(name string) error {
+	for _, own := range f.make.own[name] {
+		defer f.make.keep(own[1])()
+		f.make.assign(own[1], own[2], own[3])
+	}
+	for _, r := range f.make.rules[name] {
+		if err := f.targets(r.needs...); err != nil {
+			return err
+		}
+		if err := f.recipe(name, r.recipe); err != nil {
+			return err
 		}
 	}
 	return nil

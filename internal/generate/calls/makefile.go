@@ -13,9 +13,10 @@ import (
 // makefile is a Makefile with what it includes, as far as it can be read
 // without running anything.
 type makefile struct {
-	vars    map[string]string // not expanded yet
-	rules   map[string][]rule // by target
-	order   []string          // the targets as they come
+	vars    map[string]string     // not expanded yet
+	own     map[string][][]string // assignments of targets, as assignment finds them
+	rules   map[string][]rule     // by target
+	order   []string              // the targets as they come
 	root    string
 	unknown []string // texts behind unknown values
 }
@@ -59,7 +60,7 @@ var tool = lazy.Delayed(`(?i)^controller[_-]?gen(_bin|_cmd|_tool)?$`)
 
 // readMakefile reads the project's, if it has one.
 func (f *finder) readMakefile() error {
-	f.make = &makefile{vars: map[string]string{"MAKE": "make", "GO": "go", "CURDIR": f.root, "PWD": f.root}, rules: map[string][]rule{}, root: f.root}
+	f.make = &makefile{vars: map[string]string{"MAKE": "make", "GO": "go", "CURDIR": f.root, "PWD": f.root}, own: map[string][][]string{}, rules: map[string][]rule{}, root: f.root}
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
 		data, there, err := f.tree.Read(name)
 		if err != nil {
@@ -73,18 +74,24 @@ func (f *finder) readMakefile() error {
 }
 
 var (
-	assignment = lazy.Delayed(`^(?:export\s+|override\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:=|::=|\+=|!=|=)\s*(.*)$`)
+	assignment = lazy.Delayed(`^(?:(?:export|override|private)\s+)*([A-Za-z0-9_.-]+)\s*(\?=|:=|::=|\+=|!=|=)\s*(.*)$`)
 	defines    = lazy.Delayed(`^define\s+(\S+)`)
 	includes   = lazy.Delayed(`^-?s?include\s+(.*)$`)
 	condition  = lazy.Delayed(`^(?:else\s+)?(ifn?eq|ifn?def)\s*(.*)$`)
+	quoted     = lazy.Delayed(`^(?:"([^"]*)"|'([^']*)')\s*(?:"([^"]*)"|'([^']*)')$`)
+	comment    = lazy.Delayed(`(^|[^\\])#.*`)
 )
+
+// branch is a conditional: whether its lines count, and whether those of it or of one
+// before it in the chain do.
+type branch struct{ counts, taken bool }
 
 // readMake takes in the lines of a file.
 func (f *finder) readMake(name, text string) error {
 	m := f.make
-	var current []string // targets of the rule that recipe lines go to
-	var branches []bool  // of the conditionals around: whether lines count
-	define := ""         // the variable that lines are part of
+	var current []string  // targets of the rule that recipe lines go to
+	var branches []branch // of the conditionals around
+	define := ""          // the variable that lines are part of
 	for _, l := range joined(text) {
 		l.at = fmt.Sprintf("%s:%s", name, l.at)
 		bare := strings.TrimSpace(l.text)
@@ -94,15 +101,15 @@ func (f *finder) readMake(name, text string) error {
 		case define != "":
 			m.vars[define] += strings.TrimLeft(bare, "@-+ ") + "\n"
 		case m.conditional(bare, &branches):
-		case len(branches) > 0 && slices.Contains(branches, false):
-		case strings.HasPrefix(l.text, "\t"):
+		case len(branches) > 0 && slices.ContainsFunc(branches, func(b branch) bool { return !b.counts }):
+		case strings.HasPrefix(l.text, "\t") && current != nil:
 			m.recipe(current, line{strings.TrimSpace(l.text), l.at})
+		case bare == "" || strings.HasPrefix(bare, "#"):
 		default:
+			current = nil // what is no rule ends one
+			a := assignment.FindStringSubmatch(bare)
 			bare, _, _ = strings.Cut(bare, " #")
-			if strings.HasPrefix(bare, "#") || bare == "" {
-				continue
-			}
-			if a := assignment.FindStringSubmatch(bare); a != nil {
+			if a != nil {
 				m.assign(a[1], a[2], a[3])
 			} else if d := defines.FindStringSubmatch(bare); d != nil {
 				define, m.vars[d[1]] = d[1], ""
@@ -110,7 +117,7 @@ func (f *finder) readMake(name, text string) error {
 				if err := f.include(m.expand(i[1], "")); err != nil {
 					return err
 				}
-			} else {
+			} else if !strings.HasPrefix(l.text, "\t") {
 				current = m.rule(bare, l.at)
 			}
 		}
@@ -176,20 +183,22 @@ func joined(text string) []line {
 }
 
 // conditional follows ifeq, else and endif.
-func (m *makefile) conditional(bare string, branches *[]bool) bool {
+func (m *makefile) conditional(bare string, branches *[]branch) bool {
 	b := *branches
+	bare, _, _ = strings.Cut(bare, " #")
 	word, _, _ := strings.Cut(bare, " ")
 	switch {
 	case word == "endif" && len(b) > 0:
 		*branches = b[:len(b)-1]
 	case word == "else" && len(b) > 0 && condition.MatchString(bare):
-		// Of a chain, what is not taken at first is taken in the end, unless
-		// it can be told.
-		b[len(b)-1] = !b[len(b)-1] && m.holds(condition.FindStringSubmatch(bare))
+		last := &b[len(b)-1]
+		last.counts = !last.taken && m.holds(condition.FindStringSubmatch(bare))
+		last.taken = last.taken || last.counts
 	case word == "else" && len(b) > 0:
-		b[len(b)-1] = !b[len(b)-1]
+		b[len(b)-1] = branch{!b[len(b)-1].taken, true}
 	case condition.MatchString(bare):
-		*branches = append(b, m.holds(condition.FindStringSubmatch(bare)))
+		holds := m.holds(condition.FindStringSubmatch(bare))
+		*branches = append(b, branch{holds, holds})
 	default:
 		return false
 	}
@@ -204,6 +213,9 @@ func (m *makefile) holds(c []string) bool {
 		_, set := m.vars[m.expand(rest, "")]
 		return set == (kind == "ifdef")
 	}
+	if q := quoted.FindStringSubmatch(rest); q != nil {
+		rest = q[1] + q[2] + "," + q[3] + q[4]
+	}
 	rest = m.expand(strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")"), "")
 	x, y, ok := strings.Cut(rest, ",")
 	if !ok || isUnknown(rest) {
@@ -214,6 +226,7 @@ func (m *makefile) holds(c []string) bool {
 
 func (m *makefile) assign(name, op, value string) {
 	_, set := m.vars[name]
+	value = strings.ReplaceAll(strings.TrimRight(comment.ReplaceAllString(value, "$1"), " \t"), `\#`, "#")
 	switch op {
 	case "?=":
 		if set {
@@ -237,10 +250,14 @@ func (m *makefile) rule(text, at string) []string {
 		return nil
 	}
 	needs, _, _ = strings.Cut(strings.TrimPrefix(needs, ":"), "|")
-	if assignment.MatchString(strings.TrimSpace(needs)) {
-		return nil // a variable of a target
-	}
 	current := strings.Fields(targets)
+	if assignment.MatchString(strings.TrimSpace(needs)) {
+		_, own, _ := strings.Cut(text, ":")
+		for _, t := range current {
+			m.own[t] = append(m.own[t], assignment.FindStringSubmatch(strings.TrimSpace(own)))
+		}
+		return nil
+	}
 	for _, t := range current {
 		if m.rules[t] == nil {
 			m.order = append(m.order, t)
