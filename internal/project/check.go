@@ -113,6 +113,7 @@ func (f *File) checkComplete(dir string) error {
 	for _, field := range []struct{ name, value, example string }{
 		{"domain", f.config.GetDomain(), "example.com"},
 		{"repo", f.config.GetRepository(), "github.com/you/my-operator"},
+		{"projectName", f.config.GetProjectName(), "my-operator"},
 	} {
 		if field.value == "" {
 			return clierr.Failedf(fmt.Sprintf("add the line '%s: %s' with the project's own", field.name, field.example), "%s: no %s field", FileName, field.name)

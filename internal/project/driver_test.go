@@ -195,6 +195,7 @@ func TestCreateAPIRefuses(t *testing.T) {
 		"no domain":        {project: strings.Replace(plain, "domain: example.com\n", "", 1), want: "no domain field", hint: "domain: example.com", code: 1},
 		"bad domain":       {project: strings.Replace(plain, "domain: example.com", "domain: x y", 1), want: "PROJECT: domain", hint: "correct the line", code: 1},
 		"no repo":          {project: strings.Replace(plain, "repo: example.com/op\n", "", 1), want: "no repo field", hint: "repo:", code: 1},
+		"no name":          {project: strings.Replace(plain, "projectName: op\n", "", 1), want: "no projectName field", hint: "projectName: my-operator", code: 1},
 		"another module":   {project: plain, mod: "module example.com/other\n", want: "go.mod says module example.com/other", hint: "same", code: 1},
 		"bad group":        {project: plain, group: "-x", want: `group "-x"`, hint: "--group cache", code: 2},
 		"group in capital": {project: plain, group: "Shop", want: `group "Shop"`, hint: "--group shop", code: 2},

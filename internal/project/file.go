@@ -72,7 +72,27 @@ func Load(dir string) (*File, error) {
 		return nil, clierr.Failedf("it must be a readable file", "%s: %w", FileName, err)
 	}
 	// The decoder would make a line of its own of each CR behind a comment.
-	return Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	f, err := Parse(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	if err != nil || f.config.GetProjectName() != "" {
+		return f, err
+	}
+	return f, f.config.SetProjectName(unnamed(dir))
+}
+
+// unnamed is the name of a project that records none, as kubebuilder lets it: what its
+// objects begin with, or that of its directory. The next change of PROJECT records it.
+func unnamed(dir string) string {
+	var k struct {
+		NamePrefix string `yaml:"namePrefix"`
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "config", "default", "kustomization.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(data, &k)
+	}
+	if name := strings.TrimSuffix(k.NamePrefix, "-"); err == nil && CheckName(name) == nil {
+		return name
+	}
+	return NameFromDir(dir)
 }
 
 // missing is the error that dir has no PROJECT file. The projects of operator-sdk

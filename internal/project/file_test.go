@@ -253,3 +253,29 @@ func TestLoadWithout(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadUnnamed takes the name that PROJECT lacks from where kubebuilder did.
+func TestLoadUnnamed(t *testing.T) {
+	for name, c := range map[string]struct{ config, want string }{
+		"prefix":       {"namePrefix: \"shop-\"\n", "shop"},
+		"no prefix":    {"namespace: x\n", "sub-dir"},
+		"not a prefix": {"namePrefix: Shop-\n", "sub-dir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(fill(t, map[string]string{
+				"Sub_dir/PROJECT": strings.Replace(plain, "projectName: op\n", "", 1),
+				"Sub_dir/config/default/kustomization.yaml": c.config,
+			}), "Sub_dir")
+			f, err := project.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, err := f.Project(); err != nil || p.Name != c.want {
+				t.Errorf("name %q, %v, want %q", p.Name, err, c.want)
+			}
+			if data, err := f.Bytes(); err != nil || !strings.Contains(string(data), "\nprojectName: "+c.want+"\n") {
+				t.Errorf("PROJECT is not completed: %v\n%s", err, data)
+			}
+		})
+	}
+}
