@@ -231,8 +231,11 @@ func (s *createWebhookSubcommand) enableInDefault(text string) (string, error) {
 			}
 		}
 	}
-	_, err = resources(defaultPath, text)
-	return text, err
+	if _, err := resources(defaultPath, text); err != nil { // it was valid before
+		return "", usage("take the # off these parts, as 'mysdk init' writes them, and run the command again:\n"+strings.Join(blocks, "\n"),
+			"%s: its lists are not as 'mysdk init' writes them", defaultPath)
+	}
+	return text, nil
 }
 
 // injection is the target by which cert-manager's CA gets into a CRD: the
@@ -363,15 +366,35 @@ func uncommentBlock(name, text, first string) (string, error) {
 		return "", usage(fmt.Sprintf("put this part in as 'mysdk init' writes it, and run the command again:\n%s", first),
 			"%s:%d: found no block to make count", name, len(lines))
 	}
+	indent := ""
+	if strings.HasPrefix(first, "-") {
+		indent = listIndent(lines[:at])
+	}
 	for i := at; i < len(lines) && strings.HasPrefix(lines[i], "#"); i++ {
 		if i > at && strings.Contains(lines[i], "# Uncomment the following block") {
 			break // the next block
 		}
 		if !strings.Contains(lines[i], markerPrefix) {
-			lines[i] = lines[i][1:]
+			lines[i] = indent + lines[i][1:]
 		}
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// listIndent is the indentation of the list that goes on behind the lines.
+func listIndent(before []string) string {
+	indent := ""
+	for _, line := range slices.Backward(before) {
+		bare := strings.TrimSpace(line)
+		switch own := line[:len(line)-len(strings.TrimLeft(line, " "))]; {
+		case bare == "" || bare[0] == '#':
+		case own == "" && bare[0] != '-': // the key
+			return indent
+		case bare[0] == '-':
+			indent = own
+		}
+	}
+	return ""
 }
 
 // insertSorted puts a line among those above a marker that are greater, so that
@@ -400,6 +423,9 @@ func insertLines(name, text, marker, code string) (string, error) {
 	if at < 0 {
 		return "", usage("put the marker back, or add this there by hand, and run the command again:\n"+code,
 			"%s:%d: the marker %q is missing", name, len(lines), markerPrefix+marker)
+	}
+	if strings.HasPrefix(code, "- ") {
+		code = listIndent(lines[:at]) + code
 	}
 	return strings.Join(slices.Insert(lines, at, code), "\n"), nil
 }
