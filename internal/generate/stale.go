@@ -81,7 +81,7 @@ func staleCRDs(t *tree, dir string, rendered []string) ([]string, error) {
 			continue
 		}
 		if data, err := t.read(name); err == nil && attribution.Match(data) {
-			out = append(out, name+": no type in the project makes this CRD; remove it and its line in config/crd/kustomization.yaml")
+			out = append(out, name+": no type in the project makes this CRD; remove it and its line in "+path.Join(path.Dir(dir), "kustomization.yaml"))
 		}
 	}
 	return out, nil

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/generate"
+	"github.com/example/mysdk/internal/generate/calls"
+	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -25,7 +28,11 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
 	}
 	s.noteModule(target)
-	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, s.lastCRD(target))
+	drop, err := s.lastCRD(target)
+	if err != nil {
+		return err
+	}
+	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, drop...)
 }
 
 // noteModule tells of the module of a kind of another project, which go.mod
@@ -54,12 +61,12 @@ func (s *Scaffold) DeleteWebhooks(target project.Resource, wanted func(name stri
 			return nil
 		}
 		return drop
-	}}, "")
+	}})
 }
 
-// take carries the change from the project to one with less in it. drop is a
-// generated file that goes too, if any.
-func (s *Scaffold) take(shape project.Shape, drop string) error {
+// take carries the change from the project to one with less in it. drop are
+// generated files that go too.
+func (s *Scaffold) take(shape project.Shape, drop ...string) error {
 	file, err := s.file.Reshape(shape)
 	if err != nil {
 		return err
@@ -74,10 +81,7 @@ func (s *Scaffold) take(shape project.Shape, drop string) error {
 	if err := s.keepStored(file, before.Files, after.Files); err != nil {
 		return err
 	}
-	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Force: s.force}
-	if drop != "" {
-		change.Drop = append(change.Drop, drop)
-	}
+	change := relayout.Change{Module: s.project.Repo, Before: before.Files, After: after.Files, Drop: drop, Force: s.force}
 	asked, err := s.asked()
 	if err != nil {
 		return err
@@ -163,17 +167,26 @@ func (s *Scaffold) storedKinds(p *project.Project) (map[string]bool, error) {
 	})
 }
 
-// lastCRD is the file of the CRD that goes with the last version of a kind.
-func (s *Scaffold) lastCRD(target project.Resource) string {
+// lastCRD are the files of the CRD that goes with the last version of a kind.
+func (s *Scaffold) lastCRD(target project.Resource) ([]string, error) {
 	if !target.API {
-		return ""
+		return nil, nil
 	}
 	for _, r := range s.project.Resources {
 		if r != target && r.API && r.QualifiedGroup() == target.QualifiedGroup() && r.Kind == target.Kind {
-			return ""
+			return nil, nil
 		}
 	}
-	return fmt.Sprintf("config/crd/bases/%s_%s.yaml", target.QualifiedGroup(), target.Plural)
+	o := generate.Options{Host: host.Host{Files: s.files.Files}, Dir: s.dir}
+	if _, err := calls.Into(&o); err != nil {
+		return nil, err
+	}
+	dirs, err := o.CRDDirs()
+	dirs = append(dirs, "config/crd/bases") // of before the project's own calls
+	for i, dir := range dirs {
+		dirs[i] = fmt.Sprintf("%s/%s_%s.yaml", dir, target.QualifiedGroup(), target.Plural)
+	}
+	return slices.Compact(dirs), err
 }
 
 // generatedFrom are the files that the generators leave alone when no marker

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -247,13 +248,25 @@ func TestDeleteAPI(t *testing.T) {
 	const crd = "config/crd/bases/cache.example.com_memcacheds.yaml"
 	for name, tt := range map[string]struct {
 		project, version string
+		files            map[string]string // that the user has
 		goes, stays      []string
 	}{
-		"one of two versions": {"second-version", "v1", []string{"api/v1/memcached_types.go"}, []string{crd, "api/v1alpha1/memcached_types.go", "internal/controller/memcached_controller.go"}},
-		"the last version":    {"memcached", "v1alpha1", []string{crd, "api/v1alpha1/memcached_types.go", "internal/controller/memcached_controller.go"}, []string{"cmd/main.go"}},
+		"one of two versions": {"second-version", "v1", nil, []string{"api/v1/memcached_types.go"}, []string{crd, "api/v1alpha1/memcached_types.go", "internal/controller/memcached_controller.go"}},
+		"the last version":    {"memcached", "v1alpha1", nil, []string{crd, "api/v1alpha1/memcached_types.go", "internal/controller/memcached_controller.go"}, []string{"cmd/main.go"}},
+		"CRDs elsewhere": {
+			"memcached", "v1alpha1", map[string]string{
+				"Makefile": "manifests:\n\tcontroller-gen crd paths=./api/... output:crd:dir=deploy/crds\n", "deploy/crds/cache.example.com_memcacheds.yaml": "kind: X\n", "deploy/crds/mine.yaml": "kind: X\n",
+			}, []string{crd, "deploy/crds/cache.example.com_memcacheds.yaml"}, []string{"deploy/crds/mine.yaml"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openGolden(t, tt.project)
+			for name, text := range tt.files {
+				file := filepath.Join(s.dir, filepath.FromSlash(name))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := s.DeleteAPI(s.resource(t, tt.version)); err != nil {
 				t.Fatal(err)
 			}
