@@ -76,6 +76,8 @@ type Result struct {
 	// Outputs are the names of all outputs, changed or not. They may be those
 	// of more generators than were selected.
 	Outputs []string
+	// Stale are CRDs of earlier runs, or of other projects, that no type makes.
+	Stale []string
 	// Unchanged is true when the inputs and outputs are those of an earlier
 	// run, so that nothing had to be loaded.
 	Unchanged bool

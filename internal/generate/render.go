@@ -43,8 +43,8 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	}
 	if r, ok := c.lookup(before); ok && !(r.Found.Unjudged && o.canJudge(ctx)) {
 		names, warnings := slices.Sorted(maps.Keys(r.Outputs)), o.warnings(r.Found)
-		stale, err := staleOutputs(o, t, names, warnings)
-		return Result{Unchanged: true, Outputs: names, Warnings: append(warnings, stale...), Inputs: before, Applied: r.Found.Apply}, err
+		stale, crds, err := staleOutputs(o, t, names, warnings)
+		return Result{Unchanged: true, Outputs: names, Stale: crds, Warnings: append(warnings, stale...), Inputs: before, Applied: r.Found.Apply}, err
 	}
 	files, found, err := render(ctx, o, t, env, c.judged())
 	if err != nil {
@@ -56,11 +56,11 @@ func Render(ctx context.Context, opts Options) (Result, error) {
 	}
 	c.store(before, files, found)
 	names, warnings := slices.Sorted(maps.Keys(files)), o.warnings(found)
-	stale, err := staleOutputs(o, t, names, warnings)
+	stale, crds, err := staleOutputs(o, t, names, warnings)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Outputs: names, Warnings: append(warnings, stale...), Inputs: before, Applied: found.Apply}
+	res := Result{Outputs: names, Stale: crds, Warnings: append(warnings, stale...), Inputs: before, Applied: found.Apply}
 	for _, name := range names {
 		if err := putChanged(&res, t, name, files[name]); err != nil {
 			return Result{}, err

@@ -15,10 +15,9 @@ import (
 const emptyCRD = "_.yaml"
 
 // staleOutputs warns about outputs of earlier runs that nothing in the sources
-// accounts for any more. They are left where they are: kustomizations and
-// people may name them. warnings are those about the sources.
-func staleOutputs(o Options, t *tree, rendered, warnings []string) ([]string, error) {
-	var out []string
+// accounts for any more, and lists the CRDs among them. They are left where they
+// are: kustomizations and people may name them. warnings are those about the sources.
+func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []string, err error) {
 	for _, j := range o.jobs {
 		if name := path.Join(j.config, emptyCRD); j.name == crdName && slices.Contains(rendered, name) {
 			out = append(out, name+": no CRD, but what controller-gen makes of a kind all of whose versions have +kubebuilder:skipversion")
@@ -33,9 +32,12 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) ([]string, er
 		case crdName:
 			stale, err := staleCRDs(t, j.config, rendered)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			out = append(out, stale...)
+			crds = append(crds, stale...)
+			for _, name := range stale {
+				out = append(out, name+": no type in the project makes this CRD; remove it and its line in "+path.Join(path.Dir(j.config), "kustomization.yaml"))
+			}
 		case webhookName:
 			name := path.Join(j.config, "manifests.yaml")
 			if data, err := t.read(name); err == nil && !slices.Contains(rendered, name) && bytes.Contains(data, []byte("WebhookConfiguration")) {
@@ -47,7 +49,7 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) ([]string, er
 			}
 		}
 	}
-	return out, nil
+	return out, crds, nil
 }
 
 // unlistedCRDs warns about the CRDs in dir that the kustomization above it leaves
@@ -67,7 +69,7 @@ func unlistedCRDs(t *tree, dir string, rendered []string) (out []string) {
 	return out
 }
 
-// staleCRDs warns about the CRDs in dir that were not rendered.
+// staleCRDs are the generated CRDs in dir that were not rendered.
 func staleCRDs(t *tree, dir string, rendered []string) ([]string, error) {
 	found, err := t.list(dir)
 	// A file in the place of the directory is for the commit to refuse.
@@ -81,7 +83,7 @@ func staleCRDs(t *tree, dir string, rendered []string) ([]string, error) {
 			continue
 		}
 		if data, err := t.read(name); err == nil && attribution.Match(data) {
-			out = append(out, name+": no type in the project makes this CRD; remove it and its line in "+path.Join(path.Dir(dir), "kustomization.yaml"))
+			out = append(out, name)
 		}
 	}
 	return out, nil

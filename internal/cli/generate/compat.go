@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -19,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/kustomize"
+	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/sarif"
 )
 
@@ -116,8 +118,14 @@ func currentCRDs(f *cli.Factory, opts generate.Options, r generate.Result) (foun
 	if err != nil {
 		return nil, nil, err
 	}
+	p := &project.Project{}
+	if file, err := project.Load(f.Host.Dir); err == nil { // generating does without it
+		if p, err = file.Project(); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, dir := range all {
-		crds, err := crdsIn(f, r, dir)
+		crds, err := crdsIn(f, r, dir, p.Domain)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -131,15 +139,15 @@ func currentCRDs(f *cli.Factory, opts generate.Options, r generate.Result) (foun
 }
 
 // crdsIn are the CRDs that are generated into a directory, and those that somebody wrote
-// there by hand.
-func crdsIn(f *cli.Factory, r generate.Result, dir string) (compat.CRDs, error) {
+// or copied there. Those of the project's domain that no type makes any more are none.
+func crdsIn(f *cli.Factory, r generate.Result, dir, domain string) (compat.CRDs, error) {
 	names := slices.DeleteFunc(slices.Clone(r.Outputs), func(name string) bool { return path.Dir(name) != dir })
 	entries, err := f.Host.Files.ReadDir(f.Host.Path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if name := path.Join(dir, e.Name()); !e.IsDir() && !slices.Contains(names, name) {
+		if name := path.Join(dir, e.Name()); !e.IsDir() && !slices.Contains(names, name) && !isGone(r, name, domain) {
 			names = append(names, name)
 		}
 	}
@@ -157,6 +165,12 @@ func crdsIn(f *cli.Factory, r generate.Result, dir string) (compat.CRDs, error) 
 		}
 	}
 	return found, nil
+}
+
+// isGone says whether no type makes a CRD of the domain any more.
+func isGone(r generate.Result, name, domain string) bool {
+	group, _, _ := strings.Cut(path.Base(name), "_")
+	return slices.Contains(r.Stale, name) && domain != "" && strings.HasSuffix("."+group, "."+domain)
 }
 
 // convert gives CRDs that serve several versions the conversion that config/crd says.
