@@ -82,7 +82,7 @@ func (h *hasher) file(t *tree, name string) error {
 	switch base := path.Base(name); {
 	case base == "go.mod":
 		h.replacements(t.abs(path.Dir(name)), data)
-	case strings.HasPrefix(string(data), generatedHeader), isApply(data):
+	case strings.HasPrefix(string(data), generatedHeader), IsApply(data):
 		return nil
 	}
 	h.add(t.abs(name), data)

@@ -270,7 +270,7 @@ func TestStale(t *testing.T) {
 // without versions.
 func TestEmptyCRD(t *testing.T) {
 	o := Options{jobs: []job{{name: crdName, config: "crds"}}}
-	got, err := staleOutputs(o, newTree(t.TempDir(), fileset.Set{}), []string{"crds/_.yaml"}, nil)
+	got, _, err := staleOutputs(o, newTree(t.TempDir(), fileset.Set{}), []string{"crds/_.yaml"}, nil)
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "crds/_.yaml: no CRD") {
 		t.Errorf("warnings %q, %v", got, err)
 	}

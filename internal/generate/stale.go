@@ -29,6 +29,14 @@ func staleOutputs(o Options, t *tree, rendered, warnings []string) (out, crds []
 			continue // the rest of the project may account for the others
 		}
 		switch j.name {
+		case applyName:
+			stale, err := staleApply(t, rendered)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, name := range stale {
+				out = append(out, name+": no type in the project makes this apply configuration; remove it")
+			}
 		case crdName:
 			stale, err := staleCRDs(t, j.config, rendered)
 			if err != nil {
@@ -67,6 +75,35 @@ func unlistedCRDs(t *tree, dir string, rendered []string) (out []string) {
 		}
 	}
 	return out
+}
+
+// staleApply are the apply configurations below those rendered that were not.
+func staleApply(t *tree, rendered []string) (out []string, err error) {
+	var look func(dir string) error
+	look = func(dir string) error {
+		found, err := t.list(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // not written yet
+		}
+		for _, e := range found {
+			name := path.Join(dir, e.name)
+			switch {
+			case e.dir && !e.link:
+				err = errors.Join(err, look(name))
+			case path.Ext(name) == ".go" && e.name != deepcopyFile && !slices.Contains(rendered, name):
+				if data, err := t.read(name); err == nil && IsApply(data) {
+					out = append(out, name)
+				}
+			}
+		}
+		return err
+	}
+	for _, name := range rendered {
+		if path.Base(name) == "utils.go" { // at the top of what is generated of a package
+			err = errors.Join(err, look(path.Dir(name)))
+		}
+	}
+	return out, err
 }
 
 // staleCRDs are the generated CRDs in dir that were not rendered.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -32,6 +33,11 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 	if err != nil {
 		return err
 	}
+	apply, err := s.applyConfigurations(target)
+	if err != nil {
+		return err
+	}
+	drop = append(drop, apply...)
 	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, drop...)
 }
 
@@ -165,6 +171,28 @@ func (s *Scaffold) storedKinds(p *project.Project) (map[string]bool, error) {
 		}
 		return nil
 	})
+}
+
+// applyConfigurations are the generated files of those of a kind, its spec and its
+// status, and all of a package whose last kind goes. They would not compile without the
+// types.
+func (s *Scaffold) applyConfigurations(target project.Resource) (out []string, err error) {
+	version, kind := []byte(strconv.Quote(target.QualifiedGroup()+"/"+target.Version)), strings.ToLower(target.Kind)
+	dir := strings.TrimPrefix(target.Path, s.project.Repo+"/")
+	last := !slices.ContainsFunc(s.project.Resources, func(r project.Resource) bool { return r != target && r.Path == target.Path })
+	err = s.tree.EachGo(func(name string, src []byte) error {
+		switch {
+		case !target.API || !generate.IsApply(src):
+		case last && strings.HasPrefix(path.Dir(name), dir+"/"):
+			out = append(out, name)
+		case path.Base(name) == kind+".go" && bytes.Contains(src, version):
+			for _, part := range []string{"", "spec", "status"} {
+				out = append(out, path.Join(path.Dir(name), kind+part+".go"))
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // lastCRD are the files of the CRD that goes with the last version of a kind.

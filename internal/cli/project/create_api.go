@@ -16,6 +16,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/openapi"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
@@ -274,8 +275,23 @@ func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset
 	if err != nil {
 		return set, err
 	}
+	noteFromDisk(f, set, r.Applied)
 	out := set.Clone()
 	return out, out.Merge(r.Set)
+}
+
+// noteFromDisk tells of what is generated of types that are on disk, and not of those
+// that are about to be written.
+func noteFromDisk(f *cli.Factory, set fileset.Set, applied bool) {
+	for _, name := range set.Paths() {
+		if !strings.HasSuffix(name, "_types.go") {
+			continue
+		}
+		if _, err := f.Host.Files.Lstat(f.Host.Path(path.Join(path.Dir(name), openapi.FileName))); applied || err == nil {
+			f.Warn("apply configurations and OpenAPI definitions are out of date until you run 'mysdk generate'")
+			return
+		}
+	}
 }
 
 // keepsTheUsers refuses a change that takes away lines which are in the files
