@@ -72,6 +72,11 @@ func loadTypes(ctx context.Context, o Options, dirs []string) (*generator.Contex
 	patterns := make([]string, len(dirs))
 	for i, dir := range dirs {
 		patterns[i] = "./" + dir
+		for own, module := range o.ownModules() { // in which the go command finds no directories
+			if rel, ok := strings.CutPrefix(dir+"/", own+"/"); ok {
+				patterns[i] = path.Join(module, rel)
+			}
+		}
 	}
 	if err := p.LoadPackagesWithConfigForTesting(cfg, patterns...); err != nil {
 		return nil, nil, fmt.Errorf("load the packages: %w", err)

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
@@ -143,7 +145,7 @@ func (o Options) header() ([]byte, error) {
 // apiPackages are the directories to render, relative to the root, sorted.
 func apiPackages(o Options) ([]string, error) {
 	found, rendered := map[string]bool{}, map[string]bool{}
-	err := relayout.NewTree(o.Host.Files, o.Dir).EachGo(func(name string, src []byte) error {
+	err := relayout.NewTree(o.Host.Files, o.Dir, slices.Collect(maps.Keys(o.ownModules()))...).EachGo(func(name string, src []byte) error {
 		dir, base := path.Dir(name), path.Base(name)
 		switch {
 		case base == FileName:
@@ -157,6 +159,26 @@ func apiPackages(o Options) ([]string, error) {
 		maps.DeleteFunc(found, func(dir string, _ bool) bool { return !rendered[dir] })
 	}
 	return slices.Sorted(maps.Keys(found)), err
+}
+
+// ownModules are the modules below the project that its go.mod replaces, as one of API
+// types alone: their paths by their directories.
+func (o Options) ownModules() map[string]string {
+	out := map[string]string{}
+	data, err := o.read("go.mod")
+	if err != nil {
+		return out // package generate tells
+	}
+	f, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return out
+	}
+	for _, r := range f.Replace {
+		if dir := path.Clean(r.New.Path); r.New.Version == "" && dir != "." && filepath.IsLocal(dir) {
+			out[dir] = r.Old.Path
+		}
+	}
+	return out
 }
 
 // ignored says which directories of a project the go command's ./... leaves out.

@@ -189,6 +189,19 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+// TestOwnModule renders types in a module of their own that the project replaces.
+func TestOwnModule(t *testing.T) {
+	o := newProject(t, map[string]string{
+		"go.mod":                "module example.com/op\n\ngo 1.26\n\nrequire example.com/op/api v0.0.0\n\nreplace example.com/op/api => ./api\n",
+		"main.go":               "package main\n\nimport _ \"example.com/op/api/v1\"\n\nfunc main() {}\n",
+		"api/go.mod":            "module example.com/op/api\n\ngo 1.26\n",
+		"api/v1/cache_types.go": cacheTypes,
+	})
+	if files, _ := render(t, o); !strings.Contains(files["api/v1/"+openapi.FileName], `"example.com/op/api/v1.CacheSpec":`) {
+		t.Errorf("rendered %v", files)
+	}
+}
+
 func TestRenderErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		files map[string]string
