@@ -25,29 +25,6 @@ func coreTypes(f *goFile) {
 	}
 }
 
-// declaredType is the type that the declaration of a variable says, or what it
-// points to; nil where it says none.
-func (f *goFile) declaredType(id *ast.Ident) ast.Expr {
-	if id.Obj == nil {
-		return nil
-	}
-	var t ast.Expr
-	switch d := id.Obj.Decl.(type) {
-	case *ast.Field:
-		t = d.Type
-	case *ast.ValueSpec:
-		t = d.Type
-	case *ast.AssignStmt:
-		if lit := literalOf(assigned(id)); lit != nil {
-			t = lit.Type
-		}
-	}
-	if star, ok := t.(*ast.StarExpr); ok {
-		t = star.X
-	}
-	return t
-}
-
 // cutElement takes an element out of a literal, and not the comments on further
 // lines: they are the next one's.
 func (f *goFile) cutElement(lit *ast.CompositeLit, i int) {

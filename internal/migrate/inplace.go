@@ -28,20 +28,13 @@ func Rewrite(o Options, names []string) (*Plan, error) {
 		return nil, err
 	}
 	m.kindsInPlace()
-	old, err := m.oldReconcilers(names)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
 		if path.Ext(name) != ".go" || !hasFile(m.files, name) {
 			return nil, clierr.Usagef("name Go files, relative to the project's root", "%s is no Go file of the project", name)
 		}
-		if err := m.rewrite(name, names, old); err != nil {
+		if err := m.rewrite(name, names); err != nil {
 			return nil, err
 		}
-	}
-	if err := m.renameBeside(names, old); err != nil {
-		return nil, err
 	}
 	p := &Plan{From: m.layout}
 	for _, name := range slices.Sorted(maps.Keys(m.out)) {
@@ -64,84 +57,22 @@ func (m *migration) kindsInPlace() {
 	}
 }
 
-// oldReconcilers are the controllers of old in the named files, by the file: the
-// other files of the package may have their fields.
-func (m *migration) oldReconcilers(names []string) (map[string]*controller, error) {
-	out := map[string]*controller{}
-	for f := range m.parse(names) {
-		files := map[string][]byte{f.Name: f.Src}
-		for other := range m.parse(m.codeIn(path.Dir(f.Name))) {
-			if !other.reconciles() {
-				files[other.Name] = other.Src
-			}
-		}
-		c, err := readController(files)
-		if err != nil {
-			return nil, err
-		}
-		if c != nil {
-			out[f.Name] = c
-		}
-	}
-	return out, nil
-}
-
-// renames are the passes that rename the controllers of a package.
-func renames(dir string, old map[string]*controller) []pass {
-	var out []pass
-	for _, name := range slices.Sorted(maps.Keys(old)) {
-		if path.Dir(name) == dir {
-			out = append(out, old[name].reconcilerPass)
-		}
-	}
-	return out
-}
-
-// renameBeside renames controllers in the files of their packages that are not
-// named: these may have methods of theirs, or be their tests.
-func (m *migration) renameBeside(names []string, old map[string]*controller) error {
-	for of := range old {
-		dir := path.Dir(of)
-		for f := range m.parse(inDir(m.files, dir)) {
-			if slices.Contains(names, f.Name) {
-				continue
-			}
-			src, err := transform(f.Name, f.Src, renames(dir, old)...)
-			if err != nil {
-				return err
-			}
-			if string(src) != string(f.Src) {
-				m.keep(f.Name, f.Name, src)
-			}
-		}
-	}
-	return nil
-}
-
 // rewrite makes all passes on a file that stays where it is. names are those
 // that are rewritten: the others of its package are of today.
-func (m *migration) rewrite(name string, names []string, old map[string]*controller) error {
-	dir, c := path.Dir(name), old[name]
+func (m *migration) rewrite(name string, names []string) error {
+	dir := path.Dir(name)
 	passes := slices.Concat([]pass{m.packageOf(dir, names), m.ownImports}, commonPasses(m.kindsByPath()), []pass{m.helperPass,
-		typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts})
-	if c != nil {
-		passes = append(passes, c.setupPass)
-	}
-	src, err := transform(name, m.files[name].data, slices.Concat(passes, renames(dir, old), []pass{suites, m.compat, markGone})...)
+		typesPass(nil, path.Base(dir), m.takesFunctions(dir)), oldMarkers, oldWatches, kubebuilderWatches, webhookBuilders, reconcileContexts, setUpByAdd, suites, m.compat, markGone})
+	src, err := transform(name, m.files[name].data, passes...)
 	if err != nil {
 		return err
 	}
 	m.keep(name, name, src)
 	f, err := parseGo(name, src)
-	if add := f.function("Add"); err == nil && c != nil && add != nil && add.Type.Params.NumFields() != 1 {
+	if add := f.function("Add"); err == nil && add != nil && add.Type.Params.NumFields() != 1 && goedit.Has(f.Tree, f.isReconcile) {
 		m.note(name, "Add takes more than the manager: call it in %s, in the place of SetupWithManager", newMain)
 	}
 	return err
-}
-
-// reconciles says whether a file has a controller.
-func (f *goFile) reconciles() bool {
-	return goedit.Has(f.Tree, f.isReconcile)
 }
 
 // packageOf gives a file the package that the others in its directory have, or
