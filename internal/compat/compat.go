@@ -16,6 +16,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -172,4 +176,38 @@ func Read(tree fs.FS) (CRDs, error) {
 // IsManifest reports whether a file is one by its name.
 func IsManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+// ReadCRD reads a CRD of today or of the API that Kubernetes 1.22 removed. Each
+// version has a schema, if an empty one.
+func ReadCRD(data []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	var kind struct{ APIVersion string }
+	if err := yaml.Unmarshal(data, &kind); err != nil {
+		return nil, err
+	}
+	if kind.APIVersion != apiextensionsv1beta1.SchemeGroupVersion.String() {
+		if err := yaml.Unmarshal(data, crd); err != nil {
+			return nil, err
+		}
+	} else {
+		old, internal := &apiextensionsv1beta1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(data, old); err != nil {
+			return nil, err
+		}
+		apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(old)
+		if err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(old, internal, nil); err != nil {
+			return nil, err
+		}
+		if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(internal, crd, nil); err != nil {
+			return nil, err
+		}
+		crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: old.Kind}
+	}
+	for i := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[i]; v.Schema == nil {
+			v.Schema = &apiextensionsv1.CustomResourceValidation{}
+		}
+	}
+	return crd, nil
 }

@@ -3,20 +3,20 @@ package migrate
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// crd is a CustomResourceDefinition of either version: JSON does not look at the
-// case of JSONPath, and what else v1 has in another place is not needed here.
-type crd = apiextensionsv1beta1.CustomResourceDefinition
+type crd = apiextensionsv1.CustomResourceDefinition
 
 // decodeCRD reads an object as a CRD.
 func decodeCRD(doc *yaml.Node) (*crd, error) {
@@ -28,8 +28,7 @@ func decodeCRD(doc *yaml.Node) (*crd, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crd{}
-	return c, json.Unmarshal(data, c)
+	return compat.ReadCRD(data)
 }
 
 // documents splits a YAML file. One that is not YAML, a template for instance,
@@ -56,15 +55,10 @@ func readCRDs(data []byte) []*crd {
 // the comment of the type: what is marked there already stays as it is.
 func crdMarkers(c *crd, version, have string) []string {
 	var out []string
-	subs, columns, storage := c.Spec.Subresources, c.Spec.AdditionalPrinterColumns, false
-	for _, v := range c.Spec.Versions {
-		if v.Name != version {
-			continue
-		}
-		storage = v.Storage && len(c.Spec.Versions) > 1
-		subs = cmp.Or(v.Subresources, subs)
-		if len(v.AdditionalPrinterColumns) > 0 {
-			columns = v.AdditionalPrinterColumns
+	v := apiextensionsv1.CustomResourceDefinitionVersion{}
+	for _, other := range c.Spec.Versions {
+		if other.Name == version || v.Name == "" { // one that it does not have is taken for the first
+			v = other
 		}
 	}
 	add := func(marker, prefix string) {
@@ -72,19 +66,19 @@ func crdMarkers(c *crd, version, have string) []string {
 			out = append(out, marker)
 		}
 	}
-	if storage {
+	if v.Name == version && v.Storage && len(c.Spec.Versions) > 1 {
 		add("+kubebuilder:storageversion", "+kubebuilder:storageversion")
 	}
 	if r := resourceMarker(c.Spec); r != "" {
 		add(r, "+kubebuilder:resource:")
 	}
-	if subs != nil && subs.Status != nil {
+	if subs := v.Subresources; subs != nil && subs.Status != nil {
 		add("+kubebuilder:subresource:status", "+kubebuilder:subresource:status")
 	}
-	if subs != nil && subs.Scale != nil {
+	if subs := v.Subresources; subs != nil && subs.Scale != nil {
 		add(scaleMarker(subs.Scale), "+kubebuilder:subresource:scale")
 	}
-	for _, col := range columns {
+	for _, col := range v.AdditionalPrinterColumns {
 		add(columnMarker(col), "+kubebuilder:printcolumn:")
 	}
 	return out
@@ -92,13 +86,13 @@ func crdMarkers(c *crd, version, have string) []string {
 
 // resourceMarker has what a CRD says of names and scope that cannot be told
 // from the kind.
-func resourceMarker(spec apiextensionsv1beta1.CustomResourceDefinitionSpec) string {
+func resourceMarker(spec apiextensionsv1.CustomResourceDefinitionSpec) string {
 	n := spec.Names
 	var parts []string
 	if n.Plural != "" {
 		parts = append(parts, "path="+n.Plural)
 	}
-	if spec.Scope == apiextensionsv1beta1.ClusterScoped {
+	if spec.Scope == apiextensionsv1.ClusterScoped {
 		parts = append(parts, "scope=Cluster")
 	}
 	if len(n.ShortNames) > 0 {
@@ -116,7 +110,7 @@ func resourceMarker(spec apiextensionsv1beta1.CustomResourceDefinitionSpec) stri
 	return "+kubebuilder:resource:" + strings.Join(parts, ",")
 }
 
-func scaleMarker(s *apiextensionsv1beta1.CustomResourceSubresourceScale) string {
+func scaleMarker(s *apiextensionsv1.CustomResourceSubresourceScale) string {
 	out := fmt.Sprintf("+kubebuilder:subresource:scale:specpath=%s,statuspath=%s", s.SpecReplicasPath, s.StatusReplicasPath)
 	if s.LabelSelectorPath != nil {
 		out += ",selectorpath=" + *s.LabelSelectorPath
@@ -124,7 +118,7 @@ func scaleMarker(s *apiextensionsv1beta1.CustomResourceSubresourceScale) string 
 	return out
 }
 
-func columnMarker(c apiextensionsv1beta1.CustomResourceColumnDefinition) string {
+func columnMarker(c apiextensionsv1.CustomResourceColumnDefinition) string {
 	out := fmt.Sprintf("+kubebuilder:printcolumn:name=%q,type=%s,JSONPath=%q", c.Name, c.Type, c.JSONPath)
 	if c.Format != "" {
 		out += ",format=" + c.Format
@@ -141,146 +135,82 @@ func columnMarker(c apiextensionsv1beta1.CustomResourceColumnDefinition) string 
 // upgradeCRD makes apiextensions.k8s.io/v1 of a CRD of v1beta1 that no Go type
 // stands behind. What has no schema gets one that keeps everything.
 func upgradeCRD(doc *yaml.Node) ([]byte, error) {
-	var c map[string]any
-	if err := doc.Decode(&c); err != nil {
+	c, err := decodeCRD(doc)
+	if err != nil {
 		return nil, err
 	}
-	spec, _ := c["spec"].(map[string]any)
-	if spec == nil {
-		return nil, fmt.Errorf("the CRD has no spec")
+	if len(c.Spec.Versions) == 0 {
+		return nil, errors.New("the CRD has no version")
 	}
-	c["apiVersion"] = "apiextensions.k8s.io/v1"
-	delete(c, "status")
-	versions, _ := spec["versions"].([]any)
-	if len(versions) == 0 {
-		versions = []any{map[string]any{"name": spec["version"], "served": true, "storage": true}}
-	}
-	for _, v := range versions {
-		m, ok := v.(map[string]any)
-		if !ok {
-			continue
+	for _, v := range c.Spec.Versions {
+		if v.Schema.OpenAPIV3Schema == nil {
+			v.Schema.OpenAPIV3Schema = &schema{XPreserveUnknownFields: new(true)}
 		}
-		upgradeVersion(m, spec)
+		root := v.Schema.OpenAPIV3Schema
+		root.Type = cmp.Or(root.Type, "object")
+		if c.Spec.PreserveUnknownFields {
+			structuralRoot(root)
+		}
 	}
-	for _, key := range []string{"version", "validation", "subresources", "additionalPrinterColumns", "preserveUnknownFields"} {
-		delete(spec, key)
+	c.Spec.PreserveUnknownFields = false
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
 	}
-	spec["versions"] = versions
-	if w, ok := spec["conversion"].(map[string]any); ok {
-		upgradeConversion(w)
+	var out map[string]any
+	if err := yaml.Unmarshal(data, &out); err != nil {
+		return nil, err
 	}
-	return yamledit.Encode(c)
+	delete(out, "status")
+	return yamledit.Encode(out)
 }
 
-// upgradeVersion gives a version what v1beta1 said once for all of them: the schema,
-// subresources and columns.
-func upgradeVersion(m, spec map[string]any) {
-	if m["schema"] == nil {
-		m["schema"] = spec["validation"]
-	}
-	schema, _ := m["schema"].(map[string]any)
-	root, _ := schema["openAPIV3Schema"].(map[string]any)
-	if root == nil {
-		root = map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-		m["schema"] = map[string]any{"openAPIV3Schema": root}
-	}
-	if root["type"] == nil {
-		root["type"] = "object"
-	}
-	if spec["preserveUnknownFields"] != false {
-		structuralRoot(root)
-	}
-	for _, key := range []string{"subresources", "additionalPrinterColumns"} {
-		if m[key] == nil && spec[key] != nil {
-			m[key] = spec[key]
-		}
-	}
-	columns, _ := m["additionalPrinterColumns"].([]any)
-	for _, c := range columns {
-		if col, ok := c.(map[string]any); ok && col["JSONPath"] != nil {
-			col["jsonPath"] = col["JSONPath"]
-			delete(col, "JSONPath")
-		}
-	}
-}
+type schema = apiextensionsv1.JSONSchemaProps
 
 // structuralRoot makes the schema of a whole object structural. What every
 // object has gets its type and nothing else: metadata may not keep fields that
 // it does not name.
-func structuralRoot(root map[string]any) {
-	props, _ := root["properties"].(map[string]any)
-	common := map[string]any{}
+func structuralRoot(root *schema) {
+	common := map[string]schema{}
 	for name, typ := range map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"} {
-		if p, there := props[name]; there {
-			if m, ok := p.(map[string]any); ok && m["type"] == nil {
-				m["type"] = typ
-			}
+		if p, there := root.Properties[name]; there {
+			p.Type = cmp.Or(p.Type, typ)
 			common[name] = p
-			delete(props, name)
+			delete(root.Properties, name)
 		}
 	}
 	structural(root)
-	maps.Copy(props, common)
+	maps.Copy(root.Properties, common)
 }
 
 // structural makes a schema structural: every part says its type, and objects
 // that name no fields keep what they are given, as they did.
-func structural(s map[string]any) {
-	props, _ := s["properties"].(map[string]any)
-	if isIntOrString(s["anyOf"]) {
-		delete(s, "anyOf")
-		delete(s, "type")
-		s["x-kubernetes-int-or-string"] = true
+func structural(s *schema) {
+	number, text := schema{Type: "integer"}, schema{Type: "string"}
+	if reflect.DeepEqual(s.AnyOf, []schema{number, text}) || reflect.DeepEqual(s.AnyOf, []schema{text, number}) {
+		s.AnyOf, s.Type, s.XIntOrString = nil, "", true // today's schemas allow no types in alternatives
 	}
-	if s["type"] == nil && s["x-kubernetes-int-or-string"] == nil && s["x-kubernetes-preserve-unknown-fields"] == nil {
+	if s.Type == "" && !s.XIntOrString && s.XPreserveUnknownFields == nil {
 		switch {
-		case props != nil || s["additionalProperties"] != nil:
-			s["type"] = "object"
-		case s["items"] != nil:
-			s["type"] = "array"
+		case s.Properties != nil || s.AdditionalProperties != nil:
+			s.Type = "object"
+		case s.Items != nil:
+			s.Type = "array"
 		default:
-			s["x-kubernetes-preserve-unknown-fields"] = true
+			s.XPreserveUnknownFields = new(true)
 		}
 	}
-	if s["type"] == "object" && props == nil && s["additionalProperties"] == nil {
-		s["x-kubernetes-preserve-unknown-fields"] = true
+	if s.Type == "object" && s.Properties == nil && s.AdditionalProperties == nil {
+		s.XPreserveUnknownFields = new(true)
 	}
-	for _, p := range props {
-		if m, ok := p.(map[string]any); ok {
-			structural(m)
-		}
+	for name, p := range s.Properties {
+		structural(&p)
+		s.Properties[name] = p
 	}
-	for _, key := range []string{"items", "additionalProperties"} {
-		if m, ok := s[key].(map[string]any); ok {
-			structural(m)
-		}
+	if s.Items != nil && s.Items.Schema != nil {
+		structural(s.Items.Schema)
 	}
-}
-
-// isIntOrString says whether alternatives are a number and a text, which today's
-// schemas have a word for, and allow no types in alternatives.
-func isIntOrString(anyOf any) bool {
-	list, _ := anyOf.([]any)
-	var types []string
-	for _, item := range list {
-		if m, ok := item.(map[string]any); ok && len(m) == 1 {
-			types = append(types, fmt.Sprint(m["type"]))
-		}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		structural(s.AdditionalProperties.Schema)
 	}
-	slices.Sort(types)
-	return len(list) == 2 && slices.Equal(types, []string{"integer", "string"})
-}
-
-// upgradeConversion nests what says how to convert by webhook.
-func upgradeConversion(c map[string]any) {
-	if c["webhookClientConfig"] == nil {
-		return
-	}
-	reviews := c["conversionReviewVersions"]
-	if reviews == nil {
-		reviews = []any{"v1beta1"} // the default of old, which v1 has none of
-	}
-	c["webhook"] = map[string]any{"clientConfig": c["webhookClientConfig"], "conversionReviewVersions": reviews}
-	delete(c, "webhookClientConfig")
-	delete(c, "conversionReviewVersions")
 }

@@ -39,10 +39,10 @@ validation: {openAPIV3Schema: {properties: {a: {type: string}}}}
 - {name: v2, served: false, storage: false, subresources: {status: {}}, additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}], schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
 `},
 		"of each version": {`versions:
-- {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .s}}, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
+- {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .s, statusReplicasPath: .t}}, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
 - {name: v2, served: true, storage: false, additionalPrinterColumns: [{name: A, type: string, JSONPath: .a}]}
 `, `versions:
-- {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .s}}, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
+- {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .s, statusReplicasPath: .t}}, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}}}}}
 - {name: v2, served: true, storage: false, additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}], schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `},
 		"unknown fields are cut": {"version: v1\npreserveUnknownFields: false\nvalidation: {openAPIV3Schema: {type: object, properties: {a: {type: object}}}}\n",
@@ -67,7 +67,11 @@ validation: {openAPIV3Schema: {properties: {a: {type: string}}}}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			data := upgraded(t, crdText(test.spec))
-			want := readYAML(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec:\n"+indented(test.want))
+			spec := "group: ''\nnames: {kind: '', plural: ''}\nscope: Namespaced\n" + test.want
+			if !strings.Contains(spec, "conversion:") {
+				spec = "conversion: {strategy: None}\n" + spec
+			}
+			want := readYAML(t, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.example.com}\nspec:\n"+indented(spec))
 			if d := cmp.Diff(want, readYAML(t, data)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -106,12 +110,12 @@ func readYAML(t *testing.T, text string) (v any) {
 	return v
 }
 
-func TestUpgradeCRDWithoutSpec(t *testing.T) {
+func TestUpgradeCRDWithoutVersion(t *testing.T) {
 	docs, err := documents([]byte("kind: CustomResourceDefinition\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := upgradeCRD(docs[0]); err == nil || !strings.Contains(err.Error(), "no spec") {
+	if _, err := upgradeCRD(docs[0]); err == nil || !strings.Contains(err.Error(), "no version") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -125,17 +129,18 @@ func TestCRDMarkers(t *testing.T) {
 		"nothing":               {"scope: Namespaced\n", "v1", "", nil},
 		"names":                 {"scope: Cluster\nnames: {kind: Ox, plural: oxen, singular: one, shortNames: [o, x], categories: [all, zoo]}\n", "v1", "", []string{k + "resource:path=oxen,scope=Cluster,shortName=o;x,categories=all;zoo,singular=one"}},
 		"a singular like any":   {"names: {kind: Ox, plural: oxen, singular: ox}\n", "v1", "", []string{k + "resource:path=oxen"}},
-		"status":                {"subresources: {status: {}}\n", "v1", "", []string{k + "subresource:status"}},
-		"scale":                 {"subresources: {scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}\n", "v1", "", []string{k + "subresource:scale:specpath=.spec.n,statuspath=.status.n"}},
-		"scale with a selector": {"subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b, labelSelectorPath: .c}}\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b,selectorpath=.c"}},
-		"of the version":        {"subresources: {status: {}}\nversions: [{name: v1, subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b}}}]\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
+		"status":                {"version: v1\nsubresources: {status: {}}\n", "v1", "", []string{k + "subresource:status"}},
+		"scale":                 {"version: v1\nsubresources: {scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}\n", "v1", "", []string{k + "subresource:scale:specpath=.spec.n,statuspath=.status.n"}},
+		"scale with a selector": {"version: v1\nsubresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b, labelSelectorPath: .c}}\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b,selectorpath=.c"}},
+		"of the version":        {"versions: [{name: v2, subresources: {status: {}}}, {name: v1, subresources: {scale: {specReplicasPath: .a, statusReplicasPath: .b}}}]\n", "v1", "", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
+		"a version that is new": {"versions: [{name: v2, subresources: {status: {}}, storage: true}]\n", "v3", "", []string{k + "subresource:status"}},
 		"of another version":    {"versions: [{name: v2, subresources: {status: {}}, storage: true}, {name: v1}]\n", "v1", "", nil},
 		"what is stored":        {"versions: [{name: v1}, {name: v2, storage: true}]\n", "v2", "", []string{k + "storageversion"}},
 		"the only one":          {"versions: [{name: v2, storage: true}]\n", "v2", "", nil},
-		"columns": {"additionalPrinterColumns: [{name: Is it, type: date, JSONPath: .a}, {name: B, type: integer, jsonPath: '.c[?(@.t==\"R\")].s', format: int32, description: 'x, y', priority: 1}]\n", "v1", "",
+		"columns": {"version: v1\nadditionalPrinterColumns: [{name: Is it, type: date, JSONPath: .a}, {name: B, type: integer, jsonPath: '.c[?(@.t==\"R\")].s', format: int32, description: 'x, y', priority: 1}]\n", "v1", "",
 			[]string{k + `printcolumn:name="Is it",type=date,JSONPath=".a"`, k + `printcolumn:name="B",type=integer,JSONPath=".c[?(@.t==\"R\")].s",format=int32,description="x, y",priority=1`}},
-		"columns of the version": {"additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\nversions: [{name: v1, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
-		"what is there stays":    {"scope: Cluster\nsubresources: {status: {}, scale: {specReplicasPath: .a, statusReplicasPath: .b}}\nadditionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\n", "v1", "// +kubebuilder:resource:path=mine\n// +kubebuilder:subresource:status\n// +kubebuilder:printcolumn:name=x", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
+		"columns of the version": {"versions: [{name: v2, additionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]}, {name: v1, additionalPrinterColumns: [{name: B, type: date, jsonPath: .b}]}]\n", "v1", "", []string{k + `printcolumn:name="B",type=date,JSONPath=".b"`}},
+		"what is there stays":    {"version: v1\nscope: Cluster\nsubresources: {status: {}, scale: {specReplicasPath: .a, statusReplicasPath: .b}}\nadditionalPrinterColumns: [{name: A, type: date, JSONPath: .a}]\n", "v1", "// +kubebuilder:resource:path=mine\n// +kubebuilder:subresource:status\n// +kubebuilder:printcolumn:name=x", []string{k + "subresource:scale:specpath=.a,statuspath=.b"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

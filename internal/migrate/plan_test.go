@@ -359,7 +359,8 @@ metadata: {name: xs.example.com}
 spec:
   group: example.com
   scope: Cluster
-  names: {kind: X, plural: xs}
+  names: {kind: X, plural: xs, singular: x, listKind: XList}
+  conversion: {strategy: None}
   versions:
   - name: v1
     served: true

@@ -10,15 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/crdify/pkg/config"
 	crdify "sigs.k8s.io/crdify/pkg/runner"
 	"sigs.k8s.io/crdify/pkg/validations"
 	"sigs.k8s.io/crdify/pkg/validators/version"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
@@ -40,10 +37,10 @@ func Compare(ctx context.Context, req compat.Request) ([]compat.Change, error) {
 			continue
 		}
 		c := &comparison{name: name, seen: map[versionOf]map[string]node{}}
-		if c.old, err = readCRD(req.Old[name]); err != nil {
+		if c.old, err = compat.ReadCRD(req.Old[name]); err != nil {
 			return nil, unreadable("old", name, err)
 		}
-		if c.new, err = readCRD(req.New[name]); err != nil {
+		if c.new, err = compat.ReadCRD(req.New[name]); err != nil {
 			return nil, unreadable("new", name, err)
 		}
 		for _, v := range c.old.Spec.Versions {
@@ -77,38 +74,6 @@ func configOf(c compat.Config) *config.Config {
 		out.Validations = append(out.Validations, config.ValidationConfig{Name: "description", Enforcement: config.EnforcementPolicyNone})
 	}
 	return out
-}
-
-// readCRD reads a CRD of today or of the API that Kubernetes 1.22 removed.
-func readCRD(data []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
-	var kind struct{ APIVersion string }
-	if err := yaml.Unmarshal(data, &kind); err != nil {
-		return nil, err
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if kind.APIVersion != apiextensionsv1beta1.SchemeGroupVersion.String() {
-		if err := yaml.Unmarshal(data, crd); err != nil {
-			return nil, err
-		}
-	} else {
-		old, internal := &apiextensionsv1beta1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
-		if err := yaml.Unmarshal(data, old); err != nil {
-			return nil, err
-		}
-		apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(old)
-		if err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(old, internal, nil); err != nil {
-			return nil, err
-		}
-		if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(internal, crd, nil); err != nil {
-			return nil, err
-		}
-	}
-	for i := range crd.Spec.Versions {
-		if v := &crd.Spec.Versions[i]; v.Schema == nil {
-			v.Schema = &apiextensionsv1.CustomResourceValidation{} // the rules take it for granted
-		}
-	}
-	return crd, nil
 }
 
 // comparison is of two CRDs of one name.
