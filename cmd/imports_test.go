@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"internal/clierr", "internal/dockerfile", "internal/host", "internal/filelock", "internal/gcpercent", "internal/recording", "internal/sarif", "internal/translations"},
 	{"internal/certmanager", "internal/fields", "internal/fileset", "internal/lastrun", "internal/mainpkg", "internal/oldapi", "internal/rewrite/goedit", "internal/rewrite/yamledit", "internal/registry", "internal/recording/otlp", "internal/cluster/state", "internal/host/hosttest", "internal/controlplane/supervise"},
 	{"internal/apidocs", "internal/compat", "internal/controlplane/faults", "internal/controlplane/hostpods", "internal/controlplane/olm", "internal/controlplane/recorder", "internal/controlplane/removedapis", "internal/generate/arguments", "internal/localrun/trace", "internal/rewrite/merge3"},
-	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/controllernames", "internal/webhookadapter"},
+	{"internal/kube", "internal/image", "internal/relayout", "internal/cluster", "internal/kustomize", "internal/controlplane", "internal/generate", "internal/controllernames", "internal/oldruntime", "internal/webhookadapter"},
 	{"internal/manifests", "internal/openapi"},
 	{"internal/hostprogram", "internal/project", "internal/localrun", "internal/objects", "internal/kube/kubetest", "internal/cluster/clustertest", "internal/generate/calls", "plugins/golang/v4", "internal/bundle"},
 	{"internal/adopt", "internal/chart", "internal/explore", "internal/grafana", "internal/lint", "internal/scaffold", "internal/ui", "internal/upgrade", "internal/bundle/validate", "internal/catalog", "internal/olm"},

@@ -25,23 +25,6 @@ func coreTypes(f *goFile) {
 	}
 }
 
-// cutElement takes an element out of a literal, and not the comments on further
-// lines: they are the next one's.
-func (f *goFile) cutElement(lit *ast.CompositeLit, i int) {
-	from, end := lit.Elts[i].End(), lit.Rbrace
-	if i+1 < len(lit.Elts) {
-		end = lit.Elts[i+1].Pos()
-	}
-	for _, group := range f.Tree.Comments {
-		for _, c := range group.List {
-			if from < c.Pos() && c.Pos() < end && f.Line(c.Pos()) > f.Line(from) {
-				end = c.Pos()
-			}
-		}
-	}
-	f.ReplaceRange(lit.Elts[i].Pos(), end, "")
-}
-
 // clusterName takes ObjectMeta.ClusterName out of literals: no API server ever
 // looked at it.
 func clusterName(f *goFile) {
@@ -51,7 +34,7 @@ func clusterName(f *goFile) {
 		}
 		for i, e := range lit.Elts {
 			if kv, ok := e.(*ast.KeyValueExpr); ok && f.Text(kv.Key) == "ClusterName" {
-				f.cutElement(lit, i)
+				f.CutElement(lit, i)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (f *goFile) eventLiteral(lit *ast.CompositeLit) {
 				f.Replace(kv.Key, fields[f.Text(kv.Key)])
 				continue
 			}
-			f.cutElement(lit, i)
+			f.CutElement(lit, i)
 		}
 	}
 }

@@ -3,34 +3,15 @@ package migrate
 import (
 	"go/ast"
 	"slices"
-	"strings"
 
-	"github.com/example/mysdk/internal/rewrite/goedit"
+	"github.com/example/mysdk/internal/oldruntime"
 )
 
 // webhookBuilders brings the builders of webhooks to today's form: the object
 // is an argument of the first call, and handlers that take any object have
 // methods of their own.
 func webhookBuilders(f *goFile) {
-	for call := range goedit.Each[*ast.CallExpr](f.Tree) {
-		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok {
-			continue
-		}
-		root := f.webhookRoot(call)
-		if root == nil || root == call {
-			continue
-		}
-		switch sel.Sel.Name {
-		case "For":
-			if len(call.Args) == 1 {
-				f.Insert(root.Rparen, ", "+f.Text(call.Args[0]))
-				f.ReplaceRange(sel.X.End(), call.End(), "")
-			}
-		case "WithDefaulter", "WithValidator":
-			f.Replace(sel.Sel, strings.Replace(sel.Sel.Name, "With", "WithCustom", 1))
-		}
-	}
+	oldruntime.WebhookBuilders(f.File, f.remark, func(oldruntime.Chain, ast.Expr) []string { return nil })
 	for fn := range f.Functions() {
 		if fn.Recv != nil {
 			f.customValidator(fn)
@@ -38,24 +19,11 @@ func webhookBuilders(f *goFile) {
 	}
 }
 
-// webhookRoot is the call that begins a chain of a builder of webhooks in the
-// form of before, nil for other chains.
-func (f *goFile) webhookRoot(call *ast.CallExpr) *ast.CallExpr {
-	for call != nil {
-		if f.Is(call.Fun, crRoot, "NewWebhookManagedBy") || f.Is(call.Fun, crBuilder, "WebhookManagedBy") {
-			if len(call.Args) == 1 {
-				return call
-			}
-			return nil
-		}
-		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok {
-			return nil
-		}
-		call, _ = sel.X.(*ast.CallExpr)
-	}
-	return nil
-}
+// managerOptions puts options of the manager into the groups that they are in
+// today.
+func managerOptions(f *goFile) { oldruntime.ManagerOptions(f.File, f.remark) }
+
+func (f *goFile) remark(at ast.Node, text string) { f.todo(at, "%s", text) }
 
 // customValidator adds the warnings to the results of a validator's method.
 func (f *goFile) customValidator(fn *ast.FuncDecl) {

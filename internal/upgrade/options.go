@@ -8,27 +8,6 @@ import (
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
-// optionFields are the fields of the manager's options that have what was among
-// the options themselves.
-var optionFields = map[string]string{
-	"MetricsBindAddress": "Metrics", "Host": "WebhookServer", "Port": "WebhookServer", "CertDir": "WebhookServer", "TLSOpts": "WebhookServer",
-	"SyncPeriod": "Cache", "Namespace": "Cache.DefaultNamespaces",
-}
-
-// managerOptions notes the options of a manager that are elsewhere today.
-func (w *rewriter) managerOptions(s *goedit.File) {
-	for lit := range goedit.Each[*ast.CompositeLit](s.Tree) {
-		if !s.Is(lit.Type, runtimePath, "Options") && !s.Is(lit.Type, runtimePath+"/pkg/manager", "Options") {
-			continue
-		}
-		for _, e := range lit.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok && optionFields[s.Text(kv.Key)] != "" {
-				w.note(s, kv, "this option of the manager is no longer its own, but one of its field "+optionFields[s.Text(kv.Key)]+": "+s.Text(kv))
-			}
-		}
-	}
-}
-
 // formats turns fmt.Fprintf(w, text) into fmt.Fprint(w, text), where the text is
 // the result of a call or a variable: it says the same, and percent signs in
 // the text stay what they are.

@@ -6,27 +6,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestManagerOptions holds that options of the manager which controller-runtime
-// has elsewhere since v0.16 are named, and nothing else is.
+// TestManagerOptions holds that options of the manager go where
+// controller-runtime has them since v0.16, and are named where they cannot.
 func TestManagerOptions(t *testing.T) {
-	const head = "package main\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\nvar o = "
-	const said = "main.go:5: this option of the manager is no longer its own, but one of its field "
+	const head, server = "package main\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n", "import metricsserver \"sigs.k8s.io/controller-runtime/pkg/metrics/server\"\n"
 	for name, c := range map[string]struct {
-		src   string
-		notes []string
+		src, imports, want string
+		notes              []string
 	}{
-		"an address":      {"ctrl.Options{Scheme: s, MetricsBindAddress: addr}", []string{said + "Metrics: MetricsBindAddress: addr"}},
-		"several":         {"ctrl.Options{Namespace: ns, Port: 1}", []string{said + "Cache.DefaultNamespaces: Namespace: ns", said + "WebhookServer: Port: 1"}},
-		"without names":   {"ctrl.Options{a, b}", nil},
-		"of today":        {"ctrl.Options{Metrics: m}", nil},
-		"another's":       {"webhook.Options{Port: 1}", nil},
-		"keys of a map":   {"ctrl.Options{\"Port\": 1}", nil},
-		"another literal": {"[]int{1}", nil},
+		"an address":      {"ctrl.Options{Scheme: s, MetricsBindAddress: addr}", server, "ctrl.Options{Scheme: s, Metrics: metricsserver.Options{BindAddress: addr}}", nil},
+		"grouped already": {"ctrl.Options{Metrics: m, MetricsBindAddress: addr}", "", "", []string{"main.go:5: this option of the manager is one of its field Metrics now: MetricsBindAddress: addr"}},
+		"without names":   {"ctrl.Options{a, b}", "", "", nil},
+		"another's":       {"webhook.Options{Port: 1}", "", "", nil},
+		"keys of a map":   {"ctrl.Options{\"Port\": 1}", "", "", nil},
+		"another literal": {"[]int{1}", "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, notes := rewritten(t, true, map[string]string{"main.go": head + c.src + "\n"})
-			if d := cmp.Diff(c.notes, notes); d != "" || got["main.go"] != head+c.src+"\n" {
-				t.Errorf("%s\nnotes (-want +got):\n%s", got["main.go"], d)
+			if c.want == "" {
+				c.want = c.src
+			}
+			got, notes := rewritten(t, true, map[string]string{"main.go": head + "\nvar o = " + c.src + "\n"})
+			if d := cmp.Diff(head+c.imports+"\nvar o = "+c.want+"\n", got["main.go"]); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(c.notes, notes); d != "" {
+				t.Errorf("notes (-want +got):\n%s", d)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/controllernames"
+	"github.com/example/mysdk/internal/oldruntime"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/rewrite/merge3"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
@@ -38,7 +39,6 @@ const (
 const (
 	webhookPath   = runtimePath + "/pkg/webhook"
 	admissionPath = runtimePath + "/pkg/webhook/admission"
-	builderPath   = runtimePath + "/pkg/builder"
 	runtimePath   = "sigs.k8s.io/controller-runtime"
 )
 
@@ -137,11 +137,12 @@ func (w *rewriter) rewrite() {
 		w.nameControllers()
 	}
 	for _, s := range w.sources {
+		note := func(at ast.Node, text string) { w.note(s, at, text) }
 		if w.options {
-			w.managerOptions(s)
+			oldruntime.ManagerOptions(s, note)
 		}
 		if w.builders {
-			w.webhookBuilders(s)
+			oldruntime.WebhookBuilders(s, note, func(c oldruntime.Chain, object ast.Expr) []string { return w.registered(s, c, object) })
 		}
 		if w.own {
 			w.interfaces(s)

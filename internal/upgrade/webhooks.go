@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/mysdk/internal/oldruntime"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 	"github.com/example/mysdk/internal/webhookadapter"
 )
@@ -22,69 +23,9 @@ const (
 	validator = "Validator"
 )
 
-// chain is a chain of calls on a webhook builder, by the name of what is
-// called; the first makes the builder.
-type chain map[string]*ast.CallExpr
-
-// builders rewrites the chains of a file that are yet to be told their object.
-func (w *rewriter) webhookBuilders(s *goedit.File) {
-	seen := map[*ast.CallExpr]bool{}
-	ast.Inspect(s.Tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || seen[call] {
-			return true
-		}
-		c := chain{}
-		for ok {
-			sel, isSel := call.Fun.(*ast.SelectorExpr)
-			if !isSel {
-				return true
-			}
-			seen[call] = true
-			if s.Is(sel, runtimePath, "NewWebhookManagedBy") || s.Is(sel, builderPath, "WebhookManagedBy") {
-				if len(call.Args) == 1 { // not today's form
-					w.chain(s, call, c)
-				}
-				return true
-			}
-			c[sel.Sel.Name] = call
-			call, ok = sel.X.(*ast.CallExpr)
-		}
-		return true
-	})
-}
-
-// chain turns ctrl.NewWebhookManagedBy(mgr).For(x) into
-// ctrl.NewWebhookManagedBy(mgr, x), and what follows into its custom form. Where
-// x is its own webhook, adapters are registered for it.
-func (w *rewriter) chain(s *goedit.File, first *ast.CallExpr, c chain) {
-	forCall := c["For"]
-	if forCall == nil || len(forCall.Args) != 1 {
-		w.note(s, first, "the webhook builder takes its object as second argument now, and no For: pass it here")
-		return
-	}
-	sel, _ := forCall.Fun.(*ast.SelectorExpr)
-	dot := s.Between(sel.X.End(), sel.Sel.Pos())
-	if strings.Contains(dot, "//") || strings.Contains(dot, "/*") {
-		w.note(s, forCall, "the webhook builder takes its object as second argument now, and no For: pass it there, and keep the comment")
-		return
-	}
-	for name, call := range c {
-		if old, ok := call.Fun.(*ast.SelectorExpr); ok && (name == "WithValidator" || name == "WithDefaulter") {
-			s.Replace(old.Sel, "WithCustom"+strings.TrimPrefix(name, "With"))
-		}
-	}
-	s.Insert(first.Args[0].End(), ", "+s.Text(forCall.Args[0])) // a comma may be behind it
-	text := ""
-	for _, name := range w.registered(s, c, forCall.Args[0]) {
-		text += dot + name
-	}
-	s.ReplaceRange(sel.X.End(), forCall.End(), text)
-}
-
 // registered are the calls that register adapters of an object which was its
 // own webhook.
-func (w *rewriter) registered(s *goedit.File, c chain, object ast.Expr) []string {
+func (w *rewriter) registered(s *goedit.File, c oldruntime.Chain, object ast.Expr) []string {
 	if !w.own {
 		return nil
 	}

@@ -181,6 +181,23 @@ func (f *File) RemoveLines(n ast.Node) {
 	f.edits = append(f.edits, span{start, end, ""})
 }
 
+// CutElement takes an element out of a literal, and not the comments on further
+// lines: they are the next one's.
+func (f *File) CutElement(lit *ast.CompositeLit, i int) {
+	from, end := lit.Elts[i].End(), lit.Rbrace
+	if i+1 < len(lit.Elts) {
+		end = lit.Elts[i+1].Pos()
+	}
+	for _, group := range f.Tree.Comments {
+		for _, c := range group.List {
+			if from < c.Pos() && c.Pos() < end && f.Line(c.Pos()) > f.Line(from) {
+				end = c.Pos()
+			}
+		}
+	}
+	f.ReplaceRange(lit.Elts[i].Pos(), end, "")
+}
+
 // Edited says whether there is anything to apply.
 func (f *File) Edited() bool {
 	return len(f.edits)+len(f.needs)+len(f.drops) > 0 || f.tail != ""
