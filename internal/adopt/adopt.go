@@ -117,7 +117,7 @@ type Report struct {
 // file is PROJECT as any version of any tool writes it.
 type file struct {
 	Version     string         `yaml:"version"`
-	Layout      any            `yaml:"layout"` // a text in older ones
+	Layout      project.Keys   `yaml:"layout"`
 	ProjectName string         `yaml:"projectName"`
 	Domain      string         `yaml:"domain"`
 	Repo        string         `yaml:"repo"`
@@ -201,17 +201,9 @@ func (in *inspection) read() error {
 	}
 	r.Version, r.Name, r.Domain, r.Repo = in.file.Version, in.file.ProjectName, in.file.Domain, in.file.Repo
 	r.MultiGroup, r.Namespaced = in.file.MultiGroup, in.file.Namespaced
-	switch l := in.file.Layout.(type) {
-	case string:
-		r.Layout = strings.Split(l, ",")
-	case []any:
-		for _, key := range l {
-			r.Layout = append(r.Layout, fmt.Sprint(key))
-		}
-	default:
-		if in.file.Version == "2" || in.file.Version == "1" {
-			r.Layout = []string{"go.kubebuilder.io/v" + in.file.Version}
-		}
+	r.Layout = in.file.Layout
+	if v := in.file.Version; r.Layout == nil && (v == "2" || v == "1") {
+		r.Layout = []string{"go.kubebuilder.io/v" + v}
 	}
 	return in.origin()
 }

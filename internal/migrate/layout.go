@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/rewrite/goedit"
 )
 
@@ -30,25 +31,8 @@ const (
 
 // projectFile is what PROJECT tells of the layout, in any of its versions.
 type projectFile struct {
-	Version string `yaml:"version"`
-	Layout  any    `yaml:"layout"` // a text in older ones
-}
-
-// layouts lists the plugin keys of the layout.
-func (p projectFile) layouts() []string {
-	switch l := p.Layout.(type) {
-	case string:
-		return strings.Split(l, ",")
-	case []any:
-		var out []string
-		for _, key := range l {
-			if s, ok := key.(string); ok {
-				out = append(out, s)
-			}
-		}
-		return out
-	}
-	return nil
+	Version string       `yaml:"version"`
+	Layout  project.Keys `yaml:"layout"`
 }
 
 // detect finds out which layout the project has. What migrate has no answer to
@@ -97,7 +81,7 @@ func whereElse(files map[string]file) string {
 }
 
 func (p projectFile) detect(files map[string]file) (Layout, error) {
-	keys := p.layouts()
+	keys := p.Layout
 	all := strings.Join(keys, ",")
 	switch {
 	// First of all: kubebuilder's plugin for charts may stand beside it.

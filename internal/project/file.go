@@ -333,3 +333,18 @@ func (f *File) setResourceExtras(id map[string]any, extras map[string]any) error
 	}
 	return fmt.Errorf("no resource %s in %s", identity(id), FileName)
 }
+
+// Keys are the plugins that are the layout in a PROJECT of any version: a list, or
+// a text in older ones.
+type Keys []string
+
+// UnmarshalYAML reads either.
+func (k *Keys) UnmarshalYAML(n *yaml.Node) error {
+	for _, e := range n.Content {
+		*k = append(*k, e.Value)
+	}
+	if n.Value != "" {
+		*k = strings.Split(n.Value, ",")
+	}
+	return nil
+}
