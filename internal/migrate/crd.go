@@ -35,21 +35,6 @@ func decodeCRD(doc *yaml.Node) (*crd, error) {
 // is an error.
 func documents(data []byte) ([]*yaml.Node, error) { return yamledit.Documents(data) }
 
-// readCRDs finds the CRDs in YAML files.
-func readCRDs(data []byte) []*crd {
-	docs, err := documents(data)
-	if err != nil {
-		return nil
-	}
-	var out []*crd
-	for _, d := range docs {
-		if c, err := decodeCRD(d); err == nil && c.Kind == "CustomResourceDefinition" {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // crdMarkers are those that the type of the version needs, so that what is
 // generated has the names, columns and subresources that the CRD had. have is
 // the comment of the type: what is marked there already stays as it is.

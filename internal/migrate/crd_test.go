@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/example/mysdk/internal/compat"
 )
 
 // crdText is a CRD of v1beta1 with further fields of its spec.
@@ -144,11 +146,11 @@ func TestCRDMarkers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found := readCRDs([]byte("a: 1\n---\n" + crdText(test.spec)))
-			if len(found) != 1 {
-				t.Fatalf("%d CRDs", len(found))
+			c, err := compat.ReadCRD([]byte(crdText(test.spec)))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if d := cmp.Diff(test.want, crdMarkers(found[0], test.version, test.have)); d != "" {
+			if d := cmp.Diff(test.want, crdMarkers(c, test.version, test.have)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/token"
+	"go/types"
 	"path"
 	"slices"
 	"strconv"
@@ -322,17 +322,11 @@ func (p *oldProgram) portable(e ast.Expr) bool {
 			}
 			return false
 		case *ast.Ident:
-			ok = ok && (slices.Contains([]string{"mgr", "scheme", "setupLog"}, n.Name) || n.Obj == nil && token.Lookup(n.Name) == token.IDENT && isPredeclared(n.Name))
+			ok = ok && (slices.Contains([]string{"mgr", "scheme", "setupLog"}, n.Name) || n.Obj == nil && types.Universe.Lookup(n.Name) != nil)
 		}
 		return ok
 	})
 	return ok
-}
-
-// isPredeclared says whether a name is one of those of the language that
-// expressions have.
-func isPredeclared(name string) bool {
-	return slices.Contains([]string{"true", "false", "nil", "string", "bool", "int", "int32", "int64", "float64", "byte", "any", "error", "make", "new", "len"}, name)
 }
 
 // canImport says whether the new main program can call a package by the name

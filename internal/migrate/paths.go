@@ -17,7 +17,6 @@ const (
 	crController = "sigs.k8s.io/controller-runtime/pkg/controller"
 	crCtrlUtil   = "sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	crAdmission  = "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	crBuilder    = "sigs.k8s.io/controller-runtime/pkg/builder"
 	crEvent      = "sigs.k8s.io/controller-runtime/pkg/event"
 	crFake       = "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	crHandler    = "sigs.k8s.io/controller-runtime/pkg/handler"

@@ -12,6 +12,7 @@ import (
 	lazy "go.podman.io/storage/pkg/regexp"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/project"
 	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -54,17 +55,17 @@ func (m *migration) read() (err error) {
 
 // attachCRDs finds the CRD of each kind.
 func (m *migration) attachCRDs() {
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if !strings.HasPrefix(name, "deploy/") || strings.HasPrefix(name, "deploy/olm-catalog/") || !isYAML(name) {
-			continue
+	crds := m.crdsBefore()
+	for _, name := range slices.Sorted(maps.Keys(crds)) {
+		c, err := compat.ReadCRD(crds[name])
+		if err != nil {
+			continue // markUnread and the comparison of CRDs tell of it
 		}
-		for _, c := range readCRDs(m.files[name].data) {
-			for _, a := range m.apis {
-				for i := range a.kinds {
-					if a.group == c.Spec.Group && a.kinds[i].name == c.Spec.Names.Kind {
-						a.kinds[i].crd = c
-						a.kinds[i].clustered = c.Spec.Scope == "Cluster"
-					}
+		for _, a := range m.apis {
+			for i := range a.kinds {
+				if a.group == c.Spec.Group && a.kinds[i].name == c.Spec.Names.Kind {
+					a.kinds[i].crd = c
+					a.kinds[i].clustered = c.Spec.Scope == "Cluster"
 				}
 			}
 		}
