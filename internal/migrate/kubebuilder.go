@@ -38,7 +38,7 @@ func (m *migration) fromKubebuilder() error {
 		return err
 	}
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
-	return m.run(m.kubebuilderMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
+	return m.run(m.wireMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
 }
 
 // readProject reads the old PROJECT, decides where packages go, and returns
@@ -360,19 +360,9 @@ func (m *migration) renderKubebuilder(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if m.rendered, err = m.renderCerts(bare, m.oldCerts()); err != nil {
-		return err
-	}
-	for name, data := range m.rendered {
-		switch {
-		case name == project.FileName, strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e"):
-		case strings.HasPrefix(name, "api/"): // the user's come in their place
-		case strings.HasPrefix(name, "internal/webhook/"): // what calls the user's methods
-		default:
-			m.out[name] = output{file: file{data: data, mode: 0o644}}
-		}
-	}
-	return nil
+	// The user's types come in the place of the scaffold's, and what calls their
+	// methods in that of its webhooks.
+	return m.render(bare, m.oldCerts(), func(name string) bool { return hasAnyPrefix(name, "api/", "internal/webhook/") })
 }
 
 // oldCerts is where the certificates of the webhooks came from, as 'mysdk create
@@ -385,22 +375,6 @@ func (m *migration) oldCerts() string {
 		}
 	}
 	return "self"
-}
-
-// kubebuilderMain writes the new main program with what the old one set up.
-func (m *migration) kubebuilderMain() error {
-	name, err := m.mainFile("main.go")
-	if err != nil {
-		return err
-	}
-	if err := m.freeCommand(); err != nil {
-		return err
-	}
-	p, err := m.readMain(name)
-	if err != nil {
-		return err
-	}
-	return m.writeMain(p)
 }
 
 // kubebuilderGo moves the types, controllers and webhooks.

@@ -3,6 +3,7 @@ package migrate
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"text/template"
 
 	"github.com/example/mysdk/internal/project"
@@ -21,21 +22,23 @@ func fill(text string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// render is the scaffold that a PROJECT file describes.
-func (m *migration) render(projectText []byte) (map[string][]byte, error) {
-	return m.renderCerts(projectText, "")
-}
-
-// renderCerts is render with the certificates of webhooks from a certain
-// place, empty for the usual one.
-func (m *migration) renderCerts(projectText []byte, certs string) (map[string][]byte, error) {
+// render makes the scaffold that a PROJECT file describes, with the certificates
+// of webhooks from a certain place, empty for the usual one. Its files are taken,
+// but for those in whose place the user has his own.
+func (m *migration) render(projectText []byte, certs string, own func(name string) bool) error {
 	f, err := project.Parse(projectText)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p, err := f.Replay(project.ReplayOptions{Scaffolder: m.Scaffolder, Header: m.files[project.HeaderFile].data, Certs: certs})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return p.Files, nil
+	m.rendered = p.Files
+	for name, data := range p.Files {
+		if name != project.FileName && !own(name) && !(strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e")) {
+			m.out[name] = output{file: file{data: data, mode: 0o644}}
+		}
+	}
+	return nil
 }

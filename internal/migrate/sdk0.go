@@ -260,17 +260,9 @@ func (m *migration) scaffold() error {
 	if err != nil {
 		return err
 	}
-	if m.rendered, err = m.render(text); err != nil {
+	// The user's types come in the place of the scaffold's.
+	if err := m.render(text, "", func(name string) bool { return strings.HasPrefix(name, "api/") && strings.HasSuffix(name, "_types.go") }); err != nil {
 		return err
-	}
-	for name, data := range m.rendered {
-		if name == "PROJECT" || strings.HasPrefix(name, "test/e2e/") && hasDir(m.files, "test/e2e") {
-			continue
-		}
-		if strings.HasPrefix(name, "api/") && strings.HasSuffix(name, "_types.go") {
-			continue // the user's come in their place
-		}
-		m.out[name] = output{file: file{data: data, mode: 0o644}}
 	}
 	if text, err = m.projectFile(true); err != nil {
 		return err

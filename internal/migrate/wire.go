@@ -25,7 +25,11 @@ func (m *migration) wireMain() error {
 	if err := m.freeCommand(); err != nil {
 		return err
 	}
-	name, err := m.mainFile(oldMain)
+	usual := "main.go"
+	if m.layout == LayoutSDK0 {
+		usual = oldMain
+	}
+	name, err := m.mainFile(usual)
 	if err != nil {
 		return err
 	}
