@@ -59,7 +59,9 @@ func (c Chain) rewrite(f *goedit.File, first *ast.CallExpr, note Note, further f
 	}
 	for _, name := range []string{"Validator", "Defaulter"} {
 		if call := c["With"+name]; call != nil {
-			f.Replace(call.Fun.(*ast.SelectorExpr).Sel, "WithCustom"+name) //nolint:forcetypeassert // a link of the chain is one
+			if old, ok := call.Fun.(*ast.SelectorExpr); ok {
+				f.Replace(old.Sel, "WithCustom"+name)
+			}
 		}
 	}
 	f.Insert(first.Args[0].End(), ", "+f.Text(forCall.Args[0])) // a comma may be behind it
