@@ -59,18 +59,21 @@ func (p *Plan) Report() ([]byte, error) {
 // lacks a method.
 var lacksMethod = lazy.Delayed(`\S+ does not implement \S+ \(.+\)$`)
 
-// Grouped lists the errors of a type that lacks a method once, at the first
-// place: a mock without one can have hundreds of them.
-func Grouped(problems []Problem) []Problem {
+// Lacks is the type that lacks a method, with it, where the compiler says that.
+func (c Problem) Lacks() string { return lacksMethod.FindString(c.Text) }
+
+// Grouped lists the problems of one key once, at the first place: a mock without a
+// method can have hundreds of them. One with an empty key is alone.
+func Grouped(problems []Problem, key func(i int) string) []Problem {
 	var out []Problem
-	first, more := map[string]int{}, map[int]int{} // indexes in out by cause, and how many others there are
-	for _, p := range problems {
-		cause := lacksMethod.FindString(p.Text)
-		if i, known := first[cause]; known && cause != "" {
+	first, more := map[string]int{}, map[int]int{} // indexes in out by key, and how many others there are
+	for n, p := range problems {
+		k := key(n)
+		if i, known := first[k]; known && k != "" {
 			more[i]++
 			continue
 		}
-		first[cause] = len(out)
+		first[k] = len(out)
 		out = append(out, p)
 	}
 	for i, n := range more {

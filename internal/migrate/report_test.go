@@ -56,7 +56,8 @@ func TestGrouped(t *testing.T) {
 		return Problem{file, 1, 2, "cannot use c (variable of type *test.Mock) as common.Client value in " + use + ": *test.Mock does not implement common.Client (missing method " + method + ")"}
 	}
 	undefined := Problem{"a.go", 9, 2, "undefined: x"}
-	got := Grouped([]Problem{lacks("a.go", "argument to f", "Apply"), undefined, lacks("b.go", "argument to g", "Apply"), lacks("b.go", "assignment", "Get"), undefined, lacks("c.go", "return statement", "Apply")})
+	all := []Problem{lacks("a.go", "argument to f", "Apply"), undefined, lacks("b.go", "argument to g", "Apply"), lacks("b.go", "assignment", "Get"), undefined, lacks("c.go", "return statement", "Apply")}
+	got := Grouped(all, func(i int) string { return all[i].Lacks() })
 	first := lacks("a.go", "argument to f", "Apply")
 	first.Text += ", and 2 more like this"
 	if d := cmp.Diff([]Problem{first, undefined, lacks("b.go", "assignment", "Get"), undefined}, got); d != "" {

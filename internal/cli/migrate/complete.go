@@ -63,34 +63,39 @@ func complete(ctx context.Context, f *cli.Factory, o *migrateOptions, p *migrate
 // but two of them might undo each other.
 const correctRounds = 12
 
-// compiled adds to the plan what the compiler says about the copy, once what its
-// errors leave no doubt about is corrected. An error may hide another one.
+// compiled adds to the plan what the compiler says about the copy.
 func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset.Set) error {
 	f.Progress("Compiling the result")
+	problems, err := corrected(ctx, f, func(string) bool { return true }, func(name string, data []byte) error { return rewritten(f, p, set, name, data) })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		f.Warn("the result was not compiled: %v", err)
+		return nil
+	}
+	p.Problems = append(p.Problems, migrate.Grouped(problems, func(i int) string { return problems[i].Lacks() })...)
+	return nil
+}
+
+// corrected is what the compiler says about a project, once what its errors leave
+// no doubt about is corrected in the files that are chosen. An error may hide
+// another one.
+func corrected(ctx context.Context, f *cli.Factory, chosen func(name string) bool, write func(name string, data []byte) error) ([]migrate.Problem, error) {
 	for round := 1; ; round++ {
 		errs, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if err != nil {
-			f.Warn("the result was not compiled: %v", err)
-			return nil
+			return nil, err
 		}
-		problems := make([]migrate.Problem, len(errs))
+		all, byFile := make([]migrate.Problem, len(errs)), map[string][]migrate.Problem{}
 		for i, e := range errs {
-			problems[i] = migrate.Problem(e)
+			all[i] = migrate.Problem(e)
+			if round < correctRounds && filepath.IsLocal(e.File) && chosen(e.File) {
+				byFile[e.File] = append(byFile[e.File], all[i])
+			}
 		}
-		if round == correctRounds {
-			p.Problems = append(p.Problems, migrate.Grouped(problems)...)
-			return nil
-		}
-		changed, err := correct(problems, f.ReadFile, func(name string, data []byte) error { return rewritten(f, p, set, name, data) })
-		if err != nil {
-			return err
-		}
-		if !changed {
-			p.Problems = append(p.Problems, migrate.Grouped(problems)...)
-			return nil
+		if changed, err := correct(f, byFile, write); err != nil || !changed {
+			return all, err
 		}
 	}
 }
@@ -107,16 +112,9 @@ func rewritten(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, d
 
 // correct changes the files whose errors have one remedy, and says whether there
 // were any.
-func correct(problems []migrate.Problem, read func(string) ([]byte, error), write func(string, []byte) error) (changed bool, err error) {
-	byFile := map[string][]migrate.Problem{}
-	for _, p := range problems {
-		byFile[p.File] = append(byFile[p.File], p)
-	}
-	for name, list := range byFile {
-		if !filepath.IsLocal(name) {
-			continue
-		}
-		src, err := read(name)
+func correct(f *cli.Factory, problems map[string][]migrate.Problem, write func(name string, data []byte) error) (changed bool, err error) {
+	for name, list := range problems {
+		src, err := f.ReadFile(name)
 		if err != nil {
 			return false, fmt.Errorf("read %s: %w", name, err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/generate"
 	"github.com/example/mysdk/internal/migrate"
 	"github.com/example/mysdk/internal/oldapi"
 )
@@ -50,32 +49,19 @@ func migrateFiles(ctx context.Context, f *cli.Factory, o *migrateOptions) error 
 // rewritten, once those in the files that have one remedy are corrected.
 func compiledFiles(ctx context.Context, f *cli.Factory, names []string) error {
 	f.Progress("Compiling the project")
-	var found, own []migrate.Problem
-	changed := true
-	for round := 0; changed && round < correctRounds; round++ {
-		all, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
-		if err != nil {
-			return fmt.Errorf("compile what was rewritten: %w", err)
-		}
-		found, own = nil, nil
-		for _, e := range all {
-			if slices.Contains(names, e.File) {
-				own = append(own, migrate.Problem(e))
-			}
-			if slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == path.Dir(e.File) }) {
-				found = append(found, migrate.Problem(e))
-			}
-		}
+	found, err := corrected(ctx, f, func(name string) bool { return slices.Contains(names, name) }, func(name string, data []byte) error {
 		var set fileset.Set
-		changed, err = correct(own, func(name string) ([]byte, error) { return f.Host.Files.ReadFile(f.Host.Path(name)) },
-			func(name string, data []byte) error { return set.Put(name, fileset.File{Data: data}) })
-		if err == nil && changed {
-			err = f.Write(ctx, set, false)
-		}
-		if err != nil {
+		if err := set.Put(name, fileset.File{Data: data}); err != nil {
 			return err
 		}
+		return f.Write(ctx, set, false)
+	})
+	if err != nil {
+		return fmt.Errorf("compile what was rewritten: %w", err)
 	}
+	found = slices.DeleteFunc(found, func(e migrate.Problem) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == path.Dir(e.File) })
+	})
 	for _, e := range found {
 		f.Say("does not compile: %s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
 		if cause := oldapi.Cause(e.Text); cause != "" {

@@ -174,23 +174,14 @@ func restoreIn(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, m
 // alike, as a type of Kubernetes has them in each CRD, once.
 func grouped(changes []located) []migrate.Problem {
 	var out []migrate.Problem
-	first, more := map[string]int{}, map[int]int{}
 	for _, c := range changes {
-		key := fmt.Sprint(c.Position, c.Rule, c.name(), c.Text)
+		out = append(out, migrate.Problem{File: cmp.Or(c.File, crdBases), Line: c.Line, Column: c.Column, Text: c.Title() + ": " + c.Hint})
+	}
+	return migrate.Grouped(out, func(i int) string {
+		c := changes[i]
 		if c.Field == "" {
-			key = c.Title()
+			return c.Title()
 		}
-		if i, known := first[key]; known {
-			more[i]++
-			continue
-		}
-		first[key] = len(out)
-		at := migrate.Problem{File: c.File, Line: c.Line, Column: c.Column, Text: c.Title() + ": " + c.Hint}
-		at.File = cmp.Or(at.File, crdBases)
-		out = append(out, at)
-	}
-	for i, n := range more {
-		out[i].Text += fmt.Sprintf(" (and %d more like this)", n)
-	}
-	return out
+		return fmt.Sprint(c.Position, c.Rule, c.name(), c.Text)
+	})
 }
