@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -125,7 +124,7 @@ func upgradeCRD(doc *yaml.Node) ([]byte, error) {
 		return nil, err
 	}
 	if len(c.Spec.Versions) == 0 {
-		return nil, errors.New("the CRD has no version")
+		return yamledit.Encode(doc) // a patch of one
 	}
 	for _, v := range c.Spec.Versions {
 		if v.Schema.OpenAPIV3Schema == nil {

@@ -112,13 +112,11 @@ func readYAML(t *testing.T, text string) (v any) {
 	return v
 }
 
-func TestUpgradeCRDWithoutVersion(t *testing.T) {
-	docs, err := documents([]byte("kind: CustomResourceDefinition\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := upgradeCRD(docs[0]); err == nil || !strings.Contains(err.Error(), "no version") {
-		t.Errorf("got %v", err)
+// TestUpgradeCRDPatch holds that a patch of a CRD, which has no versions, stays.
+func TestUpgradeCRDPatch(t *testing.T) {
+	const patch = "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1\nmetadata:\n  name: xs.example.com\n"
+	if d := cmp.Diff(patch, upgraded(t, patch)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

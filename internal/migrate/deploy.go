@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -354,7 +355,7 @@ func (m *migration) joinObjects(list []*object) ([]byte, error) {
 			data, err = yamledit.Encode(o.node)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.file, err)
+			return nil, clierr.Failedf("repair it and run the command again", "%s: %w", o.file, err)
 		}
 		docs = append(docs, data)
 	}
