@@ -114,7 +114,7 @@ func rewritten(f *cli.Factory, p *migrate.Plan, set *fileset.Set, name string, d
 // were any.
 func correct(f *cli.Factory, problems map[string][]migrate.Problem, write func(name string, data []byte) error) (changed bool, err error) {
 	for name, list := range problems {
-		src, err := f.ReadFile(name)
+		src, err := f.Host.Files.ReadFile(f.Host.Path(name)) // with the line ends that it has
 		if err != nil {
 			return false, fmt.Errorf("read %s: %w", name, err)
 		}
