@@ -38,43 +38,23 @@ func (b Builder) key() string { return path.Join(b.Dir, b.Owner, b.Name) }
 func Find(f *goedit.File) []Builder {
 	var out []Builder
 	for fn := range f.Functions() {
-		seen := map[*ast.CallExpr]bool{}
-		for call := range goedit.Each[*ast.CallExpr](fn.Body) { // the last call of a chain comes first
-			b := Builder{Dir: path.Dir(f.Name), Owner: cmp.Or(goedit.Receiver(fn), fn.Name.Name)}
-			for at := call; at != nil && !seen[at] && b.first == nil; {
-				seen[at] = true
-				at = b.link(f, at)
+		for first, calls := range goedit.Chains(fn.Body, func(call *ast.CallExpr) bool {
+			return f.Is(call.Fun, runtimePath, "NewControllerManagedBy") || f.Is(call.Fun, builderPath, "ControllerManagedBy")
+		}) {
+			b := Builder{Dir: path.Dir(f.Name), Owner: cmp.Or(goedit.Receiver(fn), fn.Name.Name), first: first}
+			switch named, object := calls["Named"], calls["For"]; {
+			case named != nil && len(named.Args) > 0:
+				b.named = true
+				b.Name, _ = goedit.StringLiteral(named.Args[0])
+			case object != nil && len(object.Args) > 0:
+				b.kind(f, object.Args[0])
 			}
-			if b.first != nil && b.Name != "" {
+			if b.Name != "" {
 				out = append(out, b)
 			}
 		}
 	}
 	return out
-}
-
-// link reads one call of a chain, and returns the one before it.
-func (b *Builder) link(f *goedit.File, call *ast.CallExpr) *ast.CallExpr {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return nil
-	}
-	if f.Is(sel, runtimePath, "NewControllerManagedBy") || f.Is(sel, builderPath, "ControllerManagedBy") {
-		b.first = call
-		return nil
-	}
-	switch {
-	case len(call.Args) == 0:
-	case sel.Sel.Name == "Named":
-		b.named, b.Name = true, ""
-		if name, ok := call.Args[0].(*ast.BasicLit); ok {
-			b.Name = strings.Trim(name.Value, "\"`")
-		}
-	case sel.Sel.Name == "For" && !b.named:
-		b.kind(f, call.Args[0])
-	}
-	before, _ := sel.X.(*ast.CallExpr)
-	return before
 }
 
 // kind reads the kind of an object: &v1.Captain{}, or new(v1.Captain).

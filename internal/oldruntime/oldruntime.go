@@ -24,23 +24,11 @@ type Chain map[string]*ast.CallExpr
 // ctrl.NewWebhookManagedBy(mgr, x), and what follows into its custom form. further
 // are calls to put into the place of For(x).
 func WebhookBuilders(f *goedit.File, note Note, further func(c Chain, object ast.Expr) []string) {
-	seen := map[*ast.CallExpr]bool{}
-	for call := range goedit.Each[*ast.CallExpr](f.Tree) { // the last call of a chain comes first
-		c := Chain{}
-		for call != nil && !seen[call] {
-			seen[call] = true
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				break
-			}
-			if f.Is(sel, runtimePath, "NewWebhookManagedBy") || f.Is(sel, runtimePath+"/pkg/builder", "WebhookManagedBy") {
-				if len(call.Args) == 1 { // not today's form
-					c.rewrite(f, call, note, further)
-				}
-				break
-			}
-			c[sel.Sel.Name] = call
-			call, _ = sel.X.(*ast.CallExpr)
+	for first, c := range goedit.Chains(f.Tree, func(call *ast.CallExpr) bool {
+		return f.Is(call.Fun, runtimePath, "NewWebhookManagedBy") || f.Is(call.Fun, runtimePath+"/pkg/builder", "WebhookManagedBy")
+	}) {
+		if len(first.Args) == 1 { // not today's form
+			Chain(c).rewrite(f, first, note, further)
 		}
 	}
 }

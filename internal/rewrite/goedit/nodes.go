@@ -56,3 +56,29 @@ func Types(f *ast.File) iter.Seq2[*ast.GenDecl, *ast.TypeSpec] {
 		}
 	}
 }
+
+// Chains are the chains of calls in a tree that begin with such a call: that one,
+// and those behind it by their names, as in first().Name().Other().
+func Chains(root ast.Node, such func(first *ast.CallExpr) bool) iter.Seq2[*ast.CallExpr, map[string]*ast.CallExpr] {
+	return func(yield func(*ast.CallExpr, map[string]*ast.CallExpr) bool) {
+		seen := map[*ast.CallExpr]bool{}
+		for call := range Each[*ast.CallExpr](root) { // the last call of a chain comes first
+			calls := map[string]*ast.CallExpr{}
+			for call != nil && !seen[call] {
+				seen[call] = true
+				if such(call) {
+					if !yield(call, calls) {
+						return
+					}
+					break
+				}
+				sel, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					break
+				}
+				calls[sel.Sel.Name] = call
+				call, _ = sel.X.(*ast.CallExpr)
+			}
+		}
+	}
+}
