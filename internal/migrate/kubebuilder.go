@@ -38,7 +38,7 @@ func (m *migration) fromKubebuilder() error {
 		return err
 	}
 	m.put(project.FileName, append([]byte(project.FileHeader), text...))
-	return m.run(m.wireMain, m.kubebuilderGo, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
+	return m.run(m.wireMain, m.code, m.mainRules, m.kubebuilderConfig, m.rootFiles, m.rest, m.buildContext, m.modules)
 }
 
 // readProject reads the old PROJECT, decides where packages go, and returns
@@ -377,9 +377,12 @@ func (m *migration) oldCerts() string {
 	return "self"
 }
 
-// kubebuilderGo moves the types, controllers and webhooks.
-func (m *migration) kubebuilderGo() error {
-	hooks := m.webhooks()
+// code moves the Go files that are not moved yet, and brings them to today's APIs.
+func (m *migration) code() error {
+	var hooks []*webhookFile
+	if m.layout != LayoutSDK0 { // which had none
+		hooks = m.webhooks()
+	}
 	for _, w := range hooks {
 		w.write(m)
 	}
@@ -392,6 +395,8 @@ func (m *migration) kubebuilderGo() error {
 		switch {
 		case legacy[name] != "":
 			m.legacyTest(name, legacy[name])
+		case name == "tools.go" && isOnlyDoc(name, m.files[name].data):
+			m.drop(name, "it names no tool")
 		case m.isUselessSuite(name):
 			m.drop(name, "it set up an environment that no test of the directory uses")
 			if path.Base(name) == webhookSuite && m.hasSpecs(path.Dir(name)) {

@@ -28,7 +28,7 @@ type target struct {
 
 // fromSDK0 migrates the layout of operator-sdk v0.x.
 func (m *migration) fromSDK0() error {
-	return m.run(m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.wireMain, m.otherGo, m.deployment, m.samples, m.olmCatalog,
+	return m.run(m.read, m.place, m.nestedModules, m.scaffold, m.moveAPIs, m.wireMain, m.code, m.deployment, m.samples, m.olmCatalog,
 		m.buildFiles, m.rootFiles, m.mainRules, m.rest, m.buildContext, m.modules)
 }
 
@@ -337,39 +337,4 @@ func (m *migration) along(name string) string {
 		}
 	}
 	return name
-}
-
-// otherGo carries the imports and API changes over to the rest of the code.
-func (m *migration) otherGo() error {
-	legacy := m.legacyTests()
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		if path.Ext(name) != ".go" || m.dropped[name] != "" || m.isMoved(name) {
-			continue
-		}
-		if why := legacy[name]; why != "" {
-			m.legacyTest(name, why)
-			continue
-		}
-		m.other(name)
-	}
-	return nil
-}
-
-func (m *migration) other(name string) {
-	src := m.files[name].data
-	if m.ignored(name) {
-		m.keep(name, m.along(name), src)
-		return
-	}
-	f, err := parseGo(name, src)
-	if err != nil {
-		m.fail(err)
-		return
-	}
-	if name == "tools.go" && len(f.Tree.Imports) == 0 {
-		m.drop(name, "it names no tool")
-		return
-	}
-	to := m.along(name)
-	m.goFile(name, to, oldWatches, reconcileContexts)
 }
