@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -320,67 +319,6 @@ func TestOLM(t *testing.T) {
 	}
 	if got["deploy/olm-catalog/memcached-operator/memcached-operator.package.yaml"] == "" {
 		t.Error("without a conversion the package is to stay")
-	}
-}
-
-func TestUpgradeCRD(t *testing.T) {
-	docs, err := documents([]byte(`apiVersion: apiextensions.k8s.io/v1beta1
-kind: CustomResourceDefinition
-metadata: {name: xs.example.com}
-spec:
-  group: example.com
-  version: v1
-  scope: Cluster
-  names: {kind: X, plural: xs}
-  additionalPrinterColumns: [{name: A, type: string, JSONPath: .spec.a}]
-  subresources: {status: {}}
-  validation:
-    openAPIV3Schema:
-      properties:
-        spec:
-          properties:
-            free: {type: object}
-            list: {items: {properties: {b: {type: string}}}}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := upgradeCRD(docs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got, want any
-	if err := yaml.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte(`apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: xs.example.com}
-spec:
-  group: example.com
-  scope: Cluster
-  names: {kind: X, plural: xs, singular: x, listKind: XList}
-  conversion: {strategy: None}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    additionalPrinterColumns: [{name: A, type: string, jsonPath: .spec.a}]
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-              list: {type: array, items: {type: object, properties: {b: {type: string}}}}
-`), &want); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
