@@ -79,7 +79,7 @@ func TestMergeModule(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", file, d)
 				}
 			}
-			if err := tree.Check(set); err != nil {
+			if _, err := tree.Check(set); err != nil {
 				t.Errorf("the merged files are in their own way: %v", err)
 			}
 		})
