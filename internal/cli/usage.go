@@ -21,14 +21,17 @@ func AtMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// ExactlyOne refuses anything but one argument.
+// ExactlyOne refuses anything but one argument. An empty one is that of a
+// variable which is not set, and names nothing.
 func ExactlyOne(what, such string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		switch len(args) {
-		case 1:
-			return nil
-		case 0:
+		switch {
+		case len(args) == 0:
 			return clierr.Usagef("such as: "+such, "%q needs %s", c.CommandPath(), what)
+		case len(args) == 1 && args[0] == "":
+			return clierr.Usagef("such as: "+such, "%q needs %s, and got an empty argument", c.CommandPath(), what)
+		case len(args) == 1:
+			return nil
 		}
 		return clierr.Usagef("such as: "+such, "%q takes %s and nothing more, and got %q", c.CommandPath(), what, strings.Join(args, " "))
 	}

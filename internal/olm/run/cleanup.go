@@ -238,7 +238,7 @@ func (cl *cleaner) owns(u *unstructured.Unstructured) bool {
 		}
 	}
 	_, labelled := u.GetLabels()[cl.componentLabel()]
-	return labelled || packageOf(u) == cl.pkg
+	return labelled || cl.pkg != "" && packageOf(u) == cl.pkg // no package: it was applied by hand
 }
 
 // csvNames are the names of the package's CSVs, with those that are to come.

@@ -65,6 +65,15 @@ func TestCleanupFinds(t *testing.T) {
 	}
 }
 
+// TestCleanupOfNoPackage leaves CSVs alone that nobody subscribed to.
+func TestCleanupOfNoPackage(t *testing.T) {
+	cl := cleaning(t, csvYAML+succeeded)
+	cl.pkg = ""
+	if err := cl.find(t.Context()); err == nil {
+		t.Errorf("it would delete %v", cl.cleaned().CSVs)
+	}
+}
+
 // TestCleanupLeftOvers takes what OLM does not take away, and leaves what the
 // same operator in another namespace needs.
 func TestCleanupLeftOvers(t *testing.T) {
