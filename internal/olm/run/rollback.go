@@ -113,7 +113,7 @@ func (in *installer) newObjects() []*unstructured.Unstructured {
 // all are the objects of the survey that a run may change, in the order in
 // which they are applied.
 func (s *survey) all() []*unstructured.Unstructured {
-	list := slices.Concat(s.contents, s.servers)
+	list := slices.Concat(s.secrets, s.contents, s.servers)
 	if s.source != nil {
 		list = append(list, s.source)
 	}

@@ -21,7 +21,7 @@ func (in *installer) checkSecrets(ctx context.Context) error {
 			return err
 		}
 		if u == nil || isOurs(u) { // tokens of registries expire: one of ours is made again
-			err = in.makeSecret(name, u != nil)
+			err = in.makeSecret(name, u)
 		} else if _, err = pullSecretData(u); err != nil {
 			err = fmt.Errorf("--pull-secret-name: Secret %s/%s: %w", in.Namespace, name, err)
 		}
@@ -99,7 +99,7 @@ func secretKey(u *unstructured.Unstructured, key string) ([]byte, error) {
 // makeSecret plans a pull secret with the credentials of this machine. Naming
 // it is the user's consent to bring them to the cluster. One that is there stays as
 // it is where this machine knows none.
-func (in *installer) makeSecret(name string, there bool) error {
+func (in *installer) makeSecret(name string, live *unstructured.Unstructured) error {
 	images := slices.Clone(in.CatalogImages)
 	for _, w := range in.csv.deployments {
 		for _, c := range w.Containers {
@@ -113,10 +113,12 @@ func (in *installer) makeSecret(name string, there bool) error {
 			return err
 		}
 	}
-	if data == nil && there {
+	switch {
+	case data == nil && live != nil:
 		return nil
-	}
-	if data == nil {
+	case live != nil:
+		in.before.secrets = append(in.before.secrets, live)
+	case data == nil:
 		return clierr.Usagef(fmt.Sprintf("log in with 'docker login' or 'podman login' and run the command again, or create it: mysdk kubectl create secret docker-registry -n %s %s --docker-server=… --docker-username=… --docker-password=…", in.Namespace, name),
 			"--pull-secret-name: namespace %s has no Secret %s, and this machine knows no credentials to make it of", in.Namespace, name)
 	}

@@ -99,6 +99,10 @@ func TestMakeSecretAgain(t *testing.T) {
 		if err := in.plan(t.Context()); err != nil || len(in.secrets) != tc.want {
 			t.Errorf("%s: %d Secrets, %v", name, len(in.secrets), err)
 		}
+		in.apply = in.secrets
+		if len(in.newObjects()) > 0 || len(in.before.all()) != tc.want {
+			t.Errorf("%s: a rollback deletes %v, and brings back %v", name, refs(in.newObjects()), refs(in.before.all()))
+		}
 		if _, made, err := PullSecret(t.Context(), in.reader, "ns", "pull"); made != (tc.world == ours) || err != nil {
 			t.Errorf("%s: made %t, %v", name, made, err)
 		}

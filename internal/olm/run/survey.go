@@ -27,6 +27,7 @@ type survey struct {
 	source       *unstructured.Unstructured // our CatalogSource
 	contents     objects                    // ConfigMaps of our catalog
 	servers      objects                    // Deployment and Service of our catalog
+	secrets      objects                    // pull secrets of ours that the run makes again
 	groups       objects                    // OperatorGroups of the namespace
 	csvs         objects                    // CSVs of the namespace, copies and stalled left out
 	stalled      *unstructured.Unstructured // CSV of an upgrade that has not worked: all else is as before it
