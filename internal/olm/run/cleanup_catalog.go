@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/example/mysdk/internal/kube"
 )
@@ -71,21 +70,25 @@ func (cl *cleaner) otherUser(ctx context.Context, source *unstructured.Unstructu
 	return nil, nil
 }
 
-// unusedSecrets are the pull secrets that a run made and that no CatalogSource
-// but those to be deleted names.
+// unusedSecrets are the pull secrets that a run made, of this package or of one
+// that shares its Secret, and that no CatalogSource but those to be deleted names.
 func (cl *cleaner) unusedSecrets(ctx context.Context, deleted objects) (objects, error) {
 	catalogs, err := list(ctx, cl.reader, olmV1alpha1, "CatalogSource", cl.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := labelled(ctx, cl.reader, gvk("v1", "Secret"), cl.Namespace, labels.Set{runLabel: cl.pkg})
+	secrets, err := cl.reader.List(ctx, gvk("v1", "Secret"), kube.ListOptions{Namespace: cl.Namespace, Selector: runLabel})
 	if err != nil {
 		return nil, err
 	}
-	return secrets.where(func(secret *unstructured.Unstructured) bool {
-		i := slices.IndexFunc(catalogs, func(u *unstructured.Unstructured) bool {
-			return deleted.find(u.GetName()) == nil && slices.Contains(texts(u, "spec", "secrets"), secret.GetName())
-		})
+	return objects(secrets).where(func(secret *unstructured.Unstructured) bool {
+		names := func(u *unstructured.Unstructured) bool {
+			return slices.Contains(texts(u, "spec", "secrets"), secret.GetName())
+		}
+		if secret.GetLabels()[runLabel] != cl.pkg && !slices.ContainsFunc(deleted, names) {
+			return false
+		}
+		i := slices.IndexFunc(catalogs, func(u *unstructured.Unstructured) bool { return deleted.find(u.GetName()) == nil && names(u) })
 		if i >= 0 {
 			cl.Say("%s stays: %s needs it", kube.RefOf(secret), kube.RefOf(catalogs[i]))
 		}

@@ -3,7 +3,9 @@ package run
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,6 +110,7 @@ func (in *installer) makeSecret(name string, live *unstructured.Unstructured) er
 	}
 	var data []byte
 	var err error
+	whose := in.bundle.Package
 	if in.Credentials != nil {
 		if data, err = in.Credentials(images); err != nil {
 			return err
@@ -118,14 +121,32 @@ func (in *installer) makeSecret(name string, live *unstructured.Unstructured) er
 		return nil
 	case live != nil:
 		in.before.secrets = append(in.before.secrets, live)
+		whose = live.GetLabels()[runLabel]
+		if data, err = addAuths(data, live); err != nil {
+			return err
+		}
 	case data == nil:
 		return clierr.Usagef(fmt.Sprintf("log in with 'docker login' or 'podman login' and run the command again, or create it: mysdk kubectl create secret docker-registry -n %s %s --docker-server=… --docker-username=… --docker-password=…", in.Namespace, name),
 			"--pull-secret-name: namespace %s has no Secret %s, and this machine knows no credentials to make it of", in.Namespace, name)
 	}
-	in.secrets = append(in.secrets, made(in.bundle.Package, "v1", "Secret", in.Namespace, name, map[string]any{
+	in.secrets = append(in.secrets, made(whose, "v1", "Secret", in.Namespace, name, map[string]any{
 		"type": "kubernetes.io/dockerconfigjson", "data": map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString(data)},
 	}))
 	return nil
+}
+
+// addAuths adds to credentials those of other registries that a Secret has: it
+// may serve several packages.
+func addAuths(data []byte, live *unstructured.Unstructured) ([]byte, error) {
+	var all, own struct {
+		Auths map[string]json.RawMessage `json:"auths"`
+	}
+	had, err := pullSecretData(live)
+	if err != nil || json.Unmarshal(had, &all) != nil || all.Auths == nil || json.Unmarshal(data, &own) != nil {
+		return data, nil //nolint:nilerr // there is nothing to keep
+	}
+	maps.Copy(all.Auths, own.Auths)
+	return json.Marshal(all)
 }
 
 // shareSecrets gives the operator's service accounts the pull secrets: OLM makes

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -80,7 +81,22 @@ func TestRegistryAnnotations(t *testing.T) {
 	}
 }
 
-// TestMakeSecret needs credentials to make a pull secret of.
+// TestMakeSecretShared: what another package's run has put there stays.
+func TestMakeSecretShared(t *testing.T) {
+	there := base64.StdEncoding.EncodeToString([]byte(`{"auths":{"a.example.com":{"auth":"1"},"b.example.com":{"auth":"old"}}}`))
+	secret := strings.Replace(secretYAML("pull", "kubernetes.io/dockerconfigjson", ".dockerconfigjson: "+there), "metadata: {", "metadata: {labels: {"+runLabel+": cart}, ", 1)
+	in := running(t, nsYAML+secret, Options{PullSecrets: []string{"pull"}, Credentials: func([]string) ([]byte, error) {
+		return []byte(`{"auths":{"b.example.com":{"auth":"2"}}}`), nil
+	}})
+	if err := in.plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := pullSecretData(in.secrets[0])
+	if want := `{"auths":{"a.example.com":{"auth":"1"},"b.example.com":{"auth":"2"}}}`; string(got) != want || err != nil || in.secrets[0].GetLabels()[runLabel] != "cart" {
+		t.Errorf("%s of %v, %v", got, in.secrets[0].GetLabels(), err)
+	}
+}
+
 // TestMakeSecretAgain: what a registry accepts for some hours only is renewed, and
 // the user's own Secret never written.
 func TestMakeSecretAgain(t *testing.T) {
@@ -109,6 +125,7 @@ func TestMakeSecretAgain(t *testing.T) {
 	}
 }
 
+// TestMakeSecret needs credentials to make a pull secret of.
 func TestMakeSecret(t *testing.T) {
 	var asked []string
 	o := Options{PullSecrets: []string{"pull"}, CatalogImages: []string{"r.example.com/catalog:v1"}, Credentials: func(images []string) ([]byte, error) {
