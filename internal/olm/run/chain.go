@@ -62,6 +62,7 @@ type chain struct {
 	deployed  bool   // the operator was deployed without OLM: hints name its manifests, not a bundle
 
 	subscription *unstructured.Unstructured // nil for a CSV that was applied by hand
+	subscribed   objects                    // all Subscriptions of the namespace
 	catalogs     objects                    // all CatalogSources; here and below, as far as the user may see them
 	plans        objects                    // InstallPlans of the namespace
 	csvs         objects                    // of all namespaces, copies left out
@@ -77,11 +78,11 @@ type chain struct {
 // the CSV named want is where it begins.
 func look(ctx context.Context, r Reader, namespace, pkg, want string) (*chain, error) {
 	c := &chain{namespace: namespace, pkg: pkg, want: want}
-	subs, err := list(ctx, r, olmV1alpha1, "Subscription", namespace)
-	if err != nil {
+	var err error
+	if c.subscribed, err = list(ctx, r, olmV1alpha1, "Subscription", namespace); err != nil {
 		return nil, err
 	}
-	for _, s := range subs {
+	for _, s := range c.subscribed {
 		if text(s, "spec", "name") == pkg && pkg != "" {
 			c.subscription = s
 		}

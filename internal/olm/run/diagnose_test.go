@@ -147,6 +147,11 @@ status: {phase: Pending, containerStatuses: [{name: registry-server, image: "r.e
 		"no such channel": {
 			world: subWith + `{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "constraints not satisfiable: no operators found in channel alpha of package shop in the catalog referenced by subscription shop"}]}` + sourceYAML,
 			want:  `Subscription ns/shop: OLM finds no way to install it: the catalog has no channel "alpha" for package shop`, hint: "spec.channel"},
+		"another Subscription in the way": {
+			world: subWith + `{currentCSV: shop.v1, installedCSV: shop.v1, conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "constraints not satisfiable: no operators found in channel none of package nosuch in the catalog referenced by subscription typo, subscription typo exists"}]}` +
+				strings.NewReplacer("{name: shop, namespace", "{name: typo, namespace", "name: shop, channel: alpha", "name: nosuch, channel: none").Replace(subYAML) + sourceYAML + csvYAML + succeeded + readyYAML,
+			want: `Subscription ns/typo: OLM finds no way to install it: the catalog has no channel "none" for package nosuch; and OLM resolves nothing in namespace ns until it can`,
+			hint: "mysdk cleanup nosuch -n ns"},
 		"CSV without subscription": {
 			world: subWith + `{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "clusterserviceversion shop.v1 exists and is not referenced by a subscription"}]}` + sourceYAML,
 			want:  "Subscription ns/shop: OLM finds no way to install it: a CSV of the package is there already, without a Subscription", hint: "mysdk cleanup shop -n ns"},

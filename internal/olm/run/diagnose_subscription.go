@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// checkSubscription looks at how OLM resolved the Subscription.
+func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
+	if c.subscription == nil {
+		return nil
+	}
+	failed, ok := conditionOf(c.subscription, "ResolutionFailed")
+	if !ok || failed.status != "True" {
+		return nil
+	}
+	// One catalog that does not answer keeps every Subscription of the
+	// namespace from being resolved, whichever catalog that one uses.
+	if m := regexp.MustCompile(catalogErrorPattern).FindStringSubmatch(oneLine(failed.message)); m != nil {
+		return c.catalogFailed(ctx, r, failed, m[1], m[2], m[3])
+	}
+	// The first attempt often comes before the catalog is connected, which the
+	// next one puts right: hence the patience.
+	about := c.unresolved(failed.message)
+	f := c.finding(about.subscription, patient, "OLM finds no way to install it: "+about.explainResolution(failed.message), about.resolutionHint(failed.message))
+	if about != c {
+		f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
+		f.Hint = fmt.Sprintf("correct that Subscription, or remove it with 'mysdk cleanup %s -n %s'", about.pkg, c.namespace)
+	}
+	f.Condition = failed.text()
+	return f
+}
+
+// subscriptionPattern is how OLM's resolver names a Subscription.
+const subscriptionPattern = `subscription ([\w.-]+)`
+
+// unresolved is the chain of the Subscription that OLM's complaint is about: all
+// those of the namespace have it in their status.
+func (c *chain) unresolved(message string) *chain {
+	other := c
+	for _, m := range regexp.MustCompile(subscriptionPattern).FindAllStringSubmatch(message, -1) {
+		sub := c.subscribed.find(m[1])
+		switch {
+		case m[1] == c.subscription.GetName():
+			return c
+		case sub != nil && other == c:
+			other = &chain{namespace: c.namespace, pkg: text(sub, "spec", "name"), subscription: sub}
+		}
+	}
+	return other
+}
+
+// explainResolution words what OLM's solver says.
+func (c *chain) explainResolution(message string) string {
+	m := oneLine(message)
+	switch {
+	case strings.Contains(m, "is not referenced by a subscription") || strings.Contains(m, "not referenced by a subscription"):
+		return "a CSV of the package is there already, without a Subscription"
+	case strings.Contains(m, "no operators found in channel"):
+		return fmt.Sprintf("the catalog has no channel %q for package %s", text(c.subscription, "spec", "channel"), c.pkg)
+	case strings.Contains(m, "no operators found in package"):
+		return fmt.Sprintf("the catalog has no package %s", c.pkg)
+	case strings.Contains(m, "no operators found with name"):
+		return fmt.Sprintf("the catalog has no %s in channel %q", text(c.subscription, "spec", "startingCSV"), text(c.subscription, "spec", "channel"))
+	case strings.Contains(m, "requires") || strings.Contains(m, "dependency"):
+		return "something that the operator depends on is in no catalog"
+	}
+	return m
+}
+
+// resolutionHint is what to do about what explainResolution says. It goes by
+// the same words of OLM's message.
+func (c *chain) resolutionHint(message string) string {
+	switch {
+	case strings.Contains(message, "not referenced by a subscription"):
+		return fmt.Sprintf("remove it with 'mysdk cleanup %s -n %s', then try again", c.pkg, c.namespace)
+	case strings.Contains(message, "no operators found"):
+		return "correct spec.channel, spec.name or spec.startingCSV of the Subscription"
+	}
+	return fmt.Sprintf("see its conditions: mysdk kubectl describe subscription -n %s %s", c.namespace, c.subscription.GetName())
+}
