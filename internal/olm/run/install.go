@@ -154,8 +154,8 @@ func (in *installer) plan(ctx context.Context) error {
 	if in.action, err = in.before.decide(in.bundle, in.Options, in.content); err != nil {
 		return err
 	}
-	if s := in.before.source; s != nil && !isOurs(s) && !ofOperatorSDK(s) {
-		return clierr.Failedf("rename or delete it, or install into another namespace with --namespace", "%s is there already, and mysdk did not make it", kube.RefOf(s))
+	if err := in.before.refuseForeign(in.bundle.Package); err != nil {
+		return err
 	}
 	// Global catalogs are of use only to a bundle that depends on something, and
 	// one that cannot be reached would keep any bundle from being installed.

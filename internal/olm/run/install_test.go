@@ -53,6 +53,8 @@ func TestPlan(t *testing.T) {
 			action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
 		"another's catalog": {world: nsYAML + "---\napiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: shop-catalog, namespace: ns}\nspec: {image: 'theirs:v1'}\n", fails: true,
 			err: "CatalogSource ns/shop-catalog is there already, and mysdk did not make it"},
+		"another's Subscription": {world: nsYAML + strings.Replace(subYAML, "spec: {name: shop,", "spec: {name: cart,", 1), fails: true,
+			err: "Subscription ns/shop is there already, and is for package cart"},
 		"no such account": {world: nsYAML, options: Options{ServiceAccount: "reader"}, err: "--service-account: namespace ns has no ServiceAccount reader"},
 		"an API that is taken": {world: nsYAML + taken("{}"), fails: true,
 			err: "carts.shop.example.com is already provided by ClusterServiceVersion far/shop.v0.0.1, which watches all namespaces"},

@@ -219,6 +219,19 @@ func decideLone(lone *unstructured.Unstructured, b *bundle.Bundle, o Options) (s
 		"%s is there already, without a Subscription: it was applied by hand", kube.RefOf(lone))
 }
 
+// refuseForeign is an error where an object of a name that the run needs is
+// somebody else's.
+func (s *survey) refuseForeign(pkg string) error {
+	const hint = "rename or delete it, or install into another namespace with --namespace"
+	if u := s.source; u != nil && !isOurs(u) && !ofOperatorSDK(u) {
+		return clierr.Failedf(hint, "%s is there already, and mysdk did not make it", kube.RefOf(u))
+	}
+	if u := s.subscribed.find(pkg); u != nil && s.subscription == nil {
+		return clierr.Failedf(hint, "%s is there already, and is for package %s", kube.RefOf(u), text(u, "spec", "name"))
+	}
+	return nil
+}
+
 // older compares two semantic versions; what is none is not older.
 func older(a, b string) bool {
 	x, err := version.ParseSemantic(a)
