@@ -27,7 +27,7 @@ func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
 	f := c.finding(about.subscription, patient, "OLM finds no way to install it: "+about.explainResolution(failed.message), about.resolutionHint(failed.message))
 	if about != c {
 		f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
-		f.Hint = fmt.Sprintf("correct that Subscription, or remove it with 'mysdk cleanup %s -n %s'", about.pkg, c.namespace)
+		f.Hint += fmt.Sprintf("\nor remove it: mysdk cleanup %s -n %s", about.pkg, c.namespace)
 	}
 	f.Condition = failed.text()
 	return f
@@ -46,7 +46,9 @@ func (c *chain) unresolved(message string) *chain {
 		case m[1] == c.subscription.GetName():
 			return c
 		case sub != nil && other == c:
-			other = &chain{namespace: c.namespace, pkg: text(sub, "spec", "name"), subscription: sub}
+			one := *c
+			one.pkg, one.subscription = text(sub, "spec", "name"), sub
+			other = &one
 		}
 	}
 	return other
@@ -58,6 +60,8 @@ func (c *chain) explainResolution(message string) string {
 	switch {
 	case strings.Contains(m, "is not referenced by a subscription") || strings.Contains(m, "not referenced by a subscription"):
 		return "a CSV of the package is there already, without a Subscription"
+	case strings.Contains(m, "no operators found from catalog"):
+		return fmt.Sprintf("nothing of CatalogSource %s/%s reaches namespace %s", text(c.subscription, "spec", "sourceNamespace"), text(c.subscription, "spec", "source"), c.namespace)
 	case strings.Contains(m, "no operators found in channel"):
 		return fmt.Sprintf("the catalog has no channel %q for package %s", text(c.subscription, "spec", "channel"), c.pkg)
 	case strings.Contains(m, "no operators found in package"):
@@ -73,7 +77,12 @@ func (c *chain) explainResolution(message string) string {
 // resolutionHint is what to do about what explainResolution says. It goes by
 // the same words of OLM's message.
 func (c *chain) resolutionHint(message string) string {
+	g := c.groupOf(c.namespace)
 	switch {
+	case strings.Contains(message, "no operators found from catalog") && g != nil && g.GetAnnotations()[isolateAnnotation] == "true":
+		return fmt.Sprintf("let the OperatorGroup have the global catalogs: mysdk kubectl annotate operatorgroup -n %s %s %s-", c.namespace, g.GetName(), isolateAnnotation)
+	case strings.Contains(message, "no operators found from catalog"):
+		return "correct spec.source or spec.sourceNamespace of the Subscription, or apply the CatalogSource"
 	case strings.Contains(message, "not referenced by a subscription"):
 		return fmt.Sprintf("remove it with 'mysdk cleanup %s -n %s', then try again", c.pkg, c.namespace)
 	case strings.Contains(message, "no operators found"):

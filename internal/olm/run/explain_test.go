@@ -70,11 +70,13 @@ func TestExplainResolution(t *testing.T) {
 	for message, tc := range map[string]struct{ want, hint string }{
 		"constraints not satisfiable: no operators found in package shop in the catalog referenced by subscription shop": {"the catalog has no package shop", "correct spec.channel"},
 		"constraints not satisfiable: no operators found with name shop.v1 in channel alpha of package shop":             {`the catalog has no shop.v1 in channel "alpha"`, "spec.startingCSV"},
+		"no operators found from catalog operatorhub in namespace olm referenced by subscription shop":                   {"nothing of CatalogSource ns/shop-catalog reaches namespace ns", "annotate operatorgroup -n ns mysdk-operators olm.operatorframework.io/exclude-global-namespace-resolution-"},
 		"bundle shop.v1 requires an operator with package: db":                                                           {"something that the operator depends on is in no catalog", "describe subscription -n ns shop"},
 		"failed to populate resolver cache":                                                                              {"failed to populate resolver cache", "describe subscription"},
 		"@existing/ns//shop.v0 is not referenced by a subscription":                                                      {"a CSV of the package is there already, without a Subscription", "mysdk cleanup shop -n ns"},
 	} {
-		c, err := look(t.Context(), worldOf(t, subWith+`{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "`+message+`"}]}`), "ns", "shop", "shop.v1")
+		c, err := look(t.Context(), worldOf(t, subWith+`{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "`+message+`"}]}`+
+			strings.Replace(groupYAML, "labels: {", "annotations: {"+isolateAnnotation+": 'true'}, labels: {", 1)), "ns", "shop", "shop.v1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,11 +59,11 @@ func (r groupRequest) reuse(g *unstructured.Unstructured) (groupPlan, error) {
 	if r.want.Type != "" && r.want.String() != is.String() {
 		why = fmt.Sprintf("--install-mode is %s", r.want)
 	}
+	if why == "" {
+		return groupPlan{is, r.opened(g)}, nil
+	}
 	// Changing the group changes what every operator of the namespace watches.
 	free := isOurs(g) && len(r.others) == 0
-	if why == "" && (!free || r.want.Type == "") {
-		return groupPlan{mode: is}, nil
-	}
 	mode, err := r.csv.choose(r.want, r.namespace)
 	if err != nil {
 		return groupPlan{}, err
@@ -74,6 +74,17 @@ func (r groupRequest) reuse(g *unstructured.Unstructured) (groupPlan, error) {
 	apply := operatorGroup(r.pkg, r.namespace, mode, r.isolated)
 	apply.SetName(g.GetName())
 	return groupPlan{mode, apply}, nil
+}
+
+// opened is the group g with the global catalogs, which the bundle needs; nil if
+// it has them, or is not ours.
+func (r groupRequest) opened(g *unstructured.Unstructured) *unstructured.Unstructured {
+	if r.isolated || !isOurs(g) || g.GetAnnotations()[isolateAnnotation] == "" {
+		return nil
+	}
+	u := operatorGroup(g.GetLabels()[runLabel], r.namespace, modeOf(r.namespace, texts(g, "spec", "targetNamespaces")), false)
+	u.SetName(g.GetName())
+	return u
 }
 
 // misfit explains why the operator cannot join the group.

@@ -86,6 +86,12 @@ func group(name string, ours bool, targets ...string) *unstructured.Unstructured
 	return g
 }
 
+// isolated cuts an OperatorGroup off from the global catalogs.
+func isolated(g *unstructured.Unstructured) *unstructured.Unstructured {
+	g.SetAnnotations(map[string]string{isolateAnnotation: "true"})
+	return g
+}
+
 func TestPlanGroup(t *testing.T) {
 	tests := map[string]struct {
 		req   groupRequest
@@ -112,6 +118,11 @@ func TestPlanGroup(t *testing.T) {
 			err: "--install-mode is AllNamespaces"},
 		"ours, changed":      {req: groupRequest{csv: modes(allNamespaces, ownNamespace), want: Mode{Type: allNamespaces}, groups: objects{group("g", true, "ns")}}, mode: "AllNamespaces", apply: []string{}},
 		"ours, does not fit": {req: groupRequest{csv: modes(allNamespaces), groups: objects{group("g", true, "ns")}}, mode: "AllNamespaces", apply: []string{}},
+		"ours, cut off": {req: groupRequest{csv: modes(ownNamespace), groups: objects{isolated(group("g", true, "ns"))}, others: []string{"cart.v2"}},
+			mode: "OwnNamespace", apply: []string{"ns"}},
+		"ours, cut off, to stay so": {req: groupRequest{csv: modes(ownNamespace), groups: objects{isolated(group("g", true, "ns"))}, isolated: true}, mode: "OwnNamespace"},
+		"foreign, cut off":          {req: groupRequest{csv: modes(ownNamespace), groups: objects{isolated(group("g", false, "ns"))}}, mode: "OwnNamespace"},
+		"ours, as is wanted":        {req: groupRequest{csv: modes(ownNamespace), want: Mode{Type: ownNamespace}, groups: objects{group("g", true, "ns")}}, mode: "OwnNamespace"},
 		"ours, shared": {req: groupRequest{csv: modes(allNamespaces), groups: objects{group("g", true, "ns")}, others: []string{"cart.v2"}},
 			err: "is for namespace ns", hint: "as this one serves cart.v2"},
 	}
@@ -132,6 +143,9 @@ func TestPlanGroup(t *testing.T) {
 				t.Errorf("mode %s, group %v", got.mode, got.apply)
 			}
 			if got.apply != nil {
+				if got.apply.GetAnnotations()[isolateAnnotation] != "" {
+					t.Error("the group is cut off from the global catalogs")
+				}
 				if diff := cmp.Diff(tc.apply, append([]string{}, texts(got.apply, "spec", "targetNamespaces")...)); diff != "" {
 					t.Errorf("targets (-want +got):\n%s", diff)
 				}
