@@ -109,18 +109,30 @@ func leadsTo(entries []catalog.Entry, e catalog.Entry, target string) bool {
 }
 
 // keepFor drops the packages of a catalog that a bundle has nothing to do with:
-// an index may have hundreds. What the bundle requires by name stays, and what
-// provides an API that it requires.
+// an index may have hundreds. What the bundle requires by name stays, what
+// provides an API that it requires, and what those require in turn.
 func keepFor(c *catalog.Catalog, b *bundle.Bundle) (*catalog.Catalog, error) {
 	rendered, err := catalog.Render(b, "")
 	if err != nil {
 		return nil, err
 	}
 	keep := map[string]bool{b.Package: true}
-	for _, p := range rendered.Properties {
+	asked := map[string]bool{}
+	for todo := rendered.Properties; len(todo) > 0; todo = todo[1:] {
+		key := todo[0].Type + string(todo[0].Value)
+		if asked[key] {
+			continue
+		}
+		asked[key] = true
 		for _, x := range c.Bundles {
-			if provides(x, p) {
-				keep[x.Package] = true
+			if keep[x.Package] || !provides(x, todo[0]) {
+				continue
+			}
+			keep[x.Package] = true
+			for _, same := range c.Bundles {
+				if same.Package == x.Package {
+					todo = append(todo, same.Properties...)
+				}
 			}
 		}
 	}
@@ -137,8 +149,28 @@ func provides(x catalog.Bundle, requirement catalog.Property) bool {
 		return slices.ContainsFunc(x.Properties, func(p catalog.Property) bool {
 			return p.Type == property.TypeGVK && sameGVK(p.Value, requirement.Value)
 		})
+	case typeConstraint:
+		var want constraint
+		return json.Unmarshal(requirement.Value, &want) == nil && want.metBy(x)
 	}
 	return false
+}
+
+const typeConstraint = "olm.constraint"
+
+// constraint is the value of an olm.constraint; what is not to be there is left
+// out.
+type constraint struct {
+	Package, GVK, CEL json.RawMessage
+	All, Any          struct{ Constraints []constraint }
+}
+
+// metBy reports whether the bundle x satisfies a part of the constraint. Every
+// one may, of an expression.
+func (c constraint) metBy(x catalog.Bundle) bool {
+	return c.CEL != nil || c.Package != nil && provides(x, catalog.Property{Type: property.TypePackageRequired, Value: c.Package}) ||
+		c.GVK != nil && provides(x, catalog.Property{Type: property.TypeGVKRequired, Value: c.GVK}) ||
+		slices.ContainsFunc(slices.Concat(c.All.Constraints, c.Any.Constraints), func(part constraint) bool { return part.metBy(x) })
 }
 
 // sameGVK compares two values of olm.gvk or olm.gvk.required.
@@ -156,6 +188,6 @@ func needsOthers(b *bundle.Bundle) (bool, error) {
 		return false, fmt.Errorf("read the bundle's dependencies: %w", err)
 	}
 	return slices.ContainsFunc(rendered.Properties, func(p catalog.Property) bool {
-		return p.Type == property.TypePackageRequired || p.Type == property.TypeGVKRequired || p.Type == "olm.constraint"
+		return p.Type == property.TypePackageRequired || p.Type == property.TypeGVKRequired || p.Type == typeConstraint
 	}), nil
 }

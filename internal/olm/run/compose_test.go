@@ -154,7 +154,19 @@ func TestKeepFor(t *testing.T) {
 ---
 {schema: olm.channel, package: etcd, name: stable, entries: [{name: etcd.v1}]}
 ---
-{schema: olm.bundle, package: etcd, name: etcd.v1, image: "r/etcd:1", properties: [{type: olm.package, value: {packageName: etcd, version: 1.0.0}}, {type: olm.gvk, value: {group: etcd.io, kind: Etcd, version: v1}}]}
+{schema: olm.bundle, package: etcd, name: etcd.v1, image: "r/etcd:1", properties: [{type: olm.package, value: {packageName: etcd, version: 1.0.0}}, {type: olm.gvk, value: {group: etcd.io, kind: Etcd, version: v1}}, {type: olm.constraint, value: {any: {constraints: [{gvk: {group: disk.io, version: v1, kind: Disk}}, {all: {constraints: [{package: {packageName: tape, versionRange: '>=1.0.0'}}]}}, {not: {constraints: [{package: {packageName: other}}]}}]}}}]}
+---
+{schema: olm.package, name: disk, defaultChannel: stable}
+---
+{schema: olm.channel, package: disk, name: stable, entries: [{name: disk.v1}]}
+---
+{schema: olm.bundle, package: disk, name: disk.v1, image: "r/disk:1", properties: [{type: olm.package, value: {packageName: disk, version: 1.0.0}}, {type: olm.gvk, value: {group: disk.io, kind: Disk, version: v1}}, {type: olm.package.required, value: {packageName: etcd, versionRange: '>=1.0.0'}}]}
+---
+{schema: olm.package, name: tape, defaultChannel: stable}
+---
+{schema: olm.channel, package: tape, name: stable, entries: [{name: tape.v1}]}
+---
+{schema: olm.bundle, package: tape, name: tape.v1, image: "r/tape:1", properties: [{type: olm.package, value: {packageName: tape, version: 1.0.0}}]}
 ---
 {schema: olm.package, name: other, defaultChannel: stable}
 ---
@@ -175,7 +187,7 @@ func TestKeepFor(t *testing.T) {
 	for _, p := range kept.Packages {
 		names = append(names, p.Name)
 	}
-	if got := strings.Join(names, " "); got != "shop etcd" {
+	if got := strings.Join(names, " "); got != "shop etcd disk tape" {
 		t.Errorf("kept %s", got)
 	}
 	if needy, err := needsOthers(b); !needy || err != nil {
