@@ -32,7 +32,7 @@ For each operator, however it was installed, all objects from the CatalogSource,
 the Subscription, the InstallPlan and the ClusterServiceVersion to the pod are
 checked. The first one at fault is shown with its condition, its last warning
 and the end of its log. Nothing is changed. The exit code is 4 if any operator
-is unhealthy.`,
+is unhealthy; one whose upgrade waits for approval is not.`,
 		Example: "  mysdk olm explain\n  mysdk olm explain shop-operator -n operators",
 		Args:    cli.AtMostOne("a package"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -63,6 +63,9 @@ func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
 	}
 	var bad []run.Operator
 	for _, op := range found {
+		if op.Note != nil {
+			op.Note.Hint = f.Aim(op.Note.Hint)
+		}
 		if op.Finding != nil {
 			op.Finding.Hint = f.Aim(op.Finding.Hint) // for JSON, too
 			bad = append(bad, op)
@@ -71,17 +74,28 @@ func runExplain(ctx context.Context, f *cli.Factory, o *explainOptions) error {
 	if err := f.Report(o.output, found, func(w io.Writer) { describeOperators(w, o.namespace, found) }); err != nil {
 		return err
 	}
+	if o.output == "text" {
+		tellMore(f, found)
+	}
 	if len(bad) == 0 {
 		return nil
 	}
-	if o.output == "text" {
-		for _, op := range bad {
-			for _, line := range op.Finding.Details() {
-				f.Say("  %s", line)
-			}
+	return clierr.Unavailablef(bad[0].Finding.Hint, "%s", bad[0].Finding)
+}
+
+// tellMore says what the table has no room for.
+func tellMore(f *cli.Factory, list []run.Operator) {
+	for _, o := range list {
+		if o.Note != nil {
+			f.Say("%s\n  %s", o.Note, o.Note.Hint)
+		}
+		if o.Finding == nil {
+			continue
+		}
+		for _, line := range o.Finding.Details() {
+			f.Say("  %s", line)
 		}
 	}
-	return clierr.Unavailablef(bad[0].Finding.Hint, "%s", bad[0].Finding)
 }
 
 // describeOperators is the table for people.

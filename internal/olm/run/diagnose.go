@@ -77,6 +77,7 @@ type Operator struct {
 	CSV       string   `json:"csv,omitempty"`
 	Phase     string   `json:"phase,omitempty"`   // of the CSV
 	Finding   *Finding `json:"finding,omitempty"` // what is not as it should be; nil: all is well
+	Note      *Finding `json:"note,omitempty"`    // an upgrade that waits for approval
 }
 
 // Operators looks at every operator of a namespace, or of all for "": those
@@ -126,6 +127,13 @@ func (o *Operator) look(ctx context.Context, r Reader) error {
 	c, err := look(ctx, r, o.Namespace, o.Package, want)
 	if err != nil {
 		return err
+	}
+	// An upgrade that the user is to approve leaves what runs as it is.
+	installed := text(c.subscription, "status", "installedCSV")
+	if p := c.plan(); text(p, "status", "phase") == "RequiresApproval" && c.csv() == nil && c.csvIn(installed, o.Namespace) != nil {
+		o.Note = c.checkPlan(ctx, r)
+		o.Note.Problem = fmt.Sprintf("the upgrade to %s %s", c.csvName(), o.Note.Problem)
+		c.want, o.CSV = installed, installed
 	}
 	o.Phase = text(c.csv(), "status", "phase")
 	o.Finding, err = c.diagnose(ctx, r)
