@@ -170,6 +170,9 @@ func (in *installer) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if in.action == Unchanged && in.group.apply != nil {
+		in.action = Reinstalled
+	}
 	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {
 		return err
 	}

@@ -135,6 +135,27 @@ func TestRenderAgain(t *testing.T) {
 	}
 }
 
+// TestPlanOfAnotherMode: an operator whose OperatorGroup changes begins again, and
+// so a rollback brings the group back.
+func TestPlanOfAnotherMode(t *testing.T) {
+	there := rendered(t, nsYAML, Options{Embedded: true}).apply
+	for _, u := range there {
+		switch u.GetKind() {
+		case "Subscription":
+			u.Object["status"] = map[string]any{"installedCSV": "shop.v0.0.2", "currentCSV": "shop.v0.0.2"}
+		case "OperatorGroup":
+			u.Object["spec"] = map[string]any{"targetNamespaces": []any{"ns"}}
+		}
+	}
+	in := running(t, nsYAML+"---\n"+asYAML(t, there...)+liveCSV("2", "Succeeded"), Options{Embedded: true})
+	if err := in.plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if in.action != Reinstalled || in.whyRemove() != "the OperatorGroup of its namespace changes" {
+		t.Errorf("%s: %s", in.action, in.whyRemove())
+	}
+}
+
 // withoutGroup leaves the OperatorGroup out, which is not applied again.
 func withoutGroup(list objects) objects {
 	return list.where(func(u *unstructured.Unstructured) bool { return u.GetKind() != "OperatorGroup" })

@@ -157,8 +157,8 @@ const (
 	Installed = "installed"
 	// Upgraded is an older CSV that OLM has replaced by the new one.
 	Upgraded = "upgraded"
-	// Reinstalled is a CSV that was removed first: it was not healthy, or the
-	// new one has its name.
+	// Reinstalled is a CSV that was removed first: it was not healthy, the new one
+	// has its name, or it is to watch other namespaces.
 	Reinstalled = "reinstalled"
 	// Unchanged is a bundle that is installed already, just so.
 	Unchanged = "unchanged"
