@@ -246,10 +246,12 @@ func (in *installer) render(ctx context.Context) error {
 	sub := subscription(in.bundle.Package, in.Namespace, in.channel, start, in.content)
 	if in.before.subscription != nil {
 		sub.SetName(in.before.subscription.GetName())
-		// What the user has OLM put into the operator's Deployment.
-		if config, found, _ := unstructured.NestedMap(in.before.subscription.Object, "spec", "config"); found {
-			if err := unstructured.SetNestedMap(sub.Object, config, "spec", "config"); err != nil {
-				return err
+		// What the user has OLM put into the operator's Deployment, and whether it asks.
+		for _, f := range []string{"config", "installPlanApproval"} {
+			if v, found, _ := unstructured.NestedFieldCopy(in.before.subscription.Object, "spec", f); found {
+				if err := unstructured.SetNestedField(sub.Object, v, "spec", f); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -128,6 +128,7 @@ func TestRenderAgain(t *testing.T) {
 	sub := first[len(first)-1].Object
 	sub["status"] = map[string]any{"installedCSV": "shop.v0.0.2", "currentCSV": "shop.v0.0.2"}
 	sub["spec"].(map[string]any)["config"] = map[string]any{"env": []any{map[string]any{"name": "LOG", "value": "debug"}}} // of the user
+	sub["spec"].(map[string]any)["installPlanApproval"] = "Manual"
 	again := render(nsYAML + "---\n" + asYAML(t, first...) + liveCSV("2", "Succeeded"))
 	delete(first[len(first)-1].Object, "status")
 	if diff := cmp.Diff(asYAML(t, withoutGroup(first)...), asYAML(t, withoutGroup(again)...)); diff != "" {
