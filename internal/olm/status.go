@@ -57,7 +57,7 @@ func Check(ctx context.Context, c *kube.Client) (Status, error) {
 		}
 		s.Objects = append(s.Objects, o)
 	}
-	catalogs, err := c.List(ctx, kind("CatalogSource"), kube.ListOptions{})
+	catalogs, err := c.List(ctx, kind("CatalogSource"), kube.ListOptions{Namespace: there.catalogs()})
 	if err != nil {
 		return s, err
 	}
@@ -66,6 +66,15 @@ func Check(ctx context.Context, c *kube.Client) (Status, error) {
 	}
 	s.Healthy = len(s.Unhealthy()) == 0
 	return s, nil
+}
+
+// catalogs is the namespace whose catalogs all others see. Those elsewhere are of
+// people who run operators, and none of OLM's objects.
+func (f Found) catalogs() string {
+	if f.Platform {
+		return "openshift-marketplace"
+	}
+	return f.Namespace
 }
 
 // expected are the objects that an OLM is made of: all of them for the version
