@@ -41,6 +41,7 @@ type runBundleOptions struct {
 	upgrade                               bool
 	version                               string // of run packagemanifests
 	bundle                                string // the argument
+	from                                  string // the same, if it is a bundle
 }
 
 // NewRunBundle is 'mysdk run bundle'.
@@ -156,6 +157,7 @@ func runBundle(ctx context.Context, f *cli.Factory, o *runBundleOptions) error {
 	if err != nil {
 		return err
 	}
+	o.from = o.bundle
 	notes(f, o)
 	access, client, err := reach(ctx, f, o)
 	if err != nil {
@@ -177,7 +179,7 @@ func runBundle(ctx context.Context, f *cli.Factory, o *runBundleOptions) error {
 func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *bundle.Bundle, mode run.Mode, access image.Access, o *runBundleOptions) error {
 	start := f.Host.Now()
 	opts := run.Options{
-		Namespace: cmp.Or(o.namespace, client.Namespace), Mode: mode, Upgrade: o.upgrade, Rollback: o.rollback, Timeout: o.timeout,
+		From: o.from, Namespace: cmp.Or(o.namespace, client.Namespace), Mode: mode, Upgrade: o.upgrade, Rollback: o.rollback, Timeout: o.timeout,
 		ServiceAccount: o.serviceAccount, PullPolicy: o.pullPolicy, OPMImage: o.opm, Embedded: client.Embedded != "",
 		CASecret: o.caSecret, SkipVerify: o.skipTLSVerify, PlainHTTP: o.plainHTTP(),
 		Now: f.Host.Now, Say: f.Say, Progress: f.TellChange,

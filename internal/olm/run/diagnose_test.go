@@ -410,32 +410,6 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// TestOperatorsWithAnUpgradeToApprove: what runs is looked at, and the upgrade is
-// no fault of it.
-func TestOperatorsWithAnUpgradeToApprove(t *testing.T) {
-	const plan = "\n---\napiVersion: operators.coreos.com/v1alpha1\nkind: InstallPlan\nmetadata: {name: install-2, namespace: ns}\nstatus: {phase: RequiresApproval}\n"
-	sub := subWith + "{installedCSV: shop.v1, currentCSV: shop.v2, state: UpgradePending, installPlanRef: {name: install-2}}"
-	for name, tc := range map[string]struct{ world, want string }{
-		"healthy": {sub + plan + sourceYAML + csvYAML + succeeded + readyYAML, "shop.v1 Succeeded <nil>"},
-		"broken":  {sub + plan + sourceYAML + csvYAML + "{phase: Failed, reason: InstallCheckFailed}" + deploymentYAML, "shop.v1 Failed Deployment ns/shop-manager: 0 of 1 replicas are available"},
-		"gone":    {sub + plan + sourceYAML, "shop.v2  InstallPlan ns/install-2: waits for approval, as a Subscription in the namespace has installPlanApproval: Manual"},
-	} {
-		w := worldOf(t, tc.world)
-		w.objects = append(w.objects, crdObject("clusterserviceversions.operators.coreos.com"))
-		found, err := Operators(t.Context(), w, "ns", "shop")
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := found[0]
-		if got := fmt.Sprint(o.CSV, " ", o.Phase, " ", o.Finding); got != tc.want {
-			t.Errorf("%s: %s", name, got)
-		}
-		if (o.Note == nil) != (name == "gone") || o.Note != nil && (!strings.Contains(o.Note.String(), "InstallPlan ns/install-2: the upgrade to shop.v2 waits for approval") || !strings.Contains(o.Note.Hint, "patch installplan")) {
-			t.Errorf("%s: note %v", name, o.Note)
-		}
-	}
-}
-
 func orDash(s string) string {
 	if s == "" {
 		return "-"

@@ -161,7 +161,7 @@ func (in *installer) refuseConflict(ctx context.Context) error {
 			if !slices.Contains(in.csv.owned, crd) {
 				continue
 			}
-			return clierr.Failedf(fmt.Sprintf("upgrade that one with 'mysdk run bundle -n %[1]s', remove it with 'mysdk cleanup %[2]s -n %[1]s', or choose other namespaces with --install-mode", where, c.packageOf(other)),
+			return clierr.Failedf(fmt.Sprintf("upgrade that one with '%s', remove it with 'mysdk cleanup %s -n %s', or choose other namespaces with --install-mode", in.command("bundle", where), c.packageOf(other), where),
 				"%s is already provided by %s%s, and in one namespace an API can have only one operator", crd, kube.RefOf(other), c.watches(other))
 		}
 	}

@@ -27,6 +27,7 @@ import (
 
 // Options say how to run a bundle.
 type Options struct {
+	From           string        // what the bundle was read from, for hints; empty: unknown
 	Namespace      string        // to install into
 	Mode           Mode          // zero: what the namespace's OperatorGroup has, else what the CSV supports
 	Upgrade        bool          // the package must be installed already
@@ -64,6 +65,11 @@ type Options struct {
 	Now      func() time.Time
 	Say      func(format string, args ...any) // told each step
 	Progress func(kube.Result)                // told each object
+}
+
+// command is what installs the bundle into a namespace, for hints.
+func (o Options) command(verb, namespace string) string {
+	return fmt.Sprintf("mysdk run %s %s -n %s", verb, cmp.Or(o.From, "./bundle"), namespace)
 }
 
 // Published is a catalog image.

@@ -169,7 +169,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 	sub := s.subscription
 	if sub == nil {
 		if o.Upgrade {
-			return "", clierr.Failedf(fmt.Sprintf("install it with 'mysdk run bundle -n %s'", o.Namespace), "package %s is not installed in namespace %s", b.Package, o.Namespace)
+			return "", clierr.Failedf(fmt.Sprintf("install it with '%s'", o.command("bundle", o.Namespace)), "package %s is not installed in namespace %s", b.Package, o.Namespace)
 		}
 		if lone := s.csvs.find(b.Name()); lone != nil {
 			return decideLone(lone, b, o)
@@ -177,7 +177,7 @@ func (s *survey) decide(b *bundle.Bundle, o Options, content string) (string, er
 		return Installed, nil
 	}
 	if !isOurs(sub) && !o.Upgrade {
-		return "", clierr.Failedf(fmt.Sprintf("upgrade it with 'mysdk run bundle-upgrade', or remove it with 'mysdk cleanup %s -n %s'", b.Package, o.Namespace),
+		return "", clierr.Failedf(fmt.Sprintf("upgrade it with '%s', or remove it with 'mysdk cleanup %s -n %s'", o.command("bundle-upgrade", o.Namespace), b.Package, o.Namespace),
 			"package %s is installed already, from CatalogSource %s by %s, which mysdk did not make", b.Package, text(sub, "spec", "source"), kube.RefOf(sub))
 	}
 	live := s.installed()

@@ -40,7 +40,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"no namespace":            {world: "", want: Installed},
 		"empty namespace":         {world: namespace, want: Installed},
-		"upgrade of nothing":      {world: namespace, upgrade: true, err: "package shop is not installed in namespace ns", hint: "mysdk run bundle -n ns"},
+		"upgrade of nothing":      {world: namespace, upgrade: true, err: "package shop is not installed in namespace ns", hint: "mysdk run bundle r/shop:v2 -n ns"},
 		"older one":               {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded"), want: Upgraded},
 		"older one, upgrade":      {world: namespace + ours(at("1")) + liveCSV("1", "Succeeded"), upgrade: true, want: Upgraded},
 		"same":                    {world: namespace + ours(at("2")) + liveCSV("2", "Succeeded"), content: "same", want: Unchanged},
@@ -52,10 +52,10 @@ func TestDecide(t *testing.T) {
 		"older one, abandoned":    {world: namespace + ours(at("1")) + liveCSV("1", "Replacing") + failedPlan, want: Upgraded},
 		"same, abandoned":         {world: namespace + ours(at("2")) + liveCSV("2", "Replacing"), content: "same", want: Reinstalled},
 		"never got anywhere":      {world: namespace + ours("{}"), want: Reinstalled},
-		"of somebody else":        {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), err: "which mysdk did not make", hint: "mysdk run bundle-upgrade"},
+		"of somebody else":        {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), err: "which mysdk did not make", hint: "mysdk run bundle-upgrade r/shop:v2 -n ns"},
 		"of somebody else, asked": {world: namespace + subWith + at("1") + liveCSV("1", "Succeeded"), upgrade: true, want: Upgraded},
 		"left behind":             {world: namespace + lone("shop"), want: Reinstalled},
-		"left behind, upgrade":    {world: namespace + lone("shop"), upgrade: true, err: "package shop is not installed", hint: "mysdk run bundle -n ns"},
+		"left behind, upgrade":    {world: namespace + lone("shop"), upgrade: true, err: "package shop is not installed", hint: "mysdk run bundle r/shop:v2 -n ns"},
 		"of another package":      {world: namespace + lone("cart"), err: "ClusterServiceVersion ns/shop.v0.0.2 is there already, without a Subscription: it was applied by hand", hint: "mysdk kubectl delete csv -n ns shop.v0.0.2"},
 		"applied by hand":         {world: namespace + liveCSV("2", "Succeeded"), err: "it was applied by hand", hint: "mysdk kubectl delete csv -n ns shop.v0.0.2"},
 		"another version by hand": {world: namespace + liveCSV("1", "Succeeded"), want: Installed},
@@ -77,7 +77,7 @@ func TestDecide(t *testing.T) {
 			s, err := takeSurvey(t.Context(), worldOf(t, tc.world), "ns", "shop", []string{"carts.shop.example.com"})
 			got := ""
 			if err == nil {
-				got, err = s.decide(b, Options{Namespace: "ns", Upgrade: tc.upgrade}, tc.content)
+				got, err = s.decide(b, Options{Namespace: "ns", Upgrade: tc.upgrade, From: "r/shop:v2"}, tc.content)
 			}
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(clierr.HintOf(err), tc.hint) {
