@@ -223,7 +223,8 @@ func (l *lab) testLife(t *testing.T) {
 	// A version that OLM refuses: named, and what was before is back.
 	undone := false
 	_, err := install(l.bundle("0.0.3", "  minKubeVersion: 99.0.0\n"), func(o *Options) {
-		o.Rollback = true
+		credentials(o)
+		o.Rollback, o.Mode = true, Mode{Type: ownNamespace}
 		o.Prepare = func(context.Context) (func(context.Context) error, error) {
 			return func(context.Context) error { undone = true; return nil }, nil
 		}
@@ -237,6 +238,9 @@ func (l *lab) testLife(t *testing.T) {
 	}
 	if phase := text(l.read(olmV1alpha1, "ClusterServiceVersion", l.csv("0.0.2")), "status", "phase"); phase != "Succeeded" || l.read(olmV1alpha1, "ClusterServiceVersion", l.csv("0.0.3")) != nil {
 		t.Errorf("after the rollback 0.0.2 is %q", phase)
+	}
+	if targets := targetsOf(l.read(olmV1, "OperatorGroup", groupName)); len(targets) > 0 || l.read("v1", "Secret", "pull") == nil {
+		t.Errorf("after the rollback the operator watches %v, or lacks its pull secret", targets)
 	}
 	l.cleansUp(t)
 }
