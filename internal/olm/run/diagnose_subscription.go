@@ -27,7 +27,9 @@ func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
 	f := c.finding(about.subscription, patient, "OLM finds no way to install it: "+about.explainResolution(failed.message), about.resolutionHint(failed.message))
 	if about != c {
 		f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
-		f.Hint += fmt.Sprintf("\nor remove it: mysdk cleanup %s -n %s", about.pkg, c.namespace)
+		if remove := fmt.Sprintf("mysdk cleanup %s -n %s", about.pkg, c.namespace); !strings.Contains(f.Hint, remove) {
+			f.Hint += "\nor remove it: " + remove
+		}
 	}
 	f.Condition = failed.text()
 	return f
