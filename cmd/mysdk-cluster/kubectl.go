@@ -119,6 +119,9 @@ func (t *target) bind(command *cobra.Command) error {
 		}}
 	}
 	flags.Lookup("cluster").Usage = "The name of the embedded cluster to use; with --kubeconfig, --context or --server the name of the kubeconfig cluster to use"
+	if err := t.bindSetContext(command); err != nil {
+		return err
+	}
 	before := command.PersistentPreRunE
 	command.PersistentPreRunE = func(c *cobra.Command, args []string) error {
 		if err := t.check(c); err != nil {
@@ -127,6 +130,27 @@ func (t *target) bind(command *cobra.Command) error {
 		return before(c, args)
 	}
 	return t.choose()
+}
+
+// bindSetContext has the --cluster that config set-context has for itself name an
+// embedded cluster, too. Only where a kubeconfig is named it is what kubectl takes
+// it for: the cluster's entry in that.
+func (t *target) bindSetContext(command *cobra.Command) error {
+	c, _, err := command.Find([]string{"config", "set-context"})
+	if err != nil {
+		return err
+	}
+	f := c.Flag("cluster")
+	entry, typed := f.Value, pflag.NewFlagSet("", pflag.ContinueOnError)
+	typed.StringVar(&t.cluster, f.Name, "", "")
+	f.Value = noting{typed.Lookup(f.Name).Value, t.choose}
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if f.Changed && (t.named() || c.Flag("kubeconfig").Changed) {
+			return entry.Set(t.cluster)
+		}
+		return nil
+	}
+	return nil
 }
 
 // noting is a flag's value that tells when it was set.
