@@ -70,12 +70,16 @@ func (c *Client) Count(ctx context.Context, crds []*unstructured.Unstructured) (
 }
 
 // instances are the objects of a CRD's kind in the version that they are stored
-// in, which takes no conversion.
+// in, which takes no conversion. There are none of one that was never served, as
+// another CRD has its names.
 func (c *Client) instances(ctx context.Context, crd *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	opts := metav1.ListOptions{Limit: 500}
 	for {
 		found, err := c.dyn.Resource(crdNames(crd).gvr()).List(ctx, opts)
+		if apierrors.IsNotFound(err) && condition(crd, "Established", "True") == "" {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
