@@ -98,7 +98,7 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 			return err
 		}
 	}
-	f.Say("Use it with 'mysdk kubectl …', or in other tools:")
+	f.Say("%s", f.Aim("Use it with 'mysdk kubectl …', or in other tools:"))
 	return f.Print([]byte(host.Export("KUBECONFIG", info.Kubeconfig) + "\n"))
 }
 
