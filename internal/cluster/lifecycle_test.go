@@ -24,7 +24,7 @@ import (
 // is taken is given up, and damaged data fail the start with the reason.
 func TestStopAndStart(t *testing.T) {
 	h := realHost(t)
-	first, c := start(t, h, Options{Name: "one"})
+	first, c := start(t, h, Options{Name: "one", Nodes: 2})
 	if first.State != Running || !first.Ready || first.AlreadyRunning || first.PID == 0 || len(first.Stages) == 0 {
 		t.Errorf("Start() = %+v", first)
 	}
@@ -54,6 +54,9 @@ func TestStopAndStart(t *testing.T) {
 		t.Errorf("the sockets are still there: %v", err)
 	}
 	second, _ := start(t, h, Options{Name: "one"})
+	if second.Nodes != 2 {
+		t.Errorf("started with %d nodes, had 2", second.Nodes)
+	}
 	if second.Server != first.Server || second.PID == first.PID {
 		t.Errorf("started at %s as %d, was %s as %d", second.Server, second.PID, first.Server, first.PID)
 	}
@@ -98,11 +101,13 @@ func testPortIsTaken(t *testing.T, h host.Host, first *Info) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = blocker.Close() })
-	second, c := start(t, h, Options{Name: "one"})
+	second, c := start(t, h, Options{Name: "one", Nodes: 1})
 	if second.Server == first.Server {
 		t.Errorf("started at %s, which is taken", second.Server)
 	}
-	c.get(configMaps)
+	if nodes := c.get("/api/v1/nodes")["items"].([]any); len(nodes) != 1 {
+		t.Errorf("there are %d nodes, want 1", len(nodes))
+	}
 }
 
 func testDamagedData(t *testing.T, h host.Host, info *Info) {

@@ -26,7 +26,7 @@ const tailLines = 15
 type Options struct {
 	Name          string            // empty means DefaultName
 	Fresh         bool              // with nothing in it: stops a running one and drops its data
-	Nodes         int               // simulated nodes; 0 means 1
+	Nodes         int               // simulated nodes; 0 means as many as at the last start, at first 1
 	FSync         bool              // write to the disk at once: survives a power cut, slower
 	Verbosity     int               // of the server's log; 0 logs errors only
 	History       time.Duration     // for how long old states are kept; 0: as long as the server likes
@@ -39,7 +39,6 @@ type Options struct {
 
 func (o *Options) complete() {
 	o.Name = cmp.Or(o.Name, DefaultName)
-	o.Nodes = cmp.Or(o.Nodes, 1)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
@@ -108,6 +107,11 @@ func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o
 	if info, err := attachRunning(ctx, l, o); info != nil || err != nil {
 		return info, err
 	}
+	was, err := l.Read()
+	if err != nil {
+		return nil, err
+	}
+	o.Nodes = cmp.Or(o.Nodes, was.Nodes, 1)
 	o.Detail("starting the control plane")
 	before, _ := h.Files.ReadFile(l.Kubeconfig()) // none: nothing of it is merged anywhere
 	s, err := spawn(ctx, h, l, binary, o)

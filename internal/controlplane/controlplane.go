@@ -40,7 +40,7 @@ import (
 type Options struct {
 	Dir           string        // the cluster's private directory, absolute; its base is the cluster's name
 	Port          int           // of the API server on 127.0.0.1; 0 keeps the port of the last start
-	Nodes         int           // simulated nodes to have at least
+	Nodes         int           // simulated nodes to have
 	FSync         bool          // let etcd wait for the disk: survives a power cut, and is slower
 	History       time.Duration // for how long etcd keeps old states at least
 	RemovedAPIs   bool          // answer versions of built-in APIs that were removed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +21,8 @@ const (
 	kwokFake       = "fake"
 )
 
-// startNodes creates the nodes and starts what makes pods on them run.
+// startNodes creates the nodes, deletes those of earlier starts with more, and
+// starts what makes pods on them run.
 func (s *server) startNodes(ctx context.Context) error {
 	if err := s.createStorageClass(ctx); err != nil {
 		return err
@@ -41,14 +44,40 @@ func (s *server) startNodes(ctx context.Context) error {
 			return fmt.Errorf("create node %s: %w", node.Name, err)
 		}
 	}
+	if err := ensure(ctx, func() error { return s.dropNodes(ctx) }); err != nil {
+		return fmt.Errorf("delete nodes of earlier starts: %w", err)
+	}
 	s.tracker.stage("nodes")
 	return s.startKWOK(ctx)
 }
 
+// dropNodes deletes the simulated nodes that are too many. Their pods go a minute
+// later, as on any cluster.
+func (s *server) dropNodes(ctx context.Context) error {
+	nodes := s.client.CoreV1().Nodes()
+	list, err := nodes.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range list.Items {
+		number, ours := strings.CutPrefix(node.Name, nodePrefix)
+		if n, err := strconv.Atoi(number); !ours || err != nil || n <= s.Nodes || node.Annotations[kwokAnnotation] != kwokFake {
+			continue
+		}
+		if err := nodes.Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !errors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodePrefix is what the numbers of simulated nodes follow in their names.
+const nodePrefix = "node-"
+
 // simulatedNode is a node with room for everything that is Ready from the
 // start.
 func simulatedNode(n int, version string) *corev1.Node {
-	name := fmt.Sprintf("node-%d", n)
+	name := nodePrefix + strconv.Itoa(n)
 	room := hostpods.NodeRoom()
 	now := metav1.Now()
 	return &corev1.Node{
