@@ -92,11 +92,16 @@ func podLooksAsAsked(t *testing.T, c *hosted) {
 	c.await(c.apps("deployments/web"), is("status.availableReplicas", 1.0))
 }
 
-func podThatIsNotRestartedCompletes(_ *testing.T, c *hosted) {
+func podThatIsNotRestartedCompletes(t *testing.T, c *hosted) {
 	spec := podTemplate(object{})["spec"].(object)
 	spec["restartPolicy"] = "Never"
 	c.post(c.core("pods"), object{"metadata": object{"name": "once"}, "spec": spec})
 	c.await(c.core("pods/once"), is("status.phase", "Succeeded"))
+	c.post(c.core("pods"), object{"metadata": object{"name": "bad", "annotations": object{SimulateAnnotation: state.SimulateCrash}}, "spec": spec})
+	c.await(c.core("pods/bad"), is("status.phase", "Failed"))
+	if code := c.get(c.core("pods/bad")).container(0).at("state.terminated.exitCode"); code != 1.0 {
+		t.Errorf("exit code %v", code)
+	}
 }
 
 func addressesAreGiven(_ *testing.T, c *hosted) {

@@ -93,6 +93,10 @@ func simulatePod(ctx context.Context, f *cli.Factory, t *cli.Target, namespace, 
 		if annotations[cluster.ProcessAnnotation] != "" {
 			return nil, clierr.Failedf("stop its process instead, which 'mysdk cluster status -o json' lists", "pod %s/%s runs on this machine and is not simulated", namespace, name)
 		}
+		if phase, _, _ := unstructured.NestedString(live.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
+			return nil, clierr.Failedf("to have the pods of a workload fail, set the annotation "+cluster.SimulateAnnotation+": crash in its pod template",
+				"pod %s/%s has ended: it is %s", namespace, name, phase)
+		}
 		if annotations == nil {
 			annotations = map[string]string{}
 		}

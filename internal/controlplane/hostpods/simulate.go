@@ -73,7 +73,7 @@ func (s *simulations) run(ctx context.Context) {
 func (s *simulations) simulate(ctx context.Context, key types.NamespacedName) (again bool, err error) {
 	pods := s.client.CoreV1().Pods(key.Namespace)
 	pod, err := pods.Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil || pod.DeletionTimestamp != nil || pod.Annotations[ProcessAnnotation] == ProcessMarked || !s.concerns(pod) {
+	if err != nil || pod.DeletionTimestamp != nil || pod.Annotations[ProcessAnnotation] == ProcessMarked || over(pod) || !s.concerns(pod) {
 		return false, err
 	}
 	what := pod.Annotations[state.SimulateAnnotation]
@@ -105,7 +105,7 @@ func (s *simulations) tell(pod *corev1.Pod, what string, why waiting) {
 		reason, message = "FailedMount", why.message
 	case why.reason != "":
 		reason, message = "Failed", "Error: "+why.message
-	case what == state.SimulateCrash:
+	case what == state.SimulateCrash && pod.Spec.RestartPolicy != corev1.RestartPolicyNever:
 		reason, message = "BackOff", "Back-off restarting failed container (simulated)"
 	case what == state.SimulatePullError:
 		reason, message = "Failed", "Failed to pull image (simulated)"
@@ -167,9 +167,9 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 		if i < len(before) {
 			old = before[i]
 		}
-		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(&c, s.StartTime, false), old, what, why))
+		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(&c, s.StartTime, false), old, pod.Spec.RestartPolicy, what, why))
 	}
-	s.Phase = phaseOf(s, corev1.RestartPolicyAlways)
+	s.Phase = phaseOf(s, pod.Spec.RestartPolicy)
 	conditions(&s, pod)
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == corev1.PodReady {
@@ -180,7 +180,7 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 }
 
 // simulatedContainer changes the status of a container that runs.
-func simulatedContainer(c, old corev1.ContainerStatus, what string, why waiting) corev1.ContainerStatus {
+func simulatedContainer(c, old corev1.ContainerStatus, policy corev1.RestartPolicy, what string, why waiting) corev1.ContainerStatus {
 	c.RestartCount, c.LastTerminationState = old.RestartCount, old.LastTerminationState
 	switch what {
 	case state.SimulateConfig:
@@ -188,12 +188,18 @@ func simulatedContainer(c, old corev1.ContainerStatus, what string, why waiting)
 	case state.SimulatePullError:
 		return notRunning(c, waiting{"ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: simulated", c.Image)})
 	case state.SimulateCrash:
+		end := &corev1.ContainerStateTerminated{
+			ExitCode: 1, Reason: "Error", Message: "simulated", StartedAt: c.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),
+		}
+		if policy == corev1.RestartPolicyNever {
+			c = notRunning(c, waiting{})
+			c.State = corev1.ContainerState{Terminated: end}
+			return c
+		}
 		crashed := old.State.Waiting != nil && old.State.Waiting.Reason == "CrashLoopBackOff"
 		if !crashed {
 			c.RestartCount++
-			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
-				ExitCode: 1, Reason: "Error", Message: "simulated", StartedAt: c.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),
-			}
+			c.LastTerminationState.Terminated = end
 		}
 		return notRunning(c, waiting{"CrashLoopBackOff", "back-off restarting failed container: simulated"})
 	}
