@@ -35,6 +35,11 @@ func TestStopAndStart(t *testing.T) {
 	c.del(going)
 	c.post(deployments, deployment("old", 2))
 	c.await(deployments+"/old", is("status.readyReplicas", 2.0))
+	// A context's namespace is the user's choice.
+	own := strings.Replace(readAll(t, first.StateDir)[first.Kubeconfig], "namespace: default", "namespace: shop", 1)
+	if err := os.WriteFile(first.Kubeconfig, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	before := readAll(t, first.StateDir)
 
 	again, err := Start(t.Context(), h, Options{Name: "one"})

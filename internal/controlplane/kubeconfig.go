@@ -1,8 +1,10 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -12,10 +14,16 @@ import (
 )
 
 // writeKubeconfig writes the administrator's kubeconfig, with everything in
-// one file.
+// one file. The context's namespace stays as the user has set it.
 func writeKubeconfig(file string, s state.State, k pki) error {
 	admin := clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
-	data, err := clientcmd.Write(*kubeconfigOf(s, k, &admin))
+	config := kubeconfigOf(s, k, &admin)
+	if old, err := clientcmd.LoadFromFile(file); err == nil { // else there is none yet, or none that can be used
+		if was := old.Contexts[config.CurrentContext]; was != nil {
+			config.Contexts[config.CurrentContext].Namespace = cmp.Or(was.Namespace, metav1.NamespaceDefault)
+		}
+	}
+	data, err := clientcmd.Write(*config)
 	if err == nil {
 		err = state.WriteFile(file, data)
 	}
@@ -31,7 +39,7 @@ func kubeconfigOf(s state.State, k pki, user *clientcmdapi.AuthInfo) *clientcmda
 	c := clientcmdapi.NewConfig()
 	c.Clusters[name] = &clientcmdapi.Cluster{Server: s.Server, CertificateAuthorityData: k.ca.cert}
 	c.AuthInfos[name] = user
-	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: metav1.NamespaceDefault}
 	c.CurrentContext = name
 	return c
 }
