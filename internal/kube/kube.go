@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"time"
@@ -34,7 +35,8 @@ import (
 const FieldManager = "mysdk"
 
 // connectTimeout bounds the first request: a server that does not answer is
-// reported within seconds, not after the operating system's TCP timeout.
+// reported within seconds, not after the operating system's TCP timeout. A plugin
+// that gets credentials may ask the user for them, and has all the time it needs.
 const connectTimeout = 10 * time.Second
 
 // Options name a cluster and say how to reach it.
@@ -107,8 +109,13 @@ func (c *Client) open(cfg *rest.Config) error {
 
 // askVersion finds out whether there is an API server, and lets us in.
 func (c *Client) askVersion(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(connectTimeout, func() { cancel(context.DeadlineExceeded) })
+	late.Stop()
+	defer late.Stop()
+	// Credentials are there when a connection is asked for.
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) { late.Reset(connectTimeout) }})
 	data, err := c.rest.Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
 		return c.unreachable(ctx, err)
@@ -123,13 +130,13 @@ func (c *Client) askVersion(ctx context.Context) error {
 // unreachable explains why the first request failed.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	switch {
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return clierr.Unavailablef(c.reachHint(), "connect to %s: no answer within %s", c.Name(), connectTimeout)
 	case errors.Is(err, context.Canceled):
 		return err
 	case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err):
 		return clierr.Unavailablef("renew the credentials of this context, then try again",
 			"connect to %s: it refuses the credentials of the kubeconfig", c.Name())
-	case ctx.Err() != nil:
-		return clierr.Unavailablef(c.reachHint(), "connect to %s: no answer within %s", c.Name(), connectTimeout)
 	}
 	return clierr.Unavailablef(c.reachHint(), "connect to %s: %w", c.Name(), cause(err))
 }

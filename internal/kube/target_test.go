@@ -3,13 +3,18 @@ package kube
 import (
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -293,6 +298,48 @@ func TestConnectUnavailable(t *testing.T) {
 			if clierr.CodeOf(err) != clierr.CodeUnavailable || strings.Contains(err.Error(), "Get \"") {
 				t.Errorf("code %d, error %q", clierr.CodeOf(err), err)
 			}
+		})
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestConnectTimeout: a credential plugin may ask the user for as long as it takes,
+// and a server that does not answer is reported.
+func TestConnectTimeout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		plugin, server time.Duration
+		err            string
+	}{
+		"a plugin that asks": {plugin: time.Minute},
+		"a silent server":    {server: time.Minute, err: "no answer within 10s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &Client{Target: Target{Context: "x"}}
+				err := c.open(&rest.Config{Host: "http://x", QPS: -1, Transport: transport(func(r *http.Request) (*http.Response, error) {
+					time.Sleep(tc.plugin)
+					if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GetConn != nil {
+						trace.GetConn("x") // as net/http does when it needs a connection
+					}
+					select {
+					case <-r.Context().Done():
+						return nil, r.Context().Err()
+					case <-time.After(tc.server):
+					}
+					return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"gitVersion":"v1.37.0"}`)), Request: r}, nil
+				})})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err = c.askVersion(t.Context()); tc.err != "" {
+					checkError(t, err, []string{tc.err})
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
