@@ -48,9 +48,13 @@ func MergeKubeconfig(h host.Host, name string) (string, error) {
 	if i := slices.IndexFunc(files, func(f string) bool { _, err := h.Files.Lstat(f); return err == nil }); i >= 0 {
 		path = files[i]
 	}
-	if path == own {
+	clusters := filepath.Dir(filepath.Dir(own))
+	if real, err := filepath.EvalSymlinks(clusters); err == nil {
+		clusters = real
+	}
+	if below, err := filepath.Rel(clusters, path); err == nil && filepath.IsLocal(below) {
 		return "", clierr.Failedf("unset KUBECONFIG, or set it to a file of yours",
-			"merge the kubeconfig of cluster %s: KUBECONFIG names the cluster's own file", name)
+			"merge the kubeconfig of cluster %s: KUBECONFIG names an embedded cluster's own file", name)
 	}
 	_, err = edit(h.Files, path, func(old []byte) ([]byte, error) { return mergeKubeconfig(old, add, state.ContextName(name)) })
 	return path, err

@@ -220,10 +220,12 @@ func TestStartRefreshesWhatWasMerged(t *testing.T) {
 func TestMergeKubeconfigRefuses(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
 	l := withKubeconfig(t, h)
-	broken := filepath.Join(h.Dir, "broken")
+	broken, other := filepath.Join(h.Dir, "broken"), filepath.Join(filepath.Dir(l.Dir), "other", "kubeconfig")
 	writeFile(t, broken, "a: [")
+	writeFile(t, other, strings.ReplaceAll(ours, "mysdk-dev", "mysdk-other"))
 	for name, tc := range map[string]struct{ kubeconfig, want string }{
-		"the cluster's own file": {l.Kubeconfig(), "the cluster's own file"},
+		"the cluster's own file": {l.Kubeconfig(), "an embedded cluster's own file"},
+		"another cluster's file": {other, "an embedded cluster's own file"},
 		"a broken file":          {broken, "change " + broken},
 		"a directory":            {h.Dir, "read your kubeconfig"},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -17,8 +18,9 @@ func sections() []string { return []string{"clusters", "users", "contexts"} }
 
 // mergeKubeconfig returns the kubeconfig old with the context, cluster and
 // user of that name taken from add. Whatever else old holds stays as it is,
-// comments included: its current context, too, if it has any contexts. An empty
-// old gives add.
+// comments included: its current context, too, if it has any contexts, and a
+// context of this cluster, whose namespace may be the user's choice. An empty old
+// gives add; entries of that name that are another cluster's are an error.
 func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	source, err := parseConfig(add)
 	if err != nil {
@@ -34,12 +36,22 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	if source == nil {
 		return nil, errors.New("the cluster's kubeconfig is empty")
 	}
-	first := len(entries(doc.Content[0], "contexts")) == 0
-	if err := takeEntries(doc.Content[0], source.Content[0], name, sections()...); err != nil {
+	root, take := doc.Content[0], sections()
+	first := len(entries(root, "contexts")) == 0
+	has := func(section string) bool { return namedEntry(root, section, name) != nil }
+	if ca := authority(root, name); ca == "" || ca != authority(source.Content[0], name) {
+		if i := slices.IndexFunc(take, has); i >= 0 {
+			return nil, clierr.Failedf(fmt.Sprintf("rename it, or delete it: kubectl config delete-context %[1]s; kubectl config delete-cluster %[1]s; kubectl config delete-user %[1]s", name),
+				"its %s have a %s that is not this cluster's", take[i], name)
+		}
+	} else if has("contexts") {
+		take = []string{"clusters", "users"}
+	}
+	if err := takeEntries(root, source.Content[0], name, take...); err != nil {
 		return nil, err
 	}
 	if first {
-		setCurrent(doc.Content[0], name)
+		setCurrent(root, name)
 	}
 	return yamledit.Encode(doc)
 }

@@ -121,6 +121,11 @@ func TestMergeAgainChangesOnlyWhatIsNew(t *testing.T) {
 	if want := strings.ReplaceAll(string(twice), "20001", "20002"); want != string(third) {
 		t.Errorf("merge of another port (-want +got):\n%s", cmp.Diff(want, string(third)))
 	}
+	// What the user has made of the context stays.
+	own := strings.Replace(string(third), "namespace: default", "namespace: mine", 1)
+	if got, err := mergeKubeconfig([]byte(own), []byte(moved), "mysdk-dev"); err != nil || own != string(got) {
+		t.Errorf("merge over another namespace: %v (-want +got):\n%s", err, cmp.Diff(own, string(got)))
+	}
 }
 
 func TestMergeIntoEmptyOrBareFiles(t *testing.T) {
@@ -156,6 +161,9 @@ func TestMergeRefuses(t *testing.T) {
 		"clusters no list":    {"kind: Config\nclusters: {a: 1}\n", ours, "line 2: clusters must be a list"},
 		"alias for a list":    {"x: &x []\nclusters: *x\n", ours, "line 2: clusters must be a list"},
 		"other context":       {theirs, strings.ReplaceAll(ours, "mysdk-dev", "x"), "no mysdk-dev in its clusters"},
+		"another cluster":     {strings.ReplaceAll(ours, "Q0E=", "WA=="), ours, "its clusters have a mysdk-dev that is not this cluster's"},
+		"without a CA":        {strings.ReplaceAll(theirs, "name: work", "name: mysdk-dev"), ours, "its clusters have a mysdk-dev that is not this cluster's"},
+		"another context":     {strings.Replace(theirs, "name: work\n  context", "name: mysdk-dev\n  context", 1), ours, "its contexts have a mysdk-dev that is not this cluster's"},
 		"cluster's is empty":  {theirs, "", "is empty"},
 		"cluster's is broken": {theirs, "{", "the cluster's kubeconfig"},
 	}
