@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +190,36 @@ func TestSBOMRefused(t *testing.T) {
 	}
 	if desc, err := remote.Head(mustRef(t, to)); err != nil || desc.Digest.String() != built.Digest || pushed.Digest != built.Digest {
 		t.Errorf("the registry has %v (%v), %+v is reported", desc, err, pushed)
+	}
+}
+
+// TestPushRefused: what the registry says is told.
+func TestPushRefused(t *testing.T) {
+	w, _ := faked(t)
+	build(t, w, BuildOptions{Base: Scratch})
+	for text, tc := range map[string]struct {
+		code       int
+		body, hint string
+	}{
+		"127.0.0.1 has no such repository (repository op not known)": {404, `{"errors": [{"code": "NAME_UNKNOWN", "message": "repository op not known"}]}`, "create it first"},
+		"127.0.0.1 has no such repository":                           {404, "", "create it first"},
+		"127.0.0.1 does not permit it (quota exceeded; ask Ann)":     {403, `{"errors": [{"code": "DENIED", "message": "quota exceeded"}, {"message": "ask Ann"}]}`, "docker login"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodPost:
+				rw.WriteHeader(tc.code)
+				_, _ = rw.Write([]byte(tc.body)) // a client that is gone fails the test
+			case r.URL.Path != "/v2/":
+				rw.WriteHeader(http.StatusNotFound)
+			}
+		}))
+		_, err := Push(t.Context(), w.Host, PushOptions{Image: DefaultName, To: strings.TrimPrefix(s.URL, "http://") + "/op:v1"})
+		s.Close()
+		got := regexp.MustCompile(`:\d+ `).ReplaceAllString(fmt.Sprint(err), " ")
+		if !strings.HasSuffix(got, text) || !strings.Contains(clierr.HintOf(err), tc.hint) {
+			t.Errorf("%v, hint %q, want %q", err, clierr.HintOf(err), text)
+		}
 	}
 }
 

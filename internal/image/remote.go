@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -53,12 +54,24 @@ func explainAnswer(answer *transport.Error, doing string, repo name.Repository) 
 	if host == name.DefaultRegistry {
 		host = "docker.io"
 	}
+	said := ""
+	for _, d := range answer.Errors {
+		said = strings.TrimPrefix(said+"; "+cmp.Or(d.Message, string(d.Code)), "; ")
+	}
+	pushing := answer.Request != nil && answer.Request.Method == http.MethodPost
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return clierr.Failedf(fmt.Sprintf("log in with 'docker login %[1]s' or 'podman login %[1]s' as one who may", host),
-			"%s: %s does not permit it (%s)", doing, host, http.StatusText(answer.StatusCode))
+			"%s: %s does not permit it (%s)", doing, host, cmp.Or(said, http.StatusText(answer.StatusCode)))
 	case http.StatusNotFound:
-		return clierr.Failedf("check the name and the tag, and whether you may see it", "%s: %s has no such image", doing, host)
+		hint, what := "check the name and the tag, and whether you may see it", "image"
+		if pushing {
+			hint, what = "create it first, or check the name", "repository"
+		}
+		if said != "" {
+			what += " (" + said + ")"
+		}
+		return clierr.Failedf(hint, "%s: %s has no such %s", doing, host, what)
 	}
 	return fmt.Errorf("%s: %w", doing, answer)
 }
