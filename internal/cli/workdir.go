@@ -17,8 +17,8 @@ import (
 // started. The others take their paths, or Go's packages, as typed.
 func projectCommands() []string {
 	return []string{
-		"build-installer", "bundle generate", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
-		"edit", "explore", "generate", "generate bundle", "generate chart", "generate docs", "generate kustomize manifests", "image build", "install", "rights", "run local",
+		"build-installer", "bundle generate", "bundle push", "config view", "create api", "create webhook", "delete api", "delete webhook", "deploy", "doctor",
+		"edit", "explore", "generate", "generate bundle", "generate chart", "generate docs", "generate kustomize manifests", "image build", "image push", "install", "rights", "run local",
 		"ui", "undeploy", "uninstall", "upgrade", "why",
 	}
 }
