@@ -57,6 +57,14 @@ func TestDeployedOperatorRuns(t *testing.T) {
 		}
 		return !slices.ContainsFunc(info.Processes, func(p cluster.Process) bool { return p.Namespace == namespace })
 	})
+	// Nobody else's pods of that image run the operator from now on.
+	control, err := cluster.Control(t.Context(), r.h, cluster.DefaultName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := control.Programs(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("the cluster still has %v, %v", left, err)
+	}
 
 	// deploy itself says so, too, and does not wait for what cannot come.
 	broken := func(texts ...string) {

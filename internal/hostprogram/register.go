@@ -62,3 +62,22 @@ func (p Programs) RegisterProject(ctx context.Context, objects []*unstructured.U
 	}
 	return p.collect(ctx)
 }
+
+// ForgetDeployments is Forget for the Deployments among objects, whatever the images
+// were called with which they were deployed.
+func (p Programs) ForgetDeployments(ctx context.Context, objects []*unstructured.Unstructured) error {
+	_, list, err := p.registered(ctx)
+	if err != nil {
+		return err
+	}
+	var gone []ServedImage
+	for _, u := range objects {
+		workload := cluster.WorkloadName(u.GetNamespace(), u.GetKind(), u.GetName())
+		for _, k := range list {
+			if k.Workload == workload {
+				gone = append(gone, ServedImage{k.Image, workload})
+			}
+		}
+	}
+	return p.Forget(ctx, gone)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -83,6 +84,12 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	}
 	if _, err = client.Delete(ctx, rest, opts); err != nil {
 		return err
+	}
+	if client.Embedded != "" && !o.dryRun {
+		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Say}
+		if err := p.ForgetDeployments(ctx, rest); err != nil {
+			return err
+		}
 	}
 	return warnElsewhere(ctx, f, client, set)
 }
