@@ -36,9 +36,10 @@ docker's.`,
 // buildOptions are the flags of image build.
 type buildOptions struct {
 	image.BuildOptions
-	push   bool
-	sbom   string
-	output string
+	push    bool
+	sbom    string
+	output  string
+	cluster string
 }
 
 func newBuild(f *cli.Factory) *cobra.Command {
@@ -76,6 +77,7 @@ image as an OCI artifact that refers to it.`,
 	fs.StringVar(&o.Base, "base", image.DefaultBase, "image to build on, or scratch")
 	fs.StringArrayVar(&o.Labels, "label", nil, "KEY=VALUE to label the image with; may be repeated")
 	fs.StringVar(&o.GoLDFlags, "go-ldflags", "", "-ldflags for the build of the operator, besides -s -w")
+	fs.StringVar(&o.cluster, "cluster", cluster.DefaultName, "name of the embedded cluster that is to run the image, if it is running")
 	fs.BoolVar(&o.push, "push", false, "push the image when it is built")
 	fs.BoolVar(&o.Offline, "offline", false, "work offline: take the base image and Go modules from caches")
 	fs.Var(cli.Choice(&o.sbom, "spdx", "none"), "sbom", "bill of materials: spdx or none")
@@ -131,7 +133,7 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 		f.Say("%s for %s: %s to push", built.Image, part.Platform, cli.Megabytes(part.Size))
 	}
 	f.Say("Built %s on %s after %s", built.Image, built.Base, f.Since(start))
-	if err := offerImage(ctx, f, o.Image); err != nil {
+	if err := offerImage(ctx, f, o.cluster, o.Image); err != nil {
 		return err
 	}
 	if o.push {
@@ -144,12 +146,12 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 
 // offerImage lets a running embedded cluster run the operator in an image that
 // was built just now, as a docker of one's own would for a cluster on it.
-func offerImage(ctx context.Context, f *cli.Factory, img string) error {
-	info, err := cluster.Status(ctx, f.Host, cluster.DefaultName)
+func offerImage(ctx context.Context, f *cli.Factory, name, img string) error {
+	info, err := cluster.Status(ctx, f.Host, name)
 	if err != nil || info.State != cluster.Running {
 		return err
 	}
-	return hostprogram.Programs{Host: f.Host, Cluster: cluster.DefaultName, Say: f.Detail}.RegisterImage(ctx, img)
+	return hostprogram.Programs{Host: f.Host, Cluster: name, Say: f.Detail}.RegisterImage(ctx, img)
 }
 
 // PushImage pushes and says where to.
