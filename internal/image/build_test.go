@@ -296,8 +296,13 @@ func TestBuildLeavesOut(t *testing.T) {
 		"the scaffold's": {"FROM golang AS builder\nCOPY . .\nRUN go build -o manager ./cmd\nFROM distroless\nCOPY --from=builder /w/manager .\n", nil},
 		"files":          {"FROM golang AS builder\nCOPY . .\nFROM distroless\nCOPY templates/ /templates/\nADD [\"a b\", \"/a\"]\nCOPY --chown=1:1 --from=builder /x /x\n", []string{"Dockerfile:4: COPY templates/ /templates/:", "Dockerfile:5: ADD [\"a b\", \"/a\"]:"}},
 		"its program":    {"FROM distroless\nCOPY bin/manager /\n", nil},
-		"one stage":      {"FROM golang\nCOPY . .\nRUN go build -o /op ./cmd\n", nil},
-		"none":           {"", nil},
+		"what is set": {"FROM golang AS builder\nENV CGO_ENABLED=0\nFROM distroless\nENV MODE=fast\nENTRYPOINT [\"/manager\", \"--x\"]\nCMD --y\n", []string{
+			"Dockerfile:4: ENV MODE=fast: the image does not have that; set it in config/manager/manager.yaml", "Dockerfile:5: ENTRYPOINT [\"/manager\", \"--x\"]:", "Dockerfile:6: CMD --y:",
+		}},
+		"nothing set": {"FROM distroless\nENTRYPOINT [\"/op\"]\n", nil},
+		"a command":   {"FROM distroless\nCMD [\"/op\"]\n", nil},
+		"one stage":   {"FROM golang\nCOPY . .\nRUN go build -o /op ./cmd\n", nil},
+		"none":        {"", nil},
 	} {
 		w, _ := faked(t)
 		if err := w.Host.Files.WriteFile(filepath.Join(w.Dir, "Dockerfile"), []byte(tc.dockerfile), 0o644); err != nil {

@@ -91,7 +91,8 @@ func Commands(data []byte) []string {
 }
 
 // leftOut are the instructions that copy files of the project into the last stage of a
-// Dockerfile, besides the program: an image without a Dockerfile does not have them.
+// Dockerfile, besides the program, or set its variables and arguments: an image without
+// a Dockerfile does not have them.
 func leftOut(data []byte) []dockerfile.Instruction {
 	var list []dockerfile.Instruction
 	compiles := false
@@ -99,13 +100,19 @@ func leftOut(data []byte) []dockerfile.Instruction {
 		return strings.HasPrefix(w, "--from=") || path.Base(w) == path.Base(entrypoint)
 	}
 	for _, in := range dockerfile.Parse(data) {
+		words := dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
 		switch in.Name {
 		case "FROM":
 			list, compiles = nil, false
+		case "ENV":
+			list = append(list, in)
+		case "ENTRYPOINT", "CMD":
+			if len(words) > 1 || in.Name == "CMD" && len(words) == 1 && !path.IsAbs(words[0]) {
+				list = append(list, in)
+			}
 		case "RUN":
 			compiles = compiles || strings.Contains(in.Args, "go build") // what it copies are sources
 		case "COPY", "ADD":
-			words := dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
 			if !slices.ContainsFunc(words, given) {
 				list = append(list, in)
 			}

@@ -118,7 +118,11 @@ func Build(ctx context.Context, h host.Host, o BuildOptions) (Built, error) {
 func (b *builder) build(ctx context.Context) (Built, error) {
 	if data, err := b.host.Files.ReadFile(filepath.Join(b.Dir, "Dockerfile")); err == nil {
 		for _, in := range leftOut(data) {
-			b.warn("Dockerfile:%d: %s %s: the image has only the operator; if that needs these files, build the image with a container tool", in.Line, in.Name, in.Args)
+			why := "the image does not have that; set it in config/manager/manager.yaml"
+			if in.Name == "COPY" || in.Name == "ADD" {
+				why = "the image has only the operator; if that needs these files, build the image with a container tool"
+			}
+			b.warn("Dockerfile:%d: %s %s: %s", in.Line, in.Name, in.Args, why)
 		}
 	}
 	base, err := b.findBase(ctx)

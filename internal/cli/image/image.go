@@ -52,7 +52,8 @@ The image has the operator as /manager, on a base with certificates and a passwd
 file, and runs it as the user 65532, as the scaffolded Dockerfile does. The same
 source gives the same digest, on any machine: every time in the image is
 SOURCE_DATE_EPOCH, or 1970. The digest is printed on stdout. Other files that the
-Dockerfile copies are not in the image; a warning names them.
+Dockerfile copies are not in the image, nor are variables and arguments that it
+sets; warnings name them.
 
 The base is ` + image.DefaultBase + `, kept in a cache. With
 '--base scratch' it is made here and needs no network: the certificates are this

@@ -29,8 +29,6 @@ type Program struct {
 	// as one whose image lacks the file. Without any, every command is the program.
 	Commands []string `json:"commands,omitempty"`
 	Args     []string `json:"args,omitempty"` // of the image's entrypoint, after its first word
-	Cmd      []string `json:"cmd,omitempty"`  // the image's arguments where a container has none of its own
-	Env      []string `json:"env,omitempty"`  // KEY=VALUE, the image's, below that of the container
 	ID       string   `json:"id,omitempty"`   // the image's digest where there is one; containers restart when it changes
 
 	// Problem is why there is no program. Containers of the image then wait

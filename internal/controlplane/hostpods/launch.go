@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -139,8 +138,6 @@ func (l *launch) commandLine(c *corev1.Container, vars, mounts map[string]string
 	args := l.program.Args
 	if len(c.Command) > 0 {
 		args = c.Command[1:]
-	} else if len(c.Args) == 0 {
-		args = slices.Concat(args, l.program.Cmd)
 	}
 	args = slices.Concat(args, c.Args)
 	for i, arg := range args {
@@ -162,18 +159,9 @@ func (l *launch) commandLine(c *corev1.Container, vars, mounts map[string]string
 	l.args = slices.Insert(args, at, l.added...)
 }
 
-// environment puts together ours, the image's and the spec's variables, each
-// over those before.
+// environment puts together ours and the spec's variables, which go over ours.
 func (l *launch) environment(getenv func(string) string, vars, mounts map[string]string) {
-	own := cleanEnvironment(getenv, l.dir)
-	all := maps.Clone(own)
-	for _, e := range l.program.Env {
-		name, value, _ := strings.Cut(e, "=")
-		// A path of the image's leads nowhere here.
-		if _, ours := own[name]; !ours && !strings.HasPrefix(value, "/") {
-			all[name] = value
-		}
-	}
+	all := cleanEnvironment(getenv, l.dir)
 	for name, value := range vars {
 		all[name] = l.ports.value(name, relocate(value, mounts))
 	}

@@ -225,9 +225,9 @@ func TestCommandLine(t *testing.T) {
 		command, args []string
 		want          []string
 	}{
-		"of the image":                {program: state.Program{Args: []string{"run"}, Cmd: []string{"--x"}}, want: []string{"run", "--x"}},
-		"arguments of the container":  {program: state.Program{Args: []string{"run"}, Cmd: []string{"--x"}}, args: []string{"--y"}, want: []string{"run", "--y"}},
-		"command of the container":    {program: state.Program{Args: []string{"run"}, Cmd: []string{"--x"}}, command: []string{"/manager", "go"}, want: []string{"go"}},
+		"of the image":                {program: state.Program{Args: []string{"run"}}, want: []string{"run"}},
+		"arguments of the container":  {program: state.Program{Args: []string{"run"}}, args: []string{"--y"}, want: []string{"run", "--y"}},
+		"command of the container":    {program: state.Program{Args: []string{"run"}}, command: []string{"/manager", "go"}, want: []string{"go"}},
 		"both of the container":       {command: []string{"/manager", "go"}, args: []string{"--a=$(A)", "--b=$$(A)", "/data/x"}, want: []string{"go", "--a=1", "--b=$(A)", "/here/x"}},
 		"leader election is its own":  {args: []string{"--leader-elect"}, want: []string{"--leader-elect"}},
 		"addresses are moved in both": {program: state.Program{Args: []string{"--a=:80"}}, want: []string{"--a=127.0.0.1:50001"}},
