@@ -145,10 +145,17 @@ func (t *target) bindSetContext(command *cobra.Command) error {
 	typed.StringVar(&t.cluster, f.Name, "", "")
 	f.Value = noting{typed.Lookup(f.Name).Value, t.choose}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		if f.Changed && (t.named() || c.Flag("kubeconfig").Changed) {
+		switch name, l := t.embedded(); {
+		case !f.Changed:
+			return nil
+		case t.named() || c.Flag("kubeconfig").Changed:
 			return entry.Set(t.cluster)
+		case state.CheckName(name) == nil:
+			if _, err := os.Stat(l.Kubeconfig()); err == nil {
+				return nil
+			}
 		}
-		return nil
+		return clierr.Usagef("list them with 'mysdk cluster list', or name your kubeconfig with --kubeconfig", "there is no cluster %q", t.cluster)
 	}
 	return nil
 }
