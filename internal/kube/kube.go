@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http/httptrace"
 	"net/url"
 	"slices"
@@ -129,8 +130,10 @@ func (c *Client) askVersion(ctx context.Context) error {
 
 // unreachable explains why the first request failed.
 func (c *Client) unreachable(ctx context.Context, err error) error {
+	// The handshake of TLS has a limit of its own.
+	waited, ok := errors.AsType[net.Error](err)
 	switch {
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded), ok && waited.Timeout():
 		return clierr.Unavailablef(c.reachHint(), "connect to %s: no answer within %s", c.Name(), connectTimeout)
 	case errors.Is(err, context.Canceled):
 		return err

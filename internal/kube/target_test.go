@@ -311,10 +311,12 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestConnectTimeout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		plugin, server time.Duration
+		fails          error
 		err            string
 	}{
 		"a plugin that asks": {plugin: time.Minute},
 		"a silent server":    {server: time.Minute, err: "no answer within 10s"},
+		"no handshake":       {fails: os.ErrDeadlineExceeded, err: "no answer within 10s"}, // of net/http, which waits as long
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -328,6 +330,9 @@ func TestConnectTimeout(t *testing.T) {
 					case <-r.Context().Done():
 						return nil, r.Context().Err()
 					case <-time.After(tc.server):
+					}
+					if tc.fails != nil {
+						return nil, tc.fails
 					}
 					return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"gitVersion":"v1.37.0"}`)), Request: r}, nil
 				})})
