@@ -138,7 +138,7 @@ func edit(files host.Files, path string, change func(old []byte) ([]byte, error)
 	}
 	data, err := change(old)
 	if err != nil {
-		return false, clierr.Failedf("correct the file, or set KUBECONFIG to another one", "change %s: %w", path, err)
+		return false, clierr.WithHint(fmt.Errorf("change %s: %w", path, err), "correct the file, or set KUBECONFIG to another one")
 	}
 	if data == nil {
 		return false, nil

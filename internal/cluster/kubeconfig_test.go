@@ -222,10 +222,13 @@ func TestMergeKubeconfigRefuses(t *testing.T) {
 	l := withKubeconfig(t, h)
 	broken, other := filepath.Join(h.Dir, "broken"), filepath.Join(filepath.Dir(l.Dir), "other", "kubeconfig")
 	writeFile(t, broken, "a: [")
+	stranger := filepath.Join(h.Dir, "stranger")
+	writeFile(t, stranger, strings.ReplaceAll(ours, "Q0E=", "WA=="))
 	writeFile(t, other, strings.ReplaceAll(ours, "mysdk-dev", "mysdk-other"))
 	for name, tc := range map[string]struct{ kubeconfig, want string }{
 		"the cluster's own file": {l.Kubeconfig(), "an embedded cluster's own file"},
 		"another cluster's file": {other, "an embedded cluster's own file"},
+		"a stranger's file":      {stranger, "its clusters have a mysdk-dev that is not this cluster's"},
 		"a broken file":          {broken, "change " + broken},
 		"a directory":            {h.Dir, "read your kubeconfig"},
 	} {
@@ -237,8 +240,12 @@ func TestMergeKubeconfigRefuses(t *testing.T) {
 				}
 				return h.Getenv(k)
 			}
-			if _, err := MergeKubeconfig(x, "dev"); err == nil || !strings.Contains(err.Error(), tc.want) {
+			_, err := MergeKubeconfig(x, "dev")
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("MergeKubeconfig() = %v, want an error with %q", err, tc.want)
+			}
+			if hint := clierr.HintOf(err); strings.Contains(hint, "delete-context") != (tc.kubeconfig == stranger) {
+				t.Errorf("hint %q", hint)
 			}
 		})
 	}
