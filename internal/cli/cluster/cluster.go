@@ -56,7 +56,7 @@ func newStart(f *cli.Factory) *cobra.Command {
 	cli.ClusterFlag(c.Flags(), &o.Name)
 	fs := c.Flags()
 	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty cluster")
-	fs.IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: as before, at first 1)")
+	fs.IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: that of the last start, or 1)")
 	fs.BoolVar(&o.FSync, "fsync", false, "sync every write to disk: survives power loss, slower")
 	fs.StringVar(&o.Kubernetes, "kubernetes", "", "older minor `version` of Kubernetes to behave as, such as 1.34, until the cluster is stopped")
 	fs.BoolVar(&merge, "merge", false, "add the cluster to your own kubeconfig as well")
