@@ -174,11 +174,9 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 	var left []change
 	for _, doc := range docs {
 		kind := keyOf(name, doc).kind
-		for _, key := range kustomizationLists {
-			if list := yamledit.Value(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
-				m.fail(clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key))
-				return
-			}
+		if err := checkLists(name, kind, doc); err != nil {
+			m.fail(err)
+			return
 		}
 		to, s := m.successor(name, kind), known[keyOf(name, doc)]
 		own, patch := kind == "" || s.wrote(doc, docs), name != managerPath && to == managerPath
@@ -227,6 +225,16 @@ func (m *migration) carryOver(name string, known map[scaffoldKey]*scaffold) {
 		m.drop(name, "%s has its content", to)
 	}
 	m.beside(name, left)
+}
+
+// checkLists refuses a kustomization with something else in the place of a list.
+func checkLists(name, kind string, doc *yaml.Node) error {
+	for _, key := range kustomizationLists {
+		if list := yamledit.Value(doc, key); kind == "" && list != nil && list.Kind != yaml.SequenceNode && list.Tag != "!!null" {
+			return clierr.Failedf("repair it and run the command again", "%s:%d: %s is no list", name, list.Line, key)
+		}
+	}
+	return nil
 }
 
 // isBack tells what the user had taken out of a file and its successor has.

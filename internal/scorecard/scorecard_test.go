@@ -126,7 +126,7 @@ func TestBuiltin(t *testing.T) {
 		}, "fail", "no icon", "no links"},
 		"schemas":            {test: "olm-crds-have-validation", state: "pass"},
 		"field not in CRD":   {"olm-crds-have-validation", examples(`[{"apiVersion":"shop.example.com/v1","kind":"Cart","spec":{"colour":"red"}}]`), "fail", "", "add spec.colour to the schema of carts.shop.example.com"},
-		"field in an item":   {"olm-crds-have-validation", examples(`[{"apiVersion":"shop.example.com/v1","kind":"Cart","spec":{"items":[{"name":"a"},{"nmae":"b"}]}}]`), "fail", "", "add spec.items.nmae to the schema of carts.shop.example.com"},
+		"field in an item":   {"olm-crds-have-validation", examples(`[{"apiVersion":"shop.example.com/v1","kind":"Cart","spec":{"items":[{"name":"a"},{"title":"b"}]}}]`), "fail", "", "add spec.items.title to the schema of carts.shop.example.com"},
 		"field below any":    {"olm-crds-have-validation", examples(`[{"apiVersion":"shop.example.com/v1","kind":"Cart","spec":{"any":{"known":{"a":1}}}}]`), "fail", "", "add spec.any.known.a to the schema of carts.shop.example.com"},
 		"all there":          {"olm-crds-have-validation", examples(`[{"apiVersion":"shop.example.com/v1","kind":"Cart","metadata":{"name":"a"},"spec":{"items":[{"name":"a"}],"labels":{"x":"y"},"any":{"a":{"b":1}},"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{}}},"status":{"ready":true}}]`), "pass", "", ""},
 		"no schema":          {"olm-crds-have-validation", func(s *Subject) { s.CRDs[0].Spec.Versions[0].Schema = nil }, "pass", "", "give version v1 of carts.shop.example.com a schema"},
