@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,8 +24,8 @@ import (
 // configFile is the project's configuration of mysdk itself.
 const configFile = ".mysdk.yaml"
 
-// FileKeys are the keys that only a file can set, with what is below them.
-func FileKeys() []string { return []string{AllowedKey, callsKey, lint.Key, compat.Key} }
+// fileKeys are the keys that only a file can set, with what is below them.
+func fileKeys() []string { return []string{AllowedKey, callsKey, lint.Key, compat.Key} }
 
 // AllowedKey lists contexts of real clusters that mysdk may write to without
 // being told --context.
@@ -111,6 +112,25 @@ type Setting struct {
 	Key    string   `json:"key"`
 	Values []string `json:"values"`
 	From   string   `json:"from"`
+}
+
+// FileSettings are those that only a file can set: lists of texts as they are,
+// anything else on one line.
+func FileSettings(layers []layer) (list []Setting) {
+	for _, key := range fileKeys() {
+		for _, l := range slices.Backward(layers) {
+			if !l.Values.IsSet(key) {
+				continue
+			}
+			values := l.Values.GetStringSlice(key)
+			if data, err := json.Marshal(l.Values.Get(key)); len(values) == 0 && err == nil {
+				values = []string{string(data)}
+			}
+			list = append(list, Setting{Key: key, Values: values, From: l.File})
+			break
+		}
+	}
+	return list
 }
 
 // Configure sets the flags that were not typed from the layers below the command
@@ -218,7 +238,7 @@ func (f *Factory) ReadConfig(root *cobra.Command) ([]layer, error) {
 // badKey is the hint for a key that sets nothing, or empty for a good one: a
 // misspelt key would silently do nothing.
 func badKey(root *cobra.Command, key string) string {
-	keys := append(SettingKeys(), FileKeys()...)
+	keys := append(SettingKeys(), fileKeys()...)
 	if slices.Contains(keys, key) || strings.HasPrefix(key, lint.Key+".") || strings.HasPrefix(key, compat.Key+".") { // whose keys these know
 		return ""
 	}

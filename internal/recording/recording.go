@@ -208,7 +208,7 @@ type Use struct {
 	Allowed    int      `json:"allowed,omitempty"`
 	Denied     int      `json:"denied,omitempty"`
 	Frames     []string `json:"frames,omitempty"` // of the first request
-	beyond     bool     // refused, though a Role grants it: in another namespace than the Role's
+	Beyond     bool     `json:"-"`                // refused, though a Role grants it: in another namespace than the Role's
 }
 
 // NamesKept bounds the names of a Use.

@@ -69,7 +69,7 @@ func CompareRights(uses []Use, rules []Rule) Rights {
 			out.Used = append(out.Used, u)
 		}
 		if granted < len(names) {
-			u.beyond = refused && slices.ContainsFunc(rules, func(r Rule) bool { return r.Namespace != "" && grants(r, u.Right, names) })
+			u.Beyond = refused && slices.ContainsFunc(rules, func(r Rule) bool { return r.Namespace != "" && grants(r, u.Right, names) })
 			out.Missing = append(out.Missing, u)
 		}
 	}
@@ -257,7 +257,7 @@ func compareVerbs(a, b string) int {
 func MarkersOf(uses []Use, namespace string) []string {
 	var within, everywhere []Right
 	for _, u := range uses {
-		if namespace == "" || u.beyond || slices.Contains(u.Namespaces, "") {
+		if namespace == "" || u.Beyond || slices.Contains(u.Namespaces, "") {
 			everywhere = append(everywhere, u.Right)
 		} else {
 			within = append(within, u.Right)

@@ -280,7 +280,7 @@ func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset
 	return out, out.Merge(r.Set)
 }
 
-// noteFromDisk tells of what is generated of types that are on disk, and not of those
+// noteFromDisk warns of what is generated of types that are on disk, and not of those
 // that are about to be written.
 func noteFromDisk(f *cli.Factory, set fileset.Set, applied bool) {
 	for _, name := range set.Paths() {

@@ -1,14 +1,11 @@
 package root
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/viper"
 
 	"github.com/example/mysdk/internal/cli"
 )
@@ -43,14 +40,7 @@ func viewConfig(f *cli.Factory, root *cobra.Command, output string) error {
 			list = append(list, s)
 		}
 	}
-	for _, key := range cli.FileKeys() {
-		for _, l := range slices.Backward(layers) {
-			if l.Values.IsSet(key) {
-				list = append(list, cli.Setting{Key: key, Values: valuesOf(l.Values, key), From: l.File})
-				break
-			}
-		}
-	}
+	list = append(list, cli.FileSettings(layers)...)
 	f.Say("Files: %s", strings.Join(f.ConfigFiles(), ", "))
 	return f.Report(output, list, func(w io.Writer) {
 		fmt.Fprintln(w, "KEY\tVALUE\tFROM")
@@ -58,16 +48,4 @@ func viewConfig(f *cli.Factory, root *cobra.Command, output string) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, strings.Join(s.Values, ","), s.From)
 		}
 	})
-}
-
-// valuesOf is a list of texts as it is, and anything else on one line.
-func valuesOf(v *viper.Viper, key string) []string {
-	if list := v.GetStringSlice(key); len(list) > 0 {
-		return list
-	}
-	data, err := json.Marshal(v.Get(key))
-	if err != nil {
-		return []string{fmt.Sprint(v.Get(key))}
-	}
-	return []string{string(data)}
 }
