@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -31,14 +32,21 @@ type plan struct {
 	debugger   debugger // found before the operator is started
 }
 
-// Check refuses options that are wrong in any project.
-func Check(ctx context.Context, o Options, d Deps) error {
-	_, err := checked(ctx, o, d)
+// Check refuses options that are wrong in any project. What is in manifests is for
+// the run to read: a pipe has it once, and CRDs may have to be generated first.
+func Check(o Options, d Deps) error {
+	for _, name := range o.Apply {
+		_, err := d.Host.Files.Lstat(d.Host.Path(name))
+		if below, relErr := filepath.Rel(filepath.Join(o.Dir, "config"), d.Host.Path(name)); errors.Is(err, fs.ErrNotExist) && (relErr != nil || !filepath.IsLocal(below)) {
+			return clierr.Usagef("check the path", "--apply: no file or directory %s", name)
+		}
+	}
+	_, err := checked(o, d)
 	return err
 }
 
 // checked is a run with what follows from the options alone.
-func checked(ctx context.Context, o Options, d Deps) (*run, error) {
+func checked(o Options, d Deps) (*run, error) {
 	r := newRun(o, d)
 	if o.Fresh && (o.Kubeconfig != "" || o.Context != "") {
 		return nil, clierr.Usagef("leave out --fresh, or --kubeconfig and --context",
@@ -53,18 +61,17 @@ func checked(ctx context.Context, o Options, d Deps) (*run, error) {
 		return nil, err
 	}
 	_, _, err = splitListen(o.WebhookListen)
-	if err := errors.Join(err, checkWebhookHost(o.WebhookHost), checkDebug(o.Debug)); err != nil {
-		return nil, err
-	}
-	r.manifests, err = readManifests(ctx, d.Host, o.Apply)
-	return r, err
+	return r, errors.Join(err, checkWebhookHost(o.WebhookHost), checkDebug(o.Debug))
 }
 
 // prepare checks the options against the project and reads the manifests.
 // Nothing has been started or written when it fails.
 func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
-	r, err := checked(ctx, o, d)
+	r, err := checked(o, d)
 	if err != nil {
+		return nil, err
+	}
+	if r.manifests, err = readManifests(ctx, d.Host, o.Apply); err != nil {
 		return nil, err
 	}
 	if r.plan.mainPkg, err = mainpkg.Find(d.Host.Files, o.Dir); err != nil {

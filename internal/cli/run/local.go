@@ -162,7 +162,7 @@ func runLocal(ctx context.Context, f *cli.Factory, o *localOptions) error {
 	if o.restore {
 		return localrun.Restore(ctx, run, deps)
 	}
-	if err := localrun.Check(ctx, run, deps); err != nil {
+	if err := localrun.Check(run, deps); err != nil {
 		return err
 	}
 	var release func()
