@@ -2,10 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	_ "unsafe" // for go:linkname
 
 	"github.com/spf13/cobra"
@@ -133,29 +135,32 @@ func (t *target) bind(command *cobra.Command) error {
 }
 
 // bindSetContext has the --cluster that config set-context has for itself name an
-// embedded cluster, too. Only where a kubeconfig is named it is what kubectl takes
-// it for: the cluster's entry in that.
+// embedded cluster, too. When a kubeconfig is named, the flag keeps kubectl's meaning:
+// the name of a cluster in that file.
 func (t *target) bindSetContext(command *cobra.Command) error {
 	c, _, err := command.Find([]string{"config", "set-context"})
 	if err != nil {
 		return err
 	}
 	f := c.Flag("cluster")
-	entry, typed := f.Value, pflag.NewFlagSet("", pflag.ContinueOnError)
-	typed.StringVar(&t.cluster, f.Name, "", "")
-	f.Value = noting{typed.Lookup(f.Name).Value, t.choose}
+	entry, own := f.Value, pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.StringVar(&t.cluster, f.Name, "", "")
+	f.Value = noting{own.Lookup(f.Name).Value, t.choose}
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		switch name, l := t.embedded(); {
+		typed := t.cluster
+		switch {
 		case !f.Changed:
 			return nil
 		case t.named() || c.Flag("kubeconfig").Changed:
-			return entry.Set(t.cluster)
-		case state.CheckName(name) == nil:
-			if _, err := os.Stat(l.Kubeconfig()); err == nil {
-				return nil
+			return entry.Set(typed)
+		}
+		for _, t.cluster = range []string{typed, strings.TrimPrefix(typed, state.ContextName(""))} { // or as in the file
+			name, l := t.embedded()
+			if _, err := os.Stat(l.Kubeconfig()); state.CheckName(name) == nil && err == nil {
+				return errors.Join(t.choose(), entry.Set(state.ContextName(name)))
 			}
 		}
-		return clierr.Usagef("list them with 'mysdk cluster list', or name your kubeconfig with --kubeconfig", "there is no cluster %q", t.cluster)
+		return clierr.Usagef("list them with 'mysdk cluster list', or name your kubeconfig with --kubeconfig", "there is no cluster %q", typed)
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ and 'mysdk run local', and ignores KUBECONFIG, kuberc and the service account of
 a pod. Only kubectl's flags --kubeconfig, --context and --server, before any --,
 select another cluster.
 
---cluster is the name of an embedded cluster, as in other commands. Together with
-one of those three flags it is kubectl's own: a cluster in the kubeconfig.
+--cluster is the name of an embedded cluster, as in other commands. With one of
+those three flags it is what it is in kubectl: a cluster in the kubeconfig.
 A kubectl plugin gets the kubeconfig of the embedded cluster.`,
 		Example: `  mysdk kubectl get pods -A
   mysdk kubectl apply -k config/samples
