@@ -297,12 +297,14 @@ func TestBuildLeavesOut(t *testing.T) {
 		"files":          {"FROM golang AS builder\nCOPY . .\nFROM distroless\nCOPY templates/ /templates/\nADD [\"a b\", \"/a\"]\nCOPY --chown=1:1 --from=builder /x /x\n", []string{"Dockerfile:4: COPY templates/ /templates/:", "Dockerfile:5: ADD [\"a b\", \"/a\"]:"}},
 		"its program":    {"FROM distroless\nCOPY bin/manager /\n", nil},
 		"what is set": {"FROM golang AS builder\nENV CGO_ENABLED=0\nFROM distroless\nENV MODE=fast\nENTRYPOINT [\"/manager\", \"--x\"]\nCMD --y\n", []string{
-			"Dockerfile:4: ENV MODE=fast: the image does not have that; set it in config/manager/manager.yaml", "Dockerfile:5: ENTRYPOINT [\"/manager\", \"--x\"]:", "Dockerfile:6: CMD --y:",
+			"Dockerfile:4: ENV MODE=fast: this is not in the image; set it in config/manager/manager.yaml", "Dockerfile:5: ENTRYPOINT [\"/manager\", \"--x\"]:", "Dockerfile:6: CMD --y:",
 		}},
-		"nothing set": {"FROM distroless\nENTRYPOINT [\"/op\"]\n", nil},
-		"a command":   {"FROM distroless\nCMD [\"/op\"]\n", nil},
-		"one stage":   {"FROM golang\nCOPY . .\nRUN go build -o /op ./cmd\n", nil},
-		"none":        {"", nil},
+		"nothing set":                    {"FROM distroless\nENTRYPOINT [\"/op\"]\n", nil},
+		"a command":                      {"FROM distroless\nCMD [\"/op\"]\n", nil},
+		"one stage":                      {"FROM golang\nCOPY . .\nRUN go build -o /op ./cmd\n", nil},
+		"one stage that sets a variable": {"FROM golang\nENV CGO_ENABLED=0\nRUN go build -o /op ./cmd\nENV MODE=fast\n", []string{"Dockerfile:4: ENV MODE=fast:"}},
+		"another program":                {"FROM distroless\nENTRYPOINT [\"/tini\", \"--\", \"/manager\"]\n", []string{"Dockerfile:2: ENTRYPOINT [\"/tini\", \"--\", \"/manager\"]: the image starts /manager"}},
+		"none":                           {"", nil},
 	} {
 		w, _ := faked(t)
 		if err := w.Host.Files.WriteFile(filepath.Join(w.Dir, "Dockerfile"), []byte(tc.dockerfile), 0o644); err != nil {

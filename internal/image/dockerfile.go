@@ -111,15 +111,14 @@ func leftOut(data []byte) []dockerfile.Instruction {
 				list = append(list, in)
 			}
 		case "RUN":
-			compiles = compiles || strings.Contains(in.Args, "go build") // what it copies are sources
+			if strings.Contains(in.Args, "go build") { // what the stage has so far are sources, and for the compiler
+				list, compiles = nil, true
+			}
 		case "COPY", "ADD":
-			if !slices.ContainsFunc(words, given) {
+			if !compiles && !slices.ContainsFunc(words, given) {
 				list = append(list, in)
 			}
 		}
-	}
-	if compiles {
-		return nil
 	}
 	return list
 }
