@@ -116,7 +116,11 @@ func Children(c *cobra.Command) []string {
 // FlagError turns pflag's complaint into a usage error that knows better names.
 func FlagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() {
-		// The flags of a misspelt subcommand are not the group's to judge.
+		// The flags of a subcommand are not the group's to judge: of one that is
+		// misspelt, or stands behind --help.
+		if sub, _, missing := c.Find(words); missing == nil && sub != c {
+			return clierr.Usagef("run '"+sub.CommandPath()+" --help'", "%w", err)
+		}
 		if err := c.ValidateArgs(words); err != nil {
 			return err
 		}

@@ -132,8 +132,9 @@ func (c *Client) askVersion(ctx context.Context) error {
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	// The handshake of TLS has a limit of its own.
 	waited, ok := errors.AsType[net.Error](err)
+	_, noName := errors.AsType[*net.DNSError](err)
 	switch {
-	case errors.Is(context.Cause(ctx), context.DeadlineExceeded), ok && waited.Timeout():
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded), ok && waited.Timeout() && !noName:
 		return clierr.Unavailablef(c.reachHint(), "connect to %s: no answer within %s", c.Name(), connectTimeout)
 	case errors.Is(err, context.Canceled):
 		return err
