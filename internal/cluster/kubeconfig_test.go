@@ -228,7 +228,7 @@ func TestMergeKubeconfigRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ kubeconfig, want string }{
 		"the cluster's own file": {l.Kubeconfig(), "an embedded cluster's own file"},
 		"another cluster's file": {other, "an embedded cluster's own file"},
-		"a stranger's file":      {stranger, "its clusters have a mysdk-dev that is not this cluster's"},
+		"a stranger's file":      {stranger, "there is a mysdk-dev in its clusters already, and it is another cluster's"},
 		"a broken file":          {broken, "change " + broken},
 		"a directory":            {h.Dir, "read your kubeconfig"},
 	} {

@@ -42,7 +42,7 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	if ca := authority(root, name); ca == "" || ca != authority(source.Content[0], name) {
 		if i := slices.IndexFunc(take, has); i >= 0 {
 			return nil, clierr.Failedf(fmt.Sprintf("rename it, or delete it: kubectl config delete-context %[1]s; kubectl config delete-cluster %[1]s; kubectl config delete-user %[1]s", name),
-				"its %s have a %s that is not this cluster's", take[i], name)
+				"there is a %s in its %s already, and it is another cluster's", name, take[i])
 		}
 	} else if has("contexts") {
 		take = []string{"clusters", "users"}

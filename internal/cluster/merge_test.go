@@ -161,9 +161,9 @@ func TestMergeRefuses(t *testing.T) {
 		"clusters no list":    {"kind: Config\nclusters: {a: 1}\n", ours, "line 2: clusters must be a list"},
 		"alias for a list":    {"x: &x []\nclusters: *x\n", ours, "line 2: clusters must be a list"},
 		"other context":       {theirs, strings.ReplaceAll(ours, "mysdk-dev", "x"), "no mysdk-dev in its clusters"},
-		"another cluster":     {strings.ReplaceAll(ours, "Q0E=", "WA=="), ours, "its clusters have a mysdk-dev that is not this cluster's"},
-		"without a CA":        {strings.ReplaceAll(theirs, "name: work", "name: mysdk-dev"), ours, "its clusters have a mysdk-dev that is not this cluster's"},
-		"another context":     {strings.Replace(theirs, "name: work\n  context", "name: mysdk-dev\n  context", 1), ours, "its contexts have a mysdk-dev that is not this cluster's"},
+		"another cluster":     {strings.ReplaceAll(ours, "Q0E=", "WA=="), ours, "there is a mysdk-dev in its clusters already, and it is another cluster's"},
+		"without a CA":        {strings.ReplaceAll(theirs, "name: work", "name: mysdk-dev"), ours, "there is a mysdk-dev in its clusters already, and it is another cluster's"},
+		"another context":     {strings.Replace(theirs, "name: work\n  context", "name: mysdk-dev\n  context", 1), ours, "there is a mysdk-dev in its contexts already, and it is another cluster's"},
 		"cluster's is empty":  {theirs, "", "is empty"},
 		"cluster's is broken": {theirs, "{", "the cluster's kubeconfig"},
 	}

@@ -37,7 +37,7 @@ func (r *run) startCluster(ctx context.Context) error {
 	}
 	r.announceCluster(fmt.Sprintf("cluster ready (%s): embedded, %s", r.since(from), state))
 	if c.StartCommand != "" {
-		r.screen.say("  it stops with the mysdk that started it; run '%s' before both to keep it", c.StartCommand)
+		r.screen.say("  it stops with the mysdk that started it; to keep it, run '%s' before both runs", c.StartCommand)
 	}
 	return nil
 }

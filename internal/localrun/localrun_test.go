@@ -269,7 +269,7 @@ func TestRunFailures(t *testing.T) {
 		"operator ends":        {set: func(w *world) { w.operator = exitsWith(nil) }, started: true, stops: true, wantsOutput: "operator ended by itself"},
 		"manifest is refused":  {set: func(w *world) { w.applyErr["Memcached"] = boom }, options: Options{Apply: []string{"sample.yaml"}}, err: []string{"--apply sample.yaml: boom"}, code: 1, started: true, stops: true},
 		"cluster was running":  {set: func(w *world) { w.already, w.operator = true, exitsWith(nil) }, started: true, wantsOutput: "the cluster keeps running"},
-		"cluster of another":   {set: func(w *world) { w.already, w.startCommand, w.operator = true, "start it", exitsWith(nil) }, started: true, wantsOutput: "it stops with the mysdk that started it; run 'start it' before both to keep it\n"},
+		"cluster of another":   {set: func(w *world) { w.already, w.startCommand, w.operator = true, "start it", exitsWith(nil) }, started: true, wantsOutput: "it stops with the mysdk that started it; to keep it, run 'start it' before both runs\n"},
 		"no CRDs in a project": {set: func(w *world) { w.crds, w.operator = nil, exitsWith(nil) }, started: true, stops: true, wantsOutput: "no CRDs"},
 	}
 	for name, tc := range tests {

@@ -8,8 +8,8 @@ import (
 // saidLines is how much of what the go command said is shown.
 const saidLines = 20
 
-// Head is the beginning of what the go command said: of a vendor directory that is
-// missing, it has a line for each module.
+// Head is the beginning of what the go command said, which can be long: if vendor/ is
+// missing, it prints a line for each module.
 func Head(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if more := len(lines) - saidLines; more > 0 {
