@@ -15,8 +15,9 @@ type Rule struct {
 	// rules from elsewhere, which are granted and never called unused.
 	File string
 	Line int
-	// Namespace is the only one that the rule holds in; empty for all.
-	Namespace string
+	// Namespace is the only one that the rule holds in; empty for all. Marked is that
+	// of its marker, where config/default puts the Role into another.
+	Namespace, Marked string
 }
 
 // Rights compares what an operator used with what its roles grant.
@@ -55,21 +56,24 @@ func CompareRights(uses []Use, rules []Rule) Rights {
 	for _, u := range uses {
 		// Each time, or in all namespaces at once: a Role was not enough.
 		refused := u.Denied > 0 && (u.Allowed == 0 || slices.Contains(u.Namespaces, ""))
+		short := func(r Rule) bool {
+			return refused && r.Namespace != "" && slices.ContainsFunc(u.Namespaces, func(ns string) bool { return ns != r.Namespace })
+		}
 		names := u.Names
 		if len(names) == 0 {
 			names = []string{""}
 		}
 		granted := 0
 		for _, name := range names {
-			if slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, []string{name}) && !(refused && r.Namespace != "") }) {
+			if slices.ContainsFunc(rules, func(r Rule) bool { return grants(r, u.Right, []string{name}) && !short(r) }) {
 				granted++
 			}
 		}
-		if granted > 0 && u.Allowed > 0 {
+		if granted > 0 { // perhaps only since it was refused
 			out.Used = append(out.Used, u)
 		}
 		if granted < len(names) {
-			u.Beyond = refused && slices.ContainsFunc(rules, func(r Rule) bool { return r.Namespace != "" && grants(r, u.Right, names) })
+			u.Beyond = slices.ContainsFunc(rules, func(r Rule) bool { return short(r) && grants(r, u.Right, names) })
 			out.Missing = append(out.Missing, u)
 		}
 	}
@@ -127,7 +131,7 @@ func unusedOf(r Rule, used []Use) Unused {
 		needed = append(needed, right)
 	}
 	if !out.All && len(out.Rights) > 0 {
-		out.Markers = MarkersFor(needed, r.Namespace, r.ResourceNames)
+		out.Markers = MarkersFor(needed, cmp.Or(r.Marked, r.Namespace), r.ResourceNames)
 	}
 	return out
 }

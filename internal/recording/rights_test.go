@@ -44,6 +44,10 @@ func TestCompareRights(t *testing.T) {
 			[]Use{{Right: Right{Verb: "list", Resource: "secrets"}, Namespaces: one(""), Denied: 1}},
 			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("list"), APIGroups: one(""), Resources: one("secrets")}, Namespace: "shop"}}, one("list secrets"), nil,
 		},
+		"refused in the Role's own namespace, granted since": {
+			[]Use{{Right: Right{Verb: "get", Resource: "secrets"}, Namespaces: one("shop"), Denied: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: one("get"), APIGroups: one(""), Resources: one("secrets")}, File: "c.go", Line: 1, Namespace: "shop"}}, nil, nil,
+		},
 		"allowed to an administrator only": {[]Use{use("delete", "", "pods", false)}, nil, one("delete pods"), nil},
 		"surplus verbs": {
 			[]Use{use("get", "apps", "deployments", false), use("patch", "apps", "deployments/status", false)},

@@ -107,9 +107,20 @@ func projectRules(ctx context.Context, f *cli.Factory, warn func(format string, 
 		if strings.HasPrefix(m.File, v4.CertsPackage+"/") {
 			m.File = ""
 		}
-		rules = append(rules, recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line, Namespace: m.Namespace})
+		r := recording.Rule{PolicyRule: m.Rule, File: m.File, Line: m.Line, Namespace: m.Namespace}
+		if r.Namespace != "" && !hasRole(objs, r.Namespace) && hasRole(objs, home) {
+			r.Namespace, r.Marked = home, m.Namespace
+		}
+		rules = append(rules, r)
 	}
 	return append(rules, handWritten(objs)...), nil
+}
+
+// hasRole reports whether a Role of markers is in the namespace.
+func hasRole(objs []*unstructured.Unstructured, namespace string) bool {
+	return slices.ContainsFunc(objs, func(u *unstructured.Unstructured) bool {
+		return u.GetKind() == "Role" && u.GetNamespace() == namespace && strings.HasSuffix(u.GetName(), generate.DefaultRoleName)
+	})
 }
 
 // isUnbound reports whether markers with that namespace, or without one, make one of

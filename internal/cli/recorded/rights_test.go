@@ -108,6 +108,32 @@ func TestProjectRules(t *testing.T) {
 	}
 }
 
+// TestRulesOfHome: a Role is in the namespace that config/default sets for all.
+func TestRulesOfHome(t *testing.T) {
+	for home, want := range map[string]string{"": "system", "namespace: shop-system\n": "shop-system"} {
+		got, _ := rulesOf(t, map[string]string{
+			"internal/controller/shop.go":       "package controller\n\n// +kubebuilder:rbac:groups=\"\",namespace=system,resources=secrets,verbs=get\n\ntype shop struct{}\n",
+			"config/default/kustomization.yaml": home + "resources: [../rbac]\n",
+			"config/rbac/kustomization.yaml":    "resources: [role.yaml, operator.yaml]\n",
+			"config/rbac/operator.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: m, namespace: system}
+spec: {template: {spec: {serviceAccountName: op}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: m, namespace: system}
+roleRef: {kind: Role, name: manager-role, apiGroup: rbac.authorization.k8s.io}
+subjects: [{kind: ServiceAccount, name: op, namespace: system}]
+`,
+		})
+		if diff := cmp.Diff([]string{`[get] [secrets] "internal/controller/shop.go" "` + want + `"`}, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", home, diff)
+		}
+	}
+}
+
 // TestUnboundMarker: the marker of a role that nobody has grants nothing, wherever
 // config/default puts the role, and is not called unused.
 func TestUnboundMarker(t *testing.T) {
