@@ -288,9 +288,8 @@ func (w *waiter) inspect(ctx context.Context, good bool) (done bool, err error) 
 	if u := csvsOf(p).find(w.want); u != nil && outdated(u, w.content) {
 		return false, errOutdated
 	}
-	if p != nil && text(p, "status", "phase") == "RequiresApproval" && w.approve != nil &&
-		slices.Equal(texts(p, "spec", "clusterServiceVersionNames"), []string{w.want}) {
-		w.say("approving InstallPlan %s/%s", p.GetNamespace(), p.GetName())
+	if p != nil && text(p, "status", "phase") == "RequiresApproval" && w.approve != nil && c.mayApprove(p) {
+		w.say("approving InstallPlan %s/%s, which installs %s", p.GetNamespace(), p.GetName(), strings.Join(texts(p, "spec", "clusterServiceVersionNames"), ", "))
 		return false, w.approve(ctx, p)
 	}
 	f, err := c.diagnose(ctx, w.reader)
@@ -301,6 +300,15 @@ func (w *waiter) inspect(ctx context.Context, good bool) (done bool, err error) 
 		return false, &Failure{Finding: f}
 	}
 	return f == nil && good && !(w.now().Sub(w.goodSince) < begins && c.beginning(ctx, w.reader, c.podsOf(c.deployments.ownedBy(c.csv())))), nil
+}
+
+// mayApprove reports whether a plan installs the wanted CSV, alone or with what it
+// depends on, and upgrades nothing that another Subscription holds back.
+func (c *chain) mayApprove(p *unstructured.Unstructured) bool {
+	names := texts(p, "spec", "clusterServiceVersionNames")
+	return slices.Contains(names, c.want) && !slices.ContainsFunc(c.subscribed, func(s *unstructured.Unstructured) bool {
+		return text(s, "spec", "name") != c.pkg && text(s, "spec", "installPlanApproval") == "Manual" && slices.Contains(names, text(s, "status", "currentCSV"))
+	})
 }
 
 // awaitCatalog waits until OLM is connected to a catalog that has just been

@@ -231,7 +231,8 @@ func TestWaitEndsWithARefusal(t *testing.T) {
 	}
 }
 
-// TestWaitApproves approves a plan of its own CSV, and no other.
+// TestWaitApproves approves a plan of its own CSV, also with what that depends on, but
+// not with an upgrade that another Subscription holds back.
 func TestWaitApproves(t *testing.T) {
 	plan := func(csvs string) string {
 		return subWith + "{installPlanRef: {name: install-1}}\n" + sourceYAML + `
@@ -243,9 +244,11 @@ spec: {approved: false, clusterServiceVersionNames: [` + csvs + `]}
 status: {phase: RequiresApproval}
 `
 	}
-	for csvs, want := range map[string]bool{"shop.v1": true, "shop.v1, other.v2": false} {
+	held := strings.Replace(subYAML, "name: shop,", "name: cart,", 2)
+	held = strings.Replace(held, "spec: {", "spec: {installPlanApproval: Manual, ", 1) + "status: {installedCSV: cart.v1, currentCSV: cart.v2}\n"
+	for csvs, want := range map[string]bool{"shop.v1": true, "shop.v1, etcd.v1": true, "etcd.v1": false, "shop.v1, cart.v2": false} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &play{world: worldOf(t, plan(csvs)), begin: time.Now()}
+			p := &play{world: worldOf(t, plan(csvs)+held), begin: time.Now()}
 			approved := false
 			w := &waiter{
 				reader: p, now: time.Now, say: func(string, ...any) {}, namespace: "ns", pkg: "shop", want: "shop.v1", timeout: 5 * time.Second,
