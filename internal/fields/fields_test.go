@@ -141,6 +141,8 @@ func TestFill(t *testing.T) {
 		}
 	}
 	show(list)
+	got["spec"].(map[string]any)["address"] = map[string]any{"street": ""}
+	shown["spec.address.street"] = ""
 	if err := Fill(again, got, list, func(path string) string { return shown[path] }); err != nil || !cmp.Equal(got, again) {
 		t.Errorf("again: %v %v", again, err)
 	}

@@ -52,7 +52,8 @@ func (e Invalid) Error() string {
 }
 
 // Fill puts the values of a form into an object. An empty value is a field that
-// is not there, and an empty group one that was empty before. The error is an Invalid.
+// is not there, unless it was an empty string before, and an empty group one that
+// was empty before. The error is an Invalid.
 func Fill(object, before map[string]any, list []*Field, value func(path string) string) error {
 	bad := Invalid{}
 	fill(object, before, list, value, bad)
@@ -74,10 +75,15 @@ func fill(object, before map[string]any, list []*Field, value func(string) strin
 			continue
 		}
 		text := value(f.Path)
-		if strings.TrimSpace(text) == "" {
+		var v any
+		var err error
+		if strings.TrimSpace(text) != "" {
+			v, err = f.parse(text)
+		} else if was, found, _ := unstructured.NestedString(before, path...); found && strings.TrimSpace(was) == "" {
+			v = was
+		} else {
 			continue
 		}
-		v, err := f.parse(text)
 		if err == nil {
 			err = unstructured.SetNestedField(object, v, path...)
 		}
