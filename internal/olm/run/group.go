@@ -29,6 +29,7 @@ type groupRequest struct {
 type groupPlan struct {
 	mode  Mode
 	apply *unstructured.Unstructured
+	moved bool // from another mode
 }
 
 // planGroup decides. A namespace has exactly one OperatorGroup for all its
@@ -47,7 +48,7 @@ func planGroup(r groupRequest) (groupPlan, error) {
 		if err != nil {
 			return groupPlan{}, err
 		}
-		return groupPlan{mode, operatorGroup(r.pkg, r.namespace, mode, r.isolated)}, nil
+		return groupPlan{mode: mode, apply: operatorGroup(r.pkg, r.namespace, mode, r.isolated)}, nil
 	}
 	return r.reuse(r.groups[0])
 }
@@ -60,7 +61,7 @@ func (r groupRequest) reuse(g *unstructured.Unstructured) (groupPlan, error) {
 		why = fmt.Sprintf("--install-mode is %s", r.want)
 	}
 	if why == "" {
-		return groupPlan{is, r.opened(g)}, nil
+		return groupPlan{mode: is, apply: r.opened(g)}, nil
 	}
 	// Changing the group changes what every operator of the namespace watches.
 	free := isOurs(g) && len(r.others) == 0
@@ -73,7 +74,7 @@ func (r groupRequest) reuse(g *unstructured.Unstructured) (groupPlan, error) {
 	}
 	apply := operatorGroup(r.pkg, r.namespace, mode, r.isolated)
 	apply.SetName(g.GetName())
-	return groupPlan{mode, apply}, nil
+	return groupPlan{mode, apply, true}, nil
 }
 
 // opened is the group g with the global catalogs, which the bundle needs; nil if

@@ -176,7 +176,7 @@ func (in *installer) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if in.action == Unchanged && in.group.apply != nil {
+	if in.action == Unchanged && in.group.moved {
 		in.action = Reinstalled
 	}
 	if err := in.checkSecrets(ctx); err != nil || in.action != Installed {

@@ -137,23 +137,40 @@ func TestRenderAgain(t *testing.T) {
 	}
 }
 
-// TestPlanOfAnotherMode: an operator whose OperatorGroup changes begins again, and
-// so a rollback brings the group back.
+// TestPlanOfAnotherMode: an operator whose OperatorGroup gets another mode begins again,
+// and so a rollback brings the group back; one whose group is only opened to the global
+// catalogs stays.
 func TestPlanOfAnotherMode(t *testing.T) {
-	there := rendered(t, nsYAML, Options{Embedded: true}).apply
-	for _, u := range there {
+	needy := makeBundle(t, "0.0.2", "  apiservicedefinitions: {required: [{name: jobs, kind: Job, group: jobs.example.com, version: v1}]}\n")
+	plan := func(world string) *installer {
+		in := running(t, world, Options{Embedded: true})
+		in.bundle = needy
+		if err := in.plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	first := plan(nsYAML)
+	if err := first.render(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var group *unstructured.Unstructured
+	for _, u := range first.apply {
 		switch u.GetKind() {
 		case "Subscription":
 			u.Object["status"] = map[string]any{"installedCSV": "shop.v0.0.2", "currentCSV": "shop.v0.0.2"}
 		case "OperatorGroup":
-			u.Object["spec"] = map[string]any{"targetNamespaces": []any{"ns"}}
+			group = isolated(u)
 		}
 	}
-	in := running(t, nsYAML+"---\n"+asYAML(t, there...)+liveCSV("2", "Succeeded"), Options{Embedded: true})
-	if err := in.plan(t.Context()); err != nil {
-		t.Fatal(err)
+	again := func() *installer {
+		return plan(nsYAML + "---\n" + asYAML(t, first.apply...) + liveCSV("2", "Succeeded"))
 	}
-	if in.action != Reinstalled || in.whyRemove() != "the OperatorGroup of its namespace changes" {
+	if in := again(); in.action != Unchanged || in.group.apply == nil {
+		t.Errorf("a group that is opened: %s %v", in.action, in.group.apply)
+	}
+	group.Object["spec"] = map[string]any{"targetNamespaces": []any{"ns"}}
+	if in := again(); in.action != Reinstalled || in.whyRemove() != "the OperatorGroup of its namespace changes" {
 		t.Errorf("%s: %s", in.action, in.whyRemove())
 	}
 }

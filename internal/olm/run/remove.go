@@ -65,7 +65,7 @@ func (in *installer) whyRemove() string {
 		return "it has been left behind without a Subscription"
 	case in.before.stalled != nil:
 		return "the upgrade to " + in.before.stalled.GetName() + " has not worked"
-	case in.group.apply != nil && in.before.subscription.GetAnnotations()[contentAnnotation] == in.content:
+	case in.group.moved && in.before.subscription.GetAnnotations()[contentAnnotation] == in.content:
 		return "the OperatorGroup of its namespace changes"
 	case slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
 		return "the bundle has changed under the same version"
