@@ -242,7 +242,8 @@ func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (h
 		return p, err
 	}
 	inside, err := filepath.Rel(f.Host.Dir, from)
-	if err != nil || project.Name != pkg && !filepath.IsLocal(inside) {
+	_, missing := f.Host.Files.Lstat(from) // the name of an image
+	if err != nil || project.Name != pkg && (missing != nil || !filepath.IsLocal(inside)) {
 		return p, nil //nolint:nilerr // on another volume: not in the project
 	}
 	_, objects, err := f.OperatorManifests(ctx, "")

@@ -30,6 +30,10 @@ func TestPrograms(t *testing.T) {
 	}
 	c := &cobra.Command{}
 	c.SetContext(t.Context())
+	other := &cli.Factory{Host: w.Host, Running: c, AsIs: true}
+	if p, err := programs(t.Context(), other, "default", "theirs", "ghcr.io/them/theirs:v1"); err != nil || p.Project != nil {
+		t.Errorf("of another's image: %+v, %v", p.Project, err)
+	}
 	for dir, from := range map[string]string{".": "bundle", "config": "../bundle"} {
 		f := &cli.Factory{Host: w.Host, Running: c, AsIs: true}
 		f.Host.Dir = w.Path(dir)
