@@ -69,7 +69,7 @@ type Options struct {
 
 // command is what installs the bundle into a namespace, for hints.
 func (o Options) command(verb, namespace string) string {
-	return fmt.Sprintf("mysdk run %s %s -n %s", verb, cmp.Or(o.From, "./bundle"), namespace)
+	return fmt.Sprintf("mysdk run %s %s -n %s", verb, cmp.Or(o.From, "BUNDLE"), namespace)
 }
 
 // Published is a catalog image.

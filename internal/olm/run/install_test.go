@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 			err: "Subscription ns/shop is there already, and is for package cart"},
 		"no such account": {world: nsYAML, options: Options{ServiceAccount: "reader"}, err: "--service-account: namespace ns has no ServiceAccount reader"},
 		"an API that is taken": {world: nsYAML + taken("{}"), fails: true,
-			err: "carts.shop.example.com is already provided by ClusterServiceVersion far/shop.v0.0.1, which watches all namespaces", hint: "mysdk run bundle ./bundle -n far"},
+			err: "carts.shop.example.com is already provided by ClusterServiceVersion far/shop.v0.0.1, which watches all namespaces", hint: "mysdk run bundle BUNDLE -n far"},
 		"an API that is taken elsewhere": {world: nsYAML + taken("{targetNamespaces: [far]}"), options: Options{Mode: Mode{Type: allNamespaces}}, fails: true, err: "which watches namespace far"},
 		"an upgrade of what has the API": {world: nsYAML + taken("{}") + ours("{installedCSV: shop.v0.0.1}") + liveCSV("1", "Succeeded"), action: Upgraded, mode: "AllNamespaces", channel: "alpha", group: true},
 		"a copy is no operator":          {world: nsYAML + strings.Replace(taken("{}"), "name: shop.v0.0.1,", "name: shop.v0.0.1, labels: {olm.copiedFrom: x},", 1), action: Installed, mode: "AllNamespaces", channel: "beta", group: true},
