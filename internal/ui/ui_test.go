@@ -177,8 +177,8 @@ func TestGeneratedName(t *testing.T) {
 	}
 	call := recording.Webhook{Operation: "CREATE", Object: recording.Object{Kind: "Shop", Namespace: "default"}}
 	for want, before := range map[string]map[string]any{
-		`<td><span class="kind">Shop</span> default/s-…`:     {"metadata": map[string]any{"generateName": "s-"}},
-		`<td><span class="kind">Shop</span> default/` + "\n": nil,
+		`<td><span class="kind">Shop</span> default/s-…`:       {"metadata": map[string]any{"generateName": "s-"}},
+		`<td><span class="kind">Shop</span> in default` + "\n": nil,
 	} {
 		call.Before = before
 		var b strings.Builder
