@@ -17,8 +17,8 @@ const copiedAnnotations = "Copied from annotations.yaml."
 // Dockerfile writes bundle.Dockerfile for a bundle in dir, which is relative to
 // the Dockerfile. mysdk needs none to build the image; others do. Instructions
 // that old has and that were not made by this function or operator-sdk are kept, and
-// so is what stands before FROM. One with stages of its author's, see OwnStages,
-// cannot be rewritten.
+// so are comments before FROM, if it is the first instruction. One with stages of its
+// author's, see OwnStages, cannot be rewritten.
 func (m Metadata) Dockerfile(dir string, old []byte) []byte {
 	var b bytes.Buffer
 	if all := dockerfile.Parse(old); len(all) > 0 && all[0].Name == "FROM" {

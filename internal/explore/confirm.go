@@ -120,8 +120,8 @@ func (e *explorer) weighReplay(f Finding, o Outcome, again []Finding) error {
 		return clierr.Failedf("correct that first; 'mysdk run local' shows all that the operator writes",
 			"the finding could not be tried: the operator ended %d times, last with %s", len(o.Exits), o.Exits[len(o.Exits)-1])
 	case !o.Faulted:
-		return clierr.Failedf("the operator works in another way now; look for new findings with 'mysdk explore --checks "+f.Check+"'",
-			"the finding could not be tried: the trial did not come to the point %s", f.Plan.Fault)
+		return clierr.Failedf("the operator no longer makes that request; look for new findings with 'mysdk explore --checks "+f.Check+"'",
+			"the finding could not be tried: the trial never reached the point %s", f.Plan.Fault)
 	}
 	return nil
 }

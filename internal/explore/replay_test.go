@@ -98,7 +98,7 @@ func TestReplay(t *testing.T) {
 		"forbidden in another file":          {staged{uses: []recording.Use{use}}, forbidden, long, 1, ""},
 		"another right is forbidden":         {staged{uses: []recording.Use{{Right: recording.Right{Verb: "get"}, Denied: 1, Frames: []string{"a.go:5"}}}}, forbidden, long, 0, ""},
 		"it ends":                            {staged{ends: true}, panics, long, 0, "the operator ended 3 times, last with exit status 2"},
-		"it makes no such request":           {staged{}, killed, long, 0, "the trial did not come to the point where the operator is killed after create pods"},
+		"it makes no such request":           {staged{}, killed, long, 0, "the trial never reached the point where the operator is killed after create pods"},
 		"the time is over":                   {staged{}, Finding{Against: &Plan{Steps: []Step{{Do: Apply, Object: map[string]any{}}}}}, time.Second, 0, "the time is over"},
 		"found, though the fault is no more": {staged{uses: []recording.Use{use}}, Finding{Check: Forbidden, Title: forbidden.Title, Plan: killed.Plan}, long, 1, ""},
 	} {

@@ -326,7 +326,7 @@ func losesNone(f *cli.Factory, c *catalog.Catalog, name string) error {
 		if f.Given["from-index"] {
 			hint = "name another --output-dir, or remove the file"
 		}
-		return clierr.Failedf(hint, "%s has what would be lost: %s", name, strings.Join(lost, ", "))
+		return clierr.Failedf(hint, "%s has objects that the new catalog lacks: %s", name, strings.Join(lost, ", "))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (c *chain) checkSubscription(ctx context.Context, r Reader) *Finding {
 	about := c.unresolved(failed.message)
 	f := c.finding(about.subscription, patient, "OLM finds no way to install it: "+about.explainResolution(failed.message), about.resolutionHint(failed.message))
 	if about != c {
-		f.Problem += "; and OLM resolves nothing in namespace " + c.namespace + " until it can"
+		f.Problem += "; until that is solved, OLM installs and upgrades nothing in namespace " + c.namespace
 		if remove := fmt.Sprintf("mysdk cleanup %s -n %s", about.pkg, c.namespace); !strings.Contains(f.Hint, remove) {
 			f.Hint += "\nor remove it: " + remove
 		}

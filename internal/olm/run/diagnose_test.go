@@ -150,7 +150,7 @@ status: {phase: Pending, containerStatuses: [{name: registry-server, image: "r.e
 		"another Subscription in the way": {
 			world: subWith + `{currentCSV: shop.v1, installedCSV: shop.v1, conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "constraints not satisfiable: no operators found in channel none of package nosuch in the catalog referenced by subscription typo, subscription typo exists"}]}` +
 				strings.NewReplacer("{name: shop, namespace", "{name: typo, namespace", "name: shop, channel: alpha", "name: nosuch, channel: none").Replace(subYAML) + sourceYAML + csvYAML + succeeded + readyYAML,
-			want: `Subscription ns/typo: OLM finds no way to install it: the catalog has no channel "none" for package nosuch; and OLM resolves nothing in namespace ns until it can`,
+			want: `Subscription ns/typo: OLM finds no way to install it: the catalog has no channel "none" for package nosuch; until that is solved, OLM installs and upgrades nothing in namespace ns`,
 			hint: "mysdk cleanup nosuch -n ns"},
 		"CSV without subscription": {
 			world: subWith + `{conditions: [{type: ResolutionFailed, status: "True", reason: ConstraintsNotSatisfiable, message: "clusterserviceversion shop.v1 exists and is not referenced by a subscription"}]}` + sourceYAML,
