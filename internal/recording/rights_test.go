@@ -64,6 +64,11 @@ func TestCompareRights(t *testing.T) {
 			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: []string{"get", "update"}, APIGroups: one(""), Resources: one("secrets"), ResourceNames: one("a")}, File: "c.go", Line: 1, Namespace: "shop"}},
 			nil, one("1: update secrets → +kubebuilder:rbac:groups=core,namespace=shop,resources=secrets,resourceNames=a,verbs=get"),
 		},
+		"in the namespace that config/default sets": {
+			[]Use{{Right: Right{Verb: "get", Resource: "secrets"}, Namespaces: one("shop-system"), Denied: 1}},
+			[]Rule{{PolicyRule: rbacv1.PolicyRule{Verbs: []string{"get", "update"}, APIGroups: one(""), Resources: one("secrets")}, File: "c.go", Line: 1, Namespace: "shop-system", Marked: "system"}},
+			nil, one("1: update secrets → +kubebuilder:rbac:groups=core,namespace=system,resources=secrets,verbs=get"),
+		},
 		"wildcards": {
 			[]Use{use("get", "batch", "jobs", false), use("update", "batch", "jobs/status", false)},
 			[]Rule{rule(1, one("*"), one("*"), one("get")), rule(2, one("batch"), one("*/status"), one("update"))}, nil, nil,
