@@ -252,9 +252,10 @@ func (m *makefile) rule(text, at string) []string {
 	needs, _, _ = strings.Cut(strings.TrimPrefix(needs, ":"), "|")
 	current := strings.Fields(targets)
 	if assignment.MatchString(strings.TrimSpace(needs)) {
-		_, own, _ := strings.Cut(text, ":")
-		for _, t := range current {
-			m.own[t] = append(m.own[t], assignment.FindStringSubmatch(strings.TrimSpace(own)))
+		if own := assignment.FindStringSubmatch(behindColon(text)); own != nil {
+			for _, t := range current {
+				m.own[t] = append(m.own[t], own)
+			}
 		}
 		return nil
 	}
@@ -268,6 +269,17 @@ func (m *makefile) rule(text, at string) []string {
 		m.recipe(current, line{strings.TrimSpace(command), at})
 	}
 	return current
+}
+
+// behindColon is what follows the targets of a rule, whose references may have colons.
+func behindColon(text string) string {
+	for i := strings.IndexAny(text, "$:"); i >= 0 && i+1 < len(text); i = strings.IndexAny(text, "$:") {
+		if text[i] == ':' {
+			return strings.TrimSpace(strings.TrimPrefix(text[i+1:], ":"))
+		}
+		_, text = reference(text[i+1:])
+	}
+	return ""
 }
 
 func (m *makefile) recipe(targets []string, l line) {
