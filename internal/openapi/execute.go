@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -69,12 +70,12 @@ func loadTypes(ctx context.Context, o Options, dirs []string) (*generator.Contex
 	// Of the ways to load packages only this one takes a directory: the others
 	// look around in that of the process.
 	cfg := &packages.Config{Context: ctx, Dir: o.Dir, Env: o.Host.Environ()}
-	patterns := make([]string, len(dirs))
+	patterns, modules := make([]string, len(dirs)), o.ownModules() // in which the go command finds no directories
 	for i, dir := range dirs {
 		patterns[i] = "./" + dir
-		for own, module := range o.ownModules() { // in which the go command finds no directories
+		for _, own := range slices.Sorted(maps.Keys(modules)) { // one within another comes later
 			if rel, ok := strings.CutPrefix(dir+"/", own+"/"); ok {
-				patterns[i] = path.Join(module, rel)
+				patterns[i] = path.Join(modules[own], rel)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -161,8 +162,8 @@ func apiPackages(o Options) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// ownModules are the modules below the project that its go.mod replaces, as one of API
-// types alone: their paths by their directories.
+// ownModules are the modules of the project's own, as one of API types alone, that it
+// requires, below it by path and by directory: their paths by their directories.
 func (o Options) ownModules() map[string]string {
 	out := map[string]string{}
 	data, err := o.read("go.mod")
@@ -170,11 +171,13 @@ func (o Options) ownModules() map[string]string {
 		return out // package generate tells
 	}
 	f, err := modfile.Parse("go.mod", data, nil)
-	if err != nil {
+	if err != nil || f.Module == nil {
 		return out
 	}
+	root, _, _ := module.SplitPathVersion(f.Module.Mod.Path)
 	for _, r := range f.Replace {
-		if dir := path.Clean(r.New.Path); r.New.Version == "" && dir != "." && filepath.IsLocal(dir) {
+		own := strings.HasPrefix(r.Old.Path, root+"/") && slices.ContainsFunc(f.Require, func(q *modfile.Require) bool { return q.Mod.Path == r.Old.Path })
+		if dir := path.Clean(r.New.Path); own && r.New.Version == "" && dir != "." && filepath.IsLocal(dir) {
 			out[dir] = r.Old.Path
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,16 +191,30 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestOwnModule renders types in a module of their own that the project replaces.
+// TestOwnModule renders types in modules of their own that the project replaces: those
+// that it requires, and no fork of another's.
 func TestOwnModule(t *testing.T) {
 	o := newProject(t, map[string]string{
-		"go.mod":                "module example.com/op\n\ngo 1.26\n\nrequire example.com/op/api v0.0.0\n\nreplace example.com/op/api => ./api\n",
-		"main.go":               "package main\n\nimport _ \"example.com/op/api/v1\"\n\nfunc main() {}\n",
+		"go.mod": "module example.com/op\n\ngo 1.26\n\nrequire (\n\texample.com/op/api v0.0.0\n\texample.com/op/api/more v0.0.0\n\texample.com/fork v0.0.0\n)\n\n" +
+			"replace (\n\texample.com/op/api => ./api\n\texample.com/op/api/more => ./api/more\n\texample.com/op/old => ./old\n\texample.com/fork => ./fork\n)\n",
+		"main.go":               "package main\n\nimport (\n\t_ \"example.com/fork/v1\"\n\t_ \"example.com/op/api/more/v1\"\n\t_ \"example.com/op/api/v1\"\n)\n\nfunc main() {}\n",
 		"api/go.mod":            "module example.com/op/api\n\ngo 1.26\n",
 		"api/v1/cache_types.go": cacheTypes,
+		"api/more/go.mod":       "module example.com/op/api/more\n\ngo 1.26\n",
+		"api/more/v1/types.go":  cacheTypes,
+		"old/go.mod":            "module example.com/op/old\n\ngo 1.26\n",
+		"old/v1/types.go":       cacheTypes,
+		"fork/go.mod":           "module example.com/fork\n\ngo 1.26\n",
+		"fork/v1/types.go":      cacheTypes,
 	})
-	if files, _ := render(t, o); !strings.Contains(files["api/v1/"+openapi.FileName], `"example.com/op/api/v1.CacheSpec":`) {
-		t.Errorf("rendered %v", files)
+	files, _ := render(t, o)
+	for _, dir := range []string{"api/v1", "api/more/v1"} {
+		if !strings.Contains(files[dir+"/"+openapi.FileName], `"example.com/op/`+dir+`.CacheSpec":`) {
+			t.Errorf("%s is not rendered", dir)
+		}
+	}
+	if len(files) != 2 {
+		t.Errorf("rendered %v", slices.Collect(maps.Keys(files)))
 	}
 }
 
