@@ -123,12 +123,12 @@ func (o ReplayOptions) nameAsOwn(files map[string][]byte) error {
 	if err != nil || !there {
 		return err
 	}
-	line := regexp.MustCompile(`(?m)^(namespace|namePrefix):.*\n`)
+	line := regexp.MustCompile(`(?m)^(namespace|namePrefix):.*$\n?`)
 	files[name] = line.ReplaceAllFunc(files[name], func(scaffolded []byte) []byte {
 		key, _, _ := bytes.Cut(scaffolded, []byte(":"))
 		for _, own := range line.FindAllSubmatch(mine, -1) {
 			if bytes.Equal(own[1], key) {
-				return own[0]
+				return append(bytes.TrimRight(own[0], "\n"), '\n')
 			}
 		}
 		return nil

@@ -267,3 +267,19 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 }
+
+// TestReplay_OwnNames holds that config/default keeps the user's namespace and prefix,
+// even on a last line without an end.
+func TestReplay_OwnNames(t *testing.T) {
+	const name = "config/default/kustomization.yaml"
+	own := func(file string) ([]byte, bool, error) {
+		return []byte("namespace: store\nnamePrefix: acme-"), file == name, nil
+	}
+	got, err := parse(t, twoKinds).Replay(project.ReplayOptions{Scaffolder: scaffolder, Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(got.Files[name]); !strings.Contains(text, "\nnamespace: store\n") || !strings.Contains(text, "\nnamePrefix: acme-\n") {
+		t.Errorf("%s:\n%s", name, text)
+	}
+}
