@@ -43,16 +43,16 @@ func MergeModule(t fileset.Tree, set *fileset.Set) (kept bool, err error) {
 
 // KeepTexts leaves a README.md that is in the directory already, as a new
 // repository has it, and adds to its .gitignore what the scaffold's ignores
-// besides. It returns the names of the files that it found.
+// besides. It returns what it did, in words.
 func KeepTexts(t fileset.Tree, set *fileset.Set) ([]string, error) {
-	var found []string
+	var done []string
 	for _, name := range []string{"README.md", ".gitignore"} {
 		scaffold, ok := set.Get(name)
 		if info, err := t.FS.Lstat(filepath.Join(t.Root, name)); !ok || err != nil || !info.Mode().IsRegular() {
 			continue // what is in the way there is for the commit to say
 		}
-		found = append(found, name)
 		if name == "README.md" {
+			done = append(done, "kept your "+name)
 			set.Drop(name)
 			continue
 		}
@@ -60,14 +60,19 @@ func KeepTexts(t fileset.Tree, set *fileset.Set) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := set.Put(name, fileset.File{Data: withLines(mine, scaffold.Data)}); err != nil {
+		merged := withLines(mine, scaffold.Data)
+		if !bytes.Equal(merged, mine) {
+			done = append(done, "added to your "+name)
+		}
+		if err := set.Put(name, fileset.File{Data: merged}); err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	return done, nil
 }
 
-// withLines is a with those lines of b that it lacks, but for comments.
+// withLines is a with those lines of b that it neither has nor takes back with a !,
+// but for comments.
 func withLines(a, b []byte) []byte {
 	have := map[string]bool{"": true}
 	for line := range bytes.Lines(a) {
@@ -75,14 +80,18 @@ func withLines(a, b []byte) []byte {
 	}
 	var more []string
 	for line := range bytes.Lines(b) {
-		if l := strings.TrimSpace(string(line)); !have[l] && !strings.HasPrefix(l, "#") {
+		if l := strings.TrimSpace(string(line)); !have[l] && !have["!"+l] && !strings.HasPrefix(l, "#") {
 			more = append(more, l)
 		}
 	}
 	if len(more) == 0 {
 		return a
 	}
-	return []byte(strings.TrimRight(string(a), "\n") + "\n\n# Operator\n" + strings.Join(more, "\n") + "\n")
+	text, end := strings.TrimRight(string(a), "\r\n"), "\n"
+	if bytes.Contains(a, []byte("\r\n")) {
+		end = "\r\n"
+	}
+	return []byte(text + end + end + "# Operator" + end + strings.Join(more, end) + end)
 }
 
 // mergeGoMod joins the scaffold's requirements with the user's, of each module in

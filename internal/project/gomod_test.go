@@ -105,3 +105,40 @@ func TestMergeModuleRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestKeepTexts(t *testing.T) {
+	const scaffold = "# mine\n/bin/\n*.test\n"
+	for name, c := range map[string]struct {
+		mine, want map[string]string
+		said       string
+	}{
+		"none":              {nil, map[string]string{"README.md": "scaffold", ".gitignore": scaffold}, ""},
+		"a text":            {map[string]string{"README.md": "mine"}, map[string]string{".gitignore": scaffold}, "kept your README.md"},
+		"a line":            {map[string]string{".gitignore": "*.test"}, map[string]string{"README.md": "scaffold", ".gitignore": "*.test\n\n# Operator\n/bin/\n"}, "added to your .gitignore"},
+		"all lines":         {map[string]string{".gitignore": "*.test\n/bin/\n"}, map[string]string{"README.md": "scaffold", ".gitignore": "*.test\n/bin/\n"}, ""},
+		"lines with CRLF":   {map[string]string{".gitignore": "*.exe\r\n*.test\r\n"}, map[string]string{"README.md": "scaffold", ".gitignore": "*.exe\r\n*.test\r\n\r\n# Operator\r\n/bin/\r\n"}, "added to your .gitignore"},
+		"what is not to be": {map[string]string{"README.md": "mine", ".gitignore": "!/bin/\n"}, map[string]string{".gitignore": "!/bin/\n\n# Operator\n*.test\n"}, "kept your README.md, added to your .gitignore"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree, set, _, err := merge(t, c.mine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file, data := range map[string]string{"README.md": "scaffold", ".gitignore": scaffold} {
+				if err := set.Put(file, fileset.File{Data: []byte(data), New: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			said, err := project.KeepTexts(tree, &set)
+			if err != nil || strings.Join(said, ", ") != c.said {
+				t.Errorf("said %q, error %v", said, err)
+			}
+			for _, file := range []string{"README.md", ".gitignore"} {
+				f, _ := set.Get(file)
+				if d := cmp.Diff(c.want[file], string(f.Data)); d != "" {
+					t.Errorf("%s (-want +got):\n%s", file, d)
+				}
+			}
+		})
+	}
+}

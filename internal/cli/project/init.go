@@ -152,8 +152,8 @@ func runInit(ctx context.Context, f *cli.Factory, o *initOptions) error {
 	}
 	f.Say("Project %s in %s: %d files, domain %s", p.Name, f.Host.Dir, set.Len(), p.Domain)
 	f.Say("Module %s (%s)", p.Repo, why)
-	if len(kept) > 0 {
-		f.Say("Kept your %s", strings.Join(kept, " and "))
+	if said := strings.Join(kept, ", and "); said != "" {
+		f.Say("%s", strings.ToUpper(said[:1])+said[1:])
 	}
 	if ownModules {
 		f.Say("go.mod keeps the modules it had: run 'go mod tidy' if the build asks for it")
