@@ -51,7 +51,7 @@ type InitOptions struct {
 // project already is refused.
 func Init(sub plugin.InitSubcommand, o InitOptions) (fileset.Set, *Project, error) {
 	var none fileset.Set
-	for _, err := range []error{CheckDomain(o.Domain), CheckRepo(o.Repo), checkMajor(o.Repo), CheckName(o.Name)} {
+	for _, err := range []error{CheckDomain(o.Domain), CheckRepo(o.Repo), checkMajor(o.Dir, o.Repo), CheckName(o.Name)} {
 		if err != nil {
 			return none, nil, err
 		}

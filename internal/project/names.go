@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -80,11 +81,15 @@ func CheckRepo(repo string) error {
 	return nil
 }
 
-// checkMajor refuses the module path of a new project that 'go mod init' refuses,
-// although what is there builds with it.
-func checkMajor(repo string) error {
-	if _, _, ok := module.SplitPathVersion(repo); ok {
+// checkMajor refuses a module path that 'go mod init' refuses, although what is there
+// builds with it: one that stands in a go.mod may stay.
+func checkMajor(dir, repo string) error {
+	_, _, ok := module.SplitPathVersion(repo)
+	if _, err := os.Lstat(filepath.Join(dir, "go.mod")); ok || err == nil {
 		return nil
+	}
+	if strings.HasPrefix(repo, "gopkg.in/") {
+		return clierr.Usagef("add the version, as in gopkg.in/foo.v1", "module path %q: a path of gopkg.in ends in a version", repo)
 	}
 	return clierr.Usagef("use --repo "+path.Dir(repo), "module path %q: only /v2 and higher are major versions", repo)
 }
