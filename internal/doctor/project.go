@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/example/mysdk/internal/adopt"
 	"github.com/example/mysdk/internal/generate"
@@ -193,8 +194,9 @@ func (e *exam) manifests() {
 	bad := e.report.Problems
 	var built []string
 	for _, dir := range []string{"config/crd", "config/default"} {
-		if !e.exists(dir + "/kustomization.yaml") {
-			continue
+		named := func(name string) bool { return e.exists(dir + "/" + name) }
+		if !e.exists(dir) || dir == "config/crd" && !slices.ContainsFunc(konfig.RecognizedKustomizationFileNames(), named) {
+			continue // install applies the CRDs themselves
 		}
 		data, err := e.build(dir)
 		var objects []*unstructured.Unstructured
@@ -211,7 +213,7 @@ func (e *exam) manifests() {
 	switch {
 	case e.report.Problems > bad:
 	case len(built) == 0:
-		e.warning(name, "mysdk adopt", "neither config/crd nor config/default has a kustomization.yaml: 'mysdk install' applies the CRDs that 'mysdk generate' makes, and 'mysdk deploy' nothing")
+		e.warning(name, "mysdk adopt", "neither config/crd nor config/default has a kustomization.yaml: 'mysdk install' applies the CRDs that 'mysdk generate' makes; 'mysdk deploy' has nothing to apply")
 	case len(built) == 1:
 		e.ok(name, "%s builds", built[0])
 	default:
@@ -230,7 +232,15 @@ func (e *exam) certificates() {
 	if err != nil || m == nil {
 		return
 	}
-	if name := string(m[1]); !slices.ContainsFunc(e.applied, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Service" && o.GetName() == name }) {
+	name := string(m[1])
+	deployed := func(is func(string) bool) bool {
+		return slices.ContainsFunc(e.applied, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Service" && is(o.GetName()) })
+	}
+	switch {
+	case !deployed(func(s string) bool { return strings.HasSuffix(s, "webhook-service") }):
+		e.warning("webhooks", "put ../webhook among the resources of config/default/kustomization.yaml, if the webhooks are to be deployed",
+			"config/default does not deploy the webhooks, for which %s makes certificates", v4.CertsPackage)
+	case !deployed(func(s string) bool { return s == name }):
 		e.problem("webhooks", "correct the names in "+file+" and run 'mysdk generate'",
 			"config/default deploys no Service %s, for which %s makes certificates", name, v4.CertsPackage)
 	}

@@ -252,8 +252,27 @@ func TestProject(t *testing.T) {
 			},
 			want{"manifests", doctor.OK, "config/default builds", ""},
 		},
+		"CRDs in a kustomization of another name": {
+			func(p *patient) {
+				p.write("config/crd/Kustomization", p.read("config/crd/kustomization.yaml"))
+				p.remove("config/crd/kustomization.yaml")
+			},
+			want{"manifests", doctor.OK, "config/crd and config/default build", ""},
+		},
+		"no kustomization to deploy": {
+			func(p *patient) { p.remove("config/default/kustomization.yaml") },
+			want{"manifests", doctor.Problem, "no kustomization.yaml in config/default", ""},
+		},
+		"certificates for webhooks that are not deployed": {
+			func(p *patient) {
+				p.write("internal/certs/targets.go", "package certs\n\nconst (\n\tserviceName = \"shop-webhook-service\"\n)\n")
+			},
+			want{"webhooks", doctor.Warning, "config/default does not deploy the webhooks", "put ../webhook among the resources"},
+		},
 		"certificates for a Service of another name": {
 			func(p *patient) {
+				p.write("config/default/svc.yaml", "apiVersion: v1\nkind: Service\nmetadata:\n  name: webhook-service\n  namespace: system\n")
+				p.replace("config/default/kustomization.yaml", "- ../manager", "- ../manager\n- svc.yaml")
 				p.write("internal/certs/targets.go", "package certs\n\nconst (\n\tserviceName = \"shop-webhook-service\"\n)\n")
 			},
 			want{"webhooks", doctor.Problem, "config/default deploys no Service shop-webhook-service", "internal/certs"},
