@@ -190,7 +190,7 @@ func TestOwnConfig(t *testing.T) {
 			map[string][]string{rolePath: {"metadata: {name: shop}", "[pods]"}, "internal/controller/rbac.go": {"!pods"}, ReportName: {"`config/rbac/role.yaml`: no +kubebuilder:rbac marker makes it"}}},
 		"rules beside markers": {nil, map[string]string{rolePath: "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\nrules:\n- {apiGroups: [\"\"], resources: [pods], verbs: [get]}\n- {apiGroups: [\"\"], resources: [secrets], verbs: [get]}\n",
 			"controllers/a.go": "package controllers\n\n//+kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n"},
-			map[string][]string{rolePath: {"rules: []"}, ReportName: {"config/rbac/role.yaml had rules for secrets, which no +kubebuilder:rbac marker names"}}},
+			map[string][]string{rolePath: {"rules: []"}, ReportName: {"config/rbac/role.yaml has rules for secrets that no +kubebuilder:rbac marker has: add markers"}}},
 		"a role for users, aggregated": {swaps{"config/rbac/memcached_editor_role.yaml": {"  name: memcached-editor-role\n", "  name: memcached-editor-role\n  labels:\n    app.kubernetes.io/name: shop\n    rbac.authorization.k8s.io/aggregate-to-edit: \"true\"\n"}}, nil,
 			map[string][]string{"config/rbac/memcached_editor_role.yaml": {"aggregate-to-edit"}}},
 		"the metrics' service": {swaps{"config/rbac/auth_proxy_service.yaml": {"  namespace", "  annotations: {a: b}\n  namespace"}}, nil, map[string][]string{"config/default/metrics_service.yaml": {"  annotations:\n    a: b\n"}}},

@@ -16,7 +16,8 @@ func TestManagerOptions(t *testing.T) {
 			"var o = ctrl.Options{\n\tScheme:         s,\n\tMetrics:        metricsserver.Options{BindAddress: \"0\"},\n\tWebhookServer:  webhook.NewServer(webhook.Options{Port: 9443, CertDir: dir, Host: h}),\n\tCache:          cache.Options{DefaultNamespaces: map[string]cache.Config{ns: {}}, SyncPeriod: &p},\n\tLeaderElection: true,\n}",
 		},
 		"in a line":          {importManager, "var o = manager.Options{Port: 1, Host: h}", importManager + "; " + webhook, "var o = manager.Options{WebhookServer: webhook.NewServer(webhook.Options{Port: 1, Host: h})}"},
-		"grouped already":    {root, "var o = ctrl.Options{Metrics: m, MetricsBindAddress: a}", "", "// TODO(migrate): this option of the manager is one of its field Metrics now: MetricsBindAddress: a\nvar o = ctrl.Options{Metrics: m, MetricsBindAddress: a}"},
+		"grouped already":    {root, "var o = ctrl.Options{Metrics: m, MetricsBindAddress: a}", "", "// TODO(migrate): this option has moved into the manager's field Metrics: MetricsBindAddress: a\nvar o = ctrl.Options{Metrics: m, MetricsBindAddress: a}"},
+		"a namespace":        {root, "var o = ctrl.Options{Cache: c, Namespace: ns}", "", "// TODO(migrate): this option has moved into the manager's field Cache.DefaultNamespaces: Namespace: ns\nvar o = ctrl.Options{Cache: c, Namespace: ns}"},
 		"other options":      {`"example.com/ctrl"`, "var o = ctrl.Options{Port: 1}", "", ""},
 		"none of the fields": {root, "var o = ctrl.Options{Scheme: s}", "", ""},
 	}, managerOptions)

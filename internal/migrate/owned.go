@@ -38,7 +38,7 @@ func (m *migration) managerRole(name string) {
 	switch {
 	case len(missing) == 0:
 	case marked != "":
-		m.general = append(m.general, Note{Text: fmt.Sprintf("%s had rules for %s, which no +kubebuilder:rbac marker names: 'mysdk generate' makes the role of the markers alone.", name, strings.Join(slices.Compact(slices.Sorted(slices.Values(missing))), ", "))})
+		m.general = append(m.general, Note{Text: fmt.Sprintf("%s has rules for %s that no +kubebuilder:rbac marker has: add markers for those you need, 'mysdk generate' writes the role from markers only.", name, strings.Join(slices.Compact(slices.Sorted(slices.Values(missing))), ", "))})
 	case slices.ContainsFunc(list, func(o *object) bool { return o.Metadata.Name != "manager-role" }):
 		m.keep(name, name, m.files[name].data)
 		m.note(name, "no +kubebuilder:rbac marker makes it, and the first one replaces it: write its rules as markers, or give the file another name")

@@ -77,7 +77,7 @@ func Grouped(problems []Problem, key func(i int) string) []Problem {
 		out = append(out, p)
 	}
 	for i, n := range more {
-		out[i].Text += fmt.Sprintf(", and %d more like this", n)
+		out[i].Text += fmt.Sprintf(" (and %d more like this)", n)
 	}
 	return out
 }

@@ -59,7 +59,7 @@ func TestGrouped(t *testing.T) {
 	all := []Problem{lacks("a.go", "argument to f", "Apply"), undefined, lacks("b.go", "argument to g", "Apply"), lacks("b.go", "assignment", "Get"), undefined, lacks("c.go", "return statement", "Apply")}
 	got := Grouped(all, func(i int) string { return all[i].Lacks() })
 	first := lacks("a.go", "argument to f", "Apply")
-	first.Text += ", and 2 more like this"
+	first.Text += " (and 2 more like this)"
 	if d := cmp.Diff([]Problem{first, undefined, lacks("b.go", "assignment", "Get"), undefined}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

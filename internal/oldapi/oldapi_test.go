@@ -23,7 +23,7 @@ func TestCause(t *testing.T) {
 		"a mock":      {`*m does not implement "sigs.k8s.io/controller-runtime/pkg/client".Client (missing method Apply)`, "the interface has more"},
 		"a server":    {`invalid composite literal type webhook.Server`, "webhook.NewServer"},
 		"namespaces":  {`opt.Namespace undefined (type controllerruntime.Options has no field or method Namespace)`, "DefaultNamespaces"},
-		"own client":  {`*test.Mock does not implement common.Client (missing method Apply), and 2 more like this`, "the interface has more"},
+		"own client":  {`*test.Mock does not implement common.Client (missing method Apply) (and 2 more like this)`, "the interface has more"},
 		"a status":    {`m.Client does not implement "sigs.k8s.io/controller-runtime/pkg/client".SubResourceWriter (missing method Apply)`, "SubResourceWriter"},
 		"a cluster":   {`unknown field ClusterName in struct literal of type "k8s.io/apimachinery/pkg/apis/meta/v1".ObjectMeta`, "no ClusterName"},
 		"new code":    {`undefined: size`, ""},

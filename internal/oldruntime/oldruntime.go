@@ -102,7 +102,11 @@ func (g group) put(f *goedit.File, lit *ast.CompositeLit, note Note) {
 			continue
 		}
 		if has {
-			note(kv, "this option of the manager is one of its field "+g.field+" now: "+f.Text(kv))
+			to := g.field
+			if f.Text(kv.Key) == "Namespace" {
+				to += ".DefaultNamespaces"
+			}
+			note(kv, "this option has moved into the manager's field "+to+": "+f.Text(kv))
 			continue
 		}
 		within = append(within, fmt.Sprintf(g.fields[f.Text(kv.Key)], f.Need(runtimePath+"/pkg/"+g.pkg, g.alias), f.Text(kv.Value)))

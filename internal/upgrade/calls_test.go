@@ -15,7 +15,7 @@ func TestManagerOptions(t *testing.T) {
 		notes              []string
 	}{
 		"an address":      {"ctrl.Options{Scheme: s, MetricsBindAddress: addr}", server, "ctrl.Options{Scheme: s, Metrics: metricsserver.Options{BindAddress: addr}}", nil},
-		"grouped already": {"ctrl.Options{Metrics: m, MetricsBindAddress: addr}", "", "", []string{"main.go:5: this option of the manager is one of its field Metrics now: MetricsBindAddress: addr"}},
+		"grouped already": {"ctrl.Options{Metrics: m, MetricsBindAddress: addr}", "", "", []string{"main.go:5: this option has moved into the manager's field Metrics: MetricsBindAddress: addr"}},
 		"without names":   {"ctrl.Options{a, b}", "", "", nil},
 		"another's":       {"webhook.Options{Port: 1}", "", "", nil},
 		"keys of a map":   {"ctrl.Options{\"Port\": 1}", "", "", nil},

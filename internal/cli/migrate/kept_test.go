@@ -25,7 +25,7 @@ func TestGrouped(t *testing.T) {
 		{generate.Position{}, compat.Change{CRD: "lost", Rule: compat.CRDRemoval, Text: "the CRD is removed", Hint: "keep it"}},
 	})
 	want := []migrate.Problem{
-		{File: at.File, Line: 7, Column: 2, Text: "carts v1: spec.size: is required now: make it optional, and 1 more like this"},
+		{File: at.File, Line: 7, Column: 2, Text: "carts v1: spec.size: is required now: make it optional (and 1 more like this)"},
 		{File: at.File, Line: 7, Column: 2, Text: "shops v1: spec.cart.size: is a string now: make it optional"},
 		{File: crdBases, Text: "gone: the CRD is removed: keep it"},
 		{File: crdBases, Text: "lost: the CRD is removed: keep it"},
