@@ -70,9 +70,12 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
+	if err != nil && problems == nil {
 		f.Warn("the result was not compiled: %v", err)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	p.Problems = append(p.Problems, migrate.Grouped(problems, func(i int) string { return problems[i].Lacks() })...)
 	return nil
@@ -80,7 +83,7 @@ func compiled(ctx context.Context, f *cli.Factory, p *migrate.Plan, set *fileset
 
 // corrected is what the compiler says about a project, once what its errors leave
 // no doubt about is corrected in the files that are chosen. An error may hide
-// another one.
+// another one. The problems are nil if and only if the project cannot be compiled.
 func corrected(ctx context.Context, f *cli.Factory, chosen func(name string) bool, write func(name string, data []byte) error) ([]migrate.Problem, error) {
 	for round := 1; ; round++ {
 		errs, err := generate.Compile(ctx, f.Host.Dir, f.Host.Environ())
