@@ -247,7 +247,7 @@ func writeScaffold(ctx context.Context, f *cli.Factory, set fileset.Set, generat
 		return written, err
 	}
 	if generate {
-		if set, err = generateInto(ctx, f, set); err != nil {
+		if set, err = generateInto(ctx, f, set, dryRun); err != nil {
 			return written, err
 		}
 	}
@@ -265,7 +265,7 @@ func writeScaffold(ctx context.Context, f *cli.Factory, set fileset.Set, generat
 
 // generateInto renders code and manifests of the project as it will be with
 // set, and returns set together with them.
-func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset.Set, error) {
+func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set, dryRun bool) (fileset.Set, error) {
 	opts, err := f.GenerateOptions()
 	if err != nil {
 		return set, err
@@ -275,7 +275,9 @@ func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset
 	if err != nil {
 		return set, err
 	}
-	noteFromDisk(f, set, r.Applied)
+	if !dryRun {
+		noteFromDisk(f, set, r.Applied)
+	}
 	out := set.Clone()
 	return out, out.Merge(r.Set)
 }
@@ -283,14 +285,20 @@ func generateInto(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset
 // noteFromDisk warns of what is generated of types that are on disk, and not of those
 // that are about to be written.
 func noteFromDisk(f *cli.Factory, set fileset.Set, applied bool) {
+	types, defined := false, false
 	for _, name := range set.Paths() {
-		if !strings.HasSuffix(name, "_types.go") {
+		definitions := path.Join(path.Dir(name), openapi.FileName)
+		if gone, _ := set.Get(definitions); gone.Removed || !strings.HasSuffix(name, "_types.go") {
 			continue
 		}
-		if _, err := f.Host.Files.Lstat(f.Host.Path(path.Join(path.Dir(name), openapi.FileName))); applied || err == nil {
-			f.Warn("apply configurations and OpenAPI definitions are out of date until you run 'mysdk generate'")
-			return
-		}
+		_, err := f.Host.Files.Lstat(f.Host.Path(definitions))
+		types, defined = true, defined || err == nil
+	}
+	if types && applied {
+		f.Warn("apply configurations are out of date until you run 'mysdk generate'")
+	}
+	if defined {
+		f.Warn("%s is out of date until you run 'mysdk generate'", openapi.FileName)
 	}
 }
 

@@ -207,7 +207,7 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 		return err
 	}
 	if kinds {
-		if set, err = generateInto(ctx, f, set); err != nil {
+		if set, err = generateInto(ctx, f, set, dryRun); err != nil {
 			return clierr.WithHint(fmt.Errorf("nothing was written: %w", err), "correct that first: the code must compile with the change")
 		}
 	}

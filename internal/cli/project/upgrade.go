@@ -139,7 +139,7 @@ func runUpgrade(ctx context.Context, f *cli.Factory, o *upgradeOptions) error {
 	}
 	set, generated := p.Set, true
 	if len(project.Resources) > 0 {
-		if set, generated, err = generateUpgraded(ctx, f, set); err != nil {
+		if set, generated, err = generateUpgraded(ctx, f, set, o.dryRun); err != nil {
 			return err
 		}
 	}
@@ -208,8 +208,8 @@ func nothingToUpgrade(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error 
 // generateUpgraded generates what comes of the change, and says whether it
 // could. Code that does not compile with it is no reason to stop: it is the
 // user's next step.
-func generateUpgraded(ctx context.Context, f *cli.Factory, set fileset.Set) (fileset.Set, bool, error) {
-	whole, err := generateInto(ctx, f, set.Clone())
+func generateUpgraded(ctx context.Context, f *cli.Factory, set fileset.Set, dryRun bool) (fileset.Set, bool, error) {
+	whole, err := generateInto(ctx, f, set.Clone(), dryRun)
 	switch {
 	case err == nil:
 		changed, err := f.Tree().Changed(whole)
