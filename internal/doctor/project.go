@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/example/mysdk/internal/adopt"
 	"github.com/example/mysdk/internal/generate"
@@ -195,7 +194,7 @@ func (e *exam) manifests() {
 	var built []string
 	for _, dir := range []string{"config/crd", "config/default"} {
 		named := func(name string) bool { return e.exists(dir + "/" + name) }
-		if !e.exists(dir) || dir == "config/crd" && !slices.ContainsFunc(konfig.RecognizedKustomizationFileNames(), named) {
+		if !e.exists(dir) || dir == "config/crd" && !slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, named) {
 			continue // install applies the CRDs themselves
 		}
 		data, err := e.build(dir)
