@@ -237,7 +237,7 @@ func (e *exam) certificates() {
 	}
 	switch {
 	case !deployed(func(s string) bool { return strings.HasSuffix(s, "webhook-service") }):
-		e.warning("webhooks", "put ../webhook among the resources of config/default/kustomization.yaml, if the webhooks are to be deployed",
+		e.warning("webhooks", "put ../webhook among the resources of config/default/kustomization.yaml, if the webhooks should be deployed",
 			"config/default does not deploy the webhooks, for which %s makes certificates", v4.CertsPackage)
 	case !deployed(func(s string) bool { return s == name }):
 		e.problem("webhooks", "correct the names in "+file+" and run 'mysdk generate'",
