@@ -127,13 +127,9 @@ func untilOrphaned(server func(context.Context) error) error {
 	})
 }
 
-// serveOptions are the flags of serve.
-type serveOptions struct {
-	controlplane.Options
-}
-
-func serveFlags(out io.Writer) (*flag.FlagSet, *serveOptions) {
-	o := &serveOptions{}
+// serveFlags binds the flags of serve.
+func serveFlags(out io.Writer) (*flag.FlagSet, *controlplane.Options) {
+	o := &controlplane.Options{}
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.Dir, "dir", "", "private `directory` for data, keys and kubeconfig; its last part is the cluster's name (required)")
@@ -162,7 +158,7 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 		}
 		return clierr.Usagef("run 'mysdk-cluster help'", "serve: %w", err)
 	}
-	if err := o.check(flags.Args()); err != nil {
+	if err := checkServe(o, flags.Args()); err != nil {
 		return err
 	}
 	o.Log, o.Build, o.Started = os.Stderr, state.OwnVersion(), started
@@ -176,7 +172,7 @@ func serve(ctx context.Context, args []string, started time.Time) error {
 			cancel()
 		}()
 	}
-	err := controlplane.Run(ctx, o.Options)
+	err := controlplane.Run(ctx, *o)
 	if errors.Is(err, state.ErrLocked) {
 		return clierr.WithHint(fmt.Errorf("%s: %w", o.Dir, err), "stop the server that runs there first")
 	}
@@ -196,8 +192,8 @@ func abandon(l state.Layout) {
 	os.Exit(clierr.CodeInterrupted)
 }
 
-// check refuses what cannot work before anything is written.
-func (o *serveOptions) check(rest []string) error {
+// checkServe refuses what cannot work before anything is written.
+func checkServe(o *controlplane.Options, rest []string) error {
 	const hint = "run 'mysdk-cluster help'"
 	if len(rest) > 0 {
 		return clierr.Usagef(hint, "serve: unexpected argument %q", rest[0])
