@@ -352,8 +352,8 @@ func (r *run) tellRefused(ctx context.Context) {
 // recordingName is the file of the last run's recording.
 const recordingName = "recording.json"
 
-// forgetRecording removes that of the run before: of a run that is killed there is to be
-// none, and not an older one.
+// forgetRecording removes the recording of the run before: a run that is killed leaves
+// none, and an older one must not pass for it.
 func (r *run) forgetRecording() error {
 	if r.driven {
 		return nil

@@ -2,6 +2,7 @@ package mainpkg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,12 +23,7 @@ func Head(said string) string {
 // empty where it said something else.
 func Hint(said string) string {
 	has := func(texts ...string) bool {
-		for _, text := range texts {
-			if strings.Contains(said, text) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(said, text) })
 	}
 	switch {
 	case has("go.work", "go help work"): // first: it goes on to miss the module's packages
