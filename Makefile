@@ -32,6 +32,9 @@ PARALLEL := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 RACE := ./internal/clierr ./internal/filelock ./internal/fileset ./internal/host/... ./internal/project ./internal/localrun/... ./internal/cluster/... \
 	./internal/controlplane/hostpods ./internal/controlplane/recorder ./internal/ui ./internal/explore ./internal/recording/... ./internal/hostprogram
 
+# Containers need root, whose caches are to be this user's.
+ROOT := $(if $(filter-out 0,$(shell id -u)),sudo -n -E env "PATH=$$PATH" "HOME=$$HOME")
+
 FUZZTIME ?= 30s
 KILL_ROUNDS ?= 50
 
@@ -56,7 +59,7 @@ test: build ## Run what every change must pass: everyday lane, control plane, co
 
 .PHONY: e2e
 e2e: build ## Try mysdk on a node that runs containers (Linux, root, Debian's containerd; see internal/e2e)
-	MYSDK_E2E=1 go test -timeout 40m -v ./internal/e2e
+	$(ROOT) MYSDK_E2E=1 go test -timeout 40m -v ./internal/e2e
 
 .PHONY: short
 short: ## Run the everyday tests: no cluster, no network, under a minute
@@ -69,15 +72,18 @@ race: ## Run the race detector, where there is the C compiler that it needs
 	else echo "no C compiler: the race detector is left out"; fi
 
 .PHONY: test-all
-test-all: build ## Run all tests, with those that take a long way where one of make test takes a short one
+test-all: build ## Run all tests, including the slow ones that 'make test' leaves out
 	MYSDK_NIGHTLY=1 $(CLUSTER) $(GC) go test -vet=off -timeout 150m -parallel $(PARALLEL) ./...
 	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: nightly
-nightly: test-all ## Run what takes hours: test-all, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, archives
+nightly: ## Run what takes hours: test-all, kill tests of KILL_ROUNDS (50) each, race, fuzz, bench, e2e, vulnerabilities, release build
+	@rc=0; for lane in test-all kill race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
+
+.PHONY: kill
+kill: build ## Run the kill tests, KILL_ROUNDS (50) rounds each
 	MYSDK_NIGHTLY=1 MYSDK_KILL_ROUNDS=$(KILL_ROUNDS) $(CLUSTER) go test -timeout 120m -run '^TestKill' \
 		$$(grep -rl --include='*_test.go' '^func TestKill' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
-	@rc=0; for lane in race fuzz bench e2e vulncheck snapshot; do $(MAKE) --no-print-directory $$lane || rc=1; done; exit $$rc
 
 .PHONY: lint
 lint: ## Run golangci-lint, go vet and staticcheck among others
@@ -88,13 +94,13 @@ vulncheck: ## Look for known vulnerabilities in what the binaries call
 	go run $(GOVULNCHECK) ./cmd/...
 
 .PHONY: snapshot
-snapshot: ## Check .goreleaser.yaml, and build an archive for this machine with it into dist/
+snapshot: ## Check .goreleaser.yaml, and build the binaries for this machine with it into dist/
 	go run $(GORELEASER) check
 	go run $(GORELEASER) build --snapshot --clean --single-target
 
 .PHONY: release
 release: ## Build and sign the archives of the tag that is checked out, and draft its release
-	go run $(GORELEASER) release --clean
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run $(GORELEASER) release --clean
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
@@ -125,6 +131,7 @@ figures: build ## Print the project's figures beside their goals: code, test lan
 .PHONY: update
 update: build ## Rewrite golden trees, scripts and the reference from what the code does
 	go test ./cmd -run 'TestGolden|TestReference|TestScripts' -short -update
+	go test -short ./internal/bundle ./internal/chart ./internal/grafana ./internal/ui -update
 
 .PHONY: baseline
 baseline: ## Keep today's scaffold as that of VERSION, for upgrades from it: before a release

@@ -31,18 +31,19 @@ type node struct {
 	dir, bin, kubeconfig string
 }
 
-// requireNode skips the test where a node cannot be, or is not wanted.
+// requireNode skips the test where a node is not wanted, and ends it where none
+// can be.
 func requireNode(t *testing.T) {
 	t.Helper()
 	if os.Getenv("MYSDK_E2E") == "" {
 		t.Skip("makes a node that runs containers: see 'make e2e'")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("needs root, for namespaces and cgroups")
+		t.Fatal("needs root, for namespaces and cgroups")
 	}
 	for _, program := range []string{"containerd", "ctr", "runc", "iptables", "ip", "busybox", "/usr/lib/cni/bridge"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s: apt-get install containerd runc containernetworking-plugins iptables iproute2 busybox-static", program)
+			t.Fatalf("needs %s: apt-get install containerd runc containernetworking-plugins iptables iproute2 busybox-static", program)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -36,15 +35,15 @@ func run() error {
 	return write(root.Root(h), os.Args[1])
 }
 
-// write puts both below dir. Pages have no date: the same source makes the same
-// bytes.
+// write puts both below dir. The pages' date is that of SOURCE_DATE_EPOCH, so that
+// the same source makes the same bytes.
 func write(tree *cobra.Command, dir string) error {
 	man, completions := filepath.Join(dir, "share/man/man1"), filepath.Join(dir, "share/completions")
 	if err := errors.Join(os.MkdirAll(man, 0o755), os.MkdirAll(completions, 0o755)); err != nil {
 		return err
 	}
 	tree.DisableAutoGenTag = true
-	if err := doc.GenManTree(tree, &doc.GenManHeader{Section: "1", Source: "mysdk", Date: &time.Time{}}, man); err != nil {
+	if err := doc.GenManTree(tree, &doc.GenManHeader{Section: "1", Source: "mysdk"}, man); err != nil {
 		return err
 	}
 	for name, generate := range map[string]func(*bytes.Buffer) error{
