@@ -292,11 +292,11 @@ func (in *inspection) plugins() {
 		case strings.HasSuffix(name, ".sdk.operatorframework.io"):
 			p.Detail = "'bundle generate' and 'scorecard' do its work; its entry in PROJECT stays as it is"
 		case strings.HasPrefix(key, "deploy-image."):
-			p.Detail = "'create api --image' does its work, and records it there"
+			p.Detail = "replaced by 'create api --image', which records it there"
 		case strings.HasPrefix(key, "helm.kubebuilder.io/v2"):
-			p.Detail = "'generate chart' does its work, and records it there"
+			p.Detail = "replaced by 'generate chart', which records it there"
 		case strings.HasPrefix(key, "grafana.kubebuilder.io/"):
-			p.Detail = "'edit --plugins grafana/v1-alpha' does its work, and records it there"
+			p.Detail = "replaced by 'edit --plugins grafana/v1-alpha', which records it there"
 		case strings.HasSuffix(name, "go.kubebuilder.io"):
 			p.Detail = "a layout that mysdk does not add to"
 		case slices.Contains(in.report.Layout, key) && !known(name):

@@ -167,10 +167,10 @@ func TestInspectOrigin(t *testing.T) {
 		"before the layout": {"version: \"2\"\n", "", "kubebuilder", []string{"go.kubebuilder.io/v2"}, []Plugin{{"go.kubebuilder.io/v2", "a layout that mysdk does not add to"}}},
 		"other plugins": {strings.Replace(v4, "v4\n", "v4\n- mine.example.com/v1\n", 1) + "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha: {}\n  grafana.kubebuilder.io/v1-alpha: {}\n  helm.kubebuilder.io/v1-alpha: {}\n  helm.kubebuilder.io/v2-alpha: {}\n", "", "kubebuilder",
 			[]string{"go.kubebuilder.io/v4", "mine.example.com/v1"}, []Plugin{
-				{"deploy-image.go.kubebuilder.io/v1-alpha", "'create api --image' does its work, and records it there"},
-				{"grafana.kubebuilder.io/v1-alpha", "'edit --plugins grafana/v1-alpha' does its work, and records it there"},
+				{"deploy-image.go.kubebuilder.io/v1-alpha", "replaced by 'create api --image', which records it there"},
+				{"grafana.kubebuilder.io/v1-alpha", "replaced by 'edit --plugins grafana/v1-alpha', which records it there"},
 				{"helm.kubebuilder.io/v1-alpha", "mysdk does not run it; its entry in PROJECT stays as it is"},
-				{"helm.kubebuilder.io/v2-alpha", "'generate chart' does its work, and records it there"},
+				{"helm.kubebuilder.io/v2-alpha", "replaced by 'generate chart', which records it there"},
 				{"mine.example.com/v1", "an external plugin: 'create' and 'edit' run it from where kubebuilder has it"},
 			}},
 	} {

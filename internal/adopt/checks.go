@@ -70,7 +70,7 @@ func (in *inspection) createsWebhook() (Command, fileset.Set, error) {
 	}
 	switch err := in.CreateWebhook(); {
 	case errors.Is(err, ErrNothingToTry):
-		return works(name, "not tried: no kind of the project's own is without webhooks")
+		return works(name, "not tried: every kind of the project's has webhooks already")
 	case err != nil:
 		return needs(name, "it would be refused:", in.fixable(advice(err))...)
 	case in.failing:

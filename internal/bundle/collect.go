@@ -139,7 +139,7 @@ func whyNot(u *unstructured.Unstructured) (reason string, loss bool) {
 	group := u.GroupVersionKind().Group
 	switch {
 	case u.GetKind() == "Namespace":
-		return "the one who installs the operator chooses the namespace", false
+		return "the installer chooses the namespace", false
 	case strings.HasSuffix(group, "cert-manager.io"):
 		return "OLM makes the certificates of webhooks itself", false
 	}

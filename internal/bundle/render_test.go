@@ -167,7 +167,7 @@ func TestEverythingIsSomewhere(t *testing.T) {
 		{"Configuration second", "a bundle has one scorecard configuration, and config is it", true},
 		{"CronJob nightly", "OLM takes no objects of kind CronJob from a bundle; let the operator create it", true},
 		{"Issuer shop-system/ca", "OLM makes the certificates of webhooks itself", false},
-		{"Namespace shop-system", "the one who installs the operator chooses the namespace", false},
+		{"Namespace shop-system", "the installer chooses the namespace", false},
 	}
 	sorted := map[string]Left{}
 	for _, l := range r.Left {

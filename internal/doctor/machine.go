@@ -141,7 +141,7 @@ func (e *exam) disk() {
 	case room < littleSpace:
 		e.warning(name, hint, "%s free for %s in %s: the first build of the control plane needs about 3 GiB", size(room), least.what, least.dir)
 	default:
-		e.ok(name, "%s free for %s in %s, and no less elsewhere", size(room), least.what, least.dir)
+		e.ok(name, "at least %s free (least: %s in %s)", size(room), least.what, least.dir)
 	}
 }
 

@@ -248,7 +248,7 @@ func checkStatusDescriptors(_ context.Context, r *result, s Subject, _ *kube.Cli
 		}
 		switch {
 		case len(fields(cr, "status")) == 0:
-			r.suggest("give the example %s %s a status: what varies from the wanted state shows there", cr.GetKind(), cr.GetName())
+			r.suggest("give the example %s %s a status, so that its status descriptors can be checked", cr.GetKind(), cr.GetName())
 		case len(owned.StatusDescriptors) == 0:
 			r.fail("%s does not have a status descriptor", owned.Name)
 			r.suggest("add +operator-sdk:csv:customresourcedefinitions:type=status to the status fields of %s", cr.GetKind())

@@ -186,7 +186,7 @@ func (p *planner) load() error {
 	// seen working. Asked for by --from it is his own doing.
 	recorded := p.scaffolded()
 	if p.From == "" && semver.IsValid(recorded) && semver.IsValid(p.now.Version) && semver.Compare(recorded, p.now.Version) > 0 {
-		return clierr.Failedf("go install github.com/example/mysdk/cmd/...@"+recorded, "the project's scaffold is that of mysdk %s, and this is %s", recorded, p.now.Version)
+		return clierr.Failedf("go install github.com/example/mysdk/cmd/...@"+recorded, "the project's scaffold is of mysdk %s, and this is %s", recorded, p.now.Version)
 	}
 	return p.detect(recorded)
 }

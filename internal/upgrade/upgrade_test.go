@@ -233,7 +233,7 @@ func TestUpgrade_Refusals(t *testing.T) {
 		"no project":     {func(s *shop) { s.remove(project.FileName) }, "no PROJECT file in"},
 		"broken project": {func(s *shop) { s.write(project.FileName, "a: [") }, "PROJECT"},
 		"another layout": {func(s *shop) { s.edit(project.FileName, "kubebuilder.io/v4", "kubebuilder.io/v3") }, "the project has the layout go.kubebuilder.io/v3"},
-		"a newer one":    {func(s *shop) { s.edit(project.FileName, midVersion, "v0.2.0") }, "the project's scaffold is that of mysdk v0.2.0, and this is v0.1.0"},
+		"a newer one":    {func(s *shop) { s.edit(project.FileName, midVersion, "v0.2.0") }, "the project's scaffold is of mysdk v0.2.0, and this is v0.1.0"},
 		"broken go.mod":  {func(s *shop) { s.edit("go.mod", "module ", "modul ") }, "go.mod: "},
 	}
 	for name, c := range tests {

@@ -85,7 +85,7 @@ func (j *bundleJob) useBase(in *bundle.Input) error {
 	file := bundle.BaseFile(j.kustomizeDir, j.pkg)
 	data, err := j.f.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		j.note("There is no %s: the texts of the bundle are placeholders", file)
+		j.note("There is no %s: the bundle's descriptions are placeholders", file)
 		return nil
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 		in.BaseName, in.Described = j.kustomizeDir, nil
 		return nil
 	}
-	j.note("There is no %s: the texts of the bundle are placeholders; 'mysdk generate kustomize manifests' writes it", in.BaseName)
+	j.note("There is no %s: the bundle's descriptions are placeholders; 'mysdk generate kustomize manifests' writes it", in.BaseName)
 	in.Base, in.BaseName = m.Base, "default"
 	return nil
 }

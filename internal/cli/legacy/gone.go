@@ -27,7 +27,7 @@ var goneVerbs = []struct{ verb, short, why, instead string }{
 	{"exec-entrypoint", "run an operator of Ansible or Helm", goOnly + ", which 'mysdk run local' runs", otherTool},
 	{"run ansible", "run an operator of Ansible", goOnly, otherTool},
 	{"run helm", "run an operator of Helm", goOnly, otherTool},
-	{"generate packagemanifests", "write package manifests, of which bundles took the place", "package manifests are read, and no longer written", "write a bundle: mysdk bundle generate"},
+	{"generate packagemanifests", "write package manifests (replaced by bundles)", "package manifests are read, and no longer written", "write a bundle: mysdk bundle generate"},
 	{"generate crd", "write a kind's CRD", "a CRD is made of Go types", "did you mean \"crds\"? Or add a kind: mysdk create api --group GROUP --version VERSION --kind KIND --controller=false"},
 	{"generate olm-catalog", "write a ClusterServiceVersion", "the ClusterServiceVersion is part of a bundle", "mysdk bundle generate --version VERSION --image IMAGE"},
 	{"bundle create", "write a bundle and build its image", "it is two commands", "mysdk bundle generate && mysdk bundle build --image IMAGE"},

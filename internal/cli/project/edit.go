@@ -112,7 +112,7 @@ func (o *editOptions) check(plugins bool) error {
 	withChart := slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, chart.PluginKey) })
 	switch {
 	case slices.ContainsFunc(o.plugins, func(key string) bool { return isPlugin(key, "autoupdate.kubebuilder.io/v1-alpha") }):
-		return clierr.Usagef("mysdk upgrade --workflow", "--plugins autoupdate/v1-alpha: 'mysdk upgrade' does its work, and has a workflow for it")
+		return clierr.Usagef("mysdk upgrade --workflow", "--plugins autoupdate/v1-alpha: replaced by 'mysdk upgrade --workflow'")
 	case slices.ContainsFunc(o.plugins, unknown):
 		return clierr.Usagef("kubebuilder works on this project too: kubebuilder edit --plugins=NAME",
 			"--plugins takes helm/v2-alpha and grafana/v1-alpha only: the plugins of a project are chosen by 'mysdk init' and recorded in PROJECT")

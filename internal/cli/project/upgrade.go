@@ -201,7 +201,7 @@ func nothingToUpgrade(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error 
 	if len(p.Conflicts()) > 0 {
 		return conflicts(f, p, o)
 	}
-	f.Say("Nothing to do: the project's scaffold is that of %s", p.To)
+	f.Say("Nothing to do: the project's scaffold is of %s", p.To)
 	return nil
 }
 
@@ -272,7 +272,7 @@ func reportPlan(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error {
 		}
 	}
 	if o.check && !o.plan && o.output == "text" && p.Empty() {
-		f.Say("Nothing to do: the project's scaffold is that of %s", p.To)
+		f.Say("Nothing to do: the project's scaffold is of %s", p.To)
 	}
 	if !o.check || p.Empty() && len(p.Conflicts()) == 0 {
 		return nil
@@ -282,7 +282,7 @@ func reportPlan(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error {
 		hint = "run 'mysdk upgrade --workflow'"
 	}
 	if p.From != p.To {
-		return clierr.OutOfDatef(hint, "the project's scaffold is that of %s, and this is %s", p.From, p.To)
+		return clierr.OutOfDatef(hint, "the project's scaffold is of %s, and this is %s", p.From, p.To)
 	}
 	return clierr.OutOfDatef(hint, "%s is out of date", strings.Join(append(p.Set.Paths(), p.Conflicts()...), ", "))
 }

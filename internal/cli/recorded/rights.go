@@ -76,7 +76,7 @@ func runRights(ctx context.Context, f *cli.Factory, o *rightsOptions) error {
 	if err != nil || !o.check || len(rights.Missing)+len(rights.Unused) == 0 {
 		return err
 	}
-	return clierr.OutOfDatef("change the markers as listed, or run the operator for longer", "%s missing; %s with more than was used", cli.Count(len(rights.Missing), "right"), cli.Count(len(rights.Unused), "marker"))
+	return clierr.OutOfDatef("change the markers as listed, or run the operator for longer", "%s missing; %s granting more than was used", cli.Count(len(rights.Missing), "right"), cli.Count(len(rights.Unused), "marker"))
 }
 
 // projectRules are the rules of the project's markers, and those of its roles

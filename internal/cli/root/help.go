@@ -40,9 +40,9 @@ func addHelp(root *cobra.Command) {
 func helpEnvironment() *cobra.Command {
 	return &cobra.Command{
 		Use: "environment", Short: "Environment variables and configuration files",
-		Long: `Some flags can be set outside the command line. What is typed wins over the
-environment, the environment over .mysdk.yaml in the project, and that over
-config.yaml in the directory mysdk of your configuration: ~/.config on Linux,
+		Long: `Some flags can be set outside the command line, which takes precedence over the
+environment, that over .mysdk.yaml in the project, and that over
+mysdk/config.yaml in your configuration directory: ~/.config on Linux,
 ~/Library/Application Support on macOS, %AppData% on Windows, $XDG_CONFIG_HOME
 where that is set.
 

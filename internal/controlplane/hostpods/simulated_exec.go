@@ -40,7 +40,7 @@ func (pod simulatedExec) ExecInContainer(_ context.Context, _, _, _ string, _ []
 	}
 	if to != nil {
 		// Ignore write errors: the client is gone.
-		_, _ = fmt.Fprintf(to, "(pod %s is simulated: no container runs, and the command counts as done)\n", string(pod))
+		_, _ = fmt.Fprintf(to, "(pod %s is simulated: nothing was run; reported as success)\n", string(pod))
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func TestWaiterTells(t *testing.T) {
 	w.tell(sub("{installPlanRef: {name: install-1}, currentCSV: shop.v1}"), nil)
 	w.tell(sub("{}"), csv("{phase: Pending}"))
 	w.tell(nil, csv(succeeded))
-	want := []string{"Subscription ns/shop: waiting for OLM", "InstallPlan ns/install-1 made", "ClusterServiceVersion ns/shop.v1: Pending", "ClusterServiceVersion ns/shop.v1: Succeeded"}
+	want := []string{"Subscription ns/shop: waiting for OLM", "InstallPlan ns/install-1 created", "ClusterServiceVersion ns/shop.v1: Pending", "ClusterServiceVersion ns/shop.v1: Succeeded"}
 	if d := cmp.Diff(want, said); d != "" {
 		t.Errorf("said (-want +got):\n%s", d)
 	}

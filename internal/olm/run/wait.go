@@ -267,7 +267,7 @@ func (w *waiter) tell(sub, csv *unstructured.Unstructured) {
 	case csv != nil && text(csv, "status", "phase") != "":
 		stage = fmt.Sprintf("%s: %s", kube.RefOf(csv), text(csv, "status", "phase"))
 	case sub != nil && text(sub, "status", "installPlanRef", "name") != "" && text(sub, "status", "currentCSV") == w.want:
-		stage = fmt.Sprintf("InstallPlan %s/%s made", w.namespace, text(sub, "status", "installPlanRef", "name"))
+		stage = fmt.Sprintf("InstallPlan %s/%s created", w.namespace, text(sub, "status", "installPlanRef", "name"))
 	case sub != nil:
 		stage = fmt.Sprintf("Subscription %s/%s: waiting for OLM", w.namespace, sub.GetName())
 	}
