@@ -66,7 +66,7 @@ var layers = [][]string{
 
 // alone are packages that import nothing of ours but what is named.
 var alone = map[string][]string{
-	"internal/chart":            {"internal/clierr", "internal/rewrite/merge3", "internal/rewrite/yamledit"},
+	"internal/chart":            {"internal/clierr", "internal/relayout", "internal/rewrite/merge3", "internal/rewrite/yamledit"},
 	"internal/apidocs":          {"internal/fields"},
 	"internal/grafana":          {"internal/clierr", "internal/rewrite/yamledit"},
 	"internal/certmanager":      {},

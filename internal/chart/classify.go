@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/example/mysdk/internal/relayout"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -69,15 +70,21 @@ func (c *chart) classify() {
 }
 
 // scope finds out whether the manager can be restricted to one namespace. It
-// cannot where it is already: a Role is never made a ClusterRole.
+// cannot where it is already, as a Role is never made a ClusterRole, and where it
+// has to do with what is in no namespace.
 func (c *chart) scope() {
-	kinds := map[string]bool{}
+	kinds, wide := map[string]bool{}, false
 	for _, o := range c.objects {
+		wide = wide || o.crd && text(o.node, "spec.scope") == "Cluster"
 		if o.group == rbacGroup && o.name == c.prefix+"manager-role" {
 			kinds[o.kind] = true
+			wide = wide || slices.ContainsFunc(at(o.node, "rules.*.resources.*"), func(n *yaml.Node) bool {
+				resource, _, _ := strings.Cut(n.Value, "/")
+				return slices.Contains(relayout.ClusterScoped(), resource)
+			})
 		}
 	}
-	c.values.Scoped = kinds["ClusterRole"] && len(kinds) == 1
+	c.values.Scoped = kinds["ClusterRole"] && len(kinds) == 1 && !wide
 }
 
 // enabled is the template of a condition: all of the sections must be
@@ -144,11 +151,29 @@ func (c *chart) conversion(o *object) {
 	}
 }
 
+// selectNamespace has the webhooks of a restricted manager asked about its own
+// namespace only.
+func (c *chart) selectNamespace(o *object) {
+	for _, hook := range at(o.node, "webhooks.*") {
+		text, keys := "kubernetes.io/metadata.name: {{ .Release.Namespace }}", []string{"namespaceSelector", "matchLabels"}
+		for ; len(keys) > 0 && yamledit.Value(hook, keys[0]) != nil; keys = keys[1:] {
+			hook = yamledit.Value(hook, keys[0])
+		}
+		for _, key := range slices.Backward(keys) {
+			text = key + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
+		}
+		hook.Content = append(hook.Content, c.lines("{{- if .Values.rbac.namespaced }}\n"+text+"\n{{- end }}")...)
+	}
+}
+
 // scoped lets rbac.namespaced choose between a Role and a ClusterRole, for the
 // manager and for the helpers.
 func (c *chart) scoped(o *object, meta *yaml.Node) {
 	isHelper := c.values.Has("rbac.helpers") && o.when == c.enabled("rbac.helpers")
 	isOwn := strings.HasSuffix(o.name, "manager-role") || strings.HasSuffix(o.name, "manager-rolebinding")
+	if c.values.Scoped && strings.HasSuffix(o.kind, "WebhookConfiguration") {
+		c.selectNamespace(o)
+	}
 	if o.group != rbacGroup || !c.values.Scoped || !isOwn && !isHelper {
 		return
 	}

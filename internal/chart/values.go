@@ -121,18 +121,13 @@ func (c *chart) static() (map[string][]byte, error) {
 	return out, err
 }
 
-// knowsNames says whether the manager has the names of its own webhook
-// configurations in its code: its role names them, as it writes its CA there.
+// knowsNames says whether the manager makes the certificates of its webhooks, with
+// the names of their Service and configurations in its code: its role names the
+// Secret, as internal/certs of the scaffold keeps it.
 func (c *chart) knowsNames() bool {
-	var named []string
-	for _, o := range c.objects {
-		if o.group == rbacGroup {
-			for _, n := range at(o.node, "rules.*.resourceNames.*") {
-				named = append(named, n.Value)
-			}
-		}
-	}
 	return slices.ContainsFunc(c.objects, func(o *object) bool {
-		return o.dir == "webhook" && slices.Contains(named, text(o.node, "metadata.name"))
+		return o.group == rbacGroup && slices.ContainsFunc(at(o.node, "rules.*.resourceNames.*"), func(n *yaml.Node) bool {
+			return n.Value == c.prefix+"webhook-server-cert"
+		})
 	})
 }

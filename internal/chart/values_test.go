@@ -317,6 +317,53 @@ func TestRender_Foreign(t *testing.T) {
 	}
 }
 
+// A restricted manager is asked about the objects of its own namespace only.
+func TestRender_ScopeOfWebhooks(t *testing.T) {
+	const op = "webhook-cert-manager"
+	_, in := render(t, "../../testdata/golden/"+op+"/want")
+	in.Objects = []byte(strings.Replace(string(in.Objects), "  name: mmemcached-", "  namespaceSelector:\n    matchLabels:\n      a: b\n  name: mmemcached-", 1))
+	files, err := chart.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespaced, want := range map[bool][]any{
+		true: {map[string]any{"matchLabels": map[string]any{"a": "b", "kubernetes.io/metadata.name": "webhook-cert-manager-system"}},
+			map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "webhook-cert-manager-system"}}},
+		false: {map[string]any{"matchLabels": map[string]any{"a": "b"}}, nil},
+	} {
+		all := template(t, op, load(t, files), map[string]any{"rbac": map[string]any{"namespaced": namespaced}})
+		var got []any
+		for _, kind := range []string{"Mutating", "Validating"} {
+			o := all[kind+"WebhookConfiguration /"+op+"-"+strings.ToLower(kind)+"-webhook-configuration"]
+			got = append(got, o["webhooks"].([]any)[0].(map[string]any)["namespaceSelector"])
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("namespaced %v (-want +helm):\n%s", namespaced, d)
+		}
+	}
+}
+
+// What is in no namespace cannot be watched with a Role.
+func TestRender_NoScope(t *testing.T) {
+	for name, change := range map[string]func(string) string{
+		"a cluster-scoped kind": func(s string) string { return strings.Replace(s, "scope: Namespaced", "scope: Cluster", 1) },
+		"a right on Nodes": func(s string) string {
+			return strings.Replace(s, "  - deployments\n", "  - deployments\n  - nodes/status\n", 1)
+		},
+		"neither, for a comparison": func(s string) string { return s },
+	} {
+		_, in := render(t, "../../testdata/golden/memcached/want")
+		in.Objects = []byte(change(string(in.Objects)))
+		files, err := chart.Render(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.Contains(string(files["values.yaml"]), "namespaced: false"), name == "neither, for a comparison"; got != want {
+			t.Errorf("%s: rbac.namespaced is offered: %v", name, got)
+		}
+	}
+}
+
 // A manager that has its names in its code keeps them, whatever the release's.
 func TestRender_FixedNames(t *testing.T) {
 	for _, op := range []string{"webhook-self", "webhook-olm"} {
@@ -326,6 +373,20 @@ func TestRender_FixedNames(t *testing.T) {
 				t.Errorf("%s: %s", op, key)
 			}
 		}
+	}
+
+	// Conversion alone has no webhook configurations.
+	_, in := render(t, "../../testdata/golden/webhook-self/want")
+	docs := slices.DeleteFunc(strings.Split(string(in.Objects), "\n---\n"), func(doc string) bool {
+		return strings.Contains(doc, "kind: MutatingWebhook") || strings.Contains(doc, "kind: ValidatingWebhook")
+	})
+	in.Objects = []byte(strings.Join(docs, "\n---\n"))
+	files, err := chart.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(files["values.yaml"]), "fullnameOverride: webhook-self") {
+		t.Error("the name is not fixed without webhook configurations")
 	}
 }
 

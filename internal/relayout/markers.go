@@ -19,8 +19,8 @@ var (
 	webhookName   = lazy.Delayed(`[:,]name="?([^,"\s]+)`)
 )
 
-// clusterScoped lists resources of Kubernetes itself that no Role can grant.
-func clusterScoped() []string {
+// ClusterScoped lists resources of Kubernetes itself that no Role can grant.
+func ClusterScoped() []string {
 	return []string{
 		"apiservices", "certificatesigningrequests", "clusterrolebindings", "clusterroles", "clustertrustbundles",
 		"componentstatuses", "csidrivers", "csinodes", "customresourcedefinitions", "deviceclasses", "flowschemas",
@@ -70,7 +70,7 @@ func RestrictMarkers(name string, src []byte, namespace string) (out []byte, not
 func clusterResource(list string) string {
 	for _, r := range strings.Split(list, ";") {
 		r, _, _ = strings.Cut(r, "/")
-		if slices.Contains(clusterScoped(), r) {
+		if slices.Contains(ClusterScoped(), r) {
 			return r
 		}
 	}
