@@ -5,9 +5,13 @@ import (
 	"context"
 	"fmt"
 	"go/ast"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/lastrun"
 )
@@ -44,6 +48,9 @@ func (in inspection) inspect(ctx context.Context, files map[string][]byte, judge
 			return nil, err
 		}
 		wrong, tolerated = w, append(tolerated, u...)
+		if len(w) > 0 && !slices.ContainsFunc(w, func(p problem) bool { return !strings.Contains(p.msg, ".type: Required value") }) {
+			hint = "a type that contains itself has no schema: give the field the markers +kubebuilder:pruning:PreserveUnknownFields and +kubebuilder:validation:Schemaless"
+		}
 	}
 	if len(wrong) > 0 {
 		return nil, sourceError(wrong, in.env, hint)
@@ -67,7 +74,7 @@ func (in inspection) refused(ctx context.Context, files map[string][]byte, judge
 	ask := map[string][]byte{}
 	doubtful := in.doubtful()
 	for name, data := range files {
-		if isCRD(name, data) && judged[name] != lastrun.Sum(data) && (doubtful || storedTwice(data)) {
+		if isCRD(name, data) && judged[name] != lastrun.Sum(data) && (doubtful || storedTwice(data) || typeless(data)) {
 			ask[name] = data
 		}
 	}
@@ -111,6 +118,29 @@ func isCRD(name string, data []byte) bool {
 // storedTwice reports whether a CRD has two storage versions, which
 // controller-tools lets pass.
 func storedTwice(crd []byte) bool { return bytes.Count(crd, []byte("\n    storage: true\n")) > 1 }
+
+// typeless reports whether a schema in a CRD has no type, as controller-tools leaves
+// that of a field whose type contains itself.
+func typeless(data []byte) bool {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		return true // the judge says what is wrong with it
+	}
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Schema != nil && v.Schema.OpenAPIV3Schema != nil && anyTypeless(*v.Schema.OpenAPIV3Schema)
+	})
+}
+
+func anyTypeless(s apiextensionsv1.JSONSchemaProps) bool {
+	below := slices.Collect(maps.Values(s.Properties))
+	if s.Items != nil && s.Items.Schema != nil {
+		below = append(below, *s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		below = append(below, *s.AdditionalProperties.Schema)
+	}
+	return s.Type == "" && !s.XIntOrString && s.XPreserveUnknownFields == nil || slices.ContainsFunc(below, anyTypeless)
+}
 
 // canJudge reports whether the judge would know.
 func (o Options) canJudge(ctx context.Context) bool {
