@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 )
 
+// maxNesting of lists and maps ends types that are lists of themselves.
+const maxNesting = 8
+
 // converter writes the code that converts a kind between two versions, as far
 // as comparing their types by syntax goes.
 type converter struct {
@@ -69,7 +72,7 @@ func (c *converter) structBody(name string) string {
 		}
 		code, ok := c.assign("dst."+target.name, "src."+f.name, target.goType, f.goType, 0)
 		if !ok {
-			fmt.Fprintf(&b, "\t// %s stays behind: in %s it has another type.\n", f.name, c.describe(c.to()))
+			fmt.Fprintf(&b, "\t// %s stays behind: convert it to its type in %s by hand.\n", f.name, c.describe(c.to()))
 			continue
 		}
 		b.WriteString(code)
@@ -90,9 +93,12 @@ func (c *converter) assign(dst, src string, to, from goType, depth int) (string,
 	if f := from.foreign(); f != "" {
 		return fmt.Sprintf("\t%s = %s\n", dst, src), f == to.foreign()
 	}
+	if depth > maxNesting {
+		return "", false
+	}
 	switch f := from.expr.(type) {
 	case *ast.Ident:
-		return c.assignNamed(dst, src, to, from)
+		return c.assignNamed(dst, src, to, from, depth)
 	case *ast.StarExpr:
 		t, ok := to.expr.(*ast.StarExpr)
 		if !ok {
@@ -110,22 +116,25 @@ func (c *converter) assign(dst, src string, to, from goType, depth int) (string,
 		return fmt.Sprintf("\tif %[2]s != nil {\n%[1]s = make([]%[3]s, len(%[2]s))\nfor %[4]s := range %[2]s {\n%[5]s}\n}\n", dst, src, elem, i, code), ok && converted
 	case *ast.MapType:
 		t, ok := to.expr.(*ast.MapType)
-		key, isPlain := f.Key.(*ast.Ident)
-		if !ok || !isPlain || from.with(f.Key).foreign() == "" || from.with(f.Key).foreign() != to.with(t.Key).foreign() {
+		if !ok {
 			return "", false
 		}
-		return c.assignMap(dst, src, key.Name, to.with(t.Value), from.with(f.Value), depth)
+		return c.assignMap(dst, src, to, from, t, f, depth)
 	}
 	return "", false
 }
 
 // assignNamed converts between types that both packages declare.
-func (c *converter) assignNamed(dst, src string, to, from goType) (string, bool) {
+func (c *converter) assignNamed(dst, src string, to, from goType, depth int) (string, bool) {
 	name, fromType, _ := from.local()
 	toName, toType, ok := to.local()
+	_, isList := fromType.expr.(*ast.ArrayType)
+	_, isMap := fromType.expr.(*ast.MapType)
 	switch {
 	case !ok || name != toName:
 		return "", false
+	case fromType.foreign() == "" && (isList || isMap):
+		return c.assign(dst, src, toType, fromType, depth)
 	case fromType.isStruct() && toType.isStruct():
 		return fmt.Sprintf("\t%s(&%s, &%s)\n", c.helper(name), src, dst), true
 	case fromType.foreign() != "" && fromType.foreign() == toType.foreign():
@@ -150,19 +159,33 @@ func (c *converter) assignPointer(dst, src string, to, from goType) (string, boo
 	return "", false
 }
 
-func (c *converter) assignMap(dst, src, key string, to, from goType, depth int) (string, bool) {
-	elem, ok := c.typeText(to)
-	if !ok {
-		return "", false
-	}
+func (c *converter) assignMap(dst, src string, to, from goType, toMap, fromMap *ast.MapType, depth int) (string, bool) {
 	suffix := ""
 	if depth > 0 {
 		suffix = fmt.Sprint(depth)
 	}
+	keyText, key, sameKeys := c.mapKey("key"+suffix, to.with(toMap.Key), from.with(fromMap.Key))
+	elem, ok := c.typeText(to.with(toMap.Value))
+	if !ok || !sameKeys {
+		return "", false
+	}
 	in, out := "value"+suffix, "converted"+suffix
-	code, ok := c.assign(out, in, to, from, depth+1)
-	return fmt.Sprintf("\tif %[2]s != nil {\n%[1]s = make(map[%[3]s]%[4]s, len(%[2]s))\nfor key%[5]s, %[6]s := range %[2]s {\nvar %[7]s %[4]s\n%[8]s%[1]s[key%[5]s] = %[7]s\n}\n}\n",
-		dst, src, key, elem, suffix, in, out, code), ok
+	code, ok := c.assign(out, in, to.with(toMap.Value), from.with(fromMap.Value), depth+1)
+	return fmt.Sprintf("\tif %[2]s != nil {\n%[1]s = make(map[%[3]s]%[4]s, len(%[2]s))\nfor key%[5]s, %[6]s := range %[2]s {\nvar %[7]s %[4]s\n%[8]s%[1]s[%[9]s] = %[7]s\n}\n}\n",
+		dst, src, keyText, elem, suffix, in, out, code, key), ok
+}
+
+// mapKey writes the type of a map's keys, and the key of that type that a variable
+// stands for.
+func (c *converter) mapKey(variable string, to, from goType) (text, key string, ok bool) {
+	text, ok = c.typeText(to)
+	name, fromType, isLocal := from.local()
+	if !isLocal {
+		_, isPlain := from.expr.(*ast.Ident)
+		return text, variable, ok && isPlain && from.foreign() == to.foreign()
+	}
+	toName, toType, _ := to.local()
+	return text, text + "(" + variable + ")", ok && name == toName && fromType.foreign() != "" && fromType.foreign() == toType.foreign()
 }
 
 // typeText writes a type as the spoke's file has to. Types that would need

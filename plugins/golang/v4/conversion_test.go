@@ -27,7 +27,7 @@ func fieldsOf(fields, more string) string {
 }
 
 func TestConvertedFields(t *testing.T) {
-	const part = "type Part struct{ Name string }\n\ntype Phase string\n"
+	const part = "type Part struct{ Name string }\n\ntype Phase string\n\ntype Parts []Part\n\ntype Index map[Phase]Phase\n\ntype Endless []Endless\n"
 	for name, test := range map[string]struct {
 		spoke, hub string // fields of the two
 		want       string // of the function that converts the spec to the hub, without layout
@@ -37,7 +37,7 @@ func TestConvertedFields(t *testing.T) {
 		"list of plain": {"A []map[string]*int", "A []map[string]*int", "dst.A = src.A"},
 		"JSON name":     {"Old int `json:\"a,omitempty\"`", "New int `json:\"a\"`", "dst.New = src.Old"},
 		"gone":          {"A int", "B int", "// A stays behind: v1 has no such field."},
-		"other type":    {"A int", "A string", "// A stays behind: in v1 it has another type."},
+		"other type":    {"A int", "A string", "// A stays behind: convert it to its type in v1 by hand."},
 		"not exported":  {"a int", "a int", ""},
 		"struct":        {"A Part", "A Part", "partToV1(&src.A, &dst.A)"},
 		"embedded":      {"Part", "Part", "partToV1(&src.Part, &dst.Part)"},
@@ -46,10 +46,13 @@ func TestConvertedFields(t *testing.T) {
 		"pointer to it": {"A *Phase", "A *Phase", "if src.A != nil { value := hubv1.Phase(*src.A) dst.A = &value }"},
 		"list":          {"A []Part", "A []Part", "if src.A != nil { dst.A = make([]hubv1.Part, len(src.A)) for i := range src.A { partToV1(&src.A[i], &dst.A[i]) } }"},
 		"map":           {"A map[string]Phase", "A map[string]Phase", "if src.A != nil { dst.A = make(map[string]hubv1.Phase, len(src.A)) for key, value := range src.A { var converted hubv1.Phase converted = hubv1.Phase(value) dst.A[key] = converted } }"},
-		"list or not":   {"A []Part", "A Part", "// A stays behind: in v1 it has another type."},
-		"other pointer": {"A *Part", "A Part", "// A stays behind: in v1 it has another type."},
-		"other keys":    {"A map[string]Part", "A map[int]Part", "// A stays behind: in v1 it has another type."},
-		"array":         {"A [3]Part", "A [3]Part", "// A stays behind: in v1 it has another type."},
+		"named list":    {"A Parts", "A Parts", "if src.A != nil { dst.A = make([]hubv1.Part, len(src.A)) for i := range src.A { partToV1(&src.A[i], &dst.A[i]) } }"},
+		"named map":     {"A Index", "A Index", "if src.A != nil { dst.A = make(map[hubv1.Phase]hubv1.Phase, len(src.A)) for key, value := range src.A { var converted hubv1.Phase converted = hubv1.Phase(value) dst.A[hubv1.Phase(key)] = converted } }"},
+		"endless list":  {"A Endless", "A Endless", "// A stays behind: convert it to its type in v1 by hand."},
+		"list or not":   {"A []Part", "A Part", "// A stays behind: convert it to its type in v1 by hand."},
+		"other pointer": {"A *Part", "A Part", "// A stays behind: convert it to its type in v1 by hand."},
+		"other keys":    {"A map[string]Part", "A map[int]Part", "// A stays behind: convert it to its type in v1 by hand."},
+		"array":         {"A [3]Part", "A [3]Part", "// A stays behind: convert it to its type in v1 by hand."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, err := convert("K", "v1", "hubv1", packageOf(t, "v1alpha1", fieldsOf(test.spoke, part)), packageOf(t, "v1", fieldsOf(test.hub, part)))
