@@ -103,6 +103,18 @@ func fillValue(v reflect.Value, path string, depth int) {
 	}
 }
 
+// setTexts gives an object that is empty otherwise what texts has for it.
+func setTexts(v reflect.Value, path string) {
+	switch {
+	case v.Kind() == reflect.String && v.CanSet():
+		v.SetString(texts[path])
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			setTexts(v.Field(i), pathOf(path, v.Type().Field(i)))
+		}
+	}
+}
+
 // lost lists the fields, by their names in JSON, that differ from before.
 func lost(before, after reflect.Value) []string {
 	if reflect.DeepEqual(before.Interface(), after.Interface()) {
