@@ -90,6 +90,9 @@ func Cleanup(ctx context.Context, c *kube.Client, pkg string, o CleanupOptions) 
 	if err := cl.awaitGone(ctx, opts); err != nil {
 		return Cleaned{}, err
 	}
+	if !o.CRDs && len(cl.crds) > 0 {
+		cl.Say("Kept with their objects: %s (--delete-crds deletes them, too)", strings.Join(cl.crds, ", "))
+	}
 	return cl.cleaned(), nil
 }
 

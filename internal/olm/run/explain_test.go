@@ -185,9 +185,13 @@ func TestWhyRemove(t *testing.T) {
 		"{installedCSV: shop.v1, currentCSV: shop.v2}": "the bundle has changed under the same version",
 		"{installedCSV: shop.v0, currentCSV: shop.v1}": "it is not healthy, and OLM upgrades only what is",
 	} {
-		in := &installer{csv: &csv{name: "shop.v2"}, before: &survey{subscription: worldOf(t, subWith+status).objects[0]}}
+		in := &installer{csv: &csv{name: "shop.v2"}, before: &survey{subscription: worldOf(t, subWith+status).objects[0]}, content: "now"}
 		if got := in.whyRemove(); got != want {
 			t.Errorf("%s: %s", status, got)
+		}
+		in.content = in.before.subscription.GetAnnotations()[contentAnnotation]
+		if got := in.whyRemove(); got != "it is not healthy, and OLM upgrades only what is" {
+			t.Errorf("%s, the same bundle: %s", status, got)
 		}
 	}
 	in := &installer{csv: &csv{name: "shop.v0.0.2"}, before: &survey{csvs: worldOf(t, liveCSV("2", "Pending")).objects}}

@@ -60,14 +60,15 @@ func (in *installer) retreat(ctx context.Context) error {
 
 // whyRemove says why what there is cannot be upgraded.
 func (in *installer) whyRemove() string {
+	changed := in.before.subscription != nil && in.before.subscription.GetAnnotations()[contentAnnotation] != in.content
 	switch {
 	case in.before.subscription == nil:
 		return "it has been left behind without a Subscription"
 	case in.before.stalled != nil:
 		return "the upgrade to " + in.before.stalled.GetName() + " has not worked"
-	case in.group.moved && in.before.subscription.GetAnnotations()[contentAnnotation] == in.content:
+	case in.group.moved && !changed:
 		return "the OperatorGroup of its namespace changes"
-	case slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
+	case changed && slices.Contains(csvsOfSubscription(in.before.subscription), in.csv.name):
 		return "the bundle has changed under the same version"
 	}
 	return "it is not healthy, and OLM upgrades only what is"
