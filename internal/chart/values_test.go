@@ -223,26 +223,6 @@ spec:
 	}
 }
 
-// rbac.namespaced makes Roles of the manager's ClusterRole and the helpers, and
-// has the manager watch its namespace: what edit --namespaced makes of config/.
-// What is so already stays so.
-func TestRender_Scope(t *testing.T) {
-	for _, op := range []string{"memcached", "namespaced"} {
-		for _, value := range []bool{true, false} {
-			files, in := render(t, "../../testdata/golden/"+op+"/want")
-			if op == "memcached" && value {
-				_, in = render(t, "../../testdata/golden/namespaced/want")
-				names := strings.NewReplacer("namespaced-memcached-", "memcached-memcached-", "namespaced-", "memcached-", "name: namespaced\n", "name: memcached\n")
-				in = chart.Input{Name: op, Objects: []byte(names.Replace(string(in.Objects)))}
-			}
-			got := template(t, op, load(t, files), map[string]any{"rbac": map[string]any{"namespaced": value}})
-			if d := cmp.Diff(expected(t, in), got); d != "" {
-				t.Errorf("%s, %v (-want +helm):\n%s", op, value, d)
-			}
-		}
-	}
-}
-
 // Names follow the release, so that two of them can be in one cluster.
 func TestRender_Names(t *testing.T) {
 	files, in := render(t, "../../testdata/golden/webhook-cert-manager/want")
@@ -314,53 +294,6 @@ func TestRender_Foreign(t *testing.T) {
 				t.Errorf("metrics.secure=false is not among %v", args)
 			}
 		})
-	}
-}
-
-// A restricted manager is asked about the objects of its own namespace only.
-func TestRender_ScopeOfWebhooks(t *testing.T) {
-	const op = "webhook-cert-manager"
-	_, in := render(t, "../../testdata/golden/"+op+"/want")
-	in.Objects = []byte(strings.Replace(string(in.Objects), "  name: mmemcached-", "  namespaceSelector:\n    matchLabels:\n      a: b\n  name: mmemcached-", 1))
-	files, err := chart.Render(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for namespaced, want := range map[bool][]any{
-		true: {map[string]any{"matchLabels": map[string]any{"a": "b", "kubernetes.io/metadata.name": "webhook-cert-manager-system"}},
-			map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "webhook-cert-manager-system"}}},
-		false: {map[string]any{"matchLabels": map[string]any{"a": "b"}}, nil},
-	} {
-		all := template(t, op, load(t, files), map[string]any{"rbac": map[string]any{"namespaced": namespaced}})
-		var got []any
-		for _, kind := range []string{"Mutating", "Validating"} {
-			o := all[kind+"WebhookConfiguration /"+op+"-"+strings.ToLower(kind)+"-webhook-configuration"]
-			got = append(got, o["webhooks"].([]any)[0].(map[string]any)["namespaceSelector"])
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("namespaced %v (-want +helm):\n%s", namespaced, d)
-		}
-	}
-}
-
-// What is in no namespace cannot be watched with a Role.
-func TestRender_NoScope(t *testing.T) {
-	for name, change := range map[string]func(string) string{
-		"a cluster-scoped kind": func(s string) string { return strings.Replace(s, "scope: Namespaced", "scope: Cluster", 1) },
-		"a right on Nodes": func(s string) string {
-			return strings.Replace(s, "  - deployments\n", "  - deployments\n  - nodes/status\n", 1)
-		},
-		"neither, for a comparison": func(s string) string { return s },
-	} {
-		_, in := render(t, "../../testdata/golden/memcached/want")
-		in.Objects = []byte(change(string(in.Objects)))
-		files, err := chart.Render(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := strings.Contains(string(files["values.yaml"]), "namespaced: false"), name == "neither, for a comparison"; got != want {
-			t.Errorf("%s: rbac.namespaced is offered: %v", name, got)
-		}
 	}
 }
 
