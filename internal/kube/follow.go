@@ -29,8 +29,8 @@ type Kind struct {
 func (k Kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.Resource) }
 
 // aggregated asks for all groups in one answer, which API servers give since
-// Kubernetes 1.30.
-const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+// Kubernetes 1.27, and in version v2 since 1.30.
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
 // Kinds returns the kinds whose objects can be listed and watched, each in the
 // version that the API server prefers.

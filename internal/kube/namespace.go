@@ -13,18 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stranger is an object in a namespace that would be missed: a workload, what
-// workloads are given, or a custom resource. Those among ours are none, nor those
-// that incidental accepts. "" means that the namespace may go.
+// Stranger is an object in a namespace that would be missed. Those among ours are
+// none, nor what is there for something else or in every namespace, nor those that
+// incidental accepts. "" means that the namespace may go.
 func (c *Client) Stranger(ctx context.Context, namespace string, ours []*unstructured.Unstructured, incidental func(*unstructured.Unstructured) bool) (string, error) {
-	kinds, err := c.strangeKinds(ctx)
+	kinds, err := c.Kinds(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find what else is in namespace %s: %w", namespace, err)
 	}
-	for _, gvk := range kinds {
-		list, err := c.List(ctx, gvk, ListOptions{Namespace: namespace})
+	if len(kinds) == 0 {
+		return "objects of unknown kinds", nil // before Kubernetes 1.27
+	}
+	for _, k := range kinds {
+		if !k.Namespaced || builtIn(k.Group) && slices.Contains([]string{"Event", "Lease", "Endpoints", "EndpointSlice"}, k.Kind) {
+			continue
+		}
+		list, err := c.List(ctx, k.GroupVersionKind, ListOptions{Namespace: namespace})
 		if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
-			return gvk.Kind + " objects that cannot be read", nil // such as those that nothing converts any more
+			return k.Kind + " objects that cannot be read", nil // such as those that nothing converts any more
 		}
 		if err != nil {
 			return "", fmt.Errorf("find what else is in namespace %s: %w", namespace, err)
@@ -43,33 +49,19 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }
 
-// strangeKinds are those that keep a namespace. Custom resources are also those of
-// operators that have gone before and left theirs.
-func (c *Client) strangeKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
-	crds, err := c.List(ctx, schema.GroupVersionKind{Group: crdGroup, Version: "v1", Kind: crdKind}, ListOptions{})
-	if err != nil {
-		return nil, err
+// everywhere are objects that clusters put into every namespace.
+func everywhere() []string {
+	return []string{
+		"ConfigMap kube-root-ca.crt", "ConfigMap openshift-service-ca.crt", "ConfigMap istio-ca-root-cert",
+		"ServiceAccount default", "ServiceAccount builder", "ServiceAccount deployer",
+		"RoleBinding system:image-pullers", "RoleBinding system:image-builders", "RoleBinding system:deployers",
 	}
-	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	kinds := []schema.GroupVersionKind{
-		apps.WithKind("Deployment"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"), apps.WithKind("ReplicaSet"),
-		{Group: "batch", Version: "v1", Kind: "CronJob"}, {Group: "batch", Version: "v1", Kind: "Job"},
-	}
-	for _, kind := range []string{"PersistentVolumeClaim", "Pod", "Service", "Secret", "ConfigMap"} {
-		kinds = append(kinds, schema.GroupVersionKind{Version: "v1", Kind: kind})
-	}
-	for _, crd := range crds {
-		if scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope"); scope == "Namespaced" {
-			kinds = append(kinds, ServedKind(crd))
-		}
-	}
-	return kinds, nil
 }
 
-// dependent reports whether an object is there for another one of these kinds, or
+// dependent reports whether an object is there for another one in its namespace, or
 // in every namespace.
-func dependent(u *unstructured.Unstructured, kinds []schema.GroupVersionKind) bool {
-	if slices.Contains([]string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}, u.GetName()) || u.GetAnnotations()["cert-manager.io/certificate-name"] != "" {
+func dependent(u *unstructured.Unstructured, kinds []Kind) bool {
+	if slices.Contains(everywhere(), u.GetKind()+" "+u.GetName()) || u.GetLabels()["olm.copiedFrom"] != "" || u.GetAnnotations()["cert-manager.io/certificate-name"] != "" {
 		return true
 	}
 	// OpenShift makes a dockercfg for each service account.
@@ -78,6 +70,6 @@ func dependent(u *unstructured.Unstructured, kinds []schema.GroupVersionKind) bo
 	}
 	return slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
 		owner := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
-		return slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == owner })
+		return slices.ContainsFunc(kinds, func(k Kind) bool { return k.Namespaced && k.GroupKind() == owner })
 	})
 }

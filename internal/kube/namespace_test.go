@@ -56,8 +56,10 @@ func testStranger(t *testing.T, c *Client) {
 		apply []*unstructured.Unstructured
 		want  string
 	}{
-		{append(ours, object("v1", "ConfigMap", "accepted"), object("coordination.k8s.io/v1", "Lease", "leader")), ""},
+		{append(ours, object("v1", "ConfigMap", "accepted"), object("coordination.k8s.io/v1", "Lease", "leader"), object("v1", "Endpoints", "service")), ""},
 		{[]*unstructured.Unstructured{object("stranger.example.com/v1", "Stranger", "a")}, "Stranger strangers/a"},
+		{parse(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: strangers}, spec: {podSelector: {}}}"), "NetworkPolicy strangers/deny"},
+		{[]*unstructured.Unstructured{object("v1", "ServiceAccount", "ci")}, "ServiceAccount strangers/ci"},
 		{[]*unstructured.Unstructured{object("v1", "ConfigMap", "theirs")}, "ConfigMap strangers/theirs"},
 	} {
 		if _, err := c.Apply(t.Context(), step.apply, ApplyOptions{}); err != nil {
@@ -71,10 +73,18 @@ func testStranger(t *testing.T, c *Client) {
 
 // TestDependent: what is in a namespace because of something else.
 func TestDependent(t *testing.T) {
-	kinds := []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, {Group: "example.com", Version: "v2", Kind: "Shop"}}
+	kinds := []Kind{
+		{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, Namespaced: true},
+		{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Shop"}, Namespaced: true},
+		{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "ClusterShop"}},
+	}
 	for text, want := range map[string]bool{
 		"kind: Secret\nmetadata: {name: db}":                                                                                false,
 		"kind: ConfigMap\nmetadata: {name: kube-root-ca.crt}":                                                               true,
+		"kind: ServiceAccount\nmetadata: {name: default}":                                                                   true,
+		"kind: ConfigMap\nmetadata: {name: default}":                                                                        false,
+		"kind: RoleBinding\nmetadata: {name: 'system:image-pullers'}":                                                       true,
+		"kind: ClusterServiceVersion\nmetadata: {name: a, labels: {olm.copiedFrom: operators}}":                             true,
 		"kind: Secret\ntype: kubernetes.io/service-account-token\nmetadata: {name: token}":                                  true,
 		"kind: Secret\ntype: kubernetes.io/dockercfg\nmetadata: {name: builder-dockercfg-x}":                                true,
 		"kind: Secret\nmetadata: {name: cert, annotations: {cert-manager.io/certificate-name: serving}}":                    true,

@@ -168,14 +168,14 @@ func testRefused(t *testing.T, l *lab) {
 	// By force all of it goes, also what never worked, but for namespaces that are
 	// used: by what has an owner of somebody else's, and by a custom resource of an
 	// operator that went before, which nothing converts any more.
-	l.apply(manifests(t, leftCRD("v2", "strategy: None")))
-	if err := l.WaitEstablished(t.Context(), manifests(t, leftCRD("v2", ""))); err != nil {
+	l.apply(manifests(t, leftCRD("v1", "strategy: None")))
+	if err := l.WaitEstablished(t.Context(), manifests(t, leftCRD("v1", ""))); err != nil {
 		t.Fatal(err)
 	}
 	owner := "ownerReferences: [{apiVersion: v1, kind: Namespace, name: operators, uid: " + string(l.read(manifests(t, stranger)[0]).GetUID()) + "}]"
-	l.apply(manifests(t, "{apiVersion: left.example.com/v2, kind: Cart, metadata: {name: mine, namespace: olm}}",
+	l.apply(manifests(t, "{apiVersion: left.example.com/v1, kind: Cart, metadata: {name: mine, namespace: olm}}",
 		"{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: operators, "+owner+"}}"))
-	l.apply(manifests(t, leftCRD("v1", "strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: gone, name: gone}}}")))
+	l.apply(manifests(t, leftCRD("v2", "strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: gone, name: gone}}}")))
 	gone, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
 	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm (Cart objects that cannot be read)", "operators (Secret operators/db)"}}
 	if d := cmp.Diff(want, gone); err != nil || d != "" {
@@ -187,8 +187,8 @@ func testRefused(t *testing.T, l *lab) {
 	if d := cmp.Diff([2]string{"", ""}, l.found()); d != "" {
 		t.Errorf("after that (-want +got):\n%s", d)
 	}
-	l.apply(manifests(t, leftCRD("v1", "strategy: None")))
-	if _, err := l.Delete(t.Context(), manifests(t, shop, stranger, leftCRD("v1", ""), "{apiVersion: v1, kind: Namespace, metadata: {name: olm}}"), kube.DeleteOptions{}); err != nil {
+	l.apply(manifests(t, leftCRD("v2", "strategy: None")))
+	if _, err := l.Delete(t.Context(), manifests(t, shop, stranger, leftCRD("v2", ""), "{apiVersion: v1, kind: Namespace, metadata: {name: olm}}"), kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
