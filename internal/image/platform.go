@@ -113,11 +113,16 @@ func pick(index *v1.IndexManifest, want v1.Platform) (found *v1.Descriptor, have
 	return found, have
 }
 
-// goEnv are the go command's variables for p.
+// goEnv are the go command's variables for p. Whatever this machine's settings are,
+// the program runs on every processor of the architecture.
 func goEnv(p v1.Platform) []string {
 	env := []string{"GOOS=" + p.OS, "GOARCH=" + p.Architecture}
-	if p.Architecture == "arm" {
-		env = append(env, "GOARM="+strings.TrimPrefix(p.Variant, "v"))
+	oldest := map[string]string{
+		"386": "GO386=sse2", "amd64": "GOAMD64=v1", "arm": "GOARM=" + strings.TrimPrefix(p.Variant, "v"), "arm64": "GOARM64=v8.0",
+		"ppc64le": "GOPPC64=power8", "riscv64": "GORISCV64=rva20u64",
+	}
+	if level, ok := oldest[p.Architecture]; ok {
+		env = append(env, level)
 	}
 	return env
 }

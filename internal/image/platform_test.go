@@ -108,8 +108,9 @@ func TestPick(t *testing.T) {
 
 func TestGoEnv(t *testing.T) {
 	for in, want := range map[string][]string{
-		"linux/amd64":  {"GOOS=linux", "GOARCH=amd64"},
+		"linux/amd64":  {"GOOS=linux", "GOARCH=amd64", "GOAMD64=v1"},
 		"linux/arm/v6": {"GOOS=linux", "GOARCH=arm", "GOARM=6"},
+		"linux/s390x":  {"GOOS=linux", "GOARCH=s390x"},
 	} {
 		if got := goEnv(must(parsePlatform(in))(t)); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", in, got, want)
