@@ -34,10 +34,10 @@ type SaveOptions struct {
 
 // Saved is an image that was saved.
 type Saved struct {
-	Image    string `json:"image"`
-	Digest   string `json:"digest"`
-	Platform string `json:"platform,omitempty"` // the one in the archive, where the image has several
-	Path     string `json:"path"`
+	Image    string
+	Digest   string
+	Platform string // the one in the archive, where the image has several
+	Path     string
 }
 
 // Save copies an image from the store to a file or a directory. An archive
