@@ -293,9 +293,14 @@ func TestBuildLeavesOut(t *testing.T) {
 		dockerfile string
 		want       []string
 	}{
-		"the scaffold's": {"FROM golang AS builder\nCOPY . .\nRUN go build -o manager ./cmd\nFROM distroless\nCOPY --from=builder /w/manager .\n", nil},
-		"files":          {"FROM golang AS builder\nCOPY . .\nFROM distroless\nCOPY templates/ /templates/\nADD [\"a b\", \"/a\"]\nCOPY --chown=1:1 --from=builder /x /x\n", []string{"Dockerfile:4: COPY templates/ /templates/:", "Dockerfile:5: ADD [\"a b\", \"/a\"]:"}},
-		"its program":    {"FROM distroless\nCOPY bin/manager /\n", nil},
+		"the scaffold's": {"FROM golang AS builder\nCOPY . .\nRUN go build -o manager ./cmd\nFROM distroless\nWORKDIR /\nCOPY --from=builder /w/manager .\nUSER 65532:65532\nENTRYPOINT [\"/manager\"]\n", nil},
+		"files":          {"FROM golang AS builder\nCOPY . .\nFROM distroless\nCOPY templates/ /templates/\nADD [\"a b\", \"/a\"]\nCOPY --chown=1:1 --from=builder /x /x\n", []string{"Dockerfile:4: COPY templates/ /templates/:", "Dockerfile:5: ADD [\"a b\", \"/a\"]:", "Dockerfile:6: COPY --chown=1:1 --from=builder /x /x:"}},
+		"around the program": {"FROM golang AS builder\nRUN go build -o bin/op ./cmd\nFROM alpine\nRUN apk add git\nLABEL a=b\nLABEL c=d\nWORKDIR /work\nCOPY --from=builder /workspace/templates /templates\nUSER 1001\nCOPY --from=builder /workspace/bin/op /usr/bin/\n", []string{
+			"Dockerfile:4: RUN apk add git: the image has only the operator; if that needs what this does,", "Dockerfile:6: LABEL c=d: this is not in the image; set it with --label", "Dockerfile:7: WORKDIR /work: this is not in the image; set it in config",
+			"Dockerfile:8: COPY --from=builder /workspace/templates /templates: the image has only the operator;", "Dockerfile:9: USER 1001: the image runs as 65532:65532; for another user, set runAsUser in config/manager/manager.yaml",
+		}},
+		"from nothing": {"FROM golang AS builder\nFROM scratch\nCOPY --from=builder /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/\nCOPY --from=builder /etc/passwd /etc/passwd\nCOPY --from=builder /src/out/* /bin/op\nENTRYPOINT [\"/bin/op\"]\nUSER nonroot:nonroot\n", nil},
+		"its program":  {"FROM distroless\nCOPY bin/manager /\n", nil},
 		"what is set": {"FROM golang AS builder\nENV CGO_ENABLED=0\nFROM distroless\nENV MODE=fast\nENTRYPOINT [\"/manager\", \"--x\"]\nCMD --y\n", []string{
 			"Dockerfile:4: ENV MODE=fast: this is not in the image; set it in config/manager/manager.yaml", "Dockerfile:5: ENTRYPOINT [\"/manager\", \"--x\"]:", "Dockerfile:6: CMD --y:",
 		}},
@@ -311,7 +316,7 @@ func TestBuildLeavesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		build(t, w, BuildOptions{Base: Scratch, Warn: func(s string) { got = append(got, s) }})
+		build(t, w, BuildOptions{Base: Scratch, Labels: []string{"a=c"}, Warn: func(s string) { got = append(got, s) }})
 		if len(got) != len(tc.want) || !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}

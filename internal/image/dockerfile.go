@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -90,37 +92,100 @@ func Commands(data []byte) []string {
 	return append(paths, names...)
 }
 
-// leftOut are the instructions that copy files of the project into the last stage of a
-// Dockerfile, besides the program, or set its variables and arguments: an image without
-// a Dockerfile does not have them.
+// warnLeftOut warns of what only the Dockerfile puts into an image.
+func (b *builder) warnLeftOut() {
+	data, err := b.host.Files.ReadFile(filepath.Join(b.Dir, "Dockerfile"))
+	if err != nil {
+		return // there need not be one
+	}
+	for _, in := range leftOut(data) {
+		why := "this is not in the image; set it in config/manager/manager.yaml"
+		switch in.Name {
+		case "COPY", "ADD":
+			why = "the image has only the operator; if that needs these files, build the image with a container tool"
+		case "RUN":
+			why = "the image has only the operator; if that needs what this does, build the image with a container tool"
+		case "USER":
+			why = "the image runs as " + User + "; for another user, set runAsUser in config/manager/manager.yaml"
+		case "LABEL":
+			if b.labelled(in) {
+				continue
+			}
+			why = "this is not in the image; set it with --label"
+		case "ENTRYPOINT":
+			if path.Base(plainWords(in)[0]) != path.Base(entrypoint) {
+				why = "the image starts " + entrypoint + "; if it needs that, build the image with a container tool"
+			}
+		}
+		b.warn("Dockerfile:%d: %s %s: %s", in.Line, in.Name, in.Args, why)
+	}
+}
+
+// labelled reports whether --label sets all labels of an instruction.
+func (b *builder) labelled(in dockerfile.Instruction) bool {
+	r := Recipe{Labels: map[string]string{}}
+	err := r.label(in.Args)
+	maps.DeleteFunc(r.Labels, func(key, _ string) bool { _, set := b.labels[key]; return set })
+	return err == nil && len(r.Labels) == 0
+}
+
+// leftOut are the instructions of a Dockerfile's last stage that have an effect on
+// the image, other than to copy the program and start it as an image without a
+// Dockerfile does.
 func leftOut(data []byte) []dockerfile.Instruction {
 	var list []dockerfile.Instruction
 	compiles := false
-	given := func(w string) bool { // by another stage, or as the program
-		return strings.HasPrefix(w, "--from=") || path.Base(w) == path.Base(entrypoint)
-	}
-	for _, in := range dockerfile.Parse(data) {
-		words := dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
+	all := dockerfile.Parse(data)
+	there := programs(all)
+	for _, in := range all {
+		words := plainWords(in)
+		left := false
 		switch in.Name {
 		case "FROM":
 			list, compiles = nil, false
-		case "ENV":
-			list = append(list, in)
+		case "ENV", "LABEL":
+			left = true
+		case "USER":
+			left = !slices.Contains([]string{User, "65532", "nonroot", "nonroot:nonroot"}, in.Args)
+		case "WORKDIR":
+			left = in.Args != "/"
 		case "ENTRYPOINT", "CMD":
-			if len(words) > 1 || in.Name == "CMD" && len(words) == 1 && !path.IsAbs(words[0]) {
-				list = append(list, in)
-			}
+			left = len(words) > 1 || in.Name == "CMD" && len(words) == 1 && !path.IsAbs(words[0])
 		case "RUN":
 			if strings.Contains(in.Args, "go build") { // what the stage has so far are sources, and for the compiler
 				list, compiles = nil, true
 			}
+			left = !compiles
 		case "COPY", "ADD":
-			if !compiles && !slices.ContainsFunc(words, given) {
-				list = append(list, in)
-			}
+			left = !compiles && !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(there, path.Base(w)) })
+		}
+		if left {
+			list = append(list, in)
 		}
 	}
 	return list
+}
+
+// programs are the names of files that the image has without a Dockerfile: what is
+// compiled or started, and what the base brings.
+func programs(all []dockerfile.Instruction) []string {
+	names := []string{path.Base(entrypoint), "ca-certificates.crt", "passwd"}
+	for _, in := range all {
+		for i, w := range plainWords(in) {
+			switch {
+			case (in.Name == "ENTRYPOINT" || in.Name == "CMD") && (i == 0 || path.IsAbs(w)):
+				names = append(names, path.Base(w))
+			case in.Name == "RUN" && i > 0 && plainWords(in)[i-1] == "-o":
+				names = append(names, path.Base(w))
+			}
+		}
+	}
+	return names
+}
+
+// plainWords are the words of an instruction in either form, JSON or not.
+func plainWords(in dockerfile.Instruction) []string {
+	return dockerfile.Words(strings.NewReplacer("[", " ", "]", " ", ",", " ", `"`, "").Replace(in.Args))
 }
 
 // label takes KEY=VALUE pairs, or the old form KEY VALUE.

@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,18 +116,7 @@ func Build(ctx context.Context, h host.Host, o BuildOptions) (Built, error) {
 }
 
 func (b *builder) build(ctx context.Context) (Built, error) {
-	if data, err := b.host.Files.ReadFile(filepath.Join(b.Dir, "Dockerfile")); err == nil {
-		for _, in := range leftOut(data) {
-			why := "this is not in the image; set it in config/manager/manager.yaml"
-			switch first, _, _ := strings.Cut(strings.TrimLeft(in.Args, `[" `), `"`); {
-			case in.Name == "COPY" || in.Name == "ADD":
-				why = "the image has only the operator; if that needs these files, build the image with a container tool"
-			case in.Name == "ENTRYPOINT" && path.Base(strings.Fields(first)[0]) != path.Base(entrypoint):
-				why = "the image starts " + entrypoint + "; if it needs that, build the image with a container tool"
-			}
-			b.warn("Dockerfile:%d: %s %s: %s", in.Line, in.Name, in.Args, why)
-		}
-	}
+	b.warnLeftOut()
 	base, err := b.findBase(ctx)
 	if err != nil {
 		return Built{}, err

@@ -49,11 +49,13 @@ func newBuild(f *cli.Factory) *cobra.Command {
 		Long: `Compile the operator for each platform and build its image.
 
 The image has the operator as /manager, on a base with certificates and a passwd
-file, and runs it as the user 65532, as the scaffolded Dockerfile does. The same
-source gives the same digest, on any machine: every time in the image is
-SOURCE_DATE_EPOCH, or 1970. The digest is printed on stdout. Other files that the
-Dockerfile copies are not in the image, nor are variables and arguments that it
-sets; warnings name them.
+file, and runs it as the user 65532, as the scaffolded Dockerfile does. The image
+has nothing else of the Dockerfile's last stage: no other files, variables,
+arguments, labels or user, nor what RUN does. Warnings name what is left out.
+
+The digest is printed on stdout. The same commit, built by the same Go on the same
+base, gives the same digest on any machine: every time in the image is
+SOURCE_DATE_EPOCH, or 1970.
 
 The base is ` + image.DefaultBase + `, kept in a cache. With
 '--base scratch' it is made here and needs no network: the certificates are this
