@@ -108,8 +108,8 @@ func UseHTTPFlag(c *cobra.Command, value *bool) {
 	c.Flags().BoolVar(value, "use-http", false, "plain http with any registry, not only with one on this machine")
 }
 
-// runBuild builds an image, and pushes it with --push. Whether a push can work is
-// checked before the compiler has worked for minutes.
+// runBuild builds an image, and pushes it with --push. What can be wrong with the
+// command line is checked before the compiler has worked for minutes.
 func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	if o.push && o.Offline {
 		return clierr.Usagef("build with --offline, and push when there is a network", "--push needs a network, and --offline forbids one")
@@ -120,8 +120,11 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	}
 	if o.push {
 		if err := image.CheckPush(o.Image); err != nil {
-			return err // before the long work
+			return err
 		}
+	}
+	if err := f.KnownCluster(ctx, o.cluster); err != nil {
+		return err
 	}
 	start := f.Host.Now()
 	opts := o.BuildOptions
@@ -136,15 +139,15 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 		f.Say("%s for %s: %s to push", built.Image, part.Platform, cli.Megabytes(part.Size))
 	}
 	f.Say("Built %s on %s after %s", built.Image, built.Base, f.Since(start))
-	if err := offerImage(ctx, f, o.cluster, o.Image); err != nil {
-		return err
-	}
 	if o.push {
 		if _, err := PushImage(ctx, f, image.PushOptions{Image: o.Image, Access: image.Access{UseHTTP: o.UseHTTP}}); err != nil {
 			return err
 		}
 	}
-	return f.Report(o.output, built, func(w io.Writer) { fmt.Fprintln(w, built.Digest) })
+	if err := f.Report(o.output, built, func(w io.Writer) { fmt.Fprintln(w, built.Digest) }); err != nil {
+		return err
+	}
+	return offerImage(ctx, f, o.cluster, o.Image)
 }
 
 // offerImage lets a running embedded cluster run the operator in an image that
