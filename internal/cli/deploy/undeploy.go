@@ -24,6 +24,10 @@ import (
 
 const crdKind = "CustomResourceDefinition"
 
+func crdGVK() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: crdKind}
+}
+
 // NewUndeploy is 'mysdk undeploy'.
 func NewUndeploy(f *cli.Factory) *cobra.Command {
 	o := &deployOptions{}
@@ -82,8 +86,14 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if rest, err = withoutUsed(ctx, f, client, crds, rest, o.crds); err != nil {
 		return err
 	}
-	if _, err = client.Delete(ctx, rest, opts); err != nil {
-		return err
+	// The parent is what an interrupted undeploy finds the others by.
+	last := slices.DeleteFunc(slices.Clone(rest), func(u *unstructured.Unstructured) bool {
+		return u.GetKind() != "Namespace" && kube.RefOf(u) != kube.RefOf(set.Parent())
+	})
+	for _, some := range [][]*unstructured.Unstructured{kube.Without(rest, last), last} {
+		if _, err := client.Delete(ctx, some, opts); err != nil {
+			return err
+		}
 	}
 	if client.Embedded != "" && !o.dryRun {
 		p := hostprogram.Programs{Host: f.Host, Cluster: client.Embedded, Say: f.Say}
@@ -95,7 +105,7 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 }
 
 // deployed are the CRDs and all else that this deploy of the project and those
-// before have applied.
+// before have applied. CRDs outlive the set's parent.
 func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objects []*unstructured.Unstructured) (crds, rest []*unstructured.Unstructured, err error) {
 	parent, members, err := client.InSet(ctx, set)
 	if err != nil {
@@ -104,6 +114,11 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 	if parent != nil {
 		objects = append(objects, parent)
 	}
+	more, err := client.List(ctx, crdGVK(), kube.ListOptions{Selector: set.Selector()})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, nil, err
+	}
+	members = append(members, kube.Without(more, members)...)
 	for _, u := range append(objects, kube.Without(members, objects)...) {
 		switch {
 		case u.GetKind() == crdKind:
