@@ -23,6 +23,7 @@ type Factory struct {
 	Allowed []string        // contexts of real clusters that may be written to unnamed
 	Typed   string          // the command line, for the journal of an interrupted commit and for hints
 	AsIs    bool            // take generated files as they are
+	OrAsIs  bool            // the same, with a warning, if they cannot be made
 	Plugins *pluginRun      // external plugins that take part, nil without any
 	Running *cobra.Command  // the one that runs, known once flags are parsed
 	Told    map[string]bool // lines that are printed only once

@@ -126,7 +126,7 @@ func SetImage(src kustomize.Source, ref string) (kustomize.Source, error) {
 }
 
 // sources are the project's files for kustomize, with what generate would write
-// in place of what it has written, unless AsIs says otherwise, and the names of
+// in place of what it has written, unless AsIs or OrAsIs say otherwise, and the names of
 // what generate makes.
 func (f *Factory) sources(ctx context.Context, narrow func(*generate.Options)) (src kustomize.Source, made []string, err error) {
 	src = kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
@@ -139,6 +139,10 @@ func (f *Factory) sources(ctx context.Context, narrow func(*generate.Options)) (
 	}
 	narrow(&opts)
 	r, err := generate.Render(ctx, opts)
+	if err != nil && f.OrAsIs && ctx.Err() == nil {
+		f.Warn("the manifests in config are used as they are: %v", err)
+		return src, nil, nil
+	}
 	if err != nil {
 		return src, nil, err
 	}

@@ -82,6 +82,7 @@ func runInstall(ctx context.Context, f *cli.Factory, o *installOptions) error {
 }
 
 func runUninstall(ctx context.Context, f *cli.Factory, o *installOptions) error {
+	f.OrAsIs = true // CRDs can go while the code is broken
 	crds, err := f.SomeCRDs(ctx)
 	if err != nil {
 		return err

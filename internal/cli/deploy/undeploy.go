@@ -58,6 +58,7 @@ func runUndeploy(ctx context.Context, f *cli.Factory, o *deployOptions) error {
 	if o.force && !o.crds {
 		return clierr.Usagef("add --crds, or leave out --force", "--force requires --crds")
 	}
+	f.OrAsIs = true // an operator can go while its code is broken
 	_, objects, err := f.OperatorManifests(ctx, "")
 	if err != nil {
 		return err
