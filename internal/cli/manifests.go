@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -159,7 +157,7 @@ func (f *Factory) ProjectCRDs(ctx context.Context) ([]*unstructured.Unstructured
 		return nil, err
 	}
 	for _, dir := range []string{"config/crd", DeployDir} {
-		if _, err := f.Host.Files.Lstat(f.Host.Path(dir + "/kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
+		if !src.Has(dir) {
 			continue
 		}
 		data, err := kustomize.Build(ctx, src, dir)

@@ -193,8 +193,7 @@ func (e *exam) manifests() {
 	bad := e.report.Problems
 	var built []string
 	for _, dir := range []string{"config/crd", "config/default"} {
-		named := func(name string) bool { return e.exists(dir + "/" + name) }
-		if !e.exists(dir) || dir == "config/crd" && !slices.ContainsFunc([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, named) {
+		if !e.exists(dir) || dir == "config/crd" && !e.source().Has(dir) {
 			continue // install applies the CRDs themselves
 		}
 		data, err := e.build(dir)
@@ -245,8 +244,10 @@ func (e *exam) certificates() {
 	}
 }
 
-func (e *exam) build(dir string) ([]byte, error) {
-	return kustomize.Build(e.ctx, kustomize.Source{Dir: e.Dir, Files: e.Host.Files, Overlay: e.made}, dir)
+func (e *exam) build(dir string) ([]byte, error) { return kustomize.Build(e.ctx, e.source(), dir) }
+
+func (e *exam) source() kustomize.Source {
+	return kustomize.Source{Dir: e.Dir, Files: e.Host.Files, Overlay: e.made}
 }
 
 func count(n int, what string) string {

@@ -58,7 +58,7 @@ func (c *checker) visit(dir string) error {
 
 // files are the kustomization files of dir, of which there may be one.
 func (c *checker) files(dir string) (found []string) {
-	for _, name := range konfig.RecognizedKustomizationFileNames() {
+	for _, name := range FileNames() {
 		if full := filepath.Join(dir, name); c.tree.Exists(full) {
 			found = append(found, full)
 		}

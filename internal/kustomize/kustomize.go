@@ -6,10 +6,14 @@ package kustomize
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 
@@ -23,6 +27,17 @@ type Source struct {
 	Dir     string      // project directory, absolute
 	Overlay fileset.Set // files that stand in for those on disk; may be empty
 	Files   host.Files
+}
+
+// FileNames are the names that a kustomization may have.
+func FileNames() []string { return konfig.RecognizedKustomizationFileNames() }
+
+// Has reports whether a directory of the project, relative to it, has a kustomization.
+func (s Source) Has(dir string) bool {
+	return slices.ContainsFunc(FileNames(), func(name string) bool {
+		_, err := s.Files.Lstat(filepath.Join(s.Dir, filepath.FromSlash(dir), name))
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // Build returns the objects of the kustomization in directory path, relative to

@@ -21,9 +21,6 @@ import (
 // Samples is where a project's samples are, relative to it.
 const Samples = "config/samples"
 
-// kustomizations are the names that kustomize takes.
-var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
 // File is a file of objects.
 type File struct {
 	Name    string // within its directory
@@ -43,7 +40,7 @@ func Read(ctx context.Context, h host.Host, name string) ([]*unstructured.Unstru
 		return parse(h, name) // not a directory, nor a link to one
 	}
 	for _, e := range entries {
-		if slices.Contains(kustomizations, e.Name()) {
+		if slices.Contains(kustomize.FileNames(), e.Name()) {
 			return build(ctx, h, full, name)
 		}
 	}
@@ -65,7 +62,7 @@ func Files(h host.Host, dir string) ([]File, error) {
 	var list []File
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() || slices.Contains(kustomizations, name) || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+		if e.IsDir() || slices.Contains(kustomize.FileNames(), name) || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
 			continue
 		}
 		objs, err := parse(h, filepath.Join(dir, name))

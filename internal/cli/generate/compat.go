@@ -179,11 +179,11 @@ func convert(ctx context.Context, f *cli.Factory, r generate.Result, crds compat
 	single := func(_ string, crd []byte) bool { return bytes.Count(crd, []byte("served: true")) < 2 }
 	several := maps.Clone(crds)
 	maps.DeleteFunc(several, single)
-	_, err := f.Host.Files.Lstat(f.Host.Path("config/crd/kustomization.yaml"))
-	if err != nil || len(several) == 0 {
-		return nil //nolint:nilerr // without a kustomization there is no conversion
+	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files, Overlay: r.Set}
+	if !src.Has("config/crd") || len(several) == 0 {
+		return nil // without a kustomization there is no conversion
 	}
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files, Overlay: r.Set}, "config/crd")
+	data, err := kustomize.Build(ctx, src, "config/crd")
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -2,8 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,10 +14,11 @@ import (
 
 // deployedObjects are those of config/default; none where the project has none.
 func deployedObjects(ctx context.Context, f *cli.Factory) ([]*unstructured.Unstructured, error) {
-	if _, err := f.Host.Files.Lstat(f.Host.Path(cli.DeployDir + "/kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
+	src := kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}
+	if !src.Has(cli.DeployDir) {
 		return nil, nil
 	}
-	data, err := kustomize.Build(ctx, kustomize.Source{Dir: f.Host.Dir, Files: f.Host.Files}, cli.DeployDir)
+	data, err := kustomize.Build(ctx, src, cli.DeployDir)
 	if err != nil {
 		return nil, err
 	}
