@@ -42,7 +42,7 @@ func serveTLS(t *testing.T, wrap func(http.Handler) http.Handler) (address strin
 
 // pushFiles pushes an image of one file, to be asked for by a machine that does
 // not have it.
-func pushFiles(t *testing.T, to string, access Access) {
+func pushFiles(t *testing.T, to string, access registry.Access) {
 	t.Helper()
 	w := hosttest.New(t)
 	if _, err := BuildFiles(t.Context(), w.Host, FilesOptions{Image: to, Files: Files{"manifests/csv.yaml": []byte("kind: X\n")}}); err != nil {
@@ -58,7 +58,7 @@ func pushFiles(t *testing.T, to string, access Access) {
 func TestAccessOfATLSRegistry(t *testing.T) {
 	at, ca := serveTLS(t, func(h http.Handler) http.Handler { return h })
 	ref := at + "/team/bundle:v1"
-	pushFiles(t, ref, Access{SkipVerify: true})
+	pushFiles(t, ref, registry.Access{SkipVerify: true})
 	own, err := registry.Authorities(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -68,13 +68,13 @@ func TestAccessOfATLSRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		access Access
+		access registry.Access
 		want   string // of the error
 	}{
-		"as it comes":        {Access{}, "is signed by nobody this machine trusts"},
-		"not verified":       {Access{SkipVerify: true}, ""},
-		"with its authority": {Access{CA: own}, ""},
-		"with another one":   {Access{CA: others}, "is signed by nobody this machine trusts"},
+		"as it comes":        {registry.Access{}, "is signed by nobody this machine trusts"},
+		"not verified":       {registry.Access{SkipVerify: true}, ""},
+		"with its authority": {registry.Access{CA: own}, ""},
+		"with another one":   {registry.Access{CA: others}, "is signed by nobody this machine trusts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Open(t.Context(), hosttest.New(t).Host, OpenOptions{Image: ref, Access: tc.access})
@@ -105,7 +105,7 @@ func TestAccessWithAPullSecret(t *testing.T) {
 		}
 		return c
 	}
-	pushFiles(t, ref, Access{SkipVerify: true, Credentials: secret(at, "me")})
+	pushFiles(t, ref, registry.Access{SkipVerify: true, Credentials: secret(at, "me")})
 	for name, tc := range map[string]struct {
 		credentials *registry.Credentials
 		ok          bool
@@ -114,7 +114,7 @@ func TestAccessWithAPullSecret(t *testing.T) {
 		"of another registry": {secret("registry.example.com", "me"), false}, "of the repository": {secret(at+"/team", "me"), true},
 		"of another repository": {secret(at+"/other", "me"), false},
 	} {
-		access := Access{SkipVerify: true}
+		access := registry.Access{SkipVerify: true}
 		if tc.credentials != nil {
 			access.Credentials = tc.credentials
 		}

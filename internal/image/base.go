@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // base is what the operator's layer is put on.
@@ -106,7 +107,7 @@ func (b *builder) resolveBase(ctx context.Context, ref name.Reference, cache str
 		return known, nil
 	}
 	b.progress("looking for the base %s", b.Base)
-	desc, err := remote.Get(ref, Access{UseHTTP: b.UseHTTP}.Options(ctx)...)
+	desc, err := remote.Get(ref, registry.Access{UseHTTP: b.UseHTTP}.Options(ctx)...)
 	if err == nil {
 		return desc.Digest, nil
 	}
@@ -206,7 +207,7 @@ func readOne(dir string) (v1.Image, error) {
 // pull gets the image for p from the registry. What stands in the index is
 // believed; an image that is no part of one says itself what it is for.
 func (b *builder) pull(ctx context.Context, ref name.Digest, p v1.Platform) (v1.Image, error) {
-	desc, err := remote.Get(ref, Access{UseHTTP: b.UseHTTP}.Options(ctx)...)
+	desc, err := remote.Get(ref, registry.Access{UseHTTP: b.UseHTTP}.Options(ctx)...)
 	if err != nil {
 		return nil, explain(ctx, err, "pull the base "+b.Base, ref.Context())
 	}

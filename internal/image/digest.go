@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // atOnce is how many images are looked up at the same time.
@@ -48,11 +49,11 @@ func digestOf(ctx context.Context, image string, useHTTP bool) (string, error) {
 		return d.DigestStr(), nil
 	}
 	// Some registries answer HEAD without a digest; remote.Head is an error then.
-	desc, err := remote.Head(ref, Access{UseHTTP: useHTTP}.Options(ctx)...)
+	desc, err := remote.Head(ref, registry.Access{UseHTTP: useHTTP}.Options(ctx)...)
 	if err == nil {
 		return desc.Digest.String(), nil
 	}
-	full, getErr := remote.Get(ref, Access{UseHTTP: useHTTP}.Options(ctx)...)
+	full, getErr := remote.Get(ref, registry.Access{UseHTTP: useHTTP}.Options(ctx)...)
 	if getErr != nil {
 		err = explain(ctx, getErr, "find the digest of "+image, ref.Context())
 		return "", clierr.Failedf("push the image first: a digest is that of an image in its registry\n"+clierr.HintOf(err), "%w", err)

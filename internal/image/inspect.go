@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // Platform is what an image runs on, in Go's words.
@@ -44,7 +45,7 @@ func CheckName(image string) error {
 }
 
 func remotePlatforms(ctx context.Context, ref name.Reference, useHTTP bool) ([]Platform, error) {
-	desc, err := remote.Get(ref, Access{UseHTTP: useHTTP}.Options(ctx)...)
+	desc, err := remote.Get(ref, registry.Access{UseHTTP: useHTTP}.Options(ctx)...)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // readLimit is how many bytes of files are taken out of an image. Bundles have
@@ -28,7 +29,7 @@ const readLimit = 1 << 30
 
 // OpenOptions say which image to open.
 type OpenOptions struct {
-	Access
+	registry.Access
 	Image    string
 	Offline  bool // ask no registry
 	Progress func(string)

@@ -12,11 +12,12 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // PushOptions say what to push and where to.
 type PushOptions struct {
-	Access
+	registry.Access
 	Image    string // name in the store; empty is To
 	To       string // name to push to; empty is Image
 	Builder  string // command that builds such images; empty is 'mysdk image build'
@@ -65,7 +66,7 @@ func Push(ctx context.Context, h host.Host, o PushOptions) (Pushed, error) {
 	return pushed, errors.Join(err, release())
 }
 
-func (c *content) push(ctx context.Context, to name.Tag, access Access) (Pushed, error) {
+func (c *content) push(ctx context.Context, to name.Tag, access registry.Access) (Pushed, error) {
 	digest, err := c.digest()
 	if err != nil {
 		return Pushed{}, err
@@ -91,7 +92,7 @@ func (c *content) push(ctx context.Context, to name.Tag, access Access) (Pushed,
 }
 
 // pushArtifact pushes what has no tag, only a digest.
-func pushArtifact(ctx context.Context, repo name.Repository, a v1.Image, access Access) (v1.Hash, error) {
+func pushArtifact(ctx context.Context, repo name.Repository, a v1.Image, access registry.Access) (v1.Hash, error) {
 	digest, err := a.Digest()
 	if err != nil {
 		return v1.Hash{}, err

@@ -20,6 +20,7 @@ import (
 	imagecmd "github.com/example/mysdk/internal/cli/image"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // buildOptions are the flags and the argument of bundle build.
@@ -99,7 +100,7 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	}
 	f.Say("Built %s of %s: %d files, %s to push, after %s", built.Image, b.Name(), len(files), cli.Megabytes(built.Platforms[0].Size), f.Since(start))
 	if o.push {
-		if _, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: o.image, Access: image.Access{UseHTTP: o.useHTTP}}); err != nil {
+		if _, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: o.image, Access: registry.Access{UseHTTP: o.useHTTP}}); err != nil {
 			return err
 		}
 	}

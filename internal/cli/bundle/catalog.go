@@ -22,6 +22,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/registry"
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
@@ -178,7 +179,7 @@ func readCatalog(ctx context.Context, f *cli.Factory, o *catalogOptions) (*catal
 	switch {
 	case absent(o.fromIndex, err):
 		named := image.IsExplicit(o.fromIndex) // else it is meant to be a directory, or an image of this machine
-		c, err := fetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: image.Access{UseHTTP: o.useHTTP}, Offline: !named})
+		c, err := fetchCatalog(ctx, f, image.OpenOptions{Image: o.fromIndex, Access: registry.Access{UseHTTP: o.useHTTP}, Offline: !named})
 		if err != nil && !named {
 			return nil, clierr.Usagef(fmt.Sprintf("name a directory or a file; an image in a registry needs its tag, as in %s:v0.0.1", o.fromIndex), "there is no catalog %s", o.fromIndex)
 		}
@@ -206,7 +207,7 @@ func addition(ctx context.Context, f *cli.Factory, arg string, useHTTP bool) (ca
 			return catalog.Addition{}, fmt.Errorf("%s: %w", arg, err)
 		}
 	}
-	b, err := ReadBundle(ctx, f, from, image.Access{UseHTTP: useHTTP})
+	b, err := ReadBundle(ctx, f, from, registry.Access{UseHTTP: useHTTP})
 	if err != nil {
 		return catalog.Addition{}, err
 	}
@@ -389,7 +390,7 @@ func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 	f.Say("Built %s: /%s and its cache /%s, %s to push, after %s", built.Image, CatalogDir, cacheDir, cli.Megabytes(built.Platforms[0].Size), f.Since(start))
 	result := built.Digest
 	if o.push {
-		pushed, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: o.tag, Access: image.Access{UseHTTP: o.useHTTP}})
+		pushed, err := imagecmd.PushImage(ctx, f, image.PushOptions{Image: o.tag, Access: registry.Access{UseHTTP: o.useHTTP}})
 		if err != nil {
 			return err
 		}
@@ -402,7 +403,7 @@ func buildCatalog(ctx context.Context, f *cli.Factory, c *catalog.Catalog, o *ca
 const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // FetchCatalog reads the catalog of an index image.
-func FetchCatalog(ctx context.Context, f *cli.Factory, ref string, access image.Access) (*catalog.Catalog, error) {
+func FetchCatalog(ctx context.Context, f *cli.Factory, ref string, access registry.Access) (*catalog.Catalog, error) {
 	return fetchCatalog(ctx, f, image.OpenOptions{Image: ref, Access: access})
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
-	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // ReadCRDs reads the CRDs of a bundle, or of a directory with manifests of
 // another kind.
-func ReadCRDs(ctx context.Context, f *cli.Factory, arg string, access image.Access) (compat.CRDs, error) {
+func ReadCRDs(ctx context.Context, f *cli.Factory, arg string, access registry.Access) (compat.CRDs, error) {
 	files, _, err := OpenBundle(ctx, f, arg, access)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func ReadCRDs(ctx context.Context, f *cli.Factory, arg string, access image.Acce
 
 // ReadBundle reads the bundle that the user named: a directory, an archive, or
 // an image of this machine or of a registry.
-func ReadBundle(ctx context.Context, f *cli.Factory, arg string, access image.Access) (*bundle.Bundle, error) {
+func ReadBundle(ctx context.Context, f *cli.Factory, arg string, access registry.Access) (*bundle.Bundle, error) {
 	files, _, err := OpenBundle(ctx, f, arg, access)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	imagecmd "github.com/example/mysdk/internal/cli/image"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // bundleValidateOptions are the flags and the argument of bundle validate.
@@ -92,7 +93,7 @@ func runValidate(ctx context.Context, f *cli.Factory, o *bundleValidateOptions) 
 	if err != nil {
 		return err
 	}
-	access := image.Access{UseHTTP: o.useHTTP}
+	access := registry.Access{UseHTTP: o.useHTTP}
 	if o.replaced != "" {
 		if opts.Replaced, err = ReadCRDs(ctx, f, o.replaced, access); err != nil {
 			return err
@@ -147,7 +148,7 @@ func validateOptions(f *cli.Factory, o *bundleValidateOptions) (validate.Options
 
 // OpenBundle finds the files of a bundle and what to call their root. A directory
 // may be half-written while a command that was killed is not finished.
-func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access image.Access) (fs.FS, string, error) {
+func OpenBundle(ctx context.Context, f *cli.Factory, arg string, access registry.Access) (fs.FS, string, error) {
 	at := f.Host.Path(arg)
 	info, err := f.Host.Files.Lstat(at)
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // newestTag is the value of --check-compat alone. With its space it names
@@ -44,7 +45,7 @@ func (r reference) find(ctx context.Context, arg string) (string, compat.CRDs, e
 		at = filepath.Join(r.Inside, arg)
 	}
 	if _, err := r.Host.Files.Lstat(r.Host.Path(at)); err == nil {
-		crds, err := bundlecmd.ReadCRDs(ctx, r.Factory, at, image.Access{})
+		crds, err := bundlecmd.ReadCRDs(ctx, r.Factory, at, registry.Access{})
 		return arg, crds, err
 	}
 	if strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) {
@@ -58,7 +59,7 @@ func (r reference) find(ctx context.Context, arg string) (string, compat.CRDs, e
 		crds, err := r.tree(ctx, arg, commit)
 		return arg, crds, err
 	case image.IsExplicit(arg):
-		crds, err := bundlecmd.ReadCRDs(ctx, r.Factory, arg, image.Access{})
+		crds, err := bundlecmd.ReadCRDs(ctx, r.Factory, arg, registry.Access{})
 		return arg, crds, err
 	}
 	hint := "see 'git tag' for the releases; a bundle's image needs its tag, as in example.com/shop-bundle:v0.1.0"

@@ -15,6 +15,7 @@ import (
 	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/hostprogram"
 	"github.com/example/mysdk/internal/image"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // New is 'mysdk image', with what is below it.
@@ -140,7 +141,7 @@ func runBuild(ctx context.Context, f *cli.Factory, o *buildOptions) error {
 	}
 	f.Say("Built %s on %s after %s", built.Image, built.Base, f.Since(start))
 	if o.push {
-		if _, err := PushImage(ctx, f, image.PushOptions{Image: o.Image, Access: image.Access{UseHTTP: o.UseHTTP}}); err != nil {
+		if _, err := PushImage(ctx, f, image.PushOptions{Image: o.Image, Access: registry.Access{UseHTTP: o.UseHTTP}}); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/olm/run"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // PackageManifestsDir is where operator-sdk kept package manifests.
@@ -70,7 +71,7 @@ func runPackageManifests(ctx context.Context, f *cli.Factory, o *runBundleOption
 	if err != nil {
 		return err
 	}
-	return installBundle(ctx, f, client, b, mode, image.Access{}, o)
+	return installBundle(ctx, f, client, b, mode, registry.Access{}, o)
 }
 
 // pickVersion is the bundle of a version, or the newest of the default channel.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/example/mysdk/internal/cli"
-	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm/run"
 	"github.com/example/mysdk/internal/registry"
@@ -34,8 +33,8 @@ func (o *registryOptions) plainHTTP() bool { return o.useHTTP || o.skipTLS }
 // reach says how this command speaks to registries. Secrets of the cluster have
 // a part in that, and then it is connected to first; the client is nil where it
 // need not be.
-func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (image.Access, *kube.Client, error) {
-	access := image.Access{UseHTTP: o.plainHTTP(), SkipVerify: o.skipTLSVerify}
+func reach(ctx context.Context, f *cli.Factory, o *runBundleOptions) (registry.Access, *kube.Client, error) {
+	access := registry.Access{UseHTTP: o.plainHTTP(), SkipVerify: o.skipTLSVerify}
 	if o.pullSecret == "" && o.caSecret == "" {
 		return access, nil, nil
 	}

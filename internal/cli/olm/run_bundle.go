@@ -24,6 +24,7 @@ import (
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/olm/run"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // runBundleOptions are the flags of run bundle and run bundle-upgrade, which
@@ -176,7 +177,7 @@ func runBundle(ctx context.Context, f *cli.Factory, o *runBundleOptions) error {
 }
 
 // installBundle installs b as the flags say and reports what was done.
-func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *bundle.Bundle, mode run.Mode, access image.Access, o *runBundleOptions) error {
+func installBundle(ctx context.Context, f *cli.Factory, client *kube.Client, b *bundle.Bundle, mode run.Mode, access registry.Access, o *runBundleOptions) error {
 	start := f.Host.Now()
 	opts := run.Options{
 		From: o.from, Namespace: cmp.Or(o.namespace, client.Namespace), Mode: mode, Upgrade: o.upgrade, Rollback: o.rollback, Timeout: o.timeout,
@@ -258,7 +259,7 @@ func programs(ctx context.Context, f *cli.Factory, cluster, pkg, from string) (h
 
 // serveCatalog says how the catalog gets to a cluster that runs containers, and
 // reads the index that the bundle is added to.
-func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access image.Access, o *runBundleOptions) error {
+func serveCatalog(ctx context.Context, f *cli.Factory, opts *run.Options, access registry.Access, o *runBundleOptions) error {
 	if o.indexImage != "" {
 		index, err := bundlecmd.FetchCatalog(ctx, f, o.indexImage, access)
 		if err != nil {
@@ -306,7 +307,7 @@ func catalogImageOf(ref string) (string, error) {
 // publish pushes a catalog as an image of nothing but files. It has no cache:
 // opm refuses one that another version has made, and which version serves the
 // catalog is OLM's choice.
-func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string, access image.Access) (run.Published, error) {
+func publish(ctx context.Context, f *cli.Factory, c *catalog.Catalog, to string, access registry.Access) (run.Published, error) {
 	files, err := c.Files(catalog.JSON)
 	if err != nil {
 		return run.Published{}, err
