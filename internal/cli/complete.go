@@ -129,7 +129,7 @@ func (f *Factory) found(c *cobra.Command, kind schema.GroupVersionKind, namespac
 		if err != nil || info.State != cluster.Running {
 			return nil
 		}
-		opts.Kubeconfig = info.Kubeconfig
+		opts.Kubeconfig, opts.Embedded = info.Kubeconfig, name
 	}
 	client, err := kube.Connect(ctx, opts)
 	if err != nil {

@@ -116,7 +116,7 @@ func (f *Factory) Connect(ctx context.Context, t *Target, start bool) (*kube.Cli
 		if err != nil {
 			return nil, err
 		}
-		opts.Kubeconfig = file
+		opts.Kubeconfig, opts.Embedded = file, t.Name
 	}
 	client, err := kube.Connect(ctx, opts)
 	if err != nil {

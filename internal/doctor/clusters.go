@@ -42,8 +42,9 @@ func (e *exam) embedded() {
 	for _, c := range all {
 		e.oneCluster(name+" "+c.Name, c)
 		if c.State == cluster.Running && c.Ready {
-			e.operator("operator in cluster "+c.Name, c.Kubeconfig, "")
-			e.stored("stored versions in cluster "+c.Name, c.Kubeconfig, "")
+			own := kube.Options{Kubeconfig: c.Kubeconfig, Embedded: c.Name}
+			e.operator("operator in cluster "+c.Name, own)
+			e.stored("stored versions in cluster "+c.Name, own)
 		}
 	}
 }
@@ -105,7 +106,8 @@ func (e *exam) named() {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, answerTimeout)
 	defer cancel()
-	c, err := e.connect(ctx, e.Kubeconfig, e.Context)
+	which := kube.Options{Kubeconfig: e.Kubeconfig, Context: e.Context}
+	c, err := e.connect(ctx, which)
 	switch {
 	case err != nil:
 		e.failed(Problem, name, err, "see that the cluster runs")
@@ -113,20 +115,20 @@ func (e *exam) named() {
 		e.warning(name, "add --context "+c.ContextName()+" where you mean it", "%s, Kubernetes %s: commands refuse to write there without its name", c.Name(), c.Version)
 	default:
 		e.ok(name, "%s, Kubernetes %s", c.Name(), c.Version)
-		e.operator("operator in context "+c.ContextName(), e.Kubeconfig, e.Context)
-		e.stored("stored versions in context "+c.ContextName(), e.Kubeconfig, e.Context)
+		e.operator("operator in context "+c.ContextName(), which)
+		e.stored("stored versions in context "+c.ContextName(), which)
 	}
 }
 
 // operator looks at the project's operator in a cluster that it is deployed to.
-func (e *exam) operator(name, kubeconfig, contextName string) {
+func (e *exam) operator(name string, which kube.Options) {
 	i := slices.IndexFunc(e.applied, func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })
 	if i < 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, lookTimeout)
 	defer cancel()
-	c, err := e.connect(ctx, kubeconfig, contextName)
+	c, err := e.connect(ctx, which)
 	var live *unstructured.Unstructured
 	if err == nil {
 		live, err = c.Read(ctx, e.applied[i])

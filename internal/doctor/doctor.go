@@ -186,6 +186,7 @@ func (e *exam) failed(status Status, name string, err error, hint string) {
 }
 
 // connect is how a cluster is asked.
-func (o Options) connect(ctx context.Context, kubeconfig, name string) (*kube.Client, error) {
-	return kube.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: name, Host: o.Host, ReadOnly: true})
+func (o Options) connect(ctx context.Context, which kube.Options) (*kube.Client, error) {
+	which.Host, which.ReadOnly = o.Host, true
+	return kube.Connect(ctx, which)
 }

@@ -15,7 +15,7 @@ import (
 
 // stored says which CRDs of the project, as a cluster has them, still store old
 // versions: these cannot be removed from the CRD.
-func (e *exam) stored(name, kubeconfig, contextName string) {
+func (e *exam) stored(name string, which kube.Options) {
 	var crds []*unstructured.Unstructured
 	for _, u := range e.applied {
 		if u.GetKind() == "CustomResourceDefinition" {
@@ -27,7 +27,7 @@ func (e *exam) stored(name, kubeconfig, contextName string) {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, lookTimeout)
 	defer cancel()
-	c, err := e.connect(ctx, kubeconfig, contextName)
+	c, err := e.connect(ctx, which)
 	if err != nil {
 		e.failed(Warning, name, err, "see that the cluster runs")
 		return

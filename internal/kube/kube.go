@@ -44,6 +44,7 @@ const connectTimeout = 10 * time.Second
 type Options struct {
 	Kubeconfig string            // path, relative to Host.Dir; empty: KUBECONFIG, else ~/.kube/config
 	Context    string            // context in it; empty: the file's current one
+	Embedded   string            // the embedded cluster whose own file Kubeconfig is: its context, and no other cluster
 	Host       host.Host         // environment, working directory, files and state directory
 	Allow      []string          // contexts that may be written to without being named
 	ReadOnly   bool              // nothing will be written: any cluster will do
@@ -80,6 +81,9 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	}
 	if err := c.identify(ctx); err != nil {
 		return nil, err
+	}
+	if o.Embedded != c.Embedded && o.Embedded != "" {
+		return nil, strayed(o.Embedded, target.Files, c.Name()+" is another cluster")
 	}
 	if !o.ReadOnly {
 		if err := c.Guard(o.Allow); err != nil {

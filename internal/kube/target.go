@@ -156,6 +156,9 @@ func find(o Options) (Target, *rest.Config, error) {
 	if err == nil {
 		err = target.findState(o.Host)
 	}
+	if err == nil && o.Embedded != "" && target.own.Name != o.Embedded {
+		err = strayed(o.Embedded, target.Files, target.Name()+" is another cluster")
+	}
 	// The address of a running embedded cluster of ours may be asked who it is.
 	if err == nil && !o.ReadOnly && !target.own.Alive() {
 		err = target.Guard(o.Allow)
@@ -174,7 +177,14 @@ func resolve(o Options) (Target, *rest.Config, error) {
 	if err != nil {
 		return Target{}, nil, clierr.Usagef("repair the file, or name another with --kubeconfig", "read kubeconfig %s: %w", strings.Join(files, ", "), err)
 	}
-	name, err := pickContext(cfg, o.Context, files)
+	want := o.Context
+	if o.Embedded != "" {
+		want = state.ContextName(o.Embedded)
+		if cfg.Contexts[want] == nil {
+			return Target{}, nil, strayed(o.Embedded, files, "it has no context "+want)
+		}
+	}
+	name, err := pickContext(cfg, want, files)
 	if err != nil {
 		return Target{}, nil, err
 	}
@@ -186,6 +196,13 @@ func resolve(o Options) (Target, *rest.Config, error) {
 	ns := cfg.Contexts[name].Namespace
 	ns = cmp.Or(ns, "default")
 	return Target{Context: name, Server: rc.Host, Namespace: ns, Files: files, Named: o.Context != "", file: rules.ExplicitPath, config: cfg}, rc, nil
+}
+
+// strayed is the error for a kubeconfig of an embedded cluster that leads elsewhere:
+// users and their tools write to it, too.
+func strayed(name string, files []string, what string) error {
+	return clierr.Unavailablef(fmt.Sprintf("run '%s', then '%s', which repairs the file", state.Command("stop", name), state.Command("start", name)),
+		"connect to cluster %s: kubeconfig %s: %s", name, strings.Join(files, ", "), what)
 }
 
 // Contexts are the names of the contexts that o may choose from.

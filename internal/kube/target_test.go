@@ -186,6 +186,7 @@ func TestEmbedded(t *testing.T) {
 	running := state.State{Name: "test", PID: pid, ProcessStart: start, UID: "here"}
 	tests := map[string]struct {
 		context string
+		own     bool               // the file is the cluster's, and another context is the current one
 		uid     string             // of what answers
 		change  func(*state.State) // what the state file says; nil: running
 		ok      bool
@@ -200,6 +201,12 @@ func TestEmbedded(t *testing.T) {
 		"another address":      {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.Server = "https://127.0.0.1:1" }, err: "not a local cluster"},
 		"not running":          {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.PID = 0 }, err: "cluster test is not running"},
 		"a stranger's process": {context: "mysdk-test", uid: "here", change: func(s *state.State) { s.ProcessStart = "x" }, err: "cluster test is not running"},
+
+		"own file":                  {context: "mysdk-test", own: true, uid: "here", ok: true, asked: true},
+		"own file, another UID":     {context: "mysdk-test", own: true, uid: "there", asked: true, err: "is another cluster"},
+		"own file, another address": {context: "mysdk-test", own: true, uid: "here", change: func(s *state.State) { s.Server = "https://127.0.0.1:1" }, err: "is another cluster"},
+		"own file, not running":     {context: "mysdk-test", own: true, uid: "here", change: func(s *state.State) { s.PID = 0 }, err: "cluster test is not running"},
+		"own file without context":  {context: "prod", own: true, uid: "here", err: "it has no context mysdk-test"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -226,8 +233,12 @@ func TestEmbedded(t *testing.T) {
 			if err := l.Write(own); err != nil {
 				t.Fatal(err)
 			}
-			write(t, w.Path("config"), fmt.Sprintf("current-context: %[1]s\nclusters: [{name: x, cluster: {server: %[2]q}}]\ncontexts: [{name: %[1]s, context: {cluster: x}}]\n", tc.context, s.URL))
-			c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config"})
+			options, current := Options{Host: w.Host, Kubeconfig: "config"}, tc.context
+			if tc.own {
+				options.Embedded, current = own.Name, "kind-far"
+			}
+			write(t, w.Path("config"), fmt.Sprintf("current-context: %s\nclusters: [{name: x, cluster: {server: %[3]q}}, {name: far, cluster: {server: 'https://127.0.0.1:2'}}]\ncontexts: [{name: %[2]s, context: {cluster: x}}, {name: kind-far, context: {cluster: far}}]\n", current, tc.context, s.URL))
+			c, err := Connect(t.Context(), options)
 			if asked != tc.asked {
 				t.Errorf("asked: %v", asked)
 			}

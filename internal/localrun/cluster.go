@@ -28,7 +28,7 @@ func (r *run) startCluster(ctx context.Context) error {
 	r.kubeconfig, r.operatorConfig = c.Kubeconfig, c.Kubeconfig
 	r.control, r.socket = c.Control, c.Socket
 	r.cleanup = append(r.cleanup, func(ctx context.Context) error { return r.stopCluster(ctx, c) })
-	if err = r.connect(ctx, c.Kubeconfig, ""); err != nil {
+	if err = r.connect(ctx, kube.Options{Kubeconfig: c.Kubeconfig, Embedded: c.Name}); err != nil {
 		return err
 	}
 	state := "started"
@@ -45,7 +45,7 @@ func (r *run) startCluster(ctx context.Context) error {
 // useNamed connects to a cluster of the user's, if it may be written to.
 func (r *run) useNamed(ctx context.Context) error {
 	from := r.Host.Now()
-	err := r.connect(ctx, r.Options.Kubeconfig, r.Context)
+	err := r.connect(ctx, kube.Options{Kubeconfig: r.Options.Kubeconfig, Context: r.Context})
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,10 @@ func (r *run) useNamed(ctx context.Context) error {
 
 // connect has the warnings of the API server shown: of deprecated versions, and
 // of fields that it does not know.
-func (r *run) connect(ctx context.Context, kubeconfig, context string) error {
-	warn := func(text string) { r.screen.say("API server warning: %s", text) }
-	c, err := r.Connect(ctx, kube.Options{Kubeconfig: kubeconfig, Context: context, Host: r.Host, Allow: r.Allow, Warn: warn})
+func (r *run) connect(ctx context.Context, o kube.Options) error {
+	o.Host, o.Allow = r.Host, r.Allow
+	o.Warn = func(text string) { r.screen.say("API server warning: %s", text) }
+	c, err := r.Connect(ctx, o)
 	if err == nil {
 		r.client, r.embedded = c, c.EmbeddedName() != ""
 	}

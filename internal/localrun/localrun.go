@@ -71,6 +71,7 @@ type Deployed struct {
 
 // Cluster is a started embedded cluster.
 type Cluster struct {
+	Name           string                      // of the cluster
 	Kubeconfig     string                      // path
 	AlreadyRunning bool                        // it ran before, and is left running
 	StopCommand    string                      // what ends it when it is left running; empty: mysdk cluster stop

@@ -177,7 +177,7 @@ spec:
 			if err != nil {
 				return nil, err
 			}
-			return &Cluster{Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, Stop: func(ctx context.Context) error {
+			return &Cluster{Name: info.Name, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, Stop: func(ctx context.Context) error {
 				_, err := cluster.Stop(ctx, real, info.Name)
 				return err
 			}}, nil

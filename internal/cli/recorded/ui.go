@@ -147,7 +147,7 @@ func (c *clients) connect(ctx context.Context) (*kube.Client, error) {
 	if c.client != nil && c.pid == info.PID {
 		return c.client, nil
 	}
-	client, err := kube.Connect(ctx, kube.Options{Kubeconfig: info.Kubeconfig, Host: c.f.Host, Allow: c.f.Allowed})
+	client, err := kube.Connect(ctx, kube.Options{Kubeconfig: info.Kubeconfig, Embedded: c.name, Host: c.f.Host, Allow: c.f.Allowed})
 	if err != nil {
 		return nil, err
 	}

@@ -240,7 +240,7 @@ func (o *exploreOptions) startCluster(ctx context.Context, f *cli.Factory, name 
 		return nil, err
 	}
 	return &localrun.Cluster{
-		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig,
+		Name: info.Name, Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig,
 		Stop: func(ctx context.Context) error {
 			if o.kept {
 				return nil

@@ -351,7 +351,7 @@ func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh b
 		start = state.Command("start", info.Name)
 	}
 	return &localrun.Cluster{
-		Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StartCommand: start, StopCommand: state.Command("stop", info.Name),
+		Name: info.Name, Control: control, Socket: control.Socket, Kubeconfig: info.Kubeconfig, AlreadyRunning: info.AlreadyRunning, StartCommand: start, StopCommand: state.Command("stop", info.Name),
 		Stop: func(ctx context.Context) error {
 			_, err := cluster.Stop(ctx, f.Host, o.Target.Name)
 			return err
