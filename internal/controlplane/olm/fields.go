@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,9 +10,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/install"
+	olmoperator "github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/olm"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry/grpc"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 )
 
@@ -80,6 +86,29 @@ func recorderEnd(op any) (end func(), err error) {
 		return nil, fmt.Errorf("the recorder of OLM's %T, a %T, has no Shutdown", op, *inner)
 	}
 	return broadcaster.Shutdown, nil
+}
+
+// outlive has an operator check the rules of roles with a function of ours, which says
+// that it ends after the end of ctx. OLM's own is nil then, and called nevertheless,
+// which ends the process. Call it before the operator runs.
+func outlive(ctx context.Context, op *olmoperator.Operator, client kubernetes.Interface) error {
+	check, err := hiddenField[func(*v1alpha1.ClusterServiceVersion) *install.CSVRuleChecker](op, "ruleChecker")
+	if err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	rbac := factory.Rbac().V1()
+	roles, bindings := rbac.Roles().Lister(), rbac.RoleBindings().Lister()
+	clusterRoles, clusterBindings := rbac.ClusterRoles().Lister(), rbac.ClusterRoleBindings().Lister()
+	*check = func(csv *v1alpha1.ClusterServiceVersion) *install.CSVRuleChecker {
+		factory.Start(ctx.Done()) // once, for the first that asks
+		factory.WaitForCacheSync(ctx.Done())
+		if ctx.Err() != nil {
+			return nil
+		}
+		return install.NewCSVRuleChecker(roles, bindings, clusterRoles, clusterBindings, csv)
+	}
+	return nil
 }
 
 // disconnect closes the connections of OLM's catalog operator, which leaves

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/install"
+	olmoperator "github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/olm"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/registry/grpc"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/lib/queueinformer"
@@ -106,5 +109,25 @@ func TestHiddenFieldOfWhatIsNotThere(t *testing.T) {
 		if got, err := hiddenField[chan error](holder, "syncCh"); err == nil {
 			t.Errorf("%s: hiddenField() = %v", name, got)
 		}
+	}
+}
+
+// TestRulesAfterTheEnd: OLM asks for a checker of rules while it ends, too.
+func TestRulesAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	op := &olmoperator.Operator{}
+	if err := outlive(ctx, op, fake.NewClientset()); err != nil {
+		t.Fatal(err)
+	}
+	check, err := hiddenField[func(*v1alpha1.ClusterServiceVersion) *install.CSVRuleChecker](op, "ruleChecker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (*check)(&v1alpha1.ClusterServiceVersion{}) == nil {
+		t.Error("no checker while OLM runs")
+	}
+	cancel()
+	if (*check)(&v1alpha1.ClusterServiceVersion{}) != nil {
+		t.Error("a checker after OLM's end")
 	}
 }

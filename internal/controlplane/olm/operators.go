@@ -111,6 +111,9 @@ func (o *olmOperators) startOLM() error {
 	if err := paceRequeues(op); err != nil {
 		return err
 	}
+	if err := outlive(o.parts.Ctx, op, o.Client); err != nil {
+		return err
+	}
 	silence, err := recorderEnd(op)
 	if err != nil {
 		return err
