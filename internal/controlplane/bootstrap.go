@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,8 +54,14 @@ func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 	return work.Wait()
 }
 
+// settleTime is how long a server that is starting may take to do what it is asked:
+// less than a start as a whole, which then tells why it failed.
+const settleTime = time.Minute
+
 // ensure creates one object that may be there already.
 func ensure(ctx context.Context, create func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
 	for {
 		err := create()
 		switch {
@@ -64,7 +71,7 @@ func ensure(ctx context.Context, create func() error) error {
 			return err
 		}
 		if !host.Pause(ctx, supervise.PollInterval) {
-			return context.Cause(ctx)
+			return err
 		}
 	}
 }
@@ -82,30 +89,44 @@ func unsettled(err error) bool {
 func defaultObjects(ctx context.Context, client kubernetes.Interface) []func() error {
 	var steps []func() error
 	for _, class := range systemclasses.SystemPriorityClasses() {
-		steps = append(steps, func() error { return create(ctx, client.SchedulingV1().PriorityClasses().Create, class) })
+		steps = append(steps, func() error { return create(ctx, client.SchedulingV1().PriorityClasses(), class) })
 	}
 	rbac := client.RbacV1()
 	for _, role := range append(policy.ClusterRoles(), policy.ControllerRoles()...) {
-		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoles().Create, &role) })
+		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoles(), &role) })
 	}
 	for _, binding := range append(policy.ClusterRoleBindings(), policy.ControllerRoleBindings()...) {
-		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoleBindings().Create, &binding) })
+		steps = append(steps, func() error { return create(ctx, rbac.ClusterRoleBindings(), &binding) })
 	}
 	for namespace, roles := range policy.NamespaceRoles() {
 		for _, role := range roles {
-			steps = append(steps, func() error { return create(ctx, rbac.Roles(namespace).Create, &role) })
+			steps = append(steps, func() error { return create(ctx, rbac.Roles(namespace), &role) })
 		}
 	}
 	for namespace, bindings := range policy.NamespaceRoleBindings() {
 		for _, binding := range bindings {
-			steps = append(steps, func() error { return create(ctx, rbac.RoleBindings(namespace).Create, &binding) })
+			steps = append(steps, func() error { return create(ctx, rbac.RoleBindings(namespace), &binding) })
 		}
 	}
 	return steps
 }
 
-// create calls a typed client's Create and drops what it returns.
-func create[T any](ctx context.Context, call func(context.Context, *T, metav1.CreateOptions) (*T, error), object *T) error {
-	_, err := call(ctx, object, metav1.CreateOptions{})
+// creator is what create needs of a typed client.
+type creator[T any] interface {
+	Get(context.Context, string, metav1.GetOptions) (*T, error)
+	Create(context.Context, *T, metav1.CreateOptions) (*T, error)
+}
+
+// create creates an object that is not there. It looks first: admission comes before
+// the answer that an object exists, and policies and webhooks of the user's, such as
+// one that nobody serves any more, would refuse it.
+func create[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, client creator[T], object P) error {
+	_, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if errors.IsNotFound(err) {
+		_, err = client.Create(ctx, object, metav1.CreateOptions{})
+	}
 	return err
 }

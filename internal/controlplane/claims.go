@@ -30,8 +30,12 @@ const (
 	provisionedBy    = "pv.kubernetes.io/provisioned-by"
 )
 
-// createStorageClass makes the default storage class.
+// createStorageClass makes the default storage class of a new cluster. Who deletes it
+// has reasons, such as another default.
 func (s *server) createStorageClass(ctx context.Context) error {
+	if s.now.UID != "" {
+		return nil
+	}
 	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        storageClass,
@@ -40,7 +44,7 @@ func (s *server) createStorageClass(ctx context.Context) error {
 		Provisioner: provisioner, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
 		AllowVolumeExpansion: ptr.To(true),
 	}
-	if err := ensure(ctx, func() error { return create(ctx, s.client.StorageV1().StorageClasses().Create, class) }); err != nil {
+	if err := ensure(ctx, func() error { return create(ctx, s.client.StorageV1().StorageClasses(), class) }); err != nil {
 		return fmt.Errorf("create the storage class %s: %w", storageClass, err)
 	}
 	return nil
@@ -102,7 +106,7 @@ func isReleased(v *corev1.PersistentVolume) bool {
 
 // provision logs failures: it is called again.
 func (s *server) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
-	err := create(ctx, s.client.CoreV1().PersistentVolumes().Create, volumeFor(claim))
+	err := create(ctx, s.client.CoreV1().PersistentVolumes(), volumeFor(claim))
 	if err != nil && !errors.IsAlreadyExists(err) && ctx.Err() == nil {
 		s.log.Printf("make a volume for claim %s/%s: %v", claim.Namespace, claim.Name, err)
 	}

@@ -43,11 +43,12 @@ func (s *server) registerMetrics(ctx context.Context) error {
 		},
 	}
 	for _, step := range []func() error{
-		func() error { return create(ctx, s.client.CoreV1().Services(service.Namespace).Create, service) },
-		func() error { return create(ctx, client.ApiregistrationV1().APIServices().Create, api) },
+		func() error { return create(ctx, s.client.CoreV1().Services(service.Namespace), service) },
+		func() error { return create(ctx, client.ApiregistrationV1().APIServices(), api) },
 	} {
 		if err := ensure(ctx, step); err != nil {
-			return fmt.Errorf("register the metrics API: %w", err)
+			s.log.Printf("going on without the metrics API: %v", err) // the user's admission may refuse it
+			return nil
 		}
 	}
 	return nil

@@ -30,13 +30,17 @@ func (s *server) startNodes(ctx context.Context) error {
 	s.parts.Run("the volume provisioner", s.runClaims)
 	s.parts.Run("the load balancers", s.runAddresses)
 	s.parts.Run("the host processes", s.processes.Run)
+	nodes := s.client.CoreV1().Nodes()
 	for i := range s.Nodes {
 		node := simulatedNode(i+1, s.now.Kubernetes)
 		err := ensure(ctx, func() error {
-			err := create(ctx, s.client.CoreV1().Nodes().Create, node)
-			if errors.IsAlreadyExists(err) { // of a start with another version, it may be
+			if err := create(ctx, nodes, node); err != nil {
+				return err
+			}
+			was, err := nodes.Get(ctx, node.Name, metav1.GetOptions{})
+			if err == nil && was.Status.NodeInfo.KubeletVersion != s.now.Kubernetes {
 				patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"kubeletVersion":%q}}}`, s.now.Kubernetes)
-				_, err = s.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+				_, err = nodes.Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 			}
 			return err
 		})

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -171,21 +171,23 @@ func TestEnsureWaitsForTheServer(t *testing.T) {
 			}
 		})
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := ensure(ctx, func() error { return apierrors.NewNotFound(pods, "a") }); !errors.Is(err, context.Canceled) {
-		t.Errorf("ensure() = %v, want context.Canceled", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := ensure(t.Context(), func() error { return apierrors.NewInternalError(refused) }); !apierrors.IsInternalError(err) {
+			t.Errorf("ensure() = %v, want the last answer", err)
+		}
+	})
 }
 
 func TestBootstrapMakesTheDefaultObjects(t *testing.T) {
 	client := fake.NewClientset()
 	s := &server{client: client, log: log.New(io.Discard, "", 0)}
 	s.tracker = newTracker(state.State{}, s.log)
-	for range 2 { // the second time everything is there
+	for range 2 {
 		if err := s.bootstrap(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		// The second time everything is there, and so is a webhook of the user's.
+		client.PrependReactor("create", "*", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("refused") })
 	}
 	for _, name := range []string{"cluster-admin", "admin", "edit", "view", "system:controller:deployment-controller"} {
 		if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
@@ -209,6 +211,28 @@ func TestBootstrapEndsWithTheFirstError(t *testing.T) {
 	s.tracker = newTracker(state.State{}, s.log)
 	if err := s.bootstrap(t.Context()); !errors.Is(err, refused) {
 		t.Errorf("bootstrap() = %v, want %v", err, refused)
+	}
+}
+
+// TestWhatTheUserRefusesOrDeletes does not keep a cluster from starting, and does
+// not come back.
+func TestWhatTheUserRefusesOrDeletes(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "services", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("refused") })
+	var out strings.Builder
+	s := &server{client: client, log: log.New(&out, "", 0), local: &localServices{}}
+	if err := s.registerMetrics(t.Context()); err != nil || out.String() != "going on without the metrics API: refused\n" {
+		t.Errorf("%v, log %q", err, out.String())
+	}
+	for uid, want := range map[string]int{"": 1, "started": 0} {
+		s.client, s.now.UID = fake.NewClientset(), uid
+		if err := s.createStorageClass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		list, err := s.client.StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != want {
+			t.Errorf("UID %q: %v, %v", uid, list, err)
+		}
 	}
 }
 
