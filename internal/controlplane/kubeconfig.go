@@ -2,7 +2,11 @@ package controlplane
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -13,17 +17,34 @@ import (
 	"github.com/example/mysdk/internal/cluster/state"
 )
 
+// ownKubeconfig is the file for the components that take nothing else. Users export
+// KUBECONFIG with the other one, to which their tools then write.
+func (s *server) ownKubeconfig() string { return filepath.Join(s.layout.PKI(), "admin.conf") }
+
 // writeKubeconfig writes the administrator's kubeconfig, with everything in
-// one file. The context's namespace stays as the user has set it.
+// one file. The context's namespace stays as the user has set it, and so do the
+// entries of others and the current context.
 func writeKubeconfig(file string, s state.State, k pki) error {
 	admin := clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
-	config := kubeconfigOf(s, k, &admin)
-	if old, err := clientcmd.LoadFromFile(file); err == nil { // else there is none yet, or none that can be used
-		if was := old.Contexts[config.CurrentContext]; was != nil {
-			config.Contexts[config.CurrentContext].Namespace = cmp.Or(was.Namespace, metav1.NamespaceDefault)
-		}
+	own := kubeconfigOf(s, k, &admin)
+	name := own.CurrentContext
+	config, err := clientcmd.LoadFromFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		config, err = own, nil
+	} else if err != nil { // it may be somebody's nevertheless
+		config, err = own, os.Rename(file, file+".broken")
 	}
-	data, err := clientcmd.Write(*config)
+	if was := config.Contexts[name]; was != nil {
+		own.Contexts[name].Namespace = cmp.Or(was.Namespace, metav1.NamespaceDefault)
+	}
+	config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = own.Clusters[name], own.AuthInfos[name], own.Contexts[name]
+	if config.Contexts[config.CurrentContext] == nil {
+		config.CurrentContext = name
+	}
+	var data []byte
+	if err == nil {
+		data, err = clientcmd.Write(*config)
+	}
 	if err == nil {
 		err = state.WriteFile(file, data)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"math"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/utils/ptr"
@@ -365,6 +367,32 @@ func TestKubeconfig(t *testing.T) {
 	if err != nil || raw.CurrentContext != "mysdk-dev" {
 		t.Errorf("current context = %q, %v", raw.CurrentContext, err)
 	}
+
+	raw.Clusters["far"], raw.AuthInfos["me"] = &clientcmdapi.Cluster{Server: "https://far.example.com"}, &clientcmdapi.AuthInfo{Token: "secret"}
+	raw.Contexts["far"], raw.CurrentContext = &clientcmdapi.Context{Cluster: "far", AuthInfo: "me"}, "far"
+	raw.Contexts["mysdk-dev"].Namespace = "shop"
+	if err := clientcmd.WriteToFile(*raw, l.Kubeconfig()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s.Server = range []string{"https://127.0.0.1:20002", "https://127.0.0.1:20003"} {
+		if err := writeKubeconfig(l.Kubeconfig(), s, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err = clientcmd.LoadFromFile(l.Kubeconfig())
+	if err != nil || raw.CurrentContext != "far" || raw.AuthInfos["me"].Token != "secret" || raw.Contexts["mysdk-dev"].Namespace != "shop" || raw.Clusters["mysdk-dev"].Server != s.Server {
+		t.Errorf("with a cluster of another tool: %+v, %v", raw, err)
+	}
+	if err := os.WriteFile(l.Kubeconfig(), []byte("a: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeKubeconfig(l.Kubeconfig(), s, p); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(l.Kubeconfig() + ".broken"); string(data) != "a: [" {
+		t.Errorf("what could not be read is %q, %v", data, err)
+	}
+
 	if err := writeKubeconfig(l.Dir+"/gone/kubeconfig", s, p); err == nil {
 		t.Error("writeKubeconfig() without its directory = nil")
 	}

@@ -53,7 +53,8 @@ func HostPrograms(stateDir, name string) string { return filepath.Join(stateDir,
 // UID, the user's own ones among them.
 func Runs(stateDir, uid string) string { return filepath.Join(stateDir, "run-local", uid) }
 
-// Kubeconfig is the file with the administrator's credentials.
+// Kubeconfig is the file with the administrator's credentials, for users. Their tools
+// write to it, too.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
 
 // PKI is the directory of keys and certificates.
