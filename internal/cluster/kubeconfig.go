@@ -13,8 +13,8 @@ import (
 	"github.com/example/mysdk/internal/host"
 )
 
-// Kubeconfig returns the path and the content of the cluster's kubeconfig. The
-// cluster need not run, but it must have been started once.
+// Kubeconfig returns the path of the cluster's kubeconfig, and what is the cluster's
+// in it. The cluster need not run, but it must have been started once.
 func Kubeconfig(h host.Host, name string) (path string, content []byte, err error) {
 	l, err := layoutOf(h, name)
 	if err != nil {
@@ -28,7 +28,45 @@ func Kubeconfig(h host.Host, name string) (path string, content []byte, err erro
 	if err != nil {
 		return "", nil, fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
 	}
+	own := state.ContextName(name)
+	content, err = entriesOf(content, func(entry string) bool { return entry == own }, own)
+	if err == nil && content == nil {
+		err = fmt.Errorf("it has no context %s", own)
+	}
+	if err != nil {
+		return "", nil, clierr.Failedf(fmt.Sprintf("run '%s', then '%s', which repairs the file", state.Command("stop", name), state.Command("start", name)),
+			"read the kubeconfig of cluster %s: %w", name, err)
+	}
 	return l.Kubeconfig(), content, nil
+}
+
+// KeepOthers copies what other tools wrote to the cluster's kubeconfig to a file that
+// stays after a reset, and returns its path; "" if there is nothing of theirs.
+func KeepOthers(h host.Host, name string) (string, error) {
+	l, err := layoutOf(h, name)
+	if err != nil {
+		return "", err
+	}
+	content, err := h.Files.ReadFile(l.Kubeconfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
+	}
+	own := state.ContextName(name)
+	if others, err := entriesOf(content, func(entry string) bool { return entry != own }, ""); err == nil {
+		content = others // what cannot be read is kept whole
+	}
+	if content == nil {
+		return "", nil
+	}
+	stateDir := filepath.Dir(filepath.Dir(l.Dir))
+	file := filepath.Join(stateDir, "kubeconfig-"+name+h.Now().Format("-20060102-150405"))
+	if err := replaceFile(h.Files, file, content, 0o600); err != nil {
+		return "", fmt.Errorf("keep what other tools wrote to the kubeconfig of cluster %s: %w", name, err)
+	}
+	return file, nil
 }
 
 // MergeKubeconfig puts the cluster's context into the user's kubeconfig and
@@ -56,7 +94,13 @@ func MergeKubeconfig(h host.Host, name string) (string, error) {
 		return "", clierr.Failedf("unset KUBECONFIG, or set it to a file of yours",
 			"merge the kubeconfig of cluster %s: KUBECONFIG names an embedded cluster's own file", name)
 	}
-	_, err = edit(h.Files, path, func(old []byte) ([]byte, error) { return mergeKubeconfig(old, add, state.ContextName(name)) })
+	chosen := slices.ContainsFunc(files, func(file string) bool {
+		data, _ := h.Files.ReadFile(file) // one that cannot be read chooses nothing
+		return currentContext(data) != ""
+	})
+	_, err = edit(h.Files, path, func(old []byte) ([]byte, error) {
+		return mergeKubeconfig(old, add, state.ContextName(name), !chosen)
+	})
 	return path, err
 }
 
@@ -166,13 +210,14 @@ func userKubeconfigs(h host.Host) ([]string, error) {
 
 // replaceFile replaces the kubeconfig name in one step.
 func replaceFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	if dir := filepath.Dir(name); filepath.Base(dir) == ".kube" {
-		if err := files.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
+	if err := host.MkdirAll(files, filepath.Dir(name), 0o700); err != nil {
+		return err
 	}
 	return host.Replace(files, name, func(draft string) error {
-		if err := files.WriteFile(draft, data, mode); err != nil {
+		if err := files.WriteFile(draft, data, 0o600); err != nil {
+			return err
+		}
+		if err := files.Chmod(draft, mode); err != nil { // the umask is for new files
 			return err
 		}
 		return files.Sync(draft) // it may have credentials that are nowhere else

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
@@ -49,6 +51,7 @@ func TestMergeKubeconfigFindsTheUsersFile(t *testing.T) {
 		"the default":              {nil, []string{".kube/config"}, ".kube/config"},
 		"named":                    {[]string{"a"}, []string{".kube/config", "a"}, "a"},
 		"named, not there":         {[]string{"a"}, nil, "a"},
+		"in a new directory":       {[]string{"new/dir/a"}, nil, "new/dir/a"},
 		"first that exists":        {[]string{"a", "b", "c"}, []string{"b", "c"}, "b"},
 		"none exists, so the last": {[]string{"a", "b"}, nil, "b"},
 	}
@@ -102,7 +105,7 @@ func TestMergeKubeconfigKeepsModeAndLinks(t *testing.T) {
 	withKubeconfig(t, h)
 	link, target := filepath.Join(h.Dir, ".kube", "config"), filepath.Join(h.Dir, "dotfiles", "config")
 	writeFile(t, target, theirs)
-	if err := os.Chmod(target, 0o640); err != nil {
+	if err := os.Chmod(target, 0o660); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Dir(link), 0o700); err != nil {
@@ -121,12 +124,64 @@ func TestMergeKubeconfigKeepsModeAndLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Mode().Perm() != 0o640 {
-		t.Errorf("mode = %o, want 640", info.Mode().Perm())
+	if info.Mode().Perm() != 0o660 {
+		t.Errorf("mode = %o, want 660", info.Mode().Perm())
 	}
 	data, err := os.ReadFile(target)
 	if err != nil || !strings.Contains(string(data), "mysdk-dev") {
 		t.Errorf("the target holds %q, %v", data, err)
+	}
+}
+
+// TestMergeKubeconfigLeavesTheChoice of the current context, whichever file has it.
+func TestMergeKubeconfigLeavesTheChoice(t *testing.T) {
+	dir := t.TempDir()
+	file, other := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	h := testHost(t, &fakeExec{}, map[string]string{"KUBECONFIG": file + string(os.PathListSeparator) + other})
+	withKubeconfig(t, h)
+	writeFile(t, other, theirs)
+	for name, old := range map[string]string{"empty": "", "without contexts": "kind: Config\n"} {
+		writeFile(t, file, old)
+		if _, err := MergeKubeconfig(h, "dev"); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := decode(t, data); d.Current != "" || len(d.Contexts) != 1 {
+			t.Errorf("%s: the file now holds\n%s", name, data)
+		}
+	}
+}
+
+// TestOthersInTheClustersFile: what tools write to KUBECONFIG is neither handed out
+// as the cluster's nor lost with it.
+func TestOthersInTheClustersFile(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	l := withKubeconfig(t, h)
+	if kept, err := KeepOthers(h, "dev"); kept != "" || err != nil {
+		t.Errorf("KeepOthers() of nothing = %s, %v", kept, err)
+	}
+	both, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, l.Kubeconfig(), string(both))
+	_, data, err := Kubeconfig(h, "dev")
+	if d := decode(t, data); err != nil || d.Current != "mysdk-dev" || len(d.Contexts) != 1 || len(d.Users) != 1 {
+		t.Errorf("Kubeconfig() = %v\n%s", err, data)
+	}
+	kept, err := KeepOthers(h, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = os.ReadFile(kept); string(data) != theirs {
+		t.Errorf("kept in %s is %v\n%s", kept, err, cmp.Diff(theirs, string(data)))
+	}
+	writeFile(t, l.Kubeconfig(), theirs)
+	if _, _, err := Kubeconfig(h, "dev"); err == nil || !strings.Contains(clierr.HintOf(err), "mysdk cluster start --cluster dev") {
+		t.Errorf("Kubeconfig() of others alone: %v", err)
 	}
 }
 

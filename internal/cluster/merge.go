@@ -18,10 +18,11 @@ func sections() []string { return []string{"clusters", "users", "contexts"} }
 
 // mergeKubeconfig returns the kubeconfig old with the context, cluster and
 // user of that name taken from add. Whatever else old holds stays as it is,
-// comments included: its current context, too, if it has any contexts, and a
-// context of this cluster, whose namespace may be the user's choice. An empty old
-// gives add; entries of that name that are another cluster's are an error.
-func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
+// comments included, and a context of this cluster, whose namespace may be the
+// user's choice. Where old has no contexts, this one becomes the current one, if
+// current says so. An empty old gives add; entries of that name that are another
+// cluster's are an error.
+func mergeKubeconfig(old, add []byte, name string, current bool) ([]byte, error) {
 	source, err := parseConfig(add)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's kubeconfig: %w", err)
@@ -30,11 +31,15 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if doc == nil {
-		return append(comments(old), add...), nil
-	}
 	if source == nil {
 		return nil, errors.New("the cluster's kubeconfig is empty")
+	}
+	if doc == nil {
+		if !current {
+			setCurrent(source.Content[0], "")
+		}
+		data, err := yamledit.Encode(source)
+		return append(comments(old), data...), err
 	}
 	root, take := doc.Content[0], sections()
 	first := len(entries(root, "contexts")) == 0
@@ -50,7 +55,7 @@ func mergeKubeconfig(old, add []byte, name string) ([]byte, error) {
 	if err := takeEntries(root, source.Content[0], name, take...); err != nil {
 		return nil, err
 	}
-	if first {
+	if first && current {
 		setCurrent(root, name)
 	}
 	return yamledit.Encode(doc)
@@ -108,6 +113,39 @@ func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
 		return nil, err
 	}
 	return yamledit.Encode(doc)
+}
+
+// entriesOf returns the kubeconfig data with those entries only that keep wants, nil
+// if there are none. Where it does not want the current context, current is that.
+func entriesOf(data []byte, keep func(name string) bool, current string) ([]byte, error) {
+	doc, err := parseConfig(data)
+	if err != nil || doc == nil {
+		return nil, err
+	}
+	root, kept := doc.Content[0], 0
+	for _, section := range sections() {
+		if list := yamledit.Value(root, section); list != nil {
+			list.Content = slices.DeleteFunc(list.Content, func(e *yaml.Node) bool { n := yamledit.Value(e, "name"); return n == nil || !keep(n.Value) })
+			kept += len(list.Content)
+		}
+	}
+	if kept == 0 {
+		return nil, nil
+	}
+	if v := yamledit.Value(root, "current-context"); v == nil || !keep(v.Value) {
+		setCurrent(root, current)
+	}
+	return yamledit.Encode(doc)
+}
+
+// currentContext is the current context of a kubeconfig, "" if it says none.
+func currentContext(data []byte) string {
+	if doc, err := parseConfig(data); err == nil && doc != nil {
+		if v := yamledit.Value(doc.Content[0], "current-context"); v != nil && v.Tag != "!!null" {
+			return v.Value
+		}
+	}
+	return ""
 }
 
 // authority is the certificate authority of the cluster of that name, "" if

@@ -80,7 +80,7 @@ func decode(t *testing.T, data []byte) decoded {
 }
 
 func TestMergeKeepsTheUsersContent(t *testing.T) {
-	merged, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev")
+	merged, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +102,11 @@ func TestMergeKeepsTheUsersContent(t *testing.T) {
 }
 
 func TestMergeAgainChangesOnlyWhatIsNew(t *testing.T) {
-	once, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev")
+	once, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice, err := mergeKubeconfig(once, []byte(ours), "mysdk-dev")
+	twice, err := mergeKubeconfig(once, []byte(ours), "mysdk-dev", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestMergeAgainChangesOnlyWhatIsNew(t *testing.T) {
 		t.Errorf("second merge (-first +second):\n%s", d)
 	}
 	moved := strings.ReplaceAll(ours, "20001", "20002")
-	third, err := mergeKubeconfig(twice, []byte(moved), "mysdk-dev")
+	third, err := mergeKubeconfig(twice, []byte(moved), "mysdk-dev", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestMergeAgainChangesOnlyWhatIsNew(t *testing.T) {
 	}
 	// What the user has made of the context stays.
 	own := strings.Replace(string(third), "namespace: default", "namespace: mine", 1)
-	if got, err := mergeKubeconfig([]byte(own), []byte(moved), "mysdk-dev"); err != nil || own != string(got) {
+	if got, err := mergeKubeconfig([]byte(own), []byte(moved), "mysdk-dev", true); err != nil || own != string(got) {
 		t.Errorf("merge over another namespace: %v (-want +got):\n%s", err, cmp.Diff(own, string(got)))
 	}
 }
@@ -134,7 +134,7 @@ func TestMergeIntoEmptyOrBareFiles(t *testing.T) {
 		"null lists": "clusters: null\nusers:\ncontexts: ~\n", "empty lists": "clusters: []\nusers: []\ncontexts: []\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			merged, err := mergeKubeconfig([]byte(old), []byte(ours), "mysdk-dev")
+			merged, err := mergeKubeconfig([]byte(old), []byte(ours), "mysdk-dev", true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := mergeKubeconfig([]byte(tc.old), []byte(tc.add), "mysdk-dev")
+			got, err := mergeKubeconfig([]byte(tc.old), []byte(tc.add), "mysdk-dev", true)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("mergeKubeconfig() = %s, %v, want an error with %q", got, err, tc.want)
 			}
@@ -187,7 +187,7 @@ func FuzzMerge(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, old string) {
-		merged, err := mergeKubeconfig([]byte(old), []byte(ours), "mysdk-dev")
+		merged, err := mergeKubeconfig([]byte(old), []byte(ours), "mysdk-dev", true)
 		if err != nil {
 			return
 		}

@@ -203,6 +203,13 @@ func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) er
 	if err != nil {
 		return err
 	}
+	kept, err := cluster.KeepOthers(f.Host, name)
+	if err != nil {
+		return err
+	}
+	if kept != "" {
+		f.Say("What other tools wrote to its kubeconfig is kept in %s", kept)
+	}
 	if _, err := cluster.Reset(ctx, f.Host, name); err != nil {
 		return err
 	}
@@ -279,7 +286,10 @@ func newKubeconfig(f *cli.Factory) *cobra.Command {
 		Use: "kubeconfig", Short: "Print the cluster's kubeconfig, or add it to yours",
 		Example: "  mysdk cluster kubeconfig --path\n  mysdk cluster kubeconfig --merge",
 		RunE: func(*cobra.Command, []string) error {
-			if merge {
+			switch {
+			case merge && path:
+				return clierr.Usagef("leave out --path: --merge says which file it changes", "--path cannot be combined with --merge")
+			case merge:
 				return mergeKubeconfig(f, name)
 			}
 			file, data, err := cluster.Kubeconfig(f.Host, name)
