@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	baseversion "k8s.io/component-base/version"
 	"k8s.io/kubectl/pkg/cmd"
@@ -46,6 +47,11 @@ func kubectl(args []string) error {
 	if err != nil {
 		return err
 	}
+	if t != nil {
+		if err := t.keepPlugins(); err != nil {
+			return err
+		}
+	}
 	// Where kubectl and cobra look: an alias in a kuberc file adds to them.
 	os.Args = append([]string{"kubectl"}, args...)
 	command := cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
@@ -69,8 +75,7 @@ func kubectl(args []string) error {
 
 // target points kubectl at an embedded cluster. kubectl's own parser tells when
 // the arguments name another one, so that no word behind -- is taken for a flag.
-// Until then the kubeconfig in its environment is the embedded cluster's, which
-// has no other cluster in it.
+// Until then the kubeconfig in its environment is the embedded cluster's.
 type target struct {
 	flags      *genericclioptions.ConfigFlags
 	cacheDir   *pflag.Flag
@@ -99,6 +104,17 @@ func takeTarget(flags *genericclioptions.ConfigFlags) (*target, error) {
 		}
 	}
 	return t, nil
+}
+
+// keepPlugins keeps plugins, which use the current context, on the embedded cluster
+// where another tool has made its own the current one. They run before bind.
+func (t *target) keepPlugins() error {
+	name, l := t.embedded()
+	config, err := clientcmd.LoadFromFile(l.Kubeconfig())
+	if err != nil || config.CurrentContext == state.ContextName(name) {
+		return nil //nolint:nilerr // what reads the file next says what is wrong
+	}
+	return os.Setenv("KUBECONFIG", l.OwnKubeconfig())
 }
 
 // bind has the flags that name a cluster tell t, and every command look first

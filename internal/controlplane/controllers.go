@@ -110,7 +110,7 @@ func (s *server) controllerConfig(ctx context.Context) (*kcmconfig.CompletedConf
 	}
 	known, off, aliases := kcmapp.KnownControllers(), kcmapp.ControllersDisabledByDefault(), kcmapp.ControllerAliases()
 	err = parseFlags(o.Flags(known, off, aliases), []string{
-		"--kubeconfig=" + s.ownKubeconfig(), "--leader-elect=false", "--secure-port=0",
+		"--kubeconfig=" + s.layout.OwnKubeconfig(), "--leader-elect=false", "--secure-port=0",
 		"--controllers=" + strings.Join(enabledControllers(), ","),
 		"--service-account-private-key-file=" + s.keys.saKey, "--root-ca-file=" + s.keys.ca.certFile,
 		"--cluster-signing-cert-file=" + s.keys.ca.certFile, "--cluster-signing-key-file=" + s.keys.ca.keyFile,

@@ -217,7 +217,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 // runOLM runs OLM for as long as its CRDs are there.
 func (s *server) runOLM(ctx context.Context) error {
 	return olm.Run(ctx, olm.Options{
-		Kubeconfig: s.ownKubeconfig(), Config: adminConfig(s.now.Server, s.keys), Client: s.client, Out: s.Log, Log: s.log,
+		Kubeconfig: s.layout.OwnKubeconfig(), Config: adminConfig(s.now.Server, s.keys), Client: s.client, Out: s.Log, Log: s.log,
 		Verbosity: s.Verbosity, Dir: filepath.Join(s.layout.Dir, "catalogs"), Serve: s.local.set,
 		// <state directory>/clusters/<name> is the cluster's, <state directory>/images the store.
 		Images: filepath.Join(filepath.Dir(filepath.Dir(s.layout.Dir)), "images"),
@@ -249,7 +249,7 @@ func (s *server) prepare(ctx context.Context) error {
 		if s.keys, err = ensurePKI(s.layout.PKI(), time.Now()); err != nil {
 			return fmt.Errorf("make the cluster's keys: %w", err)
 		}
-		for _, file := range []string{s.ownKubeconfig(), s.layout.Kubeconfig()} {
+		for _, file := range []string{s.layout.OwnKubeconfig(), s.layout.Kubeconfig()} {
 			if err := writeKubeconfig(file, s.now, s.keys); err != nil {
 				return err
 			}

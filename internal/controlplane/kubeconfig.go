@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -16,10 +15,6 @@ import (
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
-
-// ownKubeconfig is the file for the components that take nothing else. Users export
-// KUBECONFIG with the other one, to which their tools then write.
-func (s *server) ownKubeconfig() string { return filepath.Join(s.layout.PKI(), "admin.conf") }
 
 // writeKubeconfig writes the administrator's kubeconfig, with everything in
 // one file. The context's namespace stays as the user has set it, and so do the

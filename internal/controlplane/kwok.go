@@ -76,7 +76,7 @@ func (s *server) freeAddresses(ctx context.Context) (string, error) {
 // limited in their rate: the API server is in the same process.
 func (s *server) kwokConfig() (controllers.Config, error) {
 	var none controllers.Config
-	clients, err := kwokclient.NewClientset("", s.ownKubeconfig())
+	clients, err := kwokclient.NewClientset("", s.layout.OwnKubeconfig())
 	if err != nil {
 		return none, err
 	}

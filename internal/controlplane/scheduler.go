@@ -16,7 +16,7 @@ const clientRate = "1000"
 func (s *server) runScheduler(ctx context.Context) error {
 	o := schedoptions.NewOptions()
 	err := parseFlags(*o.Flags, []string{
-		"--kubeconfig=" + s.ownKubeconfig(), "--leader-elect=false", "--secure-port=0",
+		"--kubeconfig=" + s.layout.OwnKubeconfig(), "--leader-elect=false", "--secure-port=0",
 		"--kube-api-qps=" + clientRate, "--kube-api-burst=" + clientRate,
 	})
 	if err != nil {
