@@ -137,6 +137,7 @@ func TestNeverTheWrongCluster(t *testing.T) {
 			w.put(".home/.config/go/telemetry/mode", "off") // or the go command writes there when the test has ended
 		}},
 		"in a cluster":             {env: (*wrongWorld).enterCluster},
+		"another tool's context":   {env: (*wrongWorld).letToolsWrite},
 		"a file, with our prefix":  {args: file},
 		"--context":                {args: named, foreign: true},
 		"--context and KUBECONFIG": {args: func(*wrongWorld) []string { return []string{"--context", hostile} }, env: func(w *wrongWorld) { w.Env["KUBECONFIG"] = w.file }, foreign: true},
@@ -333,6 +334,16 @@ func newWrongProject(t *testing.T) *wrongWorld {
 		"spec: {selector: {matchLabels: {app: shop}}, template: {metadata: {labels: {app: shop}}, spec: {containers: [{name: manager, image: controller}]}}}\n")
 	w.put("config/default/kustomization.yaml", "resources: [../crd, ../manager]\n")
 	return w
+}
+
+// letToolsWrite puts the foreign cluster into the embedded one's kubeconfig, as kind does
+// where KUBECONFIG is that file.
+func (w *wrongWorld) letToolsWrite() {
+	own := state.ContextName("default")
+	w.put(state.New(w.Env["MYSDK_STATE_DIR"], "default").Kubeconfig(), strings.NewReplacer(
+		"clusters: [", "clusters: [{name: "+own+", cluster: {server: "+w.embedded.URL+"}}, ",
+		"contexts: [", "contexts: [{name: "+own+", context: {cluster: "+own+", user: kind-far}}, ",
+	).Replace(w.foreign.kubeconfig("kind-far")))
 }
 
 // enterCluster makes the environment that of a pod of the foreign cluster.
