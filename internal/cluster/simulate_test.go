@@ -19,6 +19,7 @@ func simulations() map[string]func(*testing.T, *hosted) {
 		"never":          podThatIsNotRestartedCompletes,
 		"addresses":      addressesAreGiven,
 		"metrics":        usageScalesDeployments,
+		"gates":          readinessGatesAreLeftToOthers,
 	}
 }
 
@@ -116,6 +117,40 @@ func addressesAreGiven(_ *testing.T, c *hosted) {
 		"service": object{"name": "web", "port": object{"number": 80}},
 	}}})
 	c.await(ingresses+"/web", outside)
+}
+
+// readinessGatesAreLeftToOthers: a pod is Ready while all of its gates are open, and
+// looking otherwise in between closes none.
+func readinessGatesAreLeftToOthers(_ *testing.T, c *hosted) {
+	template := podTemplate(nil)
+	template["metadata"] = object{"name": "gated"}
+	template["spec"].(object)["readinessGates"] = []object{{"conditionType": "example.com/a"}, {"conditionType": "example.com/b"}}
+	path := c.core("pods/gated")
+	set := func(gate, status string) {
+		c.do(http.MethodPatch, path+"/status?force=true&fieldManager="+gate, object{
+			"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "gated"},
+			"status": object{"conditions": []object{{"type": gate, "status": status}}},
+		})
+	}
+	simulate := func(what any) {
+		c.do(http.MethodPatch, path, object{"metadata": object{"annotations": object{SimulateAnnotation: what}}})
+	}
+	c.post(c.core("pods"), template)
+	pod := c.await(path, is("status.phase", "Running"))
+	if isReady(pod) || pod.condition("example.com/a") != nil || pod.condition("ContainersReady") != "True" {
+		c.tb.Errorf("with its gates closed: %v", pod["status"])
+	}
+	set("example.com/a", "True")
+	set("example.com/b", "False")
+	c.await(path, func(p object) bool { return !isReady(p) })
+	set("example.com/b", "True")
+	c.await(path, isReady)
+	simulate(state.SimulateCrash)
+	c.await(path, func(p object) bool { return p.condition("ContainersReady") == "False" && !isReady(p) })
+	simulate(nil)
+	c.await(path, isReady)
+	set("example.com/a", "False")
+	c.await(path, func(p object) bool { return !isReady(p) })
 }
 
 // usageScalesDeployments has an autoscaler follow what pods are said to use.

@@ -114,12 +114,47 @@ func (s *server) kwokConfig() (controllers.Config, error) {
 	}, err
 }
 
+// podGated has the condition Ready follow the readiness gates of a pod that runs, as
+// a kubelet does: the stage is for pods on which it is the opposite of what it is to be.
+const podGated = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-gated
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+    - {key: .status.phase, operator: In, values: [Running]}
+    - key: |
+        [.status.conditions[] | select(.status == "True") | .type] as $true |
+        ([.spec.readinessGates[]?.conditionType, "ContainersReady"] - $true == []) != ($true | any(. == "Ready"))
+      operator: In
+      values: ["true"]
+  next:
+    statusTemplate: |
+      {{ range .status.conditions }}{{ if eq .type "Ready" }}
+      conditions:
+      - lastTransitionTime: {{ Now | Quote }}
+        type: Ready
+        {{ if eq .status "True" }}
+        status: "False"
+        reason: ReadinessGatesNotReady
+        {{ else }}
+        status: "True"
+        reason: null
+        {{ end }}
+      {{ end }}{{ end }}
+`
+
 // kwokStages are KWOK's own stages without its artificial delays. Pods that are
-// to look otherwise are left alone, and all that are not restarted complete.
+// to look otherwise are left alone, all that are not restarted complete, and readiness
+// gates are left to those who open them.
 func kwokStages() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
-		nodefast.DefaultNodeInit, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+		nodefast.DefaultNodeInit, ungated(podfast.DefaultPodReady), podGated, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
 	} {
 		stage, err := config.UnmarshalWithType[*internalversion.Stage](text)
 		if err != nil {
@@ -139,6 +174,15 @@ func kwokStages() (map[internalversion.StageResourceRef][]*internalversion.Stage
 		stages[stage.Spec.ResourceRef] = append(stages[stage.Spec.ResourceRef], stage)
 	}
 	return stages, nil
+}
+
+// ungated is KWOK's stage pod-ready without what opens the readiness gates. A pod that
+// has some is not Ready before podGated says so.
+func ungated(stage string) string {
+	return strings.NewReplacer(
+		"range .spec.readinessGates", "if false",
+		"status: \"True\"\n        type: Ready\n", "status: {{ if .spec.readinessGates }}\"False\"{{ else }}\"True\"{{ end }}\n        type: Ready\n",
+	).Replace(stage)
 }
 
 // jq is a condition on a field of an object.

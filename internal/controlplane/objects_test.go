@@ -324,8 +324,8 @@ func TestKWOKStages(t *testing.T) {
 		}
 		n += len(list)
 	}
-	if n != 4 {
-		t.Errorf("%d stages, want 4", n)
+	if n != 5 {
+		t.Errorf("%d stages, want 5", n)
 	}
 }
 

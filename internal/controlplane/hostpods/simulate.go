@@ -145,7 +145,9 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 		// KWOK adds an address to those that are there.
 		s.Phase, s.PodIP, s.PodIPs = corev1.PodPending, "", nil
 		s.InitContainerStatuses, s.ContainerStatuses = nil, nil
-		s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type != corev1.PodScheduled })
+		s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.PodCondition) bool {
+			return slices.Contains([]corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady}, c.Type)
+		})
 		return s
 	}
 	s.ObservedGeneration = pod.Generation
