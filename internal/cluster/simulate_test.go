@@ -20,6 +20,7 @@ func simulations() map[string]func(*testing.T, *hosted) {
 		"addresses":      addressesAreGiven,
 		"metrics":        usageScalesDeployments,
 		"gates":          readinessGatesAreLeftToOthers,
+		"taints":         taintsEvict,
 	}
 }
 
@@ -151,6 +152,21 @@ func readinessGatesAreLeftToOthers(_ *testing.T, c *hosted) {
 	c.await(path, isReady)
 	set("example.com/a", "False")
 	c.await(path, func(p object) bool { return !isReady(p) })
+}
+
+// taintsEvict has a node of its own: others keep their pods.
+func taintsEvict(_ *testing.T, c *hosted) {
+	const nodes = "/api/v1/nodes"
+	c.post(nodes, object{
+		"metadata": object{"name": "tainted", "annotations": object{"kwok.x-k8s.io/node": "fake"}},
+		"spec":     object{"taints": []object{{"key": "example.com/drained", "effect": "NoExecute"}}},
+	})
+	defer c.del(nodes + "/tainted")
+	template := podTemplate(nil)
+	template["metadata"] = object{"name": "evicted"}
+	template["spec"].(object)["nodeName"] = "tainted"
+	c.post(c.core("pods"), template)
+	c.await(c.core("pods/evicted"), nil)
 }
 
 // usageScalesDeployments has an autoscaler follow what pods are said to use.

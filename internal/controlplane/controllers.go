@@ -38,7 +38,7 @@ func enabledControllers() []string {
 		names.CronJobController, names.ClusterRoleAggregationController, names.TTLAfterFinishedController,
 		names.RootCACertificatePublisherController, names.CertificateSigningRequestSigningController,
 		names.CertificateSigningRequestCleanerController,
-		names.ValidatingAdmissionPolicyStatusController, names.StorageVersionMigratorController,
+		names.ValidatingAdmissionPolicyStatusController, names.StorageVersionMigratorController, names.TaintEvictionController,
 		// Binding of claims, and the controllers that take off the finalizers
 		// which admission puts on claims, volumes and their classes.
 		names.PersistentVolumeBinderController, names.EphemeralVolumeController,
