@@ -106,18 +106,27 @@ func podThatIsNotRestartedCompletes(t *testing.T, c *hosted) {
 	}
 }
 
-func addressesAreGiven(_ *testing.T, c *hosted) {
+func addressesAreGiven(t *testing.T, c *hosted) {
 	outside := func(o object) bool {
 		list, _ := o.at("status.loadBalancer.ingress").([]any)
 		return len(list) == 1 && strings.HasPrefix(fmt.Sprint(object(list[0].(map[string]any))["ip"]), "192.0.2.")
 	}
 	c.post(c.core("services"), object{"metadata": object{"name": "web"}, "spec": object{"type": "LoadBalancer", "ports": []object{{"port": 80}}}})
 	c.await(c.core("services/web"), outside)
+	const classes = "/apis/networking.k8s.io/v1/ingressclasses"
+	c.post(classes, object{"metadata": object{"name": "own"}, "spec": object{"controller": "example.com/own"}})
+	defer c.del(classes + "/own")
 	ingresses := "/apis/networking.k8s.io/v1/namespaces/" + c.namespace + "/ingresses"
-	c.post(ingresses, object{"metadata": object{"name": "web"}, "spec": object{"defaultBackend": object{
-		"service": object{"name": "web", "port": object{"number": 80}},
-	}}})
+	for name, class := range map[string]any{"web-own": "own", "web-none": "none", "web": nil} {
+		c.post(ingresses, object{"metadata": object{"name": name}, "spec": object{"ingressClassName": class, "defaultBackend": object{
+			"service": object{"name": "web", "port": object{"number": 80}},
+		}}})
+	}
+	c.await(ingresses+"/web-none", outside)
 	c.await(ingresses+"/web", outside)
+	if own := c.get(ingresses + "/web-own"); outside(own) {
+		t.Errorf("an Ingress of a class that exists: %v", own["status"])
+	}
 }
 
 // readinessGatesAreLeftToOthers: a pod is Ready while all of its gates are open, and

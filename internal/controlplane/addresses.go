@@ -34,10 +34,7 @@ func (s *server) runAddresses(ctx context.Context) error {
 	}
 	err = onChange(factory.Networking().V1().Ingresses().Informer(), func(o any) {
 		if ingress, ok := o.(*networkingv1.Ingress); ok && ingress.DeletionTimestamp == nil && len(ingress.Status.LoadBalancer.Ingress) == 0 {
-			now := ingress.DeepCopy()
-			now.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: outsideAddress(ingress.UID)}}
-			_, err := s.client.NetworkingV1().Ingresses(now.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
-			s.addressed(ctx, "ingress", now, err)
+			s.addressed(ctx, "ingress", ingress, s.addressIngress(ctx, ingress.DeepCopy()))
 		}
 	})
 	if err != nil {
@@ -46,6 +43,19 @@ func (s *server) runAddresses(ctx context.Context) error {
 	factory.Start(ctx.Done())
 	<-ctx.Done()
 	return nil
+}
+
+// addressIngress gives an Ingress an address, unless its class exists: that is for
+// whoever implements it, as an operator may.
+func (s *server) addressIngress(ctx context.Context, i *networkingv1.Ingress) error {
+	if class := i.Spec.IngressClassName; class != nil {
+		if _, err := s.client.NetworkingV1().IngressClasses().Get(ctx, *class, metav1.GetOptions{}); !errors.IsNotFound(err) {
+			return err
+		}
+	}
+	i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: outsideAddress(i.UID)}}
+	_, err := s.client.NetworkingV1().Ingresses(i.Namespace).UpdateStatus(ctx, i, metav1.UpdateOptions{})
+	return err
 }
 
 // addressed logs failures: what has no address is seen again.
