@@ -10,6 +10,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 // TestOnACluster runs everything that only needs a cluster that runs on one, each
@@ -22,7 +25,7 @@ func TestOnACluster(t *testing.T) {
 	}{
 		// These look at the whole of the server.
 		{"listens on loopback only", listensOnLoopbackOnly}, {"log and status", logAndStatus}, {"version", reportsItsRealVersion},
-		{"recording", recordsRequests}, {"kubectl", kubectlOfTheBinary},
+		{"recording", recordsRequests}, {"kubectl", kubectlOfTheBinary}, {"aggregated kinds", aggregatedKindsAreSeen},
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.test(t, c.on(t)) })
 	}
@@ -136,6 +139,28 @@ func kubectlOfTheBinary(t *testing.T, c *hosted) {
 				t.Errorf("output lacks %q:\n%s", tc.want, &out)
 			}
 		})
+	}
+}
+
+// aggregatedKindsAreSeen sees it by kubectl's kinds, which are forgotten then, too.
+func aggregatedKindsAreSeen(t *testing.T, c *hosted) {
+	const apis = "/apis/apiregistration.k8s.io/v1/apiservices"
+	known := state.Layout{Dir: c.cluster.StateDir}.KubectlCache()
+	if err := os.MkdirAll(known, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.post(apis, object{"metadata": object{"name": "v1.fruit.example.com"}, "spec": object{
+		"group": "fruit.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1, "insecureSkipTLSVerify": true,
+		"service": object{"namespace": "default", "name": "none"},
+	}})
+	defer c.del(apis + "/v1.fruit.example.com")
+	for deadline := time.Now().Add(testTimeout); ; time.Sleep(pollInterval) {
+		if _, err := os.Stat(known); os.IsNotExist(err) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody looked for new kinds")
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	kcmapp "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
@@ -27,14 +28,14 @@ const (
 	// lookInterval is how often the collector looks for new kinds, in place
 	// of the stock 30 seconds.
 	lookInterval = time.Second
-	// lookFor is how long after a change of a CRD the looks go to the API
-	// server: a CRD is served some time after it was created.
+	// lookFor is how long after a change of a CRD or an APIService the looks go to
+	// the API server: a CRD is served some time after it was created.
 	lookFor = 5 * time.Second
 )
 
 // garbageCollector is the stock collector, but it looks for new kinds within a
-// second after a CRD changed: an operator's owned objects go at once, also
-// those of a CRD that was installed just now.
+// second after a CRD or an APIService changed: an operator's owned objects go at
+// once, also those of a CRD that was installed just now.
 func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerContext) (kcmapp.Controller, error) {
 	client, objects, err := controllerClients(cc, collectorUser)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *server) garbageCollector(ctx context.Context, cc kcmapp.ControllerConte
 	}
 	kinds := &freshDiscovery{ServerResourcesInterface: api, now: time.Now, changed: s.forgetKinds}
 	kinds.touch()
-	if err := kinds.watchCRDs(cc); err != nil {
+	if err := kinds.watch(cc); err != nil {
 		return nil, err
 	}
 	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, objects, cc.RESTMapper, cc.GraphBuilder)
@@ -141,19 +142,27 @@ func (s *server) forgetKinds() {
 	}
 }
 
-// watchCRDs calls touch whenever a CRD changes.
-func (d *freshDiscovery) watchCRDs(cc kcmapp.ControllerContext) error {
-	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	informer, err := cc.ObjectOrMetadataInformerFactory.ForResource(crds)
-	if err != nil {
-		return err
+// watch calls touch whenever a CRD changes, or an APIService, which also tells when its
+// server comes up.
+func (d *freshDiscovery) watch(cc kcmapp.ControllerContext) error {
+	for _, kind := range []schema.GroupVersionResource{
+		apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),
+		apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"),
+	} {
+		informer, err := cc.ObjectOrMetadataInformerFactory.ForResource(kind)
+		if err != nil {
+			return err
+		}
+		_, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { d.touch() },
+			UpdateFunc: func(any, any) { d.touch() },
+			DeleteFunc: func(any) { d.touch() },
+		})
+		if err != nil {
+			return err
+		}
 	}
-	_, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { d.touch() },
-		UpdateFunc: func(any, any) { d.touch() },
-		DeleteFunc: func(any) { d.touch() },
-	})
-	return err
+	return nil
 }
 
 // ServerPreferredResources implements discovery.ServerResourcesInterface. Only
