@@ -139,7 +139,6 @@ func serveFlags(out io.Writer) (*flag.FlagSet, *controlplane.Options) {
 	flags.DurationVar(&o.History, "history", 0, "how long old states are kept at least, for lists as of a revision (0: some seconds; they cost memory)")
 	flags.BoolVar(&o.RemovedAPIs, "removed-apis", false, "answer versions of built-in APIs that Kubernetes has removed, such as policy/v1beta1, by those that replaced them")
 	flags.StringVar(&o.Kubernetes, "kubernetes", "", "minor `version` of Kubernetes to behave as, such as 1.34")
-	flags.BoolVar(&o.APIServerOnly, "apiserver-only", false, "run etcd and kube-apiserver only")
 	flags.IntVar(&o.Verbosity, "v", 0, "log `level` of the components (0: errors only)")
 	flags.BoolVar(&o.Tied, "die-with-parent", false, "stop when standard input ends")
 	flags.Usage = func() {

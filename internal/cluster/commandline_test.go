@@ -62,7 +62,7 @@ func TestServersHelpNamesEveryFlag(t *testing.T) {
 		}
 		for _, want := range []string{
 			"mysdk-cluster kubectl", "\n  -dir directory", "\n  -port port", "\n  -nodes number", "\n  -fsync\n",
-			"\n  -apiserver-only\n", "\n  -v level", "\n  -die-with-parent\n",
+			"\n  -v level", "\n  -die-with-parent\n",
 		} {
 			if !strings.Contains(printed, want) {
 				t.Errorf("%q lacks %q:\n%s", args, want, printed)

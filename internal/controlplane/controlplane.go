@@ -38,19 +38,18 @@ import (
 
 // Options say what Run is to run.
 type Options struct {
-	Dir           string        // the cluster's private directory, absolute; its base is the cluster's name
-	Port          int           // of the API server on 127.0.0.1; 0 keeps the port of the last start
-	Nodes         int           // simulated nodes to have
-	FSync         bool          // let etcd wait for the disk: survives a power cut, and is slower
-	History       time.Duration // for how long etcd keeps old states at least
-	RemovedAPIs   bool          // answer versions of built-in APIs that were removed
-	Kubernetes    string        // minor version to behave as, such as 1.34; empty: its own
-	APIServerOnly bool          // etcd and kube-apiserver without controllers, scheduler and nodes
-	Tied          bool          // ends with the process that started it, for the status
-	Verbosity     int           // 0 logs errors; n > 0 logs what klog has at verbosity n
-	Log           io.Writer     // the server's log
-	Build         string        // version of mysdk, for the status
-	Started       time.Time     // start of the process, from which stages count
+	Dir         string        // the cluster's private directory, absolute; its base is the cluster's name
+	Port        int           // of the API server on 127.0.0.1; 0 keeps the port of the last start
+	Nodes       int           // simulated nodes to have
+	FSync       bool          // let etcd wait for the disk: survives a power cut, and is slower
+	History     time.Duration // for how long etcd keeps old states at least
+	RemovedAPIs bool          // answer versions of built-in APIs that were removed
+	Kubernetes  string        // minor version to behave as, such as 1.34; empty: its own
+	Tied        bool          // ends with the process that started it, for the status
+	Verbosity   int           // 0 logs errors; n > 0 logs what klog has at verbosity n
+	Log         io.Writer     // the server's log
+	Build       string        // version of mysdk, for the status
+	Started     time.Time     // start of the process, from which stages count
 }
 
 // server is one run of the control plane.
@@ -188,14 +187,12 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if !upgraded {
 		work.Run(func() error { return s.bootstrap(ctx) })
 	}
-	if !s.APIServerOnly {
-		work.Run(func() error { return s.startNodes(ctx) })
-		work.Run(func() error { return s.registerMetrics(ctx) })
-	}
+	work.Run(func() error { return s.startNodes(ctx) })
+	work.Run(func() error { return s.registerMetrics(ctx) })
 	work.Run(func() error {
 		// Informers that start earlier fail at first and wait for a second
 		// before they try again.
-		if err := s.waitReadyz(ctx); err != nil || s.APIServerOnly {
+		if err := s.waitReadyz(ctx); err != nil {
 			return err
 		}
 		return s.startControllers(ctx)
@@ -206,9 +203,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if err := s.recordUID(ctx); err != nil {
 		return err
 	}
-	if !s.APIServerOnly {
-		s.parts.Run("OLM", s.runOLM)
-	}
+	s.parts.Run("OLM", s.runOLM)
 	s.parts.Run("the memory trimmer", s.trimMemory)
 	s.tracker.ready()
 	return nil
