@@ -90,7 +90,7 @@ func (s *server) apiServerConfig(ctx context.Context) (*apiapp.Config, error) {
 		return nil, err
 	}
 	o.SecureServing.Listener, o.SecureServing.BindPort = s.listener, s.now.Port
-	config, err := configureAPI(ctx, o, s.now.Kubernetes)
+	config, err := configureAPI(ctx, o, behavedAs(s.Kubernetes))
 	if err == nil {
 		s.record(config)
 		loopbackOnly(config.KubeAPIs.ControlPlane.ProxyTransport, map[string]dialFunc{

@@ -155,7 +155,7 @@ func (s *server) open(was state.State) error {
 	s.now = state.State{
 		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
 		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port), UID: was.UID,
-		Kubernetes: behavedAs(s.Kubernetes), Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Tied: s.Tied,
+		Kubernetes: was.Kubernetes, Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Tied: s.Tied,
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
 	return nil
@@ -178,7 +178,7 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	upgraded := was.Kubernetes != "" && was.Kubernetes != s.now.Kubernetes
+	upgraded := was.Kubernetes != "" && was.Kubernetes != behavedAs(s.Kubernetes)
 	s.parts.Run("kube-apiserver", func(ctx context.Context) error { return s.runAPIServer(ctx, upgraded) })
 	if err := waitServing(ctx, s.client); err != nil {
 		return err
@@ -220,7 +220,8 @@ func (s *server) runOLM(ctx context.Context) error {
 }
 
 // recordUID notes in the state file by what clients know this cluster from any
-// other that may be at its address one day.
+// other that may be at its address one day, and, as the start is complete, to which
+// version of Kubernetes its data are brought up.
 func (s *server) recordUID(ctx context.Context) error {
 	err := ensure(ctx, func() error {
 		ns, err := s.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -232,7 +233,8 @@ func (s *server) recordUID(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the cluster's UID: %w", err)
 	}
-	s.tracker.change(func(t *state.Status) { t.UID = s.now.UID })
+	s.now.Kubernetes = behavedAs(s.Kubernetes)
+	s.tracker.change(func(t *state.Status) { t.UID, t.Kubernetes = s.now.UID, s.now.Kubernetes })
 	return s.layout.Write(s.now)
 }
 

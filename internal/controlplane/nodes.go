@@ -30,16 +30,16 @@ func (s *server) startNodes(ctx context.Context) error {
 	s.parts.Run("the volume provisioner", s.runClaims)
 	s.parts.Run("the load balancers", s.runAddresses)
 	s.parts.Run("the host processes", s.processes.Run)
-	nodes := s.client.CoreV1().Nodes()
+	nodes, version := s.client.CoreV1().Nodes(), behavedAs(s.Kubernetes)
 	for i := range s.Nodes {
-		node := simulatedNode(i+1, s.now.Kubernetes)
+		node := simulatedNode(i+1, version)
 		err := ensure(ctx, func() error {
 			if err := create(ctx, nodes, node); err != nil {
 				return err
 			}
 			was, err := nodes.Get(ctx, node.Name, metav1.GetOptions{})
-			if err == nil && was.Status.NodeInfo.KubeletVersion != s.now.Kubernetes {
-				patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"kubeletVersion":%q}}}`, s.now.Kubernetes)
+			if err == nil && was.Status.NodeInfo.KubeletVersion != version {
+				patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"kubeletVersion":%q}}}`, version)
 				_, err = nodes.Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 			}
 			return err

@@ -1,12 +1,17 @@
 package controlplane
 
 import (
+	"errors"
+	"io"
+	"log"
 	"os"
 	"regexp"
 	"runtime/debug"
 	"testing"
 
 	"k8s.io/component-base/compatibility"
+
+	"github.com/example/mysdk/internal/cluster/state"
 )
 
 func TestLinkedVersionIsThatOfGoMod(t *testing.T) {
@@ -60,5 +65,21 @@ func TestReportedVersion(t *testing.T) {
 	own := reported{inner, inner.Info().GitVersion}
 	if own.Info().GitCommit != inner.Info().GitCommit {
 		t.Error("a version that is right lost its commit")
+	}
+}
+
+// TestStartThatIsNotCompleteKeepsTheOldVersion: the next one is to bring the data up to
+// date, too.
+func TestStartThatIsNotCompleteKeepsTheOldVersion(t *testing.T) {
+	s := &server{Options: Options{Dir: t.TempDir(), Kubernetes: "1.34"}, log: log.New(io.Discard, "", 0)}
+	s.layout = state.Layout{Dir: s.Dir}
+	if err := s.open(state.State{Kubernetes: "v1.30.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.listener.Close(), s.close()); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := s.layout.Read(); err != nil || was.Kubernetes != "v1.30.0" {
+		t.Errorf("state = %+v, %v", was, err)
 	}
 }

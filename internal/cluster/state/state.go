@@ -29,7 +29,7 @@ type State struct {
 	Port         int       `json:"port,omitempty"`         // of the API server, kept across starts
 	Server       string    `json:"server,omitempty"`       // URL of the API server
 	UID          string    `json:"uid,omitempty"`          // of the namespace kube-system, which tells clusters apart
-	Kubernetes   string    `json:"kubernetes,omitempty"`   // version it reports
+	Kubernetes   string    `json:"kubernetes,omitempty"`   // version it reports, of the last start that was complete
 	Build        string    `json:"build,omitempty"`        // version of mysdk it was built from
 	Nodes        int       `json:"nodes,omitempty"`
 	FSync        bool      `json:"fsync,omitempty"` // every write goes to the disk at once
