@@ -45,6 +45,7 @@ type Info struct {
 	Build          string    `json:"build,omitempty"`    // version of mysdk that the server was built from
 	Nodes          int       `json:"nodes,omitempty"`    // simulated nodes asked for at the start
 	FSync          bool      `json:"fsync,omitempty"`    // every write goes to the disk at once
+	Verbosity      int       `json:"-"`                  // of the log
 	Tied           bool      `json:"-"`                  // ends with the mysdk that started it
 	StartedAt      time.Time `json:"startedAt,omitzero"` // of the running server
 	StateDir       string    `json:"stateDir"`           // the cluster's private directory
@@ -118,7 +119,7 @@ func status(ctx context.Context, l state.Layout, name string) (Info, error) {
 func infoOf(l state.Layout, name string, s state.Status) Info {
 	return Info{
 		Name: name, Ready: s.Ready, Problem: s.Failed, PID: s.PID, Server: s.Server, Version: s.Kubernetes,
-		Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Tied: s.Tied, StartedAt: s.StartedAt, Memory: s.Memory, Stages: s.Stages, Processes: s.Processes,
+		Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Verbosity: s.Verbosity, Tied: s.Tied, StartedAt: s.StartedAt, Memory: s.Memory, Stages: s.Stages, Processes: s.Processes,
 		Context: state.ContextName(name), Kubeconfig: l.Kubeconfig(), StateDir: l.Dir,
 	}
 }

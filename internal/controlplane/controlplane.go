@@ -155,7 +155,7 @@ func (s *server) open(was state.State) error {
 	s.now = state.State{
 		Name: s.name(), PID: os.Getpid(), ProcessStart: start, StartedAt: s.Started.UTC(),
 		Port: port, Server: fmt.Sprintf("https://127.0.0.1:%d", port), UID: was.UID,
-		Kubernetes: was.Kubernetes, Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Tied: s.Tied,
+		Kubernetes: was.Kubernetes, Build: s.Build, Nodes: s.Nodes, FSync: s.FSync, Verbosity: s.Verbosity, Tied: s.Tied,
 		RuntimeDir: runtimeDir, Socket: filepath.Join(runtimeDir, controlSocket),
 	}
 	return nil

@@ -90,6 +90,9 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 	}
 	if info.AlreadyRunning {
 		f.Say("Cluster %s is running at %s (Kubernetes %s)", info.Name, info.Server, info.Version)
+		if info.Tied {
+			f.Warn("cluster %s stops when the 'mysdk run local' that started it ends", info.Name)
+		}
 	} else {
 		f.Say("Cluster %s is ready at %s (Kubernetes %s) after %s", info.Name, info.Server, info.Version, f.Since(start))
 	}
@@ -113,6 +116,8 @@ func otherwise(f *cli.Factory, o cluster.Options, info *cluster.Info) string {
 		return "without --fsync"
 	case f.Given["fsync"] && !o.FSync && info.FSync:
 		return "with --fsync"
+	case f.Given["log-verbosity"] && o.Verbosity != info.Verbosity:
+		return fmt.Sprintf("with --log-verbosity %d", info.Verbosity)
 	}
 	return ""
 }

@@ -32,8 +32,9 @@ type State struct {
 	Kubernetes   string    `json:"kubernetes,omitempty"`   // version it reports, of the last start that was complete
 	Build        string    `json:"build,omitempty"`        // version of mysdk it was built from
 	Nodes        int       `json:"nodes,omitempty"`
-	FSync        bool      `json:"fsync,omitempty"` // every write goes to the disk at once
-	Tied         bool      `json:"tied,omitempty"`  // ends with the process that started it
+	FSync        bool      `json:"fsync,omitempty"`     // every write goes to the disk at once
+	Verbosity    int       `json:"verbosity,omitempty"` // of the log
+	Tied         bool      `json:"tied,omitempty"`      // ends with the process that started it
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 }
 
