@@ -191,7 +191,8 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 		return exitCode(1)
 	}}
 	h := testHost(t, x, map[string]string{BinaryEnv: binary})
-	_, err := Start(t.Context(), h, Options{Name: "dev", Nodes: 2, FSync: true, Verbosity: 3})
+	fsync := true
+	_, err := Start(t.Context(), h, Options{Name: "dev", Nodes: 2, FSync: &fsync, Verbosity: 3})
 	if err == nil || clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(clierr.HintOf(err), "cluster logs --cluster dev") {
 		t.Fatalf("Start() = %v, code %d, hint %q", err, clierr.CodeOf(err), clierr.HintOf(err))
 	}
@@ -201,14 +202,20 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	if args := strings.Join(x.ran[0].Args, " "); !strings.HasSuffix(args, "--nodes 2 -v 3 --fsync") || !x.ran[0].Detach {
 		t.Errorf("ran %s, detached: %v", args, x.ran[0].Detach)
 	}
-	// The next start puts the log aside.
+	l, err := layoutOf(h, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Write(state.State{FSync: true}); err != nil {
+		t.Fatal(err)
+	}
+	// The next start puts the log aside, and is as the last one was.
 	_, err = Start(t.Context(), h, Options{Name: "dev"})
 	if err == nil {
 		t.Fatal("Start() = nil")
 	}
-	l, err := layoutOf(h, "dev")
-	if err != nil {
-		t.Fatal(err)
+	if args := strings.Join(x.ran[1].Args, " "); !strings.HasSuffix(args, "--nodes 1 -v 0 --fsync") {
+		t.Errorf("ran %s", args)
 	}
 	for _, log := range []string{l.Log(), l.OldLog()} {
 		if data, err := os.ReadFile(log); err != nil || strings.Count(string(data), "disk is full") != 1 {

@@ -24,7 +24,8 @@ import (
 // is taken is given up, and damaged data fail the start with the reason.
 func TestStopAndStart(t *testing.T) {
 	h := realHost(t)
-	first, c := start(t, h, Options{Name: "one", Nodes: 2})
+	fsync := true
+	first, c := start(t, h, Options{Name: "one", Nodes: 2, FSync: &fsync})
 	if first.State != Running || !first.Ready || first.AlreadyRunning || first.PID == 0 || len(first.Stages) == 0 {
 		t.Errorf("Start() = %+v", first)
 	}
@@ -59,8 +60,8 @@ func TestStopAndStart(t *testing.T) {
 		t.Errorf("the sockets are still there: %v", err)
 	}
 	second, _ := start(t, h, Options{Name: "one"})
-	if second.Nodes != 2 {
-		t.Errorf("started with %d nodes, had 2", second.Nodes)
+	if second.Nodes != 2 || !second.FSync {
+		t.Errorf("started with %d nodes, had 2; with fsync: %t", second.Nodes, second.FSync)
 	}
 	if second.Server != first.Server || second.PID == first.PID {
 		t.Errorf("started at %s as %d, was %s as %d", second.Server, second.PID, first.Server, first.PID)

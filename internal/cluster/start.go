@@ -27,7 +27,7 @@ type Options struct {
 	Name          string            // empty means DefaultName
 	Fresh         bool              // with nothing in it: stops a running one and drops its data
 	Nodes         int               // simulated nodes; 0 means as many as at the last start, at first 1
-	FSync         bool              // write to the disk at once: survives a power cut, slower
+	FSync         *bool             // write to the disk at once: survives a power cut, slower; nil: as at the last start
 	Verbosity     int               // of the server's log; 0 logs errors only
 	History       time.Duration     // for how long old states are kept; 0: as long as the server likes
 	RemovedAPIs   bool              // answer versions of built-in APIs that were removed, for old operators
@@ -112,6 +112,9 @@ func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o
 		return nil, err
 	}
 	o.Nodes = cmp.Or(o.Nodes, was.Nodes, 1)
+	if o.FSync == nil {
+		o.FSync = &was.FSync
+	}
 	o.Detail("starting the control plane")
 	before, _ := h.Files.ReadFile(l.Kubeconfig()) // none: nothing of it is merged anywhere
 	s, err := spawn(ctx, h, l, binary, o)
@@ -137,7 +140,7 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 		return nil, err
 	}
 	args := []string{"serve", "--dir", l.Dir, "--nodes", strconv.Itoa(o.Nodes), "-v", strconv.Itoa(o.Verbosity)}
-	if o.FSync {
+	if o.FSync != nil && *o.FSync {
 		args = append(args, "--fsync")
 	}
 	if o.History != 0 {

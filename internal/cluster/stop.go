@@ -182,7 +182,7 @@ func empty(ctx context.Context, h host.Host, l state.Layout, name string) (err e
 	if err != nil {
 		return err
 	}
-	s.Port, s.Server, s.UID, s.Nodes = 0, "", "", 0
+	s.Port, s.Server, s.UID, s.Nodes, s.FSync = 0, "", "", 0, false
 	return l.Write(s)
 }
 

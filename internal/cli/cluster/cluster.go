@@ -45,11 +45,14 @@ own. All others that use a cluster, run bundle and kubectl too, need it running.
 
 func newStart(f *cli.Factory) *cobra.Command {
 	o := cluster.Options{Progress: f.Progress, Detail: f.Stage}
-	merge := false
+	merge, fsync := false, false
 	c := &cobra.Command{
 		Use: "start", Short: "Start the embedded cluster (no-op if it is running)",
 		Example: "  mysdk cluster start\n  mysdk cluster start --cluster test --fresh --nodes 3\n  mysdk cluster start --cluster old --kubernetes 1.34",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("fsync") {
+				o.FSync = &fsync
+			}
 			return startCluster(c.Context(), f, o, merge)
 		},
 	}
@@ -57,7 +60,7 @@ func newStart(f *cli.Factory) *cobra.Command {
 	fs := c.Flags()
 	fs.BoolVar(&o.Fresh, "fresh", false, "start with an empty cluster")
 	fs.IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: that of the last start, or 1)")
-	fs.BoolVar(&o.FSync, "fsync", false, "sync every write to disk: survives power loss, slower")
+	fs.BoolVar(&fsync, "fsync", false, "sync every write to disk: survives power loss, slower (default: as at the last start)")
 	fs.StringVar(&o.Kubernetes, "kubernetes", "", "older minor `version` of Kubernetes to behave as, such as 1.34, until the cluster is stopped")
 	fs.BoolVar(&merge, "merge", false, "add the cluster to your own kubeconfig as well")
 	fs.IntVar(&o.Verbosity, "log-verbosity", 0, "verbosity of the cluster's log, from 0")
@@ -112,9 +115,9 @@ func otherwise(f *cli.Factory, o cluster.Options, info *cluster.Info) string {
 		return "as Kubernetes " + info.Version
 	case f.Given["nodes"] && max(o.Nodes, 1) != info.Nodes:
 		return "with " + cli.Count(info.Nodes, "node")
-	case f.Given["fsync"] && o.FSync && !info.FSync:
+	case f.Given["fsync"] && *o.FSync && !info.FSync:
 		return "without --fsync"
-	case f.Given["fsync"] && !o.FSync && info.FSync:
+	case f.Given["fsync"] && !*o.FSync && info.FSync:
 		return "with --fsync"
 	case f.Given["log-verbosity"] && o.Verbosity != info.Verbosity:
 		return fmt.Sprintf("with --log-verbosity %d", info.Verbosity)

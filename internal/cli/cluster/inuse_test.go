@@ -30,12 +30,13 @@ func TestStartOfARunningCluster(t *testing.T) {
 		want   string // of what is said
 		fails  bool
 	}{
-		"of a run":       {func(s *state.State) { s.Tied = true }, nil, "Warning: cluster default stops when the 'mysdk run local' that started it ends", false},
-		"of its own":     {func(*state.State) {}, nil, "Cluster default is running", false},
-		"verbosity":      {func(s *state.State) { s.Verbosity = 2 }, []string{"log-verbosity=4"}, "with --log-verbosity 2", true},
-		"that verbosity": {func(s *state.State) { s.Verbosity = 4 }, []string{"log-verbosity=4"}, "Cluster default is running", false},
-		"without fsync":  {func(*state.State) {}, []string{"fsync=true"}, "without --fsync", true},
-		"with fsync":     {func(s *state.State) { s.FSync = true }, []string{"fsync=false"}, "with --fsync", true},
+		"of a run":         {func(s *state.State) { s.Tied = true }, nil, "Warning: cluster default stops when the 'mysdk run local' that started it ends", false},
+		"of its own":       {func(*state.State) {}, nil, "Cluster default is running", false},
+		"verbosity":        {func(s *state.State) { s.Verbosity = 2 }, []string{"log-verbosity=4"}, "with --log-verbosity 2", true},
+		"that verbosity":   {func(s *state.State) { s.Verbosity = 4 }, []string{"log-verbosity=4"}, "Cluster default is running", false},
+		"without fsync":    {func(*state.State) {}, []string{"fsync=true"}, "without --fsync", true},
+		"with fsync":       {func(s *state.State) { s.FSync = true }, []string{"fsync=false"}, "with --fsync", true},
+		"fsync as it runs": {func(s *state.State) { s.FSync = true }, nil, "Cluster default is running", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now = state.Status{State: running, Ready: true}
