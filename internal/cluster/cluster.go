@@ -106,7 +106,7 @@ func status(ctx context.Context, l state.Layout, name string) (Info, error) {
 		}
 		info.State = Running
 	case locked:
-		info.State, info.PID, info.Problem = Running, 0, "it is starting"
+		info.State, info.PID, info.StartedAt, info.Problem = Running, 0, time.Time{}, "it is starting"
 	case was.PID != 0:
 		info.State = Stale
 	default:

@@ -51,7 +51,7 @@ func TestStatusOfFiles(t *testing.T) {
 		"stopped":          {&state.State{Port: 20001, Server: "https://x"}, false, Stopped, 0},
 		"killed":           {&state.State{PID: 1 << 30, ProcessStart: "x"}, false, Stale, 1 << 30},
 		"starting":         {&state.State{}, true, Running, 0},
-		"starting, killed": {&state.State{PID: 1 << 30, ProcessStart: "x"}, true, Running, 0},
+		"starting, killed": {&state.State{PID: 1 << 30, ProcessStart: "x", StartedAt: time.Unix(1e9, 0)}, true, Running, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestStatusOfFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.State != tc.want || got.PID != tc.pid || got.Ready {
+			if got.State != tc.want || got.PID != tc.pid || got.Ready || !got.StartedAt.IsZero() {
 				t.Errorf("Status() = %+v, want state %s, process %d", got, tc.want, tc.pid)
 			}
 			if got.Context != "mysdk-dev" || got.Kubeconfig != l.Kubeconfig() || got.StateDir != l.Dir {

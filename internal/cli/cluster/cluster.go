@@ -333,7 +333,7 @@ func newLogs(f *cli.Factory) *cobra.Command {
 
 func describeCluster(w io.Writer, i cluster.Info, now time.Time) {
 	fmt.Fprintf(w, "Name:\t%s\nState:\t%s\n", i.Name, i.State)
-	if i.State == cluster.Running {
+	if i.State == cluster.Running && i.PID != 0 {
 		fmt.Fprintf(w, "Ready:\t%t\nServer:\t%s\nKubernetes:\t%s\nNodes:\t%d\nPID:\t%d\nUp:\t%s\n",
 			i.Ready, i.Server, i.Version, i.Nodes, i.PID, now.Sub(i.StartedAt).Round(time.Second))
 		if i.Memory > 0 {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/example/mysdk/internal/cli"
+	"github.com/example/mysdk/internal/cluster"
 	"github.com/example/mysdk/internal/cluster/clustertest"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -58,6 +60,14 @@ func TestStartOfARunningCluster(t *testing.T) {
 				t.Errorf("printed:\n%s", text)
 			}
 		})
+	}
+}
+
+func TestStartingClusterIsNotUp(t *testing.T) {
+	out := &bytes.Buffer{}
+	describeCluster(out, cluster.Info{State: cluster.Running, Problem: "it is starting"}, time.Now())
+	if text := out.String(); strings.Contains(text, "Up:") || !strings.Contains(text, "it is starting") {
+		t.Errorf("printed:\n%s", text)
 	}
 }
 
