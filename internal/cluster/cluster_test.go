@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -193,7 +194,7 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	h := testHost(t, x, map[string]string{BinaryEnv: binary})
 	fsync := true
 	_, err := Start(t.Context(), h, Options{Name: "dev", Nodes: 2, FSync: &fsync, Verbosity: 3})
-	if err == nil || clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.Contains(clierr.HintOf(err), "cluster logs --cluster dev") {
+	if err == nil || clierr.CodeOf(err) != clierr.CodeUnavailable || !strings.HasSuffix(clierr.HintOf(err), "cluster logs --cluster dev' for the whole log") {
 		t.Fatalf("Start() = %v, code %d, hint %q", err, clierr.CodeOf(err), clierr.HintOf(err))
 	}
 	if text := err.Error(); !strings.Contains(text, "the disk is full") || strings.Count(text, "old line") != tailLines-1 {
@@ -221,6 +222,27 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 		if data, err := os.ReadFile(log); err != nil || strings.Count(string(data), "disk is full") != 1 {
 			t.Errorf("%s holds %q, %v", log, data, err)
 		}
+	}
+}
+
+func TestStartOnAFullDisk(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("no device is full here")
+	}
+	binary := filepath.Join(t.TempDir(), "any")
+	writeFile(t, binary, "")
+	h := testHost(t, &fakeExec{}, map[string]string{BinaryEnv: binary})
+	l, err := layoutOf(h, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(l.OldLog(), "x"), "") // the log cannot be put aside
+	if err := os.Symlink(full, l.Log()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), h, Options{Name: "dev"}); !errors.Is(err, syscall.ENOSPC) || clierr.HintOf(err) != "" {
+		t.Errorf("Start() = %v, hint %q", err, clierr.HintOf(err))
 	}
 }
 
@@ -292,14 +314,16 @@ func TestLogsFollowsALaterStart(t *testing.T) {
 			if err := errors.Join(err, f.Close()); err != nil {
 				t.Error(err)
 			}
-		case "one\ntwo\n":
-			cancel()
+		default:
+			if strings.HasSuffix(all, "two\n") {
+				cancel()
+			}
 		}
 	}}
 	if err := Logs(ctx, h, "dev", true, w); err != nil {
 		t.Errorf("Logs() = %v", err)
 	}
-	if got := w.all; got != "one\ntwo\n" {
+	if got := w.all; !strings.HasPrefix(got, "one\nmysdk ") || !strings.HasSuffix(got, " starts the control plane\ntwo\n") {
 		t.Errorf("followed %q", got)
 	}
 }

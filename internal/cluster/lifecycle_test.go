@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/host/hosttest"
@@ -125,8 +126,8 @@ func testDamagedData(t *testing.T, h host.Host, info *Info) {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), h, Options{Name: "one"})
-	if err == nil || !strings.Contains(err.Error(), "etcd") {
-		t.Errorf("Start() = %v, want an error that names etcd", err)
+	if err == nil || !strings.Contains(err.Error(), "etcd") || !strings.Contains(clierr.HintOf(err), "start --fresh") {
+		t.Errorf("Start() = %v, hint %q; want an error that names etcd", err, clierr.HintOf(err))
 	}
 	if now, err := Status(t.Context(), h, "one"); err != nil || now.State == Running {
 		t.Errorf("Status() = %+v, %v", now, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -178,11 +179,19 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	return s, nil
 }
 
-// openLog puts the last start's log aside and begins a new one. The one that somebody
-// reads cannot be put aside on Windows.
+// openLog puts the last start's log aside and begins a new one, with a line of its own:
+// a server that cannot write there could not say why it ends. The log that somebody reads
+// cannot be put aside on Windows.
 func openLog(l state.Layout) (*os.File, error) {
 	_ = os.Rename(l.Log(), l.OldLog())
-	return os.OpenFile(l.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	log, err := os.OpenFile(l.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(log, "mysdk %s starts the control plane\n", state.OwnVersion()); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return log, nil
 }
 
 // attach waits until the server is ready. mine is nil for a server that
@@ -213,11 +222,16 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	if limited.Err() != nil {
 		err = fmt.Errorf("it was not ready after %s", startDeadline)
 	}
-	hint := fmt.Sprintf("run '%s' for the whole log", state.Command("logs", o.Name))
-	if errors.Is(err, errEnded) {
+	hint, end := fmt.Sprintf("run '%s' for the whole log", state.Command("logs", o.Name)), tail(l)
+	if errors.Is(err, errEnded) && damaged(end) {
 		hint += fmt.Sprintf("; '%s' begins with an empty cluster", state.Command("start --fresh", o.Name))
 	}
-	return nil, clierr.Unavailablef(hint, "start cluster %s: %w%s", o.Name, err, tail(l))
+	return nil, clierr.Unavailablef(hint, "start cluster %s: %w%s", o.Name, err, end)
+}
+
+// damaged reports whether a server ended for what etcd found in its data.
+func damaged(log string) bool {
+	return (strings.Contains(log, "start etcd:") || strings.Contains(log, "go.etcd.io/")) && !strings.Contains(log, "no space left on device")
 }
 
 // errEnded says that the server ended before it was ready.
