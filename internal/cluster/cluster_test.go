@@ -246,6 +246,34 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 }
 
+func TestInterruptedEmptyIsDoneAgain(t *testing.T) {
+	h := testHost(t, &fakeExec{}, nil)
+	l, err := layoutOf(h, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(l.Etcd(), "data"), "")
+	writeFile(t, filepath.Join(l.StateFile(), "x"), "") // cannot be read
+	if err := empty(t.Context(), h, l, "dev"); err == nil {
+		t.Error("empty() = nil")
+	}
+	if err := os.RemoveAll(l.StateFile()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Write(state.State{Port: 20001, UID: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := empty(t.Context(), h, l, "dev"); err != nil {
+		t.Error(err)
+	}
+	if s, err := l.Read(); err != nil || s.Port != 0 || s.UID != "" {
+		t.Errorf("state = %+v, %v", s, err)
+	}
+	if _, err := os.Stat(l.Etcd()); !os.IsNotExist(err) {
+		t.Errorf("the data are still there: %v", err)
+	}
+}
+
 func TestStartEndsWithItsContext(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
 	l, err := layoutOf(h, "dev")

@@ -170,12 +170,7 @@ func empty(ctx context.Context, h host.Host, l state.Layout, name string) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	for _, path := range []string{l.Etcd(), l.Programs(), l.PodLogs()} {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	if err := forget(h, l, name); err != nil {
+	if err := errors.Join(os.RemoveAll(l.Programs()), os.RemoveAll(l.PodLogs()), forget(h, l, name)); err != nil {
 		return err
 	}
 	s, err := l.Read()
@@ -183,7 +178,11 @@ func empty(ctx context.Context, h host.Host, l state.Layout, name string) (err e
 		return err
 	}
 	s.Port, s.Server, s.UID, s.Nodes, s.FSync = 0, "", "", 0, false
-	return l.Write(s)
+	if err := l.Write(s); err != nil {
+		return err
+	}
+	// Last: where it is gone, all of that is done.
+	return os.RemoveAll(l.Etcd())
 }
 
 // remove deletes parts of a stopped cluster while it owns the directory.
