@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
+	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
 )
 
@@ -133,6 +134,19 @@ func TestStopClearsUpAfterAKilledServer(t *testing.T) {
 			}
 		}()
 	}
+	lock, err := l.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clearStale(t.Context(), l); err != nil { // somebody is starting it
+		t.Error(err)
+	}
+	if s, err := l.Read(); err != nil || s.PID == 0 {
+		t.Errorf("state = %+v, %v, which is somebody else's", s, err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
 	if stopped, err := Stop(t.Context(), h, "dev"); stopped || err != nil {
 		t.Errorf("Stop() = %v, %v, want false: it was not running", stopped, err)
 	}
@@ -243,6 +257,25 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 	if _, err := Start(t.Context(), h, Options{Name: "dev"}); !errors.Is(err, syscall.ENOSPC) || clierr.HintOf(err) != "" {
 		t.Errorf("Start() = %v, hint %q", err, clierr.HintOf(err))
+	}
+}
+
+func TestStartDuringAReset(t *testing.T) {
+	l := state.Layout{Dir: t.TempDir()}
+	held, err := filelock.Try(l.StartLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	starting, err := lockStart(t.Context(), l, Options{Progress: func(string) {
+		if err := errors.Join(os.RemoveAll(l.Dir), held.Release()); err != nil {
+			t.Error(err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := starting.Release(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -95,12 +96,7 @@ func attachRunning(ctx context.Context, l state.Layout, o Options) (*Info, error
 // startOne starts a server, unless another process has: only one at a time does,
 // or each would put the log of the other one's server aside.
 func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o Options) (info *Info, err error) {
-	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
-	}
-	starting, err := filelock.Await(ctx, l.StartLock(), func() {
-		o.Progress(fmt.Sprintf("another mysdk is starting cluster %s: waiting for it", o.Name))
-	})
+	starting, err := lockStart(ctx, l, o)
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
 	}
@@ -126,6 +122,22 @@ func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o
 		refreshMerged(h, l, o, before)
 	}
 	return info, err
+}
+
+// lockStart waits until nobody else starts the cluster. A reset may remove its
+// directory meanwhile.
+func lockStart(ctx context.Context, l state.Layout, o Options) (*filelock.Lock, error) {
+	for {
+		if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+			return nil, err
+		}
+		starting, err := filelock.Await(ctx, l.StartLock(), func() {
+			o.Progress(fmt.Sprintf("another mysdk is starting cluster %s: waiting for it", o.Name))
+		})
+		if !errors.Is(err, fs.ErrNotExist) {
+			return starting, err
+		}
+	}
 }
 
 // server is a server that this process has started.

@@ -37,7 +37,7 @@ func stop(ctx context.Context, l state.Layout, name string) (bool, error) {
 		return false, err
 	}
 	if !locked {
-		return false, clearStale(l)
+		return false, clearStale(ctx, l)
 	}
 	limited, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -53,7 +53,7 @@ func stop(ctx context.Context, l state.Layout, name string) (bool, error) {
 	if !gone {
 		return false, fmt.Errorf("stop cluster %s: its server did not end", name)
 	}
-	return true, clearStale(l)
+	return true, clearStale(ctx, l)
 }
 
 // askToStop asks the server over its control socket, as soon as it has one,
@@ -97,8 +97,20 @@ func kill(ctx context.Context, l state.Layout) (bool, error) {
 }
 
 // clearStale removes what a killed server left behind: programs that still run,
-// its sockets, and its process number in the state file.
-func clearStale(l state.Layout) error {
+// its sockets, and its process number in the state file. Nothing is stale where
+// somebody else was faster to start the cluster.
+func clearStale(ctx context.Context, l state.Layout) (err error) {
+	if s, err := l.Read(); err != nil || s.PID == 0 {
+		return err
+	}
+	lock, err := l.Lock(ctx)
+	if errors.Is(err, state.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	s, err := l.Read()
 	if err != nil || s.PID == 0 {
 		return err
