@@ -135,26 +135,30 @@ func Reset(ctx context.Context, h host.Host, name string) (bool, error) {
 	if _, err := stop(ctx, l, name); err != nil {
 		return false, err
 	}
-	if err := forget(h, l, name); err != nil {
-		return false, fmt.Errorf("reset cluster %s: %w", name, err)
-	}
-	entries, err := os.ReadDir(l.Dir)
-	if err != nil {
-		return false, fmt.Errorf("reset cluster %s: %w", name, err)
-	}
-	var paths []string
-	for _, e := range entries {
-		if path := filepath.Join(l.Dir, e.Name()); path != l.LockFile() {
-			paths = append(paths, path)
-		}
-	}
-	if err := remove(ctx, l, paths...); err != nil {
-		return false, fmt.Errorf("reset cluster %s: %w", name, err)
-	}
-	if err := os.RemoveAll(l.Dir); err != nil {
+	if err := remove(ctx, h, l, name); err != nil {
 		return false, fmt.Errorf("reset cluster %s: %w", name, err)
 	}
 	return true, nil
+}
+
+// remove deletes all of a stopped cluster while it owns the directory, and the lock last.
+func remove(ctx context.Context, h host.Host, l state.Layout, name string) error {
+	lock, err := l.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	err = forget(h, l, name)
+	entries, listed := os.ReadDir(l.Dir)
+	err = errors.Join(err, listed)
+	for _, e := range entries {
+		if path := filepath.Join(l.Dir, e.Name()); err == nil && path != l.LockFile() {
+			err = os.RemoveAll(path)
+		}
+	}
+	if err = errors.Join(err, lock.Release()); err != nil {
+		return err
+	}
+	return os.RemoveAll(l.Dir)
 }
 
 // forget removes what is kept beside a cluster that ends.
@@ -195,16 +199,4 @@ func empty(ctx context.Context, h host.Host, l state.Layout, name string) (err e
 	}
 	// Last: where it is gone, all of that is done.
 	return os.RemoveAll(l.Etcd())
-}
-
-// remove deletes parts of a stopped cluster while it owns the directory.
-func remove(ctx context.Context, l state.Layout, paths ...string) error {
-	lock, err := l.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range paths {
-		err = errors.Join(err, os.RemoveAll(p))
-	}
-	return errors.Join(err, lock.Release())
 }
