@@ -144,17 +144,25 @@ func (p Programs) testTwoProjects(t *testing.T) {
 	if _, err := os.Stat(kept); err != nil {
 		t.Errorf("a program that has just been kept: %v", err)
 	}
-	p.Host.Now = func() time.Time { return time.Now().Add(2 * collecting) }
-	if err := p.collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	dir, err := p.dir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("programs of nobody are kept: %v, %v", left, err)
+	if err := os.WriteFile(filepath.Join(dir, "built-0"), nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
+	collects := func(after time.Duration, want int) {
+		t.Helper()
+		p.Host.Now = func() time.Time { return time.Now().Add(after) }
+		if err := p.collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != want {
+			t.Errorf("after %s there are %v, %v", after, left, err)
+		}
+	}
+	collects(2*collecting, 1) // the build of a project
+	collects(2*unbuilt, 0)
 }
 
 // testMissing says in the pods of an image that no program is there, until it is

@@ -382,8 +382,12 @@ func key(data []byte) string { return fmt.Sprintf("%.8x", sha256.Sum256(data)) }
 // cluster of it.
 const collecting = 5 * time.Minute
 
+// unbuilt is for how long a project was not built whose last build is not worth its
+// place any more.
+const unbuilt = 30 * 24 * time.Hour
+
 // collect removes programs that the cluster does not know any more, but not
-// those that another process may just be bringing.
+// those that another process may just be bringing, and old builds of projects.
 func (p Programs) collect(ctx context.Context) error {
 	dir, err := p.dir()
 	if err != nil {
@@ -402,11 +406,15 @@ func (p Programs) collect(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name(), programFile())
-		if !e.IsDir() || slices.ContainsFunc(known, func(k cluster.Program) bool { return k.Path == path }) {
+		age := collecting
+		if !e.IsDir() {
+			age = unbuilt
+		}
+		if slices.ContainsFunc(known, func(k cluster.Program) bool { return k.Path == path }) {
 			continue
 		}
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || err == nil && p.Host.Now().Sub(info.ModTime()) < collecting {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && p.Host.Now().Sub(info.ModTime()) < age {
 			continue
 		}
 		if err != nil {
