@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -33,9 +34,9 @@ func (s *server) bootstrap(ctx context.Context) error {
 // left as they are.
 func createDefaults(ctx context.Context, client kubernetes.Interface) error {
 	steps := make(chan func() error)
-	var work supervise.Group
+	var work errgroup.Group
 	for range bootstrapWriters {
-		work.Run(func() error {
+		work.Go(func() error {
 			for step := range steps {
 				if err := ensure(ctx, step); err != nil {
 					for range steps { // lets their writer finish

@@ -178,21 +178,6 @@ func TestEndOfTheOuterContextIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestGroupJoinsErrors(t *testing.T) {
-	one, two := errors.New("one"), errors.New("two")
-	var g supervise.Group
-	for _, err := range []error{one, nil, two} {
-		g.Run(func() error { return err })
-	}
-	if err := g.Wait(); !errors.Is(err, one) || !errors.Is(err, two) {
-		t.Errorf("wait() = %v", err)
-	}
-	var none supervise.Group
-	if err := none.Wait(); err != nil {
-		t.Errorf("wait() of nothing = %v", err)
-	}
-}
-
 func TestRunRefusesAnOwnedDirectory(t *testing.T) {
 	l := state.Layout{Dir: t.TempDir()}
 	k, err := l.Lock(t.Context())

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/etcdserver"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -183,13 +184,13 @@ func (s *server) start(ctx context.Context, was state.State) error {
 	if err := waitServing(ctx, s.client); err != nil {
 		return err
 	}
-	var work supervise.Group
+	var work errgroup.Group
 	if !upgraded {
-		work.Run(func() error { return s.bootstrap(ctx) })
+		work.Go(func() error { return s.bootstrap(ctx) })
 	}
-	work.Run(func() error { return s.startNodes(ctx) })
-	work.Run(func() error { return s.registerMetrics(ctx) })
-	work.Run(func() error {
+	work.Go(func() error { return s.startNodes(ctx) })
+	work.Go(func() error { return s.registerMetrics(ctx) })
+	work.Go(func() error {
 		// Informers that start earlier fail at first and wait for a second
 		// before they try again.
 		if err := s.waitReadyz(ctx); err != nil {
@@ -240,9 +241,9 @@ func (s *server) recordUID(ctx context.Context) error {
 
 // prepare makes what the API server starts from: keys, credentials and etcd.
 func (s *server) prepare(ctx context.Context) error {
-	var work supervise.Group
-	work.Run(func() error { return s.startEtcd(ctx) })
-	work.Run(func() (err error) {
+	var work errgroup.Group
+	work.Go(func() error { return s.startEtcd(ctx) })
+	work.Go(func() (err error) {
 		if s.keys, err = ensurePKI(s.layout.PKI(), time.Now()); err != nil {
 			return fmt.Errorf("make the cluster's keys: %w", err)
 		}

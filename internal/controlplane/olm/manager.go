@@ -9,6 +9,7 @@ import (
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/install"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators"
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/controller/operators/labeller"
+	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,8 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-
-	"github.com/example/mysdk/internal/controlplane/supervise"
 )
 
 // newManager makes the part of olm-operator that is built on
@@ -114,9 +113,9 @@ func (o *olmOperators) conform(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var work supervise.Group
+	var work errgroup.Group
 	for _, kind := range labelledKinds() {
-		work.Run(func() error {
+		work.Go(func() error {
 			if err := labelKind(ctx, o.objects.Resource(kind), needsLabel(ctx, o.objects, kind, accounts)); err != nil {
 				return fmt.Errorf("label the %s that OLM manages: %w", kind.Resource, err)
 			}
@@ -126,9 +125,9 @@ func (o *olmOperators) conform(ctx context.Context) error {
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	var checks supervise.Group
+	var checks errgroup.Group
 	for _, who := range []labeller.Identity{labeller.IdentityOLMOperator, labeller.IdentityCatalogOperator} {
-		checks.Run(func() error {
+		checks.Go(func() error {
 			ok, err := labeller.Validate(ctx, o.logger, o.objects, o.custom, who)
 			if err == nil && !ok {
 				err = fmt.Errorf("%s would end the process over objects without the label %s", who, install.OLMManagedLabelKey)

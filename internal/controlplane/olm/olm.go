@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/operator-framework/operator-lifecycle-manager/pkg/api/client/clientset/versioned"
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -194,9 +195,9 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 	if err := o.awaitCRDs(parts.Ctx); err != nil {
 		return err
 	}
-	var before supervise.Group
-	before.Run(func() error { return operators.conform(parts.Ctx) })
-	before.Run(func() error {
+	var before errgroup.Group
+	before.Go(func() error { return operators.conform(parts.Ctx) })
+	before.Go(func() error {
 		found := images{o.Images}
 		return errors.Join(o.startCatalogs(parts, namespace, found), o.startUnpacker(parts, found))
 	})
@@ -204,9 +205,9 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 		return err
 	}
 	o.watchPackageServer(parts, namespace)
-	var work supervise.Group
-	work.Run(operators.startOLM)
-	work.Run(operators.startCatalog)
+	var work errgroup.Group
+	work.Go(operators.startOLM)
+	work.Go(operators.startCatalog)
 	if err := work.Wait(); err != nil {
 		return err
 	}
@@ -218,9 +219,9 @@ func (o *olm) run(ctx context.Context, namespace string) error {
 // awaitCRDs waits until every CRD that OLM needs is served. Side by side, as
 // the first request for a kind is what makes the server prepare it.
 func (o *olm) awaitCRDs(ctx context.Context) error {
-	var all supervise.Group
+	var all errgroup.Group
 	for _, name := range CRDs() {
-		all.Run(func() error { return supervise.Poll(ctx, func() bool { return o.serves(ctx, name) }) })
+		all.Go(func() error { return supervise.Poll(ctx, func() bool { return o.serves(ctx, name) }) })
 	}
 	return all.Wait()
 }

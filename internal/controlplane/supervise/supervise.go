@@ -71,27 +71,3 @@ func (p *Supervisor) Reason() error {
 	}
 	return cause
 }
-
-// Group runs steps side by side and joins their errors.
-type Group struct {
-	steps sync.WaitGroup
-	mu    sync.Mutex
-	errs  []error
-}
-
-// Run starts a step.
-func (g *Group) Run(step func() error) {
-	g.steps.Go(func() {
-		if err := step(); err != nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.errs = append(g.errs, err)
-		}
-	})
-}
-
-// Wait returns the errors of all steps, once they have ended.
-func (g *Group) Wait() error {
-	g.steps.Wait()
-	return errors.Join(g.errs...)
-}
