@@ -145,12 +145,4 @@ func (f *goFile) injector(d *ast.FuncDecl) {
 func (f *goFile) todoContext() string { return f.Need("context", "") + ".TODO()" }
 
 // callee is the name of what is called, without what it is called on.
-func callee(call *ast.CallExpr) string {
-	switch fun := call.Fun.(type) {
-	case *ast.SelectorExpr:
-		return fun.Sel.Name
-	case *ast.Ident:
-		return fun.Name
-	}
-	return ""
-}
+func callee(call *ast.CallExpr) string { return goedit.TypeName(call.Fun) }

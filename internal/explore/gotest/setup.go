@@ -7,7 +7,6 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
-	"path"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func SetupOf(name string, src []byte) (Setup, error) {
 	}
 	r := reader{fset: fset, imports: map[string]*ast.ImportSpec{}, used: map[string]bool{}, mgr: managerOf(file)}
 	for _, spec := range file.Imports {
-		r.imports[importName(spec)] = spec
+		r.imports[goedit.LocalName(spec)] = spec
 	}
 	for call := range goedit.Each[*ast.CallExpr](file) {
 		if r.err == nil {
@@ -86,24 +85,20 @@ func managerOf(file *ast.File) string {
 	for a := range goedit.Each[*ast.AssignStmt](file) {
 		call, isCall := a.Rhs[0].(*ast.CallExpr)
 		id, isIdent := a.Lhs[0].(*ast.Ident)
-		if len(a.Rhs) == 1 && isCall && isIdent && callee(call) == "NewManager" {
+		if len(a.Rhs) == 1 && isCall && isIdent && goedit.TypeName(call.Fun) == "NewManager" {
 			name = id.Name
 		}
 	}
 	return name
 }
 
-func callee(call *ast.CallExpr) string {
-	if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
-		return sel.Sel.Name
-	}
-	return ""
-}
-
 // call takes calls of SetupWithManager and AddToScheme.
 func (r *reader) call(call *ast.CallExpr) {
-	sel, _ := call.Fun.(*ast.SelectorExpr)
-	switch callee(call) {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	switch sel.Sel.Name {
 	case "AddToScheme":
 		pkg, ok := sel.X.(*ast.Ident)
 		if ok && r.imports[pkg.Name] != nil && !strings.HasSuffix(r.imports[pkg.Name].Path.Value, `k8s.io/client-go/kubernetes/scheme"`) {
@@ -142,20 +137,6 @@ func (r *reader) name(n ast.Node) bool {
 		}
 	}
 	return true
-}
-
-// importName is the name that a file calls a package by, as far as its path
-// tells.
-func importName(spec *ast.ImportSpec) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	full := goedit.PathOf(spec)
-	base := path.Base(full)
-	if strings.HasPrefix(base, "v") && strings.Trim(base[1:], "0123456789") == "" {
-		base = path.Base(path.Dir(full))
-	}
-	return base
 }
 
 // PackageOf is the name of a file's package; empty where it does not parse.

@@ -371,8 +371,8 @@ func StringLiteral(e ast.Expr) (string, bool) {
 	return s, err == nil
 }
 
-// TypeName is the name of a type, or of what it points to, without package and
-// type parameters; empty for types without a name.
+// TypeName is the name of a type or function, or of what it points to, without
+// package and type parameters; empty for those without a name.
 func TypeName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
