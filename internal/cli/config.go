@@ -146,7 +146,7 @@ func (f *Factory) Configure(c *cobra.Command) error {
 	if f.helps(c) {
 		return nil // works whatever the files say
 	}
-	f.warnOfVariables(c)
+	f.warnOfVariables()
 	layers, err := f.ReadConfig(c.Root())
 	if err != nil {
 		return err

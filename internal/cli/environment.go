@@ -4,9 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/example/mysdk/internal/clierr"
 )
 
@@ -18,79 +15,48 @@ const envPrefix = "MYSDK_"
 var ownVariables = []string{"MYSDK_E2E", "MYSDK_KILL_ROUNDS", "MYSDK_KUBECTL_", "MYSDK_NIGHTLY", "MYSDK_TEST_", "MYSDK_TIED_TO"}
 
 // warnOfVariables names variables that look like settings and set nothing.
-func (f *Factory) warnOfVariables(c *cobra.Command) {
+func (f *Factory) warnOfVariables() {
 	var known []string
 	for _, entry := range f.Host.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, envPrefix) || value == "" {
+		short, ours := strings.CutPrefix(name, envPrefix)
+		if !ours || value == "" {
 			continue
 		}
 		if known == nil {
 			known = knownVariables()
 		}
 		own := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if !slices.Contains(known, name) && !slices.ContainsFunc(ownVariables, own) {
-			f.Warn("%s sets nothing: %s", name, variableHint(c, name, known))
+		if !slices.Contains(known, short) && !slices.ContainsFunc(ownVariables, own) {
+			f.Warn("%s sets nothing: %s", name, variableHint(short, known))
 		}
 	}
 }
 
-// knownVariables are the names of all settings and other variables.
+// knownVariables are the names of all settings and other variables, without envPrefix.
 func knownVariables() []string {
 	var names []string
 	for _, v := range Variables() {
-		names = append(names, v[0])
+		if short, ours := strings.CutPrefix(v[0], envPrefix); ours {
+			names = append(names, short)
+		}
 	}
 	for _, key := range SettingKeys() {
-		names = append(names, settingEnv(key))
+		names = append(names, strings.TrimPrefix(settingEnv(key), envPrefix))
 	}
 	return names
 }
 
-// variableHint says what was probably meant by the name of a variable, for the
-// command at hand if it has such a flag.
-func variableHint(c *cobra.Command, name string, known []string) string {
-	flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))
-	if env := variableOf(c, flag); env != "" {
-		return "a variable belongs to a command, such as " + env
-	}
-	if isFlag(c.Root(), flag) {
-		return "--" + flag + " is set on the command line only"
+// variableHint says what was probably meant by the name of a variable.
+func variableHint(name string, known []string) string {
+	ofCommand := func(k string) bool { return strings.HasSuffix(k, "_"+name) }
+	if i := slices.IndexFunc(known, ofCommand); i >= 0 {
+		return "a variable belongs to a command, such as " + envPrefix + known[i]
 	}
 	if near := clierr.Closest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	var flags []string
-	for _, names := range Settable {
-		flags = append(flags, names...)
-	}
-	slices.Sort(flags)
-	if near := clierr.Closest(flag, flags); near != "" {
-		return "did you mean " + variableOf(c, near) + "?"
+		return "did you mean " + envPrefix + near + "?"
 	}
 	return "see 'mysdk help environment'"
-}
-
-// variableOf is the variable of a flag: that of c, or else the first.
-func variableOf(c *cobra.Command, flag string) string {
-	for key, f := range SettingsOf(c) {
-		if f.Name == flag {
-			return settingEnv(key)
-		}
-	}
-	for _, key := range SettingKeys() {
-		if key[strings.LastIndex(key, ".")+1:] == flag {
-			return settingEnv(key)
-		}
-	}
-	return ""
-}
-
-// isFlag reports whether c or a command below it has a flag of that name.
-func isFlag(c *cobra.Command, name string) bool {
-	has := func(fs *pflag.FlagSet) bool { return fs.Lookup(name) != nil }
-	return has(c.Flags()) || has(c.PersistentFlags()) ||
-		slices.ContainsFunc(c.Commands(), func(sub *cobra.Command) bool { return isFlag(sub, name) })
 }
 
 // Variables are those of the environment that are no settings.
