@@ -2,22 +2,26 @@
 // can run none, as the embedded one: it makes the Secrets that cert-manager would
 // make of Certificates, and puts their authority where its CA injector would. It
 // knows manifests, not clusters, and of cert-manager's API what kubebuilder
-// scaffolds: Certificates for servers, each with an authority of its own.
+// scaffolds: Certificates for servers, each its own authority.
 package certmanager
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/cert"
 )
 
 const (
@@ -33,6 +37,10 @@ const (
 	life  = 365 * 24 * time.Hour
 	renew = life / 3
 )
+
+// clockSkew is how far the clock of a cluster, which may run in a virtual
+// machine that slept, may be behind.
+const clockSkew = time.Hour
 
 // Live is an object as the cluster has it; nil where it has none.
 type Live func(u *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -91,7 +99,7 @@ func secretOf(certificate *unstructured.Unstructured, live Live, now time.Time) 
 		}
 	}
 	if !serves(data, hosts, now) {
-		if data, err = made(hosts); err != nil {
+		if data, err = made(now, hosts); err != nil {
 			return nil, err
 		}
 	}
@@ -123,22 +131,41 @@ func hostsOf(certificate *unstructured.Unstructured) ([]string, error) {
 }
 
 // made is the data of a new Secret, as cert-manager has it.
-func made(hosts []string) (map[string]any, error) {
-	o := cert.SelfSignedCertKeyOptions{Host: hosts[0], MaxAge: life}
-	for _, h := range hosts[1:] {
+func made(now time.Time, hosts []string) (map[string]any, error) {
+	cert, key, err := Make(now, life, hosts)
+	encode := base64.StdEncoding.EncodeToString
+	return map[string]any{"ca.crt": encode(cert), "tls.crt": encode(cert), "tls.key": encode(key)}, err
+}
+
+// Make makes a server's certificate for the hosts, which are names or IP
+// addresses, and its key, PEM encoded. As those of a selfSigned issuer it is its
+// own authority, and can be none of others.
+func Make(now time.Time, life time.Duration, hosts []string) (cert, key []byte, err error) {
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	// No more than a server needs: Go and the API server go by the alternative
+	// names, never by the common name.
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mysdk"},
+		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(life), BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
-			o.AlternateIPs = append(o.AlternateIPs, ip)
+			c.IPAddresses = append(c.IPAddresses, ip)
 		} else {
-			o.AlternateDNS = append(o.AlternateDNS, h)
+			c.DNSNames = append(c.DNSNames, h)
 		}
 	}
-	chain, key, err := cert.GenerateSelfSignedCertKeyWithOptions(o)
+	certDER, err := x509.CreateCertificate(rand.Reader, c, c, signer.Public(), signer)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, ca := pem.Decode(chain) // behind the server's own
-	encode := base64.StdEncoding.EncodeToString
-	return map[string]any{"ca.crt": encode(ca), "tls.crt": encode(chain), "tls.key": encode(key)}, nil
+	keyDER, err := x509.MarshalPKCS8PrivateKey(signer)
+	encode := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+	return encode("CERTIFICATE", certDER), encode("PRIVATE KEY", keyDER), err
 }
 
 // serves reports whether the data of a Secret have certificates for hosts that
