@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/xml"
+	"fmt"
 	"io"
 	"path"
 	"strconv"
@@ -42,15 +43,11 @@ func WriteJUnit(w io.Writer, r Report) error {
 		suite.Failures += min(len(c.Failures), 1)
 		suite.Cases = append(suite.Cases, c)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	data, err := xml.MarshalIndent(suite, "", "  ")
+	if err != nil {
 		return err
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, data)
 	return err
 }
 
