@@ -2,13 +2,11 @@ package image
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -90,7 +88,7 @@ func (b *builder) baseCache(ref name.Reference) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache directory: %w", err)
 	}
-	return filepath.Join(cache, "image", "base", fileKey(ref.Name())), nil
+	return filepath.Join(cache, "image", "base", registry.FileKey(ref.Name())), nil
 }
 
 // resolveBase finds what the name stands for now. Where the registry cannot be
@@ -247,11 +245,4 @@ func (b *builder) pullSingle(desc *remote.Descriptor, p v1.Platform) (v1.Image, 
 
 func (b *builder) wrongPlatform(p v1.Platform, have []v1.Platform) error {
 	return clierr.Failedf("it has "+platformNames(have)+"; 'scratch' is a base for every platform", "the base %s has no %s", b.Base, platformName(p))
-}
-
-// fileKey turns a reference into a name for a directory: readable, and apart
-// from every other.
-func fileKey(ref string) string {
-	readable := regexp.MustCompile(`[^A-Za-z0-9.-]+`).ReplaceAllString(ref, "_")
-	return fmt.Sprintf("%.60s-%.6x", readable, sha256.Sum256([]byte(ref)))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/registry"
 )
 
 func TestParseTag(t *testing.T) {
@@ -114,8 +115,8 @@ func FuzzParseRef(f *testing.F) {
 				t.Errorf("%q is suggested for %q: %v", fixed, s, err)
 			}
 		}
-		if strings.ContainsAny(fileKey(s), `/\:`) {
-			t.Errorf("%q is no name for a directory", fileKey(s))
+		if strings.ContainsAny(registry.FileKey(s), `/\:`) {
+			t.Errorf("%q is no name for a directory", registry.FileKey(s))
 		}
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/filelock"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/registry"
 )
 
 // The store is a directory with an OCI image layout for each name, and beside
@@ -51,7 +52,7 @@ func storeDir(h host.Host, tag name.Tag) (dir, lockFile string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	dir = filepath.Join(root, fileKey(tag.Name()))
+	dir = filepath.Join(root, registry.FileKey(tag.Name()))
 	return dir, dir + ".lock", nil
 }
 

@@ -6,6 +6,7 @@ package registry
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -85,4 +87,11 @@ func (a Access) Options(ctx context.Context) []remote.Option {
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
 		remote.WithTransport(guard{t, a.UseHTTP}), remote.WithUserAgent("mysdk"),
 	}
+}
+
+// FileKey turns the name of an image into one for a directory: readable, and
+// apart from every other.
+func FileKey(ref string) string {
+	readable := regexp.MustCompile(`[^A-Za-z0-9.-]+`).ReplaceAllString(ref, "_")
+	return fmt.Sprintf("%.60s-%.6x", readable, sha256.Sum256([]byte(ref)))
 }

@@ -3,7 +3,6 @@ package olm
 import (
 	"archive/tar"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/example/mysdk/internal/registry"
 )
 
 // maxImageFiles bounds what is taken out of an image, in bytes.
@@ -63,35 +64,15 @@ func fetchImage(ref name.Reference, options []remote.Option) (v1.Image, error) {
 
 // stored finds an image in the store; nil where it is not there.
 func (i images) stored(ref name.Reference) (v1.Image, error) {
-	entries, err := os.ReadDir(i.store)
-	if errors.Is(err, fs.ErrNotExist) {
+	dir := filepath.Join(i.store, registry.FileKey(ref.Name()))
+	if _, err := os.Stat(filepath.Join(dir, "origin.json")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
-		return nil, fmt.Errorf("look into the image store: %w", err)
+		return nil, fmt.Errorf("open image %s in the store: %w", ref, err)
 	}
-	for _, e := range entries {
-		dir := filepath.Join(i.store, e.Name())
-		data, err := os.ReadFile(filepath.Join(dir, "origin.json"))
-		if err != nil {
-			continue // a lock, or another command is writing it
-		}
-		var origin struct {
-			Image string `json:"image"`
-		}
-		if json.Unmarshal(data, &origin) != nil {
-			continue
-		}
-		if have, err := name.ParseReference(origin.Image); err != nil || have.Name() != ref.Name() {
-			continue
-		}
-		index, err := layout.ImageIndexFromPath(dir)
-		if err != nil {
-			return nil, fmt.Errorf("open image %s in the store: %w", ref, err)
-		}
-		return firstImage(index)
-	}
-	return nil, nil
+	return firstImage(index)
 }
 
 // firstImage is any image of an index: those of catalogs and bundles hold the

@@ -27,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/example/mysdk/internal/cluster/state"
+	ours "github.com/example/mysdk/internal/registry"
 )
 
 func TestEstablished(t *testing.T) {
@@ -184,7 +185,7 @@ func TestImagesFromStoreAndRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := t.TempDir()
-	dir := filepath.Join(store, "one")
+	dir := filepath.Join(store, ours.FileKey("example.com/stored:v1"))
 	l, err := layout.Write(dir, empty.Index)
 	if err == nil {
 		err = l.AppendImage(img)
