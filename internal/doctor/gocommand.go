@@ -38,18 +38,25 @@ func (e *exam) goCommand() {
 		e.problem(name, "run 'go env' to see what is wrong with it; if nothing else helps, "+installGo, "%s does not work: %v", path, err)
 		return
 	}
-	use := choiceOf(e.env.GOTOOLCHAIN)
-	need, where := e.neededGo(use)
-	have := cmp.Or(use.fixed, e.env.GOVERSION)
+	fixed, then, _ := strings.Cut(e.env.GOTOOLCHAIN, "+")
+	switch fixed {
+	case "auto", "path": // short for local+auto and local+path
+		fixed, then = "", fixed
+	case "local":
+		fixed = ""
+	}
+	need, where := e.neededGo(then != "")
+	have := cmp.Or(fixed, e.env.GOVERSION)
+	other, missing := e.Host.LookPath(need)
 	switch {
 	case !version.IsValid(have) || version.Compare(have, need) >= 0:
 		e.recentGo(name, path, have)
-	case use.looks && e.inPath(need) != "":
-		e.ok(name, "%s is %s, and has %s: %s it", path, have, e.inPath(need), where)
-	case use.fixed != "" && !use.fetches:
+	case then == "path" && missing == nil:
+		e.ok(name, "%s is %s, and has %s: %s it", path, have, other, where)
+	case fixed != "" && then != "auto":
 		e.problem(name, "unset GOTOOLCHAIN and run 'go env -u GOTOOLCHAIN', or name "+need+" or newer in it",
 			"%s is %s, GOTOOLCHAIN=%s makes it %s, and %s %s", path, e.env.GOVERSION, e.env.GOTOOLCHAIN, have, where, need)
-	case !use.fetches:
+	case then != "auto":
 		e.problem(name, "install "+need+" or newer from https://go.dev/dl, or run 'go env -w GOTOOLCHAIN=auto'",
 			"%s is %s, %s %s, and GOTOOLCHAIN=%s keeps it from fetching that", path, have, where, need, e.env.GOTOOLCHAIN)
 	case e.toolchainCached(need):
@@ -62,45 +69,15 @@ func (e *exam) goCommand() {
 
 // neededGo is the oldest Go that will do, and who asks for it. The toolchain
 // line counts only where the go command may change to another one.
-func (e *exam) neededGo(use toolchainChoice) (need, where string) {
+func (e *exam) neededGo(switches bool) (need, where string) {
 	if e.module == nil || e.module.Go == nil {
 		return "go" + v4.CurrentVersions().Go, "new projects need"
 	}
 	need, where = "go"+e.module.Go.Version, "go.mod asks for"
-	if t := e.module.Toolchain; t != nil && (use.fetches || use.looks) && version.Compare(t.Name, need) > 0 {
+	if t := e.module.Toolchain; t != nil && switches && version.Compare(t.Name, need) > 0 {
 		need, where = t.Name, "the toolchain line of go.mod asks for"
 	}
 	return need, where
-}
-
-// toolchainChoice is what GOTOOLCHAIN says.
-type toolchainChoice struct {
-	fixed   string // version that is run at least, empty for that of the go command
-	fetches bool   // a newer one that go.mod needs
-	looks   bool   // for a newer one that go.mod needs in PATH, and nowhere else
-}
-
-// choiceOf reads a GOTOOLCHAIN: auto and path alone stand for local+auto and
-// local+path.
-func choiceOf(value string) toolchainChoice {
-	first, then, _ := strings.Cut(value, "+")
-	if first == "auto" || first == "path" {
-		first, then = "local", first
-	}
-	out := toolchainChoice{fetches: then == "auto", looks: then == "path"}
-	if first != "local" {
-		out.fixed = first
-	}
-	return out
-}
-
-// inPath is where a toolchain of that name is, empty for nowhere.
-func (e *exam) inPath(toolchain string) string {
-	path, err := e.Host.LookPath(toolchain)
-	if err != nil {
-		return ""
-	}
-	return path
 }
 
 // recentGo reports a go command that is new enough, and perhaps too new: the
