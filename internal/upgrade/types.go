@@ -20,9 +20,13 @@ type code struct {
 // goPackage is what is declared in a directory, tests included.
 type goPackage struct {
 	declared map[string]bool
-	structs  map[string]*ast.StructType
-	methods  map[string]map[string]method // by type
-	homes    map[string]*goedit.File      // the file that declares a type
+	types    map[string]typeDecl
+	methods  map[string]method // by Type.Method
+}
+
+type typeDecl struct {
+	expr ast.Expr
+	in   *goedit.File
 }
 
 type method struct {
@@ -42,42 +46,23 @@ func (c *code) add(name string, src []byte) bool {
 	c.sources = append(c.sources, s)
 	p := c.packages[path.Dir(name)]
 	if p == nil {
-		p = &goPackage{map[string]bool{}, map[string]*ast.StructType{}, map[string]map[string]method{}, map[string]*goedit.File{}}
+		p = &goPackage{map[string]bool{}, map[string]typeDecl{}, map[string]method{}}
 		c.packages[path.Dir(name)] = p
 	}
 	s.Declared = p.declared
 	for _, d := range s.Tree.Decls {
-		p.declare(d, s)
+		for _, name := range goedit.DeclaredNames(d) {
+			if fn, ok := d.(*ast.FuncDecl); ok && strings.Contains(name, ".") {
+				p.methods[name] = method{fn, s}
+				continue
+			}
+			p.declared[name] = true
+		}
+	}
+	for _, t := range s.Types() {
+		p.types[t.Name.Name] = typeDecl{t.Type, s}
 	}
 	return true
-}
-
-func (p *goPackage) declare(d ast.Decl, in *goedit.File) {
-	for _, name := range goedit.DeclaredNames(d) {
-		of, short, isMethod := strings.Cut(name, ".")
-		fn, isFunc := d.(*ast.FuncDecl)
-		switch {
-		case !isMethod:
-			p.declared[name] = true
-		case isFunc:
-			if p.methods[of] == nil {
-				p.methods[of] = map[string]method{}
-			}
-			p.methods[of][short] = method{fn, in}
-		}
-	}
-	g, ok := d.(*ast.GenDecl)
-	if !ok {
-		return
-	}
-	for _, spec := range g.Specs {
-		if spec, ok := spec.(*ast.TypeSpec); ok {
-			p.homes[spec.Name.Name] = in
-			if st, ok := spec.Type.(*ast.StructType); ok {
-				p.structs[spec.Name.Name] = st
-			}
-		}
-	}
 }
 
 // named is the type that an expression in a file names, and what the file has
@@ -102,7 +87,7 @@ func (c *code) named(s *goedit.File, e ast.Expr) (t apiType, qualifier string, o
 		t, qualifier = apiType{dir, e.Sel.Name}, id.Name+"."
 	}
 	p := c.packages[t.dir]
-	return t, qualifier, p != nil && p.homes[t.name] != nil
+	return t, qualifier, p != nil && p.types[t.name].in != nil
 }
 
 // typeOf is named for the type that a value has or points to, where it is
@@ -146,15 +131,19 @@ func (c *code) methodsOf(t apiType, seen map[apiType]bool) webhookadapter.Method
 		return out // a type may embed a pointer to one that embeds it
 	}
 	seen[t] = true
-	if st := p.structs[t.name]; st != nil {
+	if st, ok := p.types[t.name].expr.(*ast.StructType); ok {
 		for _, f := range st.Fields.List {
-			inner, _, ok := c.named(p.homes[t.name], f.Type)
+			inner, _, ok := c.named(p.types[t.name].in, f.Type)
 			if len(f.Names) == 0 && ok {
 				maps.Copy(out, c.methodsOf(inner, seen))
 			}
 		}
 	}
-	for name, m := range p.methods[t.name] {
+	for _, name := range []string{webhookadapter.Default, webhookadapter.ValidateCreate, webhookadapter.ValidateUpdate, webhookadapter.ValidateDelete} {
+		m, ok := p.methods[t.name+"."+name]
+		if !ok {
+			continue
+		}
 		params, results := m.decl.Type.Params.NumFields(), m.decl.Type.Results.NumFields()
 		delete(out, name)
 		switch {
@@ -172,9 +161,9 @@ func (c *code) methodsOf(t apiType, seen map[apiType]bool) webhookadapter.Method
 func (c *code) home(t apiType, methods ...string) *goedit.File {
 	p := c.packages[t.dir]
 	for _, name := range methods {
-		if m, ok := p.methods[t.name][name]; ok {
+		if m, ok := p.methods[t.name+"."+name]; ok {
 			return m.in
 		}
 	}
-	return p.homes[t.name]
+	return p.types[t.name].in
 }

@@ -62,8 +62,8 @@ func isValidator(methods webhookadapter.Methods) bool {
 // anyOwn says whether any type of the project can have been its own webhook.
 func (w *rewriter) anyOwn() bool {
 	for dir, p := range w.packages {
-		for name := range p.methods {
-			if p.homes[name] != nil && len(w.ownMethods(apiType{dir, name})) > 0 {
+		for name := range p.types {
+			if len(w.ownMethods(apiType{dir, name})) > 0 {
 				return true
 			}
 		}
