@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -367,7 +366,7 @@ func (t *trial) restart(ctx context.Context) error {
 	t.log.restarted(t.Now())
 	var locks []*unstructured.Unstructured
 	for _, gvk := range []schema.GroupVersionKind{
-		coordinationv1.SchemeGroupVersion.WithKind("Lease"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 	} {
 		list, err := t.Cluster.List(ctx, gvk, kube.ListOptions{})
 		if err != nil {
