@@ -100,15 +100,11 @@ func wireMain(text string, w mainWiring) (string, error) {
 
 // uses says whether code names something of a package: it is wired, however the user
 // has edited what stands around it.
-func uses(tree *ast.File, pkg, name string) (found bool) {
-	ast.Inspect(tree, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == name {
-			x, isIdent := s.X.(*ast.Ident)
-			found = found || isIdent && x.Name == pkg
-		}
-		return !found
+func uses(tree *ast.File, pkg, name string) bool {
+	return goedit.Has(tree, func(s *ast.SelectorExpr) bool {
+		x, isIdent := s.X.(*ast.Ident)
+		return isIdent && x.Name == pkg && s.Sel.Name == name
 	})
-	return found
 }
 
 // webhookSetup is the statement that calls something which only a manager with
@@ -145,12 +141,8 @@ os.Exit(1)
 func importName(tree *ast.File, importPath, alias string) (name, line string) {
 	taken := map[string]bool{}
 	for _, spec := range tree.Imports {
-		existing := goedit.PathOf(spec)
-		name := path.Base(existing)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		if existing == importPath && name != "_" && name != "." {
+		name := goedit.LocalName(spec)
+		if goedit.PathOf(spec) == importPath && goedit.IsName(name) {
 			return name, ""
 		}
 		taken[name] = true
