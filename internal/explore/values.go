@@ -45,29 +45,16 @@ func integers(schema map[string]any, now any) []any {
 	if !ok {
 		value, _ = schema["default"].(int64)
 	}
-	least, _ := number(schema["minimum"])
-	within := func(v int64) bool {
-		low, hasLow := number(schema["minimum"])
-		high, hasHigh := number(schema["maximum"])
-		return (!hasLow || v >= low) && (!hasHigh || v <= high)
-	}
+	low, hasLow, _ := unstructured.NestedNumberAsFloat64(schema, "minimum") // what is no number bounds nothing
+	high, hasHigh, _ := unstructured.NestedNumberAsFloat64(schema, "maximum")
+	within := func(v int64) bool { return (!hasLow || float64(v) >= low) && (!hasHigh || float64(v) <= high) }
 	var list []any
-	for _, v := range []int64{value + 2, value + 1, value - 1, 0, 1, least} {
+	for _, v := range []int64{value + 2, value + 1, value - 1, 0, 1, int64(low)} {
 		if within(v) && v >= 0 && !slices.Contains(list, any(v)) {
 			list = append(list, v)
 		}
 	}
 	return list
-}
-
-func number(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), true
-	}
-	return 0, false
 }
 
 // texts are strings that fit the name or the format.
