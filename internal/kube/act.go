@@ -31,15 +31,8 @@ func (c *Client) Scale(ctx context.Context, u *unstructured.Unstructured, replic
 // BeginDelete has the cluster delete an object with what it owns, and does not
 // wait for that. What is not there is no error.
 func (c *Client) BeginDelete(ctx context.Context, u *unstructured.Unstructured) error {
-	endpoint, ref, err := c.resource(ctx, u, "")
-	if err == nil {
-		background := metav1.DeletePropagationBackground
-		err = endpoint.Delete(ctx, ref.Name, metav1.DeleteOptions{PropagationPolicy: &background})
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return c.explain("delete", ref, err)
-	}
-	return nil
+	_, err := c.startDelete(ctx, u, DeleteOptions{})
+	return err
 }
 
 // FieldErrors are what the API server says about single fields of an object that
