@@ -173,11 +173,13 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	if err != nil {
 		return d, err
 	}
-	d.StorageVersion, err = hasStorageMarker(name, string(types), res.Kind) // --force keeps it
-	switch {
-	case err != nil && !s.force:
+	switch f, err := parseGo(name, string(types)); {
+	case len(types) == 0:
+	case err == nil:
+		d.StorageVersion = hasStorageMarker(f, res.Kind) // --force keeps it
+	case !s.force:
 		return d, err
-	case err != nil: // what does not parse is recreated all the same
+	default: // what does not parse is recreated all the same
 		d.StorageVersion = strings.Contains(string(types), storageMarker)
 	}
 	if d.ObjectRegister, err = s.objectRegister(disk.FS); err != nil {

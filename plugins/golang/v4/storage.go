@@ -3,8 +3,6 @@ package v4
 import (
 	"go/ast"
 	"go/token"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,14 +26,13 @@ func (s *createAPISubcommand) markStorageVersion(disk afero.Fs) error {
 	}
 	first := ""
 	for _, r := range others {
-		name, text, err := typesFile(disk, s.config, r)
-		if err != nil {
+		f, err := typesFile(disk, s.config, r)
+		if err != nil || hasStorageMarker(f, r.Kind) {
 			return err
 		}
-		if isStored, err := hasStorageMarker(name, text, r.Kind); isStored || err != nil {
-			return err
+		if f != nil {
+			first = or(first, f.Name)
 		}
-		first = or(first, name)
 	}
 	if first == "" {
 		s.notes = append(s.notes, "No types of another version of "+s.resource.Kind+" were found: put '// "+storageMarker+"' on the one that the API server is to store.")
@@ -55,14 +52,13 @@ func (s *createWebhookSubcommand) markStorageVersion(disk afero.Fs) error {
 	}
 	hub := ""
 	for _, r := range append(others, *s.resource) {
-		name, text, err := typesFile(disk, s.config, r)
-		if err != nil {
+		f, err := typesFile(disk, s.config, r)
+		if err != nil || hasStorageMarker(f, r.Kind) {
 			return err
 		}
-		if isStored, err := hasStorageMarker(name, text, r.Kind); isStored || err != nil {
-			return err
+		if hub = ""; f != nil {
+			hub = f.Name
 		}
-		hub = name
 	}
 	if hub == "" || len(others) == 0 {
 		return nil // a single version is stored in any case
@@ -81,31 +77,18 @@ func otherVersions(c config.Config, res *resource.Resource) ([]resource.Resource
 	return slices.DeleteFunc(all, func(r resource.Resource) bool { return !isVersionOf(r, res) }), nil
 }
 
-// typesFile finds the file that declares the type of a resource, and its
-// text. Both are empty when none does.
-func typesFile(disk afero.Fs, c config.Config, r resource.Resource) (name, text string, err error) {
+// typesFile finds the file that declares the type of a resource; nil when none
+// does.
+func typesFile(disk afero.Fs, c config.Config, r resource.Resource) (*goedit.File, error) {
 	dir, ok := strings.CutPrefix(r.Path, c.GetRepository()+"/")
 	if !ok {
-		return "", "", nil
+		return nil, nil
 	}
-	names, err := afero.Glob(disk, path.Join(dir, "*.go"))
+	p, err := readPackage(disk, dir, false)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	for _, name := range names {
-		text, err := afero.ReadFile(disk, name)
-		if err != nil {
-			return "", "", err
-		}
-		f, err := parseGo(name, string(text))
-		if err != nil {
-			return "", "", err
-		}
-		if declOf(f.Tree, r.Kind) != nil {
-			return filepath.ToSlash(name), string(text), nil
-		}
-	}
-	return "", "", nil
+	return p.types[r.Kind].file, nil
 }
 
 // declOf returns the declaration of a type, nil where there is none.
@@ -172,31 +155,27 @@ func MarkStored(name string, src []byte, kind string) []byte {
 // IsStored says whether a types file has the marker of the stored version on a kind. One
 // that does not parse has none.
 func IsStored(name string, src []byte, kind string) bool {
-	is, err := hasStorageMarker(name, string(src), kind)
-	return is && err == nil
+	f, err := parseGo(name, string(src))
+	return err == nil && hasStorageMarker(f, kind)
 }
 
-// hasStorageMarker says whether a types file has the marker on a kind. One file may
-// declare several.
-func hasStorageMarker(name, text, kind string) (bool, error) {
-	if text == "" {
-		return false, nil
-	}
-	f, err := parseGo(name, text)
-	if err != nil {
-		return false, err
+// hasStorageMarker says whether a types file, nil included, has the marker on a
+// kind. One file may declare several.
+func hasStorageMarker(f *goedit.File, kind string) bool {
+	if f == nil {
+		return false
 	}
 	decl := declOf(f.Tree, kind)
 	if decl == nil {
-		return false, nil
+		return false
 	}
 	from := previousEnd(f.Tree, decl)
 	for _, group := range f.Tree.Comments {
 		for _, c := range group.List {
 			if c.Pos() > from && c.Pos() < decl.Pos() && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), storageMarker) {
-				return true, nil
+				return true
 			}
 		}
 	}
-	return false, nil
+	return false
 }
