@@ -109,16 +109,5 @@ func imports(f *ast.File, path string) bool {
 // embeds reports whether s embeds a type of that name, whichever package it
 // is from.
 func embeds(s *ast.StructType, name string) bool {
-	return slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
-		if len(f.Names) > 0 {
-			return false
-		}
-		switch t := f.Type.(type) {
-		case *ast.SelectorExpr:
-			return t.Sel.Name == name
-		case *ast.Ident:
-			return t.Name == name
-		}
-		return false
-	})
+	return slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool { return len(f.Names) == 0 && goedit.TypeName(f.Type) == name })
 }
