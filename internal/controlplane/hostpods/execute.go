@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,8 +108,8 @@ func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l
 	if err := makeDirs(dir); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	process, err := host.OSExec{}.Start(alive, host.Cmd{
-		Name: l.program.Path, Args: l.args, Dir: dir, Env: l.env, Stdout: log, Stderr: log,
+	process, err := startInto(alive, log, host.Cmd{
+		Name: l.program.Path, Args: l.args, Dir: dir, Env: l.env,
 		Group: true, DieWithParent: true, Grace: max(grace(c.pod.latest()), shortestGrace),
 	})
 	if err != nil {
@@ -125,6 +126,49 @@ func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l
 		c.now.Ready = c.spec.StartupProbe == nil && c.spec.ReadinessProbe == nil
 	})
 	return process, nil
+}
+
+// written is a process whose output is copied.
+type written struct {
+	host.Process
+	output *os.File
+	copied <-chan struct{}
+}
+
+// startInto starts cmd with its output copied to w.
+func startInto(ctx context.Context, w io.Writer, cmd host.Cmd) (host.Process, error) {
+	output, input, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = input, input
+	process, err := host.OSExec{}.Start(ctx, cmd)
+	_ = input.Close() // the process has its own
+	if err != nil {
+		return nil, errors.Join(err, output.Close())
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(w, output) // until it is closed
+	}()
+	return written{process, output, copied}, nil
+}
+
+// lastWords is how long the output of a program that has ended is waited for, with
+// that of its group: what has left the group may hold it open for good.
+const lastWords = time.Second
+
+// Wait implements host.Process. The process's own end counts, not that of children
+// that have its output.
+func (p written) Wait() error {
+	err := p.Process.Wait()
+	select {
+	case <-p.copied:
+	case <-time.After(lastWords):
+	}
+	_ = p.output.Close() // only read
+	return err
 }
 
 // shortestGrace is what a program has to stop at least: a grace of 0 asks for

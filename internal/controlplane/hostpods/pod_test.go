@@ -1,0 +1,130 @@
+package hostpods
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/cluster/state"
+)
+
+// scripted are pods of scripts, with nobody but a fake API server around them.
+type scripted struct {
+	*Pods
+	t      *testing.T
+	client *fake.Clientset
+	events *record.FakeRecorder
+	end    context.CancelFunc // as the stop of the cluster does
+}
+
+// runs serves a pod until the test ends. Each container's image is the text of its
+// script.
+func runs(t *testing.T, pod *corev1.Pod) *scripted {
+	t.Helper()
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("no shell")
+	}
+	dir := t.TempDir()
+	known, err := openPrograms(state.Layout{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i, c := range list {
+			script := filepath.Join(dir, c.Name)
+			if err := os.WriteFile(script, []byte("#!/bin/sh\n"+c.Image+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			list[i].Image = "scripts/" + c.Name
+			if err := known.set(state.Program{Image: list[i].Image, Path: script}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pod.Namespace, pod.Name, pod.UID = "ns", "p", "0000000a-0000"
+	ctx, end := context.WithCancel(t.Context())
+	s := &scripted{t: t, client: fake.NewClientset(pod), events: record.NewFakeRecorder(1000), end: end}
+	s.Pods = &Pods{
+		client: s.client, Programs: known, getenv: os.Getenv, log: log.New(t.Output(), "", 0), events: s.events, timeouts: defaultTimeouts(),
+		dir: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs"), left: state.Layout{Dir: dir}.Orphans(), pods: map[types.UID]*hostedPod{},
+	}
+	s.host(ctx, pod)
+	p := s.hosted("ns", "p")
+	t.Cleanup(func() { end(); <-p.done })
+	return s
+}
+
+// one is a pod of one script.
+func one(policy corev1.RestartPolicy, script string) *corev1.Pod {
+	return &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: policy, Containers: []corev1.Container{{Name: "c", Image: script}}}}
+}
+
+// await waits for the status of the pod, as its API server has it, to pass.
+func (s *scripted) await(what string, pass func(corev1.PodStatus) bool) corev1.PodStatus {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		pod, err := s.client.CoreV1().Pods("ns").Get(s.t.Context(), "p", metav1.GetOptions{})
+		if err != nil {
+			s.t.Fatalf("%s: %v", what, err)
+		}
+		if pass(pod.Status) {
+			return pod.Status
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: the status is %+v", what, pod.Status)
+		}
+	}
+}
+
+// awaitLog waits until a container has written text, in any of its runs.
+func (s *scripted) awaitLog(container, text string) {
+	s.t.Helper()
+	s.await(fmt.Sprintf("container %s says %s", container, text), func(corev1.PodStatus) bool { return s.said(container, text) })
+}
+
+// said reports whether a container has written text, in any of its runs.
+func (s *scripted) said(container, text string) bool {
+	files, err := filepath.Glob(filepath.Join(s.logs, "*", container, "*.log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// delete has the pod be one that is deleted with this grace.
+func (s *scripted) delete(seconds int64) {
+	pod := s.hosted("ns", "p").latest().DeepCopy()
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.Now()), &seconds
+	s.see(s.t.Context(), pod)
+}
+
+func isTerminated(s corev1.PodStatus) bool {
+	return len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].State.Terminated != nil
+}
+
+// TestCrashIsSeenAtOnce although a child that is left holds the output open: what the
+// child is asked for is not the container's grace.
+func TestCrashIsSeenAtOnce(t *testing.T) {
+	s := runs(t, one(corev1.RestartPolicyNever, "sleep 300 & echo last words; exit 3"))
+	ended := s.await("it has ended", isTerminated).ContainerStatuses[0].State.Terminated
+	if took := ended.FinishedAt.Sub(ended.StartedAt.Time); took > 20*time.Second || ended.ExitCode != 3 || ended.Message != "last words" {
+		t.Errorf("it ended after %s with %+v", took, ended)
+	}
+}
