@@ -35,10 +35,18 @@ func defaultTimeouts() timeouts {
 
 // Reasons for which a running program is stopped although its pod is not.
 var (
-	errUnhealthy      = errors.New("its liveness probe failed")
 	errProgramChanged = errors.New("another program serves its image now")
 	errReplaced       = errors.New("a newer version of its owner takes over")
 )
+
+// unhealthy is the failure of a probe, with a grace of its own where it has one.
+type unhealthy struct {
+	probe string
+	grace *int64 // in seconds
+}
+
+// Error implements error.
+func (u unhealthy) Error() string { return fmt.Sprintf("its %s probe failed", u.probe) }
 
 // container is one container of a pod that is served by a program.
 type container struct {

@@ -57,7 +57,7 @@ func (c *container) runProbe(ctx context.Context, command []string, timeout time
 	var said limited
 	process, err := host.OSExec{}.Start(ctx, host.Cmd{
 		Name: l.program.Path, Args: l.probeArgs(&c.spec, command[1:]), Dir: l.workDir(&c.spec), Env: l.env, Stdout: &said, Stderr: &said,
-		Group: true, DieWithParent: true, Grace: shortestGrace,
+		Group: true, DieWithParent: true, Grace: time.Millisecond, // with which its output is not waited for either
 	})
 	if err != nil {
 		return err

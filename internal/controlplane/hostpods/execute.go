@@ -42,7 +42,7 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 	}
 	defer c.leadToCerts(l)()
 	end := ending{started: time.Now()}
-	process, err := c.start(alive, halt, l)
+	process, err := c.start(context.WithoutCancel(ctx), halt, l)
 	if err != nil {
 		end.code, end.message, end.done = cannotStart, err.Error(), time.Now()
 		c.event(corev1.EventTypeWarning, "Failed", "Error: %v", err)
@@ -50,9 +50,11 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 		return end
 	}
 	c.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
+	stays := context.AfterFunc(alive, func() { c.terminate(process, context.Cause(alive)) })
 	watched := c.watch(alive, halt, l)
 	forget, noted := c.pod.left.Note(process.Pid())
 	err = process.Wait()
+	stays()
 	end.done = time.Now()
 	if noted == nil {
 		noted = forget()
@@ -95,7 +97,7 @@ const (
 )
 
 // start starts the program and makes the container a running one.
-func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l *launch) (host.Process, error) {
+func (c *container) start(ctx context.Context, halt context.CancelCauseFunc, l *launch) (host.Process, error) {
 	if l.missing != nil {
 		return nil, l.missing
 	}
@@ -108,9 +110,8 @@ func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l
 	if err := makeDirs(dir); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	process, err := startInto(alive, log, host.Cmd{
-		Name: l.program.Path, Args: l.args, Dir: dir, Env: l.env,
-		Group: true, DieWithParent: true, Grace: max(grace(c.pod.latest()), shortestGrace),
+	process, err := startInto(ctx, log, host.Cmd{
+		Name: l.program.Path, Args: l.args, Dir: dir, Env: l.env, Group: true, DieWithParent: true,
 	})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -126,6 +127,18 @@ func (c *container) start(alive context.Context, halt context.CancelCauseFunc, l
 		c.now.Ready = c.spec.StartupProbe == nil && c.spec.ReadinessProbe == nil
 	})
 	return process, nil
+}
+
+// terminate has the process end for that cause, and kills it after its grace.
+func (c *container) terminate(process host.Process, cause error) {
+	left := grace(c.pod.latest())
+	var sick unhealthy
+	if errors.As(cause, &sick) && sick.grace != nil {
+		left = time.Duration(*sick.grace) * time.Second
+	}
+	// Mostly it has ended by then.
+	time.AfterFunc(left, func() { _ = process.Kill() })
+	_ = process.Interrupt()
 }
 
 // written is a process whose output is copied.
@@ -170,10 +183,6 @@ func (p written) Wait() error {
 	_ = p.output.Close() // only read
 	return err
 }
-
-// shortestGrace is what a program has to stop at least: a grace of 0 asks for
-// the kill at once.
-const shortestGrace = time.Millisecond
 
 // finish makes the container a terminated one.
 func (c *container) finish(end ending, reason string) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
@@ -127,4 +128,32 @@ func TestCrashIsSeenAtOnce(t *testing.T) {
 	if took := ended.FinishedAt.Sub(ended.StartedAt.Time); took > 20*time.Second || ended.ExitCode != 3 || ended.Message != "last words" {
 		t.Errorf("it ended after %s with %+v", took, ended)
 	}
+}
+
+// TestGraces are those of the moment: a deletion or a probe may have one of its own.
+func TestGraces(t *testing.T) {
+	const slow = "trap 'sleep 3; exit 0' TERM; echo up; while :; do sleep 0.1; done"
+	t.Run("longer for the deletion", func(t *testing.T) {
+		pod := one("", slow)
+		pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(1))
+		s := runs(t, pod)
+		s.awaitLog("c", "up")
+		c := s.hosted("ns", "p").containers[0]
+		s.delete(60)
+		<-c.pod.done
+		if end := c.status().State.Terminated; end.ExitCode != 0 {
+			t.Errorf("it ended so: %+v", end)
+		}
+	})
+	t.Run("shorter for a probe", func(t *testing.T) {
+		pod := one(corev1.RestartPolicyNever, "trap '' TERM; echo up; while :; do sleep 0.1; done")
+		pod.Spec.Containers[0].LivenessProbe = &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(1)}},
+			PeriodSeconds: 1, TerminationGracePeriodSeconds: ptr.To(int64(1)),
+		}
+		ended := runs(t, pod).await("it has ended", isTerminated).ContainerStatuses[0].State.Terminated
+		if took := ended.FinishedAt.Sub(ended.StartedAt.Time); took > 20*time.Second || ended.ExitCode != lostCode {
+			t.Errorf("it ended after %s with %+v", took, ended)
+		}
+	})
 }

@@ -28,7 +28,7 @@ func (c *container) watch(alive context.Context, halt context.CancelCauseFunc, l
 		if c.spec.StartupProbe != nil {
 			c.probe(alive, "Startup", c.spec.StartupProbe, l, func(ok, failed bool) bool {
 				if failed {
-					halt(fmt.Errorf("its startup probe failed"))
+					halt(unhealthy{"startup", c.spec.StartupProbe.TerminationGracePeriodSeconds})
 				}
 				return ok
 			})
@@ -59,7 +59,7 @@ func (c *container) watch(alive context.Context, halt context.CancelCauseFunc, l
 	})
 	after("Liveness", c.spec.LivenessProbe, func(_, failed bool) bool {
 		if failed {
-			halt(errUnhealthy)
+			halt(unhealthy{"liveness", c.spec.LivenessProbe.TerminationGracePeriodSeconds})
 		}
 		return failed
 	})

@@ -215,8 +215,8 @@ func TestContainersThatStayEnded(t *testing.T) {
 		"badly, init, never":        {corev1.RestartPolicyNever, true, ending{code: 1}, true, true},
 		"badly, on failure":         {corev1.RestartPolicyOnFailure, false, ending{code: 1}, false, false},
 		"badly, never":              {corev1.RestartPolicyNever, false, ending{code: 1}, true, false},
-		"unhealthy, never":          {corev1.RestartPolicyNever, false, ending{code: 143, cause: errUnhealthy}, true, false},
-		"unhealthy, on failure":     {corev1.RestartPolicyOnFailure, false, ending{cause: errUnhealthy}, false, false},
+		"unhealthy, never":          {corev1.RestartPolicyNever, false, ending{code: 143, cause: unhealthy{}}, true, false},
+		"unhealthy, on failure":     {corev1.RestartPolicyOnFailure, false, ending{cause: unhealthy{}}, false, false},
 		"another program, never":    {corev1.RestartPolicyNever, false, ending{code: 143, cause: errProgramChanged}, false, false},
 		"a newer version, on error": {corev1.RestartPolicyOnFailure, false, ending{cause: errReplaced}, false, false},
 	} {
