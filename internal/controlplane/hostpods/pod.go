@@ -1,7 +1,9 @@
 package hostpods
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -32,6 +34,7 @@ type hostedPod struct {
 
 	mu    sync.Mutex
 	pod   *corev1.Pod // as last seen
+	fate  string      // why nothing of it runs any more; empty while something may
 	poked chan struct{}
 	done  chan struct{} // closed when nothing of it is left on this machine
 }
@@ -49,6 +52,21 @@ func (p *hostedPod) see(pod *corev1.Pod) {
 	p.pod = pod
 	p.mu.Unlock()
 	p.poke()
+}
+
+// conclude says that nothing of the pod runs any more, and why: the first reason
+// counts.
+func (p *hostedPod) conclude(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fate = cmp.Or(p.fate, why)
+}
+
+// concluded is why nothing of the pod runs any more; empty while something may.
+func (p *hostedPod) concluded() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fate
 }
 
 // poke has the pod looked at again.
@@ -119,42 +137,65 @@ func (p *hostedPod) serve(ctx context.Context) {
 		}
 		break
 	}
+	if ctx.Err() == nil {
+		p.conclude("deleted") // for those whose finalizers it waits for
+		p.publish(ctx)
+	}
 	p.leave(ctx)
 }
 
-// runContainers runs the init containers one after the other, then all others
-// side by side; sidecars from their turn on, until those have ended. The channel
-// is closed when none runs any more and none will.
+// deadlineExceeded is the reason of a pod that has had its time, as in a kubelet.
+const deadlineExceeded = "DeadlineExceeded"
+
+// runContainers runs all of them for as long as the pod may. The channel is closed
+// when none runs any more and none will.
 func (p *hostedPod) runContainers(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		var beside sync.WaitGroup
-		defer beside.Wait()
-		if p.volumes.changing() {
-			beside.Go(func() { p.refresh(ctx) })
+		limited, cancel := ctx, func() {}
+		if pod := p.latest(); pod.Spec.ActiveDeadlineSeconds != nil {
+			since := ptr.Deref(pod.Status.StartTime, metav1.Now())
+			limited, cancel = context.WithDeadline(ctx, since.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second))
 		}
-		// A pod whose containers are all over stays as it is.
-		defer func() { <-ctx.Done() }()
-		sidecars := &sidecars{ctx: context.WithoutCancel(ctx)}
-		defer sidecars.stop()
-		if !p.initialize(ctx, sidecars) {
-			return
+		defer cancel()
+		p.work(limited)
+		if errors.Is(limited.Err(), context.DeadlineExceeded) {
+			p.conclude(deadlineExceeded)
+			p.poke()
 		}
-		var work sync.WaitGroup
-		simulated := len(p.latest().Spec.Containers)
-		for _, c := range p.containers {
-			if !c.init && !c.sidecar {
-				simulated--
-				work.Go(func() { c.serve(ctx) })
-			}
-		}
-		work.Wait()
-		if simulated > 0 {
-			<-ctx.Done()
-		}
+		<-ctx.Done() // a pod whose containers are all over stays as it is
 	}()
 	return ended
+}
+
+// work runs the init containers one after the other, then all others side by side;
+// sidecars from their turn on, until those have ended.
+func (p *hostedPod) work(ctx context.Context) {
+	if p.volumes.changing() {
+		refreshing, cancel := context.WithCancel(ctx)
+		var beside sync.WaitGroup
+		defer beside.Wait()
+		defer cancel()
+		beside.Go(func() { p.refresh(refreshing) })
+	}
+	sidecars := &sidecars{ctx: context.WithoutCancel(ctx)}
+	defer sidecars.stop()
+	if !p.initialize(ctx, sidecars) {
+		return
+	}
+	var work sync.WaitGroup
+	simulated := len(p.latest().Spec.Containers)
+	for _, c := range p.containers {
+		if !c.init && !c.sidecar {
+			simulated--
+			work.Go(func() { c.serve(ctx) })
+		}
+	}
+	work.Wait()
+	if simulated > 0 {
+		<-ctx.Done()
+	}
 }
 
 // initialize runs the init containers and reports whether all others may start.

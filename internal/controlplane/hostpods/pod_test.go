@@ -12,9 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 
@@ -156,4 +158,42 @@ func TestGraces(t *testing.T) {
 			t.Errorf("it ended after %s with %+v", took, ended)
 		}
 	})
+}
+
+// TestLastStatus of a pod that is deleted is there, with its phase: whoever has a
+// finalizer on it waits for that.
+func TestLastStatus(t *testing.T) {
+	for want, script := range map[corev1.PodPhase]string{
+		corev1.PodSucceeded: "trap 'exit 0' TERM; echo up; while :; do sleep 0.1; done",
+		corev1.PodFailed:    "trap 'exit 1' TERM; echo up; while :; do sleep 0.1; done",
+	} {
+		for range 5 {
+			s := runs(t, one(corev1.RestartPolicyAlways, script))
+			s.awaitLog("c", "up")
+			p := s.hosted("ns", "p")
+			s.client.PrependReactor("delete", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+			s.delete(60)
+			<-p.done
+			pod, err := s.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+			if err != nil || pod.Status.Phase != want || !isTerminated(pod.Status) {
+				t.Errorf("the status is %+v, %v", pod.Status, err)
+			}
+		}
+	}
+}
+
+func TestActiveDeadline(t *testing.T) {
+	pod := one(corev1.RestartPolicyAlways, "trap 'exit 0' TERM; while :; do sleep 0.1; done")
+	pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(1))
+	s := runs(t, pod)
+	status := s.await("it has failed", func(s corev1.PodStatus) bool { return s.Phase == corev1.PodFailed })
+	if status.Reason != "DeadlineExceeded" || !isTerminated(status) {
+		t.Errorf("the status is %+v", status)
+	}
+	if s.hosted("ns", "p") == nil {
+		t.Error("its logs are gone with it")
+	}
+	p := s.hosted("ns", "p")
+	s.delete(0)
+	<-p.done
 }

@@ -56,6 +56,12 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 	if p.initFailed() {
 		s.Phase = corev1.PodFailed
 	}
+	if why := p.concluded(); why != "" {
+		conclude(&s)
+		if why == deadlineExceeded {
+			s.Phase, s.Reason, s.Message = corev1.PodFailed, why, "Pod was active on the node longer than the specified deadline"
+		}
+	}
 	conditions(&s, pod)
 	return s
 }
@@ -112,6 +118,30 @@ func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 		return corev1.PodFailed
 	}
 	return corev1.PodRunning
+}
+
+// conclude makes s the status of a pod of which nothing runs any more, in the way of
+// a kubelet. What was simulated has ended well.
+func conclude(s *corev1.PodStatus) {
+	s.Phase = corev1.PodSucceeded
+	for i := range s.ContainerStatuses {
+		c := &s.ContainerStatuses[i]
+		c.Ready, c.Started = false, new(bool)
+		switch {
+		case c.State.Running != nil:
+			at := c.State.Running.StartedAt
+			c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: at, FinishedAt: at}}
+		case c.State.Waiting != nil && c.LastTerminationState.Terminated != nil:
+			c.State, c.LastTerminationState = c.LastTerminationState, corev1.ContainerState{}
+		case c.State.Waiting != nil:
+			c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				Reason: "ContainerStatusUnknown", ExitCode: lostCode, Message: "it did not run when the pod was terminated",
+			}}
+		}
+		if c.State.Terminated.ExitCode != 0 {
+			s.Phase = corev1.PodFailed
+		}
+	}
 }
 
 // conditions sets the conditions that a kubelet sets, and leaves others.
