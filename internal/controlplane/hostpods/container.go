@@ -1,6 +1,7 @@
 package hostpods
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -77,6 +79,9 @@ type container struct {
 // serve runs the container until it is over or ctx ends, which stops its
 // program with the pod's grace.
 func (c *container) serve(ctx context.Context) {
+	if over, _ := c.ended(); over {
+		return
+	}
 	defer c.pod.claims.drop(c) // it may still be the next one to have something
 	delay := c.pod.timeouts.firstBackOff
 	for again := false; ctx.Err() == nil; {
@@ -132,17 +137,17 @@ func (c *container) sameAsFailed(p state.Program) bool {
 	return c.failed.Path == p.Path && c.failed.ID == p.ID
 }
 
-// isOver reports whether a container that ended so stays ended, by the pod's
-// restart policy.
+// isOver reports whether a container that ended so stays ended, by the restart
+// policy and its rules.
 func (c *container) isOver(end ending) bool {
-	policy := c.pod.latest().Spec.RestartPolicy
-	if policy == "" || policy == corev1.RestartPolicyAlways && !c.init || c.sidecar {
-		return false
-	}
 	if errors.Is(end.cause, errProgramChanged) || errors.Is(end.cause, errReplaced) {
 		return false // which is no end of what the pod is for
 	}
-	if (end.cause != nil || end.code != 0) && policy != corev1.RestartPolicyNever {
+	code := end.code
+	if end.cause != nil {
+		code = cmp.Or(code, lostCode) // it was not well, however it ended
+	}
+	if (!c.init || code != 0) && podutil.ContainerShouldRestart(c.spec, c.pod.latest().Spec, code) {
 		return false
 	}
 	c.change(func() { c.over, c.success = true, end.code == 0 })
@@ -335,24 +340,31 @@ func (c *container) describe() state.Process {
 }
 
 // begin takes over what the pod's status has about the container: this process
-// may not be the first that serves the pod.
-func (c *container) begin(old *corev1.ContainerStatus) {
+// may not be the first that serves the pod. What is over stays so; init containers
+// and sidecars only where all else is, done, as what they made for it is gone.
+func (c *container) begin(old *corev1.ContainerStatus, done bool) {
 	c.now = corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, Started: new(bool)}
 	c.now.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 	if old == nil {
 		return
 	}
 	c.now.RestartCount, c.now.LastTerminationState = old.RestartCount, old.LastTerminationState
-	switch {
-	case old.State.Terminated != nil:
-		c.now.LastTerminationState = old.State
-	case old.State.Waiting != nil && old.LastTerminationState.Terminated != nil:
-		c.now.RestartCount++ // which serve counts with the next run
-	case old.State.Running != nil && old.ContainerID != "":
-		c.now.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+	end := old.State.Terminated
+	if old.State.Running != nil && old.ContainerID != "" {
+		end = &corev1.ContainerStateTerminated{
 			Reason: "Unknown", ExitCode: lostCode, StartedAt: old.State.Running.StartedAt, FinishedAt: metav1.Now().Rfc3339Copy(),
 			Message: "the cluster was stopped", ContainerID: old.ContainerID,
-		}}
+		}
+	}
+	again := c.init && end != nil && end.ExitCode == 0
+	switch {
+	case end != nil && (done || !again && c.isOver(ending{code: end.ExitCode})):
+		c.over, c.success = true, end.ExitCode == 0
+		c.now.State, c.now.ImageID, c.now.ContainerID = corev1.ContainerState{Terminated: end}, old.ImageID, old.ContainerID
+	case end != nil:
+		c.now.LastTerminationState.Terminated = end
+		c.now.RestartCount++ // which serve counts with the next run
+	case old.State.Waiting != nil && old.LastTerminationState.Terminated != nil:
 		c.now.RestartCount++
 	}
 	c.run = c.now.RestartCount

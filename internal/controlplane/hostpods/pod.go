@@ -90,7 +90,7 @@ func (p *hostedPod) event(kind, reason, format string, args ...any) {
 func (p *hostedPod) prepareContainers() {
 	pod := p.latest()
 	whose, all := ownerOf(pod).name, !p.served(pod)
-	add := func(list []corev1.Container, old []corev1.ContainerStatus, init bool) {
+	prepare := func(list []corev1.Container, old []corev1.ContainerStatus, init, done bool) (made []*container) {
 		for _, spec := range list {
 			if _, found := p.Programs.find(spec.Image, whose); !found && (!all || init) {
 				continue
@@ -101,15 +101,25 @@ func (p *hostedPod) prepareContainers() {
 			if at := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name }); at >= 0 {
 				was = &old[at]
 			}
-			c.begin(was)
-			if len(pod.Spec.InitContainers) > 0 {
+			c.begin(was, done)
+			if len(pod.Spec.InitContainers) > 0 && c.now.State.Waiting != nil {
 				c.now.State.Waiting.Reason = "PodInitializing"
 			}
-			p.containers = append(p.containers, c)
+			made = append(made, c)
 		}
+		return made
 	}
-	add(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, true)
-	add(pod.Spec.Containers, pod.Status.ContainerStatuses, false)
+	p.containers = prepare(pod.Spec.Containers, pod.Status.ContainerStatuses, false, over(pod))
+	done := len(p.containers) == len(pod.Spec.Containers) && !p.unfinished()
+	p.containers = append(prepare(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, true, done), p.containers...)
+}
+
+// unfinished reports whether a container may run yet, or run again.
+func (p *hostedPod) unfinished() bool {
+	return slices.ContainsFunc(p.containers, func(c *container) bool {
+		over, _ := c.ended()
+		return !over && !c.sidecar
+	})
 }
 
 // serve runs the pod until it is deleted or ctx ends, and leaves nothing of it
@@ -181,7 +191,7 @@ func (p *hostedPod) work(ctx context.Context) {
 	}
 	sidecars := &sidecars{ctx: context.WithoutCancel(ctx)}
 	defer sidecars.stop()
-	if !p.initialize(ctx, sidecars) {
+	if !p.unfinished() || !p.initialize(ctx, sidecars) {
 		return
 	}
 	var work sync.WaitGroup

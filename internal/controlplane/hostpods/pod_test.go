@@ -64,9 +64,29 @@ func runs(t *testing.T, pod *corev1.Pod) *scripted {
 		dir: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs"), left: state.Layout{Dir: dir}.Orphans(), pods: map[types.UID]*hostedPod{},
 	}
 	s.host(ctx, pod)
-	p := s.hosted("ns", "p")
-	t.Cleanup(func() { end(); <-p.done })
+	t.Cleanup(func() {
+		s.end()
+		for _, p := range s.all() {
+			<-p.done
+		}
+	})
 	return s
+}
+
+// restart does what a stop and a start of the cluster do.
+func (s *scripted) restart() {
+	s.t.Helper()
+	p := s.hosted("ns", "p")
+	s.end()
+	<-p.done
+	s.forget(p)
+	pod, err := s.client.CoreV1().Pods("ns").Get(s.t.Context(), "p", metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(s.t.Context())
+	s.end = end
+	s.host(ctx, pod)
 }
 
 // one is a pod of one script.
@@ -196,4 +216,35 @@ func TestActiveDeadline(t *testing.T) {
 	p := s.hosted("ns", "p")
 	s.delete(0)
 	<-p.done
+}
+
+// TestWhatIsOverStaysSo when the cluster is stopped and started.
+func TestWhatIsOverStaysSo(t *testing.T) {
+	const first, serves = "echo first; exit 0", "echo up; while :; do sleep 0.1; done"
+	t.Run("a run that was cut off", func(t *testing.T) {
+		pod := one(corev1.RestartPolicyNever, serves)
+		pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: first}}
+		s := runs(t, pod)
+		s.awaitLog("c", "up")
+		s.await("it runs", func(s corev1.PodStatus) bool { return s.Phase == corev1.PodRunning })
+		s.restart()
+		status := s.await("it has failed", func(s corev1.PodStatus) bool { return s.Phase == corev1.PodFailed })
+		if c := status.ContainerStatuses[0]; c.RestartCount != 0 || c.State.Terminated.ExitCode != lostCode || status.InitContainerStatuses[0].State.Terminated == nil {
+			t.Errorf("the status is %+v", status)
+		}
+	})
+	t.Run("one of two", func(t *testing.T) {
+		pod := one(corev1.RestartPolicyOnFailure, first)
+		pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: first}}
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "other", Image: serves})
+		s := runs(t, pod)
+		s.await("one runs and one has ended", func(s corev1.PodStatus) bool { return isTerminated(s) && s.ContainerStatuses[1].State.Running != nil })
+		s.restart()
+		status := s.await("the other one runs again", func(s corev1.PodStatus) bool {
+			return s.ContainerStatuses[1].RestartCount == 1 && s.ContainerStatuses[1].State.Running != nil
+		})
+		if c := status.ContainerStatuses[0]; !isTerminated(status) || c.RestartCount != 0 || c.State.Terminated.Reason != "Completed" || status.InitContainerStatuses[0].RestartCount != 1 {
+			t.Errorf("the status is %+v", status)
+		}
+	})
 }

@@ -171,7 +171,7 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 		}
 		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(&c, s.StartTime, false), old, pod.Spec.RestartPolicy, what, why))
 	}
-	s.Phase = phaseOf(s, pod.Spec.RestartPolicy)
+	s.Phase = phaseOf(s, pod.Spec.RestartPolicy != corev1.RestartPolicyNever)
 	conditions(&s, pod)
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == corev1.PodReady {

@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
 )
@@ -227,6 +228,13 @@ func TestContainersThatStayEnded(t *testing.T) {
 			t.Errorf("%s: over %v, the pod failed %v, want %v, %v", name, got, p.initFailed(), tc.over, tc.initEnd)
 		}
 	}
+	p := &hostedPod{poked: make(chan struct{}, 1), pod: &corev1.Pod{}}
+	c := &container{pod: p, spec: corev1.Container{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever), RestartPolicyRules: []corev1.ContainerRestartRule{{
+		Action: corev1.ContainerRestartRuleActionRestart, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+	}}}}
+	if c.isOver(ending{code: 42}) || !c.isOver(ending{code: 1}) {
+		t.Error("the container's own rules do not count")
+	}
 }
 
 // staleLister still has what a list has given out, or what came after.
@@ -280,29 +288,30 @@ func TestKubeconfigOfAPod(t *testing.T) {
 }
 
 func TestBeginTakesOverWhatWas(t *testing.T) {
+	pod := &hostedPod{pod: &corev1.Pod{}}
 	was := running(true)
 	was.ContainerID, was.RestartCount = "process://5", 2
-	c := &container{}
-	c.begin(&was)
+	c := &container{pod: pod}
+	c.begin(&was, false)
 	if last := c.now.LastTerminationState.Terminated; last == nil || last.ExitCode != lostCode || c.now.RestartCount != 3 || c.run != 3 || c.now.State.Waiting == nil {
 		t.Errorf("after a stop: %+v", c.now)
 	}
 	simulated := running(true) // of KWOK, before the program came
-	c = &container{}
-	c.begin(&simulated)
+	c = &container{pod: pod}
+	c.begin(&simulated, false)
 	if c.now.LastTerminationState.Terminated != nil || c.now.RestartCount != 0 {
 		t.Errorf("after a simulation: %+v", c.now)
 	}
-	c = &container{}
+	c = &container{pod: pod}
 	ended := terminated(3)
-	c.begin(&ended)
-	if c.now.LastTerminationState.Terminated.ExitCode != 3 {
-		t.Errorf("after an end: %+v", c.now)
+	c.begin(&ended, false)
+	if c.now.LastTerminationState.Terminated.ExitCode != 3 || c.run != 1 {
+		t.Errorf("after an end: run %d, which overwrites the log of it, %+v", c.run, c.now)
 	}
-	c = &container{}
+	c = &container{pod: pod}
 	waits := corev1.ContainerStatus{RestartCount: 4, LastTerminationState: terminated(1).State}
 	waits.State.Waiting = &corev1.ContainerStateWaiting{Reason: crashLoop}
-	c.begin(&waits)
+	c.begin(&waits, false)
 	if c.run != 5 || c.now.RestartCount != 5 {
 		t.Errorf("after a back-off: run %d, which overwrites the log of the crash, %+v", c.run, c.now)
 	}

@@ -52,7 +52,7 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 	for _, c := range pod.Spec.Containers {
 		s.ContainerStatuses = append(s.ContainerStatuses, p.containerStatus(&c, s.StartTime, false))
 	}
-	s.Phase = phaseOf(s, pod.Spec.RestartPolicy)
+	s.Phase = phaseOf(s, p.unfinished())
 	if p.initFailed() {
 		s.Phase = corev1.PodFailed
 	}
@@ -93,8 +93,9 @@ func (p *hostedPod) containerStatus(c *corev1.Container, since *metav1.Time, ini
 	return s
 }
 
-// phaseOf sums up the containers as a kubelet does.
-func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
+// phaseOf sums up the containers as a kubelet does; unfinished says that one of
+// them may run yet, or run again.
+func phaseOf(s corev1.PodStatus, unfinished bool) corev1.PodPhase {
 	waiting, ended, failed := 0, 0, 0
 	for _, c := range s.ContainerStatuses {
 		switch {
@@ -110,14 +111,12 @@ func phaseOf(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 	switch {
 	case waiting > 0:
 		return corev1.PodPending
-	case ended < len(s.ContainerStatuses), policy == corev1.RestartPolicyAlways, policy == "":
+	case unfinished, ended < len(s.ContainerStatuses):
 		return corev1.PodRunning
-	case failed == 0:
-		return corev1.PodSucceeded
-	case policy == corev1.RestartPolicyNever:
+	case failed > 0:
 		return corev1.PodFailed
 	}
-	return corev1.PodRunning
+	return corev1.PodSucceeded
 }
 
 // conclude makes s the status of a pod of which nothing runs any more, in the way of

@@ -19,19 +19,18 @@ func TestPhaseOf(t *testing.T) {
 	again.LastTerminationState = terminated(1).State
 	for name, tc := range map[string]struct {
 		containers []corev1.ContainerStatus
-		policy     corev1.RestartPolicy
+		unfinished bool
 		want       corev1.PodPhase
 	}{
-		"not yet started":    {[]corev1.ContainerStatus{running(true), first}, "", corev1.PodPending},
-		"starts again":       {[]corev1.ContainerStatus{running(true), again}, "", corev1.PodRunning},
-		"runs":               {[]corev1.ContainerStatus{running(false)}, "", corev1.PodRunning},
-		"ended, comes back":  {[]corev1.ContainerStatus{terminated(0)}, corev1.RestartPolicyAlways, corev1.PodRunning},
-		"ended":              {[]corev1.ContainerStatus{terminated(0)}, corev1.RestartPolicyNever, corev1.PodSucceeded},
-		"failed":             {[]corev1.ContainerStatus{terminated(0), terminated(1)}, corev1.RestartPolicyNever, corev1.PodFailed},
-		"failed, comes back": {[]corev1.ContainerStatus{terminated(1)}, corev1.RestartPolicyOnFailure, corev1.PodRunning},
-		"one of two ended":   {[]corev1.ContainerStatus{terminated(0), running(true)}, corev1.RestartPolicyNever, corev1.PodRunning},
+		"not yet started":   {[]corev1.ContainerStatus{running(true), first}, true, corev1.PodPending},
+		"starts again":      {[]corev1.ContainerStatus{running(true), again}, true, corev1.PodRunning},
+		"runs":              {[]corev1.ContainerStatus{running(false)}, true, corev1.PodRunning},
+		"ended, comes back": {[]corev1.ContainerStatus{terminated(0)}, true, corev1.PodRunning},
+		"ended":             {[]corev1.ContainerStatus{terminated(0)}, false, corev1.PodSucceeded},
+		"failed":            {[]corev1.ContainerStatus{terminated(0), terminated(1)}, false, corev1.PodFailed},
+		"one is simulated":  {[]corev1.ContainerStatus{terminated(0), running(true)}, false, corev1.PodRunning},
 	} {
-		if got := phaseOf(corev1.PodStatus{ContainerStatuses: tc.containers}, tc.policy); got != tc.want {
+		if got := phaseOf(corev1.PodStatus{ContainerStatuses: tc.containers}, tc.unfinished); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
