@@ -102,7 +102,7 @@ func (s *scripted) await(what string, pass func(corev1.PodStatus) bool) corev1.P
 		if err != nil {
 			s.t.Fatalf("%s: %v", what, err)
 		}
-		if pass(pod.Status) {
+		if len(pod.Status.ContainerStatuses) > 0 && pass(pod.Status) {
 			return pod.Status
 		}
 		if time.Now().After(deadline) {
@@ -139,7 +139,7 @@ func (s *scripted) delete(seconds int64) {
 }
 
 func isTerminated(s corev1.PodStatus) bool {
-	return len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].State.Terminated != nil
+	return s.ContainerStatuses[0].State.Terminated != nil
 }
 
 // TestCrashIsSeenAtOnce although a child that is left holds the output open: what the
@@ -247,4 +247,18 @@ func TestWhatIsOverStaysSo(t *testing.T) {
 			t.Errorf("the status is %+v", status)
 		}
 	})
+}
+
+// TestFilesOfACrash are not there when it starts again, but those in volumes are.
+func TestFilesOfACrash(t *testing.T) {
+	pod := one(corev1.RestartPolicyOnFailure, `set -C; echo >$TMPDIR/lock && if [ -e $KEPT/file ]; then exit 0; fi; echo >$KEPT/file; exit 1`)
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/tmp/kept"}}
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "KEPT", Value: "/tmp/kept"}}
+	status := runs(t, pod).await("it has ended twice", func(s corev1.PodStatus) bool {
+		return s.ContainerStatuses[0].RestartCount > 1 || isTerminated(s) && s.ContainerStatuses[0].RestartCount == 1
+	})
+	if end := status.ContainerStatuses[0].State.Terminated; end == nil || end.ExitCode != 0 {
+		t.Errorf("the status is %+v", status)
+	}
 }

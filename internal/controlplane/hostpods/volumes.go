@@ -228,6 +228,8 @@ func (v *volumes) token(ctx context.Context, volume string, from *corev1.Service
 // subPathExpr may use.
 func (v *volumes) mount(c *corev1.Container, vars map[string]string) (root string, mounts map[string]string, err error) {
 	root = filepath.Join(v.dir, "root-"+c.Name)
+	// A container begins with the files of its image. What cannot be removed stays.
+	_ = os.RemoveAll(root)
 	if err := makeDirs(root); err != nil {
 		return "", nil, err
 	}
@@ -273,7 +275,7 @@ func subPath(m corev1.VolumeMount, vars map[string]string) (string, error) {
 	return path, nil
 }
 
-// mountAt makes path lead to target. What is there from the last start stays.
+// mountAt makes path lead to target.
 func mountAt(path, target string) error {
 	if err := makeDirs(filepath.Dir(path)); err != nil {
 		return err
@@ -283,9 +285,6 @@ func mountAt(path, target string) error {
 		if err := makeDirs(target); err != nil {
 			return err
 		}
-	}
-	if now, err := os.Readlink(path); err == nil && now == target {
-		return nil
 	}
 	err := os.Symlink(target, path)
 	if errors.Is(err, fs.ErrExist) {
