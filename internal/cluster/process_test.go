@@ -151,7 +151,7 @@ func processSeesItsVolumes(t *testing.T, c *hosted) {
 		}
 		time.Sleep(pollInterval)
 	}
-	dir := filepath.Join(c.cluster.StateDir, "run", "pods", fmt.Sprint(pod.at("metadata.uid")))
+	dir := filepath.Join(c.cluster.StateDir, "run", "pods", fmt.Sprint(pod.at("metadata.uid"))[:8])
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the pod's directory: %v, %v", info, err)

@@ -112,7 +112,7 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.open(was); err != nil {
 		return err
 	}
-	if s.processes, err = hostpods.New(s.layout, filepath.Join(s.now.RuntimeDir, "pods"), s.log); err != nil {
+	if s.processes, err = hostpods.New(s.layout, filepath.Join(s.now.RuntimeDir, hostpods.Dir), s.log); err != nil {
 		return err
 	}
 	s.parts = supervise.New(s.processes.Outlast(ctx))
@@ -138,7 +138,10 @@ func (s *server) run(ctx context.Context) error {
 
 // open makes the listener, the directory of the sockets and the state file.
 func (s *server) open(was state.State) error {
-	runtimeDir, err := s.layout.RuntimeDir(longestSocket)
+	runtimeDir, err := s.layout.RuntimeDir(hostpods.TypicalSocket)
+	if err != nil { // operators may well do without sockets, but not etcd
+		runtimeDir, err = s.layout.RuntimeDir(longestSocket)
+	}
 	if err != nil {
 		return err
 	}

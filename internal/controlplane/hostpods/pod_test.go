@@ -262,3 +262,16 @@ func TestFilesOfACrash(t *testing.T) {
 		t.Errorf("the status is %+v", status)
 	}
 }
+
+func TestSocketsHaveRoom(t *testing.T) {
+	m := &Pods{dir: filepath.Join("run", Dir), Programs: &programs{}}
+	p := m.newHosted(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "12345678-1234-1234-1234-123456789012"}})
+	t.Chdir(t.TempDir())
+	root, _, err := p.volumes.mount(&corev1.Container{Name: "manager"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if socket, want := filepath.Join(root, "tmp", "op.sock"), filepath.Join("run", TypicalSocket); len(socket) != len(want) {
+		t.Errorf("a socket is at %s, not as short as %s", socket, want)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,13 @@ import (
 
 // stopGrace is what programs have to end when the whole cluster does.
 const stopGrace = 3 * time.Second
+
+// TypicalSocket is where below the runtime directory an operator makes a socket of
+// its own, in its TMPDIR: the names on the way are short, as sockets' paths must be.
+const TypicalSocket = Dir + "/01234567/r/manager/tmp/op.sock"
+
+// Dir is the directory of the pods below the runtime directory.
+const Dir = "pods"
 
 // Pods serve pods by programs of this machine, as a kubelet does by
 // containers: those whose image has a program. All other pods are KWOK's.
@@ -214,9 +222,10 @@ func (m *Pods) mark(ctx context.Context, pod *corev1.Pod) {
 
 // newHosted is a pod that nothing is done for yet.
 func (m *Pods) newHosted(pod *corev1.Pod) *hostedPod {
+	short, _, _ := strings.Cut(string(pod.UID), "-")
 	p := &hostedPod{
 		Pods: m, namespace: pod.Namespace, name: pod.Name, uid: pod.UID, pod: pod,
-		dir: filepath.Join(m.dir, string(pod.UID)), logs: filepath.Join(m.logs, string(pod.UID)),
+		dir: filepath.Join(m.dir, short), logs: filepath.Join(m.logs, string(pod.UID)),
 		poked: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	p.volumes = &volumes{sources: sources{m.client, pod}, dir: p.dir}

@@ -77,7 +77,7 @@ func (v *volumes) fillOne(ctx context.Context, volume *corev1.Volume) error {
 	return project(dir, files)
 }
 
-func (v *volumes) path(name string) string { return filepath.Join(v.dir, "volumes", name) }
+func (v *volumes) path(name string) string { return filepath.Join(v.dir, "v", name) }
 
 // changing reports whether a volume is made of something that may change.
 func (v *volumes) changing() bool {
@@ -227,7 +227,7 @@ func (v *volumes) token(ctx context.Context, volume string, from *corev1.Service
 // paths, and returns where those paths are on this machine. vars are those that
 // subPathExpr may use.
 func (v *volumes) mount(c *corev1.Container, vars map[string]string) (root string, mounts map[string]string, err error) {
-	root = filepath.Join(v.dir, "root-"+c.Name)
+	root = filepath.Join(v.dir, "r", c.Name)
 	// A container begins with the files of its image. What cannot be removed stays.
 	_ = os.RemoveAll(root)
 	if err := makeDirs(root); err != nil {
