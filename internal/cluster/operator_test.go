@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -103,6 +104,14 @@ func (o *playedOperator) handler() http.Handler {
 		code, _ := strconv.Atoi(r.FormValue("code"))
 		fmt.Println("last words")
 		os.Exit(code)
+	})
+	mux.HandleFunc("/spawn", func(w http.ResponseWriter, r *http.Request) {
+		child := exec.CommandContext(context.WithoutCancel(r.Context()), "sleep", "300")
+		if err := child.Start(); err != nil {
+			fmt.Fprint(w, err)
+			return
+		}
+		fmt.Fprint(w, child.Process.Pid)
 	})
 	mux.HandleFunc("/config", func(w http.ResponseWriter, _ *http.Request) {
 		data, err := os.ReadFile(o.config)

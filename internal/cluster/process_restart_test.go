@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,9 +37,14 @@ func TestProcessesComeAndGoWithTheCluster(t *testing.T) {
 		t.Errorf("the log of the time before:\n%s", log)
 	}
 	second := c.processes()[0].PID
+	child, err := strconv.Atoi(c.ask(after, "/spawn"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	hosttest.KillProcess(t, c.processID())
 	if runtime.GOOS == "linux" {
 		awaitDead(t, second)
+		awaitDead(t, child)
 	}
 	awaitUnlocked(t, c.host, "one")
 	_, c.client = start(t, c.host, Options{Name: "one"})

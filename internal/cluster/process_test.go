@@ -75,7 +75,7 @@ func processGetsItsPodsEnvironment(t *testing.T, c *hosted) {
 	if !strings.Contains(log, "--config=/etc/high/$(MISSING)") || !regexp.MustCompile(`--health-probe-bind-address=127\.0\.0\.1:\d+`).MatchString(log) {
 		t.Errorf("the arguments are not those of the pod:\n%s", log)
 	}
-	allowed := regexp.MustCompile(`^(WATCH_NAMESPACE|POD_\w+|LEVEL|color|COLOR|WORD|BOTH|PATH|LANG|TZ|TMPDIR|HOME|PWD|HOSTNAME|KUBECONFIG)=`)
+	allowed := regexp.MustCompile(`^(WATCH_NAMESPACE|POD_\w+|LEVEL|color|COLOR|WORD|BOTH|PATH|LANG|TZ|TMPDIR|HOME|PWD|HOSTNAME|KUBECONFIG|MYSDK_TIED_TO)=`)
 	for _, m := range regexp.MustCompile(`(?m)^env: (.*)$`).FindAllStringSubmatch(log, -1) {
 		if !allowed.MatchString(m[1]) {
 			t.Errorf("the environment has %s", m[1])

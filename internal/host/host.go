@@ -56,6 +56,11 @@ type Files interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
 
+// TieEnv marks whatever belongs to one process, see Tied. It is inherited at any
+// depth, by what libraries start, too, where a process group or a parent's death
+// reaches only the processes that mysdk itself starts.
+const TieEnv = "MYSDK_TIED_TO"
+
 // Cmd describes a process to run.
 type Cmd struct {
 	Name           string   // a path, or a name that is looked up in PATH

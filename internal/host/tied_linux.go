@@ -10,11 +10,6 @@ import (
 	"strings"
 )
 
-// tieEnv marks whatever belongs to one process. It is inherited at any depth,
-// by what libraries start, too, where a process group or a parent's death
-// reaches only the processes that mysdk itself starts.
-const tieEnv = "MYSDK_TIED_TO"
-
 // reap waits until the pipe on file descriptor 3 ends, and kills what carries
 // the mark. It looks again for a while: between its fork and its exec a process
 // has the environment of its parent.
@@ -39,13 +34,20 @@ func (h Host) Tied(ctx context.Context) (Host, func(), error) {
 	if err != nil {
 		return h, nil, fmt.Errorf("tie child processes to this one: %w", err)
 	}
-	mark := tieEnv + "=" + rand.Text()
+	tie := rand.Text()
+	mark := TieEnv + "=" + tie
 	p, err := h.Exec.Start(ctx, Cmd{Name: shell, Args: []string{"-c", reap, "sh", mark}, Detach: true, Extra: []*os.File{end}})
 	if err = errors.Join(err, end.Close()); err != nil {
 		return h, nil, errors.Join(fmt.Errorf("tie child processes to this one: %w", err), lifeline.Close())
 	}
-	environ, exec := h.Environ, h.Exec
+	environ, getenv, exec := h.Environ, h.Getenv, h.Exec
 	h.Environ = func() []string { return append(slices.Clip(environ()), mark) }
+	h.Getenv = func(name string) string {
+		if name == TieEnv {
+			return tie
+		}
+		return getenv(name)
+	}
 	h.Exec = tiedExec{exec}
 	return h, func() {
 		// Nothing is left that it could reap, and nobody to tell.
@@ -61,7 +63,7 @@ type tiedExec struct{ Exec }
 // Start implements Exec.
 func (x tiedExec) Start(ctx context.Context, c Cmd) (Process, error) {
 	if c.Detach {
-		c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(e string) bool { return strings.HasPrefix(e, tieEnv+"=") })
+		c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(e string) bool { return strings.HasPrefix(e, TieEnv+"=") })
 	}
 	return x.Exec.Start(ctx, c)
 }

@@ -15,7 +15,7 @@ const OrphansDir = ".running"
 
 // Orphans remember the processes of pods that run, each by a file with its number
 // for a name and its start in it, so that those that the kill of a server left are
-// found. On Linux the kernel leaves none.
+// found. On Linux none is left, see host.Host's Tied.
 type Orphans struct{ dir string }
 
 // Orphans are those of the server of l.

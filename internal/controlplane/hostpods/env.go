@@ -20,6 +20,8 @@ import (
 	"k8s.io/kubernetes/pkg/fieldpath"
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 	"k8s.io/utils/ptr"
+
+	"github.com/example/mysdk/internal/host"
 )
 
 // sources reads what a pod's variables and volumes come from.
@@ -173,7 +175,7 @@ func absent(err error, optional *bool) error {
 // nothing that says who the user is or what they have access to.
 func cleanEnvironment(getenv func(string) string, root string) map[string]string {
 	vars := map[string]string{"HOME": root, "TMPDIR": filepath.Join(root, "tmp")}
-	names := []string{"PATH", "LANG", "TZ"}
+	names := []string{"PATH", "LANG", "TZ", host.TieEnv}
 	if runtime.GOOS == "windows" {
 		vars["TMP"], vars["TEMP"] = vars["TMPDIR"], vars["TMPDIR"]
 		names = append(names, "SYSTEMROOT", "PATHEXT")

@@ -77,12 +77,8 @@ func New(l state.Layout, dir string, logger *log.Logger) (*Pods, error) {
 	if err != nil {
 		return nil, err
 	}
-	world, err := host.System()
-	if err != nil {
-		return nil, err
-	}
 	return &Pods{
-		Programs: known, getenv: world.Getenv, log: logger, timeouts: defaultTimeouts(),
+		Programs: known, log: logger, timeouts: defaultTimeouts(),
 		dir: dir, logs: l.PodLogs(), left: l.Orphans(), pods: map[types.UID]*hostedPod{},
 	}, nil
 }
@@ -94,6 +90,17 @@ func (m *Pods) Reach(client kubernetes.Interface, server string, ca []byte) {
 
 // Run serves pods until ctx ends.
 func (m *Pods) Run(ctx context.Context) error {
+	world, err := host.System()
+	if err != nil {
+		return err
+	}
+	// The children of programs are not to outlive a kill of this process either.
+	world, untie, err := world.Tied(ctx)
+	if err != nil {
+		return err
+	}
+	defer untie()
+	m.getenv = world.Getenv
 	if err := m.left.End(); err != nil {
 		m.log.Printf("end what the last server left behind: %v", err)
 	}
@@ -111,7 +118,7 @@ func (m *Pods) Run(ctx context.Context) error {
 	m.mu.Unlock()
 	factory := informers.NewSharedInformerFactory(m.client, 0)
 	pods := factory.Core().V1().Pods()
-	_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err = pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { m.seeAny(alive, o) },
 		UpdateFunc: func(_, o any) { m.seeAny(alive, o) },
 		DeleteFunc: m.gone,
