@@ -64,7 +64,7 @@ func (s *server) dropNodes(ctx context.Context) error {
 		return err
 	}
 	for _, node := range list.Items {
-		number, ours := strings.CutPrefix(node.Name, nodePrefix)
+		number, ours := strings.CutPrefix(node.Name, hostpods.NodePrefix)
 		if n, err := strconv.Atoi(number); !ours || err != nil || n <= s.Nodes || node.Annotations[kwokAnnotation] != kwokFake {
 			continue
 		}
@@ -75,13 +75,11 @@ func (s *server) dropNodes(ctx context.Context) error {
 	return nil
 }
 
-// nodePrefix is what the numbers of simulated nodes follow in their names.
-const nodePrefix = "node-"
-
+// hostpods.NodePrefix is what the numbers of simulated nodes follow in their names.
 // simulatedNode is a node with room for everything that is Ready from the
 // start.
 func simulatedNode(n int, version string) *corev1.Node {
-	name := nodePrefix + strconv.Itoa(n)
+	name := hostpods.NodePrefix + strconv.Itoa(n)
 	room := hostpods.NodeRoom()
 	now := metav1.Now()
 	return &corev1.Node{

@@ -107,7 +107,7 @@ func (m *Pods) Run(ctx context.Context) error {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: m.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	m.events = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "mysdk", Host: "node-1"})
+	m.events = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "mysdk"})
 
 	alive, stop := context.WithCancel(ctx)
 	defer stop()

@@ -43,7 +43,8 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 	if s.StartTime == nil {
 		s.StartTime = ptr.To(metav1.Now().Rfc3339Copy())
 	}
-	s.HostIP, s.HostIPs = nodeAddress, []corev1.HostIP{{IP: nodeAddress}}
+	s.HostIP = nodeAddress(pod.Spec.NodeName)
+	s.HostIPs = []corev1.HostIP{{IP: s.HostIP}}
 	s.PodIP, s.PodIPs = p.address, []corev1.PodIP{{IP: p.address}}
 	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
 	for _, c := range pod.Spec.InitContainers {

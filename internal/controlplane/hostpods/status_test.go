@@ -111,6 +111,14 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+func TestNodeAddress(t *testing.T) {
+	for name, want := range map[string]string{"node-1": "240.1.0.1", "node-3": "240.1.0.3", "mine": "240.1.0.1", "node-999": "240.1.0.1"} {
+		if got := nodeAddress(name); got != want {
+			t.Errorf("%s is at %s, want %s", name, got, want)
+		}
+	}
+}
+
 // TestFirstWait: a container behind init containers waits for those.
 func TestFirstWait(t *testing.T) {
 	known, err := openPrograms(state.Layout{Dir: t.TempDir()})
