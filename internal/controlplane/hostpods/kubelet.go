@@ -90,11 +90,16 @@ func kubeletHandler(p *Pods) http.Handler {
 	})
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		namespace, pod := r.PathValue("namespace"), r.PathValue("pod")
-		if p.hosted(namespace, pod) != nil {
-			http.Error(w, p.says(namespace, pod), http.StatusNotImplemented)
-			return
+		simulated := fmt.Sprintf("pod %s/%s is simulated: no container runs", namespace, pod)
+		if hosted := p.hosted(namespace, pod); hosted != nil {
+			_, err := hosted.find(r.PathValue("container"))
+			if err == nil {
+				http.Error(w, p.says(namespace, pod), http.StatusNotImplemented)
+				return
+			}
+			simulated = err.Error()
 		}
-		serveExec(w, r, namespace, pod)
+		serveExec(w, r, simulated)
 	})
 	// attach, portForward and what else there is, with and without the
 	// pod's UID and the container.

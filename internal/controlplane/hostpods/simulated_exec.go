@@ -16,31 +16,31 @@ const (
 	streamCreation = 30 * time.Second
 )
 
-// serveExec answers a command for a simulated pod: it counts as done, as the pod
-// counts as running. Operators that run commands in their pods would try for
+// serveExec answers a command for a simulated container, with why it is one: it
+// counts as done, as the container counts as running. Operators that run commands in their pods would try for
 // ever otherwise.
-func serveExec(w http.ResponseWriter, r *http.Request, namespace, pod string) {
+func serveExec(w http.ResponseWriter, r *http.Request, why string) {
 	streams, err := remotecommand.NewOptions(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	remotecommand.ServeExec(w, r, simulatedExec(namespace+"/"+pod), pod, "", r.PathValue("container"), r.URL.Query()["command"], streams,
+	remotecommand.ServeExec(w, r, simulatedExec(why), r.PathValue("pod"), "", r.PathValue("container"), r.URL.Query()["command"], streams,
 		streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
 }
 
-// simulatedExec is the pod, as namespace/name.
+// simulatedExec is why nothing is run.
 type simulatedExec string
 
 // ExecInContainer implements remotecommand.Executor.
-func (pod simulatedExec) ExecInContainer(_ context.Context, _, _, _ string, _ []string, _ io.Reader, stdout, stderr io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (why simulatedExec) ExecInContainer(_ context.Context, _, _, _ string, _ []string, _ io.Reader, stdout, stderr io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	to := stderr
 	if tty {
 		to = stdout
 	}
 	if to != nil {
 		// Ignore write errors: the client is gone.
-		_, _ = fmt.Fprintf(to, "(pod %s is simulated: nothing was run; reported as success)\n", string(pod))
+		_, _ = fmt.Fprintf(to, "(%s: nothing was run; reported as success)\n", string(why))
 	}
 	return nil
 }

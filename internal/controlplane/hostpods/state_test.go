@@ -341,6 +341,11 @@ func TestKubeletAnswersForNobody(t *testing.T) {
 			t.Errorf("%s: %d %s", path, w.Code, text)
 		}
 	}
+	w := httptest.NewRecorder()
+	kubeletHandler(m).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/exec/ns/op/proxy?output=1", http.NoBody))
+	if strings.Contains(w.Body.String(), "is process 42") {
+		t.Errorf("exec in a container beside it: %d %s", w.Code, w.Body)
+	}
 	for path, want := range map[string]string{
 		"/containerLogs/ns/op/manager":               "has not run yet",
 		"/containerLogs/ns/op/manager?previous=true": "has not run before",
