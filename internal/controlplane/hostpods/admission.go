@@ -2,6 +2,7 @@ package hostpods
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -18,10 +19,11 @@ const (
 // Admission is the admission plugin that puts the annotation on. It goes before
 // all others, so that webhooks see the pod as it will be.
 func Admission(p *programs) (name string, plugin admission.Interface) {
-	return "HostProcesses", processMarker{admission.NewHandler(admission.Create), p}
+	return "HostProcesses", processMarker{admission.NewHandler(admission.Create, admission.Update), p}
 }
 
-// processMarker marks pods at their creation: before KWOK can see them.
+// processMarker marks pods at their creation: before KWOK can see them. It refuses
+// containers that are added later: no pod would ever run them.
 type processMarker struct {
 	*admission.Handler
 	programs *programs
@@ -32,7 +34,10 @@ var _ admission.MutationInterface = processMarker{}
 // Admit implements admission.MutationInterface.
 func (m processMarker) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*core.Pod)
-	if !ok || a.GetSubresource() != "" || a.GetResource().GroupResource() != core.Resource("pods") {
+	if ok && a.GetSubresource() == "ephemeralcontainers" {
+		return admission.NewForbidden(a, errors.New("pods of this cluster run no containers, so that none can be added to debug one"))
+	}
+	if !ok || a.GetOperation() != admission.Create || a.GetSubresource() != "" || a.GetResource().GroupResource() != core.Resource("pods") {
 		return nil
 	}
 	whose := ownerOf(pod).name

@@ -194,6 +194,19 @@ func TestAdmissionMarksPods(t *testing.T) {
 	}
 }
 
+// TestDebugContainersAreRefused: kubectl debug would wait for them for ever.
+func TestDebugContainersAreRefused(t *testing.T) {
+	_, plugin := Admission(&programs{})
+	for subresource, want := range map[string]bool{"ephemeralcontainers": true, "": false, "status": false} {
+		a := admission.NewAttributesRecord(&core.Pod{}, nil, core.Kind("Pod").WithVersion("v1"), "ns", "a", core.Resource("pods").WithVersion("v1"),
+			subresource, admission.Update, nil, false, nil)
+		err := plugin.(admission.MutationInterface).Admit(t.Context(), a, nil)
+		if apierrors.IsForbidden(err) != want || !plugin.Handles(admission.Update) {
+			t.Errorf("an update of %q: %v", subresource, err)
+		}
+	}
+}
+
 func running(ready bool) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Ready: ready, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
