@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,7 +153,8 @@ func (l *launch) commandLine(c *corev1.Container, vars, mounts map[string]string
 	l.added = l.ports.defaults(c, args, l.flagProbe.knows)
 	// Behind the names of commands, and before anything else that is no flag,
 	// which would end the flags.
-	at := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
+	command := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	at := slices.IndexFunc(args, func(a string) bool { return !command.MatchString(a) })
 	if at < 0 {
 		at = len(args)
 	}

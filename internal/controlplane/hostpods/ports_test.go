@@ -243,12 +243,17 @@ func TestCommandLine(t *testing.T) {
 			}
 		})
 	}
-	l := &launch{program: state.Program{Args: []string{"serve"}}, flagProbe: &flagProbe{known: map[string]bool{"webhook-port": true}, noLease: true}, ports: newPorts(listening(), counting())}
-	c := listening()
-	c.Args = []string{"--leader-elect", "--x", "last"}
-	l.commandLine(c, nil, nil)
-	if d := cmp.Diff([]string{"serve", "--webhook-port=50001", "--x", "last"}, l.args); d != "" || !l.leader {
-		t.Errorf("without its election, leader %v (-want +got):\n%s", l.leader, d)
+	for name, tc := range map[string]struct{ args, want []string }{
+		"behind a command":           {[]string{"--leader-elect", "--x", "last"}, []string{"serve", "--webhook-port=50001", "--x", "last"}},
+		"before what ends the flags": {[]string{"--leader-elect", "config.yaml"}, []string{"serve", "--webhook-port=50001", "config.yaml"}},
+	} {
+		l := &launch{program: state.Program{Args: []string{"serve"}}, flagProbe: &flagProbe{known: map[string]bool{"webhook-port": true}, noLease: true}, ports: newPorts(listening(), counting())}
+		c := listening()
+		c.Args = tc.args
+		l.commandLine(c, nil, nil)
+		if d := cmp.Diff(tc.want, l.args); d != "" || !l.leader {
+			t.Errorf("%s, without its election, leader %v (-want +got):\n%s", name, l.leader, d)
+		}
 	}
 }
 
