@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -105,7 +104,8 @@ func (c *container) start(ctx context.Context, halt context.CancelCauseFunc, l *
 	if err != nil {
 		return nil, fmt.Errorf("write the log: %w", err)
 	}
-	dropOldLogs(filepath.Join(c.pod.logs, c.spec.Name), c.run)
+	old := logName(c.pod.logs, c.spec.Name, c.run-2)
+	_, _ = os.Remove(old), os.Remove(old+".old") // what stays goes with the pod
 	dir := l.workDir(&c.spec)
 	if err := makeDirs(dir); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -221,21 +221,6 @@ func exitOf(err error) (code, signal int32) {
 		return bySignal + int32(status.Signal()), int32(status.Signal())
 	}
 	return int32(exit.ExitCode()), 0
-}
-
-// dropOldLogs removes the logs of runs before the last one.
-func dropOldLogs(dir string, run int32) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // nothing there
-	}
-	for _, e := range entries {
-		var n int32
-		if _, err := fmt.Sscanf(e.Name(), "%d.log", &n); err == nil && n < run-1 {
-			// What stays here goes with the pod.
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
 }
 
 // event writes an event about the container's pod.

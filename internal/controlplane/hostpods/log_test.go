@@ -229,20 +229,3 @@ func TestLogQuery(t *testing.T) {
 		}
 	}
 }
-
-func TestOldLogsGo(t *testing.T) {
-	dir := t.TempDir()
-	for n := range 4 {
-		for _, end := range []string{"", ".old"} {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.log%s", n, end)), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	dropOldLogs(dir, 3)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(left) != 4 || filepath.Base(left[0]) != "2.log" {
-		t.Errorf("left are %v, %v", left, err)
-	}
-	dropOldLogs(filepath.Join(dir, "none"), 3)
-}

@@ -57,10 +57,12 @@ func runs(t *testing.T, pod *corev1.Pod) *scripted {
 		}
 	}
 	pod.Namespace, pod.Name, pod.UID = "ns", "p", "0000000a-0000"
+	short := defaultTimeouts()
+	short.firstBackOff = 10 * time.Millisecond
 	ctx, end := context.WithCancel(t.Context())
 	s := &scripted{t: t, client: fake.NewClientset(pod), events: record.NewFakeRecorder(1000), end: end}
 	s.Pods = &Pods{
-		client: s.client, Programs: known, getenv: os.Getenv, log: log.New(t.Output(), "", 0), events: s.events, timeouts: defaultTimeouts(),
+		client: s.client, Programs: known, getenv: os.Getenv, log: log.New(t.Output(), "", 0), events: s.events, timeouts: short,
 		dir: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs"), left: state.Layout{Dir: dir}.Orphans(), pods: map[types.UID]*hostedPod{},
 	}
 	s.host(ctx, pod)
@@ -273,5 +275,18 @@ func TestSocketsHaveRoom(t *testing.T) {
 	}
 	if socket, want := filepath.Join(root, "tmp", "op.sock"), filepath.Join("run", TypicalSocket); len(socket) != len(want) {
 		t.Errorf("a socket is at %s, not as short as %s", socket, want)
+	}
+}
+
+// TestOldLogsGo with the run after the next one.
+func TestOldLogsGo(t *testing.T) {
+	s := runs(t, one(corev1.RestartPolicyOnFailure, "echo run; exit 1"))
+	s.await("it has crashed three times", func(s corev1.PodStatus) bool { return s.ContainerStatuses[0].RestartCount >= 3 })
+	first := logName(s.hosted("ns", "p").logs, "c", 0)
+	if _, err := os.Stat(first); !os.IsNotExist(err) {
+		t.Errorf("the log of the first run is kept: %v", err)
+	}
+	if !s.said("c", "run") {
+		t.Error("so is none")
 	}
 }
