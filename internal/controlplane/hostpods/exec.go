@@ -8,11 +8,13 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/host"
 )
@@ -31,18 +33,28 @@ func (l *launch) standsFor(c *corev1.Container, word string) bool {
 	return word != "" && path.Base(word) == filepath.Base(l.program.Path)
 }
 
-// tellSkipped writes an event for each probe whose command cannot be run, and
-// which therefore counts as passed.
+// tellSkipped writes an event for each probe and hook whose command cannot be run,
+// and which therefore counts as passed.
 func (c *container) tellSkipped(l *launch) {
-	for _, one := range []struct {
-		kind  string
-		probe *corev1.Probe
-	}{{"Startup", c.spec.StartupProbe}, {"Readiness", c.spec.ReadinessProbe}, {"Liveness", c.spec.LivenessProbe}} {
-		if one.probe == nil || one.probe.Exec == nil || len(one.probe.Exec.Command) == 0 || l.standsFor(&c.spec, one.probe.Exec.Command[0]) {
+	commands := map[string]*corev1.ExecAction{}
+	for kind, p := range map[string]*corev1.Probe{"Startup": c.spec.StartupProbe, "Readiness": c.spec.ReadinessProbe, "Liveness": c.spec.LivenessProbe} {
+		if p != nil {
+			commands[kind+" probe"] = p.Exec
+		}
+	}
+	hooks := ptr.Deref(c.spec.Lifecycle, corev1.Lifecycle{})
+	for kind, h := range map[string]*corev1.LifecycleHandler{"PostStart": hooks.PostStart, "PreStop": hooks.PreStop} {
+		if h != nil {
+			commands[kind+" hook"] = h.Exec
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		exec := commands[name]
+		if exec == nil || len(exec.Command) == 0 || l.standsFor(&c.spec, exec.Command[0]) {
 			continue
 		}
-		c.event(corev1.EventTypeWarning, "ProbeSkipped", "%s probe counts as passed: %s cannot be run, as of the image only the operator's program %s is here",
-			one.kind, one.probe.Exec.Command[0], l.program.Path)
+		c.event(corev1.EventTypeWarning, "CommandSkipped", "%s counts as passed: %s cannot be run, as of the image only the operator's program %s is here",
+			name, exec.Command[0], l.program.Path)
 	}
 }
 

@@ -73,8 +73,8 @@ esac
 	}
 }
 
-// TestSkippedProbesAreTold says once which probes have no program to run.
-func TestSkippedProbesAreTold(t *testing.T) {
+// TestSkippedCommandsAreTold says once which probes and hooks have no program to run.
+func TestSkippedCommandsAreTold(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	exec := func(command ...string) *corev1.Probe {
 		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: command}}}
@@ -83,13 +83,17 @@ func TestSkippedProbesAreTold(t *testing.T) {
 		pod:  &hostedPod{Pods: &Pods{events: events}, pod: &corev1.Pod{}},
 		spec: corev1.Container{StartupProbe: exec("/manager", "healthz"), ReadinessProbe: exec("stat", "/tmp/ready"), LivenessProbe: &corev1.Probe{}},
 	}
+	c.spec.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sleep", "5"}}}}
 	c.tellSkipped(&launch{program: state.Program{Path: "/kept/manager"}})
 	close(events.Events)
 	var got []string
 	for e := range events.Events {
 		got = append(got, e)
 	}
-	want := []string{"Warning ProbeSkipped Readiness probe counts as passed: stat cannot be run, as of the image only the operator's program /kept/manager is here"}
+	want := []string{
+		"Warning CommandSkipped PreStop hook counts as passed: sleep cannot be run, as of the image only the operator's program /kept/manager is here",
+		"Warning CommandSkipped Readiness probe counts as passed: stat cannot be run, as of the image only the operator's program /kept/manager is here",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
 	}

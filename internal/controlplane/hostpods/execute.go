@@ -49,7 +49,7 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 		return end
 	}
 	c.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
-	stays := context.AfterFunc(alive, func() { c.terminate(process, context.Cause(alive)) })
+	stays := context.AfterFunc(alive, func() { c.terminate(context.WithoutCancel(ctx), process, l, context.Cause(alive)) })
 	watched := c.watch(alive, halt, l)
 	forget, noted := c.pod.left.Note(process.Pid())
 	err = process.Wait()
@@ -129,16 +129,41 @@ func (c *container) start(ctx context.Context, halt context.CancelCauseFunc, l *
 	return process, nil
 }
 
-// terminate has the process end for that cause, and kills it after its grace.
-func (c *container) terminate(process host.Process, cause error) {
-	left := grace(c.pod.latest())
+// terminate has the process end for that cause, and kills it after its grace. Its
+// preStop hook is left out where the cluster stops, which gives hardly any time.
+func (c *container) terminate(ctx context.Context, process host.Process, l *launch, cause error) {
+	pod := c.pod.latest()
+	left := grace(pod)
 	var sick unhealthy
 	if errors.As(cause, &sick) && sick.grace != nil {
 		left = time.Duration(*sick.grace) * time.Second
 	}
 	// Mostly it has ended by then.
 	time.AfterFunc(left, func() { _ = process.Kill() })
+	if hooks := c.spec.Lifecycle; hooks != nil && (pod.DeletionTimestamp != nil || !errors.Is(cause, context.Canceled)) {
+		limited, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		_ = c.hook(limited, "PreStop", hooks.PreStop, l) // there is an event
+	}
 	_ = process.Interrupt()
+}
+
+// hook does once what the spec asks for after the start or before the end.
+func (c *container) hook(ctx context.Context, kind string, h *corev1.LifecycleHandler, l *launch) error {
+	if h == nil {
+		return nil
+	}
+	if h.Sleep != nil {
+		host.Pause(ctx, time.Duration(h.Sleep.Seconds)*time.Second)
+		return nil
+	}
+	once := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: h.Exec, HTTPGet: h.HTTPGet}, TimeoutSeconds: int32(max(1, grace(c.pod.latest()).Seconds()))}
+	err := c.ask(ctx, once, l)
+	if err == nil || ctx.Err() != nil || strings.Contains(err.Error(), "probe failed with statuscode") { // any answer will do
+		return nil
+	}
+	c.event(corev1.EventTypeWarning, "Failed"+kind+"Hook", "%s hook failed: %v", kind, err)
+	return fmt.Errorf("its %s hook failed: %w", kind, err)
 }
 
 // written is a process whose output is copied.

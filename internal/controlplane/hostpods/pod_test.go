@@ -290,3 +290,27 @@ func TestOldLogsGo(t *testing.T) {
 		t.Error("so is none")
 	}
 }
+
+func TestHooks(t *testing.T) {
+	const serves = "trap 'exit 0' TERM; echo up; while :; do sleep 0.1; done"
+	t.Run("before the end", func(t *testing.T) {
+		pod := one("", serves)
+		pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 2}}}
+		s := runs(t, pod)
+		s.awaitLog("c", "up")
+		p, begin := s.hosted("ns", "p"), time.Now()
+		s.delete(60)
+		<-p.done
+		if took := time.Since(begin); took < 2*time.Second || p.containers[0].status().State.Terminated.ExitCode != 0 {
+			t.Errorf("it ended after %s with %+v", took, p.containers[0].status())
+		}
+	})
+	t.Run("after the start", func(t *testing.T) {
+		pod := one(corev1.RestartPolicyNever, serves)
+		pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt(1)}}}
+		ended := runs(t, pod).await("it has ended", isTerminated).ContainerStatuses[0].State.Terminated
+		if !strings.Contains(ended.Message, "its PostStart hook failed: ") {
+			t.Errorf("it ended with %+v", ended)
+		}
+	})
+}

@@ -39,6 +39,13 @@ func (c *container) watch(alive context.Context, halt context.CancelCauseFunc, l
 		}
 		close(started)
 	})
+	if hooks := c.spec.Lifecycle; hooks != nil {
+		work.Go(func() {
+			if err := c.hook(alive, "PostStart", hooks.PostStart, l); err != nil {
+				halt(err)
+			}
+		})
+	}
 	after := func(kind string, p *corev1.Probe, judge func(ok, failed bool) bool) {
 		if p == nil {
 			return
