@@ -17,8 +17,8 @@ type Conflict struct {
 // lines, or put different lines at the same place, mine stays and a Conflict
 // says where. No line that mine has and base has not is ever left out.
 func Lines(base, mine, theirs []byte) ([]byte, []Conflict) {
-	m := &merger{base: splitLines(base), mine: splitLines(mine)}
-	m.run(hunks(m.base, m.mine), hunks(m.base, splitLines(theirs)))
+	m := &merger{base: splitLines(base), mine: splitLines(mine), theirs: splitLines(theirs)}
+	m.run(hunks(m.base, m.mine), hunks(m.base, m.theirs))
 	m.place()
 	return joinLines(m.out), m.conflicts
 }
@@ -55,13 +55,14 @@ func (h hunk) before(o hunk) bool {
 }
 
 type merger struct {
-	base, mine []string
-	out        []string
-	at         int // lines of base that are dealt with
-	shift      int // line of mine minus line of base at that place
-	conflicts  []Conflict
-	unplaced   []unplaced
-	gone       []hunk // lines that both took out
+	base, mine, theirs []string
+
+	out       []string
+	at        int // lines of base that are dealt with
+	shift     int // line of mine minus line of base at that place
+	conflicts []Conflict
+	unplaced  []unplaced
+	gone      []hunk // lines that both took out
 }
 
 // unplaced is a change that met one of the user's.
@@ -171,14 +172,14 @@ func (m *merger) placeLines(old, lines []string) bool {
 }
 
 // placeSlid removes lines that could as well be others: of "a b a b", to take
-// out "a b" and "b a" is the same.
+// out "a b" and "b a" is the same. What theirs has at another place stays.
 func (m *merger) placeSlid(h hunk) bool {
 	n := h.to - h.from
 	for h.from > 0 && m.base[h.from-1] == m.base[h.to-1] {
 		h.from, h.to = h.from-1, h.to-1
 	}
 	for ; ; h.from, h.to = h.from+1, h.to+1 {
-		if at, ok := only(m.out, m.base[h.from:h.to]); ok {
+		if at, ok := only(m.out, m.base[h.from:h.to]); ok && find(m.theirs, m.base[h.from:h.to]) < 0 {
 			m.out = slices.Delete(m.out, at, at+n)
 			return true
 		}
@@ -194,17 +195,18 @@ func only(text, block []string) (at int, ok bool) {
 	if !strings.ContainsAny(strings.Join(block, ""), "abcdefghijklmnopqrstuvwxyz") {
 		return 0, false
 	}
-	at = -1
+	at = find(text, block)
+	return at, at >= 0 && find(text[at+1:], block) < 0
+}
+
+// find returns the first line of a block in a text, or -1.
+func find(text, block []string) int {
 	for i := 0; i+len(block) <= len(text); i++ {
-		if !slices.Equal(text[i:i+len(block)], block) {
-			continue
+		if slices.Equal(text[i:i+len(block)], block) {
+			return i
 		}
-		if at >= 0 {
-			return 0, false
-		}
-		at = i
 	}
-	return at, at >= 0
+	return -1
 }
 
 // apply returns base[from:to] with changes that lie inside of it.

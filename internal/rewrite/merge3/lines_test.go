@@ -43,6 +43,9 @@ func TestLines(t *testing.T) {
 		"a moved block that is twice": {"a b q c d", "q a b s c d q", "a b c d", "q a b s c d q", []Conflict{{4, 4}}},
 		"a line that came between":    {"m n r s w", "m n w r s", "M N R S w", "M N w R S", nil},
 		"and one that is missing":     {"m n r s w", "m n w s", "M N R S w", "m n w s", []Conflict{{1, 2}}},
+		"the same move":               {"s m", "m s", "m s", "m s", nil},
+		"a move that both made":       {"s m a b", "m s a x", "m s a b", "m s a x", nil},
+		"and one of a block":          {"a { } x { } b { }", "x { } a { } b { } n", "x { } a { } b { }", "x { } a { } b { } n", nil},
 		"blocks in another order":     {"if one end if two end if six end", "if two end if six end if one end", "if one end if six end", "if six end if one end", nil},
 		"nothing there before":        {"", "a", "b", "a", []Conflict{{1, 1}}},
 		"all of it goes":              {"a b", "a b", "", "", nil},
@@ -85,12 +88,16 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb\nc\n"), []byte("a\nx\nc\n"), []byte("a\nb\ny\n"))
 	f.Add([]byte("a\nb\nb\na\n"), []byte("b\na\nb"), []byte(""))
 	f.Add([]byte("one\ntwo\nthree\n"), []byte("two\none\nthree\n"), []byte("one\nthree\n"))
+	f.Add([]byte("one\ntwo\n"), []byte("two\none\n"), []byte("two\none\n"))
 	f.Fuzz(func(t *testing.T, base, mine, theirs []byte) {
 		if got, c := Lines(base, base, theirs); !bytes.Equal(got, theirs) || len(c) > 0 {
 			t.Fatalf("unchanged by the user: %q, %v", got, c)
 		}
 		if got, c := Lines(base, mine, base); !bytes.Equal(got, mine) || len(c) > 0 {
 			t.Fatalf("unchanged by the scaffold: %q, %v", got, c)
+		}
+		if got, c := Lines(base, mine, mine); !bytes.Equal(got, mine) || len(c) > 0 {
+			t.Fatalf("the same change: %q, %v", got, c)
 		}
 		got, conflicts := Lines(base, mine, theirs)
 		left := count(splitLines(mine))
