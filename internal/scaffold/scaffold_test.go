@@ -219,6 +219,38 @@ func TestDeleteWebhooks_PatchWithoutThePortFlag(t *testing.T) {
 	}
 }
 
+// What webhooks share stood below the controllers in scaffolds of before.
+func TestDeleteWebhooks_SharedBelow(t *testing.T) {
+	const begin, end = "\tif os.Getenv(", "\n\t}\n"
+	for golden, tt := range map[string]struct{ version, call, above string }{
+		"webhook-self":       {"v1alpha1", "certs.SetupWithManager", begin},
+		"webhook-conversion": {"v1", "storageversion.SetupWithManager", "\t// +kubebuilder:scaffold:builder"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			s := openGolden(t, golden)
+			name := filepath.Join(s.dir, "cmd", "main.go")
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, tail, _ := strings.Cut(string(data), tt.call)
+			from := strings.LastIndex(head, begin)
+			rest, tail, _ := strings.Cut(tail, end)
+			block := head[from:] + tt.call + rest + end
+			text := head[:from] + strings.Replace(tail, tt.above, block+tt.above, 1)
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.DeleteWebhooks(s.resource(t, tt.version), func(string) bool { return true }); err != nil || len(s.Problems) > 0 {
+				t.Fatal(err, s.Problems)
+			}
+			if text, _, err := s.tree.Read("cmd/main.go"); err != nil || strings.Contains(string(text), "ENABLE_WEBHOOKS") {
+				t.Errorf("%v\n%s", err, text)
+			}
+		})
+	}
+}
+
 // What webhooks got by the prefix and the namespace of the user goes as it came.
 func TestDeleteWebhooks_OtherPrefix(t *testing.T) {
 	s := openGolden(t, "webhook-self")

@@ -45,6 +45,7 @@ func FuzzWireMain(f *testing.F) {
 	w := mainWiring{
 		repo: "example.com/shop", apiPath: "example.com/shop/api/v1", apiAlias: "cachev1",
 		controllerPath: "example.com/shop/internal/controller", controllerAlias: "controller", reconciler: "MReconciler", controllerName: "m",
+		certsPath: "example.com/shop/internal/certs", migrationPath: "example.com/shop/internal/storageversion",
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		once, err := wireMain(text, w)
@@ -68,6 +69,7 @@ func FuzzKustomization(f *testing.F) {
 		for _, edit := range []func(string) (string, error){
 			func(s string) (string, error) { return insertAtMarker("k", s, "x", "new") },
 			func(s string) (string, error) { return appendResources("k", s, "new") },
+			func(s string) (string, error) { return prependResource("k", s, "new") },
 			func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
 		} {
 			got, err := edit(text)

@@ -46,7 +46,9 @@ func (s *createAPISubcommand) mainWiring(d data) mainWiring {
 // insertion is code for the place above a marker.
 type insertion struct{ marker, code string }
 
-// wireMain adds to main.go what is missing in it, above its markers.
+// wireMain adds to main.go what is missing in it, above its markers. What all webhooks
+// share goes above the first of them and of the controllers: its place does not depend on
+// what came first.
 func wireMain(text string, w mainWiring) (string, error) {
 	f, err := parseGo(mainPath, text)
 	if err != nil {
@@ -65,21 +67,28 @@ func wireMain(text string, w mainWiring) (string, error) {
 			todo = append(todo, insertion{"builder", w.setup(name)})
 		}
 	}
-	call := func(importPath, alias, function, failure string, keysAndValues ...string) {
+	lines := strings.Split(text, "\n")
+	call := func(first int, importPath, alias, function, failure string, keysAndValues ...string) {
 		if importPath == "" {
 			return
 		}
 		name, line := importName(tree, importPath, alias)
 		todo = append(todo, insertion{"imports", line})
-		if !uses(tree, name, function) {
-			todo = append(todo, insertion{"builder", webhookSetup(name+"."+function+"(mgr)", failure, keysAndValues...)})
+		if uses(tree, name, function) {
+			return
 		}
+		code := webhookSetup(name+"."+function+"(mgr)", failure, keysAndValues...)
+		if first >= 0 {
+			lines[first] = code + "\n" + lines[first]
+			return
+		}
+		todo = append(todo, insertion{"builder", code})
 	}
-	call(w.certsPath, path.Base(w.certsPath), "SetupWithManager", "Failed to set up the webhook certificates")
-	call(w.migrationPath, path.Base(w.migrationPath), "SetupWithManager", "Failed to set up the migration of stored objects")
-	call(w.webhookPath, w.webhookAlias, "Setup"+w.webhookKind+"WebhookWithManager", "Failed to create webhook", "webhook", w.webhookKind)
+	first := firstSetup(f, lines)
+	call(first, w.certsPath, path.Base(w.certsPath), "SetupWithManager", "Failed to set up the webhook certificates")
+	call(first, w.migrationPath, path.Base(w.migrationPath), "SetupWithManager", "Failed to set up the migration of stored objects")
+	call(-1, w.webhookPath, w.webhookAlias, "Setup"+w.webhookKind+"WebhookWithManager", "Failed to create webhook", "webhook", w.webhookKind)
 
-	lines := strings.Split(text, "\n")
 	todo = slices.DeleteFunc(todo, func(i insertion) bool { return i.code == "" || hasCode(lines, i.code) })
 	if err := checkMarkers(lines, todo, f.Fset, tree); err != nil {
 		return "", err
@@ -96,6 +105,44 @@ func wireMain(text string, w mainWiring) (string, error) {
 		return "", fmt.Errorf("wiring %s: %w", mainPath, err)
 	}
 	return string(formatted), nil
+}
+
+// firstSetup is the index of the line with which the first statement begins that sets up
+// a controller or a webhook, with the comment above it, in the function with the marker
+// for more of them; -1 where there is none.
+func firstSetup(f *goedit.File, lines []string) int {
+	marker := 1 + slices.IndexFunc(lines, func(l string) bool { return isMarker(l, "builder") })
+	for _, decl := range f.Tree.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Body == nil || marker < f.Line(fn.Body.Lbrace) || f.Line(fn.Body.Rbrace) < marker {
+			continue
+		}
+		for _, stmt := range fn.Body.List {
+			if f.Line(stmt.End()) >= marker || !setsUp(stmt) {
+				continue
+			}
+			at := f.Fset.Position(stmt.Pos())
+			first := at.Line - 1
+			if strings.TrimSpace(lines[first][:at.Column-1]) != "" {
+				return -1 // it shares the line
+			}
+			for strings.HasPrefix(strings.TrimSpace(lines[first-1]), "//") {
+				first--
+			}
+			return first
+		}
+	}
+	return -1
+}
+
+// setsUp says whether a statement sets something up with the manager.
+func setsUp(stmt ast.Stmt) (found bool) {
+	ast.Inspect(stmt, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		found = found || ok && strings.HasPrefix(s.Sel.Name, "Setup") && strings.HasSuffix(s.Sel.Name, "WithManager")
+		return !found
+	})
+	return found
 }
 
 // uses says whether code names something of a package: it is wired, however the user

@@ -125,6 +125,19 @@ func appendResources(name, text string, entries ...string) (string, error) {
 	})
 }
 
+// prependResource puts a resource at the start of the list.
+func prependResource(name, text, entry string) (string, error) {
+	return addResources(name, text, []string{entry}, func(lines, missing []string) []string {
+		key := listKey(lines)
+		at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, key) })
+		if at < 0 {
+			return nil
+		}
+		lines[at] = strings.TrimSuffix(lines[at], " []") // an empty list
+		return insertItems(lines, at+1, missing)
+	})
+}
+
 // uncommentResource makes a resource that is a comment count, or else appends
 // it.
 func uncommentResource(name, text, entry string) (string, error) {

@@ -175,7 +175,7 @@ func (s *createWebhookSubcommand) edits(d data) []fileEdit {
 	}
 	if s.defaulting || s.validation {
 		all = append(all, fileEdit{webhooksPath, false, func(text string) (string, error) {
-			return appendResources(webhooksPath, text, "manifests.yaml")
+			return prependResource(webhooksPath, text, "manifests.yaml") // as the template has it
 		}})
 	}
 	if s.conversion {

@@ -69,6 +69,35 @@ func TestMainWiredByHand_Webhooks(t *testing.T) {
 	}
 }
 
+// Whatever came first, what webhooks share stands above all that needs it, and manifests
+// of webhooks above their Service.
+func TestMainInAnyOrder(t *testing.T) {
+	first := newTestProject(t)
+	first.mustCreateAPI(t, "--group=cache", "--kind=First")
+	first.mustCreateAPI(t, "--group=cache", "--kind=Second")
+	first.mustCreateWebhook(t, "--group=cache", "--kind=First", "--defaulting")
+	first.mustCreateAPI(t, "--group=cache", "--version=v1", "--kind=First")
+	first.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=First", "--conversion", "--migrate-storage")
+
+	second := newTestProject(t)
+	second.mustCreateAPI(t, "--group=cache", "--kind=First")
+	second.mustCreateAPI(t, "--group=cache", "--version=v1", "--kind=First")
+	second.mustCreateWebhook(t, "--group=cache", "--version=v1", "--kind=First", "--conversion", "--migrate-storage")
+	second.mustCreateAPI(t, "--group=cache", "--kind=Second")
+	second.mustCreateWebhook(t, "--group=cache", "--kind=First", "--defaulting")
+	for _, p := range []*project{first, second} {
+		_, setup, _ := strings.Cut(p.files(t)[mainPath], "ctrl.NewManager")
+		for _, later := range []string{"FirstReconciler", "SecondReconciler", "SetupFirstWebhookWithManager"} {
+			if at := strings.Index(setup, later); at >= 0 && at < strings.Index(setup, "certs.SetupWithManager") {
+				t.Errorf("the certificates stand below %s:\n%s", later, setup)
+			}
+		}
+		if got := p.files(t)[webhooksPath]; got != "resources:\n- manifests.yaml\n- service.yaml\n" {
+			t.Error(got)
+		}
+	}
+}
+
 func TestMainWithASyntaxError(t *testing.T) {
 	p := newTestProject(t)
 	p.write(t, mainPath, strings.Replace(p.files(t)[mainPath], "func main() {", "func main( {", 1))
@@ -184,6 +213,12 @@ func TestEditsOfKustomizations(t *testing.T) {
 		"into an empty list in brackets": {
 			edit: func(s string) (string, error) { return appendResources("k", s, "b.yaml", "c.yaml") },
 			text: "resources: []\n", want: "resources:\n- b.yaml\n- c.yaml\n"},
+		"at the start of the list": {
+			edit: func(s string) (string, error) { return prependResource("k", s, "a.yaml") },
+			text: "patches:\n- path: p\nresources:\n# mine\n  - b.yaml\n", want: "patches:\n- path: p\nresources:\n  - a.yaml\n# mine\n  - b.yaml\n"},
+		"at the start of an empty list in brackets": {
+			edit: func(s string) (string, error) { return prependResource("k", s, "a.yaml") },
+			text: "resources: []\n", want: "resources:\n- a.yaml\n"},
 		"out of a comment, indented": {
 			edit: func(s string) (string, error) { return uncommentResource("k", s, "../crd") },
 			text: "resources:\n#- ../crd\n  - ../rbac\n", want: "resources:\n  - ../crd\n  - ../rbac\n"},

@@ -83,6 +83,12 @@ func main() {
 		os.Exit(1)
 	}
 
+	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
+		if err := storageversion.SetupWithManager(mgr); err != nil {
+			setupLog.Error(err, "Failed to set up the migration of stored objects")
+			os.Exit(1)
+		}
+	}
 	if err := (&controller.MemcachedReconciler{
 		Client: mgr.GetClient(),
 		Scheme: mgr.GetScheme(),
@@ -93,12 +99,6 @@ func main() {
 	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
 		if err := webhookv1.SetupMemcachedWebhookWithManager(mgr); err != nil {
 			setupLog.Error(err, "Failed to create webhook", "webhook", "Memcached")
-			os.Exit(1)
-		}
-	}
-	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
-		if err := storageversion.SetupWithManager(mgr); err != nil {
-			setupLog.Error(err, "Failed to set up the migration of stored objects")
 			os.Exit(1)
 		}
 	}

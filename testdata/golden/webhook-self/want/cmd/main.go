@@ -79,18 +79,18 @@ func main() {
 		os.Exit(1)
 	}
 
+	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
+		if err := certs.SetupWithManager(mgr); err != nil {
+			setupLog.Error(err, "Failed to set up the webhook certificates")
+			os.Exit(1)
+		}
+	}
 	if err := (&controller.MemcachedReconciler{
 		Client: mgr.GetClient(),
 		Scheme: mgr.GetScheme(),
 	}).SetupWithManager(mgr); err != nil {
 		setupLog.Error(err, "Failed to create controller", "controller", "memcached")
 		os.Exit(1)
-	}
-	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
-		if err := certs.SetupWithManager(mgr); err != nil {
-			setupLog.Error(err, "Failed to set up the webhook certificates")
-			os.Exit(1)
-		}
 	}
 	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
 		if err := webhookv1alpha1.SetupMemcachedWebhookWithManager(mgr); err != nil {
