@@ -25,14 +25,15 @@ type Scaffold struct {
 	Problems []relayout.Problem
 	Notes    []string
 
-	plugin  v4.Plugin
-	force   bool
-	file    *project.File
-	project *project.Project
-	tree    *relayout.Tree
-	header  []byte // license header
-	files   relayout.LF
-	dir     string
+	plugin   v4.Plugin
+	force    bool
+	file     *project.File
+	project  *project.Project
+	tree     *relayout.Tree
+	header   []byte            // license header
+	webhooks map[string]string // names in the project, by the paths of their URLs; read by nameWebhooks
+	files    relayout.LF
+	dir      string
 }
 
 // Open reads the project in dir, absolute. force says that files which go may
@@ -89,7 +90,10 @@ func (s *Scaffold) replay(f *project.File, own func(string) ([]byte, bool, error
 	if patch, there := out.Files[v4.ManagerPatch]; there && !bytes.Contains(mine, []byte("--webhook-port")) {
 		out.Files[v4.ManagerPatch] = []byte(v4.WithoutPortFlag(string(patch)))
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, s.nameWebhooks(out.Files)
 }
 
 // replays writes the scaffold as it was and as it is by another PROJECT.
@@ -97,54 +101,52 @@ func (s *Scaffold) replays(file *project.File) (before, after *project.Replayed,
 	if before, err = s.replay(s.file, nil); err != nil {
 		return nil, nil, err
 	}
-	if after, err = s.replay(file, nil); err != nil {
-		return nil, nil, err
-	}
-	return before, after, s.renameWebhooks(before.Files, after.Files)
+	after, err = s.replay(file, nil)
+	return before, after, err
 }
 
-// renameWebhooks gives webhooks that the user has renamed in their markers these names
-// in the scaffold's patch, too: the API server refuses what a patch of another name adds.
-// The patch gets the namespace that is deployed to as well.
-func (s *Scaffold) renameWebhooks(before, after map[string][]byte) error {
-	mine := map[string]string{}
-	err := s.tree.EachGo(func(_ string, src []byte) error {
-		maps.Copy(mine, relayout.WebhookNames(src))
-		return nil
-	})
-	was := webhookNames(before)
-	for _, files := range []map[string][]byte{before, after} {
-		patch, ok := files[v4.NamespacesPatch]
-		if !ok {
+// nameWebhooks gives webhooks of a scaffold the names that they have in the project. Names
+// that mysdk makes depend on the other groups with the kind, which may have come or gone
+// since. Others are the user's: they go into the scaffold's patch alone, as the API server
+// refuses what a patch of another name adds. The patch gets the namespace that is deployed
+// to as well.
+func (s *Scaffold) nameWebhooks(files map[string][]byte) error {
+	if s.webhooks == nil {
+		s.webhooks = map[string]string{}
+		err := s.tree.EachGo(func(_ string, src []byte) error {
+			maps.Copy(s.webhooks, relayout.WebhookNames(src))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	patch, restricted := files[v4.NamespacesPatch]
+	for name, src := range files {
+		if path.Ext(name) != ".go" {
 			continue
 		}
-		for url, name := range webhookNames(files) {
-			if mine[url] != "" && mine[url] != was[url] {
-				patch = bytes.ReplaceAll(patch, []byte("- name: "+name+"\n"), []byte("- name: "+mine[url]+"\n"))
+		for url, was := range relayout.WebhookNames(src) {
+			own := s.webhooks[url]
+			if own == "" {
+				continue
+			}
+			patch = bytes.ReplaceAll(patch, []byte("- name: "+was+"\n"), []byte("- name: "+own+"\n"))
+			if v4.IsWebhookName(own, was) {
+				files[name] = bytes.ReplaceAll(files[name], []byte("name="+was+","), []byte("name="+own+","))
 			}
 		}
-		text, _, err := s.tree.Read("config/default/kustomization.yaml")
-		if err != nil {
-			return err
-		}
-		_, namespace, err := v4.DeployedNames(text)
-		if err != nil {
-			return err
-		}
-		files[v4.NamespacesPatch] = bytes.ReplaceAll(patch, []byte("metadata.name: "+s.project.SystemNamespace()+"\n"), []byte("metadata.name: "+namespace+"\n"))
 	}
+	if !restricted {
+		return nil
+	}
+	text, _, err := s.tree.Read("config/default/kustomization.yaml")
+	if err != nil {
+		return err
+	}
+	_, namespace, err := v4.DeployedNames(text)
+	files[v4.NamespacesPatch] = bytes.ReplaceAll(patch, []byte("metadata.name: "+s.project.SystemNamespace()+"\n"), []byte("metadata.name: "+namespace+"\n"))
 	return err
-}
-
-// webhookNames are those in the markers of a scaffold, by the paths of their URLs.
-func webhookNames(files map[string][]byte) map[string]string {
-	names := map[string]string{}
-	for name, src := range files {
-		if path.Ext(name) == ".go" {
-			maps.Copy(names, relayout.WebhookNames(src))
-		}
-	}
-	return names
 }
 
 func (s *Scaffold) carry(change relayout.Change) error {

@@ -251,6 +251,28 @@ func TestDeleteWebhooks_SharedBelow(t *testing.T) {
 	}
 }
 
+// The name of a webhook depends on the other groups with the kind, which may go.
+func TestDeleteAPI_OtherGroup(t *testing.T) {
+	s := openGolden(t, "webhook-self")
+	const webhook = "internal/webhook/v1alpha1/memcached_webhook.go"
+	name := filepath.Join(s.dir, filepath.FromSlash(webhook))
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := bytes.ReplaceAll(data, []byte("memcached-v1alpha1.kb.io"), []byte("memcached-v1alpha1.cache.example.com.kb.io"))
+	if err := os.WriteFile(name, own, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before, _, err := s.replays(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(own), string(before.Files[webhook])); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // What webhooks got by the prefix and the namespace of the user goes as it came.
 func TestDeleteWebhooks_OtherPrefix(t *testing.T) {
 	s := openGolden(t, "webhook-self")

@@ -138,6 +138,12 @@ func (s *createWebhookSubcommand) webhookName() string {
 	return strings.ToLower(res.Kind) + "-" + res.Version + "." + domain
 }
 
+// IsWebhookName says whether two names are those that webhookName may give a webhook.
+func IsWebhookName(a, b string) bool {
+	own, _, _ := strings.Cut(a, ".")
+	return strings.HasPrefix(b, own+".") && strings.HasSuffix(a, ".kb.io") && strings.HasSuffix(b, ".kb.io")
+}
+
 // writeWebhook writes the webhooks and their tests, or adds them to the user's
 // files.
 func (s *createWebhookSubcommand) writeWebhook(disk machinery.Filesystem, d data) error {
