@@ -36,6 +36,7 @@ type Problem struct {
 	Path        string
 	First, Last int // lines, counted from 1; 0 for the whole file
 	What        string
+	Needs       bool // it needs something that goes
 }
 
 // String is the problem with its place, as compilers write it.
@@ -73,7 +74,7 @@ func (c Change) Carry(t *Tree) ([]Problem, error) {
 		return nil, err
 	}
 	w := &carrier{Change: c, tree: t, moves: m}
-	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.dropped, w.emptied} {
+	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.dropped, w.emptied, w.needed} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -282,7 +283,7 @@ func (c *carrier) unclearImports(name string, src []byte) error {
 	found, _, err := imports(name, src)
 	for _, p := range slices.Sorted(maps.Keys(found)) {
 		if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && c.moves.unclear[dir] {
-			c.problems = append(c.problems, Problem{name, found[p], 0, "it imports " + p + ", which is split up"})
+			c.problems = append(c.problems, Problem{Path: name, First: found[p], What: "it imports " + p + ", which is split up"})
 		}
 	}
 	return err
@@ -354,7 +355,7 @@ func (c *carrier) emptied() error {
 		found, _, err := imports(name, src)
 		for p, line := range found {
 			if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && gone[dir] {
-				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which goes"})
+				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which goes", true})
 			}
 		}
 		return err

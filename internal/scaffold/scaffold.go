@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/project"
@@ -57,6 +58,21 @@ func Open(files host.Files, dir string, plugin v4.Plugin, force bool) (*Scaffold
 	s := &Scaffold{plugin: plugin, force: force, file: file, project: p, tree: relayout.NewTree(lf, dir, apis...), files: lf, dir: dir}
 	s.header, _, err = s.tree.Read(project.HeaderFile)
 	return s, err
+}
+
+// Refused is the error that lists the problems, nil where there are none.
+func (s *Scaffold) Refused() error {
+	if len(s.Problems) == 0 {
+		return nil
+	}
+	list := make([]string, len(s.Problems))
+	hint := "change or remove these lines first, or add --force: they stay, and the code may not compile"
+	for i, p := range s.Problems {
+		if list[i] = "  " + p.String(); !p.Needs {
+			hint = "undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost"
+		}
+	}
+	return clierr.Failedf(hint, "nothing was written, because of what is not as mysdk wrote it:\n%s", strings.Join(list, "\n"))
 }
 
 // Set is the whole change so far, PROJECT included, without files that it leaves as

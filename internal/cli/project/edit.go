@@ -223,21 +223,13 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 
 // inTheWayOf refuses the change, or with force lists what is left to do.
 func inTheWayOf(f *cli.Factory, s *scaffold.Scaffold, force bool) error {
-	if len(s.Problems) == 0 {
-		return nil
+	if !force {
+		return s.Refused()
 	}
-	if force {
-		for _, p := range s.Problems {
-			f.Warn("%s", p)
-		}
-		return nil
+	for _, p := range s.Problems {
+		f.Warn("%s", p)
 	}
-	list := make([]string, len(s.Problems))
-	for i, p := range s.Problems {
-		list[i] = "  " + p.String()
-	}
-	return clierr.Failedf("undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost",
-		"nothing was written, because of what is not as mysdk wrote it:\n%s", strings.Join(list, "\n"))
+	return nil
 }
 
 func reportScaffold(f *cli.Factory, s *scaffold.Scaffold, set fileset.Set) {
