@@ -174,6 +174,45 @@ func TestReshape(t *testing.T) {
 	}
 }
 
+// One controller serves all versions, and goes with the last of them.
+func TestHandOver(t *testing.T) {
+	const head = "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: op\nrepo: example.com/op\nresources:\n"
+	entry := func(version, controller string) string {
+		return "- api:\n    crdVersion: v1\n    namespaced: true\n" + controller + "  domain: example.com\n  group: cache\n  kind: Memcached\n  path: example.com/op/api/" + version + "\n  version: " + version + "\n"
+	}
+	const yes, named = "  controller: true\n", "  controllers:\n  - name: memcached\n  - name: backup\n"
+	for name, tt := range map[string]struct{ was, want string }{
+		"the last version":      {entry("v1alpha1", yes), entry("v1alpha1", yes)},
+		"the last that stays":   {entry("v1alpha1", yes) + entry("v1beta1", "") + entry("v1", ""), entry("v1alpha1", "") + entry("v1beta1", "") + entry("v1", yes)},
+		"by their names":        {entry("v1beta1", "") + entry("v1alpha1", named), entry("v1beta1", named) + entry("v1alpha1", "")},
+		"it has one of its own": {entry("v1alpha1", yes) + entry("v1", named) + entry("v2", ""), entry("v1alpha1", yes) + entry("v1", named) + entry("v2", "")},
+		"it has none":           {entry("v1alpha1", "") + entry("v1", ""), entry("v1alpha1", "") + entry("v1", "")},
+		"another kind": {
+			entry("v1alpha1", yes) + strings.Replace(entry("v1", ""), "Memcached", "Redis", 1), entry("v1alpha1", yes) + strings.Replace(entry("v1", ""), "Memcached", "Redis", 1),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := parse(t, head+tt.was+"version: \"3\"\n")
+			p, err := f.Project()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range p.Resources {
+				if r.Version == "v1alpha1" {
+					f, err = f.HandOver(r)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Bytes()
+			if d := cmp.Diff(head+tt.want+"version: \"3\"\n", string(got)); d != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, d)
+			}
+		})
+	}
+}
+
 // TestMoves pairs the files of the two layouts, and each has its counterpart.
 func TestMoves(t *testing.T) {
 	yes := true

@@ -102,6 +102,49 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 	return nil
 }
 
+// HandOver returns the file with the controllers of a version that is to go in the last
+// other version of its kind, unless one of these has controllers: one controller serves
+// all versions.
+func (f *File) HandOver(r Resource) (*File, error) {
+	entries, err := f.entries()
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := document(data)
+	if err != nil {
+		return nil, err
+	}
+	list := yamledit.Value(doc.Content[0], "resources")
+	var from, to *yaml.Node
+	for i, e := range entries {
+		switch {
+		case view(e.Resource) == r:
+			from = list.Content[i]
+		case !e.HasAPI() || e.QualifiedGroup() != r.QualifiedGroup() || e.Kind != r.Kind:
+		case len(e.controllers()) > 0:
+			return f, nil
+		default:
+			to = list.Content[i]
+		}
+	}
+	for _, key := range []string{"controller", "controllers"} {
+		if value := yamledit.Value(from, key); value != nil && to != nil {
+			yamledit.Remove(from, key)
+			if err := setKey(to, key, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if data, err = yamledit.Encode(doc); err != nil {
+		return nil, err
+	}
+	return Parse(data)
+}
+
 // setPath writes where the types of an entry are in the layout. Types of other
 // modules, and those that the user keeps in a place of his own, stay there.
 func (s Shape) setPath(repo string, e entry, n *yaml.Node) error {

@@ -29,6 +29,9 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
 	}
 	s.noteModule(target)
+	if s.file, err = s.file.HandOver(target); err != nil {
+		return err
+	}
 	drop, err := s.lastCRD(target)
 	if err != nil {
 		return err
@@ -38,7 +41,10 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 		return err
 	}
 	drop = append(drop, apply...)
-	return s.take(project.Shape{Remove: func(r project.Resource) bool { return r == target }}, drop...)
+	return s.take(project.Shape{Remove: func(r project.Resource) bool {
+		r.Controller = target.Controller // which may have got it handed over
+		return r == target
+	}}, drop...)
 }
 
 // noteModule tells of the module of a kind of another project, which go.mod

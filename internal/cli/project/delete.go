@@ -48,9 +48,10 @@ func newDeleteAPI(f *cli.Factory) *cobra.Command {
 
 This removes everything that create api wrote for the kind: its files, its lines
 in cmd/main.go and the kustomizations, its CRD, its rules in the manager's role
-and its entry in PROJECT. What other kinds or versions need is kept. If you have
-changed something that would be removed, nothing is written and the files are
-listed.`,
+and its entry in PROJECT. What other kinds or versions need is kept, such as the
+controller while any version of the kind is left. If you have changed something
+that would be removed, or your code needs it, nothing is written and the files
+are listed.`,
 		Example: `  # look first
   mysdk delete api --kind Memcached --dry-run
 
@@ -73,7 +74,8 @@ func newDeleteWebhook(f *cli.Factory) *cobra.Command {
 By default all webhooks of the kind are removed; with --defaulting,
 --programmatic-validation or --conversion only these. Certificates and other
 files that webhooks share are removed with the last one. If you have changed
-something that would be removed, nothing is written and the files are listed.`,
+something that would be removed, or your code needs it, nothing is written and
+the files are listed.`,
 		Example: `  # all webhooks of a kind
   mysdk delete webhook --kind Memcached
 
