@@ -6,6 +6,7 @@ package scaffold
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"path"
 	"strings"
@@ -71,6 +72,10 @@ func (s *Scaffold) Refused() error {
 		if list[i] = "  " + p.String(); !p.Needs {
 			hint = "undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost"
 		}
+	}
+	was, is := s.file.PluginField(v4.ScaffoldKey, "version"), s.plugin.CLIVersion
+	if was != "" && was != is && strings.HasPrefix(is, "v") {
+		hint = fmt.Sprintf("run 'mysdk upgrade' first, as the scaffold is that of mysdk %s and this is %s, and then this command again", was, is)
 	}
 	return clierr.Failedf(hint, "nothing was written, because of what is not as mysdk wrote it:\n%s", strings.Join(list, "\n"))
 }

@@ -342,6 +342,34 @@ func TestDeleteAPI(t *testing.T) {
 	}
 }
 
+// A scaffold of another version differs from today's in places that the user never saw.
+func TestRefused_OtherVersion(t *testing.T) {
+	for _, tt := range []struct{ recorded, hint string }{
+		{"", "undo your change there"},
+		{"v1.0.0", "run 'mysdk upgrade' first, as the scaffold is that of mysdk v1.0.0 and this is v1.1.0"},
+		{"v1.1.0", "undo your change there"},
+	} {
+		t.Run(tt.recorded, func(t *testing.T) {
+			s := openGolden(t, "memcached")
+			s.plugin.CLIVersion = "v1.1.0"
+			var err error
+			if s.file, err = s.file.WithPluginField(v4.ScaffoldKey, "version", tt.recorded); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(s.dir, "internal", "controller", "memcached_controller.go")
+			if err := os.WriteFile(name, []byte("package controller\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.DeleteAPI(s.resource(t, "v1alpha1")); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Refused(); err == nil || !strings.HasPrefix(clierr.HintOf(err), tt.hint) {
+				t.Errorf("got %v, hint %q", err, clierr.HintOf(err))
+			}
+		})
+	}
+}
+
 // TestSetLayout_OwnModule: the API's packages move with what the user has in them, also
 // where they are a module of their own.
 func TestSetLayout_OwnModule(t *testing.T) {
