@@ -209,13 +209,20 @@ func (c *carrier) put(name, to string, data []byte) error {
 }
 
 func (c *carrier) remove(name string, mine []byte) error {
-	if !bytes.Equal(mine, c.Before[name]) {
+	before := c.Before[name]
+	if !bytes.Equal(mine, before) && !(path.Base(name) == "kustomization.yaml" && sameLines(mine, before)) {
 		c.problem(name, "this file goes, and it is not as mysdk writes it")
 		if !c.Force {
 			return nil
 		}
 	}
 	return c.tree.Remove(name)
+}
+
+// sameLines says whether two texts differ in the order of their lines at most: that of
+// the lists of a kustomization tells only what came first.
+func sameLines(a, b []byte) bool {
+	return slices.Equal(slices.Sorted(strings.Lines(string(a))), slices.Sorted(strings.Lines(string(b))))
 }
 
 // others moves and rewrites the files that are not the scaffold's.

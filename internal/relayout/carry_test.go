@@ -145,10 +145,14 @@ func TestCarry(t *testing.T) {
 			"x/x.go:3: it imports example.com/op/internal/controller, which is split up",
 		}},
 
-		"removed as scaffolded":            {change: remove, mine: tree{"config/crd/bases/kinds.yaml": "x", "api/v1/zz_generated.deepcopy.go": "package v1\n"}, want: tree{}},
-		"removed, with the user's lines":   {remove, tree{"cmd/main.go": flat["cmd/main.go"] + "\n// mine\n", "AGENTS.md": "flat\nmine\n"}, tree{"cmd/main.go": "package main\n\n// mine\n", "AGENTS.md": "flat\nmine\n"}, nil},
-		"removed, but changed":             {change: remove, mine: tree{"api/v1/kind_types.go": "package v1\n"}, problems: []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
-		"removed, although changed":        {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
+		"removed as scaffolded":          {change: remove, mine: tree{"config/crd/bases/kinds.yaml": "x", "api/v1/zz_generated.deepcopy.go": "package v1\n"}, want: tree{}},
+		"removed, with the user's lines": {remove, tree{"cmd/main.go": flat["cmd/main.go"] + "\n// mine\n", "AGENTS.md": "flat\nmine\n"}, tree{"cmd/main.go": "package main\n\n// mine\n", "AGENTS.md": "flat\nmine\n"}, nil},
+		"removed, but changed":           {change: remove, mine: tree{"api/v1/kind_types.go": "package v1\n"}, problems: []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
+		"removed, although changed":      {forced, tree{"api/v1/kind_types.go": "package v1\n"}, tree{}, []string{"api/v1/kind_types.go: this file goes, and it is not as mysdk writes it"}},
+		"removed, in another order": {
+			Change{Module: "example.com/op", Before: flat.with(tree{"config/webhook/kustomization.yaml": "resources:\n- a\n- b\n"}).bytes(), After: bare.bytes()},
+			tree{"config/webhook/kustomization.yaml": "resources:\n- b\n- a\n"}, tree{}, nil,
+		},
 		"removed, and something is left":   {change: remove, mine: tree{"api/v1/mine.go": "package v1\n"}, problems: []string{"api/v1/mine.go: this file of yours stays alone in its package"}},
 		"removed, and something needs it":  {change: remove, mine: tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n"}, problems: []string{"x/x.go:3: it imports example.com/op/api/v1, which goes"}},
 		"added where there is a file":      {change: Change{Module: "example.com/op", Before: bare.bytes(), After: flat.bytes()}, mine: tree{"AGENTS.md": "flat\n"}},
