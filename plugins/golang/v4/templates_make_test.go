@@ -258,13 +258,34 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
+// A workflow with mysdk needs the Go that mysdk needs, which go.mod may not name;
+// and each has a build cache of its own, since the first to finish fills one they share.
+func TestWorkflowsSetUpGo(t *testing.T) {
+	files := render(t, "init", newProject())
+	upgrade, err := v4.Plugin{}.Workflow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[v4.WorkflowPath] = string(upgrade)
+	for _, name := range []string{".github/workflows/test.yml", ".github/workflows/lint.yml", v4.WorkflowPath} {
+		step := regexp.MustCompile(`(?s)uses: actions/setup-go@.*?\n\n`).FindString(files[name])
+		if !strings.Contains(step, "cache-dependency-path: |\n            go.sum\n            "+name+"\n") {
+			t.Errorf("%s: shares its cache:\n%s", name, step)
+		}
+		if strings.Contains(files[name], "go install github.com/example/mysdk") && !strings.Contains(step, "go-version: stable ") {
+			t.Errorf("%s: the Go of go.mod may be older than mysdk's:\n%s", name, step)
+		}
+	}
+}
+
 // The version that CI installs must be one that the go command knows.
 func TestInstalledVersion(t *testing.T) {
 	for version, want := range map[string]string{"v1.2.3": "v1.2.3", "(devel)": "latest"} {
 		files := render(t, "init", newProject(func(d *v4.Data) { d.CLIVersion = version }))
 		for _, name := range []string{".github/workflows/test.yml", ".devcontainer/devcontainer.json", "README.md"} {
-			if !strings.Contains(files[name], "go install github.com/example/mysdk/cmd/...@"+want) {
-				t.Errorf("%s of mysdk %s does not install %s", name, version, want)
+			if !strings.Contains(files[name], "go install github.com/example/mysdk/cmd/...@"+want) ||
+				!regexp.MustCompile("CGO_ENABLED(=|: )0").MatchString(files[name]) {
+				t.Errorf("%s of mysdk %s does not install %s without cgo", name, version, want)
 			}
 		}
 	}
