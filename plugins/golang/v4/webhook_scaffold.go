@@ -51,7 +51,11 @@ func (s *createWebhookSubcommand) Scaffold(disk machinery.Filesystem) error {
 		return err
 	}
 	if s.core {
-		s.notes = append(s.notes, "The webhook of a built-in kind is asked about every object of the cluster: it ignores failures, so that the manager itself can start.")
+		objects := "every object of the cluster"
+		if s.managerNamespaced && !ClusterScoped(s.resource.Group, s.resource.Domain, s.resource.Kind) {
+			objects = "every object in the namespace " + d.Namespace
+		}
+		s.notes = append(s.notes, "The webhook of a built-in kind is asked about "+objects+": it ignores failures, so that the manager itself can start.")
 	}
 	return copyFiles(disk.FS, memory)
 }

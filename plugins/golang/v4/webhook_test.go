@@ -434,6 +434,20 @@ func FuzzMergeGo(f *testing.F) {
 	})
 }
 
+// What a webhook of a built-in kind is asked about depends on what the manager watches.
+func TestWebhookNotesOfBuiltinKinds(t *testing.T) {
+	for args, want := range map[string]string{
+		"--namespaced=false --kind=Pod": "every object of the cluster", "--namespaced=true --kind=Pod": "every object in the namespace shop-system",
+		"--namespaced=true --kind=Node": "every object of the cluster",
+	} {
+		scope, kind, _ := strings.Cut(args, " ")
+		sub := newTestProject(t, scope).mustCreateWebhook(t, "--group=core", "--version=v1", kind, "--defaulting")
+		if notes := strings.Join(sub.Notes(), "\n"); !strings.Contains(notes, want) {
+			t.Errorf("%s: the notes are %q", args, notes)
+		}
+	}
+}
+
 // controller-runtime wants to convert all versions of a kind, or none.
 func TestConversionNamesWhatIsLeft(t *testing.T) {
 	p := newTestProject(t)
