@@ -85,11 +85,14 @@ func TestKindsAreServed(t *testing.T) {
 // must not write to whatever cluster happens to be the current one.
 func newClient(t *testing.T) client.Client {
 	t.Helper()
-	kubeconfig := os.Getenv("KUBECONFIG")
-	if kubeconfig == "" {
+	if os.Getenv("KUBECONFIG") == "" {
 		t.Skip("no cluster to test: set KUBECONFIG to the one that 'make deploy' deployed to")
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	loaded, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err != nil {
+		t.Fatalf("reading KUBECONFIG: %v", err)
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
 	if err != nil {
 		t.Fatalf("reading KUBECONFIG: %v", err)
 	}
