@@ -93,23 +93,27 @@ func (p *project) addDeepCopies(t *testing.T) {
 	}
 }
 
-// Without an API server the tests of a project say what to do, in one line.
+// Without an API server the tests of a project say what to do, in one line. They
+// never take the current cluster of ~/.kube/config.
 func TestSuiteWithoutAssets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a project's tests")
 	}
 	p := newTestProject(t)
 	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
+	p.mustCreateWebhook(t, "--group=cache", "--kind=Memcached", "--defaulting")
 	p.addDeepCopies(t)
 	dir := t.TempDir()
 	p.export(t, dir)
-	cmd := exec.Command("go", "test", "./internal/controller")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -mod=readonly", "GOWORK=off", "GOPROXY=off", "KUBEBUILDER_ASSETS=", "USE_EXISTING_CLUSTER=")
-	out, err := cmd.CombinedOutput()
-	first, _, _ := strings.Cut(string(out), "\n")
-	if err == nil || !strings.Contains(first, "mysdk test") || !strings.Contains(first, "KUBEBUILDER_ASSETS") {
-		t.Errorf("go test: %v\n%s", err, out)
+	for existing, want := range map[string]string{"": "run 'mysdk test', or set KUBEBUILDER_ASSETS", "true": "set KUBECONFIG", "True": "set KUBECONFIG"} {
+		cmd := exec.Command("go", "test", "./internal/controller", "./internal/webhook/v1alpha1")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -mod=readonly", "GOWORK=off", "GOPROXY=off", "KUBEBUILDER_ASSETS=", "KUBECONFIG=", "USE_EXISTING_CLUSTER="+existing)
+		out, err := cmd.CombinedOutput()
+		first, _, _ := strings.Cut(string(out), "\n")
+		if err == nil || !strings.Contains(first, want) || strings.Count(string(out), want) != 2 {
+			t.Errorf("go test: %v\n%s", err, out)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "bin")); !os.IsNotExist(err) {
 		t.Errorf("the tests left something behind: %v", err)

@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ import (
 var (
 	cfg       *rest.Config
 	k8sClient client.Client
-	realNodes = os.Getenv("USE_EXISTING_CLUSTER") == "true"
+	realNodes = strings.EqualFold(os.Getenv("USE_EXISTING_CLUSTER"), "true")
 )
 
 const root = "../.."
@@ -72,6 +73,9 @@ func runTests(m *testing.M) (code int, err error) {
 		CRDDirectoryPaths:     []string{filepath.Join(root, "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
+	}
+	if realNodes && os.Getenv("KUBECONFIG") == "" { // or whatever cluster happens to be the current one is written to
+		return 0, errors.New("USE_EXISTING_CLUSTER names no cluster: set KUBECONFIG to the one to test against")
 	}
 	if !realNodes && testEnv.BinaryAssetsDirectory == "" {
 		// Where 'setup-envtest use --bin-dir bin' puts them.

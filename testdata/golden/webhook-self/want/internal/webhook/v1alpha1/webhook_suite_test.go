@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,11 @@ func runTests(m *testing.M) (code int, err error) {
 			Paths: []string{filepath.Join(root, "config", "webhook", "manifests.yaml")},
 		},
 	}
-	if os.Getenv("USE_EXISTING_CLUSTER") != "true" && testEnv.BinaryAssetsDirectory == "" {
+	existing := strings.EqualFold(os.Getenv("USE_EXISTING_CLUSTER"), "true")
+	if existing && os.Getenv("KUBECONFIG") == "" { // or whatever cluster happens to be the current one is written to
+		return 0, errors.New("USE_EXISTING_CLUSTER names no cluster: set KUBECONFIG to the one to test against")
+	}
+	if !existing && testEnv.BinaryAssetsDirectory == "" {
 		// Where 'setup-envtest use --bin-dir bin' puts them.
 		found, err := filepath.Glob(filepath.Join(root, "bin", "k8s", "*"))
 		if err != nil || len(found) == 0 {
