@@ -33,7 +33,7 @@ var mutants = []mutant{
 	{"no right to events", "resources=events,verbs=create;patch", "resources=events,verbs=get"},
 	{"panics at a size", "\tsize, has := cr.Spec.Size, deployment.Status\n", "\tsize, has := cr.Spec.Size, deployment.Status\n\t_ = []int{0, 1, 2, 3, 4}[size]\n"},
 	{"exits at a size", "\tsize, has := cr.Spec.Size, deployment.Status\n", "\tsize, has := cr.Spec.Size, deployment.Status\n\tif size < 3 {\n\t\tos.Exit(1)\n\t}\n"},
-	{"changes not seen", "builder.WithPredicates(predicate.GenerationChangedPredicate{})", "builder.WithPredicates(comeOrGo)"},
+	{"changes not seen", "For(&cachev1alpha1.Memcached{})", "For(&cachev1alpha1.Memcached{}, builder.WithPredicates(comeOrGo))"},
 	{"names pile up", "cr.Status.Nodes = names", "cr.Status.Nodes = append(cr.Status.Nodes, names...)"},
 	{"selector of other pods", "\tselector := map[string]string{memcachedLabel: cr.Name}\n", "\tselector := map[string]string{memcachedLabel: \"other\"}\n"},
 	{"no image", "WithImage(cmp.Or(", "WithWorkingDir(cmp.Or("},

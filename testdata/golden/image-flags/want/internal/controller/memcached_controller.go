@@ -290,15 +290,16 @@ func (r *MemcachedReconciler) cleanUp(ctx context.Context, cr *cachev1.Memcached
 	return nil
 }
 
-// SetupWithManager registers the controller and says what wakes it: a new spec
-// (its own status writes do not), its Deployments, and pods that come or go.
+// SetupWithManager registers the controller and says what wakes it: the Memcached,
+// its Deployment, and pods that come or go. Its own status writes do as well: a run
+// whose cache lacked the last one may have taken a wrong status for the right one.
 func (r *MemcachedReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder("memcached-controller")
 	}
 	comeOrGo := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cachev1.Memcached{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&cachev1.Memcached{}).
 		Owns(&appsv1.Deployment{}).
 		WatchesMetadata(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.ownerOfPod), builder.WithPredicates(comeOrGo)).
 		Named("memcached").

@@ -89,6 +89,26 @@ func TestMemcached_Scales(t *testing.T) {
 	}
 }
 
+func TestMemcached_CorrectsItsStatus(t *testing.T) {
+	f := newMemcachedTest(t, 1)
+	f.runPods(1)
+	right := func(cr *cachev1alpha1.Memcached) error {
+		if got, want := cr.Status.Nodes, f.podNames(); cr.Status.ReadyReplicas != 1 || !slices.Equal(got, want) {
+			return fmt.Errorf("status.nodes is %q, the pods are %q", got, want)
+		}
+		return nil
+	}
+	f.eventually("the pod in the status", right)
+
+	cr := f.get()
+	before := cr.DeepCopy()
+	cr.Status.Nodes = []string{"gone"}
+	if err := k8sClient.Status().Patch(t.Context(), cr, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("the right status again", right)
+}
+
 func TestMemcached_HealsItsDeployment(t *testing.T) {
 	for name, damage := range map[string]func(*memcachedTest, *appsv1.Deployment) error{
 		"other size": func(f *memcachedTest, d *appsv1.Deployment) error {
