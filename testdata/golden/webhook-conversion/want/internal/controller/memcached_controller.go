@@ -252,9 +252,17 @@ func (r *MemcachedReconciler) observe(ctx context.Context, cr *cachev1alpha1.Mem
 	}
 	set("Available", has.AvailableReplicas >= size, "PodsAvailable", "PodsMissing", progress)
 	set("Progressing", applyErr == nil && !settled, "RollingOut", "Settled", progress)
-	if applyErr != nil {
+	// Pods that a quota or admission refuses, or that take too long to come up.
+	failed := slices.IndexFunc(has.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue ||
+			c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
+	})
+	switch {
+	case applyErr != nil:
 		set("Degraded", true, "ApplyFailed", "", applyErr.Error())
-	} else {
+	case failed >= 0:
+		set("Degraded", true, has.Conditions[failed].Reason, "", has.Conditions[failed].Message)
+	default:
 		set("Degraded", false, "", "AsExpected", "")
 	}
 	return nil

@@ -198,6 +198,23 @@ func TestMemcached_LeavesTheDeploymentOfOthersAlone(t *testing.T) {
 	}
 }
 
+func TestMemcached_IsDegradedWithoutItsPods(t *testing.T) {
+	for _, want := range []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota"},
+		{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "timed out"},
+	} {
+		cr := &cachev1alpha1.Memcached{}
+		deployment := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{want}}}
+		if err := (&MemcachedReconciler{Client: k8sClient}).observe(t.Context(), cr, deployment, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := meta.FindStatusCondition(cr.Status.Conditions, "Degraded")
+		if got == nil || got.Status != metav1.ConditionTrue || got.Reason != want.Reason || got.Message != want.Message {
+			t.Errorf("with the Deployment's condition %s, Degraded is %v", want.Type, got)
+		}
+	}
+}
+
 func TestMemcached_RunsFinalizerOnDelete(t *testing.T) {
 	f := newMemcachedTest(t, 1)
 	f.eventually("a finalizer", func(cr *cachev1alpha1.Memcached) error {
