@@ -103,6 +103,9 @@ type MemcachedReconciler struct {
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cr := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, req.NamespacedName, cr); err != nil {
+		if apierrors.IsNotFound(err) {
+			memcachedPods.DeleteLabelValues(req.Namespace, req.Name)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: nothing left to do
 	}
 	if !cr.DeletionTimestamp.IsZero() {
@@ -276,7 +279,6 @@ func (r *MemcachedReconciler) finalize(ctx context.Context, cr *cachev1alpha1.Me
 	if err := r.cleanUp(ctx, cr); err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
-	memcachedPods.DeleteLabelValues(cr.Namespace, cr.Name)
 	r.Recorder.Eventf(cr, nil, corev1.EventTypeNormal, "Deleted", "Finalize", "Cleaned up after Memcached %s", cr.Name)
 
 	before := cr.DeepCopy()
