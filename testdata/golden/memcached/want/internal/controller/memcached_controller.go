@@ -235,7 +235,7 @@ func (r *MemcachedReconciler) observe(ctx context.Context, cr *cachev1alpha1.Mem
 	memcachedPods.WithLabelValues(cr.Namespace, cr.Name).Set(float64(len(names)))
 
 	cr.Status.Nodes = names
-	cr.Status.Replicas = int32(len(names)) //nolint:gosec // a list of pods is far below 2^31
+	cr.Status.Replicas = int32(len(names))
 	cr.Status.ReadyReplicas = deployment.Status.ReadyReplicas
 	cr.Status.Selector = labels.Set(selector).String()
 
