@@ -53,9 +53,9 @@ func TestPod(t *testing.T) {
 			notes: []string{"securityContext.runAsNonRoot to false"},
 		},
 		"seconds to end": {
-			pod: "      terminationGracePeriodSeconds: 60\n", want: []string{"terminationGracePeriodSeconds: 10"}, notes: []string{"terminationGracePeriodSeconds to 60"},
+			pod: "      terminationGracePeriodSeconds: 60\n", want: []string{"terminationGracePeriodSeconds: 40"}, notes: []string{"terminationGracePeriodSeconds to 60"},
 		},
-		"the same seconds": {pod: "      terminationGracePeriodSeconds: 10\n", want: []string{"terminationGracePeriodSeconds: 10"}},
+		"the same seconds": {pod: "      terminationGracePeriodSeconds: 40\n", want: []string{"terminationGracePeriodSeconds: 40"}},
 		"nothing at all":   {pod: "      nodeSelector:\n", want: []string{"!nodeSelector"}},
 	}
 	for name, test := range tests {
