@@ -25,7 +25,7 @@ func TestStartOfARunningCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Release() //nolint:errcheck // the test's own
+	defer lock.Release()
 	for name, tc := range map[string]struct {
 		change func(*state.State)
 		flags  []string
