@@ -24,7 +24,7 @@ func Drive(ctx context.Context, o Options, d Deps, use func(ctx context.Context,
 	if err = r.start(work, cancel); err == nil {
 		err = firstCause(work, use(work, &Driver{r}))
 	}
-	stopping, stopped := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	stopping, stopped := r.stopping(ctx)
 	defer stopped()
 	if h := r.webhooks(); h != nil {
 		err = errors.Join(err, h.off(stopping))

@@ -36,6 +36,7 @@ type world struct {
 	startCommand string
 	startErr     error                                 // of StartCluster
 	startHang    bool                                  // StartCluster waits for its ctx
+	deleteHang   bool                                  // deletions in the cluster do
 	applyErr     map[string]error                      // by kind
 	crds         []*unstructured.Unstructured          // of RenderCRDs
 	webhooks     []*unstructured.Unstructured          // of Render
@@ -292,6 +293,10 @@ func (c clientFake) Delete(ctx context.Context, objs []*unstructured.Unstructure
 	var results []kube.Result
 	for _, u := range objs {
 		c.w.event("delete %s %s", u.GetKind(), u.GetName())
+		if c.w.deleteHang {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 		happens, err := c.w.lossy()
 		c.w.mu.Lock()
 		if happens {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -45,6 +46,7 @@ type hooks struct {
 	journal *journal
 	active  map[string]string // digest of what is in the cluster, by kind and name
 	ended   bool
+	gaveUp  error // of off, when its time was over: there is no second one
 }
 
 // openHooks makes the certificates and the server, and begins the journal. The
@@ -275,14 +277,21 @@ func (h *hooks) retire(ctx context.Context, m Manifests) error {
 func (h *hooks) off(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended || h.journal == nil {
-		return nil
+	if h.ended || h.journal == nil || h.gaveUp != nil {
+		return h.gaveUp
 	}
 	from := h.r.Host.Now()
 	done, err := h.journal.record.restore(ctx, h.r.client)
 	if err != nil {
-		return clierr.WithHint(fmt.Errorf("take the webhooks out of the cluster: %w", err),
+		if ctx.Err() != nil {
+			err = errors.New(err.Error()) // wrapped, the second Ctrl-C would pass for all that there is to say
+		}
+		err = clierr.WithHint(fmt.Errorf("take the webhooks out of the cluster: %w", err),
 			"run 'mysdk run local --restore' when the cluster answers again")
+		if ctx.Err() != nil {
+			h.gaveUp = err
+		}
+		return err
 	}
 	h.ended = true // nothing may be turned on any more, by no goroutine
 	if len(done) > 0 {

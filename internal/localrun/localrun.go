@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/recording"
@@ -175,13 +174,10 @@ func (r *run) finish(ctx context.Context, err error) error {
 		err = ctx.Err() // what failed, failed because of that
 	}
 	stopErr := r.stopAll(ctx)
-	if ctx.Err() == nil {
-		return errors.Join(err, stopErr)
+	if stopErr != nil && ctx.Err() != nil {
+		return stopErr // what stays behind is worse news than a Ctrl-C
 	}
-	if clierr.HintOf(stopErr) != "" {
-		return stopErr // webhooks that stay behind are worse news than a Ctrl-C
-	}
-	return err
+	return errors.Join(err, stopErr)
 }
 
 // run is one Run call.
@@ -462,26 +458,33 @@ func (r *run) since(from time.Time) string {
 	return fmt.Sprintf("%.1fs", r.Host.Now().Sub(from).Seconds())
 }
 
-// stopAll undoes the start in reverse order. It goes on when ctx has ended, for
+// stopping is ctx for what undoes the start: it goes on when ctx has ended, for
 // a bounded time, unless the second Ctrl-C comes.
-func (r *run) stopAll(ctx context.Context) error {
+func (r *run) stopping(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	done := make(chan struct{})
-	defer close(done)
 	go func() {
 		select {
 		case <-r.Kill:
 			cancel()
-		case <-done:
+		case <-ctx.Done():
 		}
 	}()
+	return ctx, cancel
+}
+
+// stopAll undoes the start in reverse order.
+func (r *run) stopAll(ctx context.Context) error {
+	ctx, cancel := r.stopping(ctx)
+	defer cancel()
 	if r.build != nil {
 		r.build.finish()
 	}
 	var errs []error
 	for _, undo := range slices.Backward(r.cleanup) {
-		errs = append(errs, undo(ctx))
+		// What the second Ctrl-C broke off would hide what else went wrong.
+		if err := undo(ctx); !errors.Is(err, context.Canceled) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -376,4 +376,9 @@ func TestStopTellsEveryFailure(t *testing.T) {
 	if diff := cmp.Diff([]string{"operator", "cluster"}, order); diff != "" || err == nil || err.Error() != "it crashed\nno operator\nno cluster" {
 		t.Errorf("order (-want +got):\n%s\nerror: %v", diff, err)
 	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := r.finish(ctx, ctx.Err()); err == nil || err.Error() != "no operator\nno cluster" {
+		t.Errorf("after Ctrl-C: %v", err)
+	}
 }

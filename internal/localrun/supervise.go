@@ -87,10 +87,10 @@ func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, wa
 func (r *run) interrupt(ctx context.Context, watching <-chan struct{}) bool {
 	<-watching // it may be about to start another one
 	if h := r.webhooks(); h != nil {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		stopping, cancel := r.stopping(ctx)
 		defer cancel()
-		// It is tried again, and reported, when everything is stopped.
-		_ = h.off(limited)
+		// It is tried again if there is time, and reported, when everything is stopped.
+		_ = h.off(stopping)
 	}
 	op := r.running()
 	if op == nil {
