@@ -56,15 +56,8 @@ func (d *Driver) Client() Client { return d.r.client }
 // User is the name of the operator's user.
 func (d *Driver) User() string { return d.r.user }
 
-// Kill kills the operator as kill -9 does, and returns when it has gone. A debugger is
-// interrupted, and kills it: killed itself, it would leave it running.
-func (d *Driver) Kill() {
-	if d.r.Debug > 0 {
-		d.r.endOperator((*operator).interrupt)
-		return
-	}
-	d.r.endOperator((*operator).kill)
-}
+// Kill kills the operator as kill -9 does, and returns when it has gone.
+func (d *Driver) Kill() { d.r.endOperator((*operator).kill) }
 
 // Start starts the operator again, once it has ended.
 func (d *Driver) Start(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -404,6 +405,31 @@ func TestRestoreLater(t *testing.T) {
 	}
 	if calls(w.object(crdKey), "https://127.0.0.1") || len(w.journalFiles(t)) > 0 {
 		t.Error("not restored")
+	}
+}
+
+// TestRestoreKilled: the second Ctrl-C breaks off what takes the webhooks out of
+// the cluster, says so, and leaves no operator behind: not under a debugger either,
+// which is asked to end, as it would let the operator go when killed.
+func TestRestoreKilled(t *testing.T) {
+	for debug, ends := range map[int]string{0: "operator killed", DebugPort: "operator interrupted"} {
+		t.Run(ends, func(t *testing.T) {
+			w := webhookWorld(t)
+			w.deleteHang = true
+			second := sync.OnceFunc(func() { close(w.kill) })
+			w.onEvent = func(e string) {
+				if strings.HasPrefix(e, "delete ") {
+					second()
+				}
+			}
+			err := Run(cancelWhen(t, w, "webhooks on"), Options{Dir: w.Dir, Debug: debug}, w.deps())
+			if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(clierr.HintOf(err), "--restore") {
+				t.Errorf("error: %v", err)
+			}
+			if !w.happened(ends) {
+				t.Errorf("events: %q", w.listed())
+			}
+		})
 	}
 }
 

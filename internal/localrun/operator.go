@@ -26,6 +26,7 @@ type operator struct {
 	out, err *lines
 	address  string             // of its webhook server; "" without webhooks
 	stop     context.CancelFunc // interrupts it, and kills it after its grace
+	debugged bool               // the process is a debugger
 	replaced atomic.Bool        // it makes room for a newer one
 	done     chan struct{}      // closed when it has ended
 	ending   error              // of Wait; valid when done is closed
@@ -48,7 +49,7 @@ func (r *run) startOperator(ctx context.Context) error {
 	t := &tail{}
 	// exec interrupts a process when its context ends: here, when we say so.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
-	op := &operator{from: r.Host.Now(), tail: t, address: l.address, stop: stop, done: make(chan struct{}),
+	op := &operator{from: r.Host.Now(), tail: t, address: l.address, stop: stop, debugged: r.Debug > 0, done: make(chan struct{}),
 		out: r.stream(t, false), err: r.stream(t, true)}
 	later := r.announced != ""
 	quiet := func() bool { return later || op.replaced.Load() }
@@ -144,10 +145,18 @@ func (r *run) endOperator(end func(*operator)) {
 	}
 }
 
-// interrupt asks the operator to stop, and kill does not ask. It may have ended
-// by itself at this moment.
+// interrupt asks the operator to stop.
 func (op *operator) interrupt() { op.stop() }
-func (op *operator) kill()      { _ = op.process.Kill() }
+
+// kill does not ask, but for a debugger, which kills the operator: killed
+// itself, it would leave it running.
+func (op *operator) kill() {
+	if op.debugged {
+		op.stop()
+		return
+	}
+	_ = op.process.Kill() // it may have ended by itself at this moment
+}
 
 // running is the operator that runs; nil if there is none.
 func (r *run) running() *operator {

@@ -58,7 +58,6 @@ func (r *run) waitForEnd(ctx context.Context, cancel context.CancelCauseFunc, wa
 		case <-kill:
 			kill = nil
 			if op := r.running(); op != nil {
-				// It may have ended by itself at this moment.
 				op.kill()
 			}
 		case err := <-r.failures:
