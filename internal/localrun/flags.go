@@ -32,7 +32,8 @@ func scanMain(h host.Host, dir string) (mainFacts, error) {
 		return found, fmt.Errorf("read the operator's main package: %w", err)
 	}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+		// The go command passes over what editors leave, such as dangling links as locks.
+		if strings.ContainsAny(e.Name()[:1], "._") || !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
 		data, err := h.Files.ReadFile(filepath.Join(dir, e.Name()))

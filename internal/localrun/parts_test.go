@@ -149,6 +149,9 @@ func TestScanMain(t *testing.T) {
 			for file, body := range tc.files {
 				w.write(t, "m/"+file, "package main\n\nfunc f() {\n"+body+"\n}\n")
 			}
+			if err := os.Symlink("me@here.4711:1", filepath.Join(w.Dir, "m", ".#main.go")); err != nil { // as Emacs does
+				t.Fatal(err)
+			}
 			got, err := scanMain(w.Host, filepath.Join(w.Dir, "m"))
 			if err != nil {
 				t.Fatal(err)

@@ -177,6 +177,7 @@ func (o *overlay) walk(dir string) error {
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
 		switch {
+		case strings.ContainsAny(e.Name()[:1], "._"): // the go command passes over these
 		case e.IsDir():
 			if err := o.enter(name, e.Name()); err != nil {
 				return err
@@ -221,7 +222,7 @@ func (o *overlay) instrumentAll() error {
 
 // enter walks a directory that the go command would find packages in.
 func (o *overlay) enter(dir, base string) error {
-	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "vendor" || base == "testdata" {
+	if base == "vendor" || base == "testdata" {
 		return nil
 	}
 	if _, err := o.files.ReadFile(filepath.Join(dir, "go.mod")); err == nil {

@@ -31,6 +31,9 @@ func project(t *testing.T, files map[string]string) (dir string, overlay map[str
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink("me@here.4711:1", filepath.Join(dir, ".#lock.go")); err != nil { // as Emacs does
+		t.Fatal(err)
+	}
 	out, err := Overlay(disk{}, dir, "./cmd", Pod{"here", "/cache/namespace"}, map[string]string{"example.com/shop/api/v1": "shop.example.com"})
 	if err != nil {
 		t.Fatal(err)
