@@ -10,7 +10,7 @@ import (
 )
 
 // TestAwaitStranger: an operator that does not use the certificate that it was
-// given is told of once, and is waited for.
+// given is told of once, and is waited for. --apply does not wait.
 func TestAwaitStranger(t *testing.T) {
 	w := webhookWorld(t)
 	own, err := makeCertificates(time.Now(), nil)
@@ -22,6 +22,7 @@ func TestAwaitStranger(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &hooks{r: newRun(Options{}, w.deps()), certs: own}
+	h.r.client, h.r.manifests = clientFake{w}, []manifest{{name: "sample.yaml", objs: objects(t, sample)}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +32,7 @@ func TestAwaitStranger(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- h.await(t.Context(), address) }()
 	w.shows(t.Context(), "has a certificate of its own")
+	w.shows(t.Context(), "applied sample.yaml")
 	stop()
 	if l, err = net.Listen("tcp", address); err != nil {
 		t.Fatal(err)

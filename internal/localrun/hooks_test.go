@@ -202,9 +202,12 @@ func cancelWhen(t *testing.T, w *world, text string) context.Context {
 }
 
 func TestRunNoWebhooks(t *testing.T) {
-	for name, o := range map[string]Options{"flag": {NoWebhooks: true}, "environment": {Env: []string{"ENABLE_WEBHOOKS=false"}}} {
+	for name, o := range map[string]Options{"flag": {NoWebhooks: true}, "environment": {Env: []string{"ENABLE_WEBHOOKS=false"}}, "shell": {}} {
 		t.Run(name, func(t *testing.T) {
 			w := webhookWorld(t)
+			if name == "shell" {
+				w.Env["ENABLE_WEBHOOKS"] = "false"
+			}
 			w.operator = nil
 			o.Dir = w.Dir
 			if err := Run(cancelOn(t, w, "run operator"), o, w.deps()); !errors.Is(err, context.Canceled) {

@@ -65,6 +65,9 @@ func (r *run) rereadManifests(ctx context.Context) error {
 // applyManifests applies what --apply named and was not applied as it is now.
 // Objects without a namespace go where the operator looks first.
 func (r *run) applyManifests(ctx context.Context) error {
+	if r.awaitsDeath() {
+		return nil // nothing can be created until then; outlive settles again
+	}
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	for _, m := range r.manifests {

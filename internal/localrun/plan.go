@@ -84,7 +84,7 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if _, err = operatorArgs(found, o); err != nil {
 		return nil, err
 	}
-	if slices.Contains(r.plan.userEnv, "ENABLE_WEBHOOKS=false") {
+	if _, env := r.environment(nil); slices.Contains(env, "ENABLE_WEBHOOKS=false") {
 		r.NoWebhooks = true // the operator will serve none
 	}
 	if r.plan.goTool, err = mainpkg.GoTool(d.Host); err != nil {

@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -195,9 +196,6 @@ func (r *run) settled(ctx context.Context, op *operator) error {
 			r.screen.say("webhooks on (%s), at %s: %s", r.since(from), h.url, strings.Join(changed, ", "))
 		}
 	}
-	if r.awaitsDeath() {
-		return nil // nothing can be created until then; outlive settles again
-	}
 	return r.applyManifests(ctx)
 }
 
@@ -219,23 +217,29 @@ func (h *hooks) await(ctx context.Context, address string) error {
 	// A refused connection is nothing to report for a while; a certificate that
 	// is not ours will stay so.
 	for told := false; ; {
+		problem := ""
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close()
 		}
-		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok && !told {
-			told = true
-			h.r.screen.say("warning: the operator's webhook server at %s has a certificate of its own: does main.go use the flag --webhook-cert-path? Its webhooks stay off", address)
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			problem = "the operator's webhook server at %s has a certificate of its own: does main.go use the flag --webhook-cert-path? Its webhooks stay off"
 		}
 		select {
 		case <-slow.C:
-			if !told {
-				told = true
-				h.r.screen.say("warning: the operator has no webhook server at %s yet; its webhooks are off until then", address)
-			}
+			problem = cmp.Or(problem, "the operator has no webhook server at %s yet; its webhooks are off until then")
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		if problem == "" || told {
+			continue
+		}
+		told = true
+		h.r.screen.say("warning: "+problem, address)
+		// There may never be one to wait for.
+		if err := h.r.applyManifests(ctx); err != nil {
+			return err
 		}
 	}
 }
