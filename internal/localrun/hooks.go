@@ -22,8 +22,6 @@ import (
 
 const (
 	crdKind = "CustomResourceDefinition"
-	// privatePrefix begins the names of directories with certificates.
-	privatePrefix = "webhooks-"
 	// servingCerts is where controller-runtime looks for certificates below
 	// the directory for temporary files, if its options name no other place.
 	servingCerts = "k8s-webhook-server/serving-certs"
@@ -77,11 +75,9 @@ func (r *run) openHooks(ctx context.Context) (_ *hooks, err error) {
 	if r.Debug > 0 {
 		h.at.timeout = debugTimeout
 	}
-	h.private = filepath.Join(r.plan.cache, privatePrefix+strings.ToLower(rand.Text()[:8]))
 	dir, err := r.journals(ctx)
 	if err == nil {
-		h.journal, err = openJournal(r.Host, dir, filepath.Base(r.plan.cache),
-			record{Project: r.Dir, PID: os.Getpid(), Base: h.at.base, Private: h.private})
+		h.journal, err = openJournal(r.Host, dir, filepath.Base(r.plan.cache), record{Project: r.Dir, PID: os.Getpid(), Base: h.at.base})
 	}
 	if err == nil {
 		err = h.writeCertificates()
@@ -109,6 +105,10 @@ func (r *run) journals(ctx context.Context) (string, error) {
 // writeCertificates writes what the operator reads, and the authority beside it
 // for whoever wants to call a webhook by hand.
 func (h *hooks) writeCertificates() error {
+	var err error
+	if h.private, err = h.r.private(privatePrefix); err != nil {
+		return fmt.Errorf("keep the webhooks' certificates: %w", err)
+	}
 	dir := h.certDir()
 	if err := host.MkdirAll(h.r.Host.Files, dir, 0o700); err != nil {
 		return fmt.Errorf("keep the webhooks' certificates: %w", err)
@@ -306,9 +306,6 @@ func (h *hooks) close(ctx context.Context) error {
 	err := h.off(ctx)
 	if closeErr := h.proxy.close(); err == nil {
 		err = closeErr
-	}
-	if removeErr := removePrivate(h.private); err == nil {
-		err = removeErr
 	}
 	if h.journal != nil && !h.ended {
 		// A second error is worth nothing beside the first.

@@ -298,7 +298,7 @@ func TestRestoreAfterKill(t *testing.T) {
 	}
 }
 
-// killed does what a run does up to its kill -9: the kernel gives its lock
+// killed does what a run does up to its kill -9: the kernel gives its locks
 // back, and nothing else happens.
 func killed(t *testing.T, w *world) {
 	t.Helper()
@@ -317,7 +317,7 @@ func killed(t *testing.T, w *world) {
 	if _, err := r.hooks.admit(t.Context(), w.webhooks); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.hooks.journal.lock.Release(), r.hooks.proxy.close()); err != nil {
+	if err := errors.Join(r.hooks.journal.lock.Release(), r.hooks.proxy.close(), os.Remove(r.hooks.private+lockEnd)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -433,25 +433,6 @@ func TestRestoreKilled(t *testing.T) {
 				t.Errorf("events: %q", w.listed())
 			}
 		})
-	}
-}
-
-func TestRemovePrivate(t *testing.T) {
-	dir := t.TempDir()
-	for name, goes := range map[string]bool{"webhooks-abc": true, "precious": false} {
-		full := filepath.Join(dir, name)
-		if err := os.Mkdir(full, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := removePrivate(full); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(full); (err != nil) != goes {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if err := removePrivate(""); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,7 +39,6 @@ type record struct {
 	Project string  `json:"project"` // directory
 	PID     int     `json:"pid"`     // of the run, for messages
 	Base    string  `json:"base"`    // what the run's webhooks' URLs begin with
-	Private string  `json:"private"` // directory of the certificates
 	Entries []entry `json:"changed"` // in the order of the changes
 }
 
@@ -232,9 +230,6 @@ func restoreLeft(ctx context.Context, h host.Host, c Client, dir string) (done [
 		did, err := rec.restore(ctx, c)
 		done = append(done, did...)
 		if err == nil {
-			err = removePrivate(rec.Private)
-		}
-		if err == nil {
 			err = h.Files.Remove(file)
 		}
 		return err
@@ -279,18 +274,6 @@ func ifLeft(h host.Host, file string, do func(file string, rec record) error) (e
 			"read the journal %s of a run that was killed: %w", file, err)
 	}
 	return do(file, rec)
-}
-
-// removePrivate removes the certificates of a run, and only what openHooks can
-// have made: a file is no licence to delete.
-func removePrivate(dir string) error {
-	if !strings.HasPrefix(filepath.Base(dir), privatePrefix) {
-		return nil
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove the webhooks' certificates: %w", err)
-	}
-	return nil
 }
 
 // restore puts the objects back to what they were, the last one first. What

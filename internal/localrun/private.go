@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/filelock"
@@ -19,6 +20,8 @@ const (
 	kubeconfigPrefix = "kubeconfig-"
 	// programPrefix begins the names of the directories with their operators.
 	programPrefix = "program-"
+	// privatePrefix begins the names of the directories with webhooks' certificates.
+	privatePrefix = "webhooks-"
 )
 
 // private is a path for a file or directory that is removed when the run ends. The
@@ -117,8 +120,8 @@ func (r *run) othersRun() (bool, error) {
 	return false, nil
 }
 
-// removeLeft removes what runs that were killed have left in the cache: their
-// kubeconfigs have credentials.
+// removeLeft removes what runs that were killed have left in the cache: there are
+// credentials among it.
 func (r *run) removeLeft() error {
 	entries, err := r.Host.Files.ReadDir(r.plan.cache)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +131,7 @@ func (r *run) removeLeft() error {
 		return fmt.Errorf("remove what killed runs have left: %w", err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), kubeconfigPrefix) && !strings.HasPrefix(e.Name(), programPrefix) {
+		if !slices.ContainsFunc([]string{kubeconfigPrefix, programPrefix, privatePrefix}, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) }) {
 			continue
 		}
 		name := filepath.Join(r.plan.cache, strings.TrimSuffix(e.Name(), lockEnd))

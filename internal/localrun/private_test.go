@@ -25,13 +25,15 @@ func TestRemoveLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kubeconfig-operator-killed", "kubeconfig-killed", "kubeconfig-killed.lock", "kubeconfig-gone.lock", "program-killed.lock", "operator", recordingName} {
+	for _, name := range []string{"kubeconfig-operator-killed", "kubeconfig-killed", "kubeconfig-killed.lock", "kubeconfig-gone.lock", "program-killed.lock", "webhooks-killed.lock", "operator", recordingName} {
 		if err := os.WriteFile(filepath.Join(r.plan.cache, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(r.plan.cache, "program-killed", "operator"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"program-killed/operator", "webhooks-killed/certs"} {
+		if err := os.MkdirAll(filepath.Join(r.plan.cache, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lists := func(want ...string) {
 		t.Helper()
