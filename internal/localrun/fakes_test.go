@@ -214,9 +214,14 @@ func (w *world) put(u *unstructured.Unstructured) {
 
 type clientFake struct{ w *world }
 
-func (c clientFake) Name() string                { return "context mysdk-test, server https://127.0.0.1:6443" }
-func (c clientFake) EmbeddedName() string        { return c.w.embedded }
-func (c clientFake) Kubectl() string             { return "mysdk kubectl" }
+func (c clientFake) Name() string         { return "context mysdk-test, server https://127.0.0.1:6443" }
+func (c clientFake) EmbeddedName() string { return c.w.embedded }
+func (c clientFake) Kubectl() string {
+	if c.w.embedded == "dev" {
+		return "mysdk kubectl --cluster dev"
+	}
+	return "mysdk kubectl"
+}
 func (c clientFake) Kubeconfig() ([]byte, error) { return []byte("private"), nil }
 func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error) {
 	var results []kube.Result

@@ -28,9 +28,14 @@ func (r *run) tellLoops(ctx context.Context) {
 			return // tellGone and tellRefused say so
 		}
 		for _, one := range l.take(more) {
-			r.screen.say("warning: the operator is in a loop: %s; look at '%s'", one.Text(), one.Reconciled.Command())
+			r.screen.say("warning: the operator is in a loop: %s; look at '%s'", one.Text(), r.why(one.Reconciled))
 		}
 	}
+}
+
+// why is the command that shows the reconciles of an object in the run's cluster.
+func (r *run) why(o recording.Object) string {
+	return o.Command() + strings.TrimPrefix(r.client.Kubectl(), "mysdk kubectl")
 }
 
 // loops are those that a run has met.

@@ -26,6 +26,9 @@ func TestLoops(t *testing.T) {
 		})
 		r.Next = seq + 1
 	}
+	if got := (&run{client: clientFake{&world{embedded: "dev"}}}).why(shop); got != "mysdk why shop/s --cluster dev" {
+		t.Errorf("the hint is %s", got)
+	}
 	var l loops
 	var calls []recording.Reconcile          // each answer has all of them
 	for i, want := range []int{0, 1, 0, 0} { // the first answer has too few rounds for one
