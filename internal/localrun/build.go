@@ -162,7 +162,7 @@ func (r *run) again() string {
 // quarter of the time of a build after an edit goes into them. Stack traces need
 // none.
 func (r *run) linkerFlags() string {
-	if r.Debug > 0 {
+	if r.Debug > 0 || strings.Contains(r.Host.Getenv("GOFLAGS"), "-ldflags") { // which an argument would replace
 		return r.GoLDFlags
 	}
 	return strings.TrimSpace("-s -w " + r.GoLDFlags)

@@ -137,6 +137,17 @@ func TestRunCommands(t *testing.T) {
 	}
 }
 
+// TestLinkerFlags: those of GOFLAGS are not replaced by what only saves time.
+func TestLinkerFlags(t *testing.T) {
+	w := newWorld(t)
+	for goflags, want := range map[string]string{"": "-s -w", "-mod=mod": "-s -w", "-mod=mod '-ldflags=-X main.v=1'": ""} {
+		w.Env["GOFLAGS"] = goflags
+		if got := newRun(Options{}, w.deps()).linkerFlags(); got != want {
+			t.Errorf("GOFLAGS %s: %q, want %q", goflags, got, want)
+		}
+	}
+}
+
 // TestRunDeployed: the operator is started as its Deployment starts it, as far as
 // that means something on this machine.
 func TestRunDeployed(t *testing.T) {
