@@ -197,6 +197,9 @@ func (o *localOptions) check(ctx context.Context, f *cli.Factory) (err error) {
 	if o.ui && !o.Embedded() {
 		return clierr.Usagef("leave out --ui, or --kubeconfig and --context", "--ui is for the embedded cluster, but another one is named")
 	}
+	if o.restore && o.Fresh {
+		return clierr.Usagef("leave out --fresh, or --restore", "--fresh empties the embedded cluster, but --restore only restores what is in it")
+	}
 	if o.Embedded() {
 		err = f.KnownCluster(ctx, o.Target.Name)
 	} else {
