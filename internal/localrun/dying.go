@@ -74,13 +74,10 @@ func (r *run) outlive(ctx context.Context, crds []*unstructured.Unstructured) er
 	r.mu.Lock()
 	r.dying = slices.DeleteFunc(r.dying, func(name string) bool { return slices.Contains(names, name) })
 	r.mu.Unlock()
-	if _, err := r.applyCRDs(ctx, r.Host.Now()); err != nil {
-		return err
-	}
 	if h := r.webhooks(); h != nil {
 		h.forget(crds)
 	}
-	if err := r.convert(ctx); err != nil {
+	if _, err := r.applyCRDs(ctx, r.Host.Now()); err != nil {
 		return err
 	}
 	r.settle(ctx)

@@ -233,6 +233,9 @@ func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured
 		if err != nil {
 			return results, err
 		}
+		if kube.Converts(u) && c.w.object(u.GetKind()+" "+u.GetName()) == nil {
+			c.w.put(u)
+		}
 		if o.OnCreate != nil {
 			live := u.DeepCopy()
 			live.SetAnnotations(o.OnCreate)

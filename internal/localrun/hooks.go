@@ -125,9 +125,9 @@ func (h *hooks) writeCertificates() error {
 // private where an operator that takes no flag looks for it by itself.
 func (h *hooks) certDir() string { return filepath.Join(h.private, filepath.FromSlash(servingCerts)) }
 
-// withCluster returns the CRDs as they can be applied: with the conversion that
-// the cluster has, and what injects its authority. The Service that the project
-// names exists only where it is deployed; convert sets what works here.
+// withCluster returns the CRDs as they can be applied: with a conversion that calls
+// the run's webhooks, or, without webhooks, that of the cluster and what injects its
+// authority. The Service that the project names exists only where it is deployed.
 func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var list []*unstructured.Unstructured
 	for _, crd := range crds {
@@ -135,33 +135,30 @@ func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured
 			list = append(list, crd)
 			continue
 		}
-		live, err := r.client.Read(ctx, crd)
-		if err != nil {
+		applied := crd.DeepCopy() // the one given is compared with later
+		applied.SetAnnotations(withoutInjection(applied.GetAnnotations()))
+		conversion := map[string]any{"strategy": "None"}
+		if h := r.webhooks(); h != nil {
+			conversion = h.at.conversion(crd)
+		} else if live, err := r.client.Read(ctx, crd); err != nil {
+			return nil, err
+		} else if live != nil {
+			inject(applied, injection(live.GetAnnotations()))
+			if its, found, _ := unstructured.NestedMap(live.Object, "spec", "conversion"); found {
+				conversion = its
+			}
+		}
+		if err := unstructured.SetNestedMap(applied.Object, conversion, "spec", "conversion"); err != nil {
 			return nil, err
 		}
-		crd = crd.DeepCopy() // the one given is compared with later
-		unstructured.RemoveNestedField(crd.Object, "spec", "conversion")
-		crd.SetAnnotations(withoutInjection(crd.GetAnnotations()))
-		if live != nil {
-			inject(crd, injection(live.GetAnnotations()))
-			conversion, found, err := unstructured.NestedMap(live.Object, "spec", "conversion")
-			if err != nil {
-				return nil, fmt.Errorf("%s %s: %w", crdKind, crd.GetName(), err)
-			}
-			if found {
-				if err := unstructured.SetNestedMap(crd.Object, conversion, "spec", "conversion"); err != nil {
-					return nil, err
-				}
-			}
-		}
-		list = append(list, crd)
+		list = append(list, applied)
 	}
 	return list, nil
 }
 
-// convert has the conversions of crds call the run's webhooks. That is done
-// before the operator starts, as its caches may need them; requests wait in the
-// proxy until it answers.
+// convert has the conversions of crds that are in the cluster call the run's
+// webhooks, and notes what the cluster was like for those that are not. Requests wait
+// in the proxy until the operator answers; its caches may need them, too.
 func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) ([]string, error) {
 	var changed []string
 	for _, crd := range crds {
@@ -171,7 +168,7 @@ func (h *hooks) convert(ctx context.Context, crds []*unstructured.Unstructured) 
 		want := h.at.conversion(crd)
 		did, err := h.change(ctx, crd, fmt.Sprint(want), func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			if live == nil {
-				return nil, nil // deleted since it was applied
+				return nil, nil // it is going to be applied
 			}
 			live.SetAnnotations(withoutInjection(live.GetAnnotations()))
 			return live, unstructured.SetNestedMap(live.Object, want, "spec", "conversion")

@@ -123,7 +123,7 @@ func TestRunWebhooks(t *testing.T) {
 	if err := Run(ctx, Options{Dir: w.Dir, Apply: []string{"sample.yaml"}}, w.deps()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error: %v\n%s", err, w.err)
 	}
-	w.ordered(t, "apply CustomResourceDefinition", "edit "+crdKey, "run operator", "operator serves", "edit "+hookKey,
+	w.ordered(t, "edit "+crdKey, "apply CustomResourceDefinition", "run operator", "operator serves", "edit "+hookKey,
 		"apply Memcached", "delete "+hookKey, "operator interrupted", "stop cluster")
 	if diff := cmp.Diff(before, w.object(crdKey)); diff != "" {
 		t.Errorf("the CRD (-before +after):\n%s", diff)

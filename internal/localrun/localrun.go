@@ -263,6 +263,9 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if err := r.build.wait(ctx); err != nil {
 		if err = firstCause(ctx, err); r.Watch && ctx.Err() == nil {
 			r.stale = true
+			if h := r.webhooks(); h != nil {
+				h.proxy.refuse("the operator could not be built")
+			}
 			r.tell(err)
 			r.screen.say("waiting for the next change")
 			return nil
@@ -270,10 +273,6 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 		return err
 	}
 	if err := r.findDebugger(ctx); err != nil {
-		return err
-	}
-	// The operator's caches may list objects in a version that is not stored.
-	if err := r.convert(ctx); err != nil {
 		return err
 	}
 	if err := r.startOperator(ctx); err != nil {
@@ -404,6 +403,11 @@ func (r *run) render(ctx context.Context) <-chan rendered {
 func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 	r.installing.Lock()
 	defer r.installing.Unlock()
+	// First: a version that is new must not be served without its conversion, which
+	// would store objects as if all versions were alike.
+	if err := r.convert(ctx); err != nil {
+		return false, err
+	}
 	var changed []*unstructured.Unstructured
 	sums := map[string]string{}
 	for _, crd := range r.wanted().CRDs {

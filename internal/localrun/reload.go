@@ -170,9 +170,6 @@ func (c *reload) apply(ctx context.Context, m Manifests) error {
 			return err
 		}
 	}
-	if err := c.r.convert(ctx); err != nil {
-		return err
-	}
 	if crds {
 		c.step("CRDs applied", from)
 	}
