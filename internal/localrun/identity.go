@@ -77,12 +77,15 @@ func (r *run) identify(ctx context.Context) error {
 	}
 	role := r.wanted().Role
 	u := state.User{Name: "system:serviceaccount:" + cmp.Or(role.Namespace, "default") + ":" + cmp.Or(role.Account, r.plan.name)}
-	limited := r.limited()
+	r.limited = r.Rights != RightsAdmin && len(role.Objects) > 0
 	u.Groups = []string{"system:masters"}
 	switch {
-	case limited:
+	case r.limited:
 		u.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + cmp.Or(role.Namespace, "default")}
-	case r.Rights != RightsAdmin:
+	case r.Rights == RightsAdmin:
+	case r.wanted().RoleErr != nil:
+		r.screen.say("warning: the operator's roles are not known, and it runs with all rights: %v", r.wanted().RoleErr)
+	default:
 		r.screen.say("warning: config/default has no role for the operator, or binds one that does not exist; it runs with all rights")
 	}
 	if err := r.applyRole(ctx); err != nil {
@@ -99,12 +102,7 @@ func (r *run) identify(ctx context.Context) error {
 		return fmt.Errorf("write the operator's kubeconfig: %w", err)
 	}
 	r.user = u.Name
-	return r.record(ctx, u.Name, limited)
-}
-
-// limited reports whether the operator has the rights of its roles only.
-func (r *run) limited() bool {
-	return r.Rights != RightsAdmin && len(r.wanted().Role.Objects) > 0
+	return r.record(ctx, u.Name)
 }
 
 // applyRole brings the operator's roles and bindings to the cluster, and what is
@@ -121,9 +119,9 @@ func (r *run) applyRole(ctx context.Context) error {
 	if err := r.wanted().RoleErr; err != nil && len(r.roles) > 0 {
 		return fmt.Errorf("the operator keeps its rights as they were: %w", err)
 	}
-	role, limited := r.wanted().Role, r.limited()
+	role := r.wanted().Role
 	objs := role.Others
-	if limited {
+	if r.limited {
 		objs = slices.Concat(role.Objects, objs)
 	}
 	var changed []*unstructured.Unstructured
@@ -146,18 +144,18 @@ func (r *run) applyRole(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.putRoles(ctx, changed, limited); err != nil {
+	if err := r.putRoles(ctx, changed); err != nil {
 		return fmt.Errorf("apply the operator's roles: %w", err)
 	}
 	r.roles = sums
-	if len(changed) > 0 && limited {
+	if len(changed) > 0 && r.limited {
 		r.screen.say("the operator runs as %s, with the rights of its roles (--rights admin for all)", role.Account)
 	}
 	return nil
 }
 
 // putRoles applies objects of the operator's, and the namespaces that they are in.
-func (r *run) putRoles(ctx context.Context, changed []*unstructured.Unstructured, limited bool) error {
+func (r *run) putRoles(ctx context.Context, changed []*unstructured.Unstructured) error {
 	if len(changed) == 0 {
 		return nil
 	}
@@ -169,7 +167,7 @@ func (r *run) putRoles(ctx context.Context, changed []*unstructured.Unstructured
 		}
 	}
 	_, err := r.client.Apply(ctx, changed, kube.ApplyOptions{Force: true, OnCreate: map[string]string{runAnnotation: r.runID()}})
-	if err == nil && limited {
+	if err == nil && r.limited {
 		err = r.awaitRights(ctx)
 	}
 	return err
@@ -278,7 +276,7 @@ func rbac(kind string) schema.GroupVersionKind { return rbacv1.SchemeGroupVersio
 
 // record has the cluster record the operator's requests until the run ends, and
 // names the rights that it lacks and the loops that it is in as it meets them.
-func (r *run) record(ctx context.Context, user string, limited bool) error {
+func (r *run) record(ctx context.Context, user string) error {
 	// It outlives ctx: what the operator does while it stops counts too.
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	began, ended := make(chan struct{}), make(chan error, 1)
@@ -294,7 +292,7 @@ func (r *run) record(ctx context.Context, user string, limited bool) error {
 		return fmt.Errorf("record the operator's requests: %w", err)
 	}
 	var watching sync.WaitGroup
-	if limited {
+	if r.limited {
 		watching.Go(func() { r.tellRefused(alive) })
 	}
 	if !r.driven { // what drives it has its own checks

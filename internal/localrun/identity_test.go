@@ -108,6 +108,7 @@ func TestIdentity(t *testing.T) {
 	tests := map[string]struct {
 		options Options
 		role    bool
+		broken  error // of the role
 		already bool
 		beside  string // the cluster of another run of the project
 		groups  []string
@@ -129,12 +130,13 @@ func TestIdentity(t *testing.T) {
 		"with a missing right":    {role: true, groups: limited, user: user, says: "\n  // +kubebuilder:rbac:groups=core,resources=secrets,verbs=list\n"},
 		"and within a namespace":  {options: Options{RoleNamespace: "shop-system"}, role: true, groups: limited, user: user, says: "\n  // +kubebuilder:rbac:groups=core,namespace=shop-system,resources=secrets,verbs=list\n"},
 		"as administrator":        {options: Options{Rights: RightsAdmin}, role: true, groups: []string{"system:masters"}, user: user, applied: []string{"apply ServiceAccount"}, notSaid: "with the rights of its roles"},
+		"with a broken role":      {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", broken: errors.New("half-edited"), says: "warning: the operator's roles are not known, and it runs with all rights: half-edited"},
 		"without a role":          {groups: []string{"system:masters"}, user: "system:serviceaccount:default:shop", says: "warning: config/default has no role for the operator, or binds one that does not exist; it runs with all rights"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.already = tc.already
+			w.already, w.roleErr = tc.already, tc.broken
 			control := &controlFake{w: w, refused: []recording.Use{{Right: recording.Right{Verb: "list", Resource: "secrets"}, Denied: 1, Frames: []string{"internal/controller/shop.go:7"}}}}
 			deps := w.deps()
 			start, render := deps.StartCluster, deps.Render
@@ -316,6 +318,7 @@ func TestKeepRights(t *testing.T) {
 	if err := r.plan.place(w.Host, w.Dir); err != nil {
 		t.Fatal(err)
 	}
+	r.limited = true
 	broken := Manifests{RoleErr: errors.New("half-edited")}
 	for i, m := range []Manifests{broken, {Role: shopRole(t)}, broken, {Role: shopRole(t)}, {}} {
 		r.manifest = m
@@ -326,6 +329,11 @@ func TestKeepRights(t *testing.T) {
 			t.Errorf("step %d: %q", i, w.listed())
 		}
 		w.fresh()
+	}
+	// A role that comes later is not that of an operator which has all rights.
+	r.user, r.limited, r.manifest = "op", false, Manifests{Role: shopRole(t)}
+	if err := r.applyRole(t.Context()); err != nil || w.happened("apply ClusterRole") {
+		t.Errorf("%v: %q", err, w.listed())
 	}
 }
 

@@ -195,6 +195,7 @@ type run struct {
 	socket         string            // of control
 	operatorConfig string            // path of the operator's kubeconfig
 	user           string            // of the operator, once it has a kubeconfig of its own
+	limited        bool              // to the rights of its roles, as long as the run lasts: the kubeconfig is made once
 	salt           []byte            // of hashes in place of Secrets' values that webhooks see
 	roles          map[string]string // digest of what was applied of the operator's roles, by kind and name
 
