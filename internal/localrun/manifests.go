@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,19 +43,35 @@ func readManifests(ctx context.Context, h host.Host, names []string) ([]manifest
 func (r *run) samples() []string {
 	var list []string
 	for _, name := range r.Apply {
-		rel, err := filepath.Rel(r.Dir, r.Host.Path(name))
-		if rel = filepath.ToSlash(rel); err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, "../") {
+		if rel := r.sample(name); rel != "" {
 			list = append(list, rel)
 		}
 	}
 	return list
 }
 
-// rereadManifests reads what --apply named again; settle applies what changed.
+// sample is a path of --apply relative to the project; empty if it is elsewhere.
+func (r *run) sample(name string) string {
+	rel, err := filepath.Rel(r.Dir, r.Host.Path(name))
+	if rel = filepath.ToSlash(rel); err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+		return ""
+	}
+	return rel
+}
+
+// rereadManifests reads what --apply named in the project again; settle applies what
+// changed. The rest is not watched, and may be a pipe, which has it once.
 func (r *run) rereadManifests(ctx context.Context) error {
-	list, err := readManifests(ctx, r.Host, r.Apply)
-	if err != nil {
-		return err
+	list := slices.Clone(r.manifests)
+	for i, m := range list {
+		if r.sample(m.name) == "" {
+			continue
+		}
+		again, err := readManifests(ctx, r.Host, []string{m.name})
+		if err != nil {
+			return err
+		}
+		list[i] = again[0]
 	}
 	r.applying.Lock()
 	defer r.applying.Unlock()

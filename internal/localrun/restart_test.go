@@ -235,10 +235,16 @@ func TestReloadSample(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "demo/a.yaml", sample)
 	w.write(t, "demo/b.yaml", strings.Replace(sample, "sample", "other, namespace: elsewhere", 1))
-	r := startReloading(t, w, Options{Apply: []string{"demo"}, WatchNamespaces: []string{"default"}})
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := os.WriteFile(pipe, []byte(strings.Replace(sample, "sample", "piped", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := startReloading(t, w, Options{Apply: []string{"demo", pipe}, WatchNamespaces: []string{"default"}})
 	r.sees("applied demo (0.0s): Memcached sample created, Memcached elsewhere/other created\n" +
 		"warning: Memcached elsewhere/other is in namespace elsewhere, which the operator does not watch: it watches default\n")
+	r.sees("Memcached piped created\n")
 	w.fresh()
+	remove(t, pipe) // read once
 	w.write(t, "demo/a.yaml", sample+"spec: {size: 2}\n")
 	r.sees("changed: demo/a.yaml\n")
 	r.sees("applied demo (0.0s): Memcached sample created\n")
