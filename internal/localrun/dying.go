@@ -3,6 +3,7 @@ package localrun
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/kube"
 )
 
 // dyingEvery is how often the run looks whether a CRD is gone.
@@ -17,13 +19,17 @@ const dyingEvery = 500 * time.Millisecond
 
 // withoutDying leaves out CRDs that the cluster is deleting: their objects wait
 // for the operator to remove its finalizers, which it does when it runs. They
-// are applied again once they are gone.
+// are applied again once they are gone. Of others that are gone, nothing is known any
+// more.
 func (r *run) withoutDying(ctx context.Context, crds []*unstructured.Unstructured) (rest []*unstructured.Unstructured, err error) {
 	var dying []*unstructured.Unstructured
 	for _, crd := range crds {
 		live, err := r.client.Read(ctx, crd)
 		if err != nil {
 			return nil, err
+		}
+		if live == nil {
+			r.forget(crd)
 		}
 		if live == nil || live.GetDeletionTimestamp() == nil {
 			rest = append(rest, crd)
@@ -74,9 +80,11 @@ func (r *run) outlive(ctx context.Context, crds []*unstructured.Unstructured) er
 	r.mu.Lock()
 	r.dying = slices.DeleteFunc(r.dying, func(name string) bool { return slices.Contains(names, name) })
 	r.mu.Unlock()
-	if h := r.webhooks(); h != nil {
-		h.forget(crds)
+	r.installing.Lock()
+	for _, crd := range crds {
+		r.forget(crd)
 	}
+	r.installing.Unlock()
 	if _, err := r.applyCRDs(ctx, r.Host.Now()); err != nil {
 		return err
 	}
@@ -91,13 +99,23 @@ func (r *run) awaitsDeath() bool {
 	return len(r.dying) > 0
 }
 
-// forget drops what is known of objects that were deleted: those of the same
-// name are others.
-func (h *hooks) forget(gone []*unstructured.Unstructured) {
+// forget drops what is known of a CRD that was deleted, and with it what --apply named
+// of its kind: those of the same names are others.
+func (r *run) forget(crd *unstructured.Unstructured) {
+	delete(r.inCluster, digestKey(crd))
+	r.applying.Lock()
+	maps.DeleteFunc(r.applied, func(key, _ string) bool {
+		return strings.HasPrefix(key, kube.ServedKind(crd).GroupKind().String()+" ")
+	})
+	r.applying.Unlock()
+	if h := r.webhooks(); h != nil {
+		h.forget(crd)
+	}
+}
+
+func (h *hooks) forget(u *unstructured.Unstructured) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, u := range gone {
-		delete(h.active, u.GetKind()+" "+u.GetName())
-		h.journal.record.Entries = slices.DeleteFunc(h.journal.record.Entries, func(e entry) bool { return e.is(u) })
-	}
+	delete(h.active, u.GetKind()+" "+u.GetName())
+	h.journal.record.Entries = slices.DeleteFunc(h.journal.record.Entries, func(e entry) bool { return e.is(u) })
 }

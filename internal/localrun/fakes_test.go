@@ -233,7 +233,7 @@ func (c clientFake) Apply(ctx context.Context, objs []*unstructured.Unstructured
 		if err != nil {
 			return results, err
 		}
-		if kube.Converts(u) && c.w.object(u.GetKind()+" "+u.GetName()) == nil {
+		if u.GetKind() == crdKind && c.w.object(u.GetKind()+" "+u.GetName()) == nil {
 			c.w.put(u)
 		}
 		if o.OnCreate != nil {

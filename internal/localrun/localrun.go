@@ -11,6 +11,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -219,7 +220,7 @@ type run struct {
 	hooks     *hooks                // nil without webhooks
 	manifest  Manifests
 	dying     []string          // CRDs that the cluster is deleting
-	inCluster map[string]string // digest of what was applied, by kind and name; read and written under installing
+	inCluster map[string]string // digest of what was applied, as changedSince has it; read and written under installing
 	converted []string          // conversions turned on since the last announcement
 	unwatched map[kube.Ref]bool // objects that were warned of
 	missing   map[string]bool   // kinds that were warned of
@@ -404,24 +405,16 @@ func (r *run) render(ctx context.Context) <-chan rendered {
 func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 	r.installing.Lock()
 	defer r.installing.Unlock()
-	// First: a version that is new must not be served without its conversion, which
-	// would store objects as if all versions were alike.
+	present, err := r.withoutDying(ctx, r.wanted().CRDs)
+	if err != nil {
+		return false, err
+	}
+	// Before they are applied: a new version that is served without its conversion
+	// would have objects stored as if all versions were alike.
 	if err := r.convert(ctx); err != nil {
 		return false, err
 	}
-	var changed []*unstructured.Unstructured
-	sums := map[string]string{}
-	for _, crd := range r.wanted().CRDs {
-		sum, err := digest(crd)
-		if err != nil {
-			return false, err
-		}
-		if r.inCluster[crd.GetName()] != sum {
-			changed = append(changed, crd)
-			sums[crd.GetName()] = sum
-		}
-	}
-	changed, err := r.withoutDying(ctx, changed)
+	changed, sums, err := changedSince(r.inCluster, present)
 	if err != nil || len(changed) == 0 {
 		return false, err
 	}
@@ -437,9 +430,7 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 		return false, err
 	}
 	// Only now: CRDs that were refused are tried again with the next change.
-	for _, crd := range changed {
-		r.inCluster[crd.GetName()] = sums[crd.GetName()]
-	}
+	maps.Copy(r.inCluster, sums)
 	r.screen.say("CRDs applied (%s): %s", r.since(from), summary(results))
 	r.settling.Go(func() { r.tellInvalid(ctx, crds, results) })
 	return true, nil

@@ -89,7 +89,7 @@ func (r *run) applyManifests(ctx context.Context) error {
 	defer r.applying.Unlock()
 	for _, m := range r.manifests {
 		from := r.Host.Now()
-		changed, sums, err := r.notApplied(m)
+		changed, sums, err := changedSince(r.applied, m.objs)
 		if err != nil {
 			return fmt.Errorf("--apply %s: %w", m.name, err)
 		}
@@ -117,19 +117,24 @@ func (r *run) applyManifests(ctx context.Context) error {
 	return nil
 }
 
-// notApplied picks the objects that were not applied as they are now.
-func (r *run) notApplied(m manifest) ([]*unstructured.Unstructured, map[string]string, error) {
+// changedSince picks the objects that are not as they were by their digests, and
+// returns those of today.
+func changedSince(was map[string]string, objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, map[string]string, error) {
 	var changed []*unstructured.Unstructured
 	sums := map[string]string{}
-	for _, u := range m.objs {
+	for _, u := range objs {
 		sum, err := digest(u)
 		if err != nil {
 			return nil, nil, err
 		}
-		key := u.GroupVersionKind().String() + " " + u.GetNamespace() + "/" + u.GetName()
-		if r.applied[key] != sum {
+		if key := digestKey(u); was[key] != sum {
 			changed, sums[key] = append(changed, u), sum
 		}
 	}
 	return changed, sums, nil
+}
+
+// digestKey begins with the kind and its group, and a space.
+func digestKey(u *unstructured.Unstructured) string {
+	return u.GroupVersionKind().GroupKind().String() + " " + u.GetAPIVersion() + " " + u.GetNamespace() + "/" + u.GetName()
 }

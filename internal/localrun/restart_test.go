@@ -256,6 +256,28 @@ func TestReloadSample(t *testing.T) {
 	r.sees("the previous operator keeps running")
 }
 
+// TestReloadDeleted: a CRD that was deleted comes back with the next change, and what
+// --apply named of its kind.
+func TestReloadDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, "demo/a.yaml", sample)
+	w.crds = objects(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: memcacheds.cache.example.com}
+spec: {group: cache.example.com, names: {kind: Memcached, plural: memcacheds}, versions: [{name: v1, served: true, storage: true}]}
+`)
+	r := startReloading(t, w, Options{Apply: []string{"demo"}})
+	r.sees("applied demo")
+	w.fresh()
+	w.mu.Lock()
+	delete(w.store, crdKey)
+	w.mu.Unlock()
+	w.write(t, "cmd/extra.go", "package main\n")
+	r.sees("applied demo (0.0s): Memcached sample created\n")
+	w.ordered(t, "apply CustomResourceDefinition", "run operator", "apply Memcached")
+}
+
 // TestLookElsewhere: objects that somebody else creates where the operator does
 // not look are told of, once each, in the embedded cluster.
 func TestLookElsewhere(t *testing.T) {
