@@ -328,6 +328,28 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestStartBrokenOff: of a server that was killed before it was ready, nothing is left.
+func TestStartBrokenOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	binary := filepath.Join(t.TempDir(), "any")
+	writeFile(t, binary, "")
+	var l state.Layout
+	h := testHost(t, &fakeExec{run: func(host.Cmd) error {
+		cancel()
+		return l.Write(state.State{PID: 1 << 30, ProcessStart: "x"})
+	}}, map[string]string{BinaryEnv: binary})
+	l, err := layoutOf(h, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(ctx, h, Options{Name: "dev"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start() = %v", err)
+	}
+	if got, err := Status(t.Context(), h, "dev"); err != nil || got.State != Stopped {
+		t.Errorf("Status() = %+v, %v", got, err)
+	}
+}
+
 func TestLogs(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
 	var out bytes.Buffer

@@ -182,6 +182,7 @@ func spawn(ctx context.Context, h host.Host, l state.Layout, binary string, o Op
 	s := &server{process: process, ended: make(chan error, 1)}
 	go func() {
 		s.ended <- process.Wait()
+		close(s.ended)
 		if lifeline != nil {
 			// Held until here: the server lives as long as it is open. What
 			// closing it says no longer matters.
@@ -227,6 +228,11 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	if mine != nil {
 		// It may have ended by itself.
 		_ = mine.process.Kill()
+		<-mine.ended
+		// Else it would pass for one that was killed while it ran.
+		if locked, lockErr := l.Locked(); lockErr == nil && !locked {
+			err = errors.Join(err, clearStale(l))
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, ctx.Err())
