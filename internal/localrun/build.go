@@ -71,11 +71,7 @@ func (b *build) announce() { b.out.release() }
 func (b *build) wait(ctx context.Context) error {
 	done := b.r.still(ctx, "building the operator")
 	defer done()
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-		<-b.done // the go command is stopped by ctx
-	}
+	<-b.done // the go command is stopped by ctx
 	if b.err == nil {
 		b.r.screen.say("operator built (%s)", b.took)
 	}
