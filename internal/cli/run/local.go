@@ -337,14 +337,21 @@ func webhooksAmong(objs []*unstructured.Unstructured) []*unstructured.Unstructur
 }
 
 // clusterForRun starts the embedded cluster so that it goes with mysdk, even
-// if mysdk is killed, unless it is to stay.
+// if mysdk is killed, unless it is to stay. One that was started to stay does so
+// when it is emptied, too.
 func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh bool) (*localrun.Cluster, error) {
+	was, err := cluster.Status(ctx, f.Host, o.Target.Name)
+	if err != nil {
+		return nil, err
+	}
+	stays := was.State == cluster.Running && !was.Tied
 	info, err := cluster.Start(ctx, f.Host, cluster.Options{
-		Name: o.Target.Name, Fresh: fresh, DieWithParent: !o.Keep, Progress: f.Progress, Detail: f.Stage,
+		Name: o.Target.Name, Fresh: fresh, DieWithParent: !o.Keep && !stays, Progress: f.Progress, Detail: f.Stage,
 	})
 	if err != nil {
 		return nil, err
 	}
+	info.AlreadyRunning = info.AlreadyRunning || stays
 	control, err := cluster.Control(ctx, f.Host, o.Target.Name)
 	if err != nil {
 		return nil, err
