@@ -256,6 +256,9 @@ func (c clientFake) WaitEstablished(context.Context, []*unstructured.Unstructure
 	c.w.event("established")
 	return nil
 }
+func (c clientFake) WorkingConversions(_ context.Context, crds []*unstructured.Unstructured) (list, off []*unstructured.Unstructured, err error) {
+	return crds, slices.DeleteFunc(slices.Clone(crds), func(u *unstructured.Unstructured) bool { return !kube.Converts(u) }), nil
+}
 func (c clientFake) EnsureNamespace(_ context.Context, name string) (bool, error) {
 	c.w.event("ensure namespace %s", name)
 	return name != "default", nil

@@ -125,33 +125,29 @@ func (h *hooks) writeCertificates() error {
 // private where an operator that takes no flag looks for it by itself.
 func (h *hooks) certDir() string { return filepath.Join(h.private, filepath.FromSlash(servingCerts)) }
 
-// withCluster returns the CRDs as they can be applied: with a conversion that calls
-// the run's webhooks, or, without webhooks, that of the cluster and what injects its
-// authority. The Service that the project names exists only where it is deployed.
-func (r *run) withCluster(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// withConversion returns the CRDs as they can be applied: with a conversion that calls
+// the run's webhooks, or, without webhooks, one that works. The Service that the project
+// names exists only where it is deployed.
+func (r *run) withConversion(ctx context.Context, crds []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	h := r.webhooks()
+	if h == nil {
+		list, off, err := r.client.WorkingConversions(ctx, crds)
+		for _, crd := range off {
+			r.screen.say("warning: conversion of %s is off: objects are stored as they are written, whatever their version", crd.GetName())
+		}
+		return list, err
+	}
 	var list []*unstructured.Unstructured
 	for _, crd := range crds {
-		if !kube.Converts(crd) {
-			list = append(list, crd)
-			continue
-		}
-		applied := crd.DeepCopy() // the one given is compared with later
-		applied.SetAnnotations(withoutInjection(applied.GetAnnotations()))
-		conversion := map[string]any{"strategy": "None"}
-		if h := r.webhooks(); h != nil {
-			conversion = h.at.conversion(crd)
-		} else if live, err := r.client.Read(ctx, crd); err != nil {
-			return nil, err
-		} else if live != nil {
-			inject(applied, injection(live.GetAnnotations()))
-			if its, found, _ := unstructured.NestedMap(live.Object, "spec", "conversion"); found {
-				conversion = its
+		if kube.Converts(crd) {
+			conversion := h.at.conversion(crd)
+			crd = crd.DeepCopy() // the one given is compared with later
+			crd.SetAnnotations(withoutInjection(crd.GetAnnotations()))
+			if err := unstructured.SetNestedMap(crd.Object, conversion, "spec", "conversion"); err != nil {
+				return nil, err
 			}
 		}
-		if err := unstructured.SetNestedMap(applied.Object, conversion, "spec", "conversion"); err != nil {
-			return nil, err
-		}
-		list = append(list, applied)
+		list = append(list, crd)
 	}
 	return list, nil
 }

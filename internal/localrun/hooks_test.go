@@ -182,8 +182,7 @@ func TestRunWebhooksDeployed(t *testing.T) {
 		t.Errorf("something was deleted: %q", w.events)
 	}
 	// Nor does a later application bring back what cert-manager goes by.
-	w.put(objects(t, convertedYAML)[0])
-	list, err := (&run{client: clientFake{w}}).withCluster(t.Context(), w.crds)
+	list, err := (&run{hooks: &hooks{}}).withConversion(t.Context(), w.crds)
 	if err != nil || len(list[0].GetAnnotations()) != 1 {
 		t.Errorf("applied with %q, %v", list[0].GetAnnotations(), err)
 	}
@@ -215,6 +214,9 @@ func TestRunNoWebhooks(t *testing.T) {
 			}
 			if w.happened("edit") || len(w.journalFiles(t)) > 0 {
 				t.Errorf("webhooks were turned on: %q", w.events)
+			}
+			if !strings.Contains(w.err.String(), "warning: conversion of memcacheds.cache.example.com is off: ") {
+				t.Errorf("stderr:\n%s", w.err)
 			}
 			cmd := w.started[len(w.started)-1]
 			if !slices.Contains(cmd.Env, "ENABLE_WEBHOOKS=false") || given(cmd.Args, "webhook-port") {

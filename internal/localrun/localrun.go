@@ -90,6 +90,7 @@ type Client interface {
 	Kubeconfig() ([]byte, error)
 	Apply(ctx context.Context, objs []*unstructured.Unstructured, o kube.ApplyOptions) ([]kube.Result, error)
 	WaitEstablished(ctx context.Context, crds []*unstructured.Unstructured) error
+	WorkingConversions(ctx context.Context, crds []*unstructured.Unstructured) (list, off []*unstructured.Unstructured, err error)
 	Invalid(ctx context.Context, crd *unstructured.Unstructured) ([]string, error)
 	EnsureNamespace(ctx context.Context, name string) (bool, error)
 	Allowed(ctx context.Context, a kube.Access) (bool, error)
@@ -418,7 +419,7 @@ func (r *run) applyCRDs(ctx context.Context, from time.Time) (bool, error) {
 	if err != nil || len(changed) == 0 {
 		return false, err
 	}
-	crds, err := r.withCluster(ctx, changed)
+	crds, err := r.withConversion(ctx, changed)
 	if err != nil {
 		return false, err
 	}
