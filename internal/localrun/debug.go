@@ -2,13 +2,9 @@ package localrun
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"time"
 
@@ -103,48 +99,6 @@ func (d debugger) command(r *run, args []string) (string, []string, []string) {
 	}
 	return d.dlv, append(append(all, "--"), args...), notes
 }
-
-// leash is the shell program that Delve runs under: it ends Delve when the pipe
-// on file descriptor 3 closes, as it does when mysdk is killed, too. Killing
-// Delve itself would let the operator go, and reconcile on without anybody
-// knowing of it; asked to end, Delve takes the operator along.
-//
-// The trap comes first: a shell that is asked to end before it has one would
-// leave Delve behind. What comes before Delve is there is passed on then.
-const leash = `dlv= asked=
-trap 'asked=yes; [ -z "$dlv" ] || kill -TERM $dlv' TERM
-"$@" 3<&- & dlv=$!
-[ -z "$asked" ] || kill -TERM $dlv
-{ read -r _ <&3; kill -TERM $dlv; } >/dev/null 2>&1 &
-exec 3<&-
-wait $dlv; code=$?
-while kill -0 $dlv 2>/dev/null; do wait $dlv; code=$?; done
-# It may have ended while a signal broke off the wait; 127 says that its code was read.
-wait $dlv 2>/dev/null; last=$?; [ $last = 127 ] || code=$last
-exit $code`
-
-// leashed wraps a command that runs the operator under Delve. Closing the file
-// that it returns, or the end of mysdk, ends it. Windows has no such shell, and
-// gets the command as it is.
-func leashed(h host.Host, c host.Cmd) (host.Cmd, io.Closer, error) {
-	shell, err := h.LookPath("sh")
-	if err != nil || runtime.GOOS == "windows" {
-		return c, io.NopCloser(nil), nil
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return c, nil, fmt.Errorf("run the operator under the debugger: %w", err)
-	}
-	c.Args = slices.Concat([]string{"-c", leash, "sh", c.Name}, c.Args)
-	c.Name, c.Extra, c.DieWithParent = shell, []*os.File{read}, false
-	return c, &pipe{read, write}, nil
-}
-
-// pipe is both ends, of which the reading one is the child's business.
-type pipe struct{ read, write *os.File }
-
-// Close implements io.Closer.
-func (p *pipe) Close() error { return errors.Join(p.read.Close(), p.write.Close()) }
 
 // checkDebug refuses a port that there cannot be.
 func checkDebug(port int) error {

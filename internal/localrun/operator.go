@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -58,16 +57,9 @@ func (r *run) startOperator(ctx context.Context) error {
 		Name: l.program, Args: l.args, Dir: r.Dir, Env: l.env,
 		Stdout: op.out, Stderr: op.err, Group: true, Grace: operatorGrace, DieWithParent: true,
 	}
-	var tie io.Closer = io.NopCloser(nil)
-	if r.Debug > 0 {
-		if c, tie, err = leashed(r.Host, c); err != nil {
-			stop()
-			return err
-		}
-	}
 	if op.process, err = r.Host.Exec.Start(alive, c); err != nil {
 		stop()
-		return errors.Join(fmt.Errorf("run the operator: %w", err), tie.Close())
+		return fmt.Errorf("run the operator: %w", err)
 	}
 	r.announce(l)
 	r.setOperator(op)
@@ -75,8 +67,6 @@ func (r *run) startOperator(ctx context.Context) error {
 		// Everything that the operator wrote is on the screen before anybody
 		// learns that it has ended.
 		op.ending = op.process.Wait()
-		// What is left to close here has nothing to say.
-		_ = tie.Close()
 		op.out.flush()
 		op.err.flush()
 		stop()

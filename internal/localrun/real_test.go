@@ -216,38 +216,6 @@ func TestConnectByDefault(t *testing.T) {
 	var _ Client = (*kube.Client)(nil)
 }
 
-// TestLeash: what runs under it ends when it is asked to, and when mysdk is
-// gone.
-func TestLeash(t *testing.T) {
-	const fake = "trap 'echo told; exit 7' TERM; echo up; while :; do sleep 0.01; done"
-	for name, end := range map[string]func(host.Process, io.Closer) error{
-		"asked":      func(p host.Process, _ io.Closer) error { return p.Interrupt() },
-		"mysdk ends": func(_ host.Process, tie io.Closer) error { return tie.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.Exec = host.OSExec{}
-			c, tie, err := leashed(w.Host, host.Cmd{Name: "sh", Args: []string{"-c", fake}, Env: w.Environ(), Stdout: w.out, Stderr: w.err, Group: true, DieWithParent: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := w.Exec.Start(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-until(t, w, "up").Done()
-			if err := end(p, tie); err != nil {
-				t.Error(err)
-			}
-			// It may be told twice: with its group, and by the shell.
-			if err := p.Wait(); exitText(err) != "exit code 7" || !strings.HasPrefix(w.out.String(), "up\ntold\n") {
-				t.Errorf("%v\n%s%s", err, w.out, w.err)
-			}
-			_ = tie.Close() // closed already in one case
-		})
-	}
-}
-
 // TestRealDebug runs the operator under a real Delve, which a client tells to
 // go on. It is built by the go command where PATH has none.
 func TestRealDebug(t *testing.T) {
