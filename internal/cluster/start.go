@@ -230,9 +230,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 		_ = mine.process.Kill()
 		<-mine.ended
 		// Else it would pass for one that was killed while it ran.
-		if locked, lockErr := l.Locked(); lockErr == nil && !locked {
-			err = errors.Join(err, clearStale(l))
-		}
+		err = errors.Join(err, clearStale(context.WithoutCancel(ctx), l))
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, ctx.Err())
