@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	lazy "go.podman.io/storage/pkg/regexp"
+
+	"github.com/example/mysdk/internal/generate/arguments"
 )
 
 var (
-	rbacMarker   = lazy.Delayed(`^\s*//\s*\+kubebuilder:rbac:`)
-	rbacResource = lazy.Delayed(`(^|[:,])resources="?([^,"]*)"?`)
+	rbacMarker = lazy.Delayed(`^\s*//\s*\+kubebuilder:rbac:`)
 
 	webhookMarker = lazy.Delayed(`(?m)^\s*//\s*\+kubebuilder:webhook:.*$`)
 	webhookURL    = lazy.Delayed(`[:,]path="?([^,"\s]+)`)
@@ -41,34 +42,43 @@ func RestrictMarkers(name string, src []byte, namespace string) (out []byte, not
 	n := 0
 	for line := range bytes.Lines(src) {
 		n++
-		text := string(line)
-		if !rbacMarker.MatchString(text) || strings.Contains(text, "namespace=") {
-			out = append(out, line...)
-			continue
+		text, marker := string(line), rbacMarker.FindIndex(line)
+		var rule rbacRule
+		var err error
+		if marker != nil {
+			rule, err = arguments.Parse[rbacRule](strings.TrimSpace(text[marker[1]:]))
 		}
-		at := rbacResource.FindStringSubmatchIndex(text)
-		scope := ""
-		switch {
-		case at == nil:
+		before := strings.Index(text, "resources=")
+		scope := clusterResource(rule.Resources)
+		if before < 0 || len(rule.Resources) == 0 {
 			scope = "a rule on URLs"
-		default:
-			scope = clusterResource(text[at[4]:at[5]])
 		}
-		if scope != "" {
+		switch {
+		case marker == nil || err != nil || rule.Namespace != "": // of what does not parse, generate tells
+			out = append(out, line...)
+		case scope != "":
 			notes = append(notes, fmt.Sprintf("%s:%d: %s stays cluster-wide, and needs a ClusterRole", name, n, scope))
 			out = append(out, line...)
-			continue
+		default:
+			out = append(out, text[:before]+"namespace="+namespace+","+text[before:]...)
 		}
-		before := at[3] // behind the colon or comma before resources=
-		out = append(out, text[:before]+"namespace="+namespace+","+text[before:]...)
 	}
 	return out, notes
 }
 
-// clusterResource returns the first of several resources, joined by
-// semicolons, that is cluster-scoped.
-func clusterResource(list string) string {
-	for _, r := range strings.Split(list, ";") {
+// rbacRule is what matters here of a +kubebuilder:rbac marker, and its other arguments.
+type rbacRule struct {
+	Resources []string `marker:",optional"`
+	Namespace string   `marker:",optional"`
+
+	Groups, ResourceNames, Verbs []string `marker:",optional"`
+	URLs                         []string `marker:"urls,optional"`
+	RoleName                     string   `marker:",optional"`
+}
+
+// clusterResource returns the first of several resources that is cluster-scoped.
+func clusterResource(list []string) string {
+	for _, r := range list {
 		r, _, _ = strings.Cut(r, "/")
 		if slices.Contains(ClusterScoped(), r) {
 			return r

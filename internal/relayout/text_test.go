@@ -19,6 +19,8 @@ func TestMarkers(t *testing.T) {
 		"names of objects":  {"// +kubebuilder:rbac:groups=core,resourceNames=a,resources=secrets,verbs=get\n", "// +kubebuilder:rbac:groups=core,resourceNames=a,namespace=op-system,resources=secrets,verbs=get\n", nil},
 		"another namespace": {"// +kubebuilder:rbac:groups=apps,namespace=there,resources=deployments,verbs=get\n", "// +kubebuilder:rbac:groups=apps,namespace=there,resources=deployments,verbs=get\n", nil},
 		"cluster-scoped":    {"x\n// +kubebuilder:rbac:groups=core,resources=pods;nodes/status,verbs=get\n", "x\n// +kubebuilder:rbac:groups=core,resources=pods;nodes/status,verbs=get\n", []string{"a.go:2: nodes stays cluster-wide, and needs a ClusterRole"}},
+		"in braces":         {"// +kubebuilder:rbac:groups={\"\",apps},resources={pods, deployments},verbs=get\n", "// +kubebuilder:rbac:groups={\"\",apps},namespace=op-system,resources={pods, deployments},verbs=get\n", nil},
+		"nodes in braces":   {"// +kubebuilder:rbac:groups=\"\",resources={pods,nodes},verbs=get;list\n", "// +kubebuilder:rbac:groups=\"\",resources={pods,nodes},verbs=get;list\n", []string{"a.go:1: nodes stays cluster-wide, and needs a ClusterRole"}},
 		"URLs":              {"// +kubebuilder:rbac:urls=/metrics,verbs=get\n", "// +kubebuilder:rbac:urls=/metrics,verbs=get\n", []string{"a.go:1: a rule on URLs stays cluster-wide, and needs a ClusterRole"}},
 		"no marker":         {"s := \"+kubebuilder:rbac:groups=a,resources=b\"\n", "s := \"+kubebuilder:rbac:groups=a,resources=b\"\n", nil},
 		"another marker":    {"// +kubebuilder:webhook:groups=a,resources=b\n", "// +kubebuilder:webhook:groups=a,resources=b\n", nil},
