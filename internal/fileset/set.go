@@ -19,6 +19,7 @@ type File struct {
 	Mode    fs.FileMode // permission bits; 0 means 0644
 	New     bool        // the path must not exist yet: never write over a file of the user's
 	Removed bool        // the path goes; Data and Mode do not count
+	From    string      // the path that the file has so far, where it moves
 
 	seen bool   // was is the hash of what the path held, see Tree.Check
 	was  string // empty for nothing
@@ -60,13 +61,13 @@ func (s *Set) Len() int { return len(s.files) }
 // Paths returns the paths of the change, sorted.
 func (s *Set) Paths() []string { return slices.Sorted(maps.Keys(s.files)) }
 
-// Merge adds the files of o; where both have a path, o's content wins and the
-// demand that the path be new is kept.
+// Merge adds the files of o; where both have a path, o's content wins, and what
+// s says of the path stays: that it must be new, and where its file comes from.
 func (s *Set) Merge(o Set) error {
 	for _, name := range o.Paths() {
 		f := o.files[name]
 		if old, ok := s.files[name]; ok {
-			f.New = f.New || old.New
+			f.New, f.From = f.New || old.New, cmp.Or(f.From, old.From)
 		}
 		if err := s.Put(name, f); err != nil {
 			return err

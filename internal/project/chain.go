@@ -260,7 +260,7 @@ func Edit(s *Steps, dir string, change fileset.Set) (fileset.Set, error) {
 	for _, name := range added.Paths() {
 		file, _ := added.Get(name)
 		if old, ok := change.Get(name); ok {
-			file.New = old.New && !old.Removed
+			file.New, file.From = old.New && !old.Removed, old.From
 		}
 		if err := out.Put(name, file); err != nil {
 			return change, err

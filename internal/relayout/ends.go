@@ -2,6 +2,7 @@ package relayout
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -23,8 +24,10 @@ func (f LF) ReadFile(name string) ([]byte, error) {
 	if strings.HasSuffix(name, RejectSuffix) || !endsInCRLF(data) {
 		return data, err
 	}
-	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), err
+	return inLF(data), err
 }
+
+func inLF(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
 // endsInCRLF says whether most lines do: what a tool adds to a file of a
 // checkout with CRLF ends in LF until git sees it. Binary files have no lines.
@@ -32,13 +35,17 @@ func endsInCRLF(data []byte) bool {
 	return !bytes.ContainsRune(data, 0) && 2*bytes.Count(data, []byte("\r\n")) > bytes.Count(data, []byte("\n"))
 }
 
-// Ended is a text with the line ends that the file of that full path has on disk.
+// Ended is a text with the line ends that the file of that full path has on disk:
+// its very bytes, where the text is the same.
 func (f LF) Ended(name string, data []byte) []byte {
 	was, err := f.Files.ReadFile(name)
 	if err != nil || !endsInCRLF(was) {
 		return data
 	}
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // an edit may have kept them
+	data = inLF(data) // an edit may have kept them
+	if bytes.Equal(data, inLF(was)) {
+		return was
+	}
 	return bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
 }
 
@@ -54,7 +61,7 @@ func (f LF) Changed(set fileset.Set, dir string) (fileset.Set, error) {
 		if file.Removed || strings.HasSuffix(name, RejectSuffix) {
 			continue
 		}
-		file.Data = f.Ended(filepath.Join(dir, filepath.FromSlash(name)), file.Data)
+		file.Data = f.Ended(filepath.Join(dir, filepath.FromSlash(cmp.Or(file.From, name))), file.Data)
 		if err := out.Put(name, file); err != nil {
 			return out, err
 		}

@@ -49,7 +49,7 @@ func (t *Tree) Write(name string, data []byte) error {
 // Move changes a file in memory and gives it another name, at which there
 // must be none.
 func (t *Tree) Move(from, to string, data []byte) error {
-	f := fileset.File{Data: data, New: true}
+	f := fileset.File{Data: data, New: true, From: from}
 	if info, err := t.files.Lstat(filepath.Join(t.root, filepath.FromSlash(from))); err == nil {
 		f.Mode = info.Mode().Perm()
 	}

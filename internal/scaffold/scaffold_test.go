@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,45 +47,64 @@ func (s *Scaffold) set(t *testing.T) fileset.Set {
 
 // TestCRLF changes a project as Git for Windows checks it out.
 func TestCRLF(t *testing.T) {
-	dir := openGolden(t, "multigroup").dir
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(name, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), 0o644)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(host.OSFiles{}, dir, v4.Plugin{Year: 2030}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SetLicense(License{Owner: new("Shop")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.DeleteAPI(s.project.Resources[0]); err != nil {
-		t.Fatal(err)
-	}
-	if len(s.Problems) > 0 {
-		t.Errorf("problems: %v", s.Problems)
-	}
-	set, written := s.set(t), 0
-	for _, name := range set.Paths() {
-		f, _ := set.Get(name)
-		if f.Removed || f.New {
-			continue
-		}
-		if written++; bytes.Count(f.Data, []byte("\n")) != bytes.Count(f.Data, []byte("\r\n")) {
-			t.Errorf("%s has lines that end in LF", name)
-		}
-	}
-	if written < 3 {
-		t.Errorf("only %v changes", set.Paths())
+	for name, tt := range map[string]struct {
+		project string
+		change  func(*Scaffold) error
+	}{
+		"license and deletion": {"multigroup", func(s *Scaffold) error {
+			return errors.Join(s.SetLicense(License{Owner: new("Shop")}), s.DeleteAPI(s.project.Resources[0]))
+		}},
+		"layout": {"memcached", func(s *Scaffold) error { return s.SetLayout(Layout{MultiGroup: new(true)}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := openGolden(t, tt.project).dir
+			err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				data, err := os.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				return os.WriteFile(name, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), 0o644)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const mine = "a\r\nb\nc\r\n"
+			golden := filepath.Join(dir, "internal", "controller", "golden")
+			if err := errors.Join(os.MkdirAll(golden, 0o755), os.WriteFile(filepath.Join(golden, "mine.txt"), []byte(mine), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(host.OSFiles{}, dir, v4.Plugin{Year: 2030}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.change(s); err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Problems) > 0 {
+				t.Errorf("problems: %v", s.Problems)
+			}
+			set, written := s.set(t), 0
+			for _, name := range set.Paths() {
+				f, _ := set.Get(name)
+				switch {
+				case path.Base(name) == "mine.txt":
+					if !f.Removed && string(f.Data) != mine {
+						t.Errorf("the user's file became %q", f.Data)
+					}
+				case f.Removed:
+				default:
+					if written++; bytes.Count(f.Data, []byte("\n")) != bytes.Count(f.Data, []byte("\r\n")) {
+						t.Errorf("%s has lines that end in LF", name)
+					}
+				}
+			}
+			if written < 3 {
+				t.Errorf("only %v changes", set.Paths())
+			}
+		})
 	}
 }
 

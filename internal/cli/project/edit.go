@@ -196,7 +196,7 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 	if set, err = f.EditByPlugins(set); err != nil {
 		return err
 	}
-	if set, err = f.Tree().Changed(set); err != nil {
+	if set, err = f.Changed(set); err != nil {
 		return err
 	}
 	if set.Len() == 0 {
@@ -211,7 +211,7 @@ func commitScaffold(ctx context.Context, f *cli.Factory, s *scaffold.Scaffold, k
 			return clierr.WithHint(fmt.Errorf("nothing was written: %w", err), "correct that first: the code must compile with the change")
 		}
 	}
-	if set, err = f.Tree().Changed(set); err != nil {
+	if set, err = f.Changed(set); err != nil {
 		return err
 	}
 	if err := f.Write(ctx, set, dryRun); err != nil || dryRun {

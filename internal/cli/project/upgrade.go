@@ -212,7 +212,7 @@ func generateUpgraded(ctx context.Context, f *cli.Factory, set fileset.Set, dryR
 	whole, err := generateInto(ctx, f, set.Clone(), dryRun)
 	switch {
 	case err == nil:
-		changed, err := f.Tree().Changed(whole)
+		changed, err := f.Changed(whole)
 		return changed, true, err
 	case ctx.Err() != nil:
 		return set, false, ctx.Err()
