@@ -215,13 +215,18 @@ func TestHandOver(t *testing.T) {
 
 // TestMoves pairs the files of the two layouts, and each has its counterpart.
 func TestMoves(t *testing.T) {
-	yes := true
-	f := parse(t, twoKinds)
+	for _, group := range []string{"cache", "memcached"} { // also one that is named like a kind
+		t.Run(group, func(t *testing.T) { testMoves(t, group) })
+	}
+}
+
+func testMoves(t *testing.T, group string) {
+	f := parse(t, strings.ReplaceAll(twoKinds, "group: cache", "group: "+group))
 	before, err := f.Replay(project.ReplayOptions{Scaffolder: scaffolder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := f.Reshape(project.Shape{MultiGroup: &yes})
+	other, err := f.Reshape(project.Shape{MultiGroup: new(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,11 +236,12 @@ func TestMoves(t *testing.T) {
 	}
 	moves := project.Moves(before, after)
 	want := map[string]string{
-		"api/v1/memcached_types.go":                   "api/cache/v1/memcached_types.go",
-		"api/v1/redis_types.go":                       "api/cache/v1/redis_types.go",
-		"internal/controller/suite_test.go":           "internal/controller/cache/suite_test.go",
-		"internal/controller/memcached_controller.go": "internal/controller/cache/memcached_controller.go",
-		"config/rbac/redis_admin_role.yaml":           "config/rbac/cache_redis_admin_role.yaml",
+		"api/v1/memcached_types.go":                   "api/" + group + "/v1/memcached_types.go",
+		"api/v1/redis_types.go":                       "api/" + group + "/v1/redis_types.go",
+		"internal/controller/suite_test.go":           "internal/controller/" + group + "/suite_test.go",
+		"internal/controller/memcached_controller.go": "internal/controller/" + group + "/memcached_controller.go",
+		"config/rbac/memcached_editor_role.yaml":      "config/rbac/" + group + "_memcached_editor_role.yaml",
+		"config/rbac/redis_admin_role.yaml":           "config/rbac/" + group + "_redis_admin_role.yaml",
 	}
 	for from, to := range want {
 		if moves[from] != to {

@@ -265,17 +265,18 @@ func Moves(before, after *Replayed) map[string]string {
 // the same directory, with the same name but for the group's in it, and of the
 // same version where several have it.
 func counterpart(name string, from, to Step) (string, bool) {
-	plain := func(name string) string {
+	top := func(name string) string {
 		parts := strings.Split(name, "/")
 		depth := 2 // config/rbac, internal/controller
 		if parts[0] == "api" {
 			depth = 1
 		}
-		return strings.Join(parts[:min(depth, len(parts)-1)], "/") + "/" + strings.Replace(path.Base(name), from.Group+"_", "", 1)
+		return strings.Join(parts[:min(depth, len(parts)-1)], "/")
 	}
+	same := func(a, b string) bool { return a == b || a == from.Group+"_"+b || b == from.Group+"_"+a }
 	best := ""
 	for _, candidate := range to.Files {
-		if plain(candidate) != plain(name) || slices.Contains(from.Files, candidate) {
+		if top(candidate) != top(name) || !same(path.Base(candidate), path.Base(name)) || slices.Contains(from.Files, candidate) {
 			continue
 		}
 		if path.Base(path.Dir(candidate)) == path.Base(path.Dir(name)) {
