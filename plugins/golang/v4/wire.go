@@ -54,7 +54,8 @@ func (s *createAPISubcommand) wire(disk afero.Fs, d data) error {
 	return s.markStorageVersion(disk)
 }
 
-// edit changes a file that exists.
+// edit changes a file that exists, and writes it in LF: who puts it on disk knows how
+// the lines of the file there end.
 func edit(disk afero.Fs, name string, change func(text string) (string, error)) error {
 	data, err := afero.ReadFile(disk, name)
 	if err != nil {
@@ -64,9 +65,6 @@ func edit(disk afero.Fs, name string, change func(text string) (string, error)) 
 	changed, err := change(text)
 	if err != nil || changed == text {
 		return err
-	}
-	if len(text) < len(data) { // of a checkout on Windows
-		changed = strings.ReplaceAll(changed, "\n", "\r\n")
 	}
 	return writeFile(disk, name, changed)
 }

@@ -147,8 +147,8 @@ func TestMainWithWindowsLines(t *testing.T) {
 	p := newTestProject(t)
 	p.write(t, mainPath, strings.ReplaceAll(p.files(t)[mainPath], "\n", "\r\n"))
 	p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
-	if !strings.Contains(p.files(t)[mainPath], "cachev1alpha1.AddToScheme") {
-		t.Error("main.go is not wired")
+	if got := p.files(t)[mainPath]; !strings.Contains(got, "cachev1alpha1.AddToScheme") || strings.Contains(got, "\r") {
+		t.Error("main.go is not wired, or not in LF, from which its line ends are restored")
 	}
 }
 
