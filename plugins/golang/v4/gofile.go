@@ -57,11 +57,11 @@ func wireMain(text string, w mainWiring) (string, error) {
 	tree := f.Tree
 	var todo []insertion
 	if w.apiPath != "" {
-		name, line := importName(tree, w.apiPath, w.apiAlias)
+		name, line := importName(f, w.apiPath, w.apiAlias)
 		todo = append(todo, insertion{"imports", line}, insertion{"scheme", "utilruntime.Must(" + name + ".AddToScheme(scheme))"})
 	}
 	if w.controllerPath != "" {
-		name, line := importName(tree, w.controllerPath, w.controllerAlias)
+		name, line := importName(f, w.controllerPath, w.controllerAlias)
 		todo = append(todo, insertion{"imports", line})
 		if !uses(tree, name, w.reconciler) {
 			todo = append(todo, insertion{"builder", w.setup(name)})
@@ -72,7 +72,7 @@ func wireMain(text string, w mainWiring) (string, error) {
 		if importPath == "" {
 			return
 		}
-		name, line := importName(tree, importPath, alias)
+		name, line := importName(f, importPath, alias)
 		todo = append(todo, insertion{"imports", line})
 		if uses(tree, name, function) {
 			return
@@ -183,19 +183,15 @@ os.Exit(1)
 }
 
 // importName returns the name under which the file imports a package, and the
-// line to add, empty when it does already. A name that something
-// else has is made another one.
-func importName(tree *ast.File, importPath, alias string) (name, line string) {
-	taken := map[string]bool{}
-	for _, spec := range tree.Imports {
-		name := goedit.LocalName(spec)
-		if goedit.PathOf(spec) == importPath && goedit.IsName(name) {
-			return name, ""
-		}
-		taken[name] = true
+// line to add, empty when it does already. A name that something else has, a
+// variable of a function included, is made another one.
+func importName(f *goedit.File, importPath, alias string) (name, line string) {
+	if name = f.ImportName(importPath); goedit.IsName(name) {
+		return name, ""
 	}
+	declared := func(id *ast.Ident) bool { return id.Obj != nil && id.Name == name }
 	name = alias
-	for n := 2; taken[name]; n++ {
+	for n := 2; f.ImportPath(name) != "" || goedit.Has(f.Tree, declared); n++ {
 		name = alias + "pkg" + strconv.Itoa(n)
 	}
 	if name == path.Base(importPath) {

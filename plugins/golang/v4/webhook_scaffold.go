@@ -199,7 +199,7 @@ func (s *createWebhookSubcommand) mergeFile(disk afero.Fs, d data, name string, 
 	}
 	if file != nil {
 		name = file.Name
-		d.ImportAlias, _ = importName(file.Tree, s.resource.Path, d.ImportAlias)
+		d.ImportAlias, _ = importName(file, s.resource.Path, d.ImportAlias)
 	}
 	for _, part := range parts {
 		text, err := render(d, "webhook/admission/"+part+"/"+template, name)

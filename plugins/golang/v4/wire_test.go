@@ -117,8 +117,8 @@ func TestMainMissing(t *testing.T) {
 func TestNamesInMain(t *testing.T) {
 	const api, controller = "example.com/shop/api/v1alpha1", "example.com/shop/internal/controller"
 	for name, test := range map[string]struct {
-		imports string
-		want    []string
+		imports, code string
+		want          []string
 	}{
 		"plain": {want: []string{
 			`cachev1alpha1 "` + api + `"`, "\t\"" + controller + "\"\n", "cachev1alpha1.AddToScheme", "&controller.MemcachedReconciler{"}},
@@ -128,10 +128,15 @@ func TestNamesInMain(t *testing.T) {
 			`controllerpkg2 "` + controller + `"`, "&controllerpkg2.MemcachedReconciler{"}},
 		"alias taken": {imports: `cachev1alpha1 "example.com/other"`, want: []string{
 			`cachev1alpha1pkg2 "` + api + `"`, "cachev1alpha1pkg2.AddToScheme"}},
+		"names of variables": {code: "\tcontroller, cachev1alpha1 := 1, 2\n\tsetupLog.Info(\"mine\", \"a\", controller, \"b\", cachev1alpha1)\n", want: []string{
+			`controllerpkg2 "` + controller + `"`, "&controllerpkg2.MemcachedReconciler{", "cachev1alpha1pkg2.AddToScheme"}},
+		"name of a type": {code: "\t_ = struct{ x int }{}.x\n\t_ = controller{}.y\n}\n\ntype controller struct{ y int }\n\nfunc more() {\n", want: []string{
+			`controllerpkg2 "` + controller + `"`, "cachev1alpha1.AddToScheme"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTestProject(t)
-			p.write(t, mainPath, strings.Replace(p.files(t)[mainPath], "import (\n", "import (\n\t"+test.imports+"\n", 1))
+			main := strings.Replace(p.files(t)[mainPath], "import (\n", "import (\n\t"+test.imports+"\n", 1)
+			p.write(t, mainPath, strings.Replace(main, "func main() {\n", "func main() {\n"+test.code, 1))
 			p.mustCreateAPI(t, "--group=cache", "--kind=Memcached")
 			got := p.files(t)[mainPath]
 			for _, want := range test.want {
