@@ -70,6 +70,9 @@ func (c *carrier) problem(name, format string, args ...any) {
 // that were left alone because the user's hand shows there.
 func (c Change) Carry(t *Tree) ([]Problem, error) {
 	m, err := newMoves(c)
+	if err == nil {
+		m.withGo, err = t.packages()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -231,10 +234,6 @@ func (c *carrier) others() error {
 	if err != nil {
 		return err
 	}
-	withGo := map[string]bool{}
-	for _, name := range names {
-		withGo[path.Dir(name)] = withGo[path.Dir(name)] || path.Ext(name) == ".go"
-	}
 	targets := map[string]bool{}
 	for _, to := range c.Moves {
 		targets[to] = true
@@ -243,15 +242,15 @@ func (c *carrier) others() error {
 		if _, scaffolded := c.Before[name]; scaffolded || targets[name] {
 			continue
 		}
-		if err := c.other(name, withGo); err != nil {
+		if err := c.other(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *carrier) other(name string, withGo map[string]bool) error {
-	to, unclear := c.moves.along(name, withGo)
+func (c *carrier) other(name string) error {
+	to, unclear := c.moves.along(name)
 	if unclear {
 		c.problem(name, "%s is split up, and where this file belongs cannot be told: move it by hand first", path.Dir(name))
 		return nil

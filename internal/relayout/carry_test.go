@@ -1,6 +1,7 @@
 package relayout
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -128,6 +129,12 @@ func TestCarry(t *testing.T) {
 			tree{"internal/controller/cache/a.go": "package cache\n", "internal/controller/cache/testdata/x": "x", "internal/controller/sub/b.go": "package sub\n", "internal/controller/sub/y": "y", "tool/c.go": "package tool\n\nimport \"example.com/op/api/cache/v1\"\n"},
 			nil,
 		},
+		"paths in tests": {
+			group,
+			tree{"api/v1/p_test.go": paths("v1", "../../config", "../../internal/controller/testdata", "../v1/testdata/x", `"..", "v1", "testdata"`, `"..", "..", "config"`), "api/v1/testdata/x": "x", "internal/controller/testdata/x": "x"},
+			tree{"api/cache/v1/p_test.go": paths("v1", "../../../config", "../../../internal/controller/testdata", "../v1/testdata/x", `"..", "v1", "testdata"`, `"..", "..", "..", "config"`), "api/cache/v1/testdata/x": "x", "internal/controller/cache/testdata/x": "x"},
+			nil,
+		},
 		"what the user removed stays away": {group, tree{"config/rbac/kind_role.yaml": ""}, tree{"config/rbac/cache_kind_role.yaml": ""}, nil},
 		"other modules and vendored code":  {group, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, tree{"vendor/x.go": "package controller\n", "sub/go.mod": "module x\n", "sub/x.go": "import \"example.com/op/api/v1\"\n"}, nil},
 		"go.mod is nobody's":               {group, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, tree{"go.mod": "module example.com/op\n\ngo 1.26\n"}, nil},
@@ -249,6 +256,11 @@ func commit(t *testing.T, root string, set fileset.Set) {
 	if _, err := os.Stat(filepath.Join(root, "api", "v1")); err == nil {
 		t.Error("api/v1 is left, empty")
 	}
+}
+
+// paths is a test with paths in it, and arguments of filepath.Join.
+func paths(pkg, config, data, beside, join, climb string) string {
+	return fmt.Sprintf("package %s\n\nvar _, _, _ = %q, %q, %q\n\nvar _, _ = filepath.Join(%s), filepath.Join(%s)\n", pkg, config, data, beside, join, climb)
 }
 
 // Every Go file is adjusted, the scaffold's and the user's.

@@ -33,6 +33,8 @@ type Rewrite struct {
 	// Climb is how many directories deeper the file comes to lie: paths that
 	// lead out of its directory get as many "..", or lose them.
 	Climb int
+	// Beside says whether such a path leads to what moves along, nil for none does.
+	Beside func(rel string) bool
 }
 
 // Go applies r to the Go file called name and returns its new text. Nothing is
@@ -51,7 +53,7 @@ func (r Rewrite) Go(name string, src []byte) ([]byte, error) {
 		packageClause(f, *r.Own, test)
 	}
 	if r.Own != nil && test {
-		climb(f, r.Climb)
+		climb(f, r)
 	}
 	for _, spec := range f.Tree.Imports {
 		importSpec(f, spec, r)
@@ -126,22 +128,24 @@ func importSpec(f *goedit.File, spec *ast.ImportSpec, r Rewrite) {
 }
 
 // climb adds or takes ".." at the start of paths in test files: in literals
-// such as "../../config", and in the first arguments of filepath.Join.
-func climb(f *goedit.File, by int) {
-	if by == 0 {
+// such as "../../config", and in the first arguments of filepath.Join. What moves along
+// stays where it was from there.
+func climb(f *goedit.File, r Rewrite) {
+	if r.Climb == 0 {
 		return
 	}
+	leads := func(rel string) bool { return r.Beside == nil || !r.Beside(rel) }
 	ast.Inspect(f.Tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
 			return false
 		case *ast.BasicLit:
-			if s, ok := goedit.StringLiteral(n); ok && strings.HasPrefix(s, "../") {
-				f.Replace(n, strconv.Quote(climbPath(s, by)))
+			if s, ok := goedit.StringLiteral(n); ok && strings.HasPrefix(s, "../") && leads(s) {
+				f.Replace(n, strconv.Quote(climbPath(s, r.Climb)))
 			}
 		case *ast.CallExpr:
-			if isJoin(n) {
-				climbJoin(f, n.Args, by)
+			if isJoin(n) && leads(literal(n.Args)) {
+				climbJoin(f, n.Args, r.Climb)
 			}
 		}
 		return true
@@ -158,6 +162,18 @@ func climbPath(s string, by int) string {
 		s = strings.TrimPrefix(s, "../")
 	}
 	return s
+}
+
+// literal is the path that the first arguments of a call of filepath.Join make.
+func literal(args []ast.Expr) (rel string) {
+	for _, arg := range args {
+		s, ok := goedit.StringLiteral(arg)
+		if !ok {
+			break
+		}
+		rel = path.Join(rel, s)
+	}
+	return rel
 }
 
 func climbJoin(f *goedit.File, args []ast.Expr, by int) {

@@ -16,6 +16,7 @@ type moves struct {
 	packages map[string]Package // by old import path
 	byDir    map[string]Package // the same by old directory
 	own      map[string]Package // by new path of a file: the package it comes into
+	withGo   map[string]bool    // directories that are packages of the project
 }
 
 // newMoves follows each Go file of the scaffold to its new place. A directory whose
@@ -80,7 +81,7 @@ func (m moves) target(name string) string {
 // along is where a file goes that is not the scaffold's: with the package that
 // it lies in or, where no package of its own lies in between, below. unclear
 // says that this package goes to several places.
-func (m moves) along(name string, withGo map[string]bool) (to string, unclear bool) {
+func (m moves) along(name string) (to string, unclear bool) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if m.unclear[dir] {
 			to, ok := m.sibling(name)
@@ -89,7 +90,7 @@ func (m moves) along(name string, withGo map[string]bool) (to string, unclear bo
 		if target, ok := m.dirs[dir]; ok {
 			return target + strings.TrimPrefix(name, dir), false
 		}
-		if withGo[dir] {
+		if m.withGo[dir] {
 			break
 		}
 	}
@@ -115,6 +116,10 @@ func (m moves) rewrite(name, to string, after []byte) (Rewrite, error) {
 	r := Rewrite{Packages: m.packages}
 	if path.Dir(name) != path.Dir(to) {
 		r.Climb = strings.Count(to, "/") - strings.Count(name, "/")
+		r.Beside = func(rel string) bool {
+			target, _ := m.along(path.Join(path.Dir(name), rel) + "/.")
+			return path.Clean(target) == path.Join(path.Dir(to), rel)
+		}
 		if p, ok := m.own[to]; ok {
 			r.Own = &p
 		} else if p, ok := m.packageOf(path.Dir(name), path.Dir(to)); ok {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	lazy "go.podman.io/storage/pkg/regexp"
+
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/host"
 )
@@ -117,6 +119,21 @@ func (t *Tree) walk(dir string) error {
 	}
 	return nil
 }
+
+// packages are the directories with Go files, as the go command sees them.
+func (t *Tree) packages() (map[string]bool, error) {
+	names, err := t.Names()
+	out := map[string]bool{}
+	for _, name := range names {
+		if dir := path.Dir(name); path.Ext(name) == ".go" && !notGo.MatchString(dir) {
+			out[dir] = true
+		}
+	}
+	return out, err
+}
+
+// notGo matches directories that the go command takes for no packages.
+var notGo = lazy.Delayed(`(^|/)(testdata|_[^/]*)(/|$)`)
 
 // EachGo calls visit with every Go file of the project, sorted.
 func (t *Tree) EachGo(visit func(name string, src []byte) error) error {
