@@ -238,7 +238,7 @@ func (c *carrier) others() error {
 	for _, to := range c.Moves {
 		targets[to] = true
 	}
-	for _, name := range names {
+	for _, name := range append(names, slices.Sorted(maps.Keys(c.tree.aside))...) {
 		if _, scaffolded := c.Before[name]; scaffolded || targets[name] {
 			continue
 		}
@@ -255,7 +255,12 @@ func (c *carrier) other(name string) error {
 		c.problem(name, "%s is split up, and where this file belongs cannot be told: move it by hand first", path.Dir(name))
 		return nil
 	}
-	if to == name && path.Ext(name) != ".go" {
+	movable, aside := c.tree.aside[name]
+	if to == name && (aside || path.Ext(name) != ".go") {
+		return nil
+	}
+	if aside && !movable {
+		c.problem(name, "mysdk cannot move it to %s: take it away first, and put it there afterwards", to)
 		return nil
 	}
 	if to != name && path.Base(name) == "go.mod" {

@@ -1,10 +1,12 @@
 package relayout
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +35,11 @@ func (t tree) write(tb testing.TB) string {
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			tb.Fatal(err)
 		}
-		if err := os.WriteFile(p, []byte(data), 0o644); err != nil {
+		err := os.WriteFile(p, []byte(data), 0o644)
+		if to, link := strings.CutPrefix(data, "link to "); link {
+			err = errors.Join(os.Remove(p), os.Symlink(filepath.FromSlash(to), p))
+		}
+		if err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -129,6 +135,16 @@ func TestCarry(t *testing.T) {
 			tree{"internal/controller/cache/a.go": "package cache\n", "internal/controller/cache/testdata/x": "x", "internal/controller/sub/b.go": "package sub\n", "internal/controller/sub/y": "y", "tool/c.go": "package tool\n\nimport \"example.com/op/api/cache/v1\"\n"},
 			nil,
 		},
+		"hidden files, and Go as data": {
+			group,
+			tree{"internal/controller/.gitattributes": "x", "internal/controller/golden/.keep": " ", "internal/controller/testdata/in.go": "package in\n", "internal/controller/testdata/x": "x", ".mine": "x"},
+			tree{"internal/controller/cache/.gitattributes": "x", "internal/controller/cache/golden/.keep": " ", "internal/controller/cache/testdata/in.go": "package in\n", "internal/controller/cache/testdata/x": "x", ".mine": "x"},
+			nil,
+		},
+		"links and hidden directories": {change: group, mine: tree{"internal/controller/golden/link.md": "link to ../../../AGENTS.md", "internal/controller/.cache/x": "x", ".cache/x": "x", "link": "link to AGENTS.md", "tool/link.go": "link to ../api/v1/kind_types.go", "internal/controller/sub/b.go": "package sub\n", "internal/controller/sub/link": "link to b.go"}, problems: []string{
+			"internal/controller/.cache: mysdk cannot move it to internal/controller/cache/.cache: take it away first, and put it there afterwards",
+			"internal/controller/golden/link.md: mysdk cannot move it to internal/controller/cache/golden/link.md: take it away first, and put it there afterwards",
+		}},
 		"paths in tests": {
 			group,
 			tree{"api/v1/p_test.go": paths("v1", "../../config", "../../internal/controller/testdata", "../v1/testdata/x", `"..", "v1", "testdata"`, `"..", "..", "config"`), "api/v1/testdata/x": "x", "internal/controller/testdata/x": "x"},

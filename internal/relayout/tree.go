@@ -23,6 +23,9 @@ type Tree struct {
 	own     []string // directories of the project even if a module of its own has them
 	changed fileset.Set
 	names   []string // what is on disk, listed once
+	// aside is what names leaves out in the directories that it is from, such as
+	// hidden files and links: regular files, which can move, are true.
+	aside map[string]bool
 }
 
 // NewTree is the project in the directory root, absolute. Directories in own belong to
@@ -79,6 +82,7 @@ func (t *Tree) Set() fileset.Set { return t.changed.Clone() }
 // into bin and node_modules.
 func (t *Tree) Names() ([]string, error) {
 	if t.names == nil {
+		t.aside = map[string]bool{}
 		if err := t.walk(""); err != nil {
 			return nil, err
 		}
@@ -106,14 +110,15 @@ func (t *Tree) walk(dir string) error {
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
+		outside := strings.HasPrefix(e.Name(), ".") || e.IsDir() && (e.Name() == "vendor" || e.Name() == "node_modules" || name == "bin")
 		switch {
-		case strings.HasPrefix(e.Name(), "."):
-		case e.IsDir() && (e.Name() == "vendor" || e.Name() == "node_modules" || name == "bin"):
+		case outside || !e.IsDir() && !e.Type().IsRegular():
+			t.aside[name] = e.Type().IsRegular()
 		case e.IsDir():
 			if err := t.walk(name); err != nil {
 				return err
 			}
-		case e.Type().IsRegular():
+		default:
 			t.names = append(t.names, name)
 		}
 	}
