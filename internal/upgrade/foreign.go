@@ -401,9 +401,6 @@ func (p *planner) added(name string, after []byte) error {
 			return nil
 		}
 	}
-	if p.Plugin.Year > 0 { // kubebuilder fills it in when it writes a file
-		after = bytes.Replace(after, []byte("Copyright YEAR"), fmt.Appendf(nil, "Copyright %d", p.Plugin.Year), 1)
-	}
 	p.note(name, New, "")
 	return p.tree.Create(name, after)
 }

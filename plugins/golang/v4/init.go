@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -155,7 +156,7 @@ func (s *initSubcommand) Scaffold(disk machinery.Filesystem) error {
 	if err != nil {
 		return err
 	}
-	d.Boilerplate = strings.TrimSpace(header)
+	d.setHeader(header)
 
 	all, err := files(d, strings.NewReplacer(), ifExists(false), tree{root: "init"})
 	if err != nil {
@@ -170,6 +171,7 @@ func (s *initSubcommand) Scaffold(disk machinery.Filesystem) error {
 	}
 	if header != "" {
 		f := &file{data: d}
+		f.data.Boilerplate = strings.TrimSpace(header)
 		f.Path, f.TemplateBody, f.IfExistsAction = boilerplatePath, "{{ .Boilerplate }}\n", machinery.Error
 		rest = append(rest, f)
 	}
@@ -210,6 +212,15 @@ func (s *initSubcommand) readLicense(read func(name string) ([]byte, error)) (st
 		return "", usage("put the text between /* and */", "license file %s is not a Go comment", s.licenseFile)
 	}
 	return header, nil
+}
+
+// setHeader has Go files begin with a license header. In kubebuilder's it says YEAR where
+// the files have the year.
+func (d *data) setHeader(text string) {
+	d.Boilerplate = strings.TrimSpace(text)
+	if d.Year > 0 {
+		d.Boilerplate = strings.ReplaceAll(d.Boilerplate, " YEAR", " "+strconv.Itoa(d.Year))
+	}
 }
 
 // projectData fills in what every template of a project gets.

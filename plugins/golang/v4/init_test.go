@@ -37,6 +37,8 @@ func TestLicense(t *testing.T) {
 			return nil, nil
 		case "prose.txt":
 			return []byte("All rights reserved.\n"), nil
+		case "yearly.txt":
+			return []byte("// Copyright YEAR Me.\n"), nil
 		case "code.txt":
 			return []byte("/* Mine. */ package main /* Too. */\n"), nil
 		}
@@ -56,6 +58,7 @@ func TestLicense(t *testing.T) {
 		"none":         {args: []string{"--license=none"}, wantStart: "// Command manager"},
 		"unknown":      {args: []string{"--license=mit"}, wantErr: `license "mit"`},
 		"from a file":  {args: []string{"--license-file=mine.txt"}, wantStart: mine + "\n// Command manager"},
+		"of any year":  {year: 2026, args: []string{"--license-file=yearly.txt"}, wantStart: "// Copyright 2026 Me.\n\n"},
 		"of Windows":   {args: []string{"--license-file=windows.txt"}, wantStart: "/*\nMine.\n*/\n\n// Command manager"},
 		"empty file":   {args: []string{"--license-file=empty.txt"}, wantStart: "// Command manager"},
 		"not there":    {args: []string{"--license-file=no.txt"}, wantErr: "no.txt does not exist"},
@@ -80,6 +83,10 @@ func TestLicense(t *testing.T) {
 				t.Errorf("main.go starts with\n%.120s\nwant\n%s", files["cmd/main.go"], test.wantStart)
 			}
 			header, isThere := files[boilerplatePath]
+			if yearly := strings.Contains(header, "YEAR"); yearly != (name == "of any year") {
+				t.Errorf("%s: %s", boilerplatePath, header)
+			}
+			header = strings.ReplaceAll(header, "YEAR", "2026")
 			if isThere != !strings.HasPrefix(test.wantStart, "// Command") {
 				t.Errorf("%s is there: %t", boilerplatePath, isThere)
 			}

@@ -159,7 +159,7 @@ func (s *createAPISubcommand) data(disk machinery.Filesystem) (data, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Boilerplate = strings.TrimSpace(string(header))
+	d.setHeader(string(header))
 	d.Namespaced = s.managerNamespaced
 	d.Resource = res
 	d.ImportAlias = importAlias(res.GVK, s.core)

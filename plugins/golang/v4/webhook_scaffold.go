@@ -73,7 +73,7 @@ func (s *createWebhookSubcommand) data(disk afero.Fs) (data, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Boilerplate = strings.TrimSpace(string(header))
+	d.setHeader(string(header))
 	text, err := readIfThere(disk, defaultPath)
 	if err != nil {
 		return d, err
