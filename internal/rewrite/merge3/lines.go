@@ -132,7 +132,7 @@ func (m *merger) settle(a, b []hunk) {
 // place puts changes that met one of the user's where he moved the lines to: a
 // block that stands in the result just once, as it was in base, or as many
 // lines as it becomes, each of which does. Lines that both took out, and mine has at
-// another place, go from there.
+// another place, go from there. What theirs has elsewhere stays in any case.
 func (m *merger) place() {
 	for _, h := range m.gone {
 		if _, once := only(m.base, m.base[h.from:h.to]); once {
@@ -141,14 +141,14 @@ func (m *merger) place() {
 	}
 	for _, u := range m.unplaced {
 		old := m.base[u.from:u.to]
-		if at, ok := only(m.out, old); ok {
+		at, once := only(m.out, old)
+		switch {
+		case once && find(m.theirs, old) < 0:
 			m.out = slices.Replace(m.out, at, at+len(old), u.lines...)
-			continue
-		}
-		if len(old) == len(u.lines) && m.placeLines(old, u.lines) || len(u.lines) == 0 && m.placeSlid(u.hunk) {
-			continue
-		}
-		if !slices.Contains(m.conflicts, u.conflict) {
+		case once && len(u.lines) == 0 && find(m.mine, old) >= 0: // both moved it there
+		case len(old) == len(u.lines) && m.placeLines(old, u.lines):
+		case len(u.lines) == 0 && m.placeSlid(u.hunk):
+		case !slices.Contains(m.conflicts, u.conflict):
 			m.conflicts = append(m.conflicts, u.conflict)
 		}
 	}
@@ -162,7 +162,7 @@ func (m *merger) placeLines(old, lines []string) bool {
 			continue
 		}
 		at, ok := only(m.out, old[i:i+1])
-		if !ok {
+		if !ok || find(m.theirs, old[i:i+1]) >= 0 {
 			return false
 		}
 		out[at] = lines[i]
@@ -172,7 +172,7 @@ func (m *merger) placeLines(old, lines []string) bool {
 }
 
 // placeSlid removes lines that could as well be others: of "a b a b", to take
-// out "a b" and "b a" is the same. What theirs has at another place stays.
+// out "a b" and "b a" is the same.
 func (m *merger) placeSlid(h hunk) bool {
 	n := h.to - h.from
 	for h.from > 0 && m.base[h.from-1] == m.base[h.to-1] {

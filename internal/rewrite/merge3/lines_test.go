@@ -47,6 +47,9 @@ func TestLines(t *testing.T) {
 		"a move that both made":       {"s m a b", "m s a x", "m s a b", "m s a x", nil},
 		"and one of a block":          {"a { } x { } b { }", "x { } a { } b { } n", "x { } a { } b { }", "x { } a { } b { } n", nil},
 		"blocks in another order":     {"if one end if two end if six end", "if two end if six end if one end", "if one end if six end", "if six end if one end", nil},
+		"a line that both moved":      {"s m a", "x m s a", "m s a", "x m s a", nil},
+		"and theirs put another for":  {"s m a", "x m s a", "y m s a", "x m s a", []Conflict{{1, 1}}},
+		"a line that theirs moved":    {"s m a", "x m a", "m s a", "x m s a", []Conflict{{1, 1}}},
 		"nothing there before":        {"", "a", "b", "a", []Conflict{{1, 1}}},
 		"all of it goes":              {"a b", "a b", "", "", nil},
 	}
@@ -89,6 +92,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb\nb\na\n"), []byte("b\na\nb"), []byte(""))
 	f.Add([]byte("one\ntwo\nthree\n"), []byte("two\none\nthree\n"), []byte("one\nthree\n"))
 	f.Add([]byte("one\ntwo\n"), []byte("two\none\n"), []byte("two\none\n"))
+	f.Add([]byte("s\nm\na\n"), []byte("x\nm\ns\na\n"), []byte("y\nm\ns\na\n"))
 	f.Fuzz(func(t *testing.T, base, mine, theirs []byte) {
 		if got, c := Lines(base, base, theirs); !bytes.Equal(got, theirs) || len(c) > 0 {
 			t.Fatalf("unchanged by the user: %q, %v", got, c)
@@ -108,6 +112,11 @@ func FuzzLines(f *testing.F) {
 		for line, n := range left {
 			if have[line] < n {
 				t.Fatalf("line %q is %d times in %q, want %d", line, have[line], got, n)
+			}
+		}
+		for line, n := range count(splitLines(base)) {
+			if n == 1 && count(splitLines(mine))[line] == 1 && count(splitLines(theirs))[line] == 1 && have[line] == 0 && len(conflicts) == 0 {
+				t.Fatalf("line %q, which all three have, is not in %q", line, got)
 			}
 		}
 		for _, c := range conflicts {
