@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/example/mysdk/internal/rewrite/goedit"
@@ -108,10 +109,15 @@ func (c *carrier) firstNeed(f *goedit.File, gone map[goPackage]map[string]bool) 
 	return what, at
 }
 
-// importedGone are the names that go from packages, by the names of their imports.
+// importedGone are the names that go from packages, by the names of their imports. Those
+// of the scaffold have left a file of its own already.
 func (c *carrier) importedGone(f *goedit.File, gone map[goPackage]map[string]bool) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
-	for _, spec := range f.Tree.Imports {
+	specs := f.Tree.Imports
+	if before, err := goedit.Parse(f.Name, c.Before[f.Name]); err == nil {
+		specs = slices.Concat(before.Tree.Imports, specs)
+	}
+	for _, spec := range specs {
 		for p, names := range gone {
 			if goedit.PathOf(spec) != c.Module+"/"+p.dir || strings.HasSuffix(p.name, "_test") {
 				continue
