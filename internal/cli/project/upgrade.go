@@ -290,7 +290,7 @@ func reportPlan(f *cli.Factory, p *upgrade.Plan, o *upgradeOptions) error {
 // planText is the plan for people.
 func planText(w io.Writer, p *upgrade.Plan) {
 	if p.From == p.To && len(p.Files) == 0 {
-		fmt.Fprintf(w, "The project's scaffold is that of %s\n", p.To)
+		fmt.Fprintf(w, "The project's scaffold is of %s\n", p.To)
 		return
 	}
 	fmt.Fprintf(w, "From %s to %s\n", p.From, p.To)

@@ -69,7 +69,7 @@ func TestPlanText(t *testing.T) {
 		plan upgrade.Plan
 		want string
 	}{
-		"nothing to do": {upgrade.Plan{From: "v1", To: "v1"}, "The project's scaffold is that of v1\n"},
+		"nothing to do": {upgrade.Plan{From: "v1", To: "v1"}, "The project's scaffold is of v1\n"},
 		"all kinds": {
 			upgrade.Plan{
 				From: "v1", To: "v2", Notes: []string{"a.go:1: mend it"},
