@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
@@ -67,15 +70,16 @@ func (s *Scaffold) Refused() error {
 		return nil
 	}
 	list := make([]string, len(s.Problems))
-	hint := "change or remove these lines first, or add --force: they stay, and the code may not compile"
 	for i, p := range s.Problems {
-		if list[i] = "  " + p.String(); !p.Needs {
-			hint = "undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost"
-		}
+		list[i] = "  " + p.String()
 	}
+	hint := "undo your change there and make it again afterwards, or add --force: your lines stay, files that go are lost"
 	was, is := s.file.PluginField(v4.ScaffoldKey, "version"), s.plugin.CLIVersion
-	if was != "" && was != is && strings.HasPrefix(is, "v") {
-		hint = fmt.Sprintf("run 'mysdk upgrade' first, as the scaffold is that of mysdk %s and this is %s, and then this command again", was, is)
+	switch {
+	case !slices.ContainsFunc(s.Problems, func(p relayout.Problem) bool { return !p.Needs }):
+		hint = "change or remove these lines first, or add --force: they stay, and the code may not compile"
+	case was != "" && semver.Compare(was, is) < 0:
+		hint = fmt.Sprintf("run 'mysdk upgrade' first (the scaffold is of mysdk %s, this is %s), then run this command again", was, is)
 	}
 	return clierr.Failedf(hint, "nothing was written, because of what is not as mysdk wrote it:\n%s", strings.Join(list, "\n"))
 }

@@ -364,20 +364,24 @@ func TestDeleteAPI(t *testing.T) {
 
 // A scaffold of another version differs from today's in places that the user never saw.
 func TestRefused_OtherVersion(t *testing.T) {
-	for _, tt := range []struct{ recorded, hint string }{
-		{"", "undo your change there"},
-		{"v1.0.0", "run 'mysdk upgrade' first, as the scaffold is that of mysdk v1.0.0 and this is v1.1.0"},
-		{"v1.1.0", "undo your change there"},
+	const controller, undo = "internal/controller/memcached_controller.go", "undo your change there"
+	for _, tt := range []struct{ recorded, file, text, hint string }{
+		{"", controller, "package controller\n", undo},
+		{"v1.0.0", controller, "package controller\n", "run 'mysdk upgrade' first (the scaffold is of mysdk v1.0.0, this is v1.1.0), then run this command again"},
+		{"devel-0123456789ab", controller, "package controller\n", "run 'mysdk upgrade' first"},
+		{"v1.1.0", controller, "package controller\n", undo},
+		{"v1.2.0", controller, "package controller\n", undo},
+		{"v1.0.0", "x/x.go", "package x\n\nimport _ \"example.com/memcached/api/v1alpha1\"\n", "change or remove these lines first"},
 	} {
-		t.Run(tt.recorded, func(t *testing.T) {
+		t.Run(tt.recorded+" "+tt.file, func(t *testing.T) {
 			s := openGolden(t, "memcached")
 			s.plugin.CLIVersion = "v1.1.0"
 			var err error
 			if s.file, err = s.file.WithPluginField(v4.ScaffoldKey, "version", tt.recorded); err != nil {
 				t.Fatal(err)
 			}
-			name := filepath.Join(s.dir, "internal", "controller", "memcached_controller.go")
-			if err := os.WriteFile(name, []byte("package controller\n"), 0o644); err != nil {
+			name := filepath.Join(s.dir, filepath.FromSlash(tt.file))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(tt.text), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.DeleteAPI(s.resource(t, "v1alpha1")); err != nil {
