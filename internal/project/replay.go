@@ -170,7 +170,10 @@ func (e entry) settleFrom(api []run, wanted bool, earlier []entry) {
 		if wanted && slices.ContainsFunc(earlier, func(o entry) bool {
 			return o.HasAPI() && o.QualifiedGroup() == e.QualifiedGroup() && o.Kind == e.Kind && o.Version == r.flags["from"]
 		}) {
-			delete(r.flags, "pattern")
+			// Those of the pattern cannot go with it. They are of its controller.
+			maps.DeleteFunc(r.flags, func(flag, _ string) bool {
+				return !slices.Contains([]string{"from", "controller", "namespaced", "plural"}, flag)
+			})
 		} else {
 			delete(r.flags, "from")
 		}

@@ -181,7 +181,22 @@ func TestHandOver(t *testing.T) {
 		return "- api:\n    crdVersion: v1\n    namespaced: true\n" + controller + "  domain: example.com\n  group: cache\n  kind: Memcached\n  path: example.com/op/api/" + version + "\n  version: " + version + "\n"
 	}
 	const yes, named = "  controller: true\n", "  controllers:\n  - name: memcached\n  - name: backup\n"
+	const image = "      options:\n        image: memcached:1.6\n"
+	record := func(entries string) string {
+		return "plugins:\n  deploy-image.go.kubebuilder.io/v1-alpha:\n    resources:\n" + entries
+	}
+	options := func(version, options string) string {
+		return "    - domain: example.com\n      group: cache\n      kind: Memcached\n" + options + "      version: " + version + "\n"
+	}
 	for name, tt := range map[string]struct{ was, want string }{
+		"what it runs": {
+			entry("v1alpha1", yes) + entry("v1", "") + record(options("v1alpha1", image)),
+			entry("v1alpha1", "") + entry("v1", yes) + record(options("v1alpha1", image)+options("v1", image)),
+		},
+		"unless it has that": {
+			entry("v1alpha1", yes) + entry("v1", "") + record(options("v1alpha1", image)+options("v1", "")),
+			entry("v1alpha1", "") + entry("v1", yes) + record(options("v1alpha1", image)+options("v1", "")),
+		},
 		"the last version":      {entry("v1alpha1", yes), entry("v1alpha1", yes)},
 		"the last that stays":   {entry("v1alpha1", yes) + entry("v1beta1", "") + entry("v1", ""), entry("v1alpha1", "") + entry("v1beta1", "") + entry("v1", yes)},
 		"by their names":        {entry("v1beta1", "") + entry("v1alpha1", named), entry("v1beta1", named) + entry("v1alpha1", "")},
@@ -199,7 +214,7 @@ func TestHandOver(t *testing.T) {
 			}
 			for _, r := range p.Resources {
 				if r.Version == "v1alpha1" {
-					f, err = f.HandOver(r)
+					f, err = f.HandOver(r, v4.DeployImageKey)
 				}
 			}
 			if err != nil {

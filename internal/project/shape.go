@@ -104,8 +104,9 @@ func (f *File) reshapeResources(top *yaml.Node, s Shape) error {
 
 // HandOver returns the file with the controllers of a version that is to go in the last
 // other version of its kind, unless one of these has controllers: one controller serves
-// all versions.
-func (f *File) HandOver(r Resource) (*File, error) {
+// all versions. What the plugin called key records of the one, from which the controller
+// was made, is then recorded of the other one, too.
+func (f *File) HandOver(r Resource, key string) (*File, error) {
 	entries, err := f.entries()
 	if err != nil {
 		return nil, err
@@ -119,30 +120,62 @@ func (f *File) HandOver(r Resource) (*File, error) {
 		return nil, err
 	}
 	list := yamledit.Value(doc.Content[0], "resources")
-	var from, to *yaml.Node
+	from, to := -1, -1
 	for i, e := range entries {
 		switch {
 		case view(e.Resource) == r:
-			from = list.Content[i]
+			from = i
 		case !e.HasAPI() || e.QualifiedGroup() != r.QualifiedGroup() || e.Kind != r.Kind:
 		case len(e.controllers()) > 0:
 			return f, nil
 		default:
-			to = list.Content[i]
+			to = i
 		}
 	}
-	for _, key := range []string{"controller", "controllers"} {
-		if value := yamledit.Value(from, key); value != nil && to != nil {
-			yamledit.Remove(from, key)
-			if err := setKey(to, key, value); err != nil {
+	if from < 0 || to < 0 || len(entries[from].controllers()) == 0 {
+		return f, nil
+	}
+	for _, field := range []string{"controller", "controllers"} {
+		if value := yamledit.Value(list.Content[from], field); value != nil {
+			yamledit.Remove(list.Content[from], field)
+			if err := setKey(list.Content[to], field, value); err != nil {
 				return nil, err
 			}
 		}
+	}
+	records := yamledit.Value(yamledit.Value(yamledit.Value(doc.Content[0], "plugins"), key), "resources")
+	if err := copyRecord(records, entries[from], entries[to]); err != nil {
+		return nil, err
 	}
 	if data, err = yamledit.Encode(doc); err != nil {
 		return nil, err
 	}
 	return Parse(data)
+}
+
+// copyRecord gives a version what a plugin's list has of another one, unless it has
+// something of its own there.
+func copyRecord(list *yaml.Node, from, to entry) error {
+	if list == nil {
+		return nil
+	}
+	var record map[string]any
+	for _, n := range list.Content {
+		var fields map[string]any
+		if err := n.Decode(&fields); err != nil || identity(fields) == to.id {
+			return err
+		}
+		if identity(fields) == from.id {
+			record = fields
+		}
+	}
+	if record == nil {
+		return nil
+	}
+	record["version"] = to.Version
+	n, err := encode(record)
+	list.Content = append(list.Content, n)
+	return err
 }
 
 // setPath writes where the types of an entry are in the layout. Types of other

@@ -29,7 +29,7 @@ func (s *Scaffold) DeleteAPI(target project.Resource) error {
 			"%s/%s %s has webhooks", target.QualifiedGroup(), target.Version, target.Kind)
 	}
 	s.noteModule(target)
-	if s.file, err = s.file.HandOver(target); err != nil {
+	if s.file, err = s.file.HandOver(target, v4.DeployImageKey); err != nil {
 		return err
 	}
 	drop, err := s.lastCRD(target)

@@ -362,6 +362,39 @@ func TestDeleteAPI(t *testing.T) {
 	}
 }
 
+// What a controller was made of stays known when its version goes, and so the kind can go
+// as it came.
+func TestDeleteAPI_HandedOver(t *testing.T) {
+	const own = "      options:\n        image: memcached:1.6\n        runAsUser: \"1001\"\n      pattern: deployment\n"
+	for name, record := range map[string]string{"types of the pattern": own, "copied types": "      from: v1alpha1\n"} {
+		t.Run(name, func(t *testing.T) {
+			s := openGolden(t, "second-version")
+			controller := "internal/controller/memcached_controller"
+			for name, change := range map[string][2]string{project.FileName: {own, record}, controller + ".go": {"v1alpha1", "v1"}, controller + "_test.go": {"v1alpha1", "v1"}} {
+				name = filepath.Join(s.dir, filepath.FromSlash(name))
+				data, err := os.ReadFile(name)
+				data = bytes.ReplaceAll(data, []byte(change[0]), []byte(change[1]))
+				if err := errors.Join(err, os.WriteFile(name, data, 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, version := range []string{"v1alpha1", "v1"} {
+				s, err := Open(host.OSFiles{}, s.dir, s.plugin, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.DeleteAPI(s.resource(t, version)); err != nil || len(s.Problems) > 0 {
+					t.Fatalf("%s: %v, %v", version, s.Problems, err)
+				}
+				to := fileset.Tree{FS: host.OSFiles{}, Root: s.dir}
+				if err := to.Commit(t.Context(), s.set(t), "test"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // A scaffold of another version differs from today's in places that the user never saw.
 func TestRefused_OtherVersion(t *testing.T) {
 	const controller, undo = "internal/controller/memcached_controller.go", "undo your change there"

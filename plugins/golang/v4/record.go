@@ -228,6 +228,7 @@ func (Plugin) Recorded(c config.Config, res resource.Resource, certs string) (ap
 		if r == types {
 			api["controller"] = "false"
 		}
+		break
 	}
 	if from := text(types.entry[fromField]); from != "" {
 		api["from"] = from

@@ -1,6 +1,7 @@
 package v4_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,10 @@ func TestRecorded(t *testing.T) {
 		"types before their controller": {
 			head + ours + "      options:\n        image: memcached\n      pattern: deployment\n", true, nil,
 			flags{"pattern": "deployment", "controller": "false", "image": "memcached", "run-as-user": ""}, nil,
+		},
+		"types before a controller that was handed over": {
+			head + both + "      options:\n        image: memcached:1.6\n" + strings.TrimPrefix(ours, "plugins:\n") + "      options:\n        image: memcached\n        containerPort: 80\n      pattern: deployment\n", true, nil,
+			flags{"pattern": "deployment", "controller": "true", "image": "memcached:1.6", "run-as-user": ""}, nil,
 		},
 		"webhooks one after the other": {
 			head + ours + "      webhooks:\n      - certs: olm\n        validation: true\n      - certs: olm\n        conversion: true\n        defaulting: true\n", true,
