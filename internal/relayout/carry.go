@@ -57,6 +57,7 @@ type carrier struct {
 	tree     *Tree
 	moves    moves
 	problems []Problem
+	mine     map[string][]byte // Go files of the scaffold, as they were
 }
 
 func (c *carrier) problem(name, format string, args ...any) {
@@ -76,7 +77,7 @@ func (c Change) Carry(t *Tree) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &carrier{Change: c, tree: t, moves: m}
+	w := &carrier{Change: c, tree: t, moves: m, mine: map[string][]byte{}}
 	for _, step := range []func() error{w.scaffolded, w.others, w.added, w.dropped, w.emptied, w.needed} {
 		if err := step(); err != nil {
 			return nil, err
@@ -155,6 +156,7 @@ func (c *carrier) file(name string, mine []byte) error {
 		return c.remove(name, mine) // two packages may become one: one of their suites is enough
 	}
 	if path.Ext(name) == ".go" {
+		c.mine[name] = mine
 		r, err := c.moves.rewrite(name, to, after)
 		if err != nil {
 			return err
@@ -366,7 +368,7 @@ func (c *carrier) emptied() error {
 		found, _, err := imports(name, src)
 		for p, line := range found {
 			if dir, ok := strings.CutPrefix(p, c.Module+"/"); ok && gone[dir] {
-				c.problems = append(c.problems, Problem{name, line, 0, "it imports " + p + ", which goes", true})
+				c.problems = append(c.problems, Problem{name, c.ownLine(name, src, line), 0, "it imports " + p + ", which goes", true})
 			}
 		}
 		return err

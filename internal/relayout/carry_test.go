@@ -232,7 +232,7 @@ func TestCarry_Needed(t *testing.T) {
 		"by its package's name": {tree{"x/x.go": "package x\n\nimport \"example.com/op/api/v1\"\n\nvar a v1.Kind\n"}, []string{"x/x.go:5: it uses v1.Kind, which goes"}},
 		"tests":                 {tree{"api/v1/x_test.go": "package v1_test\n\nimport \"example.com/op/api/v1\"\n\nvar a v1.Kind\n"}, []string{"api/v1/x_test.go:5: it uses v1.Kind, which goes"}},
 		"told already":          {tree{types: flat[types] + "// mine\n"}, []string{types + ": this file goes, and it is not as mysdk writes it"}},
-		"where the import goes": {tree{"cmd/main.go": flat["cmd/main.go"] + "\nvar mine = controller.Kind{}\n"}, []string{"cmd/main.go:3: it uses controller.Kind, which goes"}},
+		"where the import goes": {tree{"cmd/main.go": flat["cmd/main.go"] + "\nvar mine = controller.Kind{}\n"}, []string{"cmd/main.go:10: it uses controller.Kind, which goes"}},
 		"only others":           {tree{"x/x.go": api + "var a cachev1.Other\n"}, nil},
 		"names of the user's": {tree{
 			"x/x.go": api + "type Kind struct{ Kind cachev1.Other }\n\nfunc f(cachev1 Kind) any { return cachev1.Kind }\n", "api/v1/x_test.go": "package v1_test\n\ntype Kind int\n",

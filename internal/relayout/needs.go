@@ -70,10 +70,21 @@ func (c *carrier) needed() error {
 			return nil //nolint:nilerr // nothing can be told of it, and the generators name the error
 		}
 		if what, at := c.firstNeed(f, gone); what != "" {
-			c.problems = append(c.problems, Problem{name, f.Line(at), 0, what, true})
+			c.problems = append(c.problems, Problem{name, c.ownLine(name, src, f.Line(at)), 0, what, true})
 		}
 		return nil
 	})
+}
+
+// ownLine is where the user's file has a line of what it becomes, which is not written
+// when he is told of it.
+func (c *carrier) ownLine(name string, src []byte, line int) int {
+	lines := func(text []byte) []string { return strings.Split(string(text), "\n") }
+	own := slices.Index(lines(c.mine[name]), lines(src)[line-1])
+	if own < 0 || c.Force {
+		return line
+	}
+	return own + 1
 }
 
 // firstNeed is the first place in a file that needs, or is, something that goes.
