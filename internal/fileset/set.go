@@ -67,7 +67,7 @@ func (s *Set) Merge(o Set) error {
 	for _, name := range o.Paths() {
 		f := o.files[name]
 		if old, ok := s.files[name]; ok {
-			f.New, f.From = f.New || old.New, cmp.Or(f.From, old.From)
+			f.New, f.From = f.New || old.New, cmp.Or(old.From, f.From)
 		}
 		if err := s.Put(name, f); err != nil {
 			return err

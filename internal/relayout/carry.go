@@ -253,16 +253,19 @@ func (c *carrier) others() error {
 
 func (c *carrier) other(name string) error {
 	to, unclear := c.moves.along(name)
+	movable, aside := c.tree.aside[name]
+	if unclear && aside {
+		return nil
+	}
 	if unclear {
 		c.problem(name, "%s is split up, and where this file belongs cannot be told: move it by hand first", path.Dir(name))
 		return nil
 	}
-	movable, aside := c.tree.aside[name]
 	if to == name && (aside || path.Ext(name) != ".go") {
 		return nil
 	}
 	if aside && !movable {
-		c.problem(name, "mysdk cannot move it to %s: take it away first, and put it there afterwards", to)
+		c.problem(name, "mysdk cannot move it to %s: move it yourself first", to)
 		return nil
 	}
 	if to != name && path.Base(name) == "go.mod" {
@@ -273,7 +276,7 @@ func (c *carrier) other(name string) error {
 	if err != nil {
 		return err
 	}
-	if path.Ext(name) == ".go" {
+	if path.Ext(name) == ".go" && !aside {
 		r, err := c.moves.rewrite(name, to, nil)
 		if err != nil {
 			return err

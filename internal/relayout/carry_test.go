@@ -141,9 +141,18 @@ func TestCarry(t *testing.T) {
 			tree{"internal/controller/cache/.gitattributes": "x", "internal/controller/cache/golden/.keep": " ", "internal/controller/cache/testdata/in.go": "package in\n", "internal/controller/cache/testdata/x": "x", ".mine": "x"},
 			nil,
 		},
+		"what is nobody's, and looks like Go": {
+			group,
+			tree{"internal/controller/.DS_Store": "x", "internal/controller/.mysdk-1": "x", "internal/controller/._kind.go": "\x00"},
+			tree{"internal/controller/.DS_Store": "x", "internal/controller/.mysdk-1": "x", "internal/controller/cache/._kind.go": "\x00"},
+			nil,
+		},
+		"a module of its own": {change: group, mine: tree{"internal/controller/testdata/mod/go.mod": "module x\n"}, problems: []string{
+			"internal/controller/testdata/mod: mysdk cannot move it to internal/controller/cache/testdata/mod: move it yourself first",
+		}},
 		"links and hidden directories": {change: group, mine: tree{"internal/controller/golden/link.md": "link to ../../../AGENTS.md", "internal/controller/.cache/x": "x", ".cache/x": "x", "link": "link to AGENTS.md", "tool/link.go": "link to ../api/v1/kind_types.go", "internal/controller/sub/b.go": "package sub\n", "internal/controller/sub/link": "link to b.go"}, problems: []string{
-			"internal/controller/.cache: mysdk cannot move it to internal/controller/cache/.cache: take it away first, and put it there afterwards",
-			"internal/controller/golden/link.md: mysdk cannot move it to internal/controller/cache/golden/link.md: take it away first, and put it there afterwards",
+			"internal/controller/.cache: mysdk cannot move it to internal/controller/cache/.cache: move it yourself first",
+			"internal/controller/golden/link.md: mysdk cannot move it to internal/controller/cache/golden/link.md: move it yourself first",
 		}},
 		"paths in tests": {
 			group,

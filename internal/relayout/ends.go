@@ -35,17 +35,13 @@ func endsInCRLF(data []byte) bool {
 	return !bytes.ContainsRune(data, 0) && 2*bytes.Count(data, []byte("\r\n")) > bytes.Count(data, []byte("\n"))
 }
 
-// Ended is a text with the line ends that the file of that full path has on disk:
-// its very bytes, where the text is the same.
+// Ended is a text with the line ends that the file of that full path has on disk.
 func (f LF) Ended(name string, data []byte) []byte {
 	was, err := f.Files.ReadFile(name)
 	if err != nil || !endsInCRLF(was) {
 		return data
 	}
 	data = inLF(data) // an edit may have kept them
-	if bytes.Equal(data, inLF(was)) {
-		return was
-	}
 	return bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
 }
 
@@ -61,7 +57,12 @@ func (f LF) Changed(set fileset.Set, dir string) (fileset.Set, error) {
 		if file.Removed || strings.HasSuffix(name, RejectSuffix) {
 			continue
 		}
-		file.Data = f.Ended(filepath.Join(dir, filepath.FromSlash(cmp.Or(file.From, name))), file.Data)
+		from := filepath.Join(dir, filepath.FromSlash(cmp.Or(file.From, name)))
+		if was, err := f.Files.ReadFile(from); err == nil && bytes.Equal(inLF(file.Data), inLF(was)) {
+			file.Data = was // whatever its lines end in
+		} else {
+			file.Data = f.Ended(from, file.Data)
+		}
 		if err := out.Put(name, file); err != nil {
 			return out, err
 		}

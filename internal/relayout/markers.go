@@ -54,7 +54,7 @@ func RestrictMarkers(name string, src []byte, namespace string) (out []byte, not
 			scope = "a rule on URLs"
 		}
 		switch {
-		case marker == nil || err != nil || rule.Namespace != "": // of what does not parse, generate tells
+		case marker == nil || err != nil || strings.Contains(text, "namespace="): // of what does not parse, generate tells
 			out = append(out, line...)
 		case scope != "":
 			notes = append(notes, fmt.Sprintf("%s:%d: %s stays cluster-wide, and needs a ClusterRole", name, n, scope))

@@ -106,12 +106,14 @@ func (t *Tree) walk(dir string) error {
 	}
 	isOwn := dir == "" || slices.ContainsFunc(t.own, func(own string) bool { return strings.HasPrefix(own+"/", dir+"/") })
 	if !isOwn && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "go.mod" }) {
+		t.aside[dir] = false
 		return nil
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		outside := strings.HasPrefix(e.Name(), ".") || e.IsDir() && (e.Name() == "vendor" || e.Name() == "node_modules" || name == "bin")
 		switch {
+		case e.Name() == ".DS_Store" || strings.HasPrefix(e.Name(), ".mysdk-"): // nobody's
 		case outside || !e.IsDir() && !e.Type().IsRegular():
 			t.aside[name] = e.Type().IsRegular()
 		case e.IsDir():

@@ -184,14 +184,18 @@ os.Exit(1)
 
 // importName returns the name under which the file imports a package, and the
 // line to add, empty when it does already. A name that something else has, a
-// variable of a function included, is made another one.
+// variable of main included, gets a suffix.
 func importName(f *goedit.File, importPath, alias string) (name, line string) {
 	if name = f.ImportName(importPath); goedit.IsName(name) {
 		return name, ""
 	}
-	declared := func(id *ast.Ident) bool { return id.Obj != nil && id.Name == name }
+	local := func(id *ast.Ident) bool { return id.Obj != nil && id.Name == name }
+	declared := func(d ast.Decl) bool {
+		names := goedit.DeclaredNames(d)
+		return slices.Contains(names, name) || slices.Contains(names, "main") && goedit.Has(d, local)
+	}
 	name = alias
-	for n := 2; f.ImportPath(name) != "" || goedit.Has(f.Tree, declared); n++ {
+	for n := 2; f.ImportPath(name) != "" || slices.ContainsFunc(f.Tree.Decls, declared); n++ {
 		name = alias + "pkg" + strconv.Itoa(n)
 	}
 	if name == path.Base(importPath) {

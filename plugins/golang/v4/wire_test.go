@@ -132,6 +132,8 @@ func TestNamesInMain(t *testing.T) {
 			`controllerpkg2 "` + controller + `"`, "&controllerpkg2.MemcachedReconciler{", "cachev1alpha1pkg2.AddToScheme"}},
 		"name of a type": {code: "\t_ = struct{ x int }{}.x\n\t_ = controller{}.y\n}\n\ntype controller struct{ y int }\n\nfunc more() {\n", want: []string{
 			`controllerpkg2 "` + controller + `"`, "cachev1alpha1.AddToScheme"}},
+		"names elsewhere": {code: "\tmore(settings{})\n}\n\ntype settings struct{ controller string }\n\nfunc more(cachev1alpha1 settings) {\n", want: []string{
+			"\t\"" + controller + "\"\n", "&controller.MemcachedReconciler{", "cachev1alpha1.AddToScheme"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTestProject(t)
