@@ -205,7 +205,7 @@ func (c *Client) blockers(ctx context.Context, u *unstructured.Unstructured) str
 	if f := u.GetFinalizers(); len(f) > 0 && len(why) == 0 {
 		why = append(why, "finalizers "+strings.Join(f, ", "))
 	}
-	for _, kind := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"} {
+	for _, kind := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
 		if m := condition(u, kind, "True"); m != "" {
 			why = append(why, m)
 		}

@@ -35,7 +35,13 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // Kinds returns the kinds whose objects can be listed and watched, each in the
 // version that the API server prefers.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
-	var kinds []Kind
+	groups, err := c.groups(ctx)
+	return listable(groups), err
+}
+
+// groups asks for the cluster's whole API; none come from before Kubernetes 1.27.
+func (c *Client) groups(ctx context.Context) ([]apidiscoveryv2.APIGroupDiscovery, error) {
+	var groups []apidiscoveryv2.APIGroupDiscovery
 	for _, path := range []string{"/api", "/apis"} {
 		data, err := c.rest.Get().AbsPath(path).SetHeader("Accept", aggregated).DoRaw(ctx)
 		if err != nil {
@@ -45,9 +51,9 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 		if err := json.Unmarshal(data, &d); err != nil {
 			return nil, fmt.Errorf("read the cluster's kinds: %w", err)
 		}
-		kinds = append(kinds, listable(d.Items)...)
+		groups = append(groups, d.Items...)
 	}
-	return kinds, nil
+	return groups, nil
 }
 
 // listable are the first version of each resource.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 )
 
 // ListOptions choose among the objects of a kind.
@@ -21,27 +22,28 @@ type ListOptions struct {
 // has none: that is no error, as for what comes and goes with a CRD. Nor has one
 // that can only be created, such as a review.
 func (c *Client) List(ctx context.Context, gvk schema.GroupVersionKind, o ListOptions) ([]*unstructured.Unstructured, error) {
-	ref := Ref{GroupVersionKind: gvk, Namespace: o.Namespace}
 	r, err := c.kinds.find(ctx, gvk)
 	if _, ok := errors.AsType[*noKindError](err); ok {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, c.explain("list", ref, err)
+		return nil, c.explain("list", Ref{GroupVersionKind: gvk, Namespace: o.Namespace}, err)
 	}
-	endpoint := c.dyn.Resource(gvk.GroupVersion().WithResource(r.Name))
-	opts := metav1.ListOptions{LabelSelector: o.Selector}
-	var found *unstructured.UnstructuredList
-	if r.Namespaced && o.Namespace != "" {
-		found, err = endpoint.Namespace(o.Namespace).List(ctx, opts)
-	} else {
-		found, err = endpoint.List(ctx, opts)
+	return c.list(ctx, Kind{GroupVersionKind: gvk, Resource: r.Name, Namespaced: r.Namespaced}, o)
+}
+
+// list is List of a kind that the cluster has.
+func (c *Client) list(ctx context.Context, k Kind, o ListOptions) ([]*unstructured.Unstructured, error) {
+	endpoint := dynamic.ResourceInterface(c.dyn.Resource(k.gvr()))
+	if k.Namespaced && o.Namespace != "" {
+		endpoint = c.dyn.Resource(k.gvr()).Namespace(o.Namespace)
 	}
+	found, err := endpoint.List(ctx, metav1.ListOptions{LabelSelector: o.Selector})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		return nil, nil // served until a moment ago, or not kept
 	}
 	if err != nil {
-		return nil, c.explain("list", ref, err)
+		return nil, c.explain("list", Ref{GroupVersionKind: k.GroupVersionKind, Namespace: o.Namespace}, err)
 	}
 	list := make([]*unstructured.Unstructured, len(found.Items))
 	for i := range found.Items {

@@ -1,11 +1,14 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,35 +16,80 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stranger is an object in a namespace that would be missed. Those among ours are
-// none, nor what is there for something else or in every namespace, nor those that
-// incidental accepts. "" means that the namespace may go.
+// readsAtOnce bounds how many kinds are read at a time: clusters have hundreds.
+const readsAtOnce = 16
+
+// Stranger says why a namespace has to stay: an object in it would be missed, or what
+// is in it cannot be told. Objects among ours are not missed, nor what is there for
+// something else or in every namespace, nor those that incidental accepts, which is
+// called for several kinds at a time. "" means that the namespace may go.
 func (c *Client) Stranger(ctx context.Context, namespace string, ours []*unstructured.Unstructured, incidental func(*unstructured.Unstructured) bool) (string, error) {
-	kinds, err := c.Kinds(ctx)
+	groups, err := c.groups(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find what else is in namespace %s: %w", namespace, err)
 	}
+	kinds, down := readable(groups, ours)
+	if down != "" {
+		return "objects of " + down + " cannot be read", nil
+	}
 	if len(kinds) == 0 {
-		return "objects of unknown kinds", nil // before Kubernetes 1.27
+		return "what it contains cannot be told before Kubernetes 1.27", nil
 	}
-	for _, k := range kinds {
-		if !k.Namespaced || builtIn(k.Group) && slices.Contains([]string{"Event", "Lease", "Endpoints", "EndpointSlice"}, k.Kind) {
-			continue
+	missed := func(u *unstructured.Unstructured) bool {
+		return !slices.ContainsFunc(ours, func(o *unstructured.Unstructured) bool { return sameObject(o, u) }) && !dependent(u, kinds) && !incidental(u)
+	}
+	reasons := make([]string, len(kinds))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(readsAtOnce)
+	for i, k := range kinds {
+		if k.Namespaced && !passing(k) {
+			reads.Go(func() (err error) {
+				reasons[i], err = c.strangerOf(ctx, k, namespace, missed)
+				return err
+			})
 		}
-		list, err := c.List(ctx, k.GroupVersionKind, ListOptions{Namespace: namespace})
-		if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
-			return k.Kind + " objects that cannot be read", nil // such as those that nothing converts any more
-		}
-		if err != nil {
-			return "", fmt.Errorf("find what else is in namespace %s: %w", namespace, err)
-		}
-		for _, u := range list {
-			if !slices.ContainsFunc(ours, func(o *unstructured.Unstructured) bool { return sameObject(o, u) }) && !dependent(u, kinds) && !incidental(u) {
-				return RefOf(u).String(), nil
+	}
+	if err := reads.Wait(); err != nil {
+		return "", fmt.Errorf("find what else is in namespace %s: %w", namespace, err)
+	}
+	return cmp.Or(reasons...), nil
+}
+
+// strangerOf is Stranger for one kind.
+func (c *Client) strangerOf(ctx context.Context, k Kind, namespace string, missed func(*unstructured.Unstructured) bool) (string, error) {
+	list, err := c.list(ctx, k, ListOptions{Namespace: namespace})
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		return k.Kind + " objects cannot be read", nil // such as those that nothing converts any more
+	}
+	if i := slices.IndexFunc(list, missed); i >= 0 {
+		return "it also contains " + RefOf(list[i]).String(), nil
+	}
+	return "", err
+}
+
+// readable are the kinds whose objects can be read, or the group whose server does not
+// answer: until it does, the cluster deletes no namespace. It may go itself with ours.
+func readable(groups []apidiscoveryv2.APIGroupDiscovery, ours []*unstructured.Unstructured) (kinds []Kind, down string) {
+	for i, g := range groups {
+		groups[i].Versions = slices.DeleteFunc(g.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool {
+			if v.Freshness != apidiscoveryv2.DiscoveryFreshnessStale {
+				return false
 			}
-		}
+			if !slices.ContainsFunc(ours, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "APIService" && o.GetName() == v.Version+"."+g.Name
+			}) {
+				down = g.Name
+			}
+			return true
+		})
 	}
-	return "", nil
+	return listable(groups), down
+}
+
+// passing reports whether objects of a kind come and go with others, and say nothing
+// that anybody would miss.
+func passing(k Kind) bool {
+	return builtIn(k.Group) && slices.Contains([]string{"Endpoints", "EndpointSlice", "Event", "Lease"}, k.Kind)
 }
 
 // sameObject compares the names of two objects, whatever versions they are in.

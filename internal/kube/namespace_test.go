@@ -16,32 +16,72 @@ import (
 // TestEnsureNamespaceOfATenant: who may not create namespaces can do with one that
 // is there, and is told so of any other.
 func TestEnsureNamespaceOfATenant(t *testing.T) {
+	c := answering(t, map[string]string{
+		"/api/v1":                 `{"kind":"APIResourceList","resources":[{"name":"namespaces","kind":"Namespace"}]}`,
+		"/api/v1/namespaces/mine": `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"mine"}}`,
+	})
+	if created, err := c.EnsureNamespace(t.Context(), "mine"); err != nil || created {
+		t.Errorf("created %v, %v", created, err)
+	}
+	if _, err := c.EnsureNamespace(t.Context(), "yours"); err == nil || !strings.Contains(err.Error(), "create Namespace yours: User \"u\" cannot POST") {
+		t.Errorf("of another one: %v", err)
+	}
+}
+
+// answering is a cluster that has these answers to GET, and refuses everything else.
+func answering(t *testing.T, answers map[string]string) *Client {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		switch r.Method + r.URL.Path {
-		case "GET/version":
-			fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
-		case "GET/api/v1":
-			fmt.Fprint(w, `{"kind":"APIResourceList","resources":[{"name":"namespaces","kind":"Namespace"}]}`)
-		case "GET/api/v1/namespaces/mine":
-			fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"mine"}}`)
-		default:
+		answer, ok := answers[r.URL.Path]
+		switch {
+		case r.URL.Path == "/version":
+			answer = `{"gitVersion":"v1.36.3"}`
+		case !ok || r.Method != http.MethodGet:
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{},"message":"User \"u\" cannot %s"}`, r.Method)
+			answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{},"message":"User \"u\" cannot ` + r.Method + `"}`
 		}
+		fmt.Fprint(w, answer)
 	}))
-	defer s.Close()
+	t.Cleanup(s.Close)
 	w := hosttest.New(t)
 	write(t, w.Path("config"), "current-context: x\nclusters: [{name: x, cluster: {server: \""+s.URL+"\"}}]\ncontexts: [{name: x, context: {cluster: x}}]\n")
 	c, err := Connect(t.Context(), Options{Host: w.Host, Kubeconfig: "config", Context: "x", Allow: []string{"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if created, err := c.EnsureNamespace(t.Context(), "mine"); err != nil || created {
-		t.Errorf("created %v, %v", created, err)
+	return c
+}
+
+// TestStrangerOfOtherClusters: APIs that the embedded cluster does not have.
+func TestStrangerOfOtherClusters(t *testing.T) {
+	resource := func(name, kind, verbs string) string {
+		return `{"resource":"` + name + `","responseKind":{"kind":"` + kind + `"},"scope":"Namespaced","verbs":[` + verbs + `]}`
 	}
-	if _, err := c.EnsureNamespace(t.Context(), "yours"); err == nil || !strings.Contains(err.Error(), "create Namespace yours: User \"u\" cannot POST") {
-		t.Errorf("of another one: %v", err)
+	group := func(name, freshness string, resources ...string) string {
+		return `{"metadata":{"name":"` + name + `"},"versions":[{"version":"v1","freshness":"` + freshness + `","resources":[` + strings.Join(resources, ",") + `]}]}`
+	}
+	templates := group("template.openshift.io", "Current", resource("processedtemplates", "Template", `"create"`), resource("templates", "Template", `"list","watch"`))
+	down := group("down.example.com", "Stale")
+	kept := group("down.example.com", "Stale", resource("things", "Thing", `"list","watch"`))
+	for name, tc := range map[string]struct{ groups, items, want string }{
+		"two resources of a kind":   {templates, `{"kind":"Template","apiVersion":"template.openshift.io/v1","metadata":{"name":"a","namespace":"x"}}`, "it also contains Template x/a"},
+		"nothing":                   {templates, "", ""},
+		"a server that is down":     {down, "", "objects of down.example.com cannot be read"},
+		"one that was up before":    {templates + "," + kept, "", "objects of down.example.com cannot be read"},
+		"one that goes, too":        {templates + "," + strings.ReplaceAll(kept, "down", "ours"), "", ""},
+		"one whose kinds are asked": {group("denied.example.com", "Current", resource("things", "Thing", `"list","watch"`)), "", "Thing objects cannot be read"},
+		"an old cluster":            {"", "", "what it contains cannot be told before Kubernetes 1.27"},
+	} {
+		c := answering(t, map[string]string{
+			"/api": `{}`, "/apis": `{"items":[` + tc.groups + `]}`,
+			"/apis/template.openshift.io/v1":                        `{"resources":[{"name":"processedtemplates","kind":"Template","namespaced":true},{"name":"templates","kind":"Template","namespaced":true}]}`,
+			"/apis/template.openshift.io/v1/namespaces/x/templates": `{"kind":"TemplateList","apiVersion":"template.openshift.io/v1","items":[` + tc.items + `]}`,
+		})
+		ours := []*unstructured.Unstructured{Named("apiregistration.k8s.io/v1", "APIService", "", "v1.ours.example.com")}
+		if got, err := c.Stranger(t.Context(), "x", ours, func(*unstructured.Unstructured) bool { return false }); err != nil || got != tc.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, tc.want)
+		}
 	}
 }
 
@@ -57,10 +97,10 @@ func testStranger(t *testing.T, c *Client) {
 		want  string
 	}{
 		{append(ours, object("v1", "ConfigMap", "accepted"), object("coordination.k8s.io/v1", "Lease", "leader"), object("v1", "Endpoints", "service")), ""},
-		{[]*unstructured.Unstructured{object("stranger.example.com/v1", "Stranger", "a")}, "Stranger strangers/a"},
-		{parse(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: strangers}, spec: {podSelector: {}}}"), "NetworkPolicy strangers/deny"},
-		{[]*unstructured.Unstructured{object("v1", "ServiceAccount", "ci")}, "ServiceAccount strangers/ci"},
-		{[]*unstructured.Unstructured{object("v1", "ConfigMap", "theirs")}, "ConfigMap strangers/theirs"},
+		{[]*unstructured.Unstructured{object("stranger.example.com/v1", "Stranger", "a")}, "it also contains Stranger strangers/a"},
+		{parse(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: strangers}, spec: {podSelector: {}}}"), "it also contains NetworkPolicy strangers/deny"},
+		{[]*unstructured.Unstructured{object("v1", "ServiceAccount", "ci")}, "it also contains ServiceAccount strangers/ci"},
+		{[]*unstructured.Unstructured{object("v1", "ConfigMap", "theirs")}, "it also contains ConfigMap strangers/theirs"},
 	} {
 		if _, err := c.Apply(t.Context(), step.apply, ApplyOptions{}); err != nil {
 			t.Fatal(err)

@@ -177,7 +177,7 @@ func testRefused(t *testing.T, l *lab) {
 		"{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: operators, "+owner+"}}"))
 	l.apply(manifests(t, leftCRD("v2", "strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: gone, name: gone}}}")))
 	gone, err := Uninstall(t.Context(), l.Client, m, UninstallOptions{Timeout: patience, Force: true})
-	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm (Cart objects that cannot be read)", "operators (Secret operators/db)"}}
+	want := Uninstalled{Version: "99.0.0", Kept: []string{"a.example.com"}, Namespaces: []string{"olm: Cart objects cannot be read", "operators: it also contains Secret operators/db"}}
 	if d := cmp.Diff(want, gone); err != nil || d != "" {
 		t.Errorf("Uninstall() by force (-want +got), %v:\n%s", err, d)
 	}

@@ -34,7 +34,7 @@ type UninstallOptions struct {
 type Uninstalled struct {
 	Version    string   // that was there; "" for none
 	Kept       []string // CRDs of operators that went: objects of their kinds may be there
-	Namespaces []string // that stay, with one of the objects in them that OLM did not bring
+	Namespaces []string // that stay, and why: "operators: it also contains Secret operators/db"
 }
 
 // Uninstall takes OLM out of the cluster, with everything that it has made for
@@ -226,6 +226,10 @@ func (u *uninstaller) rest(ctx context.Context, m Manifests) error {
 
 // ownObjects are the objects of the manifests, without the namespaces that stay.
 func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructured.Unstructured, error) {
+	left, err := u.leftovers(ctx) // such as the APIService of a packageserver that is gone
+	if err != nil {
+		return nil, fmt.Errorf("find what OLM has made: %w", err)
+	}
 	var objects []*unstructured.Unstructured
 	for _, o := range m.All() {
 		if o.GetKind() != "Namespace" {
@@ -235,12 +239,12 @@ func (u *uninstaller) ownObjects(ctx context.Context, m Manifests) ([]*unstructu
 		if u.done.Version == "" {
 			continue
 		}
-		other, err := u.Stranger(ctx, o.GetName(), m.Objects, incidental)
+		why, err := u.Stranger(ctx, o.GetName(), slices.Concat(m.Objects, left), incidental)
 		if err != nil {
 			return nil, err
 		}
-		if other != "" {
-			u.done.Namespaces = append(u.done.Namespaces, fmt.Sprintf("%s (%s)", o.GetName(), other))
+		if why != "" {
+			u.done.Namespaces = append(u.done.Namespaces, o.GetName()+": "+why)
 			continue
 		}
 		objects = append(objects, o)

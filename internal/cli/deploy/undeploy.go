@@ -132,7 +132,7 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 }
 
 // withoutUsed are objects without the namespaces that hold what deploy did not
-// bring. With gone the custom resources of crds do not count, nor what they own.
+// bring, or may. With gone the custom resources of crds do not count, nor what they own.
 func withoutUsed(ctx context.Context, f *cli.Factory, client *kube.Client, crds, objects []*unstructured.Unstructured, gone bool) ([]*unstructured.Unstructured, error) {
 	isGone := func(kind schema.GroupKind) bool {
 		return gone && slices.ContainsFunc(crds, func(crd *unstructured.Unstructured) bool { return kube.ServedKind(crd).GroupKind() == kind })
@@ -148,12 +148,12 @@ func withoutUsed(ctx context.Context, f *cli.Factory, client *kube.Client, crds,
 	var list []*unstructured.Unstructured
 	for _, u := range objects {
 		if u.GetKind() == "Namespace" {
-			other, err := client.Stranger(ctx, u.GetName(), objects, goes)
+			why, err := client.Stranger(ctx, u.GetName(), objects, goes)
 			if err != nil {
 				return nil, err
 			}
-			if other != "" {
-				f.Warn("%s was kept: it contains %s, which deploy did not create. To delete it with everything in it, run 'mysdk kubectl delete namespace %s'", kube.RefOf(u), other, u.GetName())
+			if why != "" {
+				f.Warn("%s was kept: %s. To delete it with everything in it, run 'mysdk kubectl delete namespace %s'", kube.RefOf(u), why, u.GetName())
 				continue
 			}
 		}

@@ -243,7 +243,7 @@ func runUninstall(ctx context.Context, f *cli.Factory, o *olmOptions) error {
 		f.Say("Kept the operators' CRDs and custom resources: %s", strings.Join(done.Kept, ", "))
 	}
 	for _, namespace := range done.Namespaces {
-		f.Say("Kept namespace %s: it has objects that OLM did not create", namespace)
+		f.Say("Kept namespace %s", namespace)
 	}
 	return nil
 }
