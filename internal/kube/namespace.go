@@ -89,7 +89,7 @@ func readable(groups []apidiscoveryv2.APIGroupDiscovery, ours []*unstructured.Un
 // passing reports whether objects of a kind come and go with others, and say nothing
 // that anybody would miss.
 func passing(k Kind) bool {
-	return builtIn(k.Group) && slices.Contains([]string{"Endpoints", "EndpointSlice", "Event", "Lease"}, k.Kind)
+	return builtIn(k.Group) && slices.Contains([]string{"ControllerRevision", "CSIStorageCapacity", "Endpoints", "EndpointSlice", "Event", "Lease"}, k.Kind)
 }
 
 // sameObject compares the names of two objects, whatever versions they are in.
@@ -101,8 +101,10 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 func everywhere() []string {
 	return []string{
 		"ConfigMap kube-root-ca.crt", "ConfigMap openshift-service-ca.crt", "ConfigMap istio-ca-root-cert",
-		"ServiceAccount default", "ServiceAccount builder", "ServiceAccount deployer",
+		"ConfigMap config-trusted-cabundle", "ConfigMap config-service-cabundle",
+		"ServiceAccount default", "ServiceAccount builder", "ServiceAccount deployer", "ServiceAccount pipeline",
 		"RoleBinding system:image-pullers", "RoleBinding system:image-builders", "RoleBinding system:deployers",
+		"RoleBinding pipelines-scc-rolebinding", "RoleBinding openshift-pipelines-edit",
 	}
 }
 

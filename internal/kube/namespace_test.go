@@ -96,7 +96,8 @@ func testStranger(t *testing.T, c *Client) {
 		apply []*unstructured.Unstructured
 		want  string
 	}{
-		{append(ours, object("v1", "ConfigMap", "accepted"), object("coordination.k8s.io/v1", "Lease", "leader"), object("v1", "Endpoints", "service")), ""},
+		{append(ours, object("v1", "ConfigMap", "accepted"), object("coordination.k8s.io/v1", "Lease", "leader"), object("v1", "Endpoints", "service"),
+			parse(t, "{apiVersion: apps/v1, kind: ControllerRevision, metadata: {name: a, namespace: strangers}, data: {}, revision: 1}")[0]), ""},
 		{[]*unstructured.Unstructured{object("stranger.example.com/v1", "Stranger", "a")}, "it also contains Stranger strangers/a"},
 		{parse(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: strangers}, spec: {podSelector: {}}}"), "it also contains NetworkPolicy strangers/deny"},
 		{[]*unstructured.Unstructured{object("v1", "ServiceAccount", "ci")}, "it also contains ServiceAccount strangers/ci"},
@@ -122,6 +123,7 @@ func TestDependent(t *testing.T) {
 		"kind: Secret\nmetadata: {name: db}":                                                                                false,
 		"kind: ConfigMap\nmetadata: {name: kube-root-ca.crt}":                                                               true,
 		"kind: ServiceAccount\nmetadata: {name: default}":                                                                   true,
+		"kind: ServiceAccount\nmetadata: {name: pipeline}":                                                                  true,
 		"kind: ConfigMap\nmetadata: {name: default}":                                                                        false,
 		"kind: RoleBinding\nmetadata: {name: 'system:image-pullers'}":                                                       true,
 		"kind: ClusterServiceVersion\nmetadata: {name: a, labels: {olm.copiedFrom: operators}}":                             true,
