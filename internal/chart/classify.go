@@ -71,14 +71,14 @@ func (c *chart) classify() {
 
 // scope finds out whether the manager can be restricted to one namespace. It
 // cannot where it is already, as a Role is never made a ClusterRole, and where it
-// has to do with what is in no namespace.
+// has to do with what is in no namespace, such as URLs of the API server.
 func (c *chart) scope() {
 	kinds, wide := map[string]bool{}, false
 	for _, o := range c.objects {
 		wide = wide || o.crd && text(o.node, "spec.scope") == "Cluster"
 		if o.group == rbacGroup && o.name == c.prefix+"manager-role" {
 			kinds[o.kind] = true
-			wide = wide || slices.ContainsFunc(at(o.node, "rules.*.resources.*"), func(n *yaml.Node) bool {
+			wide = wide || len(at(o.node, "rules.*.nonResourceURLs")) > 0 || slices.ContainsFunc(at(o.node, "rules.*.resources.*"), func(n *yaml.Node) bool {
 				resource, _, _ := strings.Cut(n.Value, "/")
 				return slices.Contains(relayout.ClusterScoped(), resource)
 			})

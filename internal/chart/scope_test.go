@@ -62,6 +62,9 @@ func TestRender_NoScope(t *testing.T) {
 		"a right on Nodes": func(s string) string {
 			return strings.Replace(s, "  - deployments\n", "  - deployments\n  - nodes/status\n", 1)
 		},
+		"a right on URLs": func(s string) string {
+			return strings.Replace(s, "  name: memcached-manager-role\nrules:\n", "  name: memcached-manager-role\nrules:\n- nonResourceURLs: [/metrics]\n  verbs: [get]\n", 1)
+		},
 		"neither, for a comparison": func(s string) string { return s },
 	} {
 		_, in := render(t, "../../testdata/golden/memcached/want")
