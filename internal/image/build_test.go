@@ -295,7 +295,7 @@ func TestBuildLeavesOut(t *testing.T) {
 	}{
 		"the scaffold's": {"FROM golang AS builder\nCOPY . .\nRUN go build -o manager ./cmd\nFROM distroless\nWORKDIR /\nCOPY --from=builder /w/manager .\nUSER 65532:65532\nENTRYPOINT [\"/manager\"]\n", nil},
 		"files":          {"FROM golang AS builder\nCOPY . .\nFROM distroless\nCOPY templates/ /templates/\nADD [\"a b\", \"/a\"]\nCOPY --chown=1:1 --from=builder /x /x\n", []string{"Dockerfile:4: COPY templates/ /templates/:", "Dockerfile:5: ADD [\"a b\", \"/a\"]:", "Dockerfile:6: COPY --chown=1:1 --from=builder /x /x:"}},
-		"around the program": {"FROM golang AS builder\nRUN go build -o bin/op ./cmd\nFROM alpine\nRUN apk add git\nLABEL a=b\nLABEL c=d\nWORKDIR /work\nCOPY --from=builder /workspace/templates /templates\nUSER 1001\nCOPY --from=builder /workspace/bin/op /usr/bin/\n", []string{
+		"around the program": {"FROM golang AS builder\nRUN go build -o=bin/op ./cmd\nFROM alpine\nRUN apk add git\nLABEL a=b\nLABEL c=d\nWORKDIR /work\nCOPY --from=builder /workspace/templates /templates\nUSER 1001\nCOPY --from=builder /workspace/bin/op /usr/bin/\n", []string{
 			"Dockerfile:4: RUN apk add git: the image has only the operator; if that needs what this does,", "Dockerfile:6: LABEL c=d: this is not in the image; set it with --label", "Dockerfile:7: WORKDIR /work: this is not in the image; set it in config",
 			"Dockerfile:8: COPY --from=builder /workspace/templates /templates: the image has only the operator;", "Dockerfile:9: USER 1001: the image runs as 65532:65532; for another user, set runAsUser in config/manager/manager.yaml",
 		}},
@@ -309,6 +309,7 @@ func TestBuildLeavesOut(t *testing.T) {
 		"one stage":                      {"FROM golang\nCOPY . .\nRUN go build -o /op ./cmd\n", nil},
 		"one stage that sets a variable": {"FROM golang\nENV CGO_ENABLED=0\nRUN go build -o /op ./cmd\nENV MODE=fast\n", []string{"Dockerfile:4: ENV MODE=fast:"}},
 		"another program":                {"FROM distroless\nENTRYPOINT [\"/tini\", \"--\", \"/manager\"]\n", []string{"Dockerfile:2: ENTRYPOINT [\"/tini\", \"--\", \"/manager\"]: the image starts /manager"}},
+		"another signal":                 {"FROM distroless\nSTOPSIGNAL SIGTERM\nSTOPSIGNAL SIGINT\n", []string{"Dockerfile:3: STOPSIGNAL SIGINT: containers of the image get SIGTERM"}},
 		"none":                           {"", nil},
 	} {
 		w, _ := faked(t)

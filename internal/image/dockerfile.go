@@ -107,6 +107,8 @@ func (b *builder) warnLeftOut() {
 			why = "the image has only the operator; if that needs what this does, build the image with a container tool"
 		case "USER":
 			why = "the image runs as " + User + "; for another user, set runAsUser in config/manager/manager.yaml"
+		case "STOPSIGNAL":
+			why = "containers of the image get SIGTERM; if the operator needs this one, build the image with a container tool"
 		case "LABEL":
 			if b.labelled(in) {
 				continue
@@ -149,6 +151,8 @@ func leftOut(data []byte) []dockerfile.Instruction {
 			left = !slices.Contains([]string{User, "65532", "nonroot", "nonroot:nonroot"}, in.Args)
 		case "WORKDIR":
 			left = in.Args != "/"
+		case "STOPSIGNAL":
+			left = !slices.Contains([]string{"SIGTERM", "TERM", "15"}, in.Args)
 		case "ENTRYPOINT", "CMD":
 			left = len(words) > 1 || in.Name == "CMD" && len(words) == 1 && !path.IsAbs(words[0])
 		case "RUN":
@@ -175,8 +179,8 @@ func programs(all []dockerfile.Instruction) []string {
 			switch {
 			case (in.Name == "ENTRYPOINT" || in.Name == "CMD") && (i == 0 || path.IsAbs(w)):
 				names = append(names, path.Base(w))
-			case in.Name == "RUN" && i > 0 && plainWords(in)[i-1] == "-o":
-				names = append(names, path.Base(w))
+			case in.Name == "RUN" && (strings.HasPrefix(w, "-o=") || i > 0 && plainWords(in)[i-1] == "-o"):
+				names = append(names, path.Base(strings.TrimPrefix(w, "-o=")))
 			}
 		}
 	}
