@@ -16,7 +16,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"slices"
 	"time"
@@ -148,7 +147,7 @@ func Make(now time.Time, life time.Duration, hosts []string) (cert, key []byte, 
 	// No more than a server needs: Go and the API server go by the alternative
 	// names, never by the common name.
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mysdk"},
+		Subject:   pkix.Name{CommonName: "mysdk"}, // x509 gives it a random serial number
 		NotBefore: now.Add(-clockSkew), NotAfter: now.Add(life), BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}

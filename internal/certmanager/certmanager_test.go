@@ -1,6 +1,9 @@
 package certmanager
 
 import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"testing"
 	"time"
@@ -32,6 +35,22 @@ const (
 	plain       = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: carts, annotations: {cert-manager.io/inject-ca-from: sys/other}}, spec: {}}`
 )
 
+// serial is the serial number of the certificate in a Secret.
+func serial(t *testing.T, secret *unstructured.Unstructured) string {
+	t.Helper()
+	text, _, _ := unstructured.NestedString(secret.Object, "data", "tls.crt")
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(data)
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.SerialNumber.String()
+}
+
 // TestStandIn: what of a project with cert-manager a cluster without it gets.
 func TestStandIn(t *testing.T) {
 	now := time.Now()
@@ -61,6 +80,10 @@ func TestStandIn(t *testing.T) {
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
 	if !serves(data, []string{"hook.sys.svc", "127.0.0.1"}, now) || serves(data, []string{"other.sys.svc"}, now) {
 		t.Error("the certificate is not for the hosts that are named")
+	}
+
+	if _, other := deploy(now, certificate); serial(t, other) == serial(t, secret) {
+		t.Error("two certificates of the same issuer have the same serial number")
 	}
 
 	inCluster = secret
