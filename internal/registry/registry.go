@@ -14,11 +14,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	lazy "go.podman.io/storage/pkg/regexp"
 )
 
 // dialTimeout is how long a registry may take to accept a connection.
@@ -89,9 +89,11 @@ func (a Access) Options(ctx context.Context) []remote.Option {
 	}
 }
 
+// unreadable are characters of an image's name that a directory's should not have.
+var unreadable = lazy.Delayed(`[^A-Za-z0-9.-]+`)
+
 // FileKey turns the name of an image into one for a directory: readable, and
 // apart from every other.
 func FileKey(ref string) string {
-	readable := regexp.MustCompile(`[^A-Za-z0-9.-]+`).ReplaceAllString(ref, "_")
-	return fmt.Sprintf("%.60s-%.6x", readable, sha256.Sum256([]byte(ref)))
+	return fmt.Sprintf("%.60s-%.6x", unreadable.ReplaceAllString(ref, "_"), sha256.Sum256([]byte(ref)))
 }
