@@ -49,7 +49,7 @@ func (in inspection) inspect(ctx context.Context, files map[string][]byte, judge
 		}
 		wrong, tolerated = w, append(tolerated, u...)
 		if len(w) > 0 && !slices.ContainsFunc(w, func(p problem) bool { return !strings.Contains(p.msg, ".type: Required value") }) {
-			hint = "a type that contains itself has no schema: give the field the markers +kubebuilder:pruning:PreserveUnknownFields and +kubebuilder:validation:Schemaless"
+			hint = "a field with +kubebuilder:validation:Schemaless, or whose type contains itself, has no schema: give it both that marker and +kubebuilder:pruning:PreserveUnknownFields"
 		}
 	}
 	if len(wrong) > 0 {
