@@ -30,7 +30,7 @@ func (c *Client) Stranger(ctx context.Context, namespace string, ours []*unstruc
 	}
 	kinds, down := readable(groups, ours)
 	if down != "" {
-		return "objects of " + down + " cannot be read", nil
+		return "objects of " + down + " cannot be read: its server does not answer", nil
 	}
 	if len(kinds) == 0 {
 		return "what it contains cannot be told before Kubernetes 1.27", nil

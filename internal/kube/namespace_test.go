@@ -67,8 +67,8 @@ func TestStrangerOfOtherClusters(t *testing.T) {
 	for name, tc := range map[string]struct{ groups, items, want string }{
 		"two resources of a kind":   {templates, `{"kind":"Template","apiVersion":"template.openshift.io/v1","metadata":{"name":"a","namespace":"x"}}`, "it also contains Template x/a"},
 		"nothing":                   {templates, "", ""},
-		"a server that is down":     {down, "", "objects of down.example.com cannot be read"},
-		"one that was up before":    {templates + "," + kept, "", "objects of down.example.com cannot be read"},
+		"a server that is down":     {down, "", "objects of down.example.com cannot be read: its server does not answer"},
+		"one that was up before":    {templates + "," + kept, "", "objects of down.example.com cannot be read: its server does not answer"},
 		"one that goes, too":        {templates + "," + strings.ReplaceAll(kept, "down", "ours"), "", ""},
 		"one whose kinds are asked": {group("denied.example.com", "Current", resource("things", "Thing", `"list","watch"`)), "", "Thing objects cannot be read"},
 		"an old cluster":            {"", "", "what it contains cannot be told before Kubernetes 1.27"},

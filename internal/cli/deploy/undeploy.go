@@ -36,7 +36,8 @@ func NewUndeploy(f *cli.Factory) *cobra.Command {
 		Long: `Delete the operator from a cluster and keep its CRDs.
 
 What earlier deploys of the project left behind is deleted, too. A namespace is
-kept if it holds anything that deploy did not bring, such as custom resources.
+kept if it holds anything that deploy did not bring, such as custom resources,
+or if that cannot be told because the server of an API group does not answer.
 
 Custom resources that need the operator are reported: those with finalizers, and
 those stored in a version that its webhook converts. --wait deletes the operator
