@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +31,29 @@ func (k Kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithRe
 // Kubernetes 1.27, and in version v2 since 1.30.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
+// apiGroup is what is read here of an APIGroupDiscovery of that API. Linked, its
+// types would weigh more than all of this package.
+type apiGroup struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Versions []apiVersion      `json:"versions"`
+}
+
+type apiVersion struct {
+	Version   string        `json:"version"`
+	Freshness string        `json:"freshness"` // Current or Stale: its server does not answer
+	Resources []apiResource `json:"resources"`
+}
+
+type apiResource struct {
+	Resource     string                   `json:"resource"` // plural: deployments
+	ResponseKind *metav1.GroupVersionKind `json:"responseKind"`
+	Scope        string                   `json:"scope"` // Namespaced or Cluster
+	Verbs        []string                 `json:"verbs"`
+	Subresources []struct {
+		Subresource string `json:"subresource"`
+	} `json:"subresources"`
+}
+
 // Kinds returns the kinds whose objects can be listed and watched, each in the
 // version that the API server prefers.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
@@ -40,14 +62,16 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 }
 
 // groups asks for the cluster's whole API; none come from before Kubernetes 1.27.
-func (c *Client) groups(ctx context.Context) ([]apidiscoveryv2.APIGroupDiscovery, error) {
-	var groups []apidiscoveryv2.APIGroupDiscovery
+func (c *Client) groups(ctx context.Context) ([]apiGroup, error) {
+	var groups []apiGroup
 	for _, path := range []string{"/api", "/apis"} {
 		data, err := c.rest.Get().AbsPath(path).SetHeader("Accept", aggregated).DoRaw(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("ask for the cluster's kinds: %w", cause(err))
 		}
-		var d apidiscoveryv2.APIGroupDiscoveryList
+		var d struct {
+			Items []apiGroup `json:"items"`
+		}
 		if err := json.Unmarshal(data, &d); err != nil {
 			return nil, fmt.Errorf("read the cluster's kinds: %w", err)
 		}
@@ -57,7 +81,7 @@ func (c *Client) groups(ctx context.Context) ([]apidiscoveryv2.APIGroupDiscovery
 }
 
 // listable are the first version of each resource.
-func listable(groups []apidiscoveryv2.APIGroupDiscovery) []Kind {
+func listable(groups []apiGroup) []Kind {
 	var kinds []Kind
 	for _, group := range groups {
 		seen := map[string]bool{}
@@ -67,8 +91,8 @@ func listable(groups []apidiscoveryv2.APIGroupDiscovery) []Kind {
 					continue
 				}
 				seen[r.Resource] = true
-				k := Kind{Resource: r.Resource, Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace}
-				k.GroupVersionKind = schema.GroupVersionKind{Group: group.Name, Version: version.Version, Kind: r.ResponseKind.Kind}
+				k := Kind{Resource: r.Resource, Namespaced: r.Scope == "Namespaced"}
+				k.GroupVersionKind = schema.GroupVersionKind{Group: group.Metadata.Name, Version: version.Version, Kind: r.ResponseKind.Kind}
 				for _, sub := range r.Subresources {
 					k.Scales = k.Scales || sub.Subresource == "scale"
 				}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,16 +68,16 @@ func (c *Client) strangerOf(ctx context.Context, k Kind, namespace string, misse
 
 // readable are the kinds whose objects can be read, or the group whose server does not
 // answer: until it does, the cluster deletes no namespace. It may go itself with ours.
-func readable(groups []apidiscoveryv2.APIGroupDiscovery, ours []*unstructured.Unstructured) (kinds []Kind, down string) {
+func readable(groups []apiGroup, ours []*unstructured.Unstructured) (kinds []Kind, down string) {
 	for i, g := range groups {
-		groups[i].Versions = slices.DeleteFunc(g.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool {
-			if v.Freshness != apidiscoveryv2.DiscoveryFreshnessStale {
+		groups[i].Versions = slices.DeleteFunc(g.Versions, func(v apiVersion) bool {
+			if v.Freshness != "Stale" {
 				return false
 			}
 			if !slices.ContainsFunc(ours, func(o *unstructured.Unstructured) bool {
-				return o.GetKind() == "APIService" && o.GetName() == v.Version+"."+g.Name
+				return o.GetKind() == "APIService" && o.GetName() == v.Version+"."+g.Metadata.Name
 			}) {
-				down = g.Name
+				down = g.Metadata.Name
 			}
 			return true
 		})
