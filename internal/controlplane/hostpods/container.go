@@ -107,7 +107,7 @@ func (c *container) serve(ctx context.Context) {
 		if end.ran() > 2*c.pod.timeouts.lastBackOff {
 			delay = c.pod.timeouts.firstBackOff
 		}
-		if !errors.Is(end.cause, errProgramChanged) && !errors.Is(end.cause, errReplaced) {
+		if !end.isNone() {
 			if !c.sameAsFailed(l.program) {
 				delay = c.pod.timeouts.firstBackOff
 			}
@@ -140,8 +140,8 @@ func (c *container) sameAsFailed(p state.Program) bool {
 // isOver reports whether a container that ended so stays ended, by the restart
 // policy and its rules.
 func (c *container) isOver(end ending) bool {
-	if errors.Is(end.cause, errProgramChanged) || errors.Is(end.cause, errReplaced) {
-		return false // which is no end of what the pod is for
+	if end.isNone() {
+		return false
 	}
 	code := end.code
 	if end.cause != nil {

@@ -30,6 +30,11 @@ type ending struct {
 
 func (e ending) ran() time.Duration { return e.done.Sub(e.started) }
 
+// isNone reports whether it is no end of what the pod is for: it runs again.
+func (e ending) isNone() bool {
+	return errors.Is(e.cause, errProgramChanged) || errors.Is(e.cause, errReplaced)
+}
+
 // execute runs the program once.
 func (c *container) execute(ctx context.Context, l *launch) ending {
 	alive, halt := context.WithCancelCause(ctx)
@@ -222,6 +227,9 @@ func (c *container) finish(end ending, reason string) {
 			ExitCode: end.code, Signal: end.signal, Reason: reason, Message: end.message, ContainerID: c.now.ContainerID,
 			StartedAt: second(end.started), FinishedAt: second(end.done),
 		}})
+		if end.isNone() {
+			c.to(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+		}
 		c.now.Ready, c.now.Started = false, ptr.To(false)
 		c.pid, c.process, c.ports, c.halt = 0, nil, nil, nil
 		if c.stopped != nil {

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/mysdk/internal/cluster/state"
@@ -61,6 +63,7 @@ func runs(t *testing.T, pod *corev1.Pod) *scripted {
 	short.firstBackOff = 10 * time.Millisecond
 	ctx, end := context.WithCancel(t.Context())
 	s := &scripted{t: t, client: fake.NewClientset(pod), events: record.NewFakeRecorder(1000), end: end}
+	s.client.PrependReactor("update", "pods", s.refuse)
 	s.Pods = &Pods{
 		client: s.client, Programs: known, getenv: os.Getenv, log: log.New(t.Output(), "", 0), events: s.events, timeouts: short,
 		dir: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs"), left: state.Layout{Dir: dir}.Orphans(), pods: map[types.UID]*hostedPod{},
@@ -73,6 +76,25 @@ func runs(t *testing.T, pod *corev1.Pod) *scripted {
 		}
 	})
 	return s
+}
+
+// refuse holds a status to what the API server does: what is over by the pod's policy
+// stays ended.
+func (s *scripted) refuse(a k8stesting.Action) (bool, runtime.Object, error) {
+	now := a.(k8stesting.UpdateAction).GetObject().(*corev1.Pod)
+	o, err := s.client.Tracker().Get(a.GetResource(), "ns", "p")
+	if err != nil {
+		return true, nil, err
+	}
+	was := o.(*corev1.Pod)
+	allNow, allWas := slices.Concat(now.Status.InitContainerStatuses, now.Status.ContainerStatuses), slices.Concat(was.Status.InitContainerStatuses, was.Status.ContainerStatuses)
+	for i, c := range slices.Concat(was.Spec.InitContainers, was.Spec.Containers) {
+		if len(allWas) > 0 && allWas[i].State.Terminated != nil && allNow[i].State.Terminated == nil &&
+			!podutil.ContainerShouldRestart(c, was.Spec, allWas[i].State.Terminated.ExitCode) {
+			s.t.Errorf("the status of container %s goes from %+v to %+v", c.Name, allWas[i].State, allNow[i].State)
+		}
+	}
+	return false, nil, nil
 }
 
 // restart does what a stop and a start of the cluster do.
@@ -248,6 +270,22 @@ func TestWhatIsOverStaysSo(t *testing.T) {
 		if c := status.ContainerStatuses[0]; !isTerminated(status) || c.RestartCount != 0 || c.State.Terminated.Reason != "Completed" || status.InitContainerStatuses[0].RestartCount != 1 {
 			t.Errorf("the status is %+v", status)
 		}
+	})
+}
+
+// TestAnotherProgram of a pod that runs once: its run goes on, and is no end.
+func TestAnotherProgram(t *testing.T) {
+	s := runs(t, one(corev1.RestartPolicyNever, "echo up; while :; do sleep 0.1; done"))
+	s.awaitLog("c", "up")
+	s.await("it runs", func(s corev1.PodStatus) bool { return s.Phase == corev1.PodRunning })
+	program, _ := s.Programs.find("scripts/c", "")
+	program.ID = "another"
+	if err := s.Programs.set(program); err != nil {
+		t.Fatal(err)
+	}
+	s.await("it runs again", func(s corev1.PodStatus) bool {
+		c := s.ContainerStatuses[0]
+		return c.State.Running != nil && c.ImageID == "another" && c.LastTerminationState.Terminated != nil && s.Phase == corev1.PodRunning
 	})
 }
 

@@ -158,7 +158,7 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 	before := s.ContainerStatuses
 	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
 	for _, c := range pod.Spec.InitContainers {
-		status := bare.containerStatus(&c, s.StartTime, true)
+		status := bare.containerStatus(pod, &c, s.StartTime, true)
 		if why.reason != "" {
 			status = notRunning(status, waiting{reason: "PodInitializing"})
 		}
@@ -169,7 +169,7 @@ func simulatedStatus(pod *corev1.Pod, what string, why waiting) corev1.PodStatus
 		if i < len(before) {
 			old = before[i]
 		}
-		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(&c, s.StartTime, false), old, pod.Spec.RestartPolicy, what, why))
+		s.ContainerStatuses = append(s.ContainerStatuses, simulatedContainer(bare.containerStatus(pod, &c, s.StartTime, false), old, pod.Spec.RestartPolicy, what, why))
 	}
 	s.Phase = phaseOf(s, pod.Spec.RestartPolicy != corev1.RestartPolicyNever)
 	conditions(&s, pod)

@@ -48,10 +48,10 @@ func (p *hostedPod) statusOf(pod *corev1.Pod) corev1.PodStatus {
 	s.PodIP, s.PodIPs = p.address, []corev1.PodIP{{IP: p.address}}
 	s.InitContainerStatuses, s.ContainerStatuses = nil, nil
 	for _, c := range pod.Spec.InitContainers {
-		s.InitContainerStatuses = append(s.InitContainerStatuses, p.containerStatus(&c, s.StartTime, true))
+		s.InitContainerStatuses = append(s.InitContainerStatuses, p.containerStatus(pod, &c, s.StartTime, true))
 	}
 	for _, c := range pod.Spec.Containers {
-		s.ContainerStatuses = append(s.ContainerStatuses, p.containerStatus(&c, s.StartTime, false))
+		s.ContainerStatuses = append(s.ContainerStatuses, p.containerStatus(pod, &c, s.StartTime, false))
 	}
 	s.Phase = phaseOf(s, p.unfinished())
 	if p.initFailed() {
@@ -78,10 +78,17 @@ func (p *hostedPod) initFailed() bool {
 
 // containerStatus is the status of one container: what its program does, or
 // the simulation of a container that has none.
-func (p *hostedPod) containerStatus(c *corev1.Container, since *metav1.Time, init bool) corev1.ContainerStatus {
+func (p *hostedPod) containerStatus(pod *corev1.Pod, c *corev1.Container, since *metav1.Time, init bool) corev1.ContainerStatus {
 	for _, served := range p.containers {
 		if served.spec.Name == c.Name {
-			return served.status()
+			now := served.status()
+			was, _ := podutil.GetContainerStatus(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), c.Name)
+			// The API server takes no end back that is one by the pod's policy, such as
+			// that of an init container which runs again after a start of the cluster.
+			if end := was.State.Terminated; end != nil && now.State.Terminated == nil && !podutil.ContainerShouldRestart(*c, pod.Spec, end.ExitCode) {
+				now.State = was.State
+			}
+			return now
 		}
 	}
 	s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true, Started: ptr.To(true)}
