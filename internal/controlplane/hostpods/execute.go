@@ -54,11 +54,13 @@ func (c *container) execute(ctx context.Context, l *launch) ending {
 		return end
 	}
 	c.event(corev1.EventTypeNormal, "Started", "Started container %s: process %d, %s", c.spec.Name, process.Pid(), l.program.Path)
-	stays := context.AfterFunc(alive, func() { c.terminate(context.WithoutCancel(ctx), process, l, context.Cause(alive)) })
+	running, ended := context.WithCancel(context.WithoutCancel(ctx))
+	stays := context.AfterFunc(alive, func() { c.terminate(running, process, l, context.Cause(alive)) })
 	watched := c.watch(alive, halt, l)
 	forget, noted := c.pod.left.Note(process.Pid())
 	err = process.Wait()
 	stays()
+	ended()
 	end.done = time.Now()
 	if noted == nil {
 		noted = forget()
@@ -134,8 +136,9 @@ func (c *container) start(ctx context.Context, halt context.CancelCauseFunc, l *
 	return process, nil
 }
 
-// terminate has the process end for that cause, and kills it after its grace. Its
-// preStop hook is left out where the cluster stops, which gives hardly any time.
+// terminate has the process end for that cause, and kills it after its grace; ctx
+// ends with the process. Its preStop hook is left out where the cluster stops, which
+// gives hardly any time.
 func (c *container) terminate(ctx context.Context, process host.Process, l *launch, cause error) {
 	pod := c.pod.latest()
 	left := grace(pod)
@@ -143,8 +146,8 @@ func (c *container) terminate(ctx context.Context, process host.Process, l *laun
 	if errors.As(cause, &sick) && sick.grace != nil {
 		left = time.Duration(*sick.grace) * time.Second
 	}
-	// Mostly it has ended by then.
-	time.AfterFunc(left, func() { _ = process.Kill() })
+	kill := time.AfterFunc(left, func() { _ = process.Kill() })
+	context.AfterFunc(ctx, func() { kill.Stop() })
 	if hooks := c.spec.Lifecycle; hooks != nil && (pod.DeletionTimestamp != nil || !errors.Is(cause, context.Canceled)) {
 		limited, cancel := context.WithTimeout(ctx, left)
 		defer cancel()

@@ -17,8 +17,8 @@ const (
 )
 
 // serveExec answers a command for a simulated container, with why it is one: it
-// counts as done, as the container counts as running. Operators that run commands in their pods would try for
-// ever otherwise.
+// counts as done, as the container counts as running. Operators that run commands in
+// their pods would try for ever otherwise.
 func serveExec(w http.ResponseWriter, r *http.Request, why string) {
 	streams, err := remotecommand.NewOptions(r)
 	if err != nil {
