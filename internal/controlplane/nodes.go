@@ -2,13 +2,15 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,8 +23,7 @@ const (
 	kwokFake       = "fake"
 )
 
-// startNodes creates the nodes, deletes those of earlier starts with more, and
-// starts what makes pods on them run.
+// startNodes makes the nodes, and starts what makes pods on them run.
 func (s *server) startNodes(ctx context.Context) error {
 	if err := s.createStorageClass(ctx); err != nil {
 		return err
@@ -30,54 +31,62 @@ func (s *server) startNodes(ctx context.Context) error {
 	s.parts.Run("the volume provisioner", s.runClaims)
 	s.parts.Run("the load balancers", s.runAddresses)
 	s.parts.Run("the host processes", s.processes.Run)
-	nodes, version := s.client.CoreV1().Nodes(), behavedAs(s.Kubernetes)
-	for i := range s.Nodes {
-		node := simulatedNode(i+1, version)
-		err := ensure(ctx, func() error {
-			if err := create(ctx, nodes, node); err != nil {
-				return err
-			}
-			was, err := nodes.Get(ctx, node.Name, metav1.GetOptions{})
-			if err == nil && was.Status.NodeInfo.KubeletVersion != version {
-				patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"kubeletVersion":%q}}}`, version)
-				_, err = nodes.Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("create node %s: %w", node.Name, err)
-		}
-	}
-	if err := ensure(ctx, func() error { return s.dropNodes(ctx) }); err != nil {
-		return fmt.Errorf("delete nodes of earlier starts: %w", err)
+	if err := s.makeNodes(ctx); err != nil {
+		return err
 	}
 	s.tracker.stage("nodes")
 	return s.startKWOK(ctx)
 }
 
-// dropNodes deletes the simulated nodes that are too many. Their pods go a minute
-// later, as on any cluster.
-func (s *server) dropNodes(ctx context.Context) error {
+// makeNodes creates the nodes that are not there, and adjusts those of earlier starts.
+func (s *server) makeNodes(ctx context.Context) error {
+	nodes, version := s.client.CoreV1().Nodes(), behavedAs(s.Kubernetes)
+	for i := range s.Nodes {
+		node := simulatedNode(i+1, version)
+		if err := ensure(ctx, func() error { return create(ctx, nodes, node) }); err != nil {
+			return fmt.Errorf("create node %s: %w", node.Name, err)
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, adjustTime)
+	defer cancel()
+	if err := ensure(limited, func() error { return s.adjustNodes(limited, version) }); err != nil {
+		s.log.Printf("going on with nodes as an earlier start left them: %v", err) // the user's admission may refuse it
+	}
+	return nil
+}
+
+// adjustTime is how long it is tried to change the nodes of earlier starts.
+const adjustTime = 5 * time.Second
+
+// adjustNodes gives the simulated nodes their version, and deletes those that are too
+// many. Their pods go a minute later, as on any cluster.
+func (s *server) adjustNodes(ctx context.Context, version string) error {
 	nodes := s.client.CoreV1().Nodes()
 	list, err := nodes.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, node := range list.Items {
 		number, ours := strings.CutPrefix(node.Name, hostpods.NodePrefix)
-		if n, err := strconv.Atoi(number); !ours || err != nil || n <= s.Nodes || node.Annotations[kwokAnnotation] != kwokFake {
-			continue
-		}
-		if err := nodes.Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !errors.IsNotFound(err) {
-			return err
+		n, err := strconv.Atoi(number)
+		switch {
+		case !ours || err != nil || node.Annotations[kwokAnnotation] != kwokFake:
+		case n > s.Nodes:
+			if err := nodes.Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				failed = append(failed, fmt.Errorf("delete node %s: %w", node.Name, err))
+			}
+		case node.Status.NodeInfo.KubeletVersion != version:
+			patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"kubeletVersion":%q}}}`, version)
+			if _, err := nodes.Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+				failed = append(failed, fmt.Errorf("set the version of node %s: %w", node.Name, err))
+			}
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
-// hostpods.NodePrefix is what the numbers of simulated nodes follow in their names.
-// simulatedNode is a node with room for everything that is Ready from the
-// start.
+// simulatedNode is a node with room for everything that is Ready from the start.
 func simulatedNode(n int, version string) *corev1.Node {
 	name := hostpods.NodePrefix + strconv.Itoa(n)
 	room := hostpods.NodeRoom()

@@ -226,6 +226,25 @@ func TestWhatTheUserRefusesOrDeletes(t *testing.T) {
 	if err := s.registerMetrics(t.Context()); err != nil || out.String() != "going on without the metrics API: refused\n" {
 		t.Errorf("%v, log %q", err, out.String())
 	}
+	out.Reset()
+	many, old := simulatedNode(2, "v1"), simulatedNode(1, "v1")
+	nodes := fake.NewClientset(many, old)
+	s.client, s.Nodes = nodes, 1
+	synctest.Test(t, func(t *testing.T) {
+		for _, verb := range []string{"patch", "delete"} { // by a webhook that nobody serves
+			nodes.PrependReactor(verb, "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewInternalError(errors.New("refused"))
+			})
+		}
+		if begin := time.Now(); s.makeNodes(t.Context()) != nil || time.Since(begin) > settleTime/2 {
+			t.Errorf("nodes cannot be adjusted, which held up the start for %s", time.Since(begin))
+		}
+	})
+	for _, want := range []string{"going on with nodes as an earlier start left them: ", "set the version of node node-1: ", "delete node node-2: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in the log: %s", want, out.String())
+		}
+	}
 	for uid, want := range map[string]int{"": 1, "started": 0} {
 		s.client, s.now.UID = fake.NewClientset(), uid
 		if err := s.createStorageClass(t.Context()); err != nil {
