@@ -127,6 +127,7 @@ spec:
     matchExpressions:
     - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
     - {key: .status.phase, operator: In, values: [Running]}
+    - {key: '.spec.readinessGates[]?', operator: Exists}
     - key: |
         [.status.conditions[] | select(.status == "True") | .type] as $true |
         ([.spec.readinessGates[]?.conditionType, "ContainersReady"] - $true == []) != ($true | any(. == "Ready"))
