@@ -11,6 +11,7 @@ import (
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/cluster/state"
 	"github.com/example/mysdk/internal/host"
+	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
 // Kubeconfig returns the path of the cluster's kubeconfig, and what is the cluster's
@@ -40,33 +41,35 @@ func Kubeconfig(h host.Host, name string) (path string, content []byte, err erro
 	return l.Kubeconfig(), content, nil
 }
 
-// KeepOthers copies what other tools wrote to the cluster's kubeconfig to a file that
-// stays after a reset, and returns its path; "" if there is nothing of theirs.
-func KeepOthers(h host.Host, name string) (string, error) {
+// KeepOthers copies what other tools wrote to the cluster's kubeconfig, and one that a
+// start could not read, to files that stay after a reset, and returns their paths.
+func KeepOthers(h host.Host, name string) (kept []string, err error) {
 	l, err := layoutOf(h, name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	content, err := h.Files.ReadFile(l.Kubeconfig())
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+	own, stateDir := state.ContextName(name), filepath.Dir(filepath.Dir(l.Dir))
+	for _, suffix := range []string{"", state.BrokenSuffix} {
+		content, err := h.Files.ReadFile(l.Kubeconfig() + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return kept, fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
+		}
+		if others, err := entriesOf(content, func(entry string) bool { return entry != own }, ""); err == nil {
+			content = others // what cannot be read is kept whole
+		}
+		if content == nil {
+			continue
+		}
+		file := filepath.Join(stateDir, "kubeconfig-"+name+h.Now().Format("-20060102-150405")+suffix)
+		if err := replaceFile(h.Files, file, content, 0o600); err != nil {
+			return kept, fmt.Errorf("keep what other tools wrote to the kubeconfig of cluster %s: %w", name, err)
+		}
+		kept = append(kept, file)
 	}
-	if err != nil {
-		return "", fmt.Errorf("read the kubeconfig of cluster %s: %w", name, err)
-	}
-	own := state.ContextName(name)
-	if others, err := entriesOf(content, func(entry string) bool { return entry != own }, ""); err == nil {
-		content = others // what cannot be read is kept whole
-	}
-	if content == nil {
-		return "", nil
-	}
-	stateDir := filepath.Dir(filepath.Dir(l.Dir))
-	file := filepath.Join(stateDir, "kubeconfig-"+name+h.Now().Format("-20060102-150405"))
-	if err := replaceFile(h.Files, file, content, 0o600); err != nil {
-		return "", fmt.Errorf("keep what other tools wrote to the kubeconfig of cluster %s: %w", name, err)
-	}
-	return file, nil
+	return kept, nil
 }
 
 // MergeKubeconfig puts the cluster's context into the user's kubeconfig and
@@ -130,6 +133,11 @@ func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
 	if err == nil && (len(before) == 0 || bytes.Equal(before, now)) {
 		return
 	}
+	// One that could not be read leads nowhere, and nothing can follow it.
+	if broken, _ := h.Files.ReadFile(l.Kubeconfig() + state.BrokenSuffix); err == nil && bytes.Equal(broken, before) {
+		o.Progress(fmt.Sprintf("the cluster's kubeconfig could not be read; it is written anew, and the old one is %s", l.Kubeconfig()+state.BrokenSuffix))
+		return
+	}
 	kubeContext := state.ContextName(o.Name)
 	var changed []string
 	if err == nil {
@@ -140,6 +148,23 @@ func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
 	}
 	if err != nil {
 		o.Progress(fmt.Sprintf("if you have merged the cluster into your kubeconfig, run '%s --merge': %v", state.Command("kubeconfig", o.Name), err))
+	}
+}
+
+// takeCurrent makes the context of a cluster that runs the current one in its own
+// kubeconfig again, where another tool has made another one that.
+func takeCurrent(h host.Host, l state.Layout, o Options) {
+	name := state.ContextName(o.Name)
+	taken, err := edit(h.Files, l.Kubeconfig(), func(old []byte) ([]byte, error) {
+		doc, err := parseConfig(old)
+		if err != nil || doc == nil || currentContext(old) == name || namedEntry(doc.Content[0], "contexts", name) == nil {
+			return nil, nil //nolint:nilerr // who uses the file is told
+		}
+		setCurrent(doc.Content[0], name)
+		return yamledit.Encode(doc)
+	})
+	if taken && err == nil {
+		o.Progress(fmt.Sprintf("context %s is the current one in %s again", name, l.Kubeconfig()))
 	}
 }
 

@@ -160,7 +160,7 @@ func TestMergeKubeconfigLeavesTheChoice(t *testing.T) {
 func TestOthersInTheClustersFile(t *testing.T) {
 	h := testHost(t, &fakeExec{}, nil)
 	l := withKubeconfig(t, h)
-	if kept, err := KeepOthers(h, "dev"); kept != "" || err != nil {
+	if kept, err := KeepOthers(h, "dev"); kept != nil || err != nil {
 		t.Errorf("KeepOthers() of nothing = %s, %v", kept, err)
 	}
 	both, err := mergeKubeconfig([]byte(theirs), []byte(ours), "mysdk-dev", true)
@@ -172,16 +172,28 @@ func TestOthersInTheClustersFile(t *testing.T) {
 	if d := decode(t, data); err != nil || d.Current != "mysdk-dev" || len(d.Contexts) != 1 || len(d.Users) != 1 {
 		t.Errorf("Kubeconfig() = %v\n%s", err, data)
 	}
+	writeFile(t, l.Kubeconfig()+".broken", "a: [")
 	kept, err := KeepOthers(h, "dev")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(kept) != 2 {
+		t.Fatal(kept, err)
 	}
-	if data, err = os.ReadFile(kept); string(data) != theirs {
-		t.Errorf("kept in %s is %v\n%s", kept, err, cmp.Diff(theirs, string(data)))
+	for i, want := range []string{theirs, "a: ["} {
+		if data, err := os.ReadFile(kept[i]); string(data) != want {
+			t.Errorf("kept in %s is %v\n%s", kept[i], err, cmp.Diff(want, string(data)))
+		}
 	}
-	writeFile(t, l.Kubeconfig(), theirs)
-	if _, _, err := Kubeconfig(h, "dev"); err == nil || !strings.Contains(clierr.HintOf(err), "mysdk cluster start --cluster dev") {
-		t.Errorf("Kubeconfig() of others alone: %v", err)
+	var said []string
+	for range 2 {
+		takeCurrent(h, l, Options{Name: "dev", Progress: func(s string) { said = append(said, s) }})
+	}
+	if data, err = os.ReadFile(l.Kubeconfig()); decode(t, data).Current != "mysdk-dev" || len(decode(t, data).Contexts) != 2 || len(said) != 1 {
+		t.Errorf("%v, said %q, the file now holds\n%s", err, said, data)
+	}
+	for _, without := range []string{theirs, ours[:strings.Index(ours, "contexts:")]} {
+		writeFile(t, l.Kubeconfig(), without)
+		if _, _, err := Kubeconfig(h, "dev"); err == nil || !strings.Contains(clierr.HintOf(err), "mysdk cluster start --cluster dev") {
+			t.Errorf("Kubeconfig() without its context: %v", err)
+		}
 	}
 }
 
@@ -229,6 +241,10 @@ func TestUnmergeKubeconfig(t *testing.T) {
 	if _, err := os.Stat(missing); err == nil {
 		t.Error("a file was made")
 	}
+	writeFile(t, l.Kubeconfig(), "a: [")
+	if changed, err := UnmergeKubeconfig(h, "dev"); changed != nil || err != nil {
+		t.Errorf("of a cluster whose own file is broken: %v, %v", changed, err)
+	}
 }
 
 // TestStartRefreshesWhatWasMerged: the context that mysdk put into the user's
@@ -269,6 +285,12 @@ func TestStartRefreshesWhatWasMerged(t *testing.T) {
 	if all := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(all, one+" follows") ||
 		!strings.Contains(all, "run 'mysdk cluster kubeconfig --cluster dev --merge'") {
 		t.Errorf("said:\n%s", all)
+	}
+	said = nil
+	writeFile(t, l.Kubeconfig()+".broken", "b: [")
+	refreshMerged(h, l, Options{Name: "dev", Progress: func(s string) { said = append(said, s) }}, []byte("b: ["))
+	if len(said) != 1 || !strings.Contains(said[0], l.Kubeconfig()+".broken") {
+		t.Errorf("of a file that was broken: %q", said)
 	}
 }
 

@@ -66,11 +66,11 @@ func mergeKubeconfig(old, add []byte, name string, current bool) ([]byte, error)
 // certificate authority is somebody else's cluster.
 func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 	source, err := parseConfig(own)
-	if err != nil {
-		return nil, fmt.Errorf("the cluster's kubeconfig: %w", err)
+	if err != nil || source == nil {
+		return nil, nil //nolint:nilerr // what cannot be read says nothing of anybody's file
 	}
 	doc, err := parseConfig(old)
-	if err != nil || doc == nil || source == nil {
+	if err != nil || doc == nil {
 		return nil, err
 	}
 	root := doc.Content[0]
@@ -116,7 +116,8 @@ func refreshKubeconfig(old, before, now []byte, name string) ([]byte, error) {
 }
 
 // entriesOf returns the kubeconfig data with those entries only that keep wants, nil
-// if there are none. Where it does not want the current context, current is that.
+// if there are none. Where it does not want the current context, current is that, and
+// must be among them.
 func entriesOf(data []byte, keep func(name string) bool, current string) ([]byte, error) {
 	doc, err := parseConfig(data)
 	if err != nil || doc == nil {
@@ -129,7 +130,7 @@ func entriesOf(data []byte, keep func(name string) bool, current string) ([]byte
 			kept += len(list.Content)
 		}
 	}
-	if kept == 0 {
+	if kept == 0 || current != "" && namedEntry(root, "contexts", current) == nil {
 		return nil, nil
 	}
 	if v := yamledit.Value(root, "current-context"); v == nil || !keep(v.Value) {

@@ -18,7 +18,7 @@ import (
 
 // writeKubeconfig writes the administrator's kubeconfig, with everything in
 // one file. The context's namespace stays as the user has set it, and so do the
-// entries of others and the current context.
+// entries of others, but the current context is the cluster's: its file is for that.
 func writeKubeconfig(file string, s state.State, k pki) error {
 	admin := clientcmdapi.AuthInfo{ClientCertificateData: k.admin.cert, ClientKeyData: k.admin.key}
 	own := kubeconfigOf(s, k, &admin)
@@ -27,15 +27,13 @@ func writeKubeconfig(file string, s state.State, k pki) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		config, err = own, nil
 	} else if err != nil { // it may be somebody's nevertheless
-		config, err = own, os.Rename(file, file+".broken")
+		config, err = own, os.Rename(file, file+state.BrokenSuffix)
 	}
 	if was := config.Contexts[name]; was != nil {
 		own.Contexts[name].Namespace = cmp.Or(was.Namespace, metav1.NamespaceDefault)
 	}
 	config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = own.Clusters[name], own.AuthInfos[name], own.Contexts[name]
-	if config.Contexts[config.CurrentContext] == nil {
-		config.CurrentContext = name
-	}
+	config.CurrentContext = name
 	var data []byte
 	if err == nil {
 		data, err = clientcmd.Write(*config)

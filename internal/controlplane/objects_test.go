@@ -399,7 +399,7 @@ func TestKubeconfig(t *testing.T) {
 		}
 	}
 	raw, err = clientcmd.LoadFromFile(l.Kubeconfig())
-	if err != nil || raw.CurrentContext != "far" || raw.AuthInfos["me"].Token != "secret" || raw.Contexts["mysdk-dev"].Namespace != "shop" || raw.Clusters["mysdk-dev"].Server != s.Server {
+	if err != nil || raw.CurrentContext != "mysdk-dev" || raw.AuthInfos["me"].Token != "secret" || raw.Contexts["mysdk-dev"].Namespace != "shop" || raw.Clusters["mysdk-dev"].Server != s.Server {
 		t.Errorf("with a cluster of another tool: %+v, %v", raw, err)
 	}
 	if err := os.WriteFile(l.Kubeconfig(), []byte("a: ["), 0o600); err != nil {

@@ -211,12 +211,15 @@ func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) er
 	if err != nil {
 		return err
 	}
+	if _, err := cluster.Stop(ctx, f.Host, name); err != nil {
+		return err // before anything is copied
+	}
 	kept, err := cluster.KeepOthers(f.Host, name)
+	for _, file := range kept {
+		f.Say("What other tools wrote to its kubeconfig is kept in %s", file)
+	}
 	if err != nil {
 		return err
-	}
-	if kept != "" {
-		f.Say("What other tools wrote to its kubeconfig is kept in %s", kept)
 	}
 	if _, err := cluster.Reset(ctx, f.Host, name); err != nil {
 		return err

@@ -57,8 +57,10 @@ func Runs(stateDir, uid string) string { return filepath.Join(stateDir, "run-loc
 // write to it, too.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.Dir, "kubeconfig") }
 
-// OwnKubeconfig is the same for the cluster's own components and for what knows no
-// context but the current one. Nobody is told of it.
+// BrokenSuffix follows the name of a kubeconfig that a start could not read, and put aside.
+const BrokenSuffix = ".broken"
+
+// OwnKubeconfig is the same for the cluster's own components. Nobody is told of it.
 func (l Layout) OwnKubeconfig() string { return filepath.Join(l.PKI(), "admin.conf") }
 
 // PKI is the directory of keys and certificates.
