@@ -107,14 +107,20 @@ func takeTarget(flags *genericclioptions.ConfigFlags) (*target, error) {
 }
 
 // keepPlugins keeps plugins, which use the current context, on the embedded cluster
-// where another tool has made its own the current one. They run before bind.
+// where another tool has made its own the current one since the last start: they get
+// a copy. They run before bind.
 func (t *target) keepPlugins() error {
 	name, l := t.embedded()
 	config, err := clientcmd.LoadFromFile(l.Kubeconfig())
 	if err != nil || config.CurrentContext == state.ContextName(name) {
 		return nil //nolint:nilerr // what reads the file next says what is wrong
 	}
-	return os.Setenv("KUBECONFIG", l.OwnKubeconfig())
+	config.CurrentContext = state.ContextName(name)
+	file := filepath.Join(l.KubectlCache(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return fmt.Errorf("write the kubeconfig for plugins: %w", err)
+	}
+	return os.Setenv("KUBECONFIG", file)
 }
 
 // bind has the flags that name a cluster tell t, and every command look first
@@ -166,19 +172,34 @@ func (t *target) bindSetContext(command *cobra.Command) error {
 		typed := t.cluster
 		switch {
 		case !f.Changed:
-			return nil
+			return t.checkCurrent(c)
 		case t.named() || c.Flag("kubeconfig").Changed:
 			return entry.Set(typed)
 		}
 		for _, t.cluster = range []string{typed, strings.TrimPrefix(typed, state.ContextName(""))} { // or as in the file
 			name, l := t.embedded()
 			if _, err := os.Stat(l.Kubeconfig()); state.CheckName(name) == nil && err == nil {
-				return errors.Join(t.choose(), entry.Set(state.ContextName(name)))
+				return errors.Join(t.choose(), entry.Set(state.ContextName(name)), t.checkCurrent(c))
 			}
 		}
 		return clierr.Usagef("list them with 'mysdk cluster list', or name your kubeconfig with --kubeconfig", "there is no cluster %q", typed)
 	}
 	return nil
+}
+
+// checkCurrent refuses to change the current context of an embedded cluster's
+// kubeconfig while it is another tool's.
+func (t *target) checkCurrent(c *cobra.Command) error {
+	if t.named() || c.Flag("kubeconfig").Changed || !c.Flag("current").Changed {
+		return nil
+	}
+	name, l := t.embedded()
+	own := state.ContextName(name)
+	config, err := clientcmd.LoadFromFile(l.Kubeconfig())
+	if err != nil || config.CurrentContext == own || config.CurrentContext == "" {
+		return nil //nolint:nilerr // what reads the file next says what is wrong
+	}
+	return clierr.Usagef("name "+own+" in place of --current", "the current context of %s is %s, which is not the embedded cluster's", l.Kubeconfig(), config.CurrentContext)
 }
 
 // noting is a flag's value that tells when it was set.
