@@ -54,6 +54,7 @@ type Pods struct {
 	access   apiAccess
 	Programs *programs
 	getenv   func(string) string
+	untie    func() // never called, but kept: what it would close ends programs when it is collected
 	log      *log.Logger
 	events   record.EventRecorder
 	timeouts timeouts
@@ -94,12 +95,11 @@ func (m *Pods) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The children of programs are not to outlive a kill of this process either.
-	world, untie, err := world.Tied(ctx)
-	if err != nil {
+	// The children of programs are not to outlive this process, however it ends: it stays
+	// tied until it does.
+	if world, m.untie, err = world.Tied(ctx); err != nil {
 		return err
 	}
-	defer untie()
 	m.getenv = world.Getenv
 	if err := m.left.End(); err != nil {
 		m.log.Printf("end what the last server left behind: %v", err)
