@@ -10,7 +10,8 @@ import (
 )
 
 // TestAwaitStranger: an operator that does not use the certificate that it was
-// given is told of once, and is waited for. --apply does not wait.
+// given is told of once, and is waited for. --apply does not wait, nor is it waited
+// for: its objects may need the webhook server.
 func TestAwaitStranger(t *testing.T) {
 	w := webhookWorld(t)
 	own, err := makeCertificates(time.Now(), nil)
@@ -29,10 +30,18 @@ func TestAwaitStranger(t *testing.T) {
 	}
 	address := l.Addr().String()
 	stop := serveTLS(t, l, other.cert, other.key)
+	applying, answered := make(chan bool), make(chan bool)
+	w.onEvent = func(e string) {
+		if strings.HasPrefix(e, "apply Memcached") {
+			close(applying)
+			<-answered
+		}
+	}
+	w.applyErr["Memcached"] = errors.New("boom")
 	done := make(chan error)
 	go func() { done <- h.await(t.Context(), address) }()
 	w.shows(t.Context(), "has a certificate of its own")
-	w.shows(t.Context(), "applied sample.yaml")
+	<-applying
 	stop()
 	if l, err = net.Listen("tcp", address); err != nil {
 		t.Fatal(err)
@@ -40,6 +49,11 @@ func TestAwaitStranger(t *testing.T) {
 	defer serveTLS(t, l, own.cert, own.key)()
 	if err := <-done; err != nil {
 		t.Errorf("error: %v", err)
+	}
+	close(answered)
+	h.r.settling.Wait()
+	if !strings.Contains(w.err.String(), "error: --apply sample.yaml: boom") {
+		t.Errorf("nothing is said of --apply:\n%s", w.err)
 	}
 	if n := strings.Count(w.err.String(), "warning"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, w.err)

@@ -237,9 +237,12 @@ func (h *hooks) await(ctx context.Context, address string) error {
 		}
 		told = true
 		h.r.screen.say("warning: "+problem, address)
-		// There may never be one to wait for.
-		if err := h.r.applyManifests(ctx); err != nil {
-			return err
-		}
+		// There may never be one to wait for; but objects may need it, and wait in the
+		// proxy until it answers. Those that fail are applied again then.
+		h.r.settling.Go(func() {
+			if err := h.r.applyManifests(ctx); err != nil && ctx.Err() == nil {
+				h.r.tell(err)
+			}
+		})
 	}
 }
