@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/host"
 )
 
 const webhookMain = `package main
@@ -268,8 +269,18 @@ func TestRunWebhooksFail(t *testing.T) {
 // or by Restore.
 func TestRestoreAfterKill(t *testing.T) {
 	for name, again := range map[string]func(*world) error{
-		"restore":    func(w *world) error { return Restore(t.Context(), Options{Dir: w.Dir}, w.deps()) },
-		"next start": func(w *world) error { return Run(cancelOn(t, w, "apply Custom"), Options{Dir: w.Dir}, w.deps()) },
+		"restore": func(w *world) error { return Restore(t.Context(), Options{Dir: w.Dir}, w.deps()) },
+		"next start": func(w *world) error {
+			d := w.deps()
+			d.Render = func(ctx context.Context) (Manifests, error) {
+				host.Pause(ctx, 10*quiet)
+				if w.object(hookKey) == nil {
+					t.Error("restored before the run can put its own in the place")
+				}
+				return w.deps().Render(ctx)
+			}
+			return Run(cancelOn(t, w, "apply Custom"), Options{Dir: w.Dir}, d)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := webhookWorld(t)

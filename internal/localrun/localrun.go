@@ -303,11 +303,11 @@ func (r *run) announceStart() {
 
 // prepareCluster gives the cluster what the operator expects to find.
 func (r *run) prepareCluster(ctx context.Context, c <-chan rendered) error {
+	made := <-c // before what was left is restored: conversions are off until they are this run's
 	if _, err := r.restoreLeft(ctx); err != nil {
 		return err
 	}
 	from := r.Host.Now()
-	made := <-c
 	if made.err != nil {
 		return fmt.Errorf("render the CRDs: %w", made.err)
 	}
