@@ -202,16 +202,26 @@ func cancelWhen(t *testing.T, w *world, text string) context.Context {
 }
 
 func TestRunNoWebhooks(t *testing.T) {
-	for name, o := range map[string]Options{"flag": {NoWebhooks: true}, "environment": {Env: []string{"ENABLE_WEBHOOKS=false"}}, "shell": {}} {
+	for name, o := range map[string]Options{"flag": {NoWebhooks: true}, "environment": {Env: []string{"ENABLE_WEBHOOKS=false"}}, "shell": {}, "shell, unread": {}} {
 		t.Run(name, func(t *testing.T) {
 			w := webhookWorld(t)
-			if name == "shell" {
+			if strings.HasPrefix(name, "shell") {
 				w.Env["ENABLE_WEBHOOKS"] = "false"
+			}
+			unread := name == "shell, unread"
+			if unread {
+				w.write(t, "cmd/main.go", strings.Replace(webhookMain, "ENABLE_WEBHOOKS", "OTHER", 1))
 			}
 			w.operator = nil
 			o.Dir = w.Dir
 			if err := Run(cancelOn(t, w, "run operator"), o, w.deps()); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
+			}
+			if unread { // by an operator that does not look at it, it is another's
+				if !w.happened("edit " + crdKey) {
+					t.Errorf("webhooks were left out: %q", w.listed())
+				}
+				return
 			}
 			if w.happened("edit") || len(w.journalFiles(t)) > 0 {
 				t.Errorf("webhooks were turned on: %q", w.events)

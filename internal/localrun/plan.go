@@ -84,7 +84,8 @@ func prepare(ctx context.Context, o Options, d Deps) (*run, error) {
 	if _, err = operatorArgs(found, o); err != nil {
 		return nil, err
 	}
-	if _, env := r.environment(nil); slices.Contains(env, "ENABLE_WEBHOOKS=false") {
+	const off = "ENABLE_WEBHOOKS=false"
+	if set, all := r.environment(nil); slices.Contains(set, off) || found.webhookSwitch && slices.Contains(all, off) {
 		r.NoWebhooks = true // the operator will serve none
 	}
 	if r.plan.goTool, err = mainpkg.GoTool(d.Host); err != nil {
