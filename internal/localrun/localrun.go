@@ -266,10 +266,10 @@ func (r *run) start(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if err := r.build.wait(ctx); err != nil {
 		if err = firstCause(ctx, err); r.Watch && ctx.Err() == nil {
 			r.stale = true
-			if h := r.webhooks(); h != nil {
-				h.proxy.refuse("the operator could not be built")
-			}
 			r.tell(err)
+			if err := r.withoutOperator(ctx); err != nil {
+				r.tell(err)
+			}
 			r.screen.say("waiting for the next change")
 			return nil
 		}
@@ -365,6 +365,18 @@ func (r *run) convert(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.converted = append(r.converted, changed...)
 	return err
+}
+
+// withoutOperator puts conversions back while there is no operator: one that nobody
+// answers stops the cluster's garbage collection. The next reload turns them on again.
+func (r *run) withoutOperator(ctx context.Context) error {
+	h := r.webhooks()
+	if h == nil {
+		return nil
+	}
+	h.proxy.refuse("the operator could not be built")
+	r.takeConverted()
+	return h.retire(ctx, Manifests{})
 }
 
 // takeConverted returns the conversions that nobody was told of yet.

@@ -323,9 +323,10 @@ func TestReloadCrash(t *testing.T) {
 }
 
 // TestReloadFirstBuild: a project that does not compile at the start is waited
-// for, and --apply with it.
+// for, and --apply with it. Meanwhile no conversion calls an operator that is not there.
 func TestReloadFirstBuild(t *testing.T) {
-	w := newWorld(t)
+	w := webhookWorld(t)
+	before := w.object(crdKey)
 	w.write(t, "sample.yaml", sample)
 	w.build = func(io.Writer) error { return exited(1) }
 	r := startReloading(t, w, Options{Apply: []string{"sample.yaml"}})
@@ -333,11 +334,18 @@ func TestReloadFirstBuild(t *testing.T) {
 	if w.happened("run operator") || w.happened("apply Memcached") {
 		t.Errorf("events: %q", w.listed())
 	}
+	if diff := cmp.Diff(before, w.object(crdKey)); diff != "" {
+		t.Errorf("the CRD (-before +after):\n%s", diff)
+	}
 	w.setBuild(nil)
-	w.write(t, "cmd/main.go", "package main // mended\n")
+	w.write(t, "cmd/main.go", webhookMain+"// mended\n")
+	r.sees(": conversion of memcacheds.cache.example.com, " + hookKey + "\n")
 	r.sees("applied sample.yaml")
+	if !calls(w.object(crdKey), baseOf(t, w.object(hookKey))) {
+		t.Error("the conversion is off")
+	}
 	w.fresh()
-	w.write(t, "cmd/main.go", "package main // again\n")
+	w.write(t, "cmd/main.go", webhookMain+"// again\n")
 	r.sees("changed: ") // what applied the sample may still say "reloaded"
 	r.sees("reloaded")
 	r.end()
