@@ -34,6 +34,9 @@ func (r *run) startCluster(ctx context.Context) error {
 	state := "started"
 	if c.AlreadyRunning {
 		state = "was running"
+		if r.Fresh {
+			state = "emptied"
+		}
 	}
 	r.announceCluster(fmt.Sprintf("cluster ready (%s): embedded, %s", r.since(from), state))
 	if c.StartCommand != "" {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"mvdan.cc/sh/v3/shell"
 
@@ -345,9 +346,14 @@ func clusterForRun(ctx context.Context, f *cli.Factory, o *localOptions, fresh b
 		return nil, err
 	}
 	stays := was.State == cluster.Running && !was.Tied
-	info, err := cluster.Start(ctx, f.Host, cluster.Options{
-		Name: o.Target.Name, Fresh: fresh, DieWithParent: !o.Keep && !stays, Progress: f.Progress, Detail: f.Stage,
-	})
+	wanted := cluster.Options{Name: o.Target.Name, Fresh: fresh, DieWithParent: !o.Keep && !stays, Progress: f.Progress, Detail: f.Stage}
+	if stays { // emptied, it is still the cluster that was asked for
+		wanted.Nodes, wanted.FSync, wanted.Verbosity = was.Nodes, &was.FSync, was.Verbosity
+		if minor, err := cli.MinorVersion(semver.MajorMinor(was.Version)); err == nil {
+			wanted.Kubernetes = minor
+		}
+	}
+	info, err := cluster.Start(ctx, f.Host, wanted)
 	if err != nil {
 		return nil, err
 	}
