@@ -3,11 +3,13 @@ package localrun
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 )
@@ -104,7 +106,12 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 		_, err = r.removeRoles(ctx, nil)
 	}
 	if r.Keep || c.AlreadyRunning {
-		r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
+		if errors.Is(err, context.Canceled) { // which is not reported
+			r.screen.say("the roles that were applied for the operator stay; remove them with 'mysdk run local --restore'")
+		}
+		if clierr.CodeOf(err) != clierr.CodeUnavailable { // else it was stopped meanwhile
+			r.screen.say("the cluster keeps running; stop it with '%s'", cmp.Or(c.StopCommand, "mysdk cluster stop"))
+		}
 		return err
 	}
 	if err != nil && ctx.Err() == nil {

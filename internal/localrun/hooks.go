@@ -279,8 +279,11 @@ func (h *hooks) off(ctx context.Context) error {
 		if ctx.Err() != nil {
 			err = errors.New(err.Error()) // wrapped, the second Ctrl-C would pass for all that there is to say
 		}
-		err = clierr.WithHint(fmt.Errorf("take the webhooks out of the cluster: %w", err),
-			"run 'mysdk run local --restore' when the cluster answers again")
+		hint := "run 'mysdk run local --restore'"
+		if !errors.Is(ctx.Err(), context.Canceled) { // not broken off by the second Ctrl-C
+			hint += " when the cluster answers again"
+		}
+		err = clierr.WithHint(fmt.Errorf("take the webhooks out of the cluster: %w", err), hint)
 		if ctx.Err() != nil {
 			h.gaveUp = err
 		}

@@ -449,7 +449,7 @@ func TestRestoreKilled(t *testing.T) {
 				}
 			}
 			err := Run(cancelWhen(t, w, "webhooks on"), Options{Dir: w.Dir, Debug: debug}, w.deps())
-			if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(clierr.HintOf(err), "--restore") {
+			if err == nil || errors.Is(err, context.Canceled) || clierr.HintOf(err) != "run 'mysdk run local --restore'" {
 				t.Errorf("error: %v", err)
 			}
 			if !w.happened(ends) {

@@ -260,6 +260,37 @@ func TestEndBesideStart(t *testing.T) {
 	}
 }
 
+// TestRolesStay: the end of a run says what it leaves behind, and nothing of a cluster that
+// was stopped meanwhile.
+func TestRolesStay(t *testing.T) {
+	for name, tc := range map[string]struct{ stay, runs bool }{"removed": {false, true}, "broken off": {true, true}, "stopped": {false, false}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := newRun(Options{Dir: w.Dir}, w.deps())
+			r.client, r.control = clientFake{w}, &controlFake{w: w}
+			if err := r.plan.place(w.Host, w.Dir); err != nil {
+				t.Fatal(err)
+			}
+			w.put(objects(t, fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: ours, namespace: far, annotations: {%s: %q}}}", runAnnotation, r.runID()))[0])
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			switch name {
+			case "broken off":
+				w.deleteHang, w.onEvent = true, func(string) { cancel() }
+			case "stopped":
+				w.dieAt = 1
+			}
+			if err := r.stopCluster(ctx, &Cluster{AlreadyRunning: true}); (err == nil) != (name == "removed") {
+				t.Errorf("error: %v", err)
+			}
+			text := w.err.String()
+			if strings.Contains(text, "roles that were applied for the operator stay") != tc.stay || strings.Contains(text, "the cluster keeps running") != tc.runs {
+				t.Errorf("printed:\n%s", text)
+			}
+		})
+	}
+}
+
 // TestRestoreRoles: what a killed run brought for its operator goes, as do its
 // credentials, unless another run needs it.
 func TestRestoreRoles(t *testing.T) {
