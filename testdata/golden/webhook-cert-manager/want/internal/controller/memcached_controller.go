@@ -262,7 +262,13 @@ func (r *MemcachedReconciler) observe(ctx context.Context, cr *cachev1alpha1.Mem
 	})
 	switch {
 	case applyErr != nil:
-		set("Degraded", true, "ApplyFailed", "", applyErr.Error())
+		message := applyErr.Error()
+		// A message with an ID in it differs each time, and writing each of them would
+		// wake the reconciler at once: one for each generation is enough.
+		if was := meta.FindStatusCondition(cr.Status.Conditions, "Degraded"); was != nil && was.Reason == "ApplyFailed" && was.ObservedGeneration == cr.Generation {
+			message = was.Message
+		}
+		set("Degraded", true, "ApplyFailed", "", message)
 	case failed >= 0:
 		set("Degraded", true, has.Conditions[failed].Reason, "", has.Conditions[failed].Message)
 	default:

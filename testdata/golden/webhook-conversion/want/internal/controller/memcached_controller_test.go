@@ -203,16 +203,35 @@ func TestMemcached_IsDegradedWithoutItsPods(t *testing.T) {
 		{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota"},
 		{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "timed out"},
 	} {
-		cr := &cachev1alpha1.Memcached{}
 		deployment := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{want}}}
-		if err := (&MemcachedReconciler{Client: k8sClient}).observe(t.Context(), cr, deployment, nil); err != nil {
-			t.Fatal(err)
-		}
-		got := meta.FindStatusCondition(cr.Status.Conditions, "Degraded")
+		got := degradedMemcached(t, &cachev1alpha1.Memcached{}, deployment, nil)
 		if got == nil || got.Status != metav1.ConditionTrue || got.Reason != want.Reason || got.Message != want.Message {
 			t.Errorf("with the Deployment's condition %s, Degraded is %v", want.Type, got)
 		}
 	}
+}
+
+func TestMemcached_SaysOnceWhyItCannotApply(t *testing.T) {
+	cr := &cachev1alpha1.Memcached{}
+	for request, want := range []int{0, 0, 2} {
+		cr.Generation = int64(want)
+		err := fmt.Errorf("request %d failed", request)
+		got := degradedMemcached(t, cr, &appsv1.Deployment{}, err)
+		if got == nil || got.Message != fmt.Sprintf("request %d failed", want) {
+			t.Errorf("after %v, Degraded is %v", err, got)
+		}
+	}
+}
+
+// degradedMemcached is the condition that observe writes.
+func degradedMemcached(t *testing.T, cr *cachev1alpha1.Memcached, deployment *appsv1.Deployment, applyErr error) *metav1.Condition {
+	t.Helper()
+	r := &MemcachedReconciler{Client: k8sClient}
+	cr.Namespace = "without-pods"
+	if err := r.observe(t.Context(), cr, deployment, applyErr); err != nil {
+		t.Fatal(err)
+	}
+	return meta.FindStatusCondition(cr.Status.Conditions, "Degraded")
 }
 
 func TestMemcached_RunsFinalizerOnDelete(t *testing.T) {
