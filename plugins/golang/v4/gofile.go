@@ -47,8 +47,7 @@ func (s *createAPISubcommand) mainWiring(d data) mainWiring {
 type insertion struct{ marker, code string }
 
 // wireMain adds to main.go what is missing in it, above its markers. What all webhooks
-// share goes above the first of them and of the controllers: its place does not depend on
-// what came first.
+// share goes above the first of them and of the controllers, whatever came first.
 func wireMain(text string, w mainWiring) (string, error) {
 	f, err := parseGo(mainPath, text)
 	if err != nil {
