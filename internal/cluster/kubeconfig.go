@@ -135,7 +135,7 @@ func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
 	}
 	// One that could not be read leads nowhere, and nothing can follow it.
 	if broken, _ := h.Files.ReadFile(l.Kubeconfig() + state.BrokenSuffix); err == nil && bytes.Equal(broken, before) {
-		o.Progress(fmt.Sprintf("the cluster's kubeconfig could not be read; it is written anew, and the old one is %s", l.Kubeconfig()+state.BrokenSuffix))
+		o.Progress(fmt.Sprintf("the cluster's kubeconfig could not be read; it is written again, and the old one is %s", l.Kubeconfig()+state.BrokenSuffix))
 		return
 	}
 	kubeContext := state.ContextName(o.Name)
