@@ -231,7 +231,7 @@ func attach(ctx context.Context, l state.Layout, o Options, mine *server) (*Info
 	if mine != nil {
 		// It may have ended by itself.
 		_ = mine.process.Kill()
-		<-mine.ended
+		<-mine.ended //nolint:errcheck // of the kill
 		// Else it would pass for one that was killed while it ran.
 		err = errors.Join(err, clearStale(context.WithoutCancel(ctx), l))
 	}
