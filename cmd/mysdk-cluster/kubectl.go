@@ -116,8 +116,12 @@ func (t *target) keepPlugins() error {
 		return nil //nolint:nilerr // what reads the file next says what is wrong
 	}
 	config.CurrentContext = state.ContextName(name)
-	file := filepath.Join(l.KubectlCache(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
+	file := filepath.Join(l.PKI(), "plugins.conf") // the server clears kubectl's cache at any time
+	data, err := clientcmd.Write(*config)
+	if err == nil {
+		err = state.WriteFile(file, data)
+	}
+	if err != nil {
 		return fmt.Errorf("write the kubeconfig for plugins: %w", err)
 	}
 	return os.Setenv("KUBECONFIG", file)
@@ -199,7 +203,7 @@ func (t *target) checkCurrent(c *cobra.Command) error {
 	if err != nil || config.CurrentContext == own || config.CurrentContext == "" {
 		return nil //nolint:nilerr // what reads the file next says what is wrong
 	}
-	return clierr.Usagef("name "+own+" in place of --current", "the current context of %s is %s, which is not the embedded cluster's", l.Kubeconfig(), config.CurrentContext)
+	return clierr.Usagef("use 'config set-context "+own+"' in place of --current", "the current context of %s is %s, which is not the embedded cluster's", l.Kubeconfig(), config.CurrentContext)
 }
 
 // noting is a flag's value that tells when it was set.

@@ -115,7 +115,7 @@ func UnmergeKubeconfig(h host.Host, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := h.Files.ReadFile(l.Kubeconfig())
+	own, err := ownKubeconfig(h, l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -125,17 +125,31 @@ func UnmergeKubeconfig(h host.Host, name string) ([]string, error) {
 	return editMerged(h, l, func(old []byte) ([]byte, error) { return unmergeKubeconfig(old, own, state.ContextName(name)) })
 }
 
+// ownKubeconfig reads the kubeconfig that only the cluster writes. An older mysdk made
+// none beside the one for users.
+func ownKubeconfig(h host.Host, l state.Layout) ([]byte, error) {
+	data, err := h.Files.ReadFile(l.OwnKubeconfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return h.Files.ReadFile(l.Kubeconfig())
+	}
+	return data, err
+}
+
+// tellBroken says where the kubeconfig is that users had before a start, if the start
+// could not read it.
+func tellBroken(h host.Host, l state.Layout, o Options, before []byte) {
+	file := l.Kubeconfig() + state.BrokenSuffix
+	if broken, err := h.Files.ReadFile(file); err == nil && len(before) > 0 && bytes.Equal(broken, before) {
+		o.Progress(fmt.Sprintf("the cluster's kubeconfig could not be read; it is written again, and the old one is %s", file))
+	}
+}
+
 // refreshMerged brings what MergeKubeconfig put into the user's kubeconfig files up
 // to date after a start, when the cluster's own file was before. A start that has
 // gone well does not fail for a file of the user's.
 func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
-	now, err := h.Files.ReadFile(l.Kubeconfig())
+	now, err := ownKubeconfig(h, l)
 	if err == nil && (len(before) == 0 || bytes.Equal(before, now)) {
-		return
-	}
-	// One that could not be read leads nowhere, and nothing can follow it.
-	if broken, _ := h.Files.ReadFile(l.Kubeconfig() + state.BrokenSuffix); err == nil && bytes.Equal(broken, before) {
-		o.Progress(fmt.Sprintf("the cluster's kubeconfig could not be read; it is written again, and the old one is %s", l.Kubeconfig()+state.BrokenSuffix))
 		return
 	}
 	kubeContext := state.ContextName(o.Name)
@@ -151,21 +165,26 @@ func refreshMerged(h host.Host, l state.Layout, o Options, before []byte) {
 	}
 }
 
-// takeCurrent makes the context of a cluster that runs the current one in its own
-// kubeconfig again, where another tool has made another one that.
-func takeCurrent(h host.Host, l state.Layout, o Options) {
-	name := state.ContextName(o.Name)
-	taken, err := edit(h.Files, l.Kubeconfig(), func(old []byte) ([]byte, error) {
+// TakeCurrent makes the context of a cluster the current one in its kubeconfig again,
+// and reports whether another tool had made another one that.
+func TakeCurrent(h host.Host, name string) (taken bool, err error) {
+	l, err := layoutOf(h, name)
+	if err != nil {
+		return false, err
+	}
+	own := state.ContextName(name)
+	taken, err = edit(h.Files, l.Kubeconfig(), func(old []byte) ([]byte, error) {
 		doc, err := parseConfig(old)
-		if err != nil || doc == nil || currentContext(old) == name || namedEntry(doc.Content[0], "contexts", name) == nil {
+		if err != nil || doc == nil || currentContext(old) == own || namedEntry(doc.Content[0], "contexts", own) == nil {
 			return nil, nil //nolint:nilerr // who uses the file is told
 		}
-		setCurrent(doc.Content[0], name)
+		setCurrent(doc.Content[0], own)
 		return yamledit.Encode(doc)
 	})
-	if taken && err == nil {
-		o.Progress(fmt.Sprintf("context %s is the current one in %s again", name, l.Kubeconfig()))
+	if err != nil {
+		return false, fmt.Errorf("make %s the current context of its kubeconfig again: %w", own, err)
 	}
+	return taken, nil
 }
 
 // editMerged changes the user's kubeconfig files, those where change returns nil

@@ -182,12 +182,13 @@ func TestOthersInTheClustersFile(t *testing.T) {
 			t.Errorf("kept in %s is %v\n%s", kept[i], err, cmp.Diff(want, string(data)))
 		}
 	}
-	var said []string
-	for range 2 {
-		takeCurrent(h, l, Options{Name: "dev", Progress: func(s string) { said = append(said, s) }})
+	for _, want := range []bool{true, false} {
+		if taken, err := TakeCurrent(h, "dev"); taken != want || err != nil {
+			t.Error(taken, err)
+		}
 	}
-	if data, err = os.ReadFile(l.Kubeconfig()); decode(t, data).Current != "mysdk-dev" || len(decode(t, data).Contexts) != 2 || len(said) != 1 {
-		t.Errorf("%v, said %q, the file now holds\n%s", err, said, data)
+	if data, err = os.ReadFile(l.Kubeconfig()); decode(t, data).Current != "mysdk-dev" || len(decode(t, data).Contexts) != 2 {
+		t.Errorf("%v, the file now holds\n%s", err, data)
 	}
 	for _, without := range []string{theirs, ours[:strings.Index(ours, "contexts:")]} {
 		writeFile(t, l.Kubeconfig(), without)
@@ -241,9 +242,10 @@ func TestUnmergeKubeconfig(t *testing.T) {
 	if _, err := os.Stat(missing); err == nil {
 		t.Error("a file was made")
 	}
+	writeFile(t, l.OwnKubeconfig(), ours)
 	writeFile(t, l.Kubeconfig(), "a: [")
-	if changed, err := UnmergeKubeconfig(h, "dev"); changed != nil || err != nil {
-		t.Errorf("of a cluster whose own file is broken: %v, %v", changed, err)
+	if _, err := UnmergeKubeconfig(h, "dev"); err != nil {
+		t.Errorf("of a cluster whose file for users is broken: %v", err)
 	}
 }
 
@@ -288,7 +290,7 @@ func TestStartRefreshesWhatWasMerged(t *testing.T) {
 	}
 	said = nil
 	writeFile(t, l.Kubeconfig()+".broken", "b: [")
-	refreshMerged(h, l, Options{Name: "dev", Progress: func(s string) { said = append(said, s) }}, []byte("b: ["))
+	tellBroken(h, l, Options{Name: "dev", Progress: func(s string) { said = append(said, s) }}, []byte("b: ["))
 	if len(said) != 1 || !strings.Contains(said[0], l.Kubeconfig()+".broken") {
 		t.Errorf("of a file that was broken: %q", said)
 	}

@@ -66,11 +66,11 @@ func mergeKubeconfig(old, add []byte, name string, current bool) ([]byte, error)
 // certificate authority is somebody else's cluster.
 func unmergeKubeconfig(old, own []byte, name string) ([]byte, error) {
 	source, err := parseConfig(own)
-	if err != nil || source == nil {
-		return nil, nil //nolint:nilerr // what cannot be read says nothing of anybody's file
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's kubeconfig: %w", err)
 	}
 	doc, err := parseConfig(old)
-	if err != nil || doc == nil {
+	if err != nil || doc == nil || source == nil {
 		return nil, err
 	}
 	root := doc.Content[0]

@@ -70,7 +70,7 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 			return nil, fmt.Errorf("empty cluster %s: %w", o.Name, err)
 		}
 	}
-	if info, err := attachRunning(ctx, h, l, o); info != nil || err != nil {
+	if info, err := attachRunning(ctx, l, o); info != nil || err != nil {
 		return info, err
 	}
 	binary, err := Binary(ctx, h, o.Progress)
@@ -81,16 +81,13 @@ func Start(ctx context.Context, h host.Host, o Options) (*Info, error) {
 }
 
 // attachRunning is attach for a server that runs already; nil where none does.
-func attachRunning(ctx context.Context, h host.Host, l state.Layout, o Options) (*Info, error) {
+func attachRunning(ctx context.Context, l state.Layout, o Options) (*Info, error) {
 	for {
 		if locked, err := l.Locked(); err != nil || !locked {
 			return nil, err
 		}
 		// One that is being killed, or stopped, owns the directory to its end.
 		if info, err := attach(ctx, l, o, nil); !errors.Is(err, errEnded) {
-			if err == nil {
-				takeCurrent(h, l, o)
-			}
 			return info, err
 		}
 	}
@@ -104,7 +101,7 @@ func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
 	}
 	defer func() { err = errors.Join(err, starting.Release()) }()
-	if info, err := attachRunning(ctx, h, l, o); info != nil || err != nil {
+	if info, err := attachRunning(ctx, l, o); info != nil || err != nil {
 		return info, err
 	}
 	was, err := l.Read()
@@ -116,12 +113,14 @@ func startOne(ctx context.Context, h host.Host, l state.Layout, binary string, o
 		o.FSync = &was.FSync
 	}
 	o.Detail("starting the control plane")
-	before, _ := h.Files.ReadFile(l.Kubeconfig()) // none: nothing of it is merged anywhere
+	before, _ := ownKubeconfig(h, l) // none: nothing of it is merged anywhere
+	users, _ := h.Files.ReadFile(l.Kubeconfig())
 	s, err := spawn(ctx, h, l, binary, o)
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", o.Name, err)
 	}
 	if info, err = attach(ctx, l, o, s); err == nil {
+		tellBroken(h, l, o, users)
 		refreshMerged(h, l, o, before)
 	}
 	return info, err
@@ -137,8 +136,11 @@ func lockStart(ctx context.Context, l state.Layout, o Options) (*filelock.Lock, 
 		starting, err := filelock.Await(ctx, l.StartLock(), func() {
 			o.Progress(fmt.Sprintf("another mysdk is starting cluster %s: waiting for it", o.Name))
 		})
-		if !errors.Is(err, fs.ErrNotExist) || !host.Pause(ctx, pollInterval) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			return starting, err
+		}
+		if !host.Pause(ctx, pollInterval) {
+			return nil, ctx.Err()
 		}
 	}
 }

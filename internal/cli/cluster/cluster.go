@@ -93,6 +93,13 @@ func startCluster(ctx context.Context, f *cli.Factory, o cluster.Options, merge 
 	}
 	if info.AlreadyRunning {
 		f.Say("Cluster %s is running at %s (Kubernetes %s)", info.Name, info.Server, info.Version)
+		taken, err := cluster.TakeCurrent(f.Host, info.Name)
+		if err != nil {
+			return err
+		}
+		if taken {
+			f.Say("Context %s is the current one in %s again", info.Context, info.Kubeconfig)
+		}
 		if info.Tied {
 			f.Warn("cluster %s stops when the 'mysdk run local' that started it ends", info.Name)
 		}
@@ -204,6 +211,9 @@ func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) er
 			return nil
 		}
 	}
+	if _, err := cluster.Stop(ctx, f.Host, name); err != nil {
+		return err // before any kubeconfig changes
+	}
 	files, err := cluster.UnmergeKubeconfig(f.Host, name)
 	for _, file := range files {
 		f.Say("Context %s is removed from %s", info.Context, file)
@@ -211,12 +221,9 @@ func resetCluster(ctx context.Context, f *cli.Factory, name string, yes bool) er
 	if err != nil {
 		return err
 	}
-	if _, err := cluster.Stop(ctx, f.Host, name); err != nil {
-		return err // before anything is copied
-	}
 	kept, err := cluster.KeepOthers(f.Host, name)
 	for _, file := range kept {
-		f.Say("What other tools wrote to its kubeconfig is kept in %s", file)
+		f.Say("Its kubeconfig, with what other tools wrote to it, is kept in %s", file)
 	}
 	if err != nil {
 		return err
