@@ -80,11 +80,14 @@ func (c *carrier) needed() error {
 // when he is told of it.
 func (c *carrier) ownLine(name string, src []byte, line int) int {
 	lines := func(text []byte) []string { return strings.Split(string(text), "\n") }
-	own := slices.Index(lines(c.mine[name]), lines(src)[line-1])
-	if own < 0 || c.Force {
+	written := lines(src)
+	if c.mine[name] == nil || c.Force || line > len(written) { // of a //line directive
 		return line
 	}
-	return own + 1
+	if own := slices.Index(lines(c.mine[name]), written[line-1]); own >= 0 {
+		return own + 1
+	}
+	return line
 }
 
 // firstNeed is the first place in a file that needs, or is, something that goes.
@@ -126,7 +129,9 @@ func (c *carrier) importedGone(f *goedit.File, gone map[goPackage]map[string]boo
 	out := map[string]map[string]bool{}
 	specs := f.Tree.Imports
 	if before, err := goedit.Parse(f.Name, c.Before[f.Name]); err == nil {
-		specs = slices.Concat(before.Tree.Imports, specs)
+		specs = slices.Concat(specs, slices.DeleteFunc(before.Tree.Imports, func(spec *ast.ImportSpec) bool {
+			return f.ImportPath(goedit.LocalName(spec)) != "" // another package has the name now
+		}))
 	}
 	for _, spec := range specs {
 		for p, names := range gone {

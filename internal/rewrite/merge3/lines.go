@@ -142,10 +142,11 @@ func (m *merger) place() {
 	for _, u := range m.unplaced {
 		old := m.base[u.from:u.to]
 		at, once := only(m.out, old)
+		_, alone := only(m.base, old)
 		switch {
 		case once && find(m.theirs, old) < 0:
 			m.out = slices.Replace(m.out, at, at+len(old), u.lines...)
-		case once && len(u.lines) == 0 && find(m.mine, old) >= 0: // both moved it there
+		case once && alone && len(u.lines) == 0 && find(m.mine, old) >= 0: // both moved it there
 		case len(old) == len(u.lines) && m.placeLines(old, u.lines):
 		case len(u.lines) == 0 && m.placeSlid(u.hunk):
 		case !slices.Contains(m.conflicts, u.conflict):

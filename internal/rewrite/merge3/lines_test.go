@@ -48,6 +48,7 @@ func TestLines(t *testing.T) {
 		"and one of a block":          {"a { } x { } b { }", "x { } a { } b { } n", "x { } a { } b { }", "x { } a { } b { } n", nil},
 		"blocks in another order":     {"if one end if two end if six end", "if two end if six end if one end", "if one end if six end", "if six end if one end", nil},
 		"a line that both moved":      {"s m a", "x m s a", "m s a", "x m s a", nil},
+		"one of two alike":            {"a x a y", "b x a y", "x a y", "b x a y", []Conflict{{1, 1}}},
 		"and theirs put another for":  {"s m a", "x m s a", "y m s a", "x m s a", []Conflict{{1, 1}}},
 		"a line that theirs moved":    {"s m a", "x m a", "m s a", "x m s a", []Conflict{{1, 1}}},
 		"nothing there before":        {"", "a", "b", "a", []Conflict{{1, 1}}},

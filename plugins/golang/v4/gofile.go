@@ -183,7 +183,7 @@ os.Exit(1)
 
 // importName returns the name under which the file imports a package, and the
 // line to add, empty when it does already. A name that something else has, a
-// variable of main included, gets a suffix.
+// variable of a function with a marker included, gets a suffix.
 func importName(f *goedit.File, importPath, alias string) (name, line string) {
 	if name = f.ImportName(importPath); goedit.IsName(name) {
 		return name, ""
@@ -191,7 +191,7 @@ func importName(f *goedit.File, importPath, alias string) (name, line string) {
 	local := func(id *ast.Ident) bool { return id.Obj != nil && id.Name == name }
 	declared := func(d ast.Decl) bool {
 		names := goedit.DeclaredNames(d)
-		return slices.Contains(names, name) || slices.Contains(names, "main") && goedit.Has(d, local)
+		return slices.Contains(names, name) || hasMarker(f.Tree, d) && goedit.Has(d, local)
 	}
 	name = alias
 	for n := 2; f.ImportPath(name) != "" || slices.ContainsFunc(f.Tree.Decls, declared); n++ {
@@ -201,6 +201,15 @@ func importName(f *goedit.File, importPath, alias string) (name, line string) {
 		return name, strconv.Quote(importPath)
 	}
 	return name, name + " " + strconv.Quote(importPath)
+}
+
+// hasMarker says whether code is inserted into a declaration.
+func hasMarker(tree *ast.File, d ast.Decl) bool {
+	return slices.ContainsFunc(tree.Comments, func(g *ast.CommentGroup) bool {
+		return d.Pos() < g.Pos() && g.Pos() < d.End() && slices.ContainsFunc(g.List, func(c *ast.Comment) bool {
+			return isMarker(c.Text, "builder") || isMarker(c.Text, "scheme")
+		})
+	})
 }
 
 // hasCode says whether the lines hold the code, apart from indentation and

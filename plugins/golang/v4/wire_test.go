@@ -132,8 +132,10 @@ func TestNamesInMain(t *testing.T) {
 			`controllerpkg2 "` + controller + `"`, "&controllerpkg2.MemcachedReconciler{", "cachev1alpha1pkg2.AddToScheme"}},
 		"name of a type": {code: "\t_ = struct{ x int }{}.x\n\t_ = controller{}.y\n}\n\ntype controller struct{ y int }\n\nfunc more() {\n", want: []string{
 			`controllerpkg2 "` + controller + `"`, "cachev1alpha1.AddToScheme"}},
-		"names elsewhere": {code: "\tmore(settings{})\n}\n\ntype settings struct{ controller string }\n\nfunc more(cachev1alpha1 settings) {\n", want: []string{
+		"names elsewhere": {code: "\tmore(settings{})\n\tlast()\n}\n\ntype settings struct{ controller string }\n\nfunc more(controller settings) { _ = controller }\n\nfunc last() {\n", want: []string{
 			"\t\"" + controller + "\"\n", "&controller.MemcachedReconciler{", "cachev1alpha1.AddToScheme"}},
+		"names where the marker is": {code: "\tlast(1)\n}\n\nfunc last(controller int) {\n", want: []string{
+			`controllerpkg2 "` + controller + `"`, "&controllerpkg2.MemcachedReconciler{"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTestProject(t)
