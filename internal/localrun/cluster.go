@@ -106,7 +106,7 @@ func (r *run) stopCluster(ctx context.Context, c *Cluster) error {
 		_, err = r.removeRoles(ctx, nil)
 	}
 	if r.Keep || c.AlreadyRunning {
-		if errors.Is(err, context.Canceled) { // which is not reported
+		if len(r.roles) > 0 && errors.Is(err, context.Canceled) { // which is not reported
 			r.screen.say("the roles that were applied for the operator stay; remove them with 'mysdk run local --restore'")
 		}
 		if clierr.CodeOf(err) != clierr.CodeUnavailable { // else it was stopped meanwhile

@@ -267,7 +267,7 @@ func TestRolesStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			r := newRun(Options{Dir: w.Dir}, w.deps())
-			r.client, r.control = clientFake{w}, &controlFake{w: w}
+			r.client, r.control, r.roles = clientFake{w}, &controlFake{w: w}, map[string]string{"Role ours": ""}
 			if err := r.plan.place(w.Host, w.Dir); err != nil {
 				t.Fatal(err)
 			}

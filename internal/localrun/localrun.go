@@ -375,7 +375,9 @@ func (r *run) withoutOperator(ctx context.Context) error {
 		return nil
 	}
 	h.proxy.refuse("the operator could not be built")
-	r.takeConverted()
+	if len(r.takeConverted()) > 0 {
+		r.screen.say("warning: conversions are off until a build succeeds: objects are stored as they are written, whatever their version")
+	}
 	return h.retire(ctx, Manifests{})
 }
 
