@@ -116,7 +116,7 @@ func (t *target) keepPlugins() error {
 		return nil //nolint:nilerr // what reads the file next says what is wrong
 	}
 	config.CurrentContext = state.ContextName(name)
-	file := filepath.Join(l.PKI(), "plugins.conf") // the server clears kubectl's cache at any time
+	file := filepath.Join(l.Dir, "plugins.conf") // the server clears kubectl's cache at any time
 	data, err := clientcmd.Write(*config)
 	if err == nil {
 		err = state.WriteFile(file, data)
