@@ -178,8 +178,10 @@ func TestNeverTheWrongCluster(t *testing.T) {
 				if n := w.foreign.n.Load(); n > 0 != foreign {
 					t.Errorf("%d connections to the cluster of somebody else, exit code %d\n%s%s", n, code, w.Out, w.Err)
 				}
-				// What was not refused is about the embedded cluster.
-				if n := w.embedded.n.Load(); n > 0 != (s.args == nil) && command != "doctor" {
+				// What was not refused is about the embedded cluster. A run builds the operator
+				// beside it, which fails here, and may be faster.
+				builds := command == "run" || strings.HasSuffix(command, " local")
+				if n := w.embedded.n.Load(); n > 0 != (s.args == nil) && command != "doctor" && (n > 0 || !builds) {
 					t.Errorf("%d connections to the embedded cluster, exit code %d\n%s%s", n, code, w.Out, w.Err)
 				}
 			})
