@@ -115,7 +115,7 @@ func (s *server) kwokConfig() (controllers.Config, error) {
 }
 
 // podGated has the condition Ready follow the readiness gates of a pod that runs, as
-// a kubelet does: the stage is for pods on which it is the opposite of what it is to be.
+// a kubelet does. It selects pods whose Ready differs from what their gates say.
 const podGated = `
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage

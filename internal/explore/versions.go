@@ -72,8 +72,7 @@ func (t *trial) writeBack(ctx context.Context, as *unstructured.Unstructured) er
 
 // versions are those in which a kind is served, sorted.
 func (t *trial) versions(ctx context.Context, of schema.GroupKind) (served []string, err error) {
-	crd := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	crds, err := t.Cluster.List(ctx, crd, kube.ListOptions{})
+	crds, err := t.Cluster.List(ctx, kube.CRD(), kube.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ func (s *Set) Len() int { return len(s.files) }
 // Paths returns the paths of the change, sorted.
 func (s *Set) Paths() []string { return slices.Sorted(maps.Keys(s.files)) }
 
-// Merge adds the files of o; where both have a path, o's content wins, and what
-// s says of the path stays: that it must be new, and where its file comes from.
+// Merge adds the files of o. Where both have a path, o's content wins; that the path
+// must be new, and where its file comes from, is kept from s.
 func (s *Set) Merge(o Set) error {
 	for _, name := range o.Paths() {
 		f := o.files[name]

@@ -93,7 +93,7 @@ func ServedKind(crd *unstructured.Unstructured) schema.GroupVersionKind {
 // getCRD reads a CRD as the cluster has it, whatever version it is written in
 // here; nil if it is not there.
 func (c *Client) getCRD(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	return c.Read(ctx, Named(crdGroup+"/v1", crdKind, "", name))
+	return c.Read(ctx, Named(CRD().GroupVersion().String(), crdKind, "", name))
 }
 
 // WaitEstablished waits until the API server serves the kinds of crds. A CRD

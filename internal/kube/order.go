@@ -78,6 +78,11 @@ func inOrder(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return sorted
 }
 
+// CRD is the kind of CustomResourceDefinitions.
+func CRD() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: crdGroup, Version: "v1", Kind: crdKind}
+}
+
 // isCRD reports whether u is a CustomResourceDefinition.
 func isCRD(u *unstructured.Unstructured) bool {
 	gvk := u.GroupVersionKind()

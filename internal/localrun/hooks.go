@@ -265,6 +265,20 @@ func (h *hooks) retire(ctx context.Context, m Manifests) error {
 	return nil
 }
 
+// withoutOperator puts conversions back while there is no operator: one that nobody
+// answers stops the cluster's garbage collection. The next reload turns them on again.
+func (r *run) withoutOperator(ctx context.Context) error {
+	h := r.webhooks()
+	if h == nil {
+		return nil
+	}
+	h.proxy.refuse("the operator could not be built")
+	if len(r.takeConverted()) > 0 {
+		r.screen.say("warning: conversions are off until a build succeeds: objects are stored as they are written, whatever their version")
+	}
+	return h.retire(ctx, Manifests{})
+}
+
 // off puts the cluster back to what it was, once. It is called while the
 // operator still answers, so that no request meets a closed door.
 func (h *hooks) off(ctx context.Context) error {

@@ -367,20 +367,6 @@ func (r *run) convert(ctx context.Context) error {
 	return err
 }
 
-// withoutOperator puts conversions back while there is no operator: one that nobody
-// answers stops the cluster's garbage collection. The next reload turns them on again.
-func (r *run) withoutOperator(ctx context.Context) error {
-	h := r.webhooks()
-	if h == nil {
-		return nil
-	}
-	h.proxy.refuse("the operator could not be built")
-	if len(r.takeConverted()) > 0 {
-		r.screen.say("warning: conversions are off until a build succeeds: objects are stored as they are written, whatever their version")
-	}
-	return h.retire(ctx, Manifests{})
-}
-
 // takeConverted returns the conversions that nobody was told of yet.
 func (r *run) takeConverted() []string {
 	r.mu.Lock()

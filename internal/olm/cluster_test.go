@@ -300,7 +300,7 @@ func (l *lab) inventory() map[string]bool {
 	l.t.Helper()
 	all := map[string]bool{}
 	for _, gvk := range []schema.GroupVersionKind{
-		crdGVK(), {Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"},
+		kube.CRD(), {Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"},
 		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "Pod"},
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "batch", Version: "v1", Kind: "Job"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},

@@ -285,7 +285,7 @@ func (f Found) refuse() error {
 
 // Find looks for the OLM that is in the cluster.
 func Find(ctx context.Context, c *kube.Client) (Found, error) {
-	crd := named(crdGVK(), "", csvCRD)
+	crd := named(kube.CRD(), "", csvCRD)
 	live, err := c.Read(ctx, crd)
 	if err != nil || live == nil {
 		return Found{}, err

@@ -200,7 +200,3 @@ func catalogState(u *unstructured.Unstructured) (state, reason string) {
 func named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	return kube.Named(gvk.GroupVersion().String(), gvk.Kind, namespace, name)
 }
-
-func crdGVK() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-}

@@ -22,6 +22,30 @@ func (f *File) PluginField(key, field string) string {
 // plugins; an empty one takes the field away. Everything else stays as it
 // stands there.
 func (f *File) WithPluginField(key, field, value string) (*File, error) {
+	return f.edited(func(top *yaml.Node) error {
+		for _, k := range []string{"plugins", key} {
+			next := yamledit.Value(top, k)
+			if next == nil || next.Kind != yaml.MappingNode {
+				if err := setKey(top, k, map[string]any{}); err != nil {
+					return fmt.Errorf("record %s in %s: %w", key, FileName, err)
+				}
+				next = yamledit.Value(top, k)
+			}
+			next.Style = 0 // {} would keep what is added in braces
+			top = next
+		}
+		if value == "" {
+			yamledit.Remove(top, field)
+		} else if err := setKey(top, field, value); err != nil {
+			return fmt.Errorf("record %s in %s: %w", key, FileName, err)
+		}
+		return nil
+	})
+}
+
+// edited returns the file with a change made in its fields. Everything else stays as
+// it stands there, comments and unknown fields included.
+func (f *File) edited(change func(top *yaml.Node) error) (*File, error) {
 	data, err := f.Bytes()
 	if err != nil {
 		return nil, err
@@ -30,22 +54,8 @@ func (f *File) WithPluginField(key, field, value string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	top := doc.Content[0]
-	for _, k := range []string{"plugins", key} {
-		next := yamledit.Value(top, k)
-		if next == nil || next.Kind != yaml.MappingNode {
-			if err := setKey(top, k, map[string]any{}); err != nil {
-				return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
-			}
-			next = yamledit.Value(top, k)
-		}
-		next.Style = 0 // {} would keep what is added in braces
-		top = next
-	}
-	if value == "" {
-		yamledit.Remove(top, field)
-	} else if err := setKey(top, field, value); err != nil {
-		return nil, fmt.Errorf("record %s in %s: %w", key, FileName, err)
+	if err := change(doc.Content[0]); err != nil {
+		return nil, err
 	}
 	if data, err = yamledit.Encode(doc); err != nil {
 		return nil, err

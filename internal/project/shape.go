@@ -27,39 +27,27 @@ type Shape struct {
 // Reshape returns the file with the change made in it. Everything else stays
 // as it stands there, comments and unknown fields included.
 func (f *File) Reshape(s Shape) (*File, error) {
-	data, err := f.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	doc, err := document(data)
-	if err != nil {
-		return nil, err
-	}
-	top := doc.Content[0]
-	for key, value := range map[string]*bool{"multigroup": s.MultiGroup, "namespaced": s.Namespaced} {
-		switch {
-		case value == nil:
-		case *value:
-			err = setKey(top, key, true)
-		default:
-			yamledit.Remove(top, key)
+	return f.edited(func(top *yaml.Node) error {
+		for key, value := range map[string]*bool{"multigroup": s.MultiGroup, "namespaced": s.Namespaced} {
+			var err error
+			switch {
+			case value == nil:
+			case *value:
+				err = setKey(top, key, true)
+			default:
+				yamledit.Remove(top, key)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return nil, err
+		if s.Domain != nil {
+			if err := setKey(top, "domain", *s.Domain); err != nil {
+				return err
+			}
 		}
-	}
-	if s.Domain != nil {
-		if err := setKey(top, "domain", *s.Domain); err != nil {
-			return nil, err
-		}
-	}
-	if err := f.reshapeResources(top, s); err != nil {
-		return nil, err
-	}
-	if data, err = yamledit.Encode(doc); err != nil {
-		return nil, err
-	}
-	return Parse(data)
+		return f.reshapeResources(top, s)
+	})
 }
 
 // reshapeResources edits the entries where they are in the file, so that comments
@@ -111,15 +99,6 @@ func (f *File) HandOver(r Resource, key string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := f.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	doc, err := document(data)
-	if err != nil {
-		return nil, err
-	}
-	list := yamledit.Value(doc.Content[0], "resources")
 	from, to := -1, -1
 	for i, e := range entries {
 		switch {
@@ -135,22 +114,19 @@ func (f *File) HandOver(r Resource, key string) (*File, error) {
 	if from < 0 || to < 0 || len(entries[from].controllers()) == 0 {
 		return f, nil
 	}
-	for _, field := range []string{"controller", "controllers"} {
-		if value := yamledit.Value(list.Content[from], field); value != nil {
-			yamledit.Remove(list.Content[from], field)
-			if err := setKey(list.Content[to], field, value); err != nil {
-				return nil, err
+	return f.edited(func(top *yaml.Node) error {
+		list := yamledit.Value(top, "resources")
+		for _, field := range []string{"controller", "controllers"} {
+			if value := yamledit.Value(list.Content[from], field); value != nil {
+				yamledit.Remove(list.Content[from], field)
+				if err := setKey(list.Content[to], field, value); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	records := yamledit.Value(yamledit.Value(yamledit.Value(doc.Content[0], "plugins"), key), "resources")
-	if err := copyRecord(records, entries[from], entries[to]); err != nil {
-		return nil, err
-	}
-	if data, err = yamledit.Encode(doc); err != nil {
-		return nil, err
-	}
-	return Parse(data)
+		records := yamledit.Value(yamledit.Value(yamledit.Value(top, "plugins"), key), "resources")
+		return copyRecord(records, entries[from], entries[to])
+	})
 }
 
 // copyRecord gives a version what a plugin's list has of another one, unless it has

@@ -24,10 +24,6 @@ import (
 
 const crdKind = "CustomResourceDefinition"
 
-func crdGVK() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: crdKind}
-}
-
 // NewUndeploy is 'mysdk undeploy'.
 func NewUndeploy(f *cli.Factory) *cobra.Command {
 	o := &deployOptions{}
@@ -116,7 +112,7 @@ func deployed(ctx context.Context, client *kube.Client, set kube.ApplySet, objec
 	if parent != nil {
 		objects = append(objects, parent)
 	}
-	more, err := client.List(ctx, crdGVK(), kube.ListOptions{Selector: set.Selector()})
+	more, err := client.List(ctx, kube.CRD(), kube.ListOptions{Selector: set.Selector()})
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, nil, err
 	}
