@@ -113,7 +113,7 @@ func firstSetup(f *goedit.File, lines []string) int {
 	marker := 1 + slices.IndexFunc(lines, func(l string) bool { return isMarker(l, "builder") })
 	for _, decl := range f.Tree.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
-		if !ok || fn.Body == nil || marker < f.Line(fn.Body.Lbrace) || f.Line(fn.Body.Rbrace) < marker {
+		if !ok || fn.Body == nil || !hasMarker(f.Tree, fn, "builder") {
 			continue
 		}
 		for _, stmt := range fn.Body.List {
@@ -135,13 +135,10 @@ func firstSetup(f *goedit.File, lines []string) int {
 }
 
 // setsUp says whether a statement sets something up with the manager.
-func setsUp(stmt ast.Stmt) (found bool) {
-	ast.Inspect(stmt, func(n ast.Node) bool {
-		s, ok := n.(*ast.SelectorExpr)
-		found = found || ok && strings.HasPrefix(s.Sel.Name, "Setup") && strings.HasSuffix(s.Sel.Name, "WithManager")
-		return !found
+func setsUp(stmt ast.Stmt) bool {
+	return goedit.Has(stmt, func(s *ast.SelectorExpr) bool {
+		return strings.HasPrefix(s.Sel.Name, "Setup") && strings.HasSuffix(s.Sel.Name, "WithManager")
 	})
-	return found
 }
 
 // uses says whether code names something of a package: it is wired, however the user
@@ -191,7 +188,7 @@ func importName(f *goedit.File, importPath, alias string) (name, line string) {
 	local := func(id *ast.Ident) bool { return id.Obj != nil && id.Name == name }
 	declared := func(d ast.Decl) bool {
 		names := goedit.DeclaredNames(d)
-		return slices.Contains(names, name) || hasMarker(f.Tree, d) && goedit.Has(d, local)
+		return slices.Contains(names, name) || hasMarker(f.Tree, d, "builder", "scheme") && goedit.Has(d, local)
 	}
 	name = alias
 	for n := 2; f.ImportPath(name) != "" || slices.ContainsFunc(f.Tree.Decls, declared); n++ {
@@ -203,11 +200,11 @@ func importName(f *goedit.File, importPath, alias string) (name, line string) {
 	return name, name + " " + strconv.Quote(importPath)
 }
 
-// hasMarker says whether code is inserted into a declaration.
-func hasMarker(tree *ast.File, d ast.Decl) bool {
+// hasMarker says whether code is inserted into a declaration, at one of the markers.
+func hasMarker(tree *ast.File, d ast.Decl, markers ...string) bool {
 	return slices.ContainsFunc(tree.Comments, func(g *ast.CommentGroup) bool {
 		return d.Pos() < g.Pos() && g.Pos() < d.End() && slices.ContainsFunc(g.List, func(c *ast.Comment) bool {
-			return isMarker(c.Text, "builder") || isMarker(c.Text, "scheme")
+			return slices.ContainsFunc(markers, func(m string) bool { return isMarker(c.Text, m) })
 		})
 	})
 }
