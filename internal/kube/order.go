@@ -85,6 +85,5 @@ func CRD() schema.GroupVersionKind {
 
 // isCRD reports whether u is a CustomResourceDefinition.
 func isCRD(u *unstructured.Unstructured) bool {
-	gvk := u.GroupVersionKind()
-	return gvk.Group == crdGroup && gvk.Kind == crdKind
+	return u.GroupVersionKind().GroupKind() == CRD().GroupKind()
 }

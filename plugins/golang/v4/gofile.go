@@ -202,11 +202,14 @@ func importName(f *goedit.File, importPath, alias string) (name, line string) {
 
 // hasMarker says whether code is inserted into a declaration, at one of the markers.
 func hasMarker(tree *ast.File, d ast.Decl, markers ...string) bool {
-	return slices.ContainsFunc(tree.Comments, func(g *ast.CommentGroup) bool {
-		return d.Pos() < g.Pos() && g.Pos() < d.End() && slices.ContainsFunc(g.List, func(c *ast.Comment) bool {
-			return slices.ContainsFunc(markers, func(m string) bool { return isMarker(c.Text, m) })
-		})
-	})
+	for _, g := range tree.Comments {
+		for _, c := range g.List {
+			if d.Pos() < c.Pos() && c.Pos() < d.End() && slices.ContainsFunc(markers, func(m string) bool { return isMarker(c.Text, m) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasCode says whether the lines hold the code, apart from indentation and
