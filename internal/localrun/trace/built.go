@@ -40,7 +40,7 @@ func reconcilersIn(files map[string]*goedit.File) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range files {
 		for fn := range f.Functions() {
-			if reconciles(fn) {
+			if reconciles(f, fn) {
 				names[goedit.Receiver(fn)] = true
 			}
 		}

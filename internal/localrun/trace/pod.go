@@ -31,7 +31,7 @@ func (p Pod) place(f *goedit.File) {
 		}
 	}
 	for lit := range goedit.Each[*ast.CompositeLit](f.Tree) {
-		if goedit.TypeName(lit.Type) != "Options" {
+		if !f.Is(lit.Type, runtimeModule, "Options") && !f.Is(lit.Type, runtimeModule+"/pkg/manager", "Options") {
 			continue
 		}
 		keys := map[string]bool{}

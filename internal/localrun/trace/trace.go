@@ -235,7 +235,7 @@ func (o *overlay) enter(dir, base string) error {
 // that are there, so that their numbers stay.
 func (o *overlay) instrument(name string, f *goedit.File, of map[string]built) error {
 	for fn := range f.Functions() {
-		if reconciles(fn) {
+		if reconciles(f, fn) {
 			o.begin(f, fn, of[goedit.Receiver(fn)])
 		}
 	}
@@ -257,7 +257,7 @@ func (o *overlay) instrument(name string, f *goedit.File, of map[string]built) e
 // reconciles reports whether a method has the form of Reconcile: a context, which
 // was not there before controller-runtime 0.7, and one more parameter, a result
 // and an error.
-func reconciles(fn *ast.FuncDecl) bool {
+func reconciles(f *goedit.File, fn *ast.FuncDecl) bool {
 	if fn.Name.Name != "Reconcile" || goedit.Receiver(fn) == "" || fn.Body == nil || fn.Type.Results == nil {
 		return false
 	}
@@ -269,7 +269,7 @@ func reconciles(fn *ast.FuncDecl) bool {
 	case 1:
 		return goedit.TypeName(params.List[0].Type) == "Request"
 	case 2:
-		return goedit.TypeName(params.List[0].Type) == "Context"
+		return f.Is(params.List[0].Type, "context", "Context")
 	}
 	return false
 }

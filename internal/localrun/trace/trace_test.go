@@ -60,22 +60,22 @@ func TestOverlay(t *testing.T) {
 			"func (r *ShopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"ShopReconciler\", \"\", \"Shop\", []string{\"Shop\"}, req)(&mysdkResult, &mysdkErr);",
 		},
 		"named, and ignored": {
-			"package c\n\nfunc (r R) Reconcile(_ context.Context, _ ctrl.Request) (res ctrl.Result, err error) { return }\n",
+			"package c\n\nimport \"context\"\n\nfunc (r R) Reconcile(_ context.Context, _ ctrl.Request) (res ctrl.Result, err error) { return }\n",
 			"func (r R) Reconcile(mysdkCtx context.Context, mysdkRequest ctrl.Request) (res ctrl.Result, err error) { defer mysdkreporter.Begin(&mysdkCtx, \"R\", \"\", \"\", nil, mysdkRequest)(&res, &err); return }",
 		},
 		"of objects": {
-			"package c\n\nfunc (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
+			"package c\n\nimport \"context\"\n\nfunc (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
 			"func (r *R[T]) Reconcile(ctx context.Context, o *v1.Shop) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(&ctx, \"R\", \"\", \"Shop\", nil, o)(&mysdkResult, &mysdkErr);",
 		},
 		"of a group": {
-			"package c\n\nimport v1 \"example.com/shop/api/v1\"\n\nfunc (r *R) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
+			"package c\n\nimport \"context\"\nimport v1 \"example.com/shop/api/v1\"\n\nfunc (r *R) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) {\n\treturn ctrl.Result{}, nil\n}\n",
 			"Begin(&ctx, \"R\", \"shop.example.com\", \"Shop\", nil, o)",
 		},
 		"of its builder's group": {
-			"package c\n\nimport shopv1 \"example.com/shop/api/v1\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n\nfunc (r *R) setup(mgr ctrl.Manager) error { return builder(mgr).Owns(&v1.Pod{}).For(&shopv1.Shop{}).Complete(r) }\n",
+			"package c\n\nimport \"context\"\nimport shopv1 \"example.com/shop/api/v1\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n\nfunc (r *R) setup(mgr ctrl.Manager) error { return builder(mgr).Owns(&v1.Pod{}).For(&shopv1.Shop{}).Complete(r) }\n",
 			"Begin(&ctx, \"R\", \"shop.example.com\", \"Shop\", []string{\"Pod\", \"Shop\"}, req)",
 		},
-		"a function": {"package c\n\nfunc Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
+		"a function": {"package c\n\nimport \"context\"\n\nfunc Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n", ""},
 		"before 0.7": {
 			"package c\n\nfunc (r *R) Reconcile(req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
 			"func (r *R) Reconcile(req ctrl.Request) (mysdkResult ctrl.Result, mysdkErr error) { defer mysdkreporter.Begin(nil, \"R\", \"\", \"\", nil, req)(&mysdkResult, &mysdkErr); return x, nil }",
@@ -84,8 +84,23 @@ func TestOverlay(t *testing.T) {
 			"package c\n\nimport lead \"github.com/operator-framework/operator-lib/leader\"\n\nfunc f() error {\n\tif err := lead.Become(ctx, \"lock\"); err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n",
 			"\tif err := func(...interface{}) error { return nil }(ctx, \"lock\"); err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}; var _ = lead.Become\n",
 		},
+		"by another name": {
+			"package c\n\nimport goctx \"context\"\n\nfunc (r *R) Reconcile(ctx goctx.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
+			"Begin(&ctx, \"R\", \"\", \"\", nil, req)",
+		},
+		"options": {
+			"package c\n\nimport ctrl \"sigs.k8s.io/controller-runtime\"\n\nvar o = ctrl.Options{Scheme: s, LeaderElection: true}\n",
+			"ctrl.Options{LeaderElectionNamespace: \"here\", Scheme: s, LeaderElection: true}",
+		},
+		"options of the manager": {
+			"package c\n\nimport \"sigs.k8s.io/controller-runtime/pkg/manager\"\n\nvar o = manager.Options{Scheme: s, LeaderElection: true}\n",
+			"manager.Options{LeaderElectionNamespace: \"here\", Scheme: s, LeaderElection: true}",
+		},
+		"its own options":    {"package c\n\nvar o = Options{Scheme: s, LeaderElection: true}\n", ""},
+		"its own context":    {"package c\n\nfunc (r *R) Reconcile(ctx *Context, o *v1.Shop) (ctrl.Result, error) { return x, nil }\n", ""},
+		"another context":    {"package c\n\nimport \"example.com/shop/context\"\n\nfunc (r *R) Reconcile(ctx context.Context, o *v1.Shop) (ctrl.Result, error) { return x, nil }\n", ""},
 		"no request":         {"package c\n\nfunc (r *R) Reconcile(a string) (string, error) { return x, nil }\n", ""},
-		"another method":     {"package c\n\nfunc (r *R) Reconcile(ctx context.Context, a, b string) (string, error) { return x, nil }\n", ""},
+		"another method":     {"package c\n\nimport \"context\"\n\nfunc (r *R) Reconcile(ctx context.Context, a, b string) (string, error) { return x, nil }\n", ""},
 		"does not parse":     {"package c\n\nfunc (r *R) Reconcile(\n", ""},
 		"a generated client": {"package c\n\n// Reconcile( and .For( in a comment\nvar x = 1\n", ""},
 	}
@@ -111,7 +126,7 @@ func TestOverlay(t *testing.T) {
 
 // TestOverlayNames: reconcilers of the same name are told apart by their packages.
 func TestOverlayNames(t *testing.T) {
-	const reconciler = "\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n"
+	const reconciler = "\n\nimport \"context\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n"
 	_, overlay := project(t, map[string]string{
 		"go.mod": module, "c/one/c.go": "package one" + reconciler, "c/two/c.go": "package two" + reconciler,
 		"c/alone/c.go": "package alone" + strings.ReplaceAll(reconciler, "*R", "*S"),
@@ -144,7 +159,7 @@ func TestWatches(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			src := "package c\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n" + tc.src + "\n"
+			src := "package c\n\nimport \"context\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n" + tc.src + "\n"
 			_, overlay := project(t, map[string]string{"go.mod": module, "c/c.go": src})
 			if !strings.Contains(overlay["c/c.go"], ", "+tc.want+", req)") {
 				t.Errorf("want %s in\n%s", tc.want, overlay["c/c.go"])
@@ -155,7 +170,7 @@ func TestWatches(t *testing.T) {
 
 // TestOverlayFiles: what is laid over a project, and where it does not look.
 func TestOverlayFiles(t *testing.T) {
-	const reconciler = "package c\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n"
+	const reconciler = "package c\n\nimport \"context\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n"
 	_, overlay := project(t, map[string]string{
 		"go.mod": module, "internal/c/c.go": reconciler, "internal/c/c_test.go": reconciler, "vendor/x/c.go": reconciler,
 		"testdata/c.go": reconciler, ".hidden/c.go": reconciler, "_old/c.go": reconciler, "nested/go.mod": module, "nested/c.go": reconciler,
@@ -190,8 +205,8 @@ func TestModuleAbove(t *testing.T) {
 	dir, _ := project(t, map[string]string{
 		"go.mod":                 module + "require " + runtimeModule + " v0.24.1\n",
 		"vendor/modules.txt":     "",
-		"operator/c/c.go":        "package c\n\nimport ctrl \"" + runtimeModule + "\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
-		"elsewhere/reconcile.go": "package elsewhere\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
+		"operator/c/c.go":        "package c\n\nimport \"context\"\nimport ctrl \"" + runtimeModule + "\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
+		"elsewhere/reconcile.go": "package elsewhere\n\nimport \"context\"\n\nfunc (r *R) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) { return x, nil }\n",
 	})
 	dir = filepath.Join(dir, "operator")
 	overlay, err := Overlay(disk{}, dir, "./cmd", Pod{}, nil)
