@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
-	"maps"
 	"net"
+	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,44 +113,13 @@ func kindGateway(ctx context.Context, h host.Host) string {
 		if err != nil {
 			continue
 		}
-		if ip := gatewayIn(out.Bytes()); ip != "" {
-			return ip
+		if found := gateway.FindSubmatch(out.Bytes()); found != nil {
+			return string(found[1])
 		}
 	}
 	return ""
 }
 
-// gatewayIn finds the IPv4 gateway in the answer to "network inspect". The
-// engines spell the field differently ("Gateway", "gateway"), and nest it
-// differently.
-func gatewayIn(answer []byte) string {
-	var value any
-	if err := json.Unmarshal(answer, &value); err != nil {
-		return ""
-	}
-	return gatewayOf(value)
-}
-
-// gatewayOf goes through the answer wherever it is nested.
-func gatewayOf(value any) string {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			if ip := gatewayOf(item); ip != "" {
-				return ip
-			}
-		}
-	case map[string]any:
-		// In order, so that of several gateways it is the same one each time.
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			text, _ := v[key].(string)
-			if ip := net.ParseIP(text); strings.EqualFold(key, "gateway") && ip != nil && ip.To4() != nil {
-				return text
-			}
-			if ip := gatewayOf(v[key]); ip != "" {
-				return ip
-			}
-		}
-	}
-	return ""
-}
+// gateway is the IPv4 gateway in the answer to "network inspect". The engines
+// spell the field differently ("Gateway", "gateway"), and nest it differently.
+var gateway = regexp.MustCompile(`(?i)"gateway":\s*"(\d+(?:\.\d+){3})"`)
