@@ -306,8 +306,8 @@ func TestBuildOutput(t *testing.T) {
 			t.Fatalf("Write(%q) = %d, %v", p, n, err)
 		}
 	}
-	if got := o.compiled(); got != 2 {
-		t.Errorf("compiled() = %d, want 2", got)
+	if got, _ := o.read(); got != 2 {
+		t.Errorf("read() = %d packages, want 2", got)
 	}
 	if got, want := o.errors(), "\n  # x\n  error in y\n  last"; got != want {
 		t.Errorf("errors() = %q, want %q", got, want)

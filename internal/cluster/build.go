@@ -199,7 +199,8 @@ func (f *finder) report(done <-chan struct{}, out *buildOutput, elapsed func() t
 		case <-done:
 			return true
 		case <-tick.C:
-			f.progress(fmt.Sprintf("building mysdk-cluster: %d packages compiled after %s", out.compiled(), elapsed()))
+			packages, _ := out.read()
+			f.progress(fmt.Sprintf("building mysdk-cluster: %d packages compiled after %s", packages, elapsed()))
 		}
 	}
 }
@@ -207,53 +208,37 @@ func (f *finder) report(done <-chan struct{}, out *buildOutput, elapsed func() t
 // buildOutput reads what `go build -v` prints: the path of each package that it
 // compiles, and errors.
 type buildOutput struct {
-	mu       sync.Mutex
-	partial  []byte
-	packages int
-	lines    []string
+	mu  sync.Mutex
+	all bytes.Buffer
 }
 
 // Write implements io.Writer.
 func (o *buildOutput) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.partial = append(o.partial, p...)
-	for {
-		line, rest, found := bytes.Cut(o.partial, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		o.partial = rest
-		o.add(string(line))
-	}
+	return o.all.Write(p)
 }
 
-// add takes one line. Packages are lines of one word, errors have several.
-func (o *buildOutput) add(line string) {
-	if line != "" && !strings.ContainsAny(line, " \t") {
-		o.packages++
-		return
-	}
-	o.lines = append(o.lines, line)
-	o.lines = o.lines[max(0, len(o.lines)-buildLines):]
-}
-
-func (o *buildOutput) compiled() int {
+// read takes packages and errors apart: a package is a line of one word.
+func (o *buildOutput) read() (packages int, lines []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.packages
+	for line := range strings.Lines(o.all.String()) {
+		text, whole := strings.CutSuffix(line, "\n")
+		if whole && text != "" && !strings.ContainsAny(text, " \t") {
+			packages++
+		} else {
+			lines = append(lines, text)
+		}
+	}
+	return packages, lines
 }
 
 // errors is the last of what is not progress, indented below a first line.
 func (o *buildOutput) errors() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	lines := o.lines
-	if len(o.partial) > 0 {
-		lines = append(lines, string(o.partial))
-	}
+	_, lines := o.read()
 	if len(lines) == 0 {
 		return ""
 	}
-	return "\n  " + strings.Join(lines, "\n  ")
+	return "\n  " + strings.Join(lines[max(0, len(lines)-buildLines):], "\n  ")
 }
