@@ -53,8 +53,6 @@ type objectDetail struct {
 	Events     []eventRow
 	Changes    []authored
 	YAML       string
-	Scales     bool
-	Replicas   string
 }
 
 // conditionRow is a condition of a status.
@@ -173,7 +171,6 @@ func detailOf(now objects.Snapshot, key objects.Key, rec recording.Recording) *o
 		d.Owners = append(d.Owners, owner)
 	}
 	d.Conditions, d.Events = conditionsOf(u), eventsOf(now, u)
-	d.Scales, d.Replicas = now.Kinds[key.GroupKind].Scales, replicasOf(now, u)
 	text, err := yaml.Marshal(u.Object)
 	if err != nil {
 		text = []byte(err.Error())

@@ -39,7 +39,6 @@ import (
 // Source is where pages get what they show. Only Recording is required.
 type Source struct {
 	Project string // name
-	Dir     string // of the project, absolute
 	Cluster string // name of the embedded cluster
 	// RoleNamespace is that of markers to add; empty: all namespaces.
 	RoleNamespace string

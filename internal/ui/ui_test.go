@@ -51,7 +51,7 @@ func sourceOf(rec recording.Recording) Source {
 			}
 			return []recording.Rule{rule(20, "apps", "deployments", "get", "update", "delete"), rule(21, "", "pods", "list")}, nil
 		},
-		Project: "shop", Cluster: "default", Dir: "/work/shop", Zone: time.UTC,
+		Project: "shop", Cluster: "default", Zone: time.UTC,
 		Recording: func(context.Context, recording.Position, time.Duration) (recording.Recording, error) { return rec, nil },
 	}
 }

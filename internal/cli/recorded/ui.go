@@ -102,7 +102,7 @@ func View(f *cli.Factory, name string) (ui.Source, error) {
 	}
 	c := &clients{f: f, name: name}
 	return ui.Source{
-		Project: p.Name, Dir: f.Host.Dir, Cluster: name, RoleNamespace: p.RoleNamespace(), Now: f.Host.Now,
+		Project: p.Name, Cluster: name, RoleNamespace: p.RoleNamespace(), Now: f.Host.Now,
 		Recording: func(ctx context.Context, at recording.Position, wait time.Duration) (recording.Recording, error) {
 			rec, err := active(ctx, f, name, at, wait)
 			if errors.Is(err, errNotActive) {

@@ -59,7 +59,6 @@ function show(event) {
   if (!element) return;
   const parsed = new DOMParser().parseFromString(`<body>${html}</body>`, "text/html");
   morph(element, document.adoptNode(parsed.body));
-  element.dispatchEvent(new CustomEvent("live:shown", { bubbles: true }));
 }
 
 // A browser has few connections for one server: only the page that is seen
