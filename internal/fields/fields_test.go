@@ -36,6 +36,7 @@ spec:
               more: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}
               made: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object}}}
               tags: {type: array, items: {type: string, minLength: 1}, maxItems: 3}
+              dotted: {type: object, properties: {a.b: {type: string}}}
               labels: {type: object, additionalProperties: {type: string, enum: [b], pattern: a}}
               size2: {type: string, allOf: [{enum: [a, b, c], maxLength: 9}, {enum: [c, b]}]}
               address:
@@ -86,6 +87,8 @@ func TestOf(t *testing.T) {
 		"spec.color: string, choice, red, green",
 		"spec.doors: list of object, yaml, list type map by name, kind",
 		"spec.doors[].name: string, text, required",
+		"spec.dotted: object, yaml",
+		"spec.dotted.a.b: string, text",
 		"spec.labels: map of string, yaml, each matches a, b",
 		"spec.made: object, yaml",
 		"spec.made.spec: object, yaml",
@@ -116,6 +119,7 @@ func TestFill(t *testing.T) {
 	values := map[string]string{
 		"spec.size": " 3 ", "spec.color": "red", "spec.ratio": "0.5", "spec.open": "false", "spec.port": "http",
 		"spec.tags": "- a\n- b", "spec.labels": "x: z", "spec.address.street": "Main St\r\nBack", "spec.any": "deep: {m: 1}", "spec.more": "a: b\nc: d",
+		"spec.dotted": "a.b: c",
 	}
 	got := map[string]any{}
 	if err := Fill(got, nil, list, func(path string) string { return values[path] }); err != nil {
@@ -124,10 +128,13 @@ func TestFill(t *testing.T) {
 	want := map[string]any{"spec": map[string]any{
 		"size": int64(3), "color": "red", "ratio": 0.5, "open": false, "port": "http", "tags": []any{"a", "b"},
 		"labels": map[string]any{"x": "z"}, "address": map[string]any{"street": "Main St\nBack"}, "any": map[string]any{"deep": map[string]any{"m": int64(1)}}, "more": map[string]any{"a": "b", "c": "d"},
+		"dotted": map[string]any{"a.b": "c"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	spec := got["spec"].(map[string]any)
+	spec["address"], spec["size2"], spec["size"], spec["tags"] = map[string]any{"street": ""}, nil, nil, nil
 	again := map[string]any{}
 	shown := map[string]string{}
 	var show func([]*Field)
@@ -141,8 +148,11 @@ func TestFill(t *testing.T) {
 		}
 	}
 	show(list)
-	got["spec"].(map[string]any)["address"] = map[string]any{"street": ""}
-	shown["spec.address.street"] = ""
+	for _, path := range []string{"spec.address.street", "spec.size2", "spec.size", "spec.tags"} {
+		if shown[path] != "" {
+			t.Errorf("%s is shown as %q", path, shown[path])
+		}
+	}
 	if err := Fill(again, got, list, func(path string) string { return shown[path] }); err != nil || !cmp.Equal(got, again) {
 		t.Errorf("again: %v %v", again, err)
 	}

@@ -13,7 +13,8 @@ import (
 
 // Input says how a field is asked for in a form: text, number, choice, yaml, or
 // group for an object whose fields are asked for one by one. One that may have other
-// fields is asked for as a whole: those would be lost.
+// fields is asked for as a whole, as those would be lost, and so is one with a dot in
+// the name of a field, which a path cannot have.
 func (f *Field) Input() string {
 	switch {
 	case len(f.Enum) > 0 && !f.list && f.kind != "array":
@@ -24,7 +25,8 @@ func (f *Field) Input() string {
 		return "number"
 	case f.kind == "string" || f.kind == "int-or-string":
 		return "text"
-	case f.kind == "object" && len(f.Fields) > 0 && !f.list && !f.open:
+	case f.kind == "object" && len(f.Fields) > 0 && !f.list && !f.open &&
+		!slices.ContainsFunc(f.Fields, func(x *Field) bool { return strings.Contains(x.Name, ".") }):
 		return "group"
 	}
 	return "yaml"
@@ -52,8 +54,8 @@ func (e Invalid) Error() string {
 }
 
 // Fill puts the values of a form into an object. An empty value is a field that
-// is not there, unless it was an empty string before, and an empty group one that
-// was empty before. The error is an Invalid.
+// is not there, unless it was null or an empty string before, and an empty group one
+// that was empty before. The error is an Invalid.
 func Fill(object, before map[string]any, list []*Field, value func(path string) string) error {
 	bad := Invalid{}
 	fill(object, before, list, value, bad)
@@ -79,7 +81,7 @@ func fill(object, before map[string]any, list []*Field, value func(string) strin
 		var err error
 		if strings.TrimSpace(text) != "" {
 			v, err = f.parse(text)
-		} else if was, found, _ := unstructured.NestedString(before, path...); found && strings.TrimSpace(was) == "" {
+		} else if was, found, _ := unstructured.NestedFieldNoCopy(before, path...); found && strings.TrimSpace(f.Text(before)) == "" {
 			v = was
 		} else {
 			continue
@@ -131,10 +133,10 @@ func (f *Field) parse(text string) (any, error) {
 	return wrapped.Object["v"], nil
 }
 
-// Text is the value of the field in an object, as a form shows it; empty: none.
+// Text is the value of the field in an object, as a form shows it; empty: none, or null.
 func (f *Field) Text(object map[string]any) string {
 	v, ok, err := unstructured.NestedFieldNoCopy(object, strings.Split(f.Path, ".")...)
-	if !ok || err != nil {
+	if !ok || err != nil || v == nil {
 		return ""
 	}
 	if f.Input() != "yaml" {
