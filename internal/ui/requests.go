@@ -28,7 +28,7 @@ type requestFilter struct {
 type requestList struct {
 	part[recording.Request]
 	Filter              requestFilter
-	Kinds, Verbs, Codes []string // to choose from
+	Kinds, Verbs, Codes []string // to choose from, with what is chosen and "" for all
 	Total, Matching     int
 }
 
@@ -36,7 +36,7 @@ type requestList struct {
 func listRequests(rec recording.Recording, query url.Values) requestList {
 	f := requestFilter{Kind: query.Get("kind"), Verb: query.Get("verb"), Code: query.Get("code"), By: query.Get("by"), Name: query.Get("name")}
 	out := requestList{part: partOf[recording.Request](query), Filter: f}
-	kinds, verbs, codes := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	kinds, verbs, codes := map[string]bool{"": true, f.Kind: true}, map[string]bool{"": true, f.Verb: true}, map[string]bool{"": true, f.Code: true}
 	for _, q := range slices.Backward(rec.Requests) {
 		if f.By != "all" && q.User != rec.Operator {
 			continue

@@ -120,6 +120,7 @@ func TestPages(t *testing.T) {
 		"logs-filtered":     "/logs?level=warning&text=CONFLICT",
 		"logs-reconcile":    "/logs?reconcile=0b6e1a52-0f5c-4a57-9b38-5f4b7a1c2d03",
 		"requests":          "/requests",
+		"requests-none":     "/requests?kind=carts.example.com&code=503",
 		"requests-filtered": "/requests?kind=Deployment&verb=update&code=2xx&by=all",
 	} {
 		t.Run(name, func(t *testing.T) {
