@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -126,6 +127,9 @@ func TestCluster(t *testing.T) {
 	}
 	injected, ended := make(chan state.Faults, 1), make(chan struct{}, 1)
 	s.Inject = func(ctx context.Context, f state.Faults, hit func(int)) error {
+		if f.List[0].Do == state.FaultRefuse && f.List[0].Code < http.StatusBadRequest {
+			return errors.New("between 400 and 511") // as the API server does
+		}
 		injected <- f
 		hit(-1)
 		<-ctx.Done()
@@ -165,10 +169,19 @@ func TestCluster(t *testing.T) {
 	if diff := cmp.Diff(want, <-injected); diff != "" {
 		t.Errorf("faults (-want +got)\n%s", diff)
 	}
-	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"20"}, "seconds": {"0"}}); code != http.StatusSeeOther {
+	if code, body := r.send("/try", url.Values{"do": {"fault"}, "code": {"100"}, "seconds": {"600"}}); code != http.StatusUnprocessableEntity {
+		t.Errorf("a fault that is none: %d %s", code, body)
+	}
+	if _, body := get(t, r.c, at(srv, "/try")); !strings.Contains(body, "each request of the operator is refused with 503") {
+		t.Error("a fault that is none has ended the one before")
+	}
+	if code, to := r.send("/try", url.Values{"do": {"fault"}, "delay": {"0"}, "code": {"0"}, "seconds": {"600"}}); code != http.StatusSeeOther {
 		t.Errorf("end of the fault: %d %s", code, to)
 	}
 	<-ended
+	if _, body := get(t, r.c, at(srv, "/try")); strings.Contains(body, "each request of the operator is") {
+		t.Error("a fault without delay and refusal goes on")
+	}
 	if code, _ := r.send("/try", url.Values{"do": {"crash"}}); code != http.StatusUnprocessableEntity {
 		t.Errorf("crash of an operator that is not ours: %d", code)
 	}

@@ -49,8 +49,8 @@ func (t *trouble) over() {
 func (t *trouble) set(ctx context.Context, operator string, what state.Injection, long time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over()
 	if long == 0 {
+		t.over()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
@@ -64,6 +64,7 @@ func (t *trouble) set(ctx context.Context, operator string, what state.Injection
 	}()
 	select {
 	case <-armed:
+		t.over()
 		t.stop = func() { cancel(); <-ended } //nolint:errcheck // that of ctx
 		t.what, t.until = what, t.clock().Add(long)
 		return nil

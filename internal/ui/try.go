@@ -322,6 +322,9 @@ func setFault(ctx context.Context, r *Request) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
+	if delay == 0 && code == 0 {
+		seconds = 0 // nothing is to go wrong
+	}
 	one := state.Injection{Do: state.FaultDelay, Delay: time.Duration(delay) * time.Millisecond}
 	if code > 0 {
 		one.Do, one.Code = state.FaultRefuse, code
