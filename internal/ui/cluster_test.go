@@ -148,7 +148,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.shows("/kinds", "shops.example.com", "gold is for small shops", "How many people work there.", "at most 10 characters", "default 1")
-	r.shows("/try?kind=Shop.example.com", "shop.yaml", `name="spec.size"`, `value="sample"`, "<option>gold")
+	r.shows("/try?kind=Shop.example.com", "shop.yaml", `name="spec.size"`, `value="sample"`, "<option>gold", `name="new"`)
 
 	checkForm(r)
 	if code, to := r.send("/try", url.Values{"do": {"sample"}, "sample": {"shop.yaml"}}); code != http.StatusSeeOther || to != "/objects" {
@@ -272,6 +272,14 @@ func changeObjects(r reader) {
 		r.t.Errorf("apply a change of the sample: %d %s", code, body)
 	}
 	r.shows("/objects?kind=Shop.example.com&name=sample&namespace=default", "<ins>7</ins>", "team: blue", "note: written once")
+	sample.Set("new", "yes")
+	sample.Set("namespace", "")
+	if code, body := r.send("/check/try", sample); code != http.StatusOK || !strings.Contains(body, `{"name":"Shop default/sample already exists`) {
+		r.t.Errorf("check a new object of that name: %d %s", code, body)
+	}
+	if code, body := r.send("/try", sample); code != http.StatusUnprocessableEntity || !strings.Contains(body, "already exists") {
+		r.t.Errorf("apply a new object of that name: %d %s", code, body)
+	}
 	r.shows(mine, "spec.size", "<del>2</del>", "<ins>5</ins>")
 	r.shows("/try?kind=Shop.example.com&namespace=default&name=mine", `value="5"`, "readonly", ">\na\nb</textarea>")
 

@@ -78,7 +78,7 @@ func renderTry(ctx context.Context, r *Request) (any, error) {
 	now, _ := r.Mirror.Now()
 	d := tryData{Operator: r.Source.Crash != nil, Faults: r.Source.Inject != nil}
 	d.Trouble, d.Until = r.trouble.now()
-	if r.Source.Samples != nil {
+	if r.Source.Samples != nil && !r.Live { // only the list of objects is
 		var err error
 		if d.Samples, err = r.Source.Samples(ctx); err != nil {
 			d.Problem = err.Error()
@@ -95,32 +95,47 @@ func renderTry(ctx context.Context, r *Request) (any, error) {
 	for _, n := range list {
 		d.Own = append(d.Own, scalable{n, now.Kinds[n.GroupKind].Scales, replicasOf(now, n.Object)})
 	}
-	if crd := crdOf(now, chosen.GroupKind); crd != nil {
+	if crd := crdOf(now, chosen.GroupKind); crd != nil && !r.Live {
 		d.Form = formOf(now, crd, chosen, d.Samples)
 	}
 	return d, nil
 }
 
 // formOf is a form filled with the object of that name, or else with the first
-// sample of the kind.
+// sample of the kind, in the version that this is in.
 func formOf(now objects.Snapshot, crd *unstructured.Unstructured, key objects.Key, samples []manifests.File) *tryForm {
-	gvk := kube.ServedKind(crd)
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-	f := &tryForm{GroupKind: key.GroupKind, Version: gvk.Version, Name: key.Name, Namespace: key.Namespace, Namespaced: scope == "Namespaced", Object: map[string]any{}}
-	f.Fields = slices.DeleteFunc(fields.Of(crd, gvk.Version), func(x *fields.Field) bool { return x.Name == "status" })
-	if u := now.Objects[key]; u != nil {
-		f.Exists, f.Object = true, u.Object
-		return f
+	f := &tryForm{GroupKind: key.GroupKind, Version: kube.ServedKind(crd).Version, Name: key.Name, Namespace: key.Namespace, Namespaced: scope == "Namespaced", Object: map[string]any{}}
+	if f.Namespaced {
+		key.Namespace = cmp.Or(key.Namespace, "default")
 	}
+	u := now.Objects[key]
+	if f.Exists = u != nil; !f.Exists {
+		u = sampleOf(samples, key.GroupKind)
+	}
+	if u != nil {
+		f.Name, f.Namespace = cmp.Or(f.Name, u.GetName()), cmp.Or(f.Namespace, u.GetNamespace())
+		f.Version, f.Object = u.GroupVersionKind().Version, u.Object
+	}
+	f.Fields = fieldsOf(crd, f.Version)
+	return f
+}
+
+// fieldsOf are the fields to fill in.
+func fieldsOf(crd *unstructured.Unstructured, version string) []*fields.Field {
+	return slices.DeleteFunc(fields.Of(crd, version), func(x *fields.Field) bool { return x.Name == "status" })
+}
+
+// sampleOf is the first sample of a kind; nil: none.
+func sampleOf(samples []manifests.File, kind schema.GroupKind) *unstructured.Unstructured {
 	for _, s := range samples {
 		for _, u := range s.Objects {
-			if u.GroupVersionKind().GroupKind() == key.GroupKind {
-				f.Name, f.Namespace, f.Object = cmp.Or(f.Name, u.GetName()), cmp.Or(f.Namespace, u.GetNamespace()), u.Object
-				return f
+			if u.GroupVersionKind().GroupKind() == kind {
+				return u
 			}
 		}
 	}
-	return f
+	return nil
 }
 
 // actTry does what one of the forms says.
@@ -211,6 +226,9 @@ func filled(ctx context.Context, c *kube.Client, r *Request) (*unstructured.Unst
 		}
 	}
 	f := formOf(now, crd, key, samples)
+	if f.Exists && r.Form.Get("new") != "" {
+		return nil, fields.Invalid{"name": objects.Key{GroupKind: key.GroupKind, Namespace: f.Namespace, Name: f.Name}.String() + " already exists: choose another name, or edit it"}
+	}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	if fields.Schema(crd, f.Version)["x-kubernetes-preserve-unknown-fields"] == true {
 		u.Object = maps.Clone(f.Object) // what no field is for
@@ -285,10 +303,10 @@ func checkTry(ctx context.Context, r *Request) (map[string]string, error) {
 		found = map[string]string{"": err.Error()}
 	}
 	now, _ := r.Mirror.Now()
-	form := formOf(now, crdOf(now, u.GroupVersionKind().GroupKind()), objects.Key{}, nil)
+	list := fieldsOf(crdOf(now, u.GroupVersionKind().GroupKind()), u.GroupVersionKind().Version)
 	said := map[string]string{}
 	for path, text := range found {
-		at := fields.Nearest(form.Fields, path)
+		at := fields.Nearest(list, path)
 		if path == "metadata.name" {
 			at, path = "name", ""
 		}
