@@ -158,7 +158,9 @@ func detailOf(now objects.Snapshot, key objects.Key, rec recording.Recording) *o
 		d.Gone = true
 		return d
 	}
-	d.Node = objects.Find(objects.Tree(now.Objects), key)
+	if d.Node = objects.Find(objects.Tree(now.Objects), key); d.Node == nil { // such as an Event
+		d.Node = &objects.Node{Key: key, Object: u, Health: objects.HealthOf(u)}
+	}
 	for _, ref := range u.GetOwnerReferences() {
 		gv, err := schema.ParseGroupVersion(ref.APIVersion)
 		if err != nil {
@@ -207,7 +209,7 @@ func eventsOf(now objects.Snapshot, u *unstructured.Unstructured) []eventRow {
 // before.
 func author(rec recording.Recording, c objects.Change) authored {
 	for i, q := range slices.Backward(rec.Requests) {
-		if q.Name != c.Name || q.Namespace != c.Namespace || q.Group != c.Group || q.DryRun || !q.Writes() || q.Code >= 300 {
+		if q.Name != c.Name || q.Namespace != c.Namespace || q.Group != c.Group || q.DryRun || !q.Writes() || q.Code >= 300 || q.Time.After(c.Time) {
 			continue
 		}
 		if c.Before != "" && q.Revision == c.Before || c.Effect == "created" && q.Effect() == "created" && q.Kind == c.Kind {

@@ -2,12 +2,14 @@ package ui
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/mysdk/internal/manifests"
 	"github.com/example/mysdk/internal/objects"
+	"github.com/example/mysdk/internal/recording"
 )
 
 // snapshotOf is a cluster with those objects.
@@ -59,5 +61,34 @@ spec:
 				t.Errorf("version %s with %q, want %q", f.Version, f.Fields[0].Text(f.Object), want)
 			}
 		})
+	}
+}
+
+// TestOutsideTrees: what is in no tree has a page, too.
+func TestOutsideTrees(t *testing.T) {
+	now := snapshotOf(parseObjects(t, `
+apiVersion: v1
+kind: Event
+metadata: {name: e, namespace: default, uid: e}
+`)...)
+	for key := range now.Objects {
+		if d := detailOf(now, key, recording.Recording{}); d.Node == nil || d.Node.Health.State != objects.Ready {
+			t.Errorf("%s: %+v", key, d.Node)
+		}
+	}
+}
+
+// TestAuthor: who created an object that was created before, too.
+func TestAuthor(t *testing.T) {
+	at := func(second int64) time.Time { return time.Unix(second, 0) }
+	create := func(second int64) recording.Request {
+		return recording.Request{Time: at(second), Verb: "create", Kind: "Shop", Resource: "shops", Name: "s", Code: 201}
+	}
+	rec := recording.Recording{Requests: []recording.Request{create(10), create(20)}}
+	for second, want := range map[int64]int{11: 0, 21: 1} {
+		c := objects.Change{Key: objects.Key{GroupKind: schema.GroupKind{Kind: "Shop"}, Name: "s"}, Effect: "created", Time: at(second)}
+		if got := author(rec, c).Request; got != &rec.Requests[want] {
+			t.Errorf("at %d: %+v", second, got)
+		}
 	}
 }
