@@ -283,6 +283,11 @@ func descriptors(list []described, marked bool) []any {
 // below lists the fields of the types that f refers to, and theirs, with their
 // paths. trail holds the types on the way: one that contains itself ends there.
 func (g *goSource) below(f described, trail []*ast.TypeSpec) ([]described, error) {
+	// The console's notation of what lies in the items of a list.
+	if _, isList := f.field.Type.(*ast.ArrayType); isList && len(f.path) > 0 {
+		last := len(f.path) - 1
+		f.path = append(slices.Clone(f.path[:last]), f.path[last]+"[0]")
+	}
 	types, err := g.refers(f.owner, f.field.Type)
 	if err != nil {
 		return nil, err
@@ -292,7 +297,7 @@ func (g *goSource) below(f described, trail []*ast.TypeSpec) ([]described, error
 		if slices.Contains(trail, t.spec) {
 			continue
 		}
-		// type Items []Item: look through it, with the same path.
+		// type Items []Item: look through it.
 		if _, isStruct := t.spec.Type.(*ast.StructType); !isStruct {
 			more, err := g.below(described{goField: goField{field: &ast.Field{Type: t.spec.Type}, owner: t}, path: f.path, kind: f.kind}, append(trail, t.spec))
 			if err != nil {
@@ -310,10 +315,6 @@ func (g *goSource) below(f described, trail []*ast.TypeSpec) ([]described, error
 			if !inline {
 				child.path = append(slices.Clone(f.path), name)
 				list = append(list, child)
-				// The console's notation of what lies in the items of a list.
-				if _, isList := c.field.Type.(*ast.ArrayType); isList {
-					child.path = append(slices.Clone(f.path), name+"[0]")
-				}
 			}
 			more, err := g.below(child, append(slices.Clone(trail), t.spec))
 			if err != nil {
@@ -341,6 +342,7 @@ func (g *goSource) readField(c *described) (marked bool, err error) {
 		}
 		if m.kind == "" {
 			g.warn("%s: the marker says neither type=spec nor type=status and has no effect", g.at(line.Pos()))
+			continue
 		}
 		marked = true
 		if m.kind != c.kind {

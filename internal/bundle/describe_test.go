@@ -71,8 +71,11 @@ type Cart struct {
 }
 
 type CartStatus struct {
-	Items []Item ` + "`json:\"items\"`" + `
+	Items Items ` + "`json:\"items\"`" + `
 }
+
+// Items is a list with a name.
+type Items []Item
 `
 
 func cartModule() fstest.MapFS {
@@ -143,6 +146,21 @@ func TestDescribePlain(t *testing.T) {
 	}
 	if list[0].entry["statusDescriptors"] != nil {
 		t.Error("a kind without status has status descriptors")
+	}
+}
+
+// TestDescribeNoType: a marker without a type has no effect, on other fields
+// neither.
+func TestDescribeNoType(t *testing.T) {
+	fsys := cartModule()
+	plain := fsys["api/v2/plain.go"]
+	plain.Data = []byte(strings.Replace(string(plain.Data), "\t// b is first.\n", "\t// b is first.\n\t// +operator-sdk:csv:customresourcedefinitions:displayName=\"Bee\"\n", 1))
+	list, warnings, err := Describe(fsys, "example.com/shop", "api", []API{{Group: "shop.example.com", Version: "v2", Kind: "Plain"}})
+	if err != nil || len(warnings) != 1 {
+		t.Fatal(warnings, err)
+	}
+	if got := objectsAt(list[0].entry, "specDescriptors"); len(got) != 2 || got[0]["displayName"] != "B" {
+		t.Errorf("described: %v", got)
 	}
 }
 
