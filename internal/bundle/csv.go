@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/kube"
@@ -39,13 +40,6 @@ func (b *csvBuilder) set(value any, origin string, path ...string) {
 	}
 	put(b.csv.Object, value, path...)
 	b.from.say(path, origin)
-}
-
-// fill is set for a field that is the user's where the base has it.
-func (b *csvBuilder) fill(value any, origin string, path ...string) {
-	if empty(at(b.csv.Object, path...)) {
-		b.set(value, origin, path...)
-	}
 }
 
 // build makes the CSV from the base and the rest of the input. Whatever is not
@@ -80,10 +74,10 @@ func (b *csvBuilder) build(g *grants) error {
 func (b *csvBuilder) identify() error {
 	version, origin := b.in.Version, "--version"
 	if version == "" {
-		version, origin = textAt(b.csv.Object, "spec", "version"), b.in.BaseName
-	}
-	if version == "" {
 		version, origin = "0.0.0", "default: no --version, and none in the base"
+		if v := at(b.csv.Object, "spec", "version"); !empty(v) {
+			version, origin = fmt.Sprint(v), b.in.BaseName // 1.0 is a number in YAML
+		}
 	}
 	if err := CheckVersion(version); err != nil {
 		return err
@@ -101,7 +95,9 @@ func (b *csvBuilder) identify() error {
 func (b *csvBuilder) annotate() {
 	b.set(builder, "generated", "metadata", "annotations", CSVBuilderKey)
 	b.set(b.in.layout(), "PROJECT: layout", "metadata", "annotations", CSVLayoutKey)
-	b.fill("Basic Install", "default", "metadata", "annotations", CapabilitiesKey)
+	if path := []string{"metadata", "annotations", CapabilitiesKey}; empty(at(b.csv.Object, path...)) {
+		b.set("Basic Install", "default", path...)
+	}
 }
 
 // install sets the install strategy: Deployments and the rights of their
@@ -231,7 +227,7 @@ func (b *csvBuilder) exemplify() error {
 	path := []string{"metadata", "annotations", ExamplesKey}
 	written := []object{}
 	if text := textAt(b.csv.Object, path...); text != "" {
-		if err := json.Unmarshal([]byte(text), &written); err != nil {
+		if err := k8sjson.Unmarshal([]byte(text), &written); err != nil {
 			return clierr.Failedf("correct the annotation, or take it out", "%s: the annotation %s is not a JSON list of objects: %w", b.in.BaseName, ExamplesKey, err)
 		}
 	}

@@ -110,6 +110,10 @@ func TestRefusals(t *testing.T) {
 		err    string
 		hint   string
 	}{
+		"a number for version": {func(in *Input) {
+			in.Version, in.Base = "", NewBase("shop", false)
+			put(in.Base.Object, 1.0, "spec", "version")
+		}, `"1" is not a semantic version`, "use a version such as 0.1.0"},
 		"v before the version": {func(in *Input) { in.Version = "v0.1.0" }, `"v0.1.0" is not a semantic version`, "write it as 0.1.0"},
 		"half a version":       {func(in *Input) { in.Version = "1.0" }, `"1.0" is not a semantic version`, "use a version such as 0.1.0"},
 		"leading zero":         {func(in *Input) { in.Version = "01.0.0" }, "is not a semantic version", "use a version"},
