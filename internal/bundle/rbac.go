@@ -16,7 +16,8 @@ const defaultAccount = "default"
 
 // grants are the rights of the operator's service accounts, as a CSV has them.
 type grants struct {
-	accounts    map[string]bool  // of the Deployments, and those asked for
+	accounts    map[string]bool  // of the Deployments; true for those asked for, whatever their namespace
+	home        map[string]bool  // namespaces of the Deployments
 	permissions map[string][]any // rules by account, in the operator's namespaces; none is of an account without rights
 	cluster     map[string][]any // rules by account, everywhere
 	files       []*unstructured.Unstructured
@@ -32,11 +33,10 @@ func account(deployment *unstructured.Unstructured) string {
 // grant sorts the RBAC objects: what is bound to an account of the operator
 // goes into the CSV, and OLM makes the objects; the rest are files.
 func grant(c *collection, extra []string) *grants {
-	g := &grants{accounts: map[string]bool{}, permissions: map[string][]any{}, cluster: map[string][]any{}, sources: map[string][]string{}}
-	home := map[string]bool{}
+	g := &grants{accounts: map[string]bool{}, home: map[string]bool{}, permissions: map[string][]any{}, cluster: map[string][]any{}, sources: map[string][]string{}}
 	for _, d := range c.deployments {
-		g.accounts[account(d)] = true
-		home[d.GetNamespace()] = true
+		g.accounts[account(d)] = false
+		g.home[d.GetNamespace()] = true
 	}
 	for _, name := range extra {
 		g.accounts[name] = true
@@ -46,7 +46,7 @@ func grant(c *collection, extra []string) *grants {
 	used, needed := map[*unstructured.Unstructured]bool{}, map[*unstructured.Unstructured]bool{}
 	for _, b := range c.roleBindings {
 		role := g.bind(b, c.roleOf(b), g.permissions, used, needed)
-		if role != nil && b.GetNamespace() != "" && !home[b.GetNamespace()] {
+		if role != nil && b.GetNamespace() != "" && !g.home[b.GetNamespace()] {
 			g.note("%s: OLM grants its role in the namespaces that the operator watches, not in %s", kube.RefOf(b), b.GetNamespace())
 		}
 	}
@@ -68,8 +68,9 @@ func (g *grants) bind(b, role *unstructured.Unstructured, rules map[string][]any
 	var ours []string
 	subjects := objectsAt(b.Object, "subjects")
 	for _, s := range subjects {
-		// The namespace is not compared: OLM chooses another one anyway.
-		if textAt(s, "kind") == "ServiceAccount" && g.accounts[textAt(s, "name")] {
+		asked, known := g.accounts[textAt(s, "name")]
+		ns := textAt(s, "namespace")
+		if textAt(s, "kind") == "ServiceAccount" && known && (asked || ns == "" || g.home[""] || g.home[ns]) {
 			ours = append(ours, textAt(s, "name"))
 		}
 	}

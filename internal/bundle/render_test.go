@@ -227,6 +227,8 @@ func TestRBAC(t *testing.T) {
 			cluster: "shop-controller-manager", permissions: "shop-controller-manager", files: "extra_rbac", note: "ClusterRoleBinding extra: its role view is not in the input"},
 		"elsewhere": {more: []string{extraRole, fmt.Sprintf(binding, "RoleBinding", ", namespace: kube-system", "ClusterRole", "extra", subject("shop-controller-manager"))},
 			cluster: "shop-controller-manager", permissions: "shop-controller-manager", note: "OLM grants its role in the namespaces that the operator watches, not in kube-system"},
+		"an account of that name in another namespace": {more: []string{extraRole, fmt.Sprintf(binding, "ClusterRoleBinding", "", "ClusterRole", "extra", "{kind: ServiceAccount, name: shop-controller-manager, namespace: monitoring}")},
+			cluster: "shop-controller-manager", permissions: "shop-controller-manager", files: "extra_rbac.authorization.k8s.io_v1_clusterrole.yaml manifests/extra_rbac.authorization.k8s.io_v1_clusterrolebinding"},
 		"a Deployment's account without rights": {more: []string{
 			"{apiVersion: v1, kind: ServiceAccount, metadata: {name: idle}}",
 			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: idle}, spec: {template: {spec: {serviceAccountName: idle, containers: [{name: a, image: b}]}}}}",
@@ -360,6 +362,7 @@ func TestExamples(t *testing.T) {
 		"another of the base":  {more: []string{fmt.Sprintf(base, `[{"apiVersion":"shop.example.com/v1","kind":"Cart","metadata":{"name":"mine"},"spec":{"size":9}}]`)}, want: "Cart/sample:map[size:3] Cart/mine:map[size:9]"},
 		"the base wins":        {more: []string{fmt.Sprintf(base, `[{"apiVersion":"shop.example.com/v1","kind":"Cart","metadata":{"name":"sample"},"spec":{"size":9}}]`)}, want: "Cart/sample:map[size:9]"},
 		"none in the base":     {more: []string{fmt.Sprintf(base, `[]`)}, want: "Cart/sample:map[size:3]"},
+		"large numbers":        {more: []string{fmt.Sprintf(base, `[{"apiVersion":"shop.example.com/v1","kind":"Cart","metadata":{"name":"mine"},"spec":{"size":9007199254740993}}]`)}, want: "Cart/sample:map[size:3] Cart/mine:map[size:9007199254740993]"},
 		"no JSON":              {more: []string{fmt.Sprintf(base, `[{]`)}, err: "alm-examples is not a JSON list of objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
