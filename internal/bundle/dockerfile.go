@@ -154,5 +154,5 @@ func (m Metadata) ownLabels(in dockerfile.Instruction, words []string) string {
 // ourLabel reports whether a label is one that a generator of bundles writes.
 func (m Metadata) ourLabel(key string) bool {
 	_, extra := m.Extra[key]
-	return extra || strings.HasPrefix(key, "operators.operatorframework.io.")
+	return extra || formatKey(key)
 }

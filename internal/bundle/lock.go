@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"maps"
-
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
@@ -33,6 +31,6 @@ func ReadLock(data []byte, file string) (map[string]string, error) {
 
 // WriteLock writes a lock file: the images, each with its digest.
 func WriteLock(digests map[string]string) ([]byte, error) {
-	data, err := marshal(lock{Images: maps.Clone(digests)})
+	data, err := marshal(lock{Images: digests})
 	return append([]byte(lockHead), data...), err
 }

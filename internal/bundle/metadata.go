@@ -3,7 +3,6 @@ package bundle
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -95,27 +94,20 @@ func (m Metadata) Annotations() ([]byte, error) {
 // KeptMetadata is what an annotations.yaml says that is not rewritten:
 // a Dockerfile beside it has to say the same.
 func KeptMetadata(file string, data []byte) (Metadata, error) {
-	extra, err := ExtraAnnotations(file, data)
-	if err != nil {
-		return Metadata{}, err
-	}
-	var doc annotationsDocument
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return Metadata{}, yamlProblem(file, err)
-	}
-	_, scorecard := doc.Annotations[TestConfigKey]
-	return Metadata{DefaultChannel: doc.Annotations[DefaultChannelKey], Scorecard: scorecard, Extra: extra, kept: doc.Annotations}, nil
+	all, extra, err := Annotations(file, data)
+	_, scorecard := all[TestConfigKey]
+	return Metadata{DefaultChannel: all[DefaultChannelKey], Scorecard: scorecard, Extra: extra, kept: all}, err
 }
 
-// ExtraAnnotations are the annotations of an annotations.yaml that its author
-// has added to those of the format. One with a line break is an error: the image
-// has it as a label, and a LABEL cannot hold one.
-func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
+// Annotations are those of an annotations.yaml, and of them those that its author
+// has added to the ones of the format. One of these with a line break is an error:
+// the image has it as a label, and a LABEL cannot hold one.
+func Annotations(file string, data []byte) (all, extra map[string]string, err error) {
 	var doc annotationsDocument
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, clierr.Failedf("correct the file, or remove it to have it recreated", "%w", yamlProblem(file, err))
+		return nil, nil, clierr.Failedf("correct the file, or remove it to have it recreated", "%w", yamlProblem(file, err))
 	}
-	extra := map[string]string{}
+	extra = map[string]string{}
 	for key, value := range doc.Annotations {
 		if !formatKey(key) {
 			extra[key] = value
@@ -123,11 +115,11 @@ func ExtraAnnotations(file string, data []byte) (map[string]string, error) {
 	}
 	for _, key := range sortedKeys(extra) {
 		if strings.ContainsAny(extra[key], "\n\r") {
-			return nil, clierr.Failedf("write it in one line; a text of a block ends with a line break, unless the block begins with |- or >-",
+			return nil, nil, clierr.Failedf("write it in one line; a text of a block ends with a line break, unless the block begins with |- or >-",
 				"%s:%s: the annotation %s has a line break, which no label of an image can hold", file, placeOf(data, key), key)
 		}
 	}
-	return extra, nil
+	return doc.Annotations, extra, nil
 }
 
 // AnnotationComments are the comments of an annotations.yaml above and behind its
@@ -151,24 +143,15 @@ func AnnotationComments(data []byte) map[string]string {
 	return comments
 }
 
-// placeOf is where an annotation stands in its file, as LINE:COLUMN.
+// placeOf is where the value of an annotation is in its file, as LINE:COLUMN.
 func placeOf(data []byte, key string) string {
 	var doc yamlv3.Node
-	if yamlv3.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
-		return "1:1"
-	}
-	at := doc.Content[0]
-	for _, name := range []string{"annotations", key} {
-		i := slices.IndexFunc(at.Content, func(n *yamlv3.Node) bool { return n.Value == name })
-		if i < 0 || i+1 >= len(at.Content) {
-			break
+	if yamlv3.Unmarshal(data, &doc) == nil {
+		if n := yamledit.Lookup(&doc, "annotations."+key); n != nil {
+			return fmt.Sprintf("%d:%d", n.Line, n.Column)
 		}
-		if name == key {
-			return fmt.Sprintf("%d:%d", at.Content[i].Line, at.Content[i].Column)
-		}
-		at = at.Content[i+1]
 	}
-	return fmt.Sprintf("%d:%d", at.Line, at.Column)
+	return "1:1"
 }
 
 // formatKey reports whether an annotation belongs to the format.

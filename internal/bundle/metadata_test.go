@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnnotationsKeepExtras(t *testing.T) {
-	extra, err := ExtraAnnotations("a.yaml", []byte(someAnnotations+"  com.redhat.openshift.versions: v4.12\n  note: 'a: b'\n"))
+	_, extra, err := Annotations("a.yaml", []byte(someAnnotations+"  com.redhat.openshift.versions: v4.12\n  note: 'a: b'\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestAnnotationsKeepExtras(t *testing.T) {
 			t.Errorf("%s, and there is no scorecard configuration", key)
 		}
 	}
-	if _, err := ExtraAnnotations("a.yaml", []byte("annotations: [")); err == nil || !strings.Contains(err.Error(), "a.yaml:1") {
+	if _, _, err := Annotations("a.yaml", []byte("annotations: [")); err == nil || !strings.Contains(err.Error(), "a.yaml:1") {
 		t.Errorf("broken annotations: %v", err)
 	}
 }
@@ -104,6 +104,7 @@ func TestDockerfileOwnLines(t *testing.T) {
 		"a copy of several": {head + "COPY \\\n  bundle/manifests /manifests/\nCOPY a b /licenses/\n", "COPY a b /licenses/\n"},
 		"why":               {head + "# not this\n\n# why\n# and how\nLABEL com.a=1\nLABEL com.b=1\n# The bundle.\nCOPY bundle/manifests /manifests/\nCOPY a b /licenses/\n", "# why\n# and how\nLABEL com.a=1\nLABEL com.b=1\nCOPY a b /licenses/\n"},
 		"one more manifest": {head + "COPY --chmod=0644 bundle/manifests/ /manifests/\nCOPY deploy/extra.yaml /manifests/\n", "COPY deploy/extra.yaml /manifests/\n"},
+		"a label alike":     {head + "LABEL operators.operatorframework.io.custom=x\n", "LABEL operators.operatorframework.io.custom=x\n"},
 		"unclosed":          {head + "LABEL com.a=\"x\n", "LABEL com.a=\"x\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,8 +162,8 @@ func TestOwnStages(t *testing.T) {
 
 // TestAnnotationOfLines: no LABEL can hold a line break.
 func TestAnnotationOfLines(t *testing.T) {
-	_, err := ExtraAnnotations("a.yaml", []byte("annotations:\n  note: a\n  com.x: |\n    a\n    b\n"))
-	if err == nil || !strings.HasPrefix(err.Error(), "a.yaml:3:3: the annotation com.x has a line break") || clierr.HintOf(err) == "" {
+	_, _, err := Annotations("a.yaml", []byte("annotations:\n  note: a\n  com.x: |\n    a\n    b\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "a.yaml:3:10: the annotation com.x has a line break") || clierr.HintOf(err) == "" {
 		t.Errorf("error %v", err)
 	}
 }

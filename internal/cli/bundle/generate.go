@@ -344,7 +344,7 @@ func (j *bundleJob) metadataOf(scorecard, kept bool) (bundle.Metadata, error) {
 	}
 	var err error
 	m.Comments = bundle.AnnotationComments(data)
-	m.Extra, err = bundle.ExtraAnnotations(file, data)
+	_, m.Extra, err = bundle.Annotations(file, data)
 	return m, err
 }
 
