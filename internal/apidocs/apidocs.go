@@ -58,10 +58,9 @@ type Kind struct {
 
 // Object is an object within a kind: spec, say, or the items of a list.
 type Object struct {
-	Path        string // such as spec.ports[]
-	Description string // of those at the top; a table has that of the others
-	Rules       []fields.Rule
-	Fields      []*fields.Field
+	Path   string // such as spec.ports[]; "" for the kind itself
+	Rules  []fields.Rule
+	Fields []*fields.Field
 }
 
 // Anchor is the kind's in a page.
@@ -110,20 +109,11 @@ func notes(version map[string]any) (out []string) {
 
 // objects are those that the fields hold, from the outside in.
 func objects(list []*fields.Field) (out []Object) {
-	var plain []*fields.Field // that hold no fields
-	for _, f := range list {
-		if len(f.Fields) == 0 {
-			plain = append(plain, f)
-		}
-	}
-	if len(plain) > 0 {
-		out = append(out, Object{Fields: plain})
+	if len(list) > 0 {
+		out = append(out, Object{Fields: list})
 	}
 	for _, f := range list {
-		if below := within(f); len(below) > 0 {
-			below[0].Description = f.Description
-			out = append(out, below...)
-		}
+		out = append(out, within(f)...)
 	}
 	return out
 }
@@ -133,8 +123,8 @@ func within(f *fields.Field) (out []Object) {
 	if len(f.Fields) == 0 {
 		return nil
 	}
-	path := f.Fields[0].Path
-	out = append(out, Object{Path: path[:max(strings.LastIndex(path, "."), 0)], Rules: f.Rules, Fields: f.Fields})
+	first := f.Fields[0]
+	out = append(out, Object{Path: strings.TrimSuffix(first.Path, "."+first.Name), Rules: f.Rules, Fields: f.Fields})
 	for _, below := range f.Fields {
 		out = append(out, within(below)...)
 	}

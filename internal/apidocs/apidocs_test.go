@@ -26,13 +26,16 @@ spec:
       openAPIV3Schema:
         type: object
         description: Shop sells <things>.
+        required: [spec]
         x-kubernetes-validations: [{rule: size(self.metadata.name) < 9, message: too long}]
         properties:
           kind: {type: string}
+          'x.y': {type: object, properties: {'a.b': {type: string}}}
           data: {type: string}
           spec:
             type: object
             description: spec is asked for.
+            minProperties: 1
             required: [name]
             properties:
               name: {type: string, minLength: 1, pattern: '^a|b\.c*$', description: "name of\nit.\n- or\n  so\n\nUse ` + "`a_b`" + ` or a_b."}
@@ -53,13 +56,15 @@ const want = "# API reference\n\nWritten by `mysdk generate docs` from the Go ty
 	"## <a id=\"shop-xiov1\"></a>Shop `x.io/v1`\n\nScope: Namespaced. Resource: shops. Short: sh.\n\nShop sells &lt;things&gt;.\n\n" +
 	"* `size(self.metadata.name) < 9`: too long\n\n" +
 	"```yaml\n# a shop\napiVersion: x.io/v1\nkind: Shop\nmetadata:\n  name: a\n```\n\n" +
-	"| Field | Type | Default | Description |\n|---|---|---|---|\n| `data` | string |  |  |\n\n" +
-	"### `spec`\n\nspec is asked for.\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n" +
+	"| Field | Type | Default | Description |\n|---|---|---|---|\n| `data` | string |  |  |\n" +
+	"| `spec` **required** | object |  | spec is asked for.<br>at least 1 entry |\n| `x.y` | object |  |  |\n\n" +
+	"### `spec`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n" +
 	"| `mode` | string |  | one of a, b |\n| `more` | map of object |  |  |\n" +
 	"| `name` **required** | string |  | name of it.<br>- or so<br>Use `a_b` or a\\_b.<br>at least 1 character<br>matches `^a\\|b\\.c*$` |\n" +
 	"| `part` | integer or string |  | a quantity, such as 500m or 2Gi |\n| `size` | integer (int32) | `3` | at least 1 |\n| `tags` | list of object |  |  |\n\n" +
 	"### `spec.more.*`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n| `v` | boolean |  |  |\n\n" +
-	"### `spec.tags[]`\n\n* `self.k == 'a||b'`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n| `k` | string |  |  |\n"
+	"### `spec.tags[]`\n\n* `self.k == 'a||b'`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n| `k` | string |  |  |\n\n" +
+	"### `x.y`\n\n| Field | Type | Default | Description |\n|---|---|---|---|\n| `a.b` | string |  |  |\n"
 
 func kinds(t *testing.T) []Kind {
 	t.Helper()
@@ -121,7 +126,7 @@ func TestHTML(t *testing.T) {
 	}
 	for _, part := range []string{
 		`<h2 id="shop-xiov1">Shop <code>x.io/v1</code></h2>`, "Shop sells &lt;things&gt;.", "<strong>use v1</strong>", "<code>size(self.metadata.name) &lt; 9</code>: too long",
-		`<code>name</code> <span class="required">required</span>`, "<td>integer (int32)</td><td><code>3</code></td>", "<p>one of a, b</p>", "<h3><code>spec.tags[]</code></h3>", "<pre># a shop",
+		`section > p { white-space: pre-line; }`, `<code>spec</code> <span class="required">required</span>`, `<code>name</code> <span class="required">required</span>`, "<td>integer (int32)</td><td><code>3</code></td>", "<p>one of a, b</p>", "<h3><code>spec.tags[]</code></h3>", "<pre># a shop",
 	} {
 		if !strings.Contains(string(data), part) {
 			t.Errorf("no %s in\n%s", part, data)
