@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -141,12 +142,18 @@ func (c CRDs) Add(name string, manifest []byte) error {
 				Version  string // of v1beta1
 				Versions []any
 			}
+			Items []json.RawMessage // of a list
 		}
 		if err == nil {
 			err = yaml.Unmarshal(doc, &object)
 		}
 		if err != nil {
 			return clierr.Failedf("correct the manifest, or name a directory without it", "read %s: %w", name, err)
+		}
+		for _, item := range object.Items {
+			if err := c.Add(name, item); err != nil {
+				return err
+			}
 		}
 		if object.Kind != "CustomResourceDefinition" || object.Spec.Version == "" && len(object.Spec.Versions) == 0 {
 			continue
@@ -162,8 +169,11 @@ func (c CRDs) Add(name string, manifest []byte) error {
 func Read(tree fs.FS) (CRDs, error) {
 	found := CRDs{}
 	return found, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !IsManifest(name) {
+		if err != nil || !IsManifest(name) {
 			return err
+		}
+		if info, err := fs.Stat(tree, name); err != nil || !info.Mode().IsRegular() {
+			return nil //nolint:nilerr // a link to nothing, or a directory
 		}
 		data, err := fs.ReadFile(tree, name)
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +31,8 @@ func TestRead(t *testing.T) {
 		"another twice":     {map[string]string{"a.yaml": manifest("a"), "b.yaml": manifest("a") + "  scope: Cluster\n"}, nil, "b.yaml: the CRD a is there more than once"},
 		"a patch":           {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  conversion: {strategy: Webhook}\n"}, []string{"a"}, ""},
 		"of v1beta1":        {map[string]string{"a.yaml": "kind: CustomResourceDefinition\nmetadata:\n  name: a\nspec:\n  version: v1\n"}, []string{"a"}, ""},
+		"a list":            {map[string]string{"a.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a"), "\n", "\n  ") + "\n- {kind: Role}\n- " + strings.ReplaceAll(manifest("b"), "\n", "\n  ")}, []string{"a", "b"}, ""},
+		"twice in a list":   {map[string]string{"a.yaml": manifest("a"), "b.yaml": "kind: List\nitems:\n- " + strings.ReplaceAll(manifest("a")+"  scope: Cluster", "\n", "\n  ")}, nil, "b.yaml: the CRD a is there more than once"},
 		"no YAML":           {map[string]string{"a.yaml": "kind: CustomResourceDefinition\n x: y"}, nil, "read a.yaml: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +51,23 @@ func TestRead(t *testing.T) {
 				t.Error(err, diff)
 			}
 		})
+	}
+}
+
+// TestReadLinks: links to files are followed; those to nothing, as editors make
+// them for locks, are passed over.
+func TestReadLinks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte(manifest("a")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"a.yaml": "a.txt", ".#b.yaml": "me@here", "c.yaml": "."} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if crds, err := Read(os.DirFS(dir)); err != nil || crds["a"] == nil {
+		t.Errorf("%d CRDs, %v", len(crds), err)
 	}
 }
 
