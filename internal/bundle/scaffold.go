@@ -23,14 +23,13 @@ import (
 // ManifestsConfigDir is the kustomization that a project's bundle is made from.
 const ManifestsConfigDir = "config/manifests"
 
-// kustomizationFile is in ManifestsConfigDir.
-const kustomizationFile = "kustomization.yaml"
-
 // Scaffold says what `generate kustomize manifests` works on.
 type Scaffold struct {
 	Package    string
 	Namespaced bool   // for a new base: the operator is for one or some namespaces
 	From, To   string // directories of the kustomization, usually the same
+	// Lists are the names that a kustomization may have, that of a new one first.
+	Lists []string
 	// Read reads a file of the project; fs.ErrNotExist for none.
 	Read func(name string) ([]byte, error)
 }
@@ -69,7 +68,7 @@ func (s Scaffold) Render(descriptions []Description) (set fileset.Set, m *Merged
 	if err != nil {
 		return set, nil, err
 	}
-	kustomization, before, err := s.kustomization()
+	list, kustomization, before, err := s.kustomization()
 	if err != nil {
 		return set, nil, err
 	}
@@ -77,7 +76,7 @@ func (s Scaffold) Render(descriptions []Description) (set fileset.Set, m *Merged
 	err = errors.Join(
 		putChanged(&set, BaseFile(s.To, s.Package), data, old, moved),
 		putChanged(&set, recordFile(s.To, s.Package), text, oldRecord, moved),
-		putChanged(&set, path.Join(s.To, kustomizationFile), kustomization, before, false),
+		putChanged(&set, list, kustomization, before, false),
 	)
 	return set, m, err
 }
@@ -242,19 +241,30 @@ func onlyMapping(data []byte) *yaml.Node {
 	return docs[0]
 }
 
+// list returns the kustomization of a directory; nil, and the name for one, where
+// there is none.
+func (s Scaffold) list(dir string) (file string, data []byte, err error) {
+	for _, name := range s.Lists {
+		file = path.Join(dir, name)
+		if data, err = s.read(file); data != nil || err != nil {
+			return file, data, err
+		}
+	}
+	return path.Join(dir, s.Lists[0]), nil, nil
+}
+
 // kustomization returns the file that lists the base among its resources, and
 // what it was.
-func (s Scaffold) kustomization() (data, old []byte, err error) {
-	file := path.Join(s.To, kustomizationFile)
-	if old, err = s.read(file); err != nil {
-		return nil, nil, err
+func (s Scaffold) kustomization() (file string, data, old []byte, err error) {
+	if file, old, err = s.list(s.To); err != nil {
+		return "", nil, nil, err
 	}
 	entry := path.Join("bases", path.Base(BaseFile("", s.Package)))
 	if old == nil {
-		return s.newKustomization(entry), nil, nil
+		return file, s.newKustomization(entry), nil, nil
 	}
 	data, err = withResource(old, file, entry)
-	return data, old, err
+	return file, data, old, err
 }
 
 // newKustomization is for projects that have none: those of kubebuilder.
@@ -262,7 +272,7 @@ func (s Scaffold) newKustomization(entry string) []byte {
 	var b strings.Builder
 	b.WriteString("# Everything that an OLM bundle is made of.\nresources:\n- " + entry + "\n")
 	for _, dir := range []string{"default", "samples", "scorecard"} {
-		if data, err := s.read(path.Join(path.Dir(s.To), dir, kustomizationFile)); err == nil && data != nil {
+		if _, data, err := s.list(path.Join(path.Dir(s.To), dir)); err == nil && data != nil {
 			b.WriteString("- ../" + dir + "\n")
 		}
 	}

@@ -43,7 +43,7 @@ func TestWithResource(t *testing.T) {
 
 // project is a Scaffold on files in memory.
 func project(files map[string]string) Scaffold {
-	return Scaffold{Package: "shop", From: ManifestsConfigDir, To: ManifestsConfigDir, Read: func(name string) ([]byte, error) {
+	return Scaffold{Package: "shop", From: ManifestsConfigDir, To: ManifestsConfigDir, Lists: []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, Read: func(name string) ([]byte, error) {
 		if text, ok := files[name]; ok {
 			return []byte(text), nil
 		}
@@ -97,6 +97,22 @@ func TestScaffold(t *testing.T) {
 	}
 	if got := apply(t, files); got == nil || strings.Contains(files[baseName], "Trolley") || files[recordName] != "" {
 		t.Errorf("without the type, %v is written:\n%s%s", got, files[baseName], files[recordName])
+	}
+}
+
+// TestScaffoldNames: kustomizations have other names, too.
+func TestScaffoldNames(t *testing.T) {
+	const other = "config/manifests/Kustomization"
+	files := map[string]string{other: "resources:\n- ../default\n"}
+	if diff := cmp.Diff([]string{other, baseName}, apply(t, files)); diff != "" {
+		t.Error(diff)
+	}
+	if want := "resources:\n- bases/shop.clusterserviceversion.yaml\n- ../default\n"; files[other] != want {
+		t.Errorf("kustomization:\n%s", files[other])
+	}
+	files = map[string]string{"config/default/kustomization.yml": ""}
+	if apply(t, files); !strings.HasSuffix(files[listName], "- ../default\n") {
+		t.Errorf("kustomization:\n%s", files[listName])
 	}
 }
 

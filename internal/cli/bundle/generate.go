@@ -384,6 +384,7 @@ func (j *bundleJob) finish(ctx context.Context, r *bundle.Result) error {
 	}
 	if r != nil {
 		j.report(r)
+		j.warnStale(r)
 	}
 	if wrote, err := j.f.Settle(ctx, j.set, false, j.dryRun, j.out+" is up to date"); !wrote || err != nil {
 		return err
@@ -438,5 +439,4 @@ func (j *bundleJob) report(r *bundle.Result) {
 	for _, n := range r.Notes {
 		j.f.Say("%s", n)
 	}
-	j.warnStale(r)
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -117,12 +118,11 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 		return err
 	}
 	in.BaseName, in.Described = bundle.BaseFile(j.kustomizeDir, j.pkg), m.Described
-	list := path.Join(j.kustomizeDir, "kustomization.yaml")
-	hasBase, hasList := j.has(in.BaseName), j.has(list)
+	hasBase, hasList := j.has(in.BaseName), src.Has(j.kustomizeDir)
 	// Without a base the kustomization stays as it is: it may have a
 	// ClusterServiceVersion under another name, which then is the user's. One that
 	// lists the base already does not build without it.
-	_, edited := set.Get(list)
+	edited := slices.ContainsFunc(set.Paths(), func(name string) bool { return path.Dir(name) == j.kustomizeDir })
 	usersOwn := hasList && edited
 	if hasBase || !usersOwn {
 		if err := src.Overlay.Merge(set); err != nil {
@@ -194,7 +194,7 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 		all, wrong = append(all, objects...), append(wrong, err)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, clierr.Usagef("name the directory with the operator's manifests", "there is no directory %s", dir)
 	}
 	if err != nil {

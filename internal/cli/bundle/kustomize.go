@@ -11,6 +11,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/fileset"
+	"github.com/example/mysdk/internal/kustomize"
 	"github.com/example/mysdk/internal/project"
 )
 
@@ -88,7 +89,14 @@ func runKustomizeManifests(ctx context.Context, f *cli.Factory, o *kustomizeMani
 	if todo := bundle.Placeholders(cmp.Or(o.packageName, p.Name), m.Base); len(todo) > 0 {
 		f.Say("Fill in %s: %s", file, strings.Join(todo, ", "))
 	}
-	f.Say("Next: mysdk bundle generate --version 0.0.1")
+	next := "mysdk bundle generate --version 0.0.1"
+	if o.packageName != "" {
+		next += " --package " + o.packageName
+	}
+	if o.outputDir != "" {
+		next += " --kustomize-dir " + o.outputDir
+	}
+	f.Say("Next: %s", next)
 	return nil
 }
 
@@ -114,7 +122,7 @@ func baseOf(f *cli.Factory, p *project.Project, o *kustomizeManifestsOptions) (s
 	for _, w := range warnings {
 		f.Warn("%s", w)
 	}
-	s := bundle.Scaffold{Package: cmp.Or(o.packageName, p.Name), Namespaced: p.Namespaced, From: from, To: to, Read: f.ReadFile}
+	s := bundle.Scaffold{Package: cmp.Or(o.packageName, p.Name), Namespaced: p.Namespaced, From: from, To: to, Lists: kustomize.FileNames(), Read: f.ReadFile}
 	set, m, err = s.Render(descriptions)
 	if err != nil {
 		return set, nil, err
