@@ -75,7 +75,7 @@ func ParseBase(data []byte, file string) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	switch {
-	case !slices.ContainsFunc(objects, isCSV):
+	case !slices.ContainsFunc(objects, IsCSV):
 		return nil, clierr.Failedf("remove the file to have it recreated", "%s: there is no ClusterServiceVersion", file)
 	case len(objects) > 1:
 		return nil, clierr.Failedf("move the others to files of their own, and list those in the kustomization", "%s: the file of the base has %d objects, and its ClusterServiceVersion has to be the only one", file, len(objects))

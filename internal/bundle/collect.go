@@ -65,7 +65,7 @@ func tidy(u *unstructured.Unstructured) {
 	if meta := mapAt(u.Object, "metadata"); meta != nil && meta["creationTimestamp"] == nil {
 		delete(meta, "creationTimestamp")
 	}
-	if isCRD(u) {
+	if IsCRD(u) {
 		delete(u.Object, "status")
 	}
 	if meta := mapAt(u.Object, "spec", "template", "metadata"); meta != nil && meta["creationTimestamp"] == nil {

@@ -24,7 +24,7 @@ const containerImageKey = "containerImage"
 func Images(objects []*unstructured.Unstructured) []string {
 	var all []string
 	for _, u := range objects {
-		if isCSV(u) {
+		if IsCSV(u) {
 			all = append(all, textAt(u.Object, "metadata", "annotations", containerImageKey))
 			for _, e := range objectsAt(u.Object, "spec", "relatedImages") {
 				all = append(all, textAt(e, "image"))
@@ -51,7 +51,7 @@ func allDeployments(objects []*unstructured.Unstructured) []*unstructured.Unstru
 	isDeployment := func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" }
 	list := slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return !isDeployment(u) })
 	for _, u := range objects {
-		if !isCSV(u) {
+		if !IsCSV(u) {
 			continue
 		}
 		for _, e := range objectsAt(u.Object, "spec", "install", "spec", "deployments") {

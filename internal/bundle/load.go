@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/kube"
 )
 
@@ -78,7 +79,7 @@ func (b *Bundle) Version() string {
 // known to the Go type or not; nil without one.
 func (b *Bundle) CSVObject() *unstructured.Unstructured {
 	for _, o := range b.Objects {
-		if isCSV(o.Unstructured) {
+		if IsCSV(o.Unstructured) {
 			return o.Unstructured
 		}
 	}
@@ -87,7 +88,7 @@ func (b *Bundle) CSVObject() *unstructured.Unstructured {
 
 // CRDs are the CustomResourceDefinitions among the objects.
 func (b *Bundle) CRDs() []Object {
-	return slices.DeleteFunc(slices.Clone(b.Objects), func(o Object) bool { return !isCRD(o.Unstructured) })
+	return slices.DeleteFunc(slices.Clone(b.Objects), func(o Object) bool { return !IsCRD(o.Unstructured) })
 }
 
 // File returns the file of that name.
@@ -174,7 +175,7 @@ func (b *Bundle) readAnnotations() []Problem {
 		}
 		var doc annotationsDocument
 		if err := yaml.Unmarshal(f.Data, &doc); err != nil {
-			if isManifest(f.Name) {
+			if compat.IsManifest(f.Name) {
 				problems = append(problems, yamlProblem(f.Name, err))
 			}
 			continue
@@ -239,10 +240,10 @@ func (b *Bundle) readManifests() []Problem {
 		if path.Dir(f.Name) != b.ManifestsDir {
 			continue
 		}
-		any = any || isManifest(f.Name)
+		any = any || compat.IsManifest(f.Name)
 		objects, err := kube.ParseManifests(f.Data, f.Name)
 		if err != nil {
-			if isManifest(f.Name) {
+			if compat.IsManifest(f.Name) {
 				problems = append(problems, placed(f.Name, err)...)
 			}
 			continue
@@ -262,7 +263,7 @@ func (b *Bundle) readCSV() []Problem {
 	var problems []Problem
 	for _, o := range b.Objects {
 		switch {
-		case !isCSV(o.Unstructured):
+		case !IsCSV(o.Unstructured):
 		case b.CSVFile != "":
 			problems = append(problems, Problem{File: o.File, Text: "a bundle has one ClusterServiceVersion, and there is one in " + b.CSVFile + " already"})
 		default:
@@ -322,17 +323,13 @@ func shapeProblem(o Object, err error) Problem {
 	return p
 }
 
-// isManifest goes by the file's name.
-func isManifest(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
-}
-
-// isCSV and isCRD go by group and kind; the version does not matter.
-func isCSV(u *unstructured.Unstructured) bool {
+// IsCSV goes by group and kind; the version does not matter.
+func IsCSV(u *unstructured.Unstructured) bool {
 	return u.GetKind() == CSVKind && u.GroupVersionKind().Group == CSVGroup
 }
 
-func isCRD(u *unstructured.Unstructured) bool {
+// IsCRD is IsCSV for CRDs.
+func IsCRD(u *unstructured.Unstructured) bool {
 	return u.GetKind() == CRDKind && u.GroupVersionKind().Group == CRDGroup
 }
 

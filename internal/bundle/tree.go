@@ -112,7 +112,7 @@ func marshal(v any) ([]byte, error) {
 // fileName is the name of an object's file in manifests/, as operator-sdk
 // names it: <plural>.<group> for a CRD, else name_group_version_kind.
 func fileName(u *unstructured.Unstructured) string {
-	if isCRD(u) {
+	if IsCRD(u) {
 		group, plural := textAt(u.Object, "spec", "group"), textAt(u.Object, "spec", "names", "plural")
 		if group != "" && plural != "" {
 			return group + "_" + plural + ".yaml"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
 )
 
 // Converted is a bundle made of one version of a package manifest.
@@ -120,7 +121,7 @@ func readVersion(fsys fs.FS, dir string) (*pkgVersion, error) {
 			return err
 		case hidden && d.IsDir():
 			return fs.SkipDir
-		case hidden || !d.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)):
+		case hidden || !d.Type().IsRegular() || !compat.IsManifest(name):
 			return nil
 		}
 		data, err := fs.ReadFile(fsys, name)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/kube"
 	"github.com/example/mysdk/internal/kustomize"
@@ -62,7 +63,7 @@ func Files(h host.Host, dir string) ([]File, error) {
 	var list []File
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() || slices.Contains(kustomize.FileNames(), name) || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+		if e.IsDir() || slices.Contains(kustomize.FileNames(), name) || !compat.IsManifest(name) {
 			continue
 		}
 		objs, err := parse(h, filepath.Join(dir, name))

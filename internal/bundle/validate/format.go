@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/mysdk/internal/bundle"
+	"github.com/example/mysdk/internal/compat"
 )
 
 const recreate = "recreate the bundle with 'mysdk bundle generate'"
@@ -58,7 +59,7 @@ func (r *run) firstObjects() {
 		err := k8syaml.NewYAMLToJSONDecoder(bytes.NewReader(f.Data)).Decode(&first)
 		kind, _ := first["kind"].(string)
 		_, isList := first["items"]
-		named := slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(f.Name))
+		named := compat.IsManifest(f.Name)
 		switch {
 		case !named && kind == "", err != nil && !errors.Is(err, io.EOF):
 			r.add(Error, "format/layout", f.Name, "", "it is no manifest", "move it out of "+r.bundle.ManifestsDir)
@@ -119,7 +120,7 @@ func (r *run) objects() {
 			continue
 		}
 		if o.Doc > 0 {
-			text := fmt.Sprintf("OLM reads the first object of a file, and %s %s is the %s", kind, o.GetName(), ordinal(o.Doc+1))
+			text := fmt.Sprintf("OLM reads the first object of a file, and %s %s is object %d", kind, o.GetName(), o.Doc+1)
 			level := Warning
 			if kind == bundle.CSVKind {
 				level = Error // without it there is no bundle
@@ -141,16 +142,6 @@ func (r *run) objects() {
 			r.add(Error, "bundle/metadata", o.File, e.Field, fmt.Sprintf("%s %s: %s", kind, o.GetName(), e.Error()), "correct the manifest")
 		}
 	}
-}
-
-func ordinal(n int) string {
-	switch n {
-	case 2:
-		return "second"
-	case 3:
-		return "third"
-	}
-	return fmt.Sprintf("%dth", n)
 }
 
 // dependency is an entry of metadata/dependencies.yaml.

@@ -10,17 +10,10 @@ import (
 	"github.com/example/mysdk/internal/rewrite/yamledit"
 )
 
-// document is a YAML document with its positions.
-type document struct{ root *yaml.Node }
-
 // parse reads the documents of a file, up to the first that does not parse.
 // Empty ones are left out, so that the others are counted as objects are.
-func parse(data []byte) []*document {
-	var docs []*document
-	found, _ := yamledit.Documents(data) // what does not parse is told as a problem
-	for _, n := range found {
-		docs = append(docs, &document{n.Content[0]})
-	}
+func parse(data []byte) []*yaml.Node {
+	docs, _ := yamledit.Documents(data) // what does not parse is told as a problem
 	return docs
 }
 
@@ -38,7 +31,7 @@ func (r *run) node(file string, doc int, field string) (line, column int, at *ya
 	if doc >= len(docs) {
 		return 0, 0, nil
 	}
-	at = docs[doc].root
+	at = docs[doc].Content[0]
 	line, column = at.Line, at.Column
 	for _, step := range steps(field) {
 		key, value := child(at, step)

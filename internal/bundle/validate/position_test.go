@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/sarif"
@@ -31,7 +32,7 @@ alias:
 `
 
 func TestLocate(t *testing.T) {
-	r := &run{docs: map[string][]*document{"f": parse([]byte(strings.Replace(positions, "other: *t", "other: &t [1, 2]\nlast: *t", 1)))}}
+	r := &run{docs: map[string][]*yaml.Node{"f": parse([]byte(strings.Replace(positions, "other: *t", "other: &t [1, 2]\nlast: *t", 1)))}}
 	tests := map[string]struct {
 		doc       int
 		line, col int
@@ -72,7 +73,7 @@ func FuzzLocate(f *testing.F) {
 	f.Add("a: &a [*a]\nb: {c: *a}\n", "a[0][0][0][0].b")
 	f.Add("a:\n  b: c\n", `a["b`)
 	f.Fuzz(func(t *testing.T, text, field string) {
-		r := &run{docs: map[string][]*document{"f": parse([]byte(text))}}
+		r := &run{docs: map[string][]*yaml.Node{"f": parse([]byte(text))}}
 		lines := strings.Count(text, "\n") + strings.Count(text, "\r") + strings.Count(text, "\u0085") + strings.Count(text, "\u2028") + strings.Count(text, "\u2029") + 1
 		line, column := r.locate("f", 0, field)
 		if line < 0 || line > lines || column < 0 || (line == 0) != (len(r.docs["f"]) == 0) {

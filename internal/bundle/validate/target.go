@@ -118,7 +118,7 @@ func (r *run) installableByV1() {
 	}
 	for _, f := range r.bundle.Files {
 		for _, d := range r.docs[f.Name] {
-			if key, _ := child(d.root, "dependencies"); key != nil && strings.HasPrefix(f.Name, "metadata/") {
+			if key, _ := child(d.Content[0], "dependencies"); key != nil && strings.HasPrefix(f.Name, "metadata/") {
 				r.add(Error, "olmv1/dependencies", f.Name, "dependencies", "OLM 1 installs no dependencies", "let users install them first, and say so in the description")
 			}
 		}

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 
+	yaml "go.yaml.in/yaml/v3"
+
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/compat"
 )
@@ -149,7 +151,7 @@ type run struct {
 	Options
 	bundle *bundle.Bundle
 	report *Report
-	docs   map[string][]*document // of each file
+	docs   map[string][]*yaml.Node // of each file
 	// dependenciesFile is the one with the constraints that the engine judges.
 	dependenciesFile string
 	unreadable       bool            // something does not parse: nothing else can be said of it
@@ -164,7 +166,7 @@ func (r *run) add(level Level, rule, file, field, text, hint string) {
 }
 
 func (r *run) index() {
-	r.docs = map[string][]*document{}
+	r.docs = map[string][]*yaml.Node{}
 	for _, f := range r.bundle.Files {
 		r.docs[f.Name] = parse(f.Data)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/example/mysdk/internal/bundle"
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
+	"github.com/example/mysdk/internal/compat"
 	"github.com/example/mysdk/internal/fileset"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/kustomize"
@@ -60,18 +61,17 @@ func (j *bundleJob) gather(ctx context.Context, in *bundle.Input) (err error) {
 
 // withCRDs takes the CRDs of --crds-dir for those of --deploy-dir.
 func (j *bundleJob) withCRDs(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	isCRD := func(u *unstructured.Unstructured) bool { return u.GetKind() == bundle.CRDKind }
 	crds, err := manifestsBelow(j.f, j.crdsDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range crds {
-		if !isCRD(u) {
+		if !bundle.IsCRD(u) {
 			j.f.Warn("%s: %s %s is no CRD and is left out; --deploy-dir is for the others", j.crdsDir, u.GetKind(), u.GetName())
 		}
 	}
-	crds = slices.DeleteFunc(crds, func(u *unstructured.Unstructured) bool { return !isCRD(u) })
-	return append(slices.DeleteFunc(objects, isCRD), crds...), nil
+	crds = slices.DeleteFunc(crds, func(u *unstructured.Unstructured) bool { return !bundle.IsCRD(u) })
+	return append(slices.DeleteFunc(objects, bundle.IsCRD), crds...), nil
 }
 
 // useBase takes the base from --kustomize-dir where manifests from elsewhere have
@@ -80,7 +80,7 @@ func (j *bundleJob) useBase(in *bundle.Input) error {
 	if j.f.Given["image"] {
 		return clierr.Usagef("set the image in the manifests", "--image is for the project's own manifests")
 	}
-	if slices.ContainsFunc(in.Objects, isCSV) {
+	if slices.ContainsFunc(in.Objects, bundle.IsCSV) {
 		return nil
 	}
 	file := bundle.BaseFile(j.kustomizeDir, j.pkg)
@@ -144,7 +144,7 @@ func (j *bundleJob) fromProject(ctx context.Context, in *bundle.Input) error {
 	if err := cli.Placed(j.image, j.kustomizeDir, in.Objects); err != nil || hasBase {
 		return err
 	}
-	if usersOwn && slices.ContainsFunc(in.Objects, isCSV) {
+	if usersOwn && slices.ContainsFunc(in.Objects, bundle.IsCSV) {
 		in.BaseName, in.Described = j.kustomizeDir, nil
 		return nil
 	}
@@ -158,9 +158,6 @@ func (j *bundleJob) has(name string) bool {
 	_, err := j.f.ReadFile(name)
 	return err == nil
 }
-
-// isCSV reports whether an object is a ClusterServiceVersion.
-func isCSV(u *unstructured.Unstructured) bool { return u.GetKind() == bundle.CSVKind }
 
 // manifestsBelow reads the objects of all YAML and JSON files below a
 // directory. Hidden directories and files of other kinds, such as the values of a
@@ -178,7 +175,7 @@ func manifestsBelow(f *cli.Factory, dir string) ([]*unstructured.Unstructured, e
 			}
 			return nil
 		}
-		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" || ext != ".json" && path.Base(name) == "kustomization"+ext {
+		if !compat.IsManifest(name) || slices.Contains(kustomize.FileNames(), path.Base(name)) {
 			return nil
 		}
 		file := path.Join(dir, name)
