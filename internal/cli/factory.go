@@ -5,6 +5,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,4 +50,16 @@ func (f *Factory) BindGlobals(fs *pflag.FlagSet) {
 	f.Color = "auto"
 	fs.Var(Choice(&f.Color, "auto", "always", "never"), "color", "colorize the output: auto, always or never")
 	fs.StringVarP(&f.Chdir, "chdir", "C", "", "change to this directory first")
+}
+
+// Git runs git in the project. said is what it wrote to stderr.
+func (f *Factory) Git(ctx context.Context, in io.Reader, args ...string) (out, said string, err error) {
+	if _, err := f.Host.LookPath("git"); err != nil {
+		return "", "the git command is not in PATH", err
+	}
+	var stdout, stderr strings.Builder
+	err = host.Run(ctx, f.Host.Exec, host.Cmd{
+		Name: "git", Args: args, Dir: f.Host.Dir, Env: append(f.Host.Environ(), "LC_ALL=C"), Stdin: in, Stdout: &stdout, Stderr: &stderr,
+	})
+	return stdout.String(), stderr.String(), errors.Join(err, ctx.Err())
 }

@@ -2,10 +2,8 @@ package generate
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +14,6 @@ import (
 	bundlecmd "github.com/example/mysdk/internal/cli/bundle"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/compat"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/image"
 	"github.com/example/mysdk/internal/registry"
 )
@@ -83,12 +80,12 @@ func (r reference) newest(ctx context.Context) (string, compat.CRDs, error) {
 		return "", nil, clierr.Failedf(otherReference, "--check-compat: git cannot say what to compare with: %s", cmp.Or(firstLine(said), err.Error()))
 	}
 	name := "HEAD"
-	if out, _, err := r.git(ctx, nil, "describe", "--tags", "--abbrev=0"); err == nil {
-		name = strings.TrimSpace(string(out))
+	if out, _, err := r.Git(ctx, nil, "describe", "--tags", "--abbrev=0"); err == nil {
+		name = strings.TrimSpace(out)
 		if head, said, err = r.commit(ctx, name); err != nil {
 			return "", nil, clierr.Failedf(otherReference, "--check-compat: git cannot read %s: %s", name, firstLine(said))
 		}
-	} else if out, _, err := r.git(ctx, nil, "rev-parse", "--is-shallow-repository"); err == nil && strings.TrimSpace(string(out)) == "true" {
+	} else if out, _, err := r.Git(ctx, nil, "rev-parse", "--is-shallow-repository"); err == nil && strings.TrimSpace(out) == "true" {
 		r.Warn("this clone has no tags and is shallow: changes that are committed are not seen; fetch the tags, or name a reference")
 	}
 	crds, err := r.tree(ctx, name, head)
@@ -97,8 +94,8 @@ func (r reference) newest(ctx context.Context) (string, compat.CRDs, error) {
 
 // commit is the commit that a reference names.
 func (r reference) commit(ctx context.Context, ref string) (commit, said string, err error) {
-	out, said, err := r.git(ctx, nil, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
-	return strings.TrimSpace(string(out)), said, err
+	out, said, err := r.Git(ctx, nil, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
+	return strings.TrimSpace(out), said, err
 }
 
 // tree reads the CRDs of a commit: those where the project has its CRDs now,
@@ -123,13 +120,13 @@ func (r reference) tree(ctx context.Context, name, commit string) (compat.CRDs, 
 
 // below reads the CRDs that a commit has in a directory, not in those below it.
 func (r reference) below(ctx context.Context, commit, dir string) (compat.CRDs, error) {
-	list, said, err := r.git(ctx, nil, "ls-tree", "-z", commit, "--", dir+"/") // without the slash it is the directory's own entry
+	list, said, err := r.Git(ctx, nil, "ls-tree", "-z", commit, "--", dir+"/") // without the slash it is the directory's own entry
 	if err != nil {
 		return nil, fmt.Errorf("git ls-tree: %w: %s", err, firstLine(said))
 	}
 	var names []string
 	var ids strings.Builder
-	for entry := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+	for entry := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
 		about, name, _ := strings.Cut(entry, "\t") // MODE TYPE ID
 		if words := strings.Fields(about); len(words) == 3 && words[1] == "blob" && compat.IsManifest(name) {
 			names = append(names, name)
@@ -140,11 +137,11 @@ func (r reference) below(ctx context.Context, commit, dir string) (compat.CRDs, 
 	if len(names) == 0 {
 		return found, nil
 	}
-	blobs, said, err := r.git(ctx, strings.NewReader(ids.String()), "cat-file", "--batch")
+	blobs, said, err := r.Git(ctx, strings.NewReader(ids.String()), "cat-file", "--batch")
 	if err != nil {
 		return nil, fmt.Errorf("git cat-file: %w: %s", err, firstLine(said))
 	}
-	in := bufio.NewReader(bytes.NewReader(blobs))
+	in := bufio.NewReader(strings.NewReader(blobs))
 	for _, name := range names {
 		var id, kind string
 		var size int
@@ -160,18 +157,6 @@ func (r reference) below(ctx context.Context, commit, dir string) (compat.CRDs, 
 		}
 	}
 	return found, nil
-}
-
-// git runs git in the project.
-func (r reference) git(ctx context.Context, in io.Reader, args ...string) (out []byte, said string, err error) {
-	if _, err := r.Host.LookPath("git"); err != nil {
-		return nil, "the git command is not in PATH", err
-	}
-	var stdout, stderr bytes.Buffer
-	err = host.Run(ctx, r.Host.Exec, host.Cmd{
-		Name: "git", Args: args, Dir: r.Host.Dir, Env: append(r.Host.Environ(), "LC_ALL=C"), Stdin: in, Stdout: &stdout, Stderr: &stderr,
-	})
-	return stdout.Bytes(), stderr.String(), errors.Join(err, ctx.Err())
 }
 
 // firstLine is that of what git said, without its "fatal: ".

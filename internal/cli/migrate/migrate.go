@@ -293,20 +293,17 @@ func cleanInGit(ctx context.Context, f *cli.Factory, set fileset.Set) error {
 
 // git is what git prints in the project's directory.
 func git(ctx context.Context, f *cli.Factory, args ...string) (string, error) {
-	var out, errs strings.Builder
-	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: "git", Args: args, Dir: f.Host.Dir, Env: append(f.Host.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &errs,
-	})
+	out, said, err := f.Git(ctx, nil, args...)
 	const hint = "commit it to git first, use --output-dir DIR, or add --force"
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case err != nil && errs.Len() > 0 && !strings.Contains(errs.String(), "not a git repository"):
-		return "", clierr.Failedf(hint, "ask git whether everything is committed: %s", strings.TrimSpace(errs.String()))
+	case err != nil && said != "" && !strings.Contains(said, "not a git repository"):
+		return "", clierr.Failedf(hint, "ask git whether everything is committed: %s", strings.TrimSpace(said))
 	case err != nil:
 		return "", clierr.Failedf(hint, "the project is not in git, and its old state would be lost")
 	}
-	return out.String(), nil
+	return out, nil
 }
 
 // shownProblems is how many errors of the compiler are printed: MIGRATION.md has

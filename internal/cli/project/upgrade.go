@@ -15,7 +15,6 @@ import (
 	"github.com/example/mysdk/internal/cli"
 	"github.com/example/mysdk/internal/clierr"
 	"github.com/example/mysdk/internal/fileset"
-	"github.com/example/mysdk/internal/host"
 	"github.com/example/mysdk/internal/upgrade"
 	v4 "github.com/example/mysdk/plugins/golang/v4"
 )
@@ -239,23 +238,19 @@ func checkClean(ctx context.Context, f *cli.Factory, force bool) error {
 	if _, err := f.Host.LookPath("git"); err != nil {
 		return nil //nolint:nilerr // no git, nothing to ask
 	}
-	var out, said strings.Builder
-	err := host.Run(ctx, f.Host.Exec, host.Cmd{
-		Name: "git", Args: []string{"status", "--porcelain", "--untracked-files=all", "--", "."}, Dir: f.Host.Dir,
-		Env: append(f.Host.Environ(), "LC_ALL=C"), Stdout: &out, Stderr: &said,
-	})
+	out, said, err := f.Git(ctx, nil, "status", "--porcelain", "--untracked-files=all", "--", ".")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && strings.Contains(said.String(), "not a git repository"):
+	case err != nil && strings.Contains(said, "not a git repository"):
 		return nil
 	case err != nil:
 		return clierr.Failedf("fix that, so that git can show what the upgrade changes, or add --force",
-			"nothing was written: git cannot say whether there are changes that are not committed: %s", cmp.Or(strings.TrimSpace(said.String()), err.Error()))
-	case out.Len() == 0:
+			"nothing was written: git cannot say whether there are changes that are not committed: %s", cmp.Or(strings.TrimSpace(said), err.Error()))
+	case out == "":
 		return nil
 	}
-	files := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	files := strings.Split(strings.TrimRight(out, "\n"), "\n")
 	shown := strings.Join(files[:min(len(files), 5)], "\n")
 	if len(files) > 5 {
 		shown += fmt.Sprintf("\nand %d more", len(files)-5)
