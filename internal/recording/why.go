@@ -136,7 +136,7 @@ func (r Recording) byReconcile() map[string][]Request {
 
 // Changed reports whether a request changed an object in the store.
 func (r Request) Changed() bool {
-	return r.Writes() && !r.connects() && r.Code < 300 && !r.DryRun && (len(r.Changes) > 0 || r.Verb == "create" || r.Verb == "delete" || r.Revision == "")
+	return r.Writes() && !r.connects() && r.Code < 300 && !r.DryRun && r.Effect() != unchanged
 }
 
 // connects reports whether a request opens a connection to an object, such as
@@ -182,6 +182,9 @@ func (r Request) Target() string {
 // Refused is the effect of a request that the API server did not carry out.
 const Refused = "refused"
 
+// unchanged is that of one that found all as it should be.
+const unchanged = "unchanged"
+
 // Effect is what became of the object. That one which should be deleted is not
 // there is what most operators hope for, and no refusal.
 func (r Request) Effect() string {
@@ -192,12 +195,15 @@ func (r Request) Effect() string {
 		return Refused
 	case r.connects():
 		return "called"
-	case r.Verb == "delete" || r.Verb == "deletecollection":
+	case strings.HasPrefix(r.Verb, "delete"):
+		if r.Revision == "" {
+			return unchanged // none matched, or it is being deleted already
+		}
 		return "deleted"
 	case r.Verb == "create" || r.Revision == "":
 		return "created"
 	case len(r.Changes) == 0:
-		return "unchanged"
+		return unchanged
 	}
 	return "changed"
 }

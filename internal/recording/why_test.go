@@ -230,18 +230,31 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestEffect holds what is said of an object that a request was about.
+// TestEffect holds what is said of an object that a request was about, and whether that
+// is a change. Of what is deleted the recorder notes the revision that it had.
 func TestEffect(t *testing.T) {
-	for want, q := range map[string]Request{
-		"refused":      {Verb: "update", Code: 404},
-		"already gone": {Verb: "delete", Code: 404},
-		"deleted":      {Verb: "delete", Code: 200},
-		"created":      {Verb: "create", Code: 201},
-		"unchanged":    {Verb: "update", Code: 200, Revision: "7"},
-		"changed":      {Verb: "update", Code: 200, Revision: "7", Changes: []Change{{}}},
+	for _, tc := range []struct {
+		request Request
+		want    string
+		changed bool
+	}{
+		{Request{Verb: "update", Code: 404}, "refused", false},
+		{Request{Verb: "delete", Code: 404}, "already gone", false},
+		{Request{Verb: "delete", Code: 200, Revision: "7"}, "deleted", true},
+		{Request{Verb: "delete", Code: 200}, "unchanged", false}, // it is being deleted
+		{Request{Verb: "deletecollection", Code: 200, Revision: "7"}, "deleted", true},
+		{Request{Verb: "deletecollection", Code: 200}, "unchanged", false}, // of nothing
+		{Request{Verb: "create", Code: 201}, "created", true},
+		{Request{Verb: "create", Code: 201, DryRun: true}, "created", false},
+		{Request{Verb: "create", Code: 101, Subresource: "exec"}, "called", false},
+		{Request{Verb: "patch", Code: 201}, "created", true},
+		{Request{Verb: "update", Code: 200, Revision: "7"}, "unchanged", false},
+		{Request{Verb: "update", Code: 200, Revision: "7", Changes: []Change{{}}}, "changed", true},
 	} {
-		if got := q.Effect(); got != want {
-			t.Errorf("%s with %d: %s, want %s", q.Verb, q.Code, got, want)
+		q := tc.request
+		q.Resource = "pods"
+		if got := q.Effect(); got != tc.want || q.Changed() != tc.changed {
+			t.Errorf("%s with %d: %s, changed is %v, want %s", q.Verb, q.Code, got, q.Changed(), tc.want)
 		}
 	}
 }
