@@ -71,7 +71,7 @@ func (r *Recording) Append(more Recording) {
 		webhooks = webhooks[1:]
 	}
 	for _, e := range more.Events {
-		if len(events) == 0 || e.Time.After(events[len(events)-1].Time) {
+		if n := len(r.Events); n == 0 || e.Time.After(r.Events[n-1].Time) {
 			events = append(events, e)
 		}
 	}

@@ -74,13 +74,14 @@ func TestReadWebhookOfSecret(t *testing.T) {
 	}
 }
 
-// TestAppend: nothing is there twice, of what is told again, and nothing that is lost.
+// TestAppend: nothing is there twice, of what is told again, and nothing that is lost. All
+// is there of what happened within one tick of the clock.
 func TestAppend(t *testing.T) {
 	first := Recording{Next: 3, Requests: []Request{{Seq: 1}, {Seq: 2}}, Events: []Event{{Time: second(1), Name: "a"}}, Webhooks: []Webhook{{UID: "1"}}}
 	r := Recording{}
 	r.Append(first)
-	r.Append(Recording{Next: 4, Lost: 1, Requests: []Request{{Seq: 2}, {Seq: 3}}, Events: []Event{{Time: second(1), Name: "a"}, {Time: second(2), Name: "b"}}, Webhooks: []Webhook{{UID: "1"}, {UID: "2"}}})
-	if len(r.Requests) != 2 || r.Requests[0].Seq != 2 || len(r.Events) != 2 || len(r.Webhooks) != 2 || r.Next != 4 {
+	r.Append(Recording{Next: 4, Lost: 1, Requests: []Request{{Seq: 2}, {Seq: 3}}, Events: []Event{{Time: second(1), Name: "a"}, {Time: second(2), Name: "b"}, {Time: second(2), Name: "c"}}, Webhooks: []Webhook{{UID: "1"}, {UID: "2"}}})
+	if len(r.Requests) != 2 || r.Requests[0].Seq != 2 || len(r.Events) != 2 || r.Events[1].Name != "c" || len(r.Webhooks) != 2 || r.Next != 4 {
 		t.Errorf("%+v", r)
 	}
 	r.Append(Recording{Next: 9, Lost: 7, Requests: []Request{{Seq: 8}}})
