@@ -26,8 +26,12 @@ func TestLoops(t *testing.T) {
 		})
 		r.Next = seq + 1
 	}
-	if got := (&run{client: clientFake{&world{embedded: "dev"}}}).why(shop); got != "mysdk why shop/s --cluster dev" {
-		t.Errorf("the hint is %s", got)
+	for namespace, want := range map[string]string{"default": "", "team": " --namespace=team", "": " --namespace="} { // of a kind without namespaces
+		o := shop
+		o.Namespace = namespace
+		if got := (&run{client: clientFake{&world{embedded: "dev"}}}).why(o); got != "mysdk why shop/s"+want+" --cluster dev" {
+			t.Errorf("the hint is %s", got)
+		}
 	}
 	var l loops
 	var calls []recording.Reconcile          // each answer has all of them

@@ -71,7 +71,7 @@ func (r Request) Object() Object {
 func (o Object) Command() string {
 	c := "mysdk why " + strings.ToLower(cmp.Or(o.Kind, "kind")) + "/" + o.Name
 	if o.Namespace != "default" {
-		c += " -n '" + o.Namespace + "'"
+		c += " --namespace=" + o.Namespace
 	}
 	return c
 }

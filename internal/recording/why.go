@@ -55,7 +55,7 @@ func (r Recording) WhyAll() []Call {
 // explain explains the calls that match. The kind of o is of those whose own is
 // unknown.
 func (r Recording) explain(o Object, match func(Reconcile) bool) []Call {
-	index, evidence, panics := r.byReconcile(), r.evidence(), r.panics()
+	index, evidence, panics := r.ByReconcile(), r.evidence(), r.panics()
 	type key struct {
 		controller string
 		object     Object
@@ -123,8 +123,8 @@ func (r Recording) CutOff(c Reconcile) bool {
 	return c.End.IsZero() && (!r.Active || last >= 0 && r.Reconciles[last].Process != c.Process)
 }
 
-// byReconcile are the operator's requests by the call that they belong to.
-func (r Recording) byReconcile() map[string][]Request {
+// ByReconcile are the operator's requests by the call that they belong to.
+func (r Recording) ByReconcile() map[string][]Request {
 	out := map[string][]Request{}
 	for _, q := range r.Requests {
 		if q.Reconcile != "" {

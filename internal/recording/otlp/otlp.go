@@ -32,12 +32,7 @@ const (
 // requests below it. A cause that was written in a call that has a trace is a
 // link to it. r is the recording that the calls are from.
 func Write(w io.Writer, r recording.Recording, calls []recording.Call) error {
-	requests := map[string][]recording.Request{}
-	for _, q := range r.Requests {
-		if q.Reconcile != "" {
-			requests[q.Reconcile] = append(requests[q.Reconcile], q)
-		}
-	}
+	requests := r.ByReconcile()
 	name := r.Operator[strings.LastIndex(r.Operator, ":")+1:]
 	for _, c := range calls {
 		spans := []*trace.Span{callSpan(c, requests[c.ID])}
