@@ -29,10 +29,7 @@ func (e *explorer) confirm(ctx context.Context, f Finding) (bool, error) {
 			return false, nil
 		}
 		f.Confirmed++
-		f.Differences = common(f.Differences, again[i].Differences)
-		if len(f.Differences) > 0 {
-			f.Title = titleOf(f.Differences)
-		}
+		f.narrow(again[i])
 	}
 	e.keep(f)
 	return true, nil
@@ -69,6 +66,13 @@ func (f Finding) anywhere() Finding {
 		f.Frames = []string{f.Title}
 	}
 	return f
+}
+
+// narrow keeps of a finding's differences those that another trial shows, too.
+func (f *Finding) narrow(again Finding) {
+	if list := common(f.Differences, again.Differences); len(list) < len(f.Differences) {
+		f.Differences, f.Title = list, titleOf(list)
+	}
 }
 
 func common(a, b []Difference) []Difference {

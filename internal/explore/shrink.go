@@ -66,9 +66,7 @@ func (e *explorer) shrink(ctx context.Context, f Finding) (Finding, error) {
 			return f, stopped
 		}
 		small.Tries, small.Confirmed = small.Tries+1, small.Confirmed+1
-		if small.Differences = common(small.Differences, again.Differences); len(small.Differences) > 0 {
-			small.Title = titleOf(small.Differences)
-		}
+		small.narrow(again)
 	}
 	return small, nil
 }
